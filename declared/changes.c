@@ -8,14 +8,14 @@
 
 #define AFTER(kind, version) " = '" kind "' AND " version " > $1 ORDER BY " version " LIMIT $2"
 
-/* Each: the number, and the config that it is about. */
+/* Each: the version, and the config that it is about. */
 static const char *const sources[] = {
     "SELECT version, id FROM documents WHERE kind" AFTER("CStorVolumeConfig", "version"),
     "SELECT version, owner_id FROM documents WHERE kind" AFTER("CStorVolume", "version"),
     "SELECT r.version, v.owner_id FROM documents r JOIN documents v ON v.id = r.owner_id "
     "WHERE r.kind" AFTER("CStorVolumeReplica", "r.version"),
     "SELECT version, owner_id FROM documents WHERE kind" AFTER("CStorVolumeSnapshot", "version"),
-    /* of those that have gone, when what they belonged to is there */
+    /* deleted ones, while their owner exists */
     "SELECT version, owner_id FROM documents_gone WHERE kind" AFTER("CStorVolume", "version"),
     "SELECT version, owner_id FROM documents_gone WHERE kind" AFTER("CStorVolumeSnapshot",
                                                                     "version"),
@@ -33,7 +33,7 @@ static void add_id(struct work *work, struct found *found, const char *id) {
     found->ids[found->count++] = id;
 }
 
-/* *ret: the last number that was told, when there were more than may be told at once. */
+/* *ret: the last version read, when there are more than one result can have. */
 static int read_source(struct work *work, const char *sql, int64_t after, struct found *found,
                        int64_t *ret, struct error *err) {
     autorows struct db_rows *rows =
@@ -69,21 +69,21 @@ static unsigned remove_duplicates(const char **ids, unsigned count) {
     return kept;
 }
 
-/* ---- those that wait for what changed ---- */
+/* ---- configs waiting for a changed document ---- */
 
 #define CHANGED(kind) " WHERE kind = '" kind "' AND version > $1"
 
-/* Each: has such a one changed, and who may go on then. */
+/* Each: has such a document changed, and the configs that may continue. */
 /* clang-format off */
 static const struct {
     const char *changed, *waiting;
 } waits[] = {
-    /* Of a policy all of its own project: others do not pay for edits that are none of theirs. */
+    /* A policy: all configs of its own project; other projects do not pay for its edits. */
     { "SELECT 1 FROM documents" CHANGED("CStorVolumePolicy") " LIMIT 1",
       "SELECT id FROM documents WHERE kind = 'CStorVolumeConfig' AND project_id IN "
       "(SELECT project_id FROM documents" CHANGED("CStorVolumePolicy") ")" },
-    /* Of a snapshot, which another pool may hold now, those that are made of its volume's; each
-     * once, however many snapshots have changed. */
+    /* A snapshot, which another pool may hold now: clones of its volume, each once for any number
+     * of changed snapshots. */
     { "SELECT 1 FROM documents" CHANGED("CStorVolumeSnapshot") " LIMIT 1",
       "SELECT l.document_id FROM (SELECT DISTINCT owner_id "
       "FROM documents" CHANGED("CStorVolumeSnapshot") ") AS s "

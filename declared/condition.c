@@ -55,7 +55,7 @@ bool condition_is(const json_t *conditions, const char *type, const char *status
     return has_text(condition_find(conditions, type), "status", status);
 }
 
-/* To the second, with its zone, as documents have instants. */
+/* To the second, with its zone, as instants in documents. */
 static json_t *instant(int64_t now_us) {
     char text[CLOCK_TEXT_SIZE], shown[CLOCK_TEXT_SIZE + 1];
 

@@ -1,18 +1,18 @@
 /*
- * A config whose replicas give back room that holds nothing: spec.reclaim asks for it, once for
- * each text of its own that it names; status.reclaim has the last that was asked for, under a
- * number of its own, and is Pending until each replica that can be reached has said what came of
- * it.  It is for a volume that is published nowhere: who publishes it stops that (P72).
+ * Space reclaim of a config's replicas: spec.reclaim requests it, once for each text of `request`;
+ * status.reclaim has the last request under a number of its own, and is Pending until each
+ * reachable replica has reported its outcome. Only for unpublished volumes: publishing ends it
+ * (P72).
  */
 #pragma once
 
 #include "common/reclaim_phase.h"
 #include "declared/document.h"
 
-/* Its status.reclaim, while that is pending; NULL: nothing is asked for. */
+/* Its status.reclaim, while that is Pending; NULL: none is requested. */
 const json_t *config_reclaim_pending(const struct document *config);
 
-/* What an edit asks for begins, if it may, and what the volume is wanted for in its place ends it.
- * ERROR_CONFLICT. */
+/* Begins a new request of an edit, if permitted; an edit that publishes the volume ends a pending
+ * one. ERROR_CONFLICT. */
 int config_reclaim_edit(struct work *work, const struct document *before, struct document *after,
                         struct error *err);

@@ -1,5 +1,5 @@
 /*
- * The controller: its thread, and what that does about pools (controller_pools.c).
+ * The controller: its thread, and its work on pools (controller_pools.c).
  */
 #pragma once
 
@@ -11,47 +11,48 @@
 
 #define WAITING_MOST 64
 
-/* Configs of which a replica is to be replaced as soon as fewer are being copied. */
+/* Configs with a replica to be replaced as soon as fewer replicas are being copied. */
 struct waiting {
     char ids[WAITING_MOST][UUID_SIZE];
     unsigned count;
-    bool has_more; /* a walk met more than these */
+    bool has_more; /* a walk found more than these */
 };
 
 struct controller {
     struct controller_settings settings;
     struct ticker *ticker; /* NULL: no thread */
 
-    /* Of the thread. */
-    struct arena *arena; /* of one config, or of one list of them */
+    /* Used by the thread alone. */
+    struct arena *arena; /* of one config, or of a list of them */
     struct retries *retries;
     struct settled *settled;
     struct pool_changes *pool_changes;
     struct waiting waiting;
     bool began, busy, failing, knows_pools;
-    int64_t seen;                             /* all changes up to this number are dealt with */
-    int64_t walk_version, walk_last, walk_us; /* the look at all: where it is, its end, the next */
-    unsigned walks;                           /* how many have begun */
-    int64_t draining;                         /* pools, when they were read last */
-    int64_t free_gib; /* of all pools, when those that failed were hurried */
-    int64_t space_us; /* before that a little more room hurries nobody */
-    int64_t pools_us; /* when pools were looked at last */
+    int64_t seen; /* all changes up to this version are processed */
+    /* the walk over all configs: its position, its end, the start of the next */
+    int64_t walk_version, walk_last, walk_us;
+    unsigned walks;   /* number of walks begun */
+    int64_t draining; /* number of draining pools, as last read */
+    int64_t free_gib; /* of all pools, when failed configs were last requeued */
+    int64_t space_us; /* before this time a small increase of free space requeues nothing */
+    int64_t pools_us; /* when the pools were last read */
 };
 
 static inline int64_t controller_now_us(const struct controller *controller) {
     return clock_steady_us(controller->settings.settings->clock);
 }
 
-/* One config: evaluated, and where it has work, taken further. */
+/* Evaluates one config and does its next step, if any. */
 void controller_work_on(struct controller *controller, const char *id);
 
-/* Configs of pools that have changed are not settled; *ret: there are pools that have.  `all`:
- * whatever their rate. */
+/* Marks configs of changed pools as not settled; *ret: there are changed pools. `all`: regardless
+ * of their rate. */
 int controller_unsettle(struct controller *controller, bool all, bool *ret, struct error *err);
 /* Reads the pools when it is time. */
 int controller_read_pools(struct controller *controller, struct error *err);
 
 /* A replica of it is to be replaced when fewer are being copied. */
 void controller_wait_for_slot(struct controller *controller, const char *id);
-/* The next of these, when it may. */
+/* Continues waiting configs, up to the limit. */
 int controller_replace_next(struct controller *controller, struct error *err);

@@ -1,7 +1,8 @@
 /*
- * The kinds of documents as Kubernetes is told of them: CustomResourceDefinitions (version v1 of
- * apiextensions.k8s.io) with a structural schema, made of the same tables that our own API checks
- * by.  What a schema cannot say is left open, never closed: our API says it.
+ * The kinds of documents as CustomResourceDefinitions of Kubernetes (version v1 of
+ * apiextensions.k8s.io) with a structural schema, made of the tables that the service's own API
+ * validates with. Rules beyond a schema's means are left open, never closed: the API enforces
+ * them.
  */
 #pragma once
 
@@ -13,5 +14,5 @@
 /* A new reference. */
 json_t *definition_of(const struct document_kind *kind);
 
-/* The schema of an object with these fields.  `edits`: rules for what an edit may change, too. */
+/* The schema of an object with these fields. `edits`: with rules for edits. */
 json_t *definition_schema(const struct schema_field *fields, bool edits);

@@ -1,29 +1,29 @@
 /*
- * What clients do to documents.
+ * Changes of documents by clients.
  *
- * An edit that names the number of the document as it was read is refused when it has changed since
- * (ERROR_CONFLICT); one that changes nothing has no number.  A document with finalizers is not gone
- * when it is deleted: it has a time of deletion, and goes with the last of them.  What belongs to
- * it goes before it does.
+ * An edit that names a resourceVersion is refused when the document has changed since
+ * (ERROR_CONFLICT); an edit without effect gets no version. Deleting a document with finalizers
+ * sets its time of deletion, and removing the last finalizer deletes it. Owned documents are
+ * deleted before their owner.
  */
 #pragma once
 
 #include "declared/document_store.h"
 
 /*
- * Makes one in the caller's project of what a client has `given`, a whole document; *ret is it as
- * it stands.  ERROR_BAD_REQUEST, ERROR_CONFLICT for a name that is taken, ERROR_OVER_QUOTA,
- * ERROR_TOO_LARGE.
- * `tries`, of all four: everything is checked and nothing written; *ret is it as it would stand.
+ * Creates one in the caller's project from a whole document; *ret: the stored one.
+ * ERROR_BAD_REQUEST, ERROR_CONFLICT for a name in use, ERROR_OVER_QUOTA, ERROR_TOO_LARGE.
+ * `dry_run`, of all four: checks everything and writes nothing; *ret: the document that would be
+ * stored.
  */
 int document_create(struct work *work, const struct document_kind *kind, const json_t *given,
                     bool dry_run, struct document *ret, struct error *err);
-/* Makes `before` what was given.  What it does not say has its default. */
+/* Replaces `before`; omitted fields get their defaults. */
 int document_replace(struct work *work, const struct document *before, const json_t *given,
                      bool dry_run, struct document *ret, struct error *err);
-/* The same of a merge patch (RFC 7386): what it does not say stays. */
+/* Applies a merge patch (RFC 7386): omitted fields stay. */
 int document_patch(struct work *work, const struct document *before, const json_t *patch,
                    bool dry_run, struct document *ret, struct error *err);
-/* Gone at once, or when its finalizers are; *ret is it as it stands then. */
+/* Deleted at once, or with its last finalizer; *ret: the stored document. */
 int document_delete(struct work *work, const struct document *document, bool dry_run,
                     struct document *ret, struct error *err);

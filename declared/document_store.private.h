@@ -1,5 +1,5 @@
 /*
- * The rows of documents, for whoever changes them.
+ * Rows of documents, for the files that change them.
  */
 #pragma once
 
@@ -10,32 +10,31 @@
     "d.generation, d.metadata, d.body, d.status, d.created_at, d.updated_at, d.deleted_at, " \
     "d.node, COALESCE(d.size_gb, -1), d.bytes"
 #define DOCUMENT_SELECT "SELECT " DOCUMENT_COLUMNS " FROM documents d"
-/* A query_read of one into a struct document, and how much memory its trees take. */
+/* A query_read of a struct document, and the memory that its trees need. */
 int document_row_read(struct work *work, const struct db_rows *rows, void *item, struct error *err);
 size_t document_row_bytes(const struct db_rows *rows);
 
-/* The number of the change that this transaction makes; until it ends, nobody has another one. */
+/* The version of this transaction's change; other transactions wait for its end. */
 int document_next_version(struct work *work, int64_t *ret, struct error *err);
 
-/* How many the caller's project has. */
+/* The number of the caller's project. */
 int document_count(struct work *work, const struct document_kind *kind, int64_t *ret,
                    struct error *err);
-/* Of one as it is stored, without its status and where it is published: who has no room left goes
- * on using what he has. */
+/* Bytes of one as stored, without its status and `publish`: a project at its limit can still
+ * publish its volumes. */
 size_t document_bytes(struct work *work, const struct document *document);
 /*
- * Has `after` room, and the project for it beside all others?  What takes no more than `before`
- * (NULL: there is none) has always.  What the service writes is not asked, and counts.
- * ERROR_TOO_LARGE, ERROR_OVER_QUOTA.
+ * Do the bytes of `after` fit the limits of a document and of its project? Always when they are no
+ * more than those of `before` (NULL: none). Not called for changes by the service, whose bytes
+ * count. ERROR_TOO_LARGE, ERROR_OVER_QUOTA.
  */
 int document_check_bytes(struct work *work, const struct document *before,
                          const struct document *after, struct error *err);
-/* Takes of quotas what it takes.  ERROR_OVER_QUOTA. */
+/* Takes its quota. ERROR_OVER_QUOTA. */
 int document_insert(struct work *work, struct document *document, struct error *err);
 /*
- * Makes `before` what `after` says, and gives that its number: it goes when it can, and with it the
- * one that it belonged to when that was waiting for it.  ERROR_CONFLICT: there is no `before` any
- * more, or another one.
+ * Writes `after` with a new version. A document that can be removed is, and with it an owner that
+ * waited for nothing else. ERROR_CONFLICT: the stored one is no longer `before`.
  */
 int document_store(struct work *work, const struct document *before, struct document *after,
                    struct error *err);

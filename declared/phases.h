@@ -1,8 +1,8 @@
 /*
- * The phases of documents as state tables (common/state_table.h): what happens in each, what it
- * becomes, and the sentence for its status and events.
+ * The phases of documents as state tables (common/state_table.h): events in each phase, the next
+ * one, and the sentence for status and events.
  *
- * A phase is stored by its name.  An event without a row leaves it as it is.
+ * A phase is stored by its name. An event without a row leaves it unchanged.
  */
 #pragma once
 
@@ -15,13 +15,13 @@ enum phase_action {
     PHASE_NO_EVENT,
     PHASE_NORMAL_EVENT,
     PHASE_WARNING_EVENT
-}; /* of the event that it makes */
+}; /* the event to record */
 
 /* ---- a config ---- */
 
 enum config_phase { CONFIG_PENDING, CONFIG_BOUND, CONFIG_RECONCILING, CONFIG_FAILED };
 enum config_event {
-    CONFIG_WAITS, /* for pools, a policy, or nodes that make the replicas */
+    CONFIG_WAITS, /* for pools, a policy, or nodes that create the replicas */
     CONFIG_REPLICAS_MADE,
     CONFIG_SOURCE_LOST, /* of a clone */
     CONFIG_POLICY_EDITED,
@@ -34,9 +34,9 @@ extern const struct state_table config_states;
 /* ---- a volume: enum volume_phase (declared/volume_health.h) ---- */
 
 enum volume_event {
-    VOLUME_FOUND, /* and the phase that its node has reported, or its pools make it */
+    VOLUME_FOUND, /* plus the phase reported by its node or implied by its pools */
     VOLUME_ASSIGNED = VOLUME_FOUND + 5,
-    VOLUME_REVOKED, /* from a silent node */
+    VOLUME_REVOKED, /* from an unresponsive node */
 };
 extern const struct state_table volume_states;
 
@@ -54,7 +54,7 @@ enum replica_phase {
     REPLICA_DELETED,
     REPLICA_PHASES
 };
-/* Each event is the phase that its node reports, by the same number. */
+/* Each event is the phase reported by its node, by the same number. */
 extern const struct state_table replica_states;
 extern const char *const replica_phase_names[]; /* ended with NULL */
 
@@ -84,15 +84,15 @@ enum recovery_event {
 };
 extern const struct state_table recovery_states;
 
-/* All of them, ended with NULL. */
+/* All tables, ended with NULL. */
 extern const struct state_table *const phase_tables[];
 
 /* The state of that name; the initial one when there is none. */
 unsigned phase_named(const struct state_table *table, const char *name);
 /* Of a status, or of any object with a phase. */
 bool phase_is(const struct state_table *table, const json_t *status, unsigned state);
-/* The row for what a node reports of the object `id`, which may be anything: NULL when the table
- * has none, which the log tells once a minute of each object. */
+/* The row for the phase that a node reports of the object `id`, which may be any text: NULL when
+ * the table has none, which is logged at most once a minute per object. */
 const struct state_row *phase_reported(const struct state_table *table, const char *phase,
                                        unsigned event, const char *id);
 /* The row of a phase by its name; NULL: the event is refused. */

@@ -1,9 +1,9 @@
 /*
- * Which pools differ from what they were when they were looked at last, as far as settled configs
- * and those that wait for a pool depend on it.  Belongs to one thread.
+ * Changes of pools since they were last read, in the properties that settled configs and configs
+ * waiting for a pool depend on. Belongs to one thread.
  *
- * A storage agent that reports another state of its pool again and again has its configs evaluated
- * POOL_CHANGES_MOST times in POOL_CHANGES_US; a later change waits for the next resync, or the end
+ * A storage agent that keeps changing the reported state of its pool causes POOL_CHANGES_MOST
+ * evaluations of its configs in POOL_CHANGES_US; later changes wait for the next resync or the end
  * of that time.
  */
 #pragma once
@@ -15,7 +15,7 @@
 
 struct pool_changes;
 
-/* A pool and the nodes that it was and is of; until the next call of anything here. */
+/* A pool, its previous and its current node; valid until the next call of a function here. */
 struct pool_change {
     const char *pool, *node, *old_node;
 };
@@ -23,15 +23,15 @@ struct pool_change {
 struct pool_changes *pool_changes_new(void);
 void pool_changes_free(struct pool_changes *changes);
 
-/* As all pools are now. */
+/* Notes the current state of all pools. */
 void pool_changes_note(struct pool_changes *changes, const struct replica_pool *pools,
                        unsigned count);
-/* As these pools are now they were noted: a later change of them is one. */
+/* These pools are as they were last noted: a later change will be found. */
 bool pool_changes_know(const struct pool_changes *changes, const struct replica_pool *pools,
                        unsigned count);
-/* One that has changed and is not dealt with: it is from now on.  `all`: whatever its rate. */
+/* The next changed pool, which is processed from then on. `all`: regardless of its rate. */
 bool pool_changes_take(struct pool_changes *changes, int64_t now_us, bool all,
                        struct pool_change *ret);
-/* Other pools can take replicas than before, which was not dealt with: it is from now on.  Unless
- * something waits for them, there is nothing to deal with. */
+/* The set of pools that accept replicas has changed, and that is processed from then on. `waits`:
+ * some config waits for a pool; otherwise there is nothing to process. */
 bool pool_changes_take_accepting(struct pool_changes *changes, int64_t now_us, bool waits);

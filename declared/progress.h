@@ -1,9 +1,9 @@
 /*
- * How far the operations of a volume are: percent, rate and remaining time, from what its node
- * reports of them (status.progress of a CStorVolume and of its config).
+ * Progress of a volume's operations: percent, rate and remaining time, from its node's reports
+ * (status.progress of a CStorVolume and of its config).
  *
- * The rate is that since the operation was first reported.  Instants are the ones that are shown: a
- * clock that steps makes a wrong rate and nothing else.
+ * The rate is the average since the first report. Times are of the wall clock: a step of it makes
+ * a wrong rate and nothing else.
  */
 #pragma once
 
@@ -18,10 +18,10 @@
 
 extern const struct schema_field progress_fields[];
 
-/* A list in the arena, of what runs in `status`; NULL: nothing does.  `before`: the list that stood
- * there; NULL: none. */
+/* Running operations in `status`, a list in the arena; NULL: none. `before`: the previous list;
+ * NULL: none. */
 json_t *progress_of(struct arena *arena, const json_t *before, const json_t *status,
                     int64_t now_us);
-/* The same of a replica, by its own node's `status`: what is copied to it. */
+/* The same of a replica, by its own node's `status`: the copies to it. */
 json_t *progress_of_replica(struct arena *arena, const json_t *before, const char *replica,
                             const json_t *status, int64_t now_us);

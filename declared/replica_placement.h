@@ -1,6 +1,5 @@
 /*
- * Which pools a volume's replicas are put on: a function of the pools and a seed, and of nothing
- * else.
+ * Choice of the pools for a volume's replicas: a function of the pools and a seed alone.
  */
 #pragma once
 
@@ -11,14 +10,15 @@
 #include <stdint.h>
 
 struct replica_placement {
-    unsigned count;           /* of replicas, each on a pool of its own (P33) */
-    int64_t bytes;            /* room that each has to have */
-    const char *local_node;   /* whose pool comes first (P34); NULL: none */
-    const char *const *named; /* these, and in this order (P36); NULL: they are chosen */
+    unsigned count;           /* of replicas, each on its own pool (P33) */
+    int64_t bytes;            /* free space that each needs */
+    const char *local_node;   /* its pools come first (P34); NULL: none */
+    const char *const *named; /* these, in this order (P36); NULL: they are chosen */
     unsigned named_count;
-    const char *const *of_source; /* a clone goes only where its source is (P37); NULL: anywhere */
+    /* pools permitted for a clone: those of its source (P37); NULL: any */
+    const char *const *of_source;
     unsigned source_count;
-    const char *const *without; /* pools that are not used, whatever they have */
+    const char *const *without; /* excluded pools */
     unsigned without_count;
     const char *const *nodes; /* of the volume's other replicas: used last, */
     unsigned node_count;
@@ -27,10 +27,9 @@ struct replica_placement {
 };
 
 /*
- * *ret: `count` pools, in the arena.  Only those that are up and take writes are used (P35); of
- * these, pools of nodes that have no replica yet come first, then those with more GiB free.
- * ERROR_UNAVAILABLE: there are too few, and how many of how many; ERROR_BAD_REQUEST: other pools
- * are named than replicas are wanted.
+ * *ret: `count` pools, in the arena. Only pools that are up and accept writes are used (P35),
+ * first those on nodes without a replica, then those with more free GiB. ERROR_UNAVAILABLE: too
+ * few, with both counts; ERROR_BAD_REQUEST: the number of named pools is not that of the replicas.
  */
 int replica_placement_choose(struct arena *arena, const struct replica_placement *wanted,
                              const struct replica_pool *pools, unsigned pool_count,

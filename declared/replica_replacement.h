@@ -1,17 +1,17 @@
 /*
- * Replicas that the service replaces by itself: how many at once in all volumes, and whether the
- * pools that are offline are so many that their disks cannot be what is lost.
+ * Replacements of replicas by the service: how many run at once in all volumes, and whether so
+ * many pools are offline that an outage, and no loss of disks, must be the cause.
  */
 #pragma once
 
 #include "ledger/work.h"
 
-/* How many are being copied. */
+/* Number of replicas being copied. */
 int replica_replacement_count(struct work *work, int64_t *ret, struct error *err);
-/* One of this config is; nothing when it was already. */
+/* One of this config begins; without effect when one has begun. */
 int replica_replacement_begin(struct work *work, const char *config_id, struct error *err);
-/* None is any more; nothing when none was. */
+/* It ends; without effect when there is none. */
 int replica_replacement_end(struct work *work, const char *config_id, struct error *err);
 
-/* 1: half of all pools, or more, have not been online for the last `us`; 0: fewer. */
+/* 1: at least half of all pools have not been online throughout the last `us`; 0: fewer. */
 int replica_replacement_is_outage(struct work *work, int64_t us, struct error *err);

@@ -1,11 +1,10 @@
 /*
- * What a document may say: a tree of fields.  A document that is accepted is in its normal form
- * from then on: known fields under their own names, with the defaults of those that were not given;
- * what is stored, shown and compared is that.  Null is what is not given, in objects of any names,
- * too.
+ * The schema of a document: a tree of fields. An accepted document is in normal form: known fields
+ * under their own names, with the defaults of omitted ones; this form is stored, shown and
+ * compared. Null is an omitted value, also in free-form objects.
  *
  * A refusal (ERROR_BAD_REQUEST) names the field by its whole path ("spec.capacity.storage") and
- * says why; what is not known is answered with the nearest name.
+ * the reason; for an unknown field it suggests the nearest name.
  */
 #pragma once
 
@@ -31,17 +30,16 @@ enum schema_type {
 
 enum schema_flags {
     SCHEMA_REQUIRED = 1 << 0,
-    SCHEMA_FIXED = 1 << 1,     /* stays what it was when the document was made (P50, P51) */
-    SCHEMA_GROWS = 1 << 2,     /* a quantity that never becomes less (P52) */
-    SCHEMA_READ_ONLY = 1 << 3, /* the service writes it: what clients send there is not looked at */
-    SCHEMA_KEPT =
-        1 << 4, /* an edit that does not say it leaves it as it is; what is fixed is kept */
+    SCHEMA_FIXED = 1 << 1,     /* cannot change after creation (P50, P51) */
+    SCHEMA_GROWS = 1 << 2,     /* a quantity that cannot decrease (P52) */
+    SCHEMA_READ_ONLY = 1 << 3, /* written by the service; a client's value is ignored */
+    SCHEMA_KEPT = 1 << 4,      /* omitted in an edit it stays as it is; fixed fields do so, too */
     SCHEMA_POWER_OF_2 = 1 << 5,
-    SCHEMA_ADMIN_ONLY = 1 << 6, /* tells of our hosts: shown to administrators alone */
+    SCHEMA_ADMIN_ONLY = 1 << 6, /* describes hosts: shown to administrators alone */
 };
 
 #define SCHEMA_TEXT_MOST 255
-/* Half of what json_parse() reads: others have to read it within lists and events. */
+/* Half of the limit of json_parse(): others read it within lists and events. */
 #define SCHEMA_DEPTH_MOST 32
 
 struct schema_field {
@@ -51,32 +49,33 @@ struct schema_field {
     const struct schema_field *of;
     int64_t min, max;
     const char *const *words;         /* ended with NULL */
-    bool (*allows)(const char *text); /* of a text, or the names of a map; NULL: any */
-    const char *initial;              /* JSON of what counts when it is not given; or NULL */
-    const char *instead;              /* of SCHEMA_ADMIN_ONLY: what all others are told; or NULL */
-    const char *also;                 /* another spelling that is taken for this one; or NULL */
-    const char *about;                /* one sentence */
+    bool (*allows)(const char *text); /* of a text, or of the names of a map; NULL: any */
+    const char *initial;              /* JSON of the default; or NULL */
+    /* of SCHEMA_ADMIN_ONLY: the value shown to all others; or NULL */
+    const char *instead;
+    const char *also;  /* another accepted spelling; or NULL */
+    const char *about; /* a sentence */
 };
 
 #define SCHEMA_FIELDS_END \
     { .type = SCHEMA_END }
 
-/* Where the field of this name of the object at `path` stands. */
+/* The path of the field of this name of the object at `path`. */
 const char *schema_path(struct arena *arena, const char *path, const char *name);
 
-/* Brings `object` (the caller's own) into its normal form.  `path` is what it is called in
- * refusals, "" at the top. */
+/* Converts `object` (the caller's own) to its normal form. `path` is its name in refusals, "" at
+ * the top. */
 int schema_accept(struct arena *arena, const struct schema_field *fields, const char *path,
                   json_t *object, struct error *err);
 
-/* Gives an edit, before it is accepted, what it leaves as it is; and then what the service has
- * written. */
+/* Completes an edit: before it is accepted, with fields that stay when omitted; and then with
+ * fields written by the service. */
 void schema_keep(const struct schema_field *fields, const json_t *before, json_t *given);
 void schema_keep_read_only(const struct schema_field *fields, const json_t *before, json_t *after);
 
-/* What is shown of `object` to who is no administrator: a copy, in the arena. */
+/* A copy of `object` as shown to others than administrators; in the arena. */
 json_t *schema_shown(struct arena *arena, const struct schema_field *fields, const json_t *object);
 
-/* May `before` become `after`?  Both are in normal form. */
+/* May `before` become `after`? Both are in normal form. */
 int schema_compare(struct arena *arena, const struct schema_field *fields, const char *path,
                    const json_t *before, const json_t *after, struct error *err);

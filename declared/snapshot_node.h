@@ -1,9 +1,8 @@
 /*
- * At which node snapshots of a volume can be taken: a target makes copies beside those replicas
- * alone that are files of its own node, and needs as many as the volume needs to be written.
+ * Nodes that can take snapshots of a volume: a target copies only those replicas that are files of
+ * its own node, and needs as many as a write needs.
  *
- * A replica of another node whose pool has no address is reached by its path, as if it were one's
- * own.
+ * A replica of another node whose pool has no address is accessed by its path, like a local one.
  */
 #pragma once
 
@@ -14,7 +13,6 @@
 
 /* `volume`: spec of a CStorVolume. */
 bool snapshot_node_can(const json_t *volume, const char *node);
-/* Why none is taken of it where it is published ("": nowhere), in the middle of a sentence; NULL:
- * nothing is in the way. */
+/* Why none can be taken where it is published ("": nowhere), as a part of a sentence; NULL: it can. */
 const char *snapshot_node_obstacle(struct arena *arena, const json_t *volume,
                                    const char *published);

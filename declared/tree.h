@@ -1,5 +1,5 @@
 /*
- * Texts of JSON objects, where one that is missing is "".
+ * Texts of JSON objects; a missing one is "".
  */
 #pragma once
 

@@ -1,10 +1,9 @@
 /*
- * How a volume is: its phase and its conditions, as a function of what was observed and of nothing
- * else.
+ * The health of a volume: its phase and conditions, as a function of observed facts alone.
  *
- * What its node reports counts while that node is heard; of a volume that no node has, the pools of
- * its replicas decide, beside the phase in which its last node left it.  Messages are for members
- * of the project: they name no host, and none is empty.
+ * A node's report counts while the node responds; the state of a volume without a node follows
+ * from the pools of its replicas and from its last phase. Messages are for members of the project:
+ * they name no host, and none is empty.
  */
 #pragma once
 
@@ -12,9 +11,9 @@
 
 #include "common/arena.h"
 
-/* From the best to the worst. */
+/* From best to worst. */
 enum volume_phase {
-    VOLUME_IS_INIT, /* it was not served yet */
+    VOLUME_IS_INIT, /* not served yet */
     VOLUME_IS_HEALTHY,
     VOLUME_IS_DEGRADED,
     VOLUME_IS_OFFLINE,
@@ -25,26 +24,26 @@ enum volume_phase {
 extern const char *const volume_phase_names[]; /* by number, ended with NULL */
 
 struct volume_facts {
-    unsigned needed;           /* replicas without which nothing is written */
-    enum volume_phase reached; /* as its node has reported it, the present one or the last */
+    unsigned needed;           /* replicas that a write needs */
+    enum volume_phase reached; /* the phase that its current or last node has reported */
 
-    bool is_wanted;       /* on a node, by its config */
+    bool is_wanted;       /* published by its config */
     bool has_node;        /* a node has the volume, or is about to; */
-    bool is_unresponsive; /* and was not heard of for too long; */
+    bool is_unresponsive; /* and has not reported for too long; */
     bool is_assigned;     /* by the volume's spec */
     bool is_serving;      /* and serves it; */
     bool is_listed;       /* and has reported each replica: */
     unsigned listed, in_sync;
-    int64_t undecided; /* blocks about which no majority of them agrees */
+    int64_t undecided; /* blocks without a majority */
 
-    /* Replicas that count, however they were reported, and those of them that are made and stand in
-     * pools that are online. */
+    /* Replicas that count, however reported, and those of them that are created and in pools that
+     * are online. */
     unsigned replicas, present;
-    unsigned counted, counted_in_sync; /* of those, what its node has reported */
+    unsigned counted, counted_in_sync; /* of those, as reported by its node */
 
-    const char *rebuilt;         /* replica that is being rebuilt; NULL: none */
+    const char *rebuilt;         /* replica being rebuilt; NULL: none */
     const char *failed;          /* replica whose rebuild failed; NULL: none */
-    const char *failure;         /* and why, "NoSpace" or another word */
+    const char *failure;         /* and the reason, such as "NoSpace" */
     const char *near_full;       /* replica whose pool has little space left; NULL: none */
     bool is_rebuild_interrupted; /* one was running when the volume stopped being served */
 };
@@ -54,10 +53,10 @@ struct volume_health {
     struct condition available, redundant, rebuilding, near_full;
 };
 
-/* Those that spec and status of a CStorVolume say; the texts are theirs. */
+/* Facts in spec and status of a CStorVolume; the texts belong to these. */
 void volume_facts_read(const json_t *spec, const json_t *status, struct volume_facts *facts);
 
-/* Of a volume that a node has, by its report alone. */
+/* Of a volume with a node, by its report alone. */
 enum volume_phase volume_phase_served(const struct volume_facts *facts);
 /* Of any. */
 enum volume_phase volume_phase_of(const struct volume_facts *facts);
@@ -65,5 +64,5 @@ enum volume_phase volume_phase_of(const struct volume_facts *facts);
 /* The texts are in the arena. */
 struct volume_health volume_health_of(struct arena *arena, const struct volume_facts *facts);
 
-/* A condition that is as it should be, or soon is without help: its event is a normal one. */
+/* A normal condition, or one that ends without intervention: its event is a normal one. */
 bool volume_condition_is_good(const struct condition *condition);

@@ -1,13 +1,15 @@
 /*
  * Forced recovery: a volume that has lost the majority of its replicas for ever, or refuses blocks
- * that have none, is made of one replica at an administrator's request.  A request is for one loss
- * and for none that comes later:
+ * without a majority, is recovered from one replica at an administrator's request. A request is
+ * for one loss and not for later ones:
  *
  *   - spec.salvage of the volume names the replica, under a number greater than any before;
- *   - its node evaluates whether the volume can be served without it, admits no client to one that
- *     cannot meanwhile, and reports Refused or Able: then the request is withdrawn or confirmed;
- *   - when it is confirmed (spec.salvaged has its number) nothing counts any more that any replica
- *     has of before, wherever it is, and the node makes the named one the volume, and reports Done.
+ *   - its node evaluates whether the volume can be served without forced recovery, admits no
+ *     client to one that cannot meanwhile, and reports Refused or Able: then the request is
+ *     withdrawn or confirmed;
+ *   - a confirmed request (spec.salvaged has its number) invalidates all earlier data of the other
+ *     replicas, wherever they are; the node recovers the volume from the named one, and reports
+ *     Done.
  */
 #pragma once
 
@@ -19,27 +21,27 @@
 #define RECOVERY_PHASE_REFUSED "Refused"
 #define RECOVERY_PHASE_DONE    "Done"
 
-extern const char *const recovery_reasons[]; /* of a node that refuses */
+extern const char *const recovery_reasons[]; /* of a refusal by the node */
 
 struct recovery_request {
-    const char *version; /* of the volume, as it was read; NULL: not said */
-    const char *stopped; /* status.silentNodes, which are known to serve it no more; NULL: none */
+    const char *version; /* of the volume, as it was read; NULL: not given */
+    const char *stopped; /* status.silentNodes, confirmed to have stopped; NULL: none */
 };
 
-/* Forced recovery from the replica is requested. *ret: its volume.  ERROR_CONFLICT: why not. */
+/* Requests forced recovery from the replica. *ret: its volume. ERROR_CONFLICT. */
 int volume_recovery_request(struct work *work, const struct document *replica,
                             const struct recovery_request *request, struct document *ret,
                             struct error *err);
 
-/* Where it stands, as the spec of the volume has it (declared/phases.h). */
+/* Its state in the spec of the volume (declared/phases.h). */
 unsigned volume_recovery_state(const json_t *spec);
 
-/* Why the node has refused, as a sentence's end. */
+/* Why the node has refused, as the end of a sentence. */
 const char *volume_recovery_refusal(const json_t *report);
 
-/* What its node tells of another salvage than is wanted is not heard. */
+/* Ignores its node's report about another request. */
 void volume_recovery_keep(const struct document *before, struct document *after);
 
-/* The nodes that lost the volume without a word are known as long as nobody after them has had the
+/* Keeps the nodes that lost the volume without confirming their stop, until a later node has the
  * replicas that they would need. */
 void volume_silent_nodes_keep(const struct document *before, struct document *after);
