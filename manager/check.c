@@ -34,6 +34,17 @@ void round_note(struct round *round, const char *format, ...) {
     va_end(values);
 }
 
+void round_status_stays(struct round *round, const char *label, const char *id, const char *status,
+                        bool by_reset) {
+    if (by_reset)
+        round_note(round,
+                   "%s %s was set to %s by os-reset_status: no operation ends that, but "
+                   "os-reset_status or os-force_delete does",
+                   label, id, status);
+    else
+        round_found(round, "P1", "%s %s is %s, but no operation will end that", label, id, status);
+}
+
 static int compare_ids(const void *left, const void *right) {
     return strcmp(((const struct volume *)left)->id, ((const struct volume *)right)->id);
 }
@@ -71,10 +82,9 @@ static void check_status(struct round *round, const struct volume *volume) {
     bool keys = pairs_get(&volume->admin_metadata, EXTEND_KEY_SIZE) ||
                 pairs_get(&volume->admin_metadata, EXTEND_KEY_RESERVATIONS);
 
-    if (status_is_transient(volume->status) && !volume->status_by_reset &&
-        !owns_status(operation, volume->status))
-        round_found(round, "P1", "volume %s is %s, but no operation will end that", volume->id,
-                    status_text(volume->status));
+    if (status_is_transient(volume->status) && !owns_status(operation, volume->status))
+        round_status_stays(round, "volume", volume->id, status_text(volume->status),
+                           volume->status_by_reset);
     if (keys !=
         (operation && operation->kind == &kind_extend && operation_awaits_report(operation)))
         round_found(round, "P1", "volume %s %s", volume->id,

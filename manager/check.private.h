@@ -22,6 +22,10 @@ struct round {
 __attribute__((format(printf, 3, 4))) void round_found(struct round *round, const char *promise,
                                                        const char *format, ...);
 __attribute__((format(printf, 2, 3))) void round_note(struct round *round, const char *format, ...);
+/* An object in a transient status, without an operation that will end it: a finding (P1), or a note
+ * when os-reset_status has set it. */
+void round_status_stays(struct round *round, const char *label, const char *id, const char *status,
+                        bool by_reset);
 const struct operation *round_operation_at(const struct round *round, const char *target_id);
 
 /* Inconsistent rows: a query of ids that should not exist. */

@@ -7,10 +7,10 @@
 static void check_status(struct round *round, const struct group_snapshot *row) {
     const struct operation *operation = round_operation_at(round, row->id);
 
-    if (group_snapshot_status_is_transient(row->status) && !row->status_by_reset &&
+    if (group_snapshot_status_is_transient(row->status) &&
         !(operation && operation->kind->object && operation->kind->meanwhile == row->status))
-        round_found(round, "P1", "group snapshot %s is %s, but no operation will end that", row->id,
-                    group_snapshot_status_text(row->status));
+        round_status_stays(round, "group snapshot", row->id,
+                           group_snapshot_status_text(row->status), row->status_by_reset);
 }
 
 /* ---- P5 ---- */

@@ -21,10 +21,9 @@ static bool is_worked_on(const struct round *round, const struct volume_group *g
 }
 
 static void check_status(struct round *round, const struct volume_group *group) {
-    if (group_status_is_transient(group->status) && !group->status_by_reset &&
-        !is_worked_on(round, group))
-        round_found(round, "P1", "group %s is %s, but no operation on a volume of it will end that",
-                    group->id, group_status_text(group->status));
+    if (group_status_is_transient(group->status) && !is_worked_on(round, group))
+        round_status_stays(round, "group", group->id, group_status_text(group->status),
+                           group->status_by_reset);
 }
 
 static int compare_ids(const void *left, const void *right) {

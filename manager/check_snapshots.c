@@ -42,10 +42,9 @@ static bool is_worked_on(const struct round *round, const struct snapshot *snaps
 }
 
 static void check_status(struct round *round, const struct snapshot *snapshot) {
-    if (snapshot_status_is_transient(snapshot->status) && !snapshot->status_by_reset &&
-        !is_worked_on(round, snapshot))
-        round_found(round, "P1", "snapshot %s is %s, but no operation will end that", snapshot->id,
-                    snapshot_status_text(snapshot->status));
+    if (snapshot_status_is_transient(snapshot->status) && !is_worked_on(round, snapshot))
+        round_status_stays(round, "snapshot", snapshot->id, snapshot_status_text(snapshot->status),
+                           snapshot->status_by_reset);
 }
 
 static void check_target(struct round *round, const struct operation *operation) {

@@ -307,6 +307,32 @@ START_TEST(unresponsive_nodes_are_reported_with_their_pending_work) {
 }
 END_TEST
 
+#define RESET(status_) "{\"os-reset_status\": {\"status\": \"" status_ "\"}}"
+
+START_TEST(transient_statuses_of_a_reset_are_noted) {
+    autoworld struct world *world = world_new(NULL);
+    struct heard notes = { 0 };
+    const struct check check = { .db = world->db,
+                                 .settings = &world->settings,
+                                 .node = WORLD_NODE,
+                                 .wrong = hear,
+                                 .note = hear_note,
+                                 .arg = &notes };
+    const char *deleting = world_volume(world, 1), *extending = world_volume(world, 1);
+    const char *at_rest = world_volume(world, 1);
+    struct error err;
+
+    ck_assert_int_eq(world_action(world, deleting, RESET("deleting")), 202);
+    ck_assert_int_eq(world_action(world, extending, RESET("extending")), 202);
+    ck_assert_int_eq(world_action(world, at_rest, RESET("error")), 202);
+    ck_assert_int_eq(check_run(&check, &err), 0);
+    ck_assert_msg(strstr(notes.text, PATH("volume %s was set to deleting", deleting)) &&
+                      strstr(notes.text, PATH("volume %s was set to extending", extending)) &&
+                      !strstr(notes.text, at_rest),
+                  "%s", notes.text);
+}
+END_TEST
+
 /* No operation ends them, so they are in no other list. */
 START_TEST(unfinished_attachments_are_noted) {
     autoworld struct world *world = world_new(NULL);
@@ -570,6 +596,7 @@ END_TEST
 CHECK_MAIN("manager/check", a_missing_share_is_reported_once, many_volumes_with_details_are_read,
            groups_and_their_volumes_agree, group_snapshots_and_their_snapshots_agree,
            documents_and_their_rows_agree, unresponsive_nodes_are_reported_with_their_pending_work,
-           unfinished_attachments_are_noted, replicas_in_a_pool_are_compared_with_documents,
-           records_of_snapshots_are_consistent, an_info_file_without_a_volume_is_found,
-           an_incomplete_file_without_an_operation_is_found, a_file_that_is_just_made_is_no_finding)
+           unfinished_attachments_are_noted, transient_statuses_of_a_reset_are_noted,
+           replicas_in_a_pool_are_compared_with_documents, records_of_snapshots_are_consistent,
+           an_info_file_without_a_volume_is_found, an_incomplete_file_without_an_operation_is_found,
+           a_file_that_is_just_made_is_no_finding)
