@@ -53,6 +53,17 @@ START_TEST(the_project_in_the_path_is_the_callers) {
 }
 END_TEST
 
+/* A transaction that the database refuses and that runs again draws another id. */
+static const char *without_new_id(const struct row *row, const char *text, struct arena *arena) {
+    static const char key[] = "\"id\":\"";
+    const char *id = strcmp(row->method, "POST") == 0 ? strstr(text, key) : NULL;
+
+    if (!id)
+        return text;
+    id += strlen(key);
+    return rights_put_instead(arena, text, arena_text_n(arena, id, strcspn(id, "\"")), "NEW");
+}
+
 /* The response to this token, in a world of its own. */
 static const char *answer(const struct group *group, const struct row *row, const char *token,
                           const char *path_project, struct arena *arena) {
@@ -62,7 +73,7 @@ static const char *answer(const struct group *group, const struct row *row, cons
     world->path_project = path_project;
     rights_ask(world, token, row, id);
     return arena_format(arena, "%d %s %s", world->status, world->answer_headers,
-                        world->answer_text);
+                        without_new_id(row, world->answer_text, arena));
 }
 
 /* But for the links, which are as the request. */
