@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS    500 /* for what others changed, of whom nobody tells us */
+/* between checks for changes by other processes, which send no notification */
+#define POLL_MS    500
 #define FAILED_MS  1000
-#define WALK_MOST  100 /* of a look at all, before those that changed come again */
-#define RETRY_MOST 100 /* of those that failed, likewise */
+#define WALK_MOST  100 /* configs of a walk, before changed ones are processed again */
+#define RETRY_MOST 100 /* failed configs, likewise */
 
-/* Of the settled configs each walk evaluates one in so many nevertheless. */
+/* Each walk evaluates one in so many of the settled configs nevertheless. */
 #define SETTLED_EACH 20
 
 /* clang-format off */
@@ -35,7 +36,7 @@ int64_t controller_resync_s(const struct config *config) {
 
 /* ---- a database that fails ---- */
 
-/* Another server may answer next, which does not have the last changes. */
+/* The next connection may reach another server, which lacks the last changes. */
 static void note_failure(struct controller *controller, const struct error *err) {
     settled_clear(controller->settled);
     if (!controller->failing)
@@ -63,7 +64,7 @@ static int evaluate_body(struct work *work, void *arg, struct error *err) {
     return reconcile_evaluate(work, evaluation->id, &evaluation->found, err);
 }
 
-/* When the documents could not be read, it is not known which config has changed. */
+/* When the documents could not be read, it is unknown which config has changed. */
 static void note_evaluation(struct controller *controller, const struct evaluation *evaluation,
                             int result) {
     const struct reconcile_evaluation *found = &evaluation->found;
@@ -82,7 +83,7 @@ static int config_body(struct work *work, void *arg, struct error *err) {
     return reconcile_config(work, arg, err);
 }
 
-/* Looks before it asks for the right to write: most changes leave nothing to be done. */
+/* Evaluates in a read transaction first: most changes require no write. */
 static int reconcile(struct controller *controller, char *id, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct work base = work_own(controller->settings.settings, arena);
@@ -105,7 +106,7 @@ static int report_body(struct work *work, void *arg, struct error *err) {
     return reconcile_report_failure(work, failure_report->id, failure_report->why, err);
 }
 
-/* What the documents themselves are to blame for, their people can mend; the rest is ours. */
+/* Errors in the documents are reported to their owners, other errors are logged. */
 static void report_failure(struct controller *controller, const char *id, const struct error *why) {
     autoarena struct arena *arena = arena_new();
     struct work base = work_own(controller->settings.settings, arena);
@@ -124,7 +125,7 @@ static void report_failure(struct controller *controller, const char *id, const 
 }
 
 void controller_work_on(struct controller *controller, const char *id) {
-    char copy[UUID_SIZE]; /* the queue may move */
+    char copy[UUID_SIZE]; /* the queue may be reallocated */
     struct error err;
     int result;
 
@@ -139,7 +140,7 @@ void controller_work_on(struct controller *controller, const char *id) {
     retries_fail(controller->retries, copy, controller_now_us(controller));
 }
 
-/* ---- those that changed ---- */
+/* ---- changed configs ---- */
 
 struct change_call {
     int64_t version;
@@ -152,7 +153,7 @@ static int changes_body(struct work *work, void *arg, struct error *err) {
     return changes_read(work, call->version, &call->changes, err);
 }
 
-/* What is written here changes documents, too: the next round finds nothing in them to be done. */
+/* Writes made here change documents, too: the next round finds nothing to do in them. */
 static int follow_changes(struct controller *controller, struct error *err) {
     struct work base = work_own(controller->settings.settings, controller->arena);
     struct change_call call = { .version = controller->seen };
@@ -164,7 +165,7 @@ static int follow_changes(struct controller *controller, struct error *err) {
                         controller_now_us(controller));
     for (unsigned i = 0; i < call.changes.count; i++)
         controller_work_on(controller, call.changes.configs[i]);
-    if (call.changes.version < controller->seen) { /* it was restored, or is another server */
+    if (call.changes.version < controller->seen) { /* restored, or another server */
         settled_clear(controller->settled);
         controller->walk_us = controller_now_us(controller);
     }
@@ -175,7 +176,7 @@ static int follow_changes(struct controller *controller, struct error *err) {
     return 0;
 }
 
-/* ---- those that failed ---- */
+/* ---- failed configs ---- */
 
 static void retry(struct controller *controller) {
     int64_t due_us = controller_now_us(controller);
@@ -185,7 +186,7 @@ static void retry(struct controller *controller) {
         controller_work_on(controller, id);
 }
 
-/* ---- all ---- */
+/* ---- all configs ---- */
 
 struct walk {
     struct controller *controller;
@@ -203,7 +204,7 @@ static bool is_skipped(struct controller *controller, const struct changes_confi
            retries_waits(controller->retries, config->id, controller_now_us(controller));
 }
 
-/* On one snapshot: the next configs, and of them those that want something. */
+/* On one snapshot: the next configs, and of these those with something to do. */
 static int walk_body(struct work *work, void *arg, struct error *err) {
     struct walk *walk = arg;
     struct controller *controller = walk->controller;
@@ -254,7 +255,7 @@ static int version_body(struct work *work, void *arg, struct error *err) {
     return document_last_version(work, arg, err);
 }
 
-/* What changes from now on is told by its number; the rest is met on the way. */
+/* Later changes are found by their version; the rest by the walk. */
 static int begin_walk(struct controller *controller, struct error *err) {
     struct work base = work_own(controller->settings.settings, controller->arena);
     int64_t version;
@@ -316,7 +317,7 @@ static int64_t tick(void *arg) {
     return controller_tick(arg);
 }
 
-/* ---- start and end ---- */
+/* ---- start and stop ---- */
 
 struct controller *controller_new(const struct controller_settings *settings) {
     struct controller *controller = heap_new(sizeof *controller);

@@ -1,6 +1,6 @@
 /*
- * What the controller does about pools: configs of those that changed are evaluated, configs that
- * wait for a pool are retried, and replicas are replaced a few at a time.
+ * The controller's work on pools: configs of changed pools are evaluated, configs waiting for a
+ * pool are retried, and replicas are replaced, a few at a time.
  */
 #include "declared/controller.private.h"
 
@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define POOLS_US SECOND_US        /* between two looks at pools while some config waits, */
+#define POOLS_US SECOND_US        /* between two reads of the pools while some config waits, */
 #define CALM_US  (5 * SECOND_US)  /* and while none does */
-#define SPACE_US (10 * SECOND_US) /* between two tries for a little more room */
+#define SPACE_US (10 * SECOND_US) /* between two retries after a small increase of free space */
 
-/* As the pools are: those that changed are noted. */
+/* Reads the pools; changed ones are noted. */
 struct pools_call {
     struct controller *controller;
     int64_t free_gib, draining;
@@ -48,7 +48,6 @@ static int configs_body(struct work *work, void *arg, struct error *err) {
     return changes_of_pool(work, call->change, &call->versions, err);
 }
 
-/* Configs of pools that have changed are not settled; true: there are pools that have. */
 int controller_unsettle(struct controller *controller, bool all, bool *ret, struct error *err) {
     struct work base = work_own(controller->settings.settings, controller->arena);
     struct pool_change change;
@@ -70,7 +69,7 @@ int controller_unsettle(struct controller *controller, bool all, bool *ret, stru
     return 0;
 }
 
-/* Those that failed are due when other pools take replicas, or when there is more room. */
+/* Failed configs become due when other pools accept replicas, or when there is more free space. */
 static void requeue_waiting(struct controller *controller, int64_t free_gib, bool waits) {
     bool accepting =
         pool_changes_take_accepting(controller->pool_changes, controller_now_us(controller), waits);
@@ -85,8 +84,8 @@ static void requeue_waiting(struct controller *controller, int64_t free_gib, boo
     controller->space_us = controller_now_us(controller) + SPACE_US;
 }
 
-/* What waits for a place need not wait much longer than until there is one; and a pool that comes,
- * goes or fails changes what its volumes are. */
+/* A config waiting for a pool is retried soon after one is available; and a pool that is added,
+ * removed or fails changes the state of its volumes. */
 int controller_read_pools(struct controller *controller, struct error *err) {
     struct work base = work_own(controller->settings.settings, controller->arena);
     bool waits = !retries_is_empty(controller->retries), changed;
@@ -108,7 +107,7 @@ int controller_read_pools(struct controller *controller, struct error *err) {
     return 0;
 }
 
-/* ---- replicas that are to be replaced ---- */
+/* ---- pending replacements ---- */
 
 void controller_wait_for_slot(struct controller *controller, const char *id) {
     struct waiting *waiting = &controller->waiting;
@@ -126,7 +125,8 @@ static int count_body(struct work *work, void *arg, struct error *err) {
     return replica_replacement_count(work, arg, err);
 }
 
-/* The next that waits, when fewer are being copied; those that did not fit are met by a walk. */
+/* Works on waiting configs while fewer replicas are being copied than permitted; a walk finds those
+ * beyond the limit of the list. */
 int controller_replace_next(struct controller *controller, struct error *err) {
     struct work base = work_own(controller->settings.settings, controller->arena);
     struct waiting *waiting = &controller->waiting;

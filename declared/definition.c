@@ -8,7 +8,7 @@
 
 /* ---- names ---- */
 
-/* As OpenEBS has them: "cstorvolumepolicies". */
+/* As in OpenEBS: "cstorvolumepolicies". */
 static const char *plural_of(struct arena *arena, const struct document_kind *kind) {
     char *name = arena_text(arena, kind->name);
     size_t length = strlen(name);
@@ -79,7 +79,7 @@ static const struct schema_field status_fields[] = {
 };
 /* clang-format on */
 
-/* What the service writes of its own it may write more of than is told here. */
+/* The service may write more fields of its own status than listed here. */
 static json_t *status_of(const struct document_kind *kind) {
     json_t *schema =
         definition_schema(kind->status_fields ? kind->status_fields : status_fields, false);

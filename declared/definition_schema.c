@@ -13,7 +13,7 @@
     "^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
 #define QUANTITY_LENGTH_MOST 64
 #define VALUE(of)            "quantity(string(" of "))"
-#define IF_QUANTITY          "!isQuantity(string(self)) || " /* else the pattern says it */
+#define IF_QUANTITY          "!isQuantity(string(self)) || " /* else the pattern refuses it */
 
 static void put(json_t *into, const char *key, json_t *value) {
     json_object_set_new(into, key, value);
@@ -63,7 +63,7 @@ static void put_digits(json_t *schema, const struct schema_field *field) {
                               (json_int_t)field->min, (json_int_t)field->max));
 }
 
-/* The powers of two of a range are few. */
+/* A range has few powers of two. */
 static void put_int(json_t *schema, const struct schema_field *field) {
     json_t *powers;
 
@@ -110,7 +110,7 @@ static void put_quantity(json_t *schema, const struct schema_field *field) {
                  bound(arena, "<=", field->max));
 }
 
-/* ---- what holds others ---- */
+/* ---- containers ---- */
 
 static void put_names(json_t *schema, const struct schema_field *of) {
     json_t *value = json_object();
@@ -134,8 +134,8 @@ static void put_map(json_t *schema, const struct schema_field *field) {
     put_names(schema, &one);
 }
 
-/* What is made with a document or never: a rule about the field itself does not see it come or
- * go. */
+/* A field that cannot be added or removed by an edit: a rule about the field itself does not see
+ * its presence change. */
 static void put_presence(json_t *schema, const struct schema_field *fields) {
     for (; fields->type != SCHEMA_END; fields++)
         if ((fields->flags & SCHEMA_FIXED) && !(fields->flags & SCHEMA_REQUIRED) &&
@@ -185,12 +185,12 @@ static void put_object(json_t *schema, const struct schema_field *field, bool ed
     }
 }
 
-/* Of names, and nothing else: each stands there once. */
+/* A list of names alone: each occurs once. */
 static bool is_of_names(const struct schema_field *of) {
     return of[0].type == SCHEMA_TEXT && (of[0].flags & SCHEMA_REQUIRED) && of[1].type == SCHEMA_END;
 }
 
-/* What a place in a list was before is not known to Kubernetes: no rules for edits below. */
+/* Kubernetes does not know the previous item of a list: no rules for edits below. */
 static void put_list(json_t *schema, const struct schema_field *field) {
     json_t *items = json_object();
 

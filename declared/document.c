@@ -13,7 +13,7 @@
 #define ANNOTATIONS_MOST 64
 #define NAME_MOST        253
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 /* clang-format off */
 static const struct schema_field metadata_fields[] = {
@@ -159,7 +159,7 @@ json_t *document_json(struct arena *arena, const struct document *document) {
     return whole;
 }
 
-/* The names of the pools where the data are, in the status of what clients write. */
+/* Hides the names of pools in the status of clients' documents. */
 static json_t *without_pools(struct arena *arena, json_t *status) {
     static const char *const lists[] = { "poolInfo", "pendingPoolInfo" };
     json_t *shown = status;

@@ -6,20 +6,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Of one reading: they are trees in memory before they are text. */
+/* Limits of one read: the documents are trees in memory before they are text. */
 #define CHANGES_MOST 100
 #define BYTES_MOST   ((size_t)4 * 1024 * 1024)
 
 /* ---- reading ---- */
 
-/* What stands in one table. */
+/* One table with changes. */
 struct source {
     const char *select, *alias; /* of the table that has the changes */
     size_t (*bytes)(const struct db_rows *rows);
     query_read *read;
     struct document_change *changes;
     unsigned count, next;
-    int64_t until; /* so far it was read */
+    int64_t until; /* read up to this version */
 };
 
 static int read_present(struct work *work, const struct db_rows *rows, void *item,
@@ -76,7 +76,8 @@ static struct db_rows *query_source(struct work *work, const struct document_sco
         values[count++] = DB_TEXT(scope->name);
         where = arena_format(work->arena, "%s AND d.name = $%zu", where, count);
     }
-    if (scope->node && source->read == read_present) { /* the others tell who may have left it */
+    /* the other tables have documents that may have left the node */
+    if (scope->node && source->read == read_present) {
         values[count++] = DB_TEXT(scope->node);
         where = arena_format(work->arena, "%s AND d.node = $%zu", where, count);
     }
@@ -89,7 +90,7 @@ static struct db_rows *query_source(struct work *work, const struct document_sco
                            values, count);
 }
 
-/* The next of them, until they are many or large. */
+/* The next changes, until they are many or large. */
 static int read_source(struct work *work, const struct document_scope *scope, int64_t after,
                        struct source *source, struct error *err) {
     autorows struct db_rows *rows = query_source(work, scope, after, source, err);
@@ -113,7 +114,7 @@ static int read_source(struct work *work, const struct document_scope *scope, in
 
 #define SOURCES 3
 
-/* The one whose next change is the oldest; NULL: there is none any more. */
+/* The source with the oldest next change; NULL: none is left. */
 static struct source *next_source(struct source *sources, int64_t until) {
     struct source *first = NULL;
 
@@ -166,7 +167,7 @@ int document_changes(struct work *work, const struct document_scope *scope, int6
     return (int)count;
 }
 
-/* ---- meaning ---- */
+/* ---- evaluation ---- */
 
 int document_position_check(const struct document_position *position, int64_t last,
                             struct error *err) {
@@ -208,14 +209,14 @@ enum document_watch_event document_watch_event_of(const struct document_scope *s
     if (leaves)
         return change->version > position->floor ? DOCUMENT_DELETED : DOCUMENT_NO_EVENT;
     if (change->what == DOCUMENT_MOVED || !is_in(scope, document))
-        return DOCUMENT_NO_EVENT; /* what it is now is a change of its own */
+        return DOCUMENT_NO_EVENT; /* its present state is a change of its own */
     return after < position->floor || document->first_version > after ? DOCUMENT_ADDED
                                                                       : DOCUMENT_MODIFIED;
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
-/* Its version is that of the change: who has heard it goes on from there. */
+/* Its version is that of the change: a watch continues from there. */
 static json_t *object_of(struct arena *arena, enum document_watch_event event,
                          const struct document_change *change) {
     const struct document *document = &change->document;

@@ -34,8 +34,8 @@ static bool has_finalizer(const struct document *document, const char *name) {
     return false;
 }
 
-/* What the service itself has to do before one goes is said by it, and by nobody else: a new one
- * (NULL) has it, another as it was. */
+/* The service's own finalizer is set by the service alone: a new document (NULL) has it, others
+ * keep it or its absence. */
 static int put_finalizers(struct work *work, const struct document *before, const json_t *given,
                           struct document *ret, struct error *err) {
     const char *own = ret->kind->finalizer;
@@ -125,7 +125,7 @@ static int check_form(const struct document *before, const struct document_form 
     return 0;
 }
 
-/* Of what is deleted nothing is wanted any more but its end. */
+/* A document being deleted can change only in its finalizers, which can only be removed. */
 static int check_deleted(const struct document *before, const struct document *after,
                          struct error *err) {
     if (before->deleted_at == 0)
@@ -170,7 +170,7 @@ int document_replace(struct work *work, const struct document *before, const jso
                    : document_store(work, before, ret, err);
 }
 
-/* What is not there cannot be taken away; it stays, and whether it is known is seen later. */
+/* A null without a counterpart stays; the schema decides later whether the field is known. */
 static void merge(json_t *into, const json_t *patch) {
     const char *key;
     json_t *value;

@@ -1,5 +1,5 @@
 /*
- * Documents as their rows have them, one by one and in lists.
+ * Documents read from their rows, singly and in lists.
  */
 #include "declared/document_store.private.h"
 
@@ -95,7 +95,7 @@ int document_owned(struct work *work, const char *owner_id, const struct documen
     return query_all(work, rows, document_row_read, ret, err);
 }
 
-/* In memory a tree is larger than its text. */
+/* A tree in memory is larger than its text. */
 size_t document_row_bytes(const struct db_rows *rows) {
     return 16 * (strlen(db_text(rows, 8)) + strlen(db_text(rows, 9)) + strlen(db_text(rows, 10)));
 }

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
-/* `name`, or where that is taken, the name with the beginning of the document's own id. */
+/* `name`, or if it is in use, with the beginning of the document's id appended. */
 static int free_name(struct work *work, const struct document *document, const char *name,
                      const char **ret, struct error *err) {
     int64_t one;
@@ -22,7 +22,7 @@ static int free_name(struct work *work, const struct document *document, const c
     return taken < 0 ? -1 : 0;
 }
 
-/* What the service writes is as bounded and as complete as what clients do. */
+/* Documents of the service have the limits and required fields of clients' documents. */
 static int check_complete(struct work *work, const struct document *document, struct error *err) {
     const struct document_kind *kind = document->kind;
     size_t most = DOCUMENT_BYTES_MOST + (kind->read_only ? 0 : DOCUMENT_OWN_BYTES_MOST);
@@ -107,7 +107,7 @@ int document_own_write(struct work *work, const struct document *before, struct 
     return is_same(before, after) ? 0 : document_store(work, before, after, err);
 }
 
-/* ---- what its node says ---- */
+/* ---- reports of nodes ---- */
 
 static int check_node(const struct document *document, const char *node, struct error *err) {
     if (!document->node)
@@ -119,7 +119,7 @@ static int check_node(const struct document *document, const char *node, struct 
     return 0;
 }
 
-/* In its normal form, with the room that one may take. */
+/* In normal form, within the limit of its size. */
 static int read_status(struct work *work, const struct document *before, const json_t *given,
                        json_t **ret, struct error *err) {
     json_t *status = json_keep(work->arena, json_deep_copy(given));
@@ -162,9 +162,9 @@ int document_status_put(struct work *work, const struct document *before, const 
 /* ---- events ---- */
 
 #define REASON_MOST  64
-#define MESSAGE_MOST 1024 /* bytes: a row of an index has a bound */
+#define MESSAGE_MOST 1024 /* bytes: a row of an index is limited */
 
-/* At most so many bytes, ended behind a whole character. */
+/* At most so many bytes, cut between characters. */
 static const char *cut(struct work *work, const char *text, size_t most) {
     size_t length = strlen(text);
 

@@ -7,7 +7,7 @@
 
 #define GIB ((int64_t)1 << 30)
 
-/* ---- what the row says ---- */
+/* ---- the stored size ---- */
 
 static bool is_volume(const struct document *document) {
     return strcmp(document->kind->counts_as, QUOTA_VOLUMES) == 0;
@@ -31,7 +31,7 @@ static int64_t counted_as(const struct work *work, const struct document *docume
     return (size->bytes + GIB - 1) / GIB;
 }
 
-/* Of a new one. */
+/* Of a new document. */
 static int first_size(struct work *work, const struct document *document, int64_t *ret,
                       struct error *err) {
     struct document_size size;
@@ -44,7 +44,7 @@ static int first_size(struct work *work, const struct document *document, int64_
     return 0;
 }
 
-/* Of one that is older than its being counted. */
+/* Of a document stored by a version without these quotas. */
 static int old_size(struct work *work, const struct document *document, int64_t *ret,
                     struct error *err) {
     struct document_size size;
@@ -55,7 +55,7 @@ static int old_size(struct work *work, const struct document *document, int64_t 
     return 0;
 }
 
-/* What was taken for a snapshot stays; a volume grows. */
+/* The size of a snapshot is fixed; a volume grows. */
 static int next_size(struct work *work, const struct document *before, const struct document *after,
                      int64_t *ret, struct error *err) {
     if (!before)
@@ -79,7 +79,7 @@ static struct quota_demands demands_of(struct work *work, const struct document 
     return demands;
 }
 
-/* What `after` takes beyond what `before` has; none when it takes no more. */
+/* The demands of `after` beyond those of `before`; none when they are not larger. */
 static struct quota_demands more_of(struct work *work, const struct document *before,
                                     const struct document *after, int64_t size_gb) {
     struct quota_demands demands = { .count = 0 };
@@ -116,7 +116,7 @@ int document_quota_check(struct work *work, const struct document *before,
 
 /* ---- changes ---- */
 
-/* What it was told to be less than it was; no edit of a client's does that. */
+/* The size decreased, which no edit of a client does. */
 static int give_back(struct work *work, const struct document *document, int64_t size_gb,
                      struct error *err) {
     struct quota_demands less = { .count = 0 };
@@ -160,7 +160,7 @@ int document_quota_end(struct work *work, const struct document *document, struc
     return had.count == 0 ? 0 : quota_give_back(work, document->project_id, &had, err);
 }
 
-/* ---- those that are older ---- */
+/* ---- documents that are not counted yet ---- */
 
 bool document_quota_is_due(const struct document *document) {
     return document->kind->counts_as && document->size_gb == DOCUMENT_NOT_COUNTED;

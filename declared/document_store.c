@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-/* ---- numbers ---- */
+/* ---- versions ---- */
 
-/* The row is this transaction's until it ends, and so changes are seen in their order. */
+/* The row is locked until this transaction ends, so versions are committed in their order. */
 int document_next_version(struct work *work, int64_t *ret, struct error *err) {
     int rows = db_run(work->tx, err, "UPDATE document_versions SET version = version + 1");
 
@@ -45,7 +45,7 @@ static int write_labels(struct work *work, const struct document *document, stru
     return pair_rows_put(work, &document_label_rows, PAIR_OWNER(document), &pairs, false, err);
 }
 
-/* What stands in the row as JSON. */
+/* The row's columns with JSON. */
 struct texts {
     const char *metadata, *body;
     size_t bytes;
@@ -65,7 +65,7 @@ size_t document_bytes(struct work *work, const struct document *document) {
     return texts_of(work, document).bytes;
 }
 
-/* How many the project has of the kind, and bytes of them, is known without counting. */
+/* Keeps the number of documents of a kind and their bytes, so that limits need no counting. */
 static int add_counts(struct work *work, const struct document *document, int documents,
                       int64_t bytes, struct error *err) {
     if (documents == 0 && bytes == 0)
@@ -121,7 +121,7 @@ int document_check_bytes(struct work *work, const struct document *before,
     return check_together(work, after, more, err);
 }
 
-/* What the service makes of clients' documents is bounded by how many these are. */
+/* Documents of the service count no bytes: their number follows from that of clients' documents. */
 static struct texts counted_texts(struct work *work, struct document *document) {
     struct texts texts = texts_of(work, document);
 
@@ -129,7 +129,7 @@ static struct texts counted_texts(struct work *work, struct document *document) 
     return texts;
 }
 
-/* What quotas have of it, as its column has it. */
+/* Its size for quotas, as a column. */
 static struct db_value counted(const struct document *document) {
     return document->size_gb == DOCUMENT_NOT_COUNTED ? DB_NULL : DB_INT(document->size_gb);
 }
@@ -165,7 +165,7 @@ static bool is_same_text(const char *one, const char *other) {
     return one && other ? strcmp(one, other) == 0 : one == other;
 }
 
-/* Who watches by what has changed is told: he may find it no longer. */
+/* Informs watches of its previous labels or node, which may not find it any more. */
 static int note_move(struct work *work, const struct document *before, const struct document *after,
                      struct error *err) {
     if (json_equal(before->labels, after->labels) && is_same_text(before->node, after->node))
@@ -199,7 +199,7 @@ static int update_row(struct work *work, const struct document *before, struct d
     return json_equal(before->labels, after->labels) ? 0 : write_labels(work, after, err);
 }
 
-/* Its last number stays for those who watch: for so many changes, and no longer. */
+/* Keeps its last version for watches, for a limited number of changes. */
 static int delete_row(struct work *work, const struct document *document, struct error *err) {
     if (db_change(work->tx, err,
                   "INSERT INTO documents_gone (id, kind, project_id, name, version, deleted_at, "
@@ -219,7 +219,7 @@ static int delete_row(struct work *work, const struct document *document, struct
 
 /* ---- a change ---- */
 
-/* Nobody wants it, nothing has to be done first, nothing belongs to it: 1; else 0, or -1. */
+/* Deleted, without finalizers and owned documents: 1; else 0, or -1. */
 static int is_removable(struct work *work, const struct document *document, struct error *err) {
     int64_t one;
     int owns;
@@ -239,7 +239,7 @@ static int find_owner(struct work *work, const struct document *document, struct
     return query_one(work, rows, document_row_read, ret, err);
 }
 
-/* The document, and who has waited for nothing else: its owner, that one's, and so on. */
+/* Deletes the document and its owner, if that waited for nothing else, and so on. */
 static int delete_with_owners(struct work *work, const struct document *document,
                               struct error *err) {
     struct document owner = *document;

@@ -17,7 +17,7 @@ size_t document_row_bytes(const struct db_rows *rows);
 /* The version of this transaction's change; other transactions wait for its end. */
 int document_next_version(struct work *work, int64_t *ret, struct error *err);
 
-/* The number of the caller's project. */
+/* Number of documents of this kind in the caller's project. */
 int document_count(struct work *work, const struct document_kind *kind, int64_t *ret,
                    struct error *err);
 /* Bytes of one as stored, without its status and `publish`: a project at its limit can still

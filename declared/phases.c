@@ -120,7 +120,7 @@ const char *const replica_phase_names[] = {
       "Its data cannot be removed yet." }, \
     { STATE, REPLICA_DELETED, REPLICA_DELETED, PHASE_NO_EVENT, "Its data are gone." }
 
-/* What a node finds in a pool depends on the pool alone, which may have been exchanged. */
+/* A node's report depends on the pool's present contents, which may have been replaced. */
 #define REPLICA_LIVING(STATE) \
     REPLICA_GOING(STATE), \
     { STATE, REPLICA_INIT, REPLICA_INIT, PHASE_NO_EVENT, "Its file is not made yet." }, \

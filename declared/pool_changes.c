@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many in so much time. */
 struct rate {
     int64_t since_us;
     unsigned count;
@@ -55,7 +54,7 @@ static struct pool pool_of(const struct replica_pool *is) {
         .path = word_hash(is->path),
         .address = word_hash(is->address ? is->address : ""),
         .space = replica_pool_space(is),
-        .is_up = is->up, /* of any state: a node is silent when none of its pools is */
+        .is_up = is->up, /* in any state: a node is unresponsive when none of its pools is up */
         .is_online = is->up && strcmp(is->state, REPLICA_POOL_ONLINE) == 0,
         .is_draining = is->draining,
         .accepts_replicas = replica_pool_accepts_replicas(is),
@@ -74,14 +73,14 @@ static bool is_same(const struct pool *one, const struct pool *other) {
            one->is_draining == other->is_draining && one->is_gone == other->is_gone;
 }
 
-/* A pool that was known before: it stays due, with the node that it was of when it became so. */
+/* A known pool stays due, with the node that it had when it became so. */
 static void keep(struct pool *now, const struct pool *before) {
     now->is_due = before->is_due || !is_same(now, before);
     now->rate = before->rate;
     memcpy(now->old_node, before->is_due ? before->old_node : before->node, sizeof now->old_node);
 }
 
-/* One of both lists, in the order of names; `is`: NULL, the pool is gone. */
+/* The next pool of both lists, in the order of names; `is`: NULL, the pool is gone. */
 static void put(struct pool_changes *changes, struct pool *all, unsigned *count,
                 const struct pool *before, const struct replica_pool *is) {
     struct pool now = { .is_gone = true };
@@ -107,7 +106,7 @@ static int compare(const void *one, const void *other) {
     return strcmp(first->id, second->id);
 }
 
-/* A database may have another order of names. */
+/* The order of names in a database may differ. */
 static struct replica_pool *sort(const struct replica_pool *pools, unsigned count) {
     struct replica_pool *sorted = heap_new((count + 1) * sizeof *sorted);
 

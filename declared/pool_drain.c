@@ -13,7 +13,7 @@ struct held {
     int64_t bytes;
 };
 
-/* What runs of a config's replacement. */
+/* A running replacement of a config. */
 struct moving {
     const char *replica;
     int64_t percent;
@@ -61,7 +61,7 @@ static int64_t moved_of(const struct moving *moving, int count, const struct hel
     return 0;
 }
 
-/* What has to be copied yet. */
+/* Bytes that are still to be copied. */
 static int read_left(struct work *work, const char *pool, int64_t *ret, struct error *err) {
     struct held *held = NULL;
     struct moving *moving = NULL;
@@ -100,7 +100,7 @@ int pool_drain_set(struct work *work, const struct replica_pool *pool, bool drai
                   DB_TEXT(pool->id), DB_BOOL(draining), draining ? DB_INT(work->clock_us) : DB_NULL,
                   draining ? DB_INT(bytes) : DB_NULL) < 0)
         return -1;
-    return document_next_version(work, &version, err); /* the controller of documents acts on it */
+    return document_next_version(work, &version, err); /* wakes the controller */
 }
 
 int pool_drain_read(struct work *work, const struct replica_pool *pool, struct pool_drain *ret,
@@ -114,7 +114,7 @@ int pool_drain_read(struct work *work, const struct replica_pool *pool, struct p
     if (pool->drain_us >= 0) {
         drain.moved_bytes = pool->drain_bytes > drain.left_bytes
                                 ? pool->drain_bytes - drain.left_bytes
-                                : 0; /* volumes that are served grow meanwhile */
+                                : 0; /* volumes in use grow meanwhile */
         drain.bytes_per_second = elapsed_s > 0 ? drain.moved_bytes / elapsed_s : 0;
     }
     if (drain.left_bytes == 0)

@@ -34,7 +34,7 @@ int pool_list_check(const json_t *spec, const char *path, struct error *err) {
     return 0;
 }
 
-/* How many names of `some` the other list does not have; *ret_name: one of them. */
+/* Number of names of `some` that the other list lacks; *ret_name: one of them. */
 static size_t missing_in(const json_t *other, const json_t *some, const char **ret_name) {
     size_t missing = 0;
 
@@ -93,7 +93,7 @@ bool pool_list_names(const json_t *spec, const char *name) {
     return has_name(list_of(spec), pool_list_count(spec), name);
 }
 
-/* Each that takes the place of a name of the list has that name's own one replaced, too. */
+/* Where the replacement is itself named by the list, that name must be replaced, too. */
 bool pool_list_is_replaced(const json_t *spec, const json_t *replaced, const char *name) {
     for (size_t i = 0; i <= json_object_size(replaced); i++) {
         const char *other = json_text_of(replaced, name);

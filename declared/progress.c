@@ -41,7 +41,7 @@ static bool is_same(const char *a, const char *b) {
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* The same operation as it was reported before, if it has not begun anew; NULL. */
+/* The same operation in the previous list, if it has not restarted; NULL. */
 static const json_t *find_before(const json_t *list, const struct operation *operation) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
@@ -54,7 +54,7 @@ static const json_t *find_before(const json_t *list, const struct operation *ope
     return NULL;
 }
 
-/* Of an instant to the second; 0: it is none. */
+/* Of an instant to the second; 0: invalid. */
 static int64_t seconds_of(const char *text) {
     struct tm parts = { 0 };
     const char *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) : NULL;

@@ -28,7 +28,7 @@ bool config_is(const struct reconcile *r, enum config_phase phase) {
     return phase_is(&config_states, r->config.after.status, phase);
 }
 
-/* Of what was read, the rest of the run may still need what it was. */
+/* Copies a tree before its first change: the rest of the run may need the previous state. */
 static void own_copy(struct reconcile *r, json_t **tree, bool *is_own) {
     if (!*is_own)
         *tree = json_keep(r->work->arena, json_deep_copy(*tree));
@@ -116,7 +116,7 @@ int64_t reconcile_wanted_bytes(const struct reconcile *r) {
     return (bytes + BLOCK_MOST - 1) / BLOCK_MOST * BLOCK_MOST;
 }
 
-/* ---- what is ---- */
+/* ---- current state ---- */
 
 bool replica_is(const struct document *replica, enum replica_phase phase) {
     return phase_is(&replica_states, replica->status, phase);
@@ -189,7 +189,7 @@ static int load(struct reconcile *r, const char *id, struct error *err) {
     return count < 0 ? -1 : 1;
 }
 
-/* It is older than its being counted. */
+/* Counts a document that has not been counted for quotas yet. */
 static int count_update(struct reconcile *r, struct document_update *update, struct error *err) {
     if (!document_quota_is_due(&update->before))
         return 0;
@@ -219,8 +219,8 @@ static int load_snapshots(struct reconcile *r, struct error *err) {
     return 0;
 }
 
-/* Where it is published; or else, with no clients let in, where a snapshot of it is taken, or it is
- * reverted to one. */
+/* Serves it where it is published; or else, without admitting clients, where it is reverted or a
+ * snapshot is taken. */
 static int serve(struct reconcile *r, struct error *err) {
     const char *node = tree_text(json_object_get(r->config.before.body, "publish"), "nodeId");
     bool is_published = *node && !reconcile_reverts(r);
@@ -298,7 +298,7 @@ int reconcile_report_failure(struct work *work, const char *id, const struct err
                       : reconcile_record_event(&r, "Warning", "ReconcileFailed", why->message, err);
 }
 
-/* ---- what can concern it later ---- */
+/* ---- settled configs ---- */
 
 static bool is_snapshot_settled(const struct document_update *snapshot) {
     const json_t *status = snapshot->before.status;
@@ -314,8 +314,8 @@ static bool is_replica_settled(const struct reconcile *r, const struct document 
            text_is(pool->state, REPLICA_POOL_ONLINE);
 }
 
-/* Whatever depends on an instant, on a node that does not report or on another config's documents
- * begins with one of these. */
+/* Each state that depends on time, on an unresponsive node or on documents of another config begins
+ * with one of these. */
 static bool is_settled(const struct reconcile *r) {
     const json_t *spec = json_object_get(r->volume.before.body, "spec");
     bool settled = r->has_volume && !r->again && !r->writes && !r->scaling &&

@@ -1,6 +1,6 @@
 /*
- * From Pending to Bound: a volume and its replicas, and then, when their nodes have made them, the
- * config's own word that it is done.
+ * From Pending to Bound: creates a volume and its replicas, and completes the config when their
+ * nodes have created them.
  */
 #include "declared/reconcile.private.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- the policy ---- */
 
-/* "": none is named, and the defaults count. */
+/* "": none is named, and the defaults apply. */
 static const char *policy_name(const struct document *config) {
     const char *name = tree_text(config->annotations, POLICY_NAME);
 
@@ -42,7 +42,7 @@ static int report_missing_policy(struct reconcile *r, const char *name, struct e
         r, REASON, arena_format(r->work->arena, "Volume policy %s could not be found.", name), err);
 }
 
-/* What counts for this volume from now on (P41, P42): 1; or 0, and that was told. */
+/* The volume's policy from now on (P41, P42): 1; or 0, after an event. */
 static int take_policy(struct reconcile *r, json_t **ret, struct error *err) {
     struct arena *arena = r->work->arena;
     const char *name = policy_name(&r->config.before);
@@ -62,7 +62,7 @@ static int take_policy(struct reconcile *r, json_t **ret, struct error *err) {
     return schema_accept(arena, volume_policy_fields, "spec.policy", *ret, err) < 0 ? -1 : 1;
 }
 
-/* ---- what a clone is made of ---- */
+/* ---- the source of a clone ---- */
 
 struct clone_source {
     const char *snapshot; /* uid */
@@ -102,7 +102,7 @@ static int find_holders(struct reconcile *r, const struct document *config,
     return 0;
 }
 
-/* P19: what it was to be made of is lost; whatever comes under that name is something else. */
+/* P19: its source is lost; a later object of the same name is another one. */
 static int fail_config(struct reconcile *r, const char *message, struct error *err) {
     if (!update_advance(r, &r->config, &config_states, CONFIG_SOURCE_LOST))
         return 0;
@@ -110,7 +110,7 @@ static int fail_config(struct reconcile *r, const char *message, struct error *e
     return reconcile_record_event(r, "Warning", "ProvisioningFailed", message, err);
 }
 
-/* 1; or 0, and that was told: never is there an empty volume in its place (P63). */
+/* 1; or 0, after an event: an empty volume is never created instead (P63). */
 static int find_source(struct reconcile *r, const char *name, struct clone_source *ret,
                        struct error *err) {
     struct snapshot_source source;
@@ -130,7 +130,7 @@ static int find_source(struct reconcile *r, const char *name, struct clone_sourc
     return find_holders(r, &source.config, ret, err) < 0 ? -1 : 1;
 }
 
-/* Of the replica on that pool; NULL: it is no clone's. */
+/* Of the replica on that pool; NULL: the config is no clone. */
 static json_t *source_on(struct arena *arena, const struct clone_source *source,
                          const struct replica_pool *pool) {
     for (unsigned i = 0; i < source->count; i++)
@@ -140,7 +140,7 @@ static json_t *source_on(struct arena *arena, const struct clone_source *source,
     return NULL;
 }
 
-/* ---- the place ---- */
+/* ---- placement ---- */
 
 static void name_pools(struct arena *arena, const json_t *policy, struct replica_placement *ret) {
     const json_t *list = json_object_get(policy, "replicaPoolInfo");
@@ -161,7 +161,7 @@ static const char *local_node(const struct reconcile *r, const json_t *policy) {
     return json_true_at(provision, "replicaAffinity") ? tree_text(publish, "nodeId") : NULL;
 }
 
-/* 1: in *ret; 0: there is no place, and that was told. */
+/* 1: in *ret; 0: no pools, after an event. */
 static int choose_pools(struct reconcile *r, const json_t *policy, unsigned count, int64_t bytes,
                         const struct clone_source *source, const struct replica_pool **ret,
                         struct error *err) {
@@ -247,7 +247,8 @@ static int make(struct reconcile *r, const struct first_set *set, struct error *
     for (unsigned i = 0; i < set->count; i++)
         set->ids[i] = work_uuid(r->work);
     update_put_spec(r, &r->config, "policy", json_incref(set->policy));
-    /* The copy takes room as what members write: of one policy there may be as many as configs. */
+    /* The copy of the policy counts like fields written by clients: one policy may be copied by any
+     * number of configs. */
     if (document_check_bytes(r->work, &r->config.before, &r->config.after, err) < 0 ||
         make_volume(r, set, &volume, err) < 0 || make_replicas(r, set, &volume, err) < 0)
         return -1;
@@ -282,8 +283,8 @@ int reconcile_create(struct reconcile *r, struct error *err) {
 
 /* ---- bound ---- */
 
-/* Events are the project's: where the replica is, and why it fails, is shown to administrators in
- * its document. */
+/* Events are visible to the project: the pool of the replica and the cause are shown to
+ * administrators in its document. */
 static int report_failure(struct reconcile *r, const struct document *replica, struct error *err) {
     const char *message =
         arena_format(r->work->arena, "Replica %s is not made yet; its node retries.", replica->id);
@@ -295,7 +296,7 @@ static bool has_failure(const struct document *replica) {
     return replica_is(replica, REPLICA_ERROR) || *tree_text(replica->status, "message");
 }
 
-/* 1: each is made; 0: one is not. */
+/* 1: all are created; 0: one is not. */
 static int all_are_made(struct reconcile *r, struct error *err) {
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];

@@ -1,27 +1,27 @@
 /*
- * What the config says of it all, and its end.
+ * The config's own status, and its deletion.
  */
 #include "declared/reconcile.private.h"
 
 #include "declared/condition.h"
 #include "json/json.h"
 
-/* ---- settled ---- */
+/* ---- the status ---- */
 
-/* P45: of a replica that goes: its data cannot be removed, and so its document stays. */
+/* P45: the data of a deleted replica cannot be removed, and so its document stays. */
 static bool is_stuck(const struct document *replica) {
     return replica->deleted_at && replica_is(replica, REPLICA_DELETION_FAILED);
 }
 
-/* The same, of one whose pool is offline. */
+/* The pool of a deleted replica is unreachable, and its document stays. */
 static bool is_unreachable(const struct reconcile *r, const struct document *replica) {
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
     return replica->deleted_at && !(pool && pool->up && text_is(pool->state, REPLICA_POOL_ONLINE));
 }
 
-/* The pools that count: a new one when its replica is healthy, an old one until its data are gone.
- * False: one that is to come is not there yet, or one that is to go is, and its pool answers. */
+/* The pools that count: a new one once its replica is healthy, an old one until its data are
+ * removed. False: a new one is not healthy yet, or an old one still exists on a reachable pool. */
 static bool put_pools(struct reconcile *r) {
     const json_t *old = json_object_get(update_status(&r->config), "poolInfo");
     json_t *pools = json_array();
@@ -76,7 +76,7 @@ static struct condition find_stuck(const struct reconcile *r) {
     return found;
 }
 
-/* Told once; its node tries again and again. */
+/* Reported once; its node keeps retrying. */
 static int put_stuck(struct reconcile *r, struct error *err) {
     json_t *conditions = config_conditions(r);
     const json_t *old = condition_find(conditions, CONDITION_NOT_REMOVED);
@@ -109,7 +109,7 @@ int reconcile_finish(struct reconcile *r, struct error *err) {
                : 0;
 }
 
-/* ---- deleted ---- */
+/* ---- deletion ---- */
 
 json_t *reconcile_other_finalizers(struct reconcile *r, const struct document *document) {
     json_t *finalizers = json_keep(r->work->arena, json_array());
@@ -123,7 +123,7 @@ json_t *reconcile_other_finalizers(struct reconcile *r, const struct document *d
     return finalizers;
 }
 
-/* With the last of its replicas it goes. */
+/* It is deleted with the last of its replicas. */
 static int delete_volume(struct reconcile *r, struct error *err) {
     for (unsigned i = 0; i < r->count; i++)
         if (!r->replicas[i].deleted_at && reconcile_delete_replica(r, &r->replicas[i], err) < 0)

@@ -1,6 +1,6 @@
 /*
- * The phase of a volume that no node has, and the conditions of its config that say how it is:
- * each change of one is an event of both documents.
+ * Sets the phase of a volume without a node, and the conditions of its config about health: each
+ * change of one is an event of both documents.
  */
 #include "declared/reconcile.private.h"
 
@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-/* ---- what was observed ---- */
+/* ---- facts ---- */
 
-/* The one of its replica that the volume's node has reported; NULL: nothing. */
+/* The report of the volume's node about this replica; NULL: none. */
 static const json_t *find_status(const json_t *list, const char *replica) {
     for (size_t i = 0; i < json_array_size(list); i++)
         if (text_is(tree_text(json_array_get(list, i), "replicaId"), replica))
@@ -27,7 +27,7 @@ static bool is_present(const struct reconcile *r, const struct document *replica
            replica_is(replica, REPLICA_HEALTHY);
 }
 
-/* Of those that are to come only when they have. */
+/* New replicas count only once they are rebuilt. */
 static void count_replicas(const struct reconcile *r, struct volume_facts *facts) {
     const json_t *list = json_object_get(update_status(&r->volume), "replicaStatuses");
 
@@ -45,7 +45,7 @@ static void count_replicas(const struct reconcile *r, struct volume_facts *facts
     }
 }
 
-/* Its pools are known when it has a replica of the volume. */
+/* The node's pools are already read when it has a replica of the volume. */
 static int find_unresponsive(const struct reconcile *r, bool *ret, struct error *err) {
     const char *node = r->volume.after.node;
     int unresponsive;
@@ -77,7 +77,7 @@ static const char *find_near_full(const struct reconcile *r, const json_t *condi
     return NULL;
 }
 
-/* One was running, and nothing runs it any more. */
+/* A rebuild was running, and no node continues it. */
 static bool is_interrupted(const struct volume_facts *facts, const json_t *conditions) {
     const json_t *old = condition_find(conditions, CONDITION_REBUILDING);
 
@@ -102,7 +102,7 @@ static int find_facts(const struct reconcile *r, const json_t *conditions, struc
     return 0;
 }
 
-/* ---- the phase of a volume that no node has ---- */
+/* ---- the phase of a volume without a node ---- */
 
 static void put_phase(struct reconcile *r, const struct volume_facts *facts,
                       enum volume_phase phase) {
@@ -133,7 +133,7 @@ static bool has_failed(const struct condition *now) {
     return !volume_condition_is_good(now) && !text_is(now->reason, "Interrupted");
 }
 
-/* One was running, and runs no more. */
+/* A rebuild was running, and has ended. */
 static int record_rebuild_end(struct reconcile *r, const struct condition *now, struct error *err) {
     if (is_finished(r))
         return reconcile_record_volume_event(r, "Normal", "RebuildFinished",
@@ -157,7 +157,7 @@ static int record_rebuild(struct reconcile *r, const json_t *old, const struct c
                : 0;
 }
 
-/* What events of another name tell of already, and how a new volume begins. */
+/* Changes covered by other events, and the initial state of a new volume. */
 static bool has_no_event(const json_t *old, const struct condition *now) {
     return text_is(now->reason, "NotPublished") || text_is(now->reason, "Starting") ||
            (volume_condition_is_good(now) && !old) ||
@@ -187,7 +187,7 @@ static void add_progress(json_t *list, const json_t *status) {
         json_array_append(list, json_array_get(more, i));
 }
 
-/* What the volume has and its replicas have, as long as their nodes report. */
+/* Progress of the volume and of its replicas, while their nodes respond. */
 static void put_progress(struct reconcile *r, const struct volume_facts *facts) {
     json_t *list = json_array();
 
@@ -204,7 +204,7 @@ static void put_progress(struct reconcile *r, const struct volume_facts *facts) 
     json_decref(list);
 }
 
-/* Once for each start that has found some. */
+/* Once for each start that found any. */
 static int put_decided(struct reconcile *r, struct error *err) {
     const json_t *target = json_object_get(update_status(&r->volume), "target");
     json_int_t decided = json_int_at(target, "decidedBlocks");
@@ -221,7 +221,7 @@ static int put_decided(struct reconcile *r, struct error *err) {
         err);
 }
 
-/* For the event of its end. */
+/* For the event at its end. */
 static void put_rebuilt(struct reconcile *r, const struct volume_facts *facts,
                         const struct condition *rebuilding) {
     bool runs = text_is(rebuilding->status, "True");

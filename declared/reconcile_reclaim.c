@@ -1,7 +1,7 @@
 /*
- * The replicas give back room, each by its own node, while the volume is published nowhere.  It is
- * at its end when each has said what came of it but for those that nobody can reach: these are not
- * waited for, and named.
+ * The replicas reclaim space, each by its own node, while the volume is unpublished. Completed
+ * when each reachable replica has reported its outcome; unreachable ones are not waited for, and
+ * named.
  */
 #include "declared/reconcile.private.h"
 
@@ -10,11 +10,11 @@
 
 struct survey {
     unsigned done, failed, unsupported, unreachable, waiting;
-    int64_t before_bytes, after_bytes; /* of those that are done */
-    const char *others;                /* pools of those that have ended otherwise; "": none */
+    int64_t before_bytes, after_bytes; /* of completed ones */
+    const char *others;                /* pools with another outcome; "": none */
 };
 
-/* NULL: nothing of this request. */
+/* NULL: none about this request. */
 static const json_t *report_of(const struct document *replica, json_int_t number) {
     const json_t *report = json_object_get(replica->status, "reclaim");
 
@@ -98,7 +98,7 @@ static int end(struct reconcile *r, const json_t *reclaim, const struct survey *
 
 /* ---- the step ---- */
 
-/* What was asked for is told until it is asked for no more. */
+/* The request stays in the specs of the replicas until it has ended. */
 static int put_requests(struct reconcile *r, struct error *err) {
     const json_t *reclaim = config_reclaim_pending(&r->config.after);
 

@@ -1,7 +1,7 @@
 /*
- * Forced recovery of a volume from one replica.  An administrator's request is confirmed when the
- * node that has the volume reports that it cannot be served otherwise, and from then on it is never
- * withdrawn; until then it ends with that node.
+ * Forced recovery of a volume from one replica. An administrator's request is confirmed when the
+ * node that has the volume reports that it cannot be served otherwise, and from then on it is
+ * never withdrawn; until then it ends with that node.
  */
 #include "declared/reconcile.private.h"
 
@@ -43,7 +43,7 @@ static int continue_recovery(struct reconcile *r, const char *name, const struct
     return reconcile_record_event(r, "Warning", "Salvaging", now.message, err);
 }
 
-/* The node that was asked has the volume yet. */
+/* The node that received the request still has the volume. */
 static bool has_same_node(const struct reconcile *r) {
     const struct document_update *volume = &r->volume;
 
@@ -51,7 +51,7 @@ static bool has_same_node(const struct reconcile *r) {
            text_is(tree_text(update_spec(volume), "nodeId"), volume->after.node);
 }
 
-/* What its node reports of this very request. */
+/* The phase that its node reports of this request. */
 static const char *reported_phase(const json_t *wanted, const json_t *report) {
     bool is_current =
         json_equal(json_object_get(report, "number"), json_object_get(wanted, "number"));
@@ -59,7 +59,7 @@ static const char *reported_phase(const json_t *wanted, const json_t *report) {
     return is_current ? tree_text(report, "phase") : "";
 }
 
-/* What was confirmed is done whatever else happens. */
+/* A confirmed request is completed regardless of other events. */
 static int find_event(const struct reconcile *r, bool is_confirmed, const char *reported,
                       enum recovery_event *ret, struct error *err) {
     int unresponsive;

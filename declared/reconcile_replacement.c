@@ -1,11 +1,11 @@
 /*
- * A replica is replaced on another pool: one whose pool stays offline longer than the policy says,
- * or is drained.
+ * Replacement of a replica on another pool: when its pool stays offline longer than the policy
+ * permits, or is drained.
  *
- * status.replacement of the config says of which replica (replicaId) by which (newReplicaId).  The
- * new one is made and rebuilt first; then the old one leaves the vote and its data go, as those of
- * any replica do.  One at a time of each volume, and as many at once as replica_replacements.  When
- * the reason is over before the new one is healthy, that one goes instead.
+ * status.replacement of the config names the replica (replicaId) and the new one (newReplicaId).
+ * The new one is created and rebuilt first; then the old one is evicted and its data are removed,
+ * like those of any replica. One at a time per volume, and replica_replacements at once in all.
+ * When the reason ends before the new one is healthy, that one is removed instead.
  */
 #include "declared/reconcile.private.h"
 
@@ -54,7 +54,7 @@ bool reconcile_replacement_keeps(struct reconcile *r, const struct document *rep
     return is_cancelled(r) || !new || !replica_is_healthy(r, new);
 }
 
-/* ---- the pools that the policy names ---- */
+/* ---- the pools of the policy ---- */
 
 static const json_t *policy_of(const struct reconcile *r) {
     return json_object_get(update_spec(&r->config), "policy");
@@ -73,7 +73,7 @@ static json_t *replaced_pools(const struct reconcile *r) {
     return replaced ? json_deep_copy(replaced) : json_object();
 }
 
-/* The name that the policy has for a pool: that of one which it has replaced. */
+/* The policy's name of a pool: that of the pool which it has replaced. */
 static const char *named_as(json_t *replaced, const char *pool) {
     const char *from;
     json_t *to;
@@ -82,7 +82,7 @@ static const char *named_as(json_t *replaced, const char *pool) {
     return pool;
 }
 
-/* From now on `now` stands where `before` did. */
+/* From now on pool `now` stands for `before`. */
 static void put_pool(struct reconcile *r, const char *before, const char *now) {
     json_t *replaced = replaced_pools(r);
     const char *name = arena_text(r->work->arena, named_as(replaced, before));
@@ -94,7 +94,7 @@ static void put_pool(struct reconcile *r, const char *before, const char *now) {
     put_replaced(r, replaced);
 }
 
-/* Names that the policy has no more, or whose other one it has itself. */
+/* Drops names that the policy no longer has, or whose replacement it names itself. */
 static void drop_stale_names(struct reconcile *r) {
     json_t *replaced = replaced_pools(r), *kept = json_object(), *to;
     const char *from;
@@ -106,7 +106,7 @@ static void drop_stale_names(struct reconcile *r) {
     json_decref(replaced);
 }
 
-/* ---- why ---- */
+/* ---- reasons ---- */
 
 static int64_t wait_us(const struct reconcile *r) {
     const json_t *seconds = json_at(policy_of(r), "replica.autoReplaceSeconds");
@@ -120,7 +120,7 @@ static bool is_offline(const struct reconcile *r, const struct document *replica
     return !pool || !pool->up || !text_is(pool->state, REPLICA_POOL_ONLINE);
 }
 
-/* Its pool stays offline; what the volume's node still reads and writes is not lost. */
+/* Its pool stays offline; a replica that the volume's node still reads and writes is not lost. */
 static bool is_lost(const struct reconcile *r, const struct document *replica) {
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
@@ -134,13 +134,13 @@ static bool is_drained(const struct reconcile *r, const struct document *replica
     return pool && pool->draining;
 }
 
-/* It still holds, as it did when the replacement began. */
+/* The reason for which the replacement began still holds. */
 static bool has_reason(const struct reconcile *r, const struct document *old) {
     return text_is(tree_text(replacement_of(r), "reason"), POOL_DRAINED) ? is_drained(r, old)
                                                                          : is_offline(r, old);
 }
 
-/* ---- one that began ---- */
+/* ---- a replacement in progress ---- */
 
 static int end(struct reconcile *r, const char *type, const char *reason, const char *message,
                struct error *err) {
@@ -180,7 +180,7 @@ static int cancel(struct reconcile *r, const struct document *old, const struct 
         arena_format(r->work->arena, "Replica %s is removed again: %s.", new->id, why), err);
 }
 
-/* The replica is not being copied any more. */
+/* The replica is no longer being copied. */
 static int leave_queue(struct reconcile *r, struct error *err) {
     if (json_true_at(replacement_of(r), "copied"))
         return 0;
@@ -219,7 +219,7 @@ static int continue_replacement(struct reconcile *r, struct error *err) {
     return 0;
 }
 
-/* ---- a new one ---- */
+/* ---- a new replacement ---- */
 
 static unsigned count_others(const struct reconcile *r, const struct document *replica) {
     unsigned count = 0;
@@ -233,7 +233,7 @@ static const char *publish_node(const struct reconcile *r) {
     return tree_text(json_object_get(r->config.before.body, "publish"), "nodeId");
 }
 
-/* Those of the others that can be copied from. */
+/* Number of the other replicas that can be copied from. */
 static unsigned count_sources(const struct reconcile *r, const struct document *replica) {
     unsigned count = 0;
 
@@ -246,7 +246,7 @@ static unsigned count_sources(const struct reconcile *r, const struct document *
     return count;
 }
 
-/* All but the copies of a volume that is about to change otherwise. */
+/* Other changes of the volume have precedence. */
 static bool may_begin(const struct reconcile *r) {
     const json_t *spec = update_spec(&r->volume);
 
@@ -256,7 +256,7 @@ static bool may_begin(const struct reconcile *r) {
            count_others(r, NULL) < REPLICAS_MOST;
 }
 
-/* A lost one before one of a pool that is drained.  NULL: none is to be replaced. */
+/* A lost replica before one on a drained pool. NULL: none is to be replaced. */
 static const struct document *find_candidate(const struct reconcile *r, const char **ret_reason) {
     const struct document *drained = NULL;
 
@@ -277,7 +277,7 @@ static const struct document *find_candidate(const struct reconcile *r, const ch
     return drained;
 }
 
-/* Pools that have a replica of it, also one that goes; nodes of the others. */
+/* Pools with a replica of the volume, including deleted ones; nodes of the other replicas. */
 static void name_others(struct reconcile *r, const struct document *old,
                         struct replica_placement *ret) {
     const char **pools = arena_alloc(r->work->arena, (r->count + 1) * sizeof *pools);
@@ -293,13 +293,13 @@ static void name_others(struct reconcile *r, const struct document *old,
         if (other == old || other->deleted_at)
             continue;
         nodes[ret->node_count++] = at;
-        ret->apart &= !text_is(at, node); /* else it is no worse than before */
+        ret->apart &= !text_is(at, node); /* else the new placement is no worse than before */
     }
     ret->without = pools;
     ret->nodes = nodes;
 }
 
-/* 1: in *ret; 0: there is none, and that was told. */
+/* 1: in *ret; 0: there is none, after an event. */
 static int choose(struct reconcile *r, const struct document *old, const struct replica_pool **ret,
                   struct error *err) {
     const struct clock *clock = r->work->settings->clock;
@@ -325,7 +325,8 @@ static int choose(struct reconcile *r, const struct document *old, const struct 
                           err);
 }
 
-/* 1: it may; 0: too many are being copied, or so many pools are away that theirs are not lost. */
+/* 1: it may begin; 0: too many replicas are being copied, or so many pools are offline that an
+ * outage is likely. */
 static int is_allowed(struct reconcile *r, const char *reason, struct error *err) {
     int64_t copied;
     int is_outage =

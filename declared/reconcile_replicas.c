@@ -1,8 +1,9 @@
 /*
- * Replicas come and go with the pools that the config's policy names.
+ * Replicas are added and removed with the pools of the config's policy.
  *
- * One that comes is empty, and is rebuilt from the others before its pool counts (P64).  One that
- * goes leaves the vote first, while all others are healthy, and its data go only then (P65).
+ * A new one is empty, and is rebuilt from the others before its pool counts (P64). One to be
+ * removed is evicted first, while all others are healthy, and its data are removed only then
+ * (P65).
  */
 #include "declared/reconcile.private.h"
 
@@ -14,7 +15,7 @@
 
 #include <string.h>
 
-/* ---- one more ---- */
+/* ---- addition ---- */
 
 static json_t *entry(const char *id, const char *pool, const char *node, const char *path,
                      const char *address) {
@@ -71,9 +72,9 @@ int reconcile_delete_replica(struct reconcile *r, struct document *replica, stru
     return 0;
 }
 
-/* ---- what is wanted ---- */
+/* ---- wanted pools ---- */
 
-/* NULL: as many as there are, where they are. */
+/* NULL: the present replicas on their pools. */
 static const json_t *wanted_pools(const struct reconcile *r) {
     return json_array_size(r->wanted_pools) > 0 ? r->wanted_pools : NULL;
 }
@@ -98,7 +99,7 @@ static bool is_wanted(struct reconcile *r, const struct document *replica) {
     return !list;
 }
 
-/* One that is there, or that is still going. */
+/* An existing one, or one that is being removed. */
 static bool has_replica(const struct reconcile *r, const char *pool) {
     for (unsigned i = 0; i < r->count; i++)
         if (text_is(replica_pool_of(&r->replicas[i]), pool))
@@ -115,9 +116,9 @@ bool replica_is_counted(const struct reconcile *r, const struct document *replic
     return false;
 }
 
-/* ---- how it is ---- */
+/* ---- state ---- */
 
-/* As the target has it; NULL: it says nothing of it. */
+/* As reported by the target; NULL: not reported. */
 static const json_t *status_of(const struct reconcile *r, const struct document *replica) {
     const json_t *list = json_object_get(update_status(&r->volume), "replicaStatuses");
 
@@ -132,7 +133,7 @@ bool replica_is_healthy(const struct reconcile *r, const struct document *replic
            text_is(tree_text(status_of(r, replica), "mode"), "Healthy");
 }
 
-/* The first of the others that is not; NULL: all are. */
+/* The first of the others that is not healthy; NULL: all are. */
 static const struct document *unhealthy_other(const struct reconcile *r,
                                               const struct document *replica) {
     for (unsigned i = 0; i < r->count; i++)
@@ -148,7 +149,7 @@ static void wait_for(struct reconcile *r, const char *reason, const char *messag
     r->scaling_message = message;
 }
 
-/* ---- one less ---- */
+/* ---- removal ---- */
 
 static struct document *find_replica(struct reconcile *r, const char *id) {
     for (unsigned i = 0; i < r->count; i++)
@@ -157,7 +158,7 @@ static struct document *find_replica(struct reconcile *r, const char *id) {
     return NULL;
 }
 
-/* It votes no more: now its data may go. */
+/* It is evicted: now its data may be removed. */
 static int delete_evicted(struct reconcile *r, struct document *replica, struct error *err) {
     update_put_spec(r, &r->volume, "removing", NULL);
     return reconcile_delete_replica(r, replica, err);
@@ -177,7 +178,7 @@ static int continue_eviction(struct reconcile *r, const char *id, struct error *
     return 0;
 }
 
-/* 1: what clones are made of is there, or the only copy of a snapshot; 0: neither. */
+/* 1: it has the source of clones, or the only copy of a snapshot; 0: neither. */
 static int has_needed_data(struct reconcile *r, const struct document *replica, struct error *err) {
     const struct document_update *only = reconcile_only_copy_of(r, replica);
     int begun = only ? 0 : snapshot_source_begun(r->work, &r->config.before, NULL, err);
@@ -194,7 +195,7 @@ static int has_needed_data(struct reconcile *r, const struct document *replica, 
     return 1;
 }
 
-/* One that is replaced, and lost: most of the others are healthy. */
+/* A lost replica that is being replaced: most of the others are healthy. */
 static bool is_dispensable(const struct reconcile *r, const struct document *replica) {
     unsigned healthy = 0, others = 0;
 
@@ -209,7 +210,7 @@ static bool is_dispensable(const struct reconcile *r, const struct document *rep
     return healthy * 2 > others;
 }
 
-/* That is to have a replica, and has none yet; NULL: each has. */
+/* A wanted pool without a replica; NULL: none. */
 static const char *missing_pool(const struct reconcile *r) {
     const json_t *list = wanted_pools(r);
 
@@ -222,7 +223,7 @@ static const char *missing_pool(const struct reconcile *r) {
     return NULL;
 }
 
-/* P65: of those that count, only while all others are healthy, and there. */
+/* P65: a counted replica is evicted only while all others are healthy and present. */
 static int begin_eviction(struct reconcile *r, const struct document *replica, struct error *err) {
     struct arena *arena = r->work->arena;
     const struct document *unhealthy = unhealthy_other(r, replica);
@@ -281,9 +282,9 @@ static int scale_down(struct reconcile *r, struct error *err) {
     return 0;
 }
 
-/* ---- more ---- */
+/* ---- addition of wanted pools ---- */
 
-/* 1: *ret can take one; 0: it cannot, and that was told. */
+/* 1: *ret can take one; 0: it cannot, after an event. */
 static int find_pool(struct reconcile *r, const char *name, struct replica_pool *ret,
                      struct error *err) {
     int found = replica_pool_find(r->work, name, ret, err);
@@ -318,7 +319,7 @@ static int add(struct reconcile *r, const char *name, unsigned factor, struct er
         r, "Normal", "ScaleUp", arena_format(arena, "A replica is created on pool %s.", name), err);
 }
 
-/* Those that are made now are among the others from the next look on, which their making brings. */
+/* New replicas are among the others from the next evaluation on, which their creation causes. */
 static int scale_up(struct reconcile *r, struct error *err) {
     const json_t *list = wanted_pools(r);
 
@@ -355,7 +356,7 @@ const struct replica_pool *reconcile_pool(const struct reconcile *r,
     return NULL;
 }
 
-/* Where a node was when it was last heard of. */
+/* With the last reported address of its pool. */
 static json_t *entry_of(const struct reconcile *r, const struct document *replica) {
     const json_t *spec = json_object_get(replica->body, "spec");
     const struct replica_pool *pool = reconcile_pool(r, replica);

@@ -1,7 +1,7 @@
 /*
- * A volume is put back to a snapshot by the node that serves it, to nobody, for that while.  The
- * volume's spec asks for it until that node has said that it is done; from then on it is never
- * done again, and who publishes the volume gets it.
+ * Reverts a volume to a snapshot by the node that serves it, to no client meanwhile. The volume's
+ * spec requests it until that node has reported its completion; from then on it is never repeated,
+ * and the volume can be published.
  */
 #include "declared/reconcile.private.h"
 

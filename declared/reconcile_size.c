@@ -1,6 +1,6 @@
 /*
- * A volume grows: first the volume is told, then its node makes it so, then the config says that it
- * is (P55-P60).
+ * Growth of a volume: first its spec, then its node applies it, then the config's status reports
+ * it (P55-P60).
  */
 #include "declared/reconcile.private.h"
 
@@ -8,7 +8,7 @@
 #include "declared/condition.h"
 #include "json/json.h"
 
-/* What clients of the config have. */
+/* The size for clients of the config. */
 static int64_t real_bytes(const struct reconcile *r) {
     return json_bytes_at(update_status(&r->config), "capacity.storage");
 }
@@ -35,15 +35,15 @@ static int end(struct reconcile *r, int64_t bytes, struct error *err) {
         arena_format(r->work->arena, "The size of the volume is %s.", text), err);
 }
 
-/* Nobody serves it: the next to do so does it with this size. */
+/* A volume without a node is served with this size next. */
 static void take_effect(struct reconcile *r) {
     if (!r->volume.after.node)
         update_put_status(r, &r->volume, "capacity",
                           json_incref(json_object_get(update_spec(&r->volume), "capacity")));
 }
 
-/* A change that failed is tried again (P58); why is the node's own word, and for those who look
- * after it (SCHEMA_ADMIN_ONLY).  NULL: none has. */
+/* A failed extend is retried (P58); the node's own reason is for administrators
+ * (SCHEMA_ADMIN_ONLY). NULL: no failure. */
 static const char *failure_of(const struct reconcile *r) {
     const json_t *conditions = json_object_get(update_status(&r->volume), "conditions");
     const char *node = r->volume.after.node;

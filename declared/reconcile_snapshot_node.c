@@ -1,6 +1,6 @@
 /*
- * Who takes a snapshot of a volume that nobody has published, or reverts it: the node that can have
- * most of its replicas.
+ * The node that takes a snapshot of an unpublished volume, or reverts it: the one with most of its
+ * replicas.
  */
 #include "declared/reconcile.private.h"
 
@@ -11,7 +11,7 @@ static bool is_at(const struct document *replica, const char *node) {
            text_is(tree_text(json_object_get(replica->body, "spec"), "nodeId"), node);
 }
 
-/* The node with most of the replicas, if it can; NULL: none is up that can. */
+/* The node with most of the replicas, if it can; NULL: no such node is up. */
 static const char *best_node(const struct reconcile *r) {
     const char *best = NULL;
     unsigned most = 0;
@@ -32,8 +32,8 @@ static const char *best_node(const struct reconcile *r) {
     return best;
 }
 
-/* 1: who has the volume answers, and can; 0: nobody has it, he cannot, or he is silent, and another
- * may take it. */
+/* 1: the node of the volume responds, and can; 0: there is none, it cannot, or it does not respond,
+ * and another may take the volume. */
 static int holder_responds(struct reconcile *r, struct error *err) {
     const char *holder = r->volume.after.node;
     int unresponsive;

@@ -1,12 +1,12 @@
 /*
- * Snapshots of the volume, and where they are.
+ * Snapshots of the volume, and their copies.
  *
- * One that is wanted stands in the volume's spec until the node that serves the volume has said
- * that it is taken: that is written down at once, and it is never taken again.  From then on the
- * specs of the replicas say that they are to hold it; one that does not, as it missed the moment or
- * was made later, copies it from another of its node.  One that is deleted leaves the volume's spec
- * first, and when nobody can be at it any more, the replicas are told to remove the file; it goes
- * when each has said that there is none.
+ * A wanted snapshot is in the volume's spec until the node that serves the volume has reported it
+ * as taken: that is written at once, and it is never taken again. From then on it is in the specs
+ * of the replicas; a replica without it, as it missed the moment or was created later, copies it
+ * from another replica of its node. A deleted snapshot leaves the volume's spec first, and when no
+ * node can be making it any more, the specs of the replicas request the removal of the file; its
+ * document is deleted when each has reported that.
  */
 #include "declared/reconcile.private.h"
 
@@ -31,13 +31,13 @@ static const char *node_of(const struct document *replica) {
     return tree_text(spec_of(replica), "nodeId");
 }
 
-/* What its node says is about its spec as it stands. */
+/* Its node's report is about its current spec. */
 static bool has_reported(const struct document *replica) {
     return json_is_array(json_object_get(replica->status, "snapshots")) &&
            json_int_at(replica->status, "observedGeneration") >= replica->generation;
 }
 
-/* It goes, or is about to. */
+/* It is being removed, or about to be. */
 static bool is_going(const struct reconcile *r, const struct document *replica) {
     return replica->deleted_at ||
            text_is(tree_text(update_spec(&r->volume), "removing"), replica->id);
@@ -53,7 +53,7 @@ static enum holding holding_of(const struct document *replica, const char *uid) 
     return has_reported(replica) ? HOLDS_NOT : HOLDS_UNKNOWN;
 }
 
-/* ---- how it is ---- */
+/* ---- state ---- */
 
 static const char *id_of(const struct document_update *snapshot) {
     return snapshot->before.id;
@@ -127,8 +127,7 @@ static void note_taken(struct reconcile *r, struct document_update *snapshot,
     update_put_status(r, snapshot, "message", NULL);
 }
 
-/* Why it is not taken yet; NULL: it is about to be.  What kept the node from it in its own words is
- * for those who look after the node. */
+/* Why it is not taken yet; NULL: it is about to be. The node's own reason is for administrators. */
 static const char *find_failure(const struct reconcile *r, const struct document_update *snapshot,
                                 const json_t *report) {
     const json_t *publish = json_object_get(r->config.before.body, "publish");
@@ -199,7 +198,8 @@ static bool is_source(const struct document *source, const struct document *repl
            text_is(node_of(source), node_of(replica)) && holding_of(source, uid) == HOLDS;
 }
 
-/* Who has it on the replica's node: the one that is copied from already, or any; NULL: none. */
+/* A replica on the same node that has it: the one that is already copied from, or any; NULL:
+ * none. */
 static const struct document *source_of(const struct reconcile *r, const struct document *replica,
                                         const char *uid) {
     const json_t *before = entry_of(json_object_get(spec_of(replica), "snapshots"), uid);
@@ -267,7 +267,8 @@ static int put_list(struct reconcile *r, struct document *replica, json_t *list,
     return replica_put_spec(r, replica, "snapshots", NULL, err);
 }
 
-/* Whoever makes one has to have heard that it is wanted no more, before its files go. */
+/* A node that could make one must have read that it is no longer wanted, before its files are
+ * removed. */
 static bool none_is_being_taken(const struct reconcile *r) {
     return volume_is_done(r);
 }
@@ -282,15 +283,16 @@ static int put_lists(struct reconcile *r, struct error *err) {
     return 0;
 }
 
-/* ---- what there is ---- */
+/* ---- copies ---- */
 
 struct holders {
     json_t *pools, *pending;
     unsigned count, living, unknown;
-    bool copies; /* one that does not hold it can have it from another */
+    bool copies; /* a replica without it can copy it from another */
 };
 
-/* One that says nothing holds what it held; of one that leaves nobody makes clones. */
+/* A replica without a report still holds its copies; one that is being removed is no source of
+ * clones. */
 static struct holders find_holders(const struct reconcile *r,
                                    const struct document_update *snapshot) {
     const json_t *old = json_object_get(update_status(snapshot), "poolInfo");
@@ -354,7 +356,7 @@ static int put_holders(struct reconcile *r, struct document_update *snapshot, st
     return put_phase(r, snapshot, &holders, err);
 }
 
-/* ---- going ---- */
+/* ---- removal ---- */
 
 static bool is_gone(const struct reconcile *r, const struct document_update *snapshot) {
     if (!none_is_being_taken(r))

@@ -1,14 +1,15 @@
 /*
- * Where the volume is served.  documents.node is who acts on it: it is not another's before the
- * node that had it has said of this very spec, in which it is wanted nowhere, that it serves it no
- * more.  So there are never two.  A node begins nothing before it has said so (claimedEpoch); from
- * one that has not, if there is such a node at all, it is taken without its word.
+ * The node that serves the volume. documents.node is the one that acts on it: another node gets it
+ * only after the previous one has reported, about a spec that assigns the volume to no node, that
+ * it has stopped serving it. So there are never two. A node does nothing before it has reported
+ * its claim (claimedEpoch); from one that has not, if there is such a node at all, the volume is
+ * revoked at once.
  *
- * A node that is silent says nothing.  It loses the volume, to another one or to nobody, when
- * whoever has it next, with a higher epoch, can have more than half of three or more replicas from
- * nodes that answer: these obey the silent one no more then, and alone it can neither write nor
- * make others believe that it has.  Its silence counts while those are heard: an API that was away
- * has heard nobody.
+ * An unresponsive node reports nothing. The volume is revoked from it, for another node or for
+ * none, when the next one, with a higher epoch, can have more than half of three or more replicas
+ * from responsive nodes: these then refuse the unresponsive node, and alone it can neither write
+ * nor acknowledge writes. Its silence counts while those nodes report: an API that was down has
+ * received no reports at all.
  */
 #include "declared/reconcile.private.h"
 
@@ -19,13 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Its node has nothing of it any more. */
+/* Its node has stopped. */
 static bool is_released(const struct reconcile *r) {
     return text_is(tree_text(json_object_get(r->volume.before.body, "spec"), "nodeId"), "") &&
            volume_is_done(r) && !json_object_get(update_status(&r->volume), "target");
 }
 
-/* Its node may have something of it. */
+/* Its node may have started. */
 static bool is_claimed(const struct reconcile *r) {
     const struct document *volume = &r->volume.before;
     const json_t *spec = json_object_get(volume->body, "spec");
@@ -37,7 +38,7 @@ static json_int_t present_epoch(const struct reconcile *r) {
     return json_int_at(update_spec(&r->volume), "epoch");
 }
 
-/* That its node has found in a replica; 0: none that is higher. */
+/* The epoch that its node has found in a replica; 0: none is higher. */
 static json_int_t higher_epoch(const struct reconcile *r) {
     const json_t *target = json_object_get(r->volume.before.status, "target");
 
@@ -54,9 +55,9 @@ static json_int_t random_step(const struct reconcile *r) {
 }
 
 /*
- * Replicas that have seen this epoch obey no target of an earlier one.  A database that was
- * restored from a backup knows neither the highest one, which nodes report, nor which numbers were
- * given behind the backup: it grows by a random step, so that it meets none of them.
+ * Replicas that have seen this epoch refuse targets of earlier ones. A database restored from a
+ * backup lacks the highest epochs, some of which nodes report, and those assigned after the
+ * backup: the random step avoids all of these.
  */
 static void begin_epoch(struct reconcile *r) {
     json_int_t highest = present_epoch(r);
@@ -66,7 +67,7 @@ static void begin_epoch(struct reconcile *r) {
     update_put_spec(r, &r->volume, "epoch", json_integer(highest + random_step(r)));
 }
 
-/* Its node was given an epoch that the replicas know to be over: it gets another. */
+/* Its node got an epoch that is over for the replicas: it gets another. */
 static int renew_epoch(struct reconcile *r, struct error *err) {
     if (higher_epoch(r) <= present_epoch(r))
         return 0;
@@ -80,7 +81,7 @@ static int renew_epoch(struct reconcile *r, struct error *err) {
         err);
 }
 
-/* Every volume is served so that says nothing else. */
+/* NBD is the default export. */
 static void put_export(struct reconcile *r) {
     const char *wanted = tree_text(json_object_get(r->config.before.body, "publish"), "export");
     const char *had = tree_text(update_spec(&r->volume), "export");
@@ -91,7 +92,7 @@ static void put_export(struct reconcile *r) {
         update_put_spec(r, &r->volume, "export", json_string(wanted));
 }
 
-/* An empty list says what none does. */
+/* An empty list equals a missing one. */
 static void put_clients(struct reconcile *r) {
     json_t *wanted = json_at(r->config.before.body, "publish.clients");
     const json_t *had = json_object_get(update_spec(&r->volume), "clients");
@@ -107,7 +108,7 @@ static void set_node(struct reconcile *r, const char *node) {
     r->volume.after.node = *node ? node : NULL;
 }
 
-/* How the node before it left it says nothing about when it can be reached. */
+/* The phase under its previous node does not predict when it can be reached. */
 static int assign(struct reconcile *r, const char *node, struct error *err) {
     set_node(r, node);
     update_advance(r, &r->volume, &volume_states, VOLUME_ASSIGNED);
@@ -127,11 +128,11 @@ static int release(struct reconcile *r, struct error *err) {
                                   arena_format(r->work->arena, "Node %s %s.", node, how), err);
 }
 
-/* ---- a node that is silent ---- */
+/* ---- an unresponsive node ---- */
 
-#define FENCE_LEAST 3 /* with two, the silent node alone might be as many */
+#define FENCE_LEAST 3 /* of two replicas, the unresponsive node alone might have as many */
 
-/* What is waited for; there is one of both at most.  Without a message: nothing. */
+/* Sets one of both conditions, or removes them when there is no message. */
 static void put_waiting(struct reconcile *r, const char *type, const char *reason,
                         const char *message) {
     static const char *const types[] = { CONDITION_MOVING, CONDITION_STOPPING };
@@ -153,8 +154,8 @@ static void clear_waiting(struct reconcile *r) {
     put_waiting(r, CONDITION_MOVING, NULL, NULL);
 }
 
-/* Replicas that can keep the node that has the volume from writing, when `node` opens them; of
- * pools that were told of for so long. */
+/* Number of replicas that keep the volume's node from writing once `node` opens them; on pools that
+ * have been reported for so long. */
 static json_int_t count_fences(const struct reconcile *r, const char *node, int64_t up_us) {
     json_int_t count = 0;
 
@@ -172,7 +173,7 @@ static json_int_t count_needed(const struct reconcile *r) {
     return json_int_at(update_spec(&r->volume), "consistencyFactor");
 }
 
-/* Why it cannot be taken away; NULL: it can. */
+/* Why it cannot be revoked; NULL: it can. */
 static const char *find_obstacle(const struct reconcile *r, const char *node) {
     const json_t *spec = update_spec(&r->volume);
     json_int_t wanted = json_int_at(spec, "replicationFactor");
@@ -188,7 +189,7 @@ static const char *find_obstacle(const struct reconcile *r, const char *node) {
     return NULL;
 }
 
-/* Until the next one has most of the replicas nobody knows that this one has stopped. */
+/* Until the next node has most of the replicas, it is unknown whether this one has stopped. */
 static void put_silent_node(struct reconcile *r) {
     const char *before = tree_text(update_status(&r->volume), "silentNodes");
     const char *node = r->volume.before.node;
@@ -218,7 +219,7 @@ static int take_over(struct reconcile *r, const char *node, struct error *err) {
     return reconcile_record_event(r, "Warning", "TakenOver", message, err);
 }
 
-/* How long nothing was heard of a node that has pools, or of what it serves. */
+/* Time since the last report of a node with pools, or about the volume that it serves. */
 static int find_unseen_times(struct reconcile *r, int64_t *ret_pools_us, int64_t *ret_us,
                              struct error *err) {
     const struct document *volume = &r->volume.before;
@@ -230,7 +231,7 @@ static int find_unseen_times(struct reconcile *r, int64_t *ret_pools_us, int64_t
     return has_pools < 0 ? -1 : 0;
 }
 
-/* Nobody takes it from the node, whatever becomes of that. */
+/* The volume is not revoked from the node, whatever its state. */
 static void wait_for_stop(struct reconcile *r) {
     put_waiting(
         r, CONDITION_STOPPING, "NodeSilent",
@@ -285,7 +286,7 @@ static int wait_to_move(struct reconcile *r, const char *node, int64_t unseen_us
     return 0;
 }
 
-/* It was asked to stop, and has not said that it has. */
+/* Its stop was requested, and has not been reported. */
 static int wait_for_node(struct reconcile *r, const char *node, struct error *err) {
     const struct settings *settings = r->work->settings;
     const int64_t down_us = settings->replica_pool_down_s * SECOND_US;

@@ -6,7 +6,7 @@
 
 #define GIB_SHIFT 30
 
-/* ---- which can be used ---- */
+/* ---- usable pools ---- */
 
 enum { OFFLINE, READ_ONLY, DRAINING, NO_SPACE, FAULTS };
 static const char *const faults[FAULTS] = { "is offline", "takes no writes", "is being drained",
@@ -43,7 +43,7 @@ static bool is_allowed(const struct replica_placement *wanted, const struct repl
     return !wanted->of_source || is_among(wanted->of_source, wanted->source_count, pool->id);
 }
 
-/* ---- those that are named ---- */
+/* ---- named pools ---- */
 
 static const struct replica_pool *pool_called(const struct replica_pool *pools, unsigned count,
                                               const char *name) {
@@ -83,7 +83,7 @@ static int take_named(struct arena *arena, const struct replica_placement *wante
     return 0;
 }
 
-/* ---- those that are chosen ---- */
+/* ---- chosen pools ---- */
 
 /* splitmix64 */
 static uint64_t draw(uint64_t *seed) {
@@ -111,7 +111,7 @@ static bool has_node(const struct replica_pool *const *taken, unsigned count, co
     return false;
 }
 
-/* The better of two for the next replica, the first of equals. */
+/* Is it the better one for the next replica? The first of equals is. */
 static bool is_better(const struct replica_placement *wanted, const struct replica_pool *pool,
                       const struct replica_pool *than, const struct replica_pool *const *taken,
                       unsigned count) {

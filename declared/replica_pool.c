@@ -82,7 +82,7 @@ int replica_pool_list(struct work *work, struct replica_pool **ret, struct error
                      err);
 }
 
-/* An IPv6 address stands in brackets. */
+/* An IPv6 address is in brackets. */
 static bool is_address(const char *text) {
     const char *colon = strrchr(text, ':');
     char *end;
@@ -128,7 +128,7 @@ int replica_pool_check_instance(struct work *work, const char *node, const char 
         node);
 }
 
-/* Two that are alive would have each other's replicas. */
+/* Two running agents with one pool would have each other's replicas. */
 static int check_owner(struct work *work, const struct replica_pool *reported, struct error *err) {
     struct replica_pool known;
     int found = replica_pool_find(work, reported->id, &known, err);

@@ -17,7 +17,7 @@ int replica_replacement_end(struct work *work, const char *config_id, struct err
                      DB_TEXT(config_id));
 }
 
-/* One that came back a moment ago says nothing about those that have not yet. */
+/* A pool that has just come back does not show that the others will. */
 int replica_replacement_is_outage(struct work *work, int64_t us, struct error *err) {
     int64_t all, online;
 

@@ -13,7 +13,7 @@ static int64_t bytes_at(const json_t *object, const char *key) {
     return text && quantity_read(text, &bytes) ? bytes : -1;
 }
 
-/* What its file takes; -1: not reported yet. */
+/* Bytes allocated for its file; -1: not reported yet. */
 static int64_t used_bytes(const struct document *replica) {
     return bytes_at(json_object_get(replica->status, "capacity"), "used");
 }

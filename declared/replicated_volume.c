@@ -1,5 +1,5 @@
 /*
- * CStorVolume: what a config has become; its node serves it from replicas on pools.
+ * CStorVolume: the volume of a config; its node serves it from replicas on pools.
  */
 #include "declared/condition.h"
 #include "declared/document.h"
@@ -14,7 +14,7 @@
 
 #define PATH_MOST    4096
 #define MESSAGE_MOST 1024
-#define LISTED_MOST  (2 * REPLICAS_MOST) /* those that come and those that go, too */
+#define LISTED_MOST  (2 * REPLICAS_MOST) /* including those being added and removed */
 
 const char *const volume_export_words[] = { "nbd", "file", NULL };
 
@@ -211,7 +211,7 @@ static const struct schema_field status_fields[] = {
 };
 /* clang-format on */
 
-/* The phase that its node reports, or a worse one that the replicas reported beside it make it. */
+/* The phase that its node reports, or a worse one implied by the replicas in the report. */
 static void put_phase(const struct document *before, struct document *after) {
     const char *phase = json_text_of(before->status, "phase");
     struct volume_facts facts = { .has_node = true };
@@ -235,8 +235,9 @@ static void put_progress(struct work *work, const struct document *before, struc
         json_object_del(after->status, "progress");
 }
 
-/* A node that tells of a target has it, or is about to: from then on only its own word gives the
- * volume to another.  That stands until the next epoch, whatever the node says later. */
+/* A node that reports a target has the volume, or is about to start it: from then on only its own
+ * report releases the volume for another. That holds until the next epoch, whatever the node
+ * reports later. */
 static int keep_claim(struct work *work, const struct document *before, struct document *after,
                       struct error *err) {
     const json_t *target = json_object_get(after->status, "target");

@@ -30,7 +30,7 @@ void retries_free(struct retries *retries) {
     free(retries);
 }
 
-/* Where it stands, or would. */
+/* Its index, or that of its insertion. */
 static size_t index_of(const struct retries *retries, const char *id) {
     size_t first = 0, end = retries->count;
 
@@ -64,7 +64,7 @@ static void grow(struct retries *retries) {
     retries->capacity = capacity;
 }
 
-/* NULL: there is no room. */
+/* NULL: the limit is reached. */
 static struct entry *insert(struct retries *retries, const char *id) {
     size_t index = index_of(retries, id);
     struct entry *entry;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is being read: the field, the value that a document has for it, and where it stands. */
+/* The value being read: its field, its path, and the value in the document. */
 struct input {
     struct arena *arena;
     const struct schema_field *field;
@@ -46,7 +46,7 @@ static const char *describe_range(const struct input *input, const char *noun) {
                         field->max, power);
 }
 
-/* An integer where a text belongs is what YAML makes of a number without quotes. */
+/* YAML reads a number without quotes as an integer, also where a text is expected. */
 static const char *text_of(const struct input *input) {
     if (!json_is_integer(input->value))
         return json_string_value(input->value);
@@ -120,7 +120,7 @@ static int read_quantity(const struct input *input, json_t **ret, struct error *
     return 0;
 }
 
-/* ---- what holds others ---- */
+/* ---- containers ---- */
 
 static int read_each(const struct input *input, enum schema_type type, json_t **ret,
                      struct error *err);
@@ -133,7 +133,7 @@ static int read_map(const struct input *input, json_t **ret, struct error *err) 
     return read_each(input, SCHEMA_TEXT, ret, err);
 }
 
-/* What was not there when a patch took it away is not there: the same patch changes nothing. */
+/* A null in a patch of a missing field adds nothing: applying the patch again changes nothing. */
 static void drop_nulls(json_t *object) {
     const char *name;
     json_t *value;
@@ -295,8 +295,8 @@ static int check_names(struct arena *arena, const struct schema_field *fields, c
     return 0;
 }
 
-/* What the document has for the field, or its default; NULL: nothing. Off the document: the normal
- * form is written in the order of the table. */
+/* Takes the document's value of the field, or its default; NULL: none. It is removed from the
+ * document, as the normal form is written in the order of the table. */
 static json_t *take_value(struct arena *arena, const struct schema_field *field, json_t *object) {
     json_t *value = json_object_get(object, field->name);
 
@@ -334,7 +334,7 @@ int schema_accept(struct arena *arena, const struct schema_field *fields, const 
     return 0;
 }
 
-/* ---- what is shown ---- */
+/* ---- hidden fields ---- */
 
 static void hide(const struct schema_field *fields, json_t *object) {
     for (; fields->type != SCHEMA_END; fields++) {

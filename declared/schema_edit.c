@@ -1,5 +1,5 @@
 /*
- * Edits: what one that does not say everything leaves as it is, and what none may change.
+ * Edits: fields that stay when omitted, and changes that are refused.
  */
 #include "declared/schema.h"
 
@@ -8,9 +8,9 @@
 
 #include <assert.h>
 
-/* ---- what stays ---- */
+/* ---- fields that stay ---- */
 
-/* What of `before` is below the field and has to stay goes into `given`. */
+/* Applies `keep` below the field. */
 static void keep_below(const struct schema_field *field, const json_t *before, json_t *given,
                        void (*keep)(const struct schema_field *fields, const json_t *before,
                                     json_t *given)) {
@@ -26,7 +26,7 @@ static void put_copy(json_t *into, const char *name, const json_t *value) {
         json_object_set_new(into, name, json_deep_copy(value));
 }
 
-/* Nothing is said of the object: what is fixed below it stays all the same. */
+/* The object is omitted: fixed fields below it stay. */
 static void keep_omitted(const struct schema_field *field, const json_t *before, json_t *given) {
     json_t *kept = json_object();
 
@@ -44,7 +44,7 @@ static bool same_quantity(const json_t *a, const json_t *b) {
            quantity_read(json_string_value(b), &other) && one == other;
 }
 
-/* The same quantity in other words is no edit. */
+/* Another spelling of the same quantity is no edit. */
 static void keep_spelling(const struct schema_field *field, const json_t *before, json_t *given) {
     json_t *old = json_object_get(before, field->name), *new = json_object_get(given, field->name);
     const char *key;
@@ -83,7 +83,7 @@ void schema_keep_read_only(const struct schema_field *fields, const json_t *befo
             keep_below(fields, before, after, schema_keep_read_only);
 }
 
-/* ---- what may become of it ---- */
+/* ---- permitted changes ---- */
 
 static const char *show_value(struct arena *arena, const json_t *value) {
     if (!value)
@@ -114,7 +114,7 @@ static int compare_one(struct arena *arena, const struct schema_field *field, co
         return error_set(err, ERROR_BAD_REQUEST, "%s can only grow: it is %s.", path,
                          show_value(arena, before));
     if ((field->flags & SCHEMA_KEPT) && !before)
-        return 0; /* it is given for the first time */
+        return 0; /* its first value */
     if (field->type == SCHEMA_OBJECT && field->of)
         return schema_compare(arena, field->of, path, before, after, err);
     return 0;

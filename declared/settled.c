@@ -27,7 +27,7 @@ void settled_free(struct settled *settled) {
     free(settled);
 }
 
-/* Where it is, or would be; as a rule a new one is the last. */
+/* Its index, or that of its insertion; usually a new one is the last. */
 static size_t index_of(const struct settled *settled, int64_t version) {
     size_t first = 0, end = settled->count;
 
@@ -44,7 +44,7 @@ static size_t index_of(const struct settled *settled, int64_t version) {
     return first;
 }
 
-/* The one at that place; NULL: it is not known. */
+/* The entry at this index; NULL: it is unknown. */
 static struct entry *entry_at(const struct settled *settled, size_t index, int64_t version) {
     return index < settled->count && settled->entries[index].version == version
                ? &settled->entries[index]

@@ -19,7 +19,7 @@ static int no_source(struct error *err, const char *source) {
     return error_set(err, ERROR_NOT_FOUND, SOURCE ": Snapshot %s could not be found.", source);
 }
 
-/* ---- finding ---- */
+/* ---- lookup ---- */
 
 int snapshot_source_find(struct work *work, const char *project_id, const char *source,
                          struct snapshot_source *ret, struct error *err) {
@@ -38,7 +38,7 @@ int snapshot_source_find(struct work *work, const char *project_id, const char *
     return 0;
 }
 
-/* ---- checking ---- */
+/* ---- checks ---- */
 
 static int64_t storage_of(const json_t *holder) {
     const char *text = json_text_at(holder, "capacity.storage");
@@ -112,7 +112,7 @@ void snapshot_source_keep_label(struct work *work, struct document *config) {
                         json_stringn(source, (size_t)(strchr(source, '@') - source)));
 }
 
-/* Its node makes it from the snapshot. */
+/* Its node has not created it from the snapshot yet. */
 static bool is_unmade(const struct document *replica) {
     const char *phase = json_text_of(replica->status, "phase");
 
@@ -143,14 +143,14 @@ int snapshot_source_is_needed(struct work *work, const struct document *config, 
     return count < 0 ? -1 : 0;
 }
 
-/* ---- clones that are being made ---- */
+/* ---- pending clones ---- */
 
 #define PENDING                                                                                   \
     " JOIN document_labels l ON l.document_id = d.id WHERE l.project_id = $1 AND l.key = $2 AND " \
     "l.value = $3 AND d.kind = $4 AND d.deleted_at IS NULL AND "                                  \
     "d.status LIKE '%\"phase\":\"Pending\"%'"
 
-/* A revert that waits says Pending, too, of a clone that is whole. */
+/* The pattern also matches a complete clone whose revert is Pending. */
 static bool is_being_made(const struct document *clone) {
     const char *phase = json_text_of(clone->status, "phase");
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define CAPACITY_LEAST ((int64_t)1 << 20)
-#define CAPACITY_MOST  ((int64_t)1 << 40) /* the room that files of replicas have to grow in */
+#define CAPACITY_MOST  ((int64_t)1 << 40) /* the space that files of replicas have to grow */
 
 static bool is_node(const char *text) {
     return *text == '\0' || name_is_host(text);
@@ -112,7 +112,7 @@ static const json_t *clients_of(const struct document *config) {
     return json_at(config->body, "publish.clients");
 }
 
-/* Each other host once, and where there is something to reach. */
+/* Each other host once, and only of a published volume. */
 static int check_clients(const struct document *config, struct error *err) {
     const json_t *clients = clients_of(config);
     const char *node = node_of(config);
@@ -132,7 +132,7 @@ static int check_clients(const struct document *config, struct error *err) {
     return 0;
 }
 
-/* What a client was told to reach is gone with the node. */
+/* The address that clients were given ends with the node. */
 static int check_move(const struct document *before, const struct document *after,
                       struct error *err) {
     const char *had = node_of(before), *has = node_of(after);
@@ -145,7 +145,7 @@ static int check_move(const struct document *before, const struct document *afte
         had);
 }
 
-/* P36: who names pools before there are any names one for each replica. */
+/* P36: pools named before the volume exists are as many as its replicas. */
 static int check_pool_count(const struct document *config, struct error *err) {
     const json_t *spec = spec_of(config), *provision = json_object_get(spec, "provision");
     json_int_t replicas = json_int_at(provision, "replicaCount");
@@ -159,7 +159,7 @@ static int check_pool_count(const struct document *config, struct error *err) {
                      pools, replicas);
 }
 
-/* P10: the first size is the one asked for. */
+/* P10: the first size is the requested one. */
 static int check_config(struct work *work, struct document *config, struct error *err) {
     json_t *spec = spec_of(config);
     json_t *provision = json_object_get(spec, "provision");
@@ -191,7 +191,7 @@ static bool is_bound(const struct document *config) {
     return phase_is(&config_states, config->status, CONFIG_BOUND);
 }
 
-/* As a policy would name those that it has. */
+/* The pools in use, in the form of a policy. */
 static const json_t *used_pools(struct arena *arena, const struct document *config) {
     const json_t *used = json_object_get(config->status, "poolInfo");
     json_t *list = json_array();
@@ -201,7 +201,7 @@ static const json_t *used_pools(struct arena *arena, const struct document *conf
     return json_keep(arena, json_pack("{s:o}", "replicaPoolInfo", list));
 }
 
-/* What the policy says of pools, or where it leaves the choice, those that were chosen. */
+/* The policy's pools, or if it leaves the choice, the chosen ones. */
 static const json_t *pools_of(struct arena *arena, const struct document *config,
                               const json_t *policy) {
     return pool_list_count(policy) > 0 ? policy : used_pools(arena, config);
@@ -217,7 +217,7 @@ static bool is_healthy(const struct document *volume, const struct document *rep
     return is_healthy;
 }
 
-/* 1: the volume's replica on this pool is not healthy, and none is on its way out. */
+/* 1: the volume's replica on this pool is not healthy, and none is being removed. */
 static int is_replaceable(struct work *work, const struct document *config, const char *pool,
                           struct error *err) {
     struct document *volume = NULL, *replicas = NULL;
@@ -237,8 +237,8 @@ static int is_replaceable(struct work *work, const struct document *config, cons
     return count < 0 ? -1 : found;
 }
 
-/* P53: replicas come and go only while all is settled; what cannot come true can be taken back, and
- * so can a pool whose replica is not healthy: it may be what the others wait for. */
+/* P53: pools change only while the config is Bound; an unreachable change can be undone, and a pool
+ * whose replica is not healthy can be removed: the others may be waiting for it. */
 static int check_pools(struct work *work, const struct document *before,
                        const struct document *after, struct error *err) {
     struct arena *arena = work->arena;
@@ -276,7 +276,7 @@ static int check_pools(struct work *work, const struct document *before,
     return pool_list_compare(old, wanted, "spec.policy", err);
 }
 
-/* P59: one size after the other. */
+/* P59: one extend at a time. */
 static int check_size(struct work *work, const struct document *before,
                       const struct document *after, struct error *err) {
     int64_t has = json_bytes_at(before->status, "capacity.storage"),
@@ -300,7 +300,7 @@ static void put_edited(const struct document *before, struct document *after) {
         json_object_set_new(after->status, "phase", json_string(config_states.states[row->next]));
 }
 
-/* P20: a policy that was edited has to be made true again. */
+/* P20: an edited policy has to be applied again. */
 static int check_config_edit(struct work *work, const struct document *before,
                              struct document *after, struct error *err) {
     const json_t *old_policy = json_object_get(spec_of(before), "policy");
@@ -310,7 +310,7 @@ static int check_config_edit(struct work *work, const struct document *before,
                            ? 1
                            : snapshot_source_is_needed(work, before, err);
 
-    /* One that is whole needs nothing of its source: it may be let go of. */
+    /* A complete clone does not need its source, and may drop the label. */
     if (needs_source < 0)
         return -1;
     if (needs_source)

@@ -1,6 +1,6 @@
 /*
- * CStorVolumeSnapshot: what the volume of a config held in one moment.  It belongs to the config,
- * and stays until its files are gone from every pool.
+ * CStorVolumeSnapshot: the data of a config's volume at one moment. It belongs to the config, and
+ * stays until its files are removed from every pool.
  */
 #include "declared/document_store.h"
 #include "declared/name.h"
@@ -42,7 +42,7 @@ static int check_limits(struct work *work, const struct document *config, struct
     return count < 0 ? -1 : 0;
 }
 
-/* Where it is published now, it would wait for ever. */
+/* Where the volume is published now, the snapshot would wait for ever. */
 static int check_node(struct work *work, const struct document *config, struct error *err) {
     const char *published = json_text_at(config->body, "publish.nodeId");
     struct document *volume = NULL;
@@ -76,7 +76,7 @@ static int check_snapshot(struct work *work, struct document *snapshot, struct e
     return replica_space_check_snapshot(work, &config, err);
 }
 
-/* One that is lost is of no use to it. */
+/* A failed snapshot is useless for a revert. */
 static bool is_reverted_to(const struct document *config, const struct document *snapshot) {
     const char *uid = json_text_of(volume_revert_pending(config), "uid");
 
@@ -84,7 +84,7 @@ static bool is_reverted_to(const struct document *config, const struct document 
            !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_FAILED);
 }
 
-/* Its files are what a clone is made of, and what the volume is put back to. */
+/* Clones are created from its files, and volumes are reverted to them. */
 static int check_snapshot_delete(struct work *work, const struct document *snapshot,
                                  struct error *err) {
     struct document config;
@@ -102,7 +102,7 @@ static int check_snapshot_delete(struct work *work, const struct document *snaps
                      snapshot->name, begun);
 }
 
-/* As of a volume: the size of what it is of, when it was made, whatever becomes of that. */
+/* Like a volume: the config's size at its creation. */
 static int size_of(struct work *work, const struct document *snapshot, struct document_size *ret,
                    struct error *err) {
     struct document config;

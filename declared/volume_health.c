@@ -12,7 +12,7 @@ const char *const volume_phase_names[] = {
     [VOLUME_IS_ERROR] = "Error",       [VOLUME_PHASES] = NULL,
 };
 
-/* VOLUME_IS_INIT: none of them. */
+/* VOLUME_IS_INIT: for other names. */
 static enum volume_phase phase_of(const char *name) {
     for (unsigned i = 0; name && volume_phase_names[i]; i++)
         if (strcmp(volume_phase_names[i], name) == 0)
@@ -57,10 +57,10 @@ static enum volume_phase worse(enum volume_phase one, enum volume_phase other) {
     return one > other ? one : other;
 }
 
-/* How many replicas are needed by now only the node knows: behind a forced recovery it is one. */
+/* Only the node knows how many replicas are needed: one after a forced recovery. */
 enum volume_phase volume_phase_served(const struct volume_facts *facts) {
     if (!facts->is_serving && facts->is_assigned && facts->reached == VOLUME_IS_HEALTHY)
-        return VOLUME_IS_INIT; /* a report of before it was given to the node */
+        return VOLUME_IS_INIT; /* a report from before the assignment to the node */
     if (!facts->is_serving || !facts->is_listed)
         return facts->reached;
     if (facts->in_sync == 0)

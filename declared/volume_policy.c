@@ -8,7 +8,7 @@
 #define WORKERS_MOST        1024
 #define TOLERATIONS_MOST    64
 #define AUTO_REPLACE_MOST_S (366 * 86400)
-#define RATE_MOST           INT64_C(1000000000000000) /* that QEMU can keep to */
+#define RATE_MOST           INT64_C(1000000000000000) /* that QEMU can enforce */
 
 /* clang-format off */
 static const struct schema_field resource_fields[] = {

@@ -17,12 +17,13 @@ static json_int_t count_of(const json_t *object, const char *key) {
     return json_integer_value(json_object_get(object, key));
 }
 
-/* ---- why not ---- */
+/* ---- refusals ---- */
 
 const char *const recovery_reasons[] = { "HasVotes", "Away", "Unfit", "Unfilled", NULL };
 
 static const struct flaw {
-    const char *reason, *mode; /* as its node tells of the word, or of the replica ("": nothing) */
+    /* in the node's report about the request, or about the replica ("": none) */
+    const char *reason, *mode;
     const char *why;
 } flaws[] = {
     { "HasVotes", "", "the volume can be served without that" },
@@ -72,7 +73,7 @@ static unsigned count_healthy(const struct document *volume) {
     return count;
 }
 
-/* What it does meanwhile, and what it answers, nobody knows. */
+/* The state at an unresponsive node is unknown. */
 static int check_node_responds(struct work *work, const struct document *volume,
                                struct error *err) {
     int unresponsive = replica_pool_is_node_unresponsive(work, volume->node, err);
@@ -84,13 +85,13 @@ static int check_node_responds(struct work *work, const struct document *volume,
                : unresponsive;
 }
 
-/* Blocks about which no majority of its replicas agrees: reads of these fail. */
+/* Blocks without a majority: reads of these fail. */
 static int64_t count_undecided(const struct document *volume) {
     return count_of(json_object_get(volume->status, "scrub"), "undecidedBlocks");
 }
 
-/* Its node has the replicas open, in this epoch, and reports that they are too few, as one that it
- * needs may have failed while it is served, or that they differ and none can be chosen. */
+/* Its node must have the replicas open, in this epoch, and report that they are too few, as a
+ * needed one may have failed while it is served, or that they differ undecidably. */
 static int check_target(const struct document *volume, struct error *err) {
     const json_t *spec = spec_of(volume), *target = json_object_get(volume->status, "target");
     const char *node = tree_text(spec, "nodeId"), *state = tree_text(target, "state");
@@ -139,7 +140,8 @@ unsigned volume_recovery_state(const json_t *spec) {
                                                                     : RECOVERY_IS_REQUESTED;
 }
 
-/* What stands may have been done already, and lost its votes again before that was heard. */
+/* A confirmed one may have been completed already, and the quorum lost again before that was
+ * reported. */
 static bool is_requested(const struct document *volume, const struct document *replica) {
     const json_t *spec = spec_of(volume), *wanted = json_object_get(spec, "salvage");
 
@@ -147,7 +149,7 @@ static bool is_requested(const struct document *volume, const struct document *r
            count_of(wanted, "number") != count_of(spec, "salvaged");
 }
 
-/* The generation that the document gets by it: so it is greater than that of any before. */
+/* Its number is the generation that the document gets by it, and so greater than any before. */
 static void put_request(struct work *work, const struct document *replica,
                         const struct document *before, struct document *after) {
     after->body = json_keep(work->arena, json_deep_copy(before->body));
@@ -191,7 +193,7 @@ int volume_recovery_request(struct work *work, const struct document *replica,
     return 0;
 }
 
-/* ---- what its node tells ---- */
+/* ---- reports of its node ---- */
 
 void volume_recovery_keep(const struct document *before, struct document *after) {
     const json_t *wanted = json_object_get(spec_of(before), "salvage");

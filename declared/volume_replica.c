@@ -1,6 +1,6 @@
 /*
- * CStorVolumeReplica: one copy of a volume's data, on one pool; the pool's node makes and removes
- * it.  The document stays until the data are gone (P45).
+ * CStorVolumeReplica: one copy of a volume's data, on one pool; the pool's node creates and
+ * removes it. The document stays until the data are removed (P45).
  */
 #include "common/reclaim_phase.h"
 #include "declared/document.h"
@@ -14,7 +14,7 @@
 
 #define PATH_MOST    4096
 #define MESSAGE_MOST 1024
-#define BYTES_MOST   ((int64_t)1 << 50) /* those of all replicas can be added up */
+#define BYTES_MOST   ((int64_t)1 << 50) /* a sum over all replicas does not overflow */
 
 /* clang-format off */
 static const struct schema_field source_fields[] = {
@@ -120,7 +120,7 @@ static const struct schema_field status_fields[] = {
 };
 /* clang-format on */
 
-/* A report that the table has no row for leaves the phase as it is. */
+/* A report without a row in the table leaves the phase unchanged. */
 static void put_phase(const struct document *before, struct document *after) {
     const char *phase = json_text_of(before->status, "phase");
     unsigned found = phase_named(&replica_states, json_text_of(after->status, "phase"));
@@ -139,7 +139,7 @@ static void put_progress(struct work *work, const struct document *before, struc
         json_object_del(after->status, "progress");
 }
 
-/* Its data are gone, and so is what held the document; nobody loses data that are wanted. */
+/* Reported as removed: drops the finalizer of a deleted replica; refused for a wanted one. */
 static int check_replica_status(struct work *work, const struct document *before,
                                 struct document *after, struct error *err) {
     json_t *finalizers;

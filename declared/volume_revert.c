@@ -29,7 +29,7 @@ const json_t *volume_revert_pending(const struct document *config) {
     return phase_is(&revert_states, revert, REVERT_IS_PENDING) ? revert : NULL;
 }
 
-/* The last one that was begun is not begun again, whoever has taken it away and puts it back. */
+/* A request that is removed and put back is not a new one. */
 static bool is_new(const struct document *config, const json_t *wanted) {
     const json_t *last = revert_of(config);
 
@@ -39,9 +39,9 @@ static bool is_new(const struct document *config, const json_t *wanted) {
              is_same(json_text_of(last, "request"), json_text_of(wanted, "request")));
 }
 
-/* ---- what was asked for before the last one ---- */
+/* ---- earlier requests ---- */
 
-/* Of a revert, or of what asks for one. */
+/* Of a revert, or of a request for one. */
 static const char *mark_of(struct arena *arena, const json_t *revert) {
     const char *request = json_text_of(revert, "request");
     const char *text =
@@ -52,7 +52,7 @@ static const char *mark_of(struct arena *arena, const json_t *revert) {
     return mark;
 }
 
-/* With the last one, when the next begins. */
+/* Including the last one, when the next begins. */
 static json_t *earlier_of(struct arena *arena, const struct document *config) {
     const json_t *last = revert_of(config), *had = json_object_get(last, "earlier");
     json_t *list = json_is_array(had) ? json_deep_copy(had) : json_array();
@@ -64,7 +64,7 @@ static json_t *earlier_of(struct arena *arena, const struct document *config) {
     return list;
 }
 
-/* Who puts an old document back does not mean it: it would undo what was written since. */
+/* Restoring an old document would undo later writes by an unintended revert. */
 static int check_earlier(struct work *work, const struct document *config, const json_t *wanted,
                          struct error *err) {
     const json_t *list = json_object_get(revert_of(config), "earlier");
@@ -86,7 +86,7 @@ static int64_t storage_of(const json_t *holder) {
     return text && quantity_read(text, &bytes) ? bytes : 0;
 }
 
-/* ---- what may begin ---- */
+/* ---- permitted requests ---- */
 
 static int check_snapshot(const struct document *config, const struct document *snapshot,
                           struct error *err) {
@@ -116,7 +116,7 @@ static int find_snapshot(struct work *work, const struct document *config, const
     return check_snapshot(config, ret, err);
 }
 
-/* It would hold what the volume is put back to. */
+/* It would hold the reverted data. */
 static bool is_to_be_taken(const struct document *snapshot) {
     return !snapshot->deleted_at && !json_text_of(snapshot->status, "creationTime") &&
            !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_FAILED);
@@ -135,7 +135,7 @@ static int check_others(struct work *work, const struct document *config, struct
     return count < 0 ? -1 : 0;
 }
 
-/* A target reverts by files of its own node. */
+/* A target reverts from files of its own node. */
 static int check_node(struct work *work, const struct document *config, struct error *err) {
     struct document *volume = NULL;
     int found = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
@@ -197,13 +197,13 @@ int volume_revert_edit(struct work *work, const struct document *before, struct 
     return 0;
 }
 
-/* ---- what its node tells ---- */
+/* ---- reports of its node ---- */
 
 static json_int_t attempt_of(const struct document *volume) {
     return json_int_at(revert_of(volume), "attempt");
 }
 
-/* Of another revert than the one that is wanted its attempts say nothing. */
+/* Attempts of another revert do not count. */
 static bool is_current(const struct document *before, const struct document *after) {
     const json_t *wanted = json_object_get(spec_of(before), "revert");
 
