@@ -6,7 +6,7 @@ set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh
 
-held=(common json config http grpc policy identity client db rpc kubernetes compute drivers cmd ledger api manager csi volume replicated)
+held=(common json config http grpc policy identity client db rpc kubernetes compute drivers cmd ledger api manager csi volume replicated declared)
 [[ ${1:-} != --self-test ]] || exec python3 tests/lint/language.py --self-test
 python3 tests/lint/language.py --self-test || exit 1
 exec python3 tests/lint/language.py --held "${held[*]}" "${folders[@]}"
