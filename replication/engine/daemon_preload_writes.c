@@ -4,8 +4,8 @@
  *
  * Writes go to the kernel by liburing, and where that is refused by calls of threads.  They are
  * seen before they are submitted.  A log is found by the name of the file that is open: the
- * replica's uid is its directory.  A log that cannot be opened, or is not active, costs a look at
- * memory.
+ * replica's uid is its directory.  One that is not active costs a look at memory.  One that cannot
+ * be opened is removed: what it has is older than a write that it lacks.
  */
 #include "replication/engine/daemon_release.h"
 #include "replication/engine/write_log_format.h"
@@ -30,7 +30,8 @@ struct submissions {
 int io_uring_submit(void *ring);
 int io_uring_submit_and_wait(void *ring, unsigned count);
 
-static char no_log; /* its address: of what is no replica */
+static char no_log;   /* its address: of what is no replica, */
+static char lost_log; /* and of one whose log cannot be opened */
 static _Atomic(void *) logs[FDS_MOST];
 static const char *directory;
 static atomic_bool ended;
@@ -54,38 +55,71 @@ static bool read_uid(const char *path, size_t length, char ret[UID_SIZE + 1]) {
     return strspn(ret, "0123456789abcdef-") == UID_SIZE;
 }
 
-static void *find_log(int fd) {
-    char link[32], path[4096], uid[UID_SIZE + 1];
-    void *log = NULL;
-    ssize_t length;
+/* The uid of the replica whose data are open there; false: of none. */
+static bool find_uid(int fd, char ret[UID_SIZE + 1]) {
+    static const char gone[] = " (deleted)";
+    char link[32], path[4096];
+    size_t length, end = sizeof(gone) - 1;
+    ssize_t got;
 
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    length = readlink(link, path, sizeof(path) - 1);
-    if (!directory || length <= 0)
-        return &no_log;
+    got = readlink(link, path, sizeof(path) - 1);
+    if (!directory || got <= 0)
+        return false;
+    length = (size_t)got;
     path[length] = '\0';
-    if (read_uid(path, (size_t)length, uid))
-        log = write_log_open_in(directory, uid);
-    return log ? log : &no_log;
+    if (length > end && strcmp(path + length - end, gone) == 0)
+        path[length -= end] = '\0';
+    return read_uid(path, length, ret);
+}
+
+static void *find_log(int fd) {
+    char uid[UID_SIZE + 1];
+    void *log;
+
+    if (!find_uid(fd, uid))
+        return &no_log;
+    log = write_log_open_in(directory, uid);
+    return log ? log : &lost_log;
+}
+
+/* With each write: another process, or descriptor, may have made one since. */
+static void remove_log(int fd) {
+    char uid[UID_SIZE + 1], path[512];
+
+    if (find_uid(fd, uid) &&
+        snprintf(path, sizeof(path), "%s/%s", directory, uid) < (int)sizeof(path))
+        unlink(path);
+}
+
+static void unmap(void *log) {
+    if (log && log != &no_log && log != &lost_log)
+        munmap(log, WRITE_LOG_SIZE);
+}
+
+static void *get_log(int fd) {
+    void *found = atomic_load(&logs[fd]), *none = NULL;
+
+    if (found)
+        return found;
+    found = find_log(fd);
+    if (atomic_compare_exchange_strong(&logs[fd], &none, found))
+        return found;
+    unmap(found);
+    return none;
 }
 
 /* NULL: nothing is to be appended. */
 static struct write_log_header *log_of(int fd) {
     struct write_log_header *log;
-    void *found, *none = NULL;
+    void *found;
 
-    if (fd < 0 || fd >= FDS_MOST || atomic_load_explicit(&ended, memory_order_relaxed))
+    if (fd < 0 || atomic_load_explicit(&ended, memory_order_relaxed))
         return NULL;
-    found = atomic_load(&logs[fd]);
-    if (!found) {
-        found = find_log(fd);
-        if (!atomic_compare_exchange_strong(&logs[fd], &none, found)) {
-            if (found != &no_log)
-                munmap(found, WRITE_LOG_SIZE);
-            found = none;
-        }
-    }
-    if (found == &no_log)
+    found = fd < FDS_MOST ? get_log(fd) : &lost_log;
+    if (found == &lost_log)
+        remove_log(fd);
+    if (found == &lost_log || found == &no_log)
         return NULL;
     log = found;
     return atomic_load(&log->active) ? log : NULL;
@@ -96,10 +130,8 @@ void daemon_writes_end(void) {
 }
 
 static void forget(int fd) {
-    void *found = fd >= 0 && fd < FDS_MOST ? atomic_exchange(&logs[fd], NULL) : NULL;
-
-    if (found && found != &no_log)
-        munmap(found, WRITE_LOG_SIZE);
+    if (fd >= 0 && fd < FDS_MOST)
+        unmap(atomic_exchange(&logs[fd], NULL));
 }
 
 /* ---- liburing ---- */
