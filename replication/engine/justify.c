@@ -16,20 +16,31 @@ static bool is_justified(const struct justify_version *versions, unsigned count,
     return justified;
 }
 
-static bool is_equal(const struct justify_version *versions, unsigned count, size_t at,
-                     size_t size) {
+static bool is_equal(const struct justify_version *versions, unsigned count, size_t size) {
     bool equal = true;
 
     for (unsigned i = 1; i < count; i++)
-        equal &= memcmp(versions[0].content + at, versions[i].content + at, size) == 0;
+        equal &= memcmp(versions[0].content, versions[i].content, size) == 0;
+    return equal;
+}
+
+/* So many have the sector as this one has it. */
+static unsigned count_equal(const struct justify_version *versions, unsigned count, unsigned i,
+                            size_t at) {
+    unsigned equal = 0;
+
+    for (unsigned j = 0; j < count; j++)
+        equal += memcmp(versions[i].content + at, versions[j].content + at, JUSTIFY_SECTOR) == 0;
     return equal;
 }
 
 /* NULL: none. */
 static const struct justify_version *choose(const struct justify_version *versions, unsigned count,
-                                            unsigned sector) {
-    if (is_equal(versions, count, (size_t)sector * JUSTIFY_SECTOR, JUSTIFY_SECTOR))
-        return &versions[0];
+                                            unsigned needed, unsigned sector) {
+    for (unsigned i = 0; i < count; i++) {
+        if (count_equal(versions, count, i, (size_t)sector * JUSTIFY_SECTOR) >= needed)
+            return &versions[i];
+    }
     for (unsigned i = 0; i < count; i++) {
         if (is_justified(versions, count, versions[i].content, sector))
             return &versions[i];
@@ -37,12 +48,12 @@ static const struct justify_version *choose(const struct justify_version *versio
     return NULL;
 }
 
-enum justify_outcome justify(const struct justify_version *versions, unsigned count, size_t size,
-                             unsigned char *ret) {
-    if (is_equal(versions, count, 0, size))
+enum justify_outcome justify(const struct justify_version *versions, unsigned count,
+                             unsigned needed, size_t size, unsigned char *ret) {
+    if (is_equal(versions, count, size))
         return JUSTIFY_EQUAL;
     for (unsigned sector = 0; sector < size / JUSTIFY_SECTOR; sector++) {
-        const struct justify_version *chosen = choose(versions, count, sector);
+        const struct justify_version *chosen = choose(versions, count, needed, sector);
         size_t at = (size_t)sector * JUSTIFY_SECTOR;
 
         if (!chosen)

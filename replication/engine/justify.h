@@ -3,9 +3,10 @@
  * pure function of the contents and of what the replicas' write logs say
  * (replication/engine/write_log.h).
  *
- * What is relied on: entries are of a generation in which a write is answered only when every
- * replica has it, and each write has its entry before it is submitted.  So the newest entry of any
- * log is of the last write that was answered, or of a later one, and content that it confirms is
+ * What is relied on: a write is answered only when as many replicas have it as are needed, so where
+ * as many of them are equal they have the last write that was answered
+ * (replication/engine/quorum.h).  And the newest entry of any log is of the last write that was
+ * answered, or of a later one (replication/engine/target_logs.c), so content that it confirms is
  * justified, in whichever replica it stands.  Other content has rotted, or lacks a write that was
  * in flight; where no content is justified, none is chosen.
  *
@@ -29,7 +30,7 @@ enum justify_outcome {
     JUSTIFY_UNDECIDED, /* a sector is not justified: the block stays as it is */
 };
 
-/* `size`: of the block, in whole sectors. Of two that are justified either may be chosen: the first
- * is. */
-enum justify_outcome justify(const struct justify_version *versions, unsigned count, size_t size,
-                             unsigned char *ret);
+/* `needed`: so many that are equal decide, whatever logs say.  `size`: of the block, in whole
+ * sectors.  Of two that are justified either may be chosen: the first is. */
+enum justify_outcome justify(const struct justify_version *versions, unsigned count,
+                             unsigned needed, size_t size, unsigned char *ret);

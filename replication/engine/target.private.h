@@ -249,8 +249,13 @@ void logs_begin(struct target *target, const struct logs *logs);
 int logs_decide(struct target *target, const struct logs *logs, struct error *err);
 /* While it serves, whenever the generation may have changed. */
 void logs_follow(struct target *target);
-/* Of a replica that is none of the volume's any more. */
-void logs_drop(const struct target *target, const struct member *member);
+/* Of a replica that is none of the volume's any more, or is about to leave the quorum. -1: it may
+ * count as before. */
+int logs_drop(const struct target *target, const struct member *member);
+/* Whose write was answered nevertheless, if others were enough. */
+void logs_note_failed_write(const struct target *target, const struct member *member);
+/* Any replica may have failed a write: logs end, until logs_follow() begins them anew. */
+void logs_note_lost_reports(struct target *target);
 /* Behind a clean stop. */
 void logs_end(struct target *target);
 

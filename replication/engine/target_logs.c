@@ -2,13 +2,26 @@
  * Write logs of the replicas (replication/engine/write_log.h): which generation their entries are
  * of, and what they justify behind an unclean stop.
  *
- * Entries count while each write that was answered is on every member of the generation: while it
- * has no more members than are needed.  That is when no block that differs has a majority, too.
- * With more members the vote decides, and nothing is logged.
+ * Of a generation without a spare replica each write that was answered is on every member: all
+ * logs count.  With a spare one, logs of replicas of the target's own host count, for QEMU's quorum
+ * answers a write only when each child has completed or failed it, and a child of this host has the
+ * entry before the kernel has the write, whether that fails or not.  So the newest entry of such a
+ * log is of the last answered write, or of a later one, as long as the replica is in the quorum.
+ * What would break that ends the log, or its entries so far:
  *
- * A start decides about the blocks in the logs before a client is admitted.  What it chooses it
- * writes as a client would, through the quorum: so all replicas have it, and their logs.  When it
- * dies meanwhile the next start finds the same entries, or later ones of the same content.
+ *   - a replica that leaves the quorum loses its log first;
+ *   - so does one that failed a write: the daemon may have refused it before it reached the kernel;
+ *   - reports that were lost, or not read before a daemon is adopted, may be of such a write, so
+ *     that all logs begin anew;
+ *   - a log that the daemon cannot open it removes (replication/engine/daemon_preload_writes.c).
+ *
+ * Another host may not know of a write that failed on its replica: with a spare, it has no log.
+ *
+ * A start decides about the blocks in the logs before a client is admitted: by the vote, where as
+ * many replicas as are needed are equal, else by the logs.  What it chooses it writes as a client
+ * would, through the quorum: so all replicas have it, and their logs, and a replica that is lost
+ * before all are compared leaves no block undecided.  When the start dies meanwhile the next one
+ * finds the same entries, or later ones of the same content.
  */
 #include "replication/engine/target.private.h"
 
@@ -36,9 +49,21 @@ static const struct generation_id no_generation;
 
 /* ---- which entries count ---- */
 
-static bool is_exact(const struct target *target, const struct generation *generation) {
-    return !target->sealed && generation->count > 1 &&
-           generation->count == generation_needed(generation);
+static bool is_exact(const struct generation *generation) {
+    return generation->count == generation_needed(generation);
+}
+
+static bool is_kept(const struct target *target, const struct generation *generation) {
+    return !target->sealed && generation->count > 1;
+}
+
+/* The generation of its entries from now on; none. */
+static const struct generation_id *entries_of(const struct target *target,
+                                              const struct member *member) {
+    const struct generation *current = &target->current;
+    bool counts = is_exact(current) || (member_is_here(member) && !member_fails(member));
+
+    return is_kept(target, current) && counts ? &current->id : &no_generation;
 }
 
 static int begin_log(struct target *target, struct member *member,
@@ -55,6 +80,14 @@ static int begin_log(struct target *target, struct member *member,
     return access->begin_log(access->arg, &member->replica, target->epoch, before, next, err);
 }
 
+int logs_drop(const struct target *target, const struct member *member) {
+    autoarena struct arena *arena = arena_new();
+
+    if (!member_is_here(member))
+        return 0;
+    return write_log_remove(write_log_directory(arena, target->run), member->replica.uid);
+}
+
 /* A log that cannot be made justifies nothing, and that is all. */
 static void set_log(struct target *target, struct member *member,
                     const struct generation_id *before, const struct generation_id *next) {
@@ -63,40 +96,58 @@ static void set_log(struct target *target, struct member *member,
     if (generation_same(&member->logged, next))
         return;
     member->logged = *next;
-    if (begin_log(target, member, before, next, &reason) < 0)
-        log_warning(NULL, "write log not available", "volume_id", target->volume, "replica_id",
-                    member->replica.uid, "reason", reason.message, NULL);
+    if (begin_log(target, member, before, next, &reason) == 0)
+        return;
+    logs_drop(target, member);
+    log_warning(NULL, "write log not available", "volume_id", target->volume, "replica_id",
+                member->replica.uid, "reason", reason.message, NULL);
 }
 
+/* While a replica is rebuilt one that has left the generation may still be in the quorum: a write
+ * may be answered that another host has failed.  One that has joined is not in it yet. */
 void logs_follow(struct target *target) {
-    bool exact = is_exact(target, &target->current) &&
-                 target->threshold == generation_needed(&target->current);
+    bool level = target->threshold == generation_needed(&target->current);
+    bool rebuilds = target_job_is(target, TARGET_REBUILD);
 
+    if (rebuilds && member_votes(&target->members[target->rebuilt]))
+        return;
     for (unsigned i = 0; i < target->count; i++) {
-        if (member_votes(&target->members[i]))
-            set_log(target, &target->members[i], &no_generation,
-                    exact ? &target->current.id : &no_generation);
+        struct member *member = &target->members[i];
+
+        if (member_votes(member) && (member_is_here(member) || !rebuilds))
+            set_log(target, member, &no_generation,
+                    level ? entries_of(target, member) : &no_generation);
     }
 }
 
 void logs_begin(struct target *target, const struct logs *logs) {
-    bool exact = is_exact(target, &target->current);
-
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
         member->logged = (struct generation_id){ .number = member_is_here(member) ? -1 : 0 };
         if (member_votes(member))
             set_log(target, member, logs->usable ? &target->plan.current.id : &no_generation,
-                    exact ? &target->current.id : &no_generation);
+                    entries_of(target, member));
     }
 }
 
-void logs_drop(const struct target *target, const struct member *member) {
-    autoarena struct arena *arena = arena_new();
+/* May a write have been answered that this one has failed?  It has no entry, perhaps. */
+static bool may_lack_entries(const struct target *target, const struct member *member) {
+    return member_is_here(member) && member_votes(member) &&
+           (!is_exact(&target->current) || target_job_is(target, TARGET_REBUILD));
+}
 
-    if (member_is_here(member))
-        write_log_remove(write_log_directory(arena, target->run), member->replica.uid);
+void logs_note_failed_write(const struct target *target, const struct member *member) {
+    if (may_lack_entries(target, member) && logs_drop(target, member) < 0)
+        log_warning(NULL, "write log not removed", "volume_id", target->volume, "replica_id",
+                    member->replica.uid, NULL);
+}
+
+void logs_note_lost_reports(struct target *target) {
+    for (unsigned i = 0; i < target->count; i++) {
+        if (may_lack_entries(target, &target->members[i]))
+            set_log(target, &target->members[i], &no_generation, &no_generation);
+    }
 }
 
 void logs_end(struct target *target) {
@@ -138,7 +189,7 @@ static void read_log(struct target *target, unsigned i, struct logs *logs) {
         log->count = 0;
 }
 
-/* All members of the generation that was served are there: what was answered is on each. */
+/* What was answered is on as many of those that vote as are needed. */
 static bool is_complete(struct target *target) {
     const struct generation *found = &target->plan.current;
     unsigned voters = 0;
@@ -150,22 +201,22 @@ static bool is_complete(struct target *target) {
             return false;
         voters += member_votes(member);
     }
-    return is_exact(target, found) && voters == found->count;
+    return is_kept(target, found) && voters >= generation_needed(found);
 }
 
 /* A host that lies is not to decide about what another replica has: its log counts only where the
  * target's own host has no replica. */
 void logs_look(struct target *target, struct arena *arena, struct logs *ret) {
-    bool any_here = false;
+    bool here = !is_exact(&target->plan.current);
 
     *ret = (struct logs){ .arena = arena };
     if (target->plan.verdict != QUORUM_RESYNC || !is_complete(target))
         return;
     ret->usable = true;
     for (unsigned i = 0; i < target->count; i++)
-        any_here |= member_votes(&target->members[i]) && member_is_here(&target->members[i]);
+        here |= member_votes(&target->members[i]) && member_is_here(&target->members[i]);
     for (unsigned i = 0; i < target->count; i++) {
-        if (member_votes(&target->members[i]) && member_is_here(&target->members[i]) == any_here)
+        if (member_votes(&target->members[i]) && member_is_here(&target->members[i]) == here)
             read_log(target, i, ret);
     }
 }
@@ -265,7 +316,8 @@ static int decide_block(struct decision *decision, unsigned j, struct error *err
         versions[i] = (struct justify_version){ voter->reads[j].data,
                                                 place ? &voter->list.blocks[place->rank] : NULL };
     }
-    outcome = justify(versions, decision->count, size, chosen);
+    outcome = justify(versions, decision->count, generation_needed(&decision->target->plan.current),
+                      size, chosen);
     decision->decided += outcome == JUSTIFY_CHOSEN;
     decision->undecided += outcome == JUSTIFY_UNDECIDED;
     if (outcome != JUSTIFY_CHOSEN)

@@ -36,6 +36,7 @@ static void take_report(struct target *target, const json_t *data) {
         member->mismatches++;
         return;
     }
+    logs_note_failed_write(target, member);
     error_set(&member->why, ERROR_BACKEND, "a request failed: %.200s",
               reason ? reason : "the storage daemon does not say why");
     if (member->errors++ == 0)
@@ -78,8 +79,10 @@ int watch_events(struct target *target, struct error *err) {
         return error_set(err, ERROR_UNAVAILABLE, "there is no storage daemon");
     while ((told = qmp_event(target->qmp, arena, &event, err)) > 0)
         take_event(target, event);
-    if (qmp_events_lost(target->qmp))
+    if (qmp_events_lost(target->qmp)) {
         target_next(target, TARGET_REPORTS_LOST);
+        logs_note_lost_reports(target);
+    }
     return told;
 }
 
@@ -184,6 +187,9 @@ int target_drop(struct target *target, const char *replica, struct error *err) {
                          replica);
     failed = member_fails(member);
     rebuilt = target_job_is(target, TARGET_REBUILD) && member == &target->members[target->rebuilt];
+    if (logs_drop(target, member) < 0)
+        return error_set(err, ERROR_BACKEND, "The write log of the replica %s cannot be removed.",
+                         replica);
     if ((!rebuilt && graph_remove_child(target, member->node, err) < 0) ||
         watch_events(target, err) < 0 ||
         generation_change(target, (struct change){ .without = replica }, err) < 0)
@@ -283,7 +289,7 @@ static int watch_serving(struct target *target, struct error *err) {
     scrub_recheck(target);
     if (!target_job_is(target, TARGET_REBUILD) && remove_strangers(target, err) < 0)
         result = -1;
-    if (!target_job_is(target, TARGET_REBUILD) && result == 0)
+    if (result == 0)
         logs_follow(target);
     return file_look(target, err) < 0 ? -1 : result;
 }
@@ -469,5 +475,6 @@ int target_adopt(struct target *target, struct error *err) {
         return error_set(err, ERROR_CONFLICT, "it serves as many replicas as were wanted before");
     target->adopted_us = clock_boottime_us() + EVENTS_LATE_US;
     target_next(target, TARGET_ADOPTED);
+    logs_note_lost_reports(target);
     return 0;
 }

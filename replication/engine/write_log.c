@@ -85,6 +85,8 @@ int write_log_begin(const char *directory, const char *replica, const struct gen
     log = next->number > 0 ? write_log_open_in(directory, replica) : write_log_map(path);
     if (!log && next->number > 0)
         return error_set(err, ERROR_BACKEND, "cannot make the write log %s", path);
+    if (!log) /* what cannot be opened cannot be ended otherwise */
+        unlink(path);
     if (log && next->number == 0) {
         atomic_store(&log->active, 0);
         atomic_store(&log->generation, 0);
@@ -100,11 +102,13 @@ int write_log_begin(const char *directory, const char *replica, const struct gen
     return 0;
 }
 
-void write_log_remove(const char *directory, const char *replica) {
+int write_log_remove(const char *directory, const char *replica) {
     autoarena struct arena *arena = arena_new();
 
-    unlink(path_of(arena, directory, replica));
+    if (unlink(path_of(arena, directory, replica)) < 0 && errno != ENOENT && errno != ENOTDIR)
+        return -1;
     rmdir(directory); /* unless it has others */
+    return 0;
 }
 
 /* ---- reading ---- */
@@ -138,7 +142,7 @@ void write_log_read(struct arena *arena, const char *directory, const char *repl
     *ret = (struct write_log){ .count = 0 };
     if (!log)
         return;
-    ret->generation.number = atomic_load(&log->generation);
+    ret->generation.number = atomic_load(&log->active) ? atomic_load(&log->generation) : 0;
     memcpy(ret->generation.nonce, log->nonce, NONCE_SIZE - 1);
     if (ret->generation.number > 0)
         read_entries(log, arena, ret);

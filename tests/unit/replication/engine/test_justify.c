@@ -34,13 +34,18 @@ static struct write_log_block evidence_of(unsigned which) {
 }
 
 /* -1: undecided, -2: equal. */
-static int expected(const unsigned *content, const unsigned *evidence, unsigned count) {
-    bool equal = true;
+static int expected(const unsigned *content, const unsigned *evidence, unsigned count,
+                    unsigned needed) {
+    unsigned equal[CONTENTS] = { 0 };
 
     for (unsigned i = 0; i < count; i++)
-        equal &= content[i] == content[0];
-    if (equal)
+        equal[content[i]]++;
+    if (equal[content[0]] == count)
         return -2;
+    for (unsigned i = 0; i < CONTENTS; i++) {
+        if (equal[i] >= needed)
+            return (int)i;
+    }
     for (unsigned i = 0; i < count; i++) {
         for (unsigned j = 0; j < count; j++) {
             if (evidence[j] == content[i] + 2)
@@ -50,7 +55,7 @@ static int expected(const unsigned *content, const unsigned *evidence, unsigned 
     return -1;
 }
 
-static void check_case(unsigned code, unsigned count) {
+static void check_case(unsigned code, unsigned count, unsigned needed) {
     struct write_log_block logged[VOTERS];
     struct justify_version versions[VOTERS];
     unsigned content[VOTERS], evidence[VOTERS];
@@ -67,8 +72,8 @@ static void check_case(unsigned code, unsigned count) {
         versions[i] =
             (struct justify_version){ contents[content[i]], evidence[i] ? &logged[i] : NULL };
     }
-    wanted = expected(content, evidence, count);
-    outcome = justify(versions, count, JUSTIFY_SECTOR, ret);
+    wanted = expected(content, evidence, count, needed);
+    outcome = justify(versions, count, needed, JUSTIFY_SECTOR, ret);
     ck_assert_int_eq(outcome, wanted == -2   ? JUSTIFY_EQUAL
                               : wanted == -1 ? JUSTIFY_UNDECIDED
                                              : JUSTIFY_CHOSEN);
@@ -76,15 +81,23 @@ static void check_case(unsigned code, unsigned count) {
         ck_assert_mem_eq(ret, contents[wanted], JUSTIFY_SECTOR);
 }
 
-START_TEST(only_content_that_a_newest_entry_confirms_is_chosen) {
-    for (unsigned count = 2; count <= VOTERS; count++) {
-        unsigned cases = 1;
+static void check_cases(unsigned count, unsigned needed) {
+    unsigned cases = 1;
 
-        for (unsigned i = 0; i < count; i++)
-            cases *= CONTENTS * EVIDENCE;
-        for (unsigned code = 0; code < cases; code++)
-            check_case(code, count);
-    }
+    for (unsigned i = 0; i < count; i++)
+        cases *= CONTENTS * EVIDENCE;
+    for (unsigned code = 0; code < cases; code++)
+        check_case(code, count, needed);
+}
+
+START_TEST(only_content_that_a_newest_entry_confirms_is_chosen) {
+    for (unsigned count = 2; count <= VOTERS; count++)
+        check_cases(count, count);
+}
+END_TEST
+
+START_TEST(as_many_equal_as_are_needed_decide_before_any_entry) {
+    check_cases(3, 2);
 }
 END_TEST
 
@@ -97,12 +110,12 @@ START_TEST(sectors_of_a_block_are_decided_one_by_one) {
     memset(two + (size_t)7 * JUSTIFY_SECTOR, 2, JUSTIFY_SECTOR);
     first.sums[0] = write_log_sum_of(one, JUSTIFY_SECTOR);
     last.sums[7] = write_log_sum_of(two + (size_t)7 * JUSTIFY_SECTOR, JUSTIFY_SECTOR);
-    ck_assert_int_eq(justify(versions, 2, JUSTIFY_BLOCK, ret), JUSTIFY_CHOSEN);
+    ck_assert_int_eq(justify(versions, 2, 2, JUSTIFY_BLOCK, ret), JUSTIFY_CHOSEN);
     ck_assert_int_eq(ret[0], 1);
     ck_assert_int_eq(ret[JUSTIFY_SECTOR], 0);
     ck_assert_int_eq(ret[7 * JUSTIFY_SECTOR], 2);
     two[JUSTIFY_SECTOR] ^= 1; /* rot, in a sector that no entry is about */
-    ck_assert_int_eq(justify(versions, 2, JUSTIFY_BLOCK, ret), JUSTIFY_UNDECIDED);
+    ck_assert_int_eq(justify(versions, 2, 2, JUSTIFY_BLOCK, ret), JUSTIFY_UNDECIDED);
 }
 END_TEST
 
@@ -276,7 +289,7 @@ static void judge_walk(void) {
                 fill(bytes[i] + (size_t)j * WRITE_LOG_SECTOR, sides[i].content[block][j]);
             versions[i] = (struct justify_version){ bytes[i], find(logged[i], counts[i], block) };
         }
-        outcome = justify(versions, SIDES, JUSTIFY_BLOCK, chosen);
+        outcome = justify(versions, SIDES, SIDES, JUSTIFY_BLOCK, chosen);
         if (outcome == JUSTIFY_CHOSEN)
             check_chosen(block, chosen);
         else
@@ -304,5 +317,6 @@ START_TEST(rot_and_what_is_older_than_an_answer_are_never_chosen) {
 END_TEST
 
 CHECK_MAIN_WITH("justify", true, begin, end, only_content_that_a_newest_entry_confirms_is_chosen,
+                as_many_equal_as_are_needed_decide_before_any_entry,
                 sectors_of_a_block_are_decided_one_by_one,
                 rot_and_what_is_older_than_an_answer_are_never_chosen)

@@ -244,6 +244,67 @@ START_TEST(a_clean_stop_ends_the_logs_of_other_hosts) {
 }
 END_TEST
 
+/* ---- write logs with a replica to spare ---- */
+
+static void serve_all(void) {
+    serve();
+    assert_voters(3);
+    write_value(3, 7);
+    write_value(4, 8);
+}
+
+/* The other host may not know of a write that failed on its replica, and was answered. */
+START_TEST(with_a_replica_to_spare_only_those_here_have_logs) {
+    autoarena struct arena *arena = arena_new();
+    struct write_log log;
+
+    serve_all();
+    for (unsigned i = 1; i < REPLICAS; i++) {
+        assert_done(
+            far.access.read_log(far.access.arg, &settings.replicas[i], 1, arena, &log, &why));
+        ck_assert_int_eq(log.generation.number, 0);
+    }
+    write_log_read(arena, write_log_directory(arena, run), uids[0], &log);
+    ck_assert_int_gt(log.generation.number, 0);
+    ck_assert_uint_eq(log.count, 2 * CHECKER_BLOCK / 4096);
+}
+END_TEST
+
+START_TEST(a_log_here_decides_when_a_spare_host_is_lost) {
+    for (unsigned i = 0; i < 2; i++) {
+        serve_all();
+        kill_daemon();
+        remote_host_kill(&far, uids[1]);
+        remote_host_kill(&far, uids[2]);
+        damage(i, 3);
+        ck_assert_int_eq(unlink(file_of(2, "data")), 0);
+        reopen();
+        serve();
+        assert_voters(2);
+        ck_assert_int_eq(status.decided_blocks, 1);
+        ck_assert_int_eq(read_value(3), 7);
+        ck_assert_int_eq(read_value(4), 8);
+        fill_again(2);
+        assert_voters(3);
+    }
+}
+END_TEST
+
+START_TEST(no_log_of_another_host_decides_with_a_replica_to_spare) {
+    serve_all();
+    kill_daemon();
+    damage(2, 3);
+    open_other(2);
+    ck_assert_int_eq(start_other(), 0);
+    become_other();
+    target_status(target, &status);
+    ck_assert_uint_eq(status.voters, 2);
+    ck_assert_int_eq(status.decided_blocks, 0);
+    ck_assert_int_lt(read_value(3), 0);
+    ck_assert_int_eq(read_value(4), 8);
+}
+END_TEST
+
 START_TEST(replicas_of_other_hosts_have_all_that_one_here_has) {
     serve();
     assert_voters(3);
@@ -671,7 +732,10 @@ CHECK_MAIN_WITH(
     the_log_of_another_host_does_not_decide_where_a_replica_is_here,
     logs_of_other_hosts_decide_where_a_volume_has_no_replica_here,
     a_host_that_hangs_while_blocks_are_decided_prevents_no_start, hosts_without_logs_decide_nothing,
-    a_clean_stop_ends_the_logs_of_other_hosts, replicas_of_other_hosts_have_all_that_one_here_has,
+    a_clean_stop_ends_the_logs_of_other_hosts, with_a_replica_to_spare_only_those_here_have_logs,
+    a_log_here_decides_when_a_spare_host_is_lost,
+    no_log_of_another_host_decides_with_a_replica_to_spare,
+    replicas_of_other_hosts_have_all_that_one_here_has,
     one_whose_host_dies_is_left_out_and_filled_again, one_that_says_nothing_is_cut_off,
     one_is_found_silent_while_no_client_sends_anything, nobody_needs_to_watch_for_that,
     one_that_is_silent_from_the_beginning_is_left_out, a_host_that_cannot_be_reached_is_left_out,

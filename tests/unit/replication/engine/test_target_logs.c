@@ -1,12 +1,15 @@
 /*
- * Volumes with no replica to spare, whose storage daemon is killed under writes: write logs decide
- * which content is right, and what they do not justify is refused.
+ * Volumes whose storage daemon is killed under writes, with a replica to spare and without: write
+ * logs decide which content is right, and what they do not justify is refused.
  */
 #include "replication/engine/write_log_format.h"
 #include "tests/lib/nbd.h"
 #include "tests/unit/replication/engine/target_test.h"
 
-#define KILLS 25
+#include <sys/resource.h>
+
+#define KILLS       25
+#define SPARE_KILLS 8
 
 static char log_path[128];
 
@@ -29,14 +32,18 @@ static const char *log_of(unsigned i) {
     return log_path;
 }
 
-/* As another process finds it that is started behind the kill. */
-static void kill_and_start(void) {
-    checker_disconnect(&checker);
-    kill_daemon();
+static void open_target_again(void) {
     target_close(target);
     open_target();
     ck_assert_int_ge(start(), 0);
     ck_assert(connect_checker());
+}
+
+/* As another process finds it that is started behind the kill. */
+static void kill_and_start(void) {
+    checker_disconnect(&checker);
+    kill_daemon();
+    open_target_again();
 }
 
 /* Three replicas, one of which is lost: the other two are needed. */
@@ -313,29 +320,302 @@ START_TEST(logs_of_another_generation_justify_nothing) {
 }
 END_TEST
 
-/* A third replica has answered writes in the place of one that lacks them: no log decides then. */
-START_TEST(what_was_logged_before_a_third_joined_justifies_nothing) {
-    char seven[CHECKER_BLOCK];
-    unsigned char value;
+/* ---- with a replica to spare ---- */
 
-    lose_third();
-    write_one(3, 7);
-    rebuild(2);
-    assert_voters(3);
-    write_one(3, 8);
-    kill_daemon();
-    /* What was answered by the second and the third; then the third is lost. */
-    memset(seven, 7, sizeof(seven));
-    write_block(0, 3, seven);
+static void set_content(unsigned i, unsigned block, int value) {
+    char content[CHECKER_BLOCK];
+
+    memset(content, value, sizeof(content));
+    write_block(i, block, content);
+}
+
+/* As another process finds it, without that replica. */
+static void start_without(unsigned i) {
     checker_disconnect(&checker);
     target_close(target);
-    ck_assert_int_eq(unlink(file_of(2, "data")), 0);
+    ck_assert_int_eq(unlink(file_of(i, "data")), 0);
     open_target();
     ck_assert_int_ge(start(), 0);
     ck_assert(connect_checker());
     assert_voters(2);
-    ck_assert_int_eq(status.decided_blocks, 0);
-    ck_assert_int_ne(read_one(3, &value), 0);
+}
+
+static void assert_refused(unsigned block) {
+    unsigned char value;
+
+    ck_assert_int_ne(read_one(block, &value), 0);
+}
+
+static void assert_value(unsigned block, unsigned expected) {
+    unsigned char value = 0;
+
+    ck_assert_int_eq(read_one(block, &value), 0);
+    ck_assert_uint_eq(value, expected);
+}
+
+/* Killed behind answered writes that one replica lacks. */
+static unsigned kill_with_lacking(unsigned lacking) {
+    static char before[BLOCKS][CHECKER_BLOCK];
+    unsigned count;
+
+    for (unsigned block = 0; block < BLOCKS; block++)
+        read_block(0, block, before[block]);
+    write_some(40);
+    checker_disconnect(&checker);
+    kill_daemon();
+    count = take_back(lacking, before);
+    ck_assert_uint_gt(count, 0);
+    return count;
+}
+
+START_TEST(blocks_that_differ_behind_the_loss_of_a_spare_replica_are_decided) {
+    serve();
+    write_some(100);
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned count = kill_with_lacking(i % 2);
+
+        start_without(2);
+        ck_assert_int_eq(status.decided_blocks, count);
+        ck_assert(checker_read(&checker));
+        rebuild(2);
+        assert_voters(3);
+    }
+    ck_assert(resynchronize());
+    ck_assert_int_eq(status.failures, 0);
+    stop();
+    assert_equal(0, 1);
+    assert_equal(0, 2);
+}
+END_TEST
+
+START_TEST(three_killed_under_writes_have_no_unreadable_block_when_one_is_lost) {
+    serve();
+    for (unsigned i = 0; i < SPARE_KILLS; i++) {
+        write_some(checker_draw(&checker, 30));
+        checker_send(&checker, CHECKER_DEPTH);
+        usleep(checker_draw(&checker, 600));
+        kill_daemon();
+        start_without(2);
+        ck_assert(checker_read(&checker));
+        ck_assert_int_eq(status.failures, 0);
+        rebuild(2);
+    }
+}
+END_TEST
+
+/* Before all are compared. */
+START_TEST(blocks_that_differ_are_equal_before_a_spare_replica_is_lost) {
+    unsigned count;
+
+    serve();
+    write_some(100);
+    count = kill_with_lacking(1);
+    open_target_again();
+    ck_assert_int_eq(status.decided_blocks, count);
+    ck_assert(status.resynchronizing);
+    assert_done(target_drop(target, uids[2], &err));
+    ck_assert(checker_read(&checker));
+    watch();
+    ck_assert_int_eq(status.failures, 0);
+    rebuild(2);
+    assert_voters(3);
+}
+END_TEST
+
+/* Those of another generation, though it had the replica, too. */
+START_TEST(entries_from_before_a_third_joined_justify_nothing) {
+    lose_third();
+    write_one(3, 7);
+    write_one(4, 5);
+    rebuild(2);
+    assert_voters(3);
+    write_one(3, 8);
+    kill_daemon();
+    set_content(0, 3, 7);
+    damage(0, 4);
+    start_without(2);
+    ck_assert_int_eq(status.decided_blocks, 1);
+    assert_value(3, 8);
+    assert_refused(4);
+}
+END_TEST
+
+/* ---- answered writes without an entry ---- */
+
+static pid_t daemon_process(void) {
+    autofile FILE *file = NULL;
+    char path[80], text[32] = "";
+
+    snprintf(path, sizeof(path), "%s/daemon", run);
+    file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+static void set_active(uint32_t active) {
+    for (unsigned i = 0; i < REPLICAS; i++) {
+        autoclose int fd = open(log_of(i), O_WRONLY);
+
+        ck_assert_int_eq(
+            pwrite(fd, &active, sizeof(active), offsetof(struct write_log_header, active)),
+            sizeof(active));
+    }
+}
+
+/* The first lacks the write of 8 that was answered, and logs know of one of 7 at most. */
+static void assert_seven_is_refused(void) {
+    set_content(0, 3, 7);
+    start_without(2);
+    assert_refused(3);
+    write_one(3, 9);
+    assert_value(3, 9);
+}
+
+/* It can open no more files. */
+static void bound_daemon(void) {
+    pid_t daemon = daemon_process();
+    struct rlimit limit;
+    char path[64];
+
+    ck_assert_int_eq(prlimit(daemon, RLIMIT_NOFILE, NULL, &limit), 0);
+    limit.rlim_cur = 0;
+    do {
+        snprintf(path, sizeof(path), "/proc/%d/fd/%u", (int)daemon, (unsigned)limit.rlim_cur++);
+    } while (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
+    limit.rlim_cur--;
+    ck_assert_int_eq(prlimit(daemon, RLIMIT_NOFILE, &limit, NULL), 0);
+}
+
+START_TEST(a_log_that_the_daemon_cannot_open_justifies_nothing) {
+    serve();
+    write_one(3, 7);
+    kill_and_start(); /* it opens a log with the first write to its replica */
+    bound_daemon();
+    write_one(3, 8);
+    assert_value(3, 8);
+    kill_daemon();
+    assert_seven_is_refused();
+}
+END_TEST
+
+START_TEST(an_inactive_log_justifies_nothing) {
+    serve();
+    write_one(3, 7);
+    set_active(0);
+    write_one(3, 8);
+    kill_daemon();
+    assert_seven_is_refused();
+}
+END_TEST
+
+/* A write may have failed before it reached the kernel, and the report of it was read by none. */
+START_TEST(entries_from_before_an_adoption_justify_nothing) {
+    serve();
+    write_one(3, 7);
+    target_close(target);
+    set_active(0);
+    write_one(3, 8);
+    set_active(1);
+    open_target();
+    watch();
+    assert_voters(3);
+    write_one(4, 5);
+    kill_daemon();
+    damage(0, 4);
+    set_content(0, 3, 7);
+    start_without(2);
+    assert_refused(3);
+    assert_value(4, 5);
+}
+END_TEST
+
+static const char *junk_path(void) {
+    snprintf(log_path, sizeof(log_path), "%s/junk", pools[REPLICAS]);
+    return log_path;
+}
+
+/* The first of three is on a disk that is full. */
+static bool serve_full(void) {
+    static char junk[4096];
+    autoclose int fd = -1;
+
+    target_close(target);
+    target = NULL;
+    if (!small_disk(pools[REPLICAS], "size=200k"))
+        return false; /* not ours to do here */
+    for (unsigned i = 0; i < REPLICAS; i++) {
+        const struct replica replica = { .pool = pools[i], .uid = uids[i] };
+
+        assert_done(replica_delete(&replica, &err));
+    }
+    settings.replicas[0] = (struct replica){ .pool = pools[REPLICAS], .uid = uids[REPLICAS] };
+    open_target();
+    assert_done(target_create(target, &err));
+    serve();
+    fd = open(junk_path(), O_WRONLY | O_CREAT, 0600);
+    while (write(fd, junk, sizeof(junk)) > 0)
+        ;
+    ck_assert_int_eq(errno, ENOSPC);
+    write_one(3, 8);
+    return true;
+}
+
+START_TEST(an_answered_write_that_one_replica_failed_is_completed) {
+    if (!serve_full())
+        return;
+    kill_daemon();
+    ck_assert_int_eq(unlink(junk_path()), 0);
+    start_without(2);
+    ck_assert_int_eq(status.decided_blocks, 1);
+    assert_value(3, 8);
+}
+END_TEST
+
+START_TEST(a_replica_that_failed_a_write_has_no_log) {
+    if (!serve_full())
+        return;
+    ck_assert_int_eq(access(log_of(REPLICAS), F_OK), 0);
+    watch();
+    assert_voters(2);
+    ck_assert_int_eq(access(log_of(REPLICAS), F_OK), -1);
+    ck_assert_int_eq(access(log_of(1), F_OK), 0);
+}
+END_TEST
+
+START_TEST(a_replica_loses_its_log_before_it_leaves_the_quorum) {
+    pid_t daemon;
+
+    settings.timeout_ms = 500;
+    target_close(target);
+    open_target();
+    serve();
+    write_one(3, 7);
+    daemon = daemon_process();
+    ck_assert_int_eq(kill(daemon, SIGSTOP), 0);
+    ck_assert_int_eq(target_drop(target, uids[2], &err), -1);
+    ck_assert_int_eq(access(log_of(2), F_OK), -1);
+    ck_assert_int_eq(kill(daemon, SIGCONT), 0);
+}
+END_TEST
+
+START_TEST(an_eviction_during_a_rebuild_leaves_no_block_undecided) {
+    const struct replica fourth = { .pool = pools[3], .uid = uids[3] };
+
+    serve();
+    write_some(50);
+    write_one(3, 7);
+    assert_done(target_rebuild(target, &fourth, uids[0], 1 << 20, &err));
+    assert_done(target_drop(target, uids[2], &err));
+    watch();
+    ck_assert_int_eq(status.job, TARGET_REBUILD);
+    assert_voters(2);
+    write_one(3, 8);
+    kill_daemon();
+    set_content(0, 3, 7);
+    start_without(2);
+    ck_assert_int_eq(status.decided_blocks, 1);
+    assert_value(3, 8);
 }
 END_TEST
 
@@ -449,7 +729,16 @@ CHECK_MAIN_WITH("target logs", adopt_daemons(), begin, end,
                 two_of_two_killed_under_writes_have_no_unreadable_block,
                 two_of_three_killed_under_writes_have_no_unreadable_block,
                 a_missing_third_is_rebuilt_at_once_behind_a_kill,
-                what_was_logged_before_a_third_joined_justifies_nothing,
+                entries_from_before_a_third_joined_justify_nothing,
+                blocks_that_differ_behind_the_loss_of_a_spare_replica_are_decided,
+                three_killed_under_writes_have_no_unreadable_block_when_one_is_lost,
+                blocks_that_differ_are_equal_before_a_spare_replica_is_lost,
+                a_log_that_the_daemon_cannot_open_justifies_nothing,
+                an_inactive_log_justifies_nothing, entries_from_before_an_adoption_justify_nothing,
+                an_answered_write_that_one_replica_failed_is_completed,
+                a_replica_that_failed_a_write_has_no_log,
+                a_replica_loses_its_log_before_it_leaves_the_quorum,
+                an_eviction_during_a_rebuild_leaves_no_block_undecided,
                 a_write_that_one_replica_lacks_is_completed,
                 rot_in_a_block_written_before_the_kill_is_mended, rot_in_both_replicas_is_refused,
                 rot_in_a_block_that_no_log_has_is_refused, lost_logs_justify_nothing,
