@@ -67,7 +67,7 @@ libscoria_a_SOURCES += \
 	replication/node/tls_directory.c replication/node/tls_directory.h \
 	replication/node/wanted.c replication/node/wanted.h \
 	replication/node/watches.c replication/node/watches.h \
-	replication/node/wish.c replication/node/wish.h
+	replication/node/assignment.c replication/node/assignment.h
 
 # It is loaded into a program that has no sanitizers, whatever ours has.
 preload_sources = $(srcdir)/replication/engine/daemon_preload.c $(srcdir)/replication/engine/daemon_preload_writes.c \
@@ -135,5 +135,5 @@ check_PROGRAMS += \
 	tests/unit/replication/node/test_target_health \
 	tests/unit/replication/node/test_tls_directory \
 	tests/unit/replication/node/test_wanted \
-	tests/unit/replication/node/test_wish
+	tests/unit/replication/node/test_assignment
 endif

@@ -47,17 +47,17 @@ struct storage_agent {
 
 /* ---- what it is told ---- */
 
-static void set_replicas(void *arg, struct wish *const *wishes, unsigned count) {
+static void set_replicas(void *arg, struct assignment *const *assignments, unsigned count) {
     const struct storage_agent *agent = arg;
 
-    remote_set(agent->remote, wishes, count);
-    pools_set(agent->pools, wishes, count);
+    remote_set(agent->remote, assignments, count);
+    pools_set(agent->pools, assignments, count);
 }
 
-static void set_volumes(void *arg, struct wish *const *wishes, unsigned count) {
+static void set_volumes(void *arg, struct assignment *const *assignments, unsigned count) {
     const struct storage_agent *agent = arg;
 
-    targets_set(agent->targets, wishes, count);
+    targets_set(agent->targets, assignments, count);
 }
 
 static const char **held(void *arg, struct arena *arena) {

@@ -106,7 +106,7 @@ static int read_mark(const char *path, char ret[MARK_SIZE], struct error *err) {
 
 /* reconnect-delay=0: what is under way when the volume's daemon ends is never sent to the next. */
 static int export_volume(const struct nbd_server_settings *settings, struct qmp *qmp,
-                         const struct gates_wish *wish, const char *path, struct error *err) {
+                         const struct gates_request *request, const char *path, struct error *err) {
     json_t *server = json_pack("{s:s, s:s}", "type", "unix", "path", path);
 
     if (nbd_server_order(settings, qmp, "blockdev-add",
@@ -117,14 +117,15 @@ static int export_volume(const struct nbd_server_settings *settings, struct qmp 
         return -1;
     return nbd_server_order(settings, qmp, "block-export-add",
                             json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", SOURCE,
-                                      "node-name", SOURCE, "name", wish->volume, "writable", true),
+                                      "node-name", SOURCE, "name", request->volume, "writable",
+                                      true),
                             err);
 }
 
-static int launch(const struct gates_settings *settings, const struct gates_wish *wish,
+static int launch(const struct gates_settings *settings, const struct gates_request *request,
                   struct gate *gate, const char *path, struct error *err) {
     const struct nbd_server_settings listener = nbd_server_settled(&settings->listener);
-    const struct nbd_server_wish to = { .client = gate->client, .port = gate->port };
+    const struct nbd_server_request to = { .client = gate->client, .port = gate->port };
     struct qmp *qmp = NULL;
     struct error ignored;
     int outcome;
@@ -138,42 +139,42 @@ static int launch(const struct gates_settings *settings, const struct gates_wish
         return -1;
     outcome = nbd_server_start(&listener, gate->run, &to, &gate->port, &qmp, err);
     if (outcome == 0)
-        outcome = export_volume(&listener, qmp, wish, path, err);
+        outcome = export_volume(&listener, qmp, request, path, err);
     qmp_close(qmp);
     if (outcome < 0)
         daemon_kill(gate->run, listener.timeout_ms, &ignored);
     return outcome;
 }
 
-static int begin(const struct gates_settings *settings, const struct gates_wish *wish,
+static int begin(const struct gates_settings *settings, const struct gates_request *request,
                  const struct gate_client *client, struct gate *gate, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const char *path = daemon_path(arena, wish->run, "nbd");
+    const char *path = daemon_path(arena, request->run, "nbd");
     bool was = gate->client != NULL;
     char mark[MARK_SIZE];
 
     if (nbd_server_check_client(client->node, err) < 0 || read_mark(path, mark, err) < 0)
         return -1;
-    if (was && gate->bytes == wish->bytes && gate->mark && strcmp(gate->mark, mark) == 0 &&
+    if (was && gate->bytes == request->bytes && gate->mark && strcmp(gate->mark, mark) == 0 &&
         daemon_runs(gate->run))
         return 0;
     gate->client = client->node;
     gate->port = was ? gate->port : client->port;
-    gate->bytes = wish->bytes;
+    gate->bytes = request->bytes;
     gate->mark = mark;
-    if (launch(settings, wish, gate, path, err) < 0)
+    if (launch(settings, request, gate, path, err) < 0)
         return error_context(err, "letting host %s in", client->node);
     write_manifest(gate);
-    log_info(NULL, "volume is served to another host", "volume_id", wish->volume, "host",
+    log_info(NULL, "volume is served to another host", "volume_id", request->volume, "host",
              client->node, "port", LOG_INT(gate->port), NULL);
     return 0;
 }
 
 /* ---- together ---- */
 
-static bool is_wanted(const struct gates_wish *wish, const char *client) {
-    for (unsigned i = 0; i < wish->count; i++) {
-        if (strcmp(wish->clients[i].node, client) == 0)
+static bool is_wanted(const struct gates_request *request, const char *client) {
+    for (unsigned i = 0; i < request->count; i++) {
+        if (strcmp(request->clients[i].node, client) == 0)
             return true;
     }
     return false;
@@ -193,10 +194,10 @@ static struct gate *find(struct gate gates[GATES_MOST], const char *client) {
 }
 
 /* First those that nobody wants: their ports are free then. */
-static int end_others(const struct gates_wish *wish, struct gate gates[GATES_MOST],
+static int end_others(const struct gates_request *request, struct gate gates[GATES_MOST],
                       int64_t timeout_ms, struct error *err) {
     for (unsigned i = 0; i < GATES_MOST; i++) {
-        if (gates[i].client && is_wanted(wish, gates[i].client))
+        if (gates[i].client && is_wanted(request, gates[i].client))
             continue;
         if (end(gates[i].run, timeout_ms, err) < 0)
             return -1;
@@ -205,7 +206,7 @@ static int end_others(const struct gates_wish *wish, struct gate gates[GATES_MOS
     return 0;
 }
 
-int gates_keep(const struct gates_settings *settings, const struct gates_wish *wish,
+int gates_keep(const struct gates_settings *settings, const struct gates_request *request,
                unsigned ret_ports[GATES_MOST], struct error *err) {
     const struct nbd_server_settings listener = nbd_server_settled(&settings->listener);
     autoarena struct arena *arena = arena_new();
@@ -213,19 +214,19 @@ int gates_keep(const struct gates_settings *settings, const struct gates_wish *w
     int outcome = 0;
 
     for (unsigned i = 0; i < GATES_MOST; i++) {
-        read_manifest(arena, wish->run, i, &gates[i]);
+        read_manifest(arena, request->run, i, &gates[i]);
         ret_ports[i] = 0;
     }
-    if (end_others(wish, gates, listener.timeout_ms, err) < 0)
+    if (end_others(request, gates, listener.timeout_ms, err) < 0)
         return -1;
-    for (unsigned i = 0; i < wish->count && i < GATES_MOST; i++) {
-        struct gate *gate = find(gates, wish->clients[i].node);
+    for (unsigned i = 0; i < request->count && i < GATES_MOST; i++) {
+        struct gate *gate = find(gates, request->clients[i].node);
 
-        if (begin(settings, wish, &wish->clients[i], gate, err) == 0)
+        if (begin(settings, request, &request->clients[i], gate, err) == 0)
             ret_ports[i] = gate->port;
         else
             outcome = -1;
-        gate->client = wish->clients[i].node;
+        gate->client = request->clients[i].node;
     }
     return outcome;
 }

@@ -25,7 +25,7 @@ struct gate_client {
     unsigned port; /* that it was told; 0: none yet */
 };
 
-struct gates_wish {
+struct gates_request {
     const char *run, *volume; /* the volume's; its uid is the name of the export */
     int64_t bytes;            /* that it is served with */
     const struct gate_client *clients;
@@ -34,7 +34,7 @@ struct gates_wish {
 
 /* Each of these clients has a gate and no other has.  What cannot be done for one keeps none of the
  * others from theirs; its port is 0. */
-int gates_keep(const struct gates_settings *settings, const struct gates_wish *wish,
+int gates_keep(const struct gates_settings *settings, const struct gates_request *request,
                unsigned ret_ports[GATES_MOST], struct error *err);
 
 /* None serves any more; each begins anew as it was. */

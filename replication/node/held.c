@@ -11,7 +11,7 @@
 struct held {
     struct copies *copies;
     const struct replica *place;
-    const struct wish_replica *wanted;
+    const struct assignment_replica *wanted;
     struct error *errs; /* of each that is wanted */
     struct replica_snapshot *there;
     int count; /* -1: it could not be looked */
@@ -47,7 +47,7 @@ static void remove_one(struct held *held, unsigned which) {
 }
 
 static void copy_one(struct held *held, unsigned which) {
-    const struct wish_snapshot *wanted = &held->wanted->snapshots[which];
+    const struct assignment_snapshot *wanted = &held->wanted->snapshots[which];
     const struct copy copy = { .source = wanted->source,
                                .snapshot = wanted->uid,
                                .target = *held->place };
@@ -67,15 +67,15 @@ static void work(struct held *held) {
 
 /* ---- what there is ---- */
 
-static json_t *entry_json(const struct wish_snapshot *wanted, const struct replica_snapshot *there,
-                          const struct error *why) {
+static json_t *entry_json(const struct assignment_snapshot *wanted,
+                          const struct replica_snapshot *there, const struct error *why) {
     json_t *entry = json_pack("{s:s, s:s}", "uid", wanted->uid, "phase",
                               there && !wanted->remove ? "Ready" : "Pending");
 
     if (there)
         json_object_set_new(entry, "sizeBytes", json_integer(there->size_bytes));
     if (why->kind != ERROR_NONE)
-        json_object_set_new(entry, "message", wish_text(why->message));
+        json_object_set_new(entry, "message", assignment_message(why->message));
     return entry;
 }
 
@@ -83,7 +83,7 @@ static void tell(struct held *held) {
     held->ret->list = held->count < 0 ? NULL : json_array();
     held->ret->waits = held->count < 0;
     for (unsigned i = 0; i < held->wanted->snapshot_count && held->count >= 0; i++) {
-        const struct wish_snapshot *wanted = &held->wanted->snapshots[i];
+        const struct assignment_snapshot *wanted = &held->wanted->snapshots[i];
         const struct replica_snapshot *there = find(held, wanted->uid);
         bool failed = held->errs[i].kind != ERROR_NONE;
 
@@ -93,10 +93,10 @@ static void tell(struct held *held) {
     }
 }
 
-void held_keep(struct copies *copies, const struct replica *place, const struct wish *wish,
-               struct held_look *ret) {
+void held_keep(struct copies *copies, const struct replica *place,
+               const struct assignment *assignment, struct held_look *ret) {
     autoarena struct arena *arena = arena_new();
-    const struct wish_replica *wanted = &wish->replica;
+    const struct assignment_replica *wanted = &assignment->replica;
     struct held held = {
         .copies = copies,
         .place = place,

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "replication/node/wish.h"
+#include "replication/node/assignment.h"
 
 struct copies;
 
@@ -15,5 +15,5 @@ struct held_look {
 };
 
 /* Removes, begins copies or goes on with them, and looks. */
-void held_keep(struct copies *copies, const struct replica *place, const struct wish *wish,
-               struct held_look *ret);
+void held_keep(struct copies *copies, const struct replica *place,
+               const struct assignment *assignment, struct held_look *ret);

@@ -32,12 +32,12 @@ const char *keeper_uid(const struct keeper *keeper) {
 
 /* Its status was reported, and the document has another one. */
 static void compare_status(const struct keeper *keeper) {
-    const struct wish_volume *volume = &keeper->wish->volume;
+    const struct assignment_volume *volume = &keeper->assignment->volume;
     bool differs =
         keeper->phase && keeper_is_wanted(keeper) &&
         (!volume->has_target || !volume->phase || strcmp(volume->phase, keeper->phase) != 0);
 
-    reports_differs(keeper->settings->reports, WISH_VOLUME, keeper->uid, differs);
+    reports_differs(keeper->settings->reports, ASSIGNMENT_VOLUME, keeper->uid, differs);
 }
 
 /* The one place where a state changes.  The lock is held. */
@@ -61,8 +61,8 @@ static bool take_news(struct keeper *keeper) {
     pthread_mutex_lock(&keeper->lock);
     has_news = keeper->news != NULL;
     if (has_news) {
-        wish_release(keeper->wish);
-        keeper->wish = keeper->news;
+        assignment_release(keeper->assignment);
+        keeper->assignment = keeper->news;
         keeper->news = NULL;
         keeper->backoff.due_us = 0;
         if (keeper->state == CONTROLLER_RELEASED)
@@ -88,7 +88,7 @@ static bool try_end(struct keeper *keeper) {
         change_state(keeper, CONTROLLER_RETIRED);
     pthread_mutex_unlock(&keeper->lock);
     if (ends && !released) /* its document may never come */
-        reports_forget(keeper->settings->reports, WISH_VOLUME, keeper->uid);
+        reports_forget(keeper->settings->reports, ASSIGNMENT_VOLUME, keeper->uid);
     return ends;
 }
 
@@ -126,12 +126,12 @@ static void wake(const struct keeper *keeper) {
     (void)!write(keeper->news_fd, &one, sizeof(one));
 }
 
-bool keeper_set(struct keeper *keeper, struct wish *wish) {
+bool keeper_set(struct keeper *keeper, struct assignment *assignment) {
     bool ended;
 
     pthread_mutex_lock(&keeper->lock);
-    wish_release(keeper->news);
-    keeper->news = wish_hold(wish);
+    assignment_release(keeper->news);
+    keeper->news = assignment_hold(assignment);
     keeper->unnamed = false;
     ended = keeper->state == CONTROLLER_ENDED;
     pthread_mutex_unlock(&keeper->lock);
@@ -163,8 +163,8 @@ bool keeper_ended(struct keeper *keeper) {
 }
 
 static void free_keeper(struct keeper *keeper) {
-    wish_release(keeper->wish);
-    wish_release(keeper->news);
+    assignment_release(keeper->assignment);
+    assignment_release(keeper->news);
     cleanup_close(&keeper->news_fd);
     pthread_mutex_destroy(&keeper->lock);
     pool_calls_free(keeper->calls);
@@ -180,16 +180,16 @@ bool keeper_join(struct keeper *keeper, int64_t ms, bool *ret_left) {
     return true;
 }
 
-int keeper_start(const struct keeper_settings *settings, struct wish *wish, struct keeper **ret,
-                 struct error *err) {
+int keeper_start(const struct keeper_settings *settings, struct assignment *assignment,
+                 struct keeper **ret, struct error *err) {
     struct keeper *keeper = heap_new(sizeof(*keeper));
     int code;
 
     keeper->settings = settings;
-    strcpy(keeper->uid, wish->uid);
+    strcpy(keeper->uid, assignment->uid);
     keeper->arena = arena_new();
     keeper->run = run_of(keeper->arena, settings, keeper->uid);
-    keeper->wish = wish_hold(wish);
+    keeper->assignment = assignment_hold(assignment);
     pthread_mutex_init(&keeper->lock, NULL);
     keeper->calls =
         pool_calls_new(settings->knocks, settings->hang_ms > CALL_MS ? settings->hang_ms : CALL_MS);
@@ -201,6 +201,6 @@ int keeper_start(const struct keeper_settings *settings, struct wish *wish, stru
         return 0;
     }
     free_keeper(keeper);
-    return error_set(err, ERROR_INTERNAL, "cannot keep the volume %s: %s", wish->uid,
+    return error_set(err, ERROR_INTERNAL, "cannot keep the volume %s: %s", assignment->uid,
                      strerror(code));
 }

@@ -38,11 +38,11 @@ struct keeper_settings { /* what they point to outlives every keeper */
     int64_t hang_ms; /* a pool may not answer, before its replica is done without; 0: 6 000 */
 };
 
-/* Holds the wish. */
-int keeper_start(const struct keeper_settings *settings, struct wish *wish, struct keeper **ret,
-                 struct error *err);
+/* Holds the assignment. */
+int keeper_start(const struct keeper_settings *settings, struct assignment *assignment,
+                 struct keeper **ret, struct error *err);
 /* False: it has ended. */
-bool keeper_set(struct keeper *keeper, struct wish *wish);
+bool keeper_set(struct keeper *keeper, struct assignment *assignment);
 /* No document names it any more: without a target it ends. */
 void keeper_unname(struct keeper *keeper);
 const char *keeper_uid(const struct keeper *keeper);
@@ -58,4 +58,5 @@ bool keeper_join(struct keeper *keeper, int64_t ms, bool *ret_left);
 /* Has this volume something in the run directory, or a daemon? */
 bool keeper_finds(const struct keeper_settings *settings, const char *uid);
 /* Reports that the volume has no target here. */
-void keeper_report_none(const struct keeper_settings *settings, const struct wish *wish);
+void keeper_report_none(const struct keeper_settings *settings,
+                        const struct assignment *assignment);

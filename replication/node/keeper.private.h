@@ -1,7 +1,7 @@
 /*
  * A keeper from inside: keeper.c has its thread and what it is told, keeper_work.c does what its
- * wish says, keeper_mend.c sees to the replicas of a volume that is served, keeper_scrub.c compares
- * them, keeper_gates.c lets other hosts in, keeper_hang.c sees to pools that do not answer,
+ * assignment says, keeper_mend.c sees to the replicas of a volume that is served, keeper_scrub.c
+ * compares them, keeper_gates.c lets other hosts in, keeper_hang.c sees to pools that do not answer,
  * keeper_revert.c puts a volume back, keeper_salvage.c makes it of one replica, keeper_report.c
  * reports it; what follows on what is controller_states.c's.
  */
@@ -22,21 +22,21 @@ struct keeper {
     const struct keeper_settings *settings;
     char uid[UUID_SIZE];
     pthread_t thread;
-    int news_fd;          /* readable: there is something below */
-    pthread_mutex_t lock; /* guards what follows */
-    struct wish *news;    /* held; NULL: none */
+    int news_fd;             /* readable: there is something below */
+    pthread_mutex_t lock;    /* guards what follows */
+    struct assignment *news; /* held; NULL: none */
     bool ends, unnamed;
     unsigned state; /* enum controller_state; its own thread reads it without the lock */
     /* The thread's own: */
     struct arena *arena;
     const char *run;
-    struct wish *wish, *opened; /* what the target was opened with; held */
-    struct pool_calls *calls;   /* to pools of this node, */
-    struct replica_access here; /* and the target's */
+    struct assignment *assignment, *opened; /* what the target was opened with; held */
+    struct pool_calls *calls;               /* to pools of this node, */
+    struct replica_access here;             /* and the target's */
     struct target *target;
-    bool hangs[REPLICAS_MOST];   /* the pools of its wish, as far as was seen last */
+    bool hangs[REPLICAS_MOST];   /* the pools of its assignment, as far as was seen last */
     unsigned waits;              /* of those so many voters, whom its clients wait for */
-    unsigned ports[GATES_MOST];  /* of its wish's clients; 0: not let in */
+    unsigned ports[GATES_MOST];  /* of its assignment's clients; 0: not let in */
     bool elsewhere;              /* replicas are reached otherwise from its next start on */
     struct target_status status; /* what it names is the target's */
     const char *phase;
@@ -59,12 +59,12 @@ struct keeper {
         unsigned state;     /* enum forced_state */
         const char *reason; /* NULL: none */
         struct error why;
-    } salvage; /* what has become of the one that was wanted last */
+    } recovery; /* what has become of the one that was wanted last */
 };
 
 /* Changes its state; NULL: the table has no row for that event. */
 const struct state_row *keeper_take(struct keeper *keeper, enum controller_event event);
-/* One step towards what the wish says; how long to wait until the next, at most. */
+/* One step towards what the assignment says; how long to wait until the next, at most. */
 int64_t keeper_work(struct keeper *keeper);
 /* Lets the target go as it is. */
 void keeper_let_go(struct keeper *keeper);
@@ -80,13 +80,13 @@ int keeper_heed_calls(const struct keeper *keeper, struct error *err);
 int keeper_look_before(struct keeper *keeper, struct error *err);
 
 bool keeper_is_remote(const struct keeper *keeper, unsigned i);
-/* The i-th of its wish, as this node reaches it. */
+/* The i-th of its assignment, as this node reaches it. */
 struct replica keeper_replica(const struct keeper *keeper, unsigned i);
 
 /* How its target is; its state is then that of a target that serves, or does not. */
 void keeper_look(struct keeper *keeper);
-/* The next step towards replicas that are those of the wish, and well: one at a time, and as many
- * on this node as `rebuilds` says. */
+/* The next step of rebuilding, repairing, adding or removing a replica: one at a time, and within
+ * the limit of the node (`rebuilds`). */
 void keeper_mend(struct keeper *keeper);
 /* The next step of comparing them, if that is due; `soon`, or an interval from now on. */
 void keeper_scrub(struct keeper *keeper);
@@ -131,7 +131,7 @@ void keeper_end_snapshot(struct keeper *keeper);
 
 /* ---- keeper_gates.c ---- */
 
-/* Of one that serves: those hosts are let in that its wish names, and no others. */
+/* Of one that serves: those hosts are let in that its assignment names, and no others. */
 int keeper_open_gates(struct keeper *keeper, struct error *err);
 int keeper_shut_gates(struct keeper *keeper, struct error *err); /* until it serves again */
 int keeper_end_gates(struct keeper *keeper, struct error *err);

@@ -16,7 +16,7 @@ int keeper_end_gates(struct keeper *keeper, struct error *err) {
     return gates_end(keeper->run, timeout_of(keeper), err);
 }
 
-static int refuse(const struct wish_volume *wanted, struct error *err) {
+static int refuse(const struct assignment_volume *wanted, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST,
                      "This node lets no other host in, and %s is to be: [storage] listen says "
                      "where.",
@@ -24,8 +24,8 @@ static int refuse(const struct wish_volume *wanted, struct error *err) {
 }
 
 int keeper_open_gates(struct keeper *keeper, struct error *err) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
-    const struct gates_wish wish = {
+    const struct assignment_volume *wanted = &keeper->assignment->volume;
+    const struct gates_request request = {
         .run = keeper->run,
         .volume = keeper->uid,
         .bytes = keeper->status.size_bytes,
@@ -37,5 +37,5 @@ int keeper_open_gates(struct keeper *keeper, struct error *err) {
         return keeper_end_gates(keeper, err);
     if (!keeper->settings->gates)
         return keeper_end_gates(keeper, err) < 0 ? -1 : refuse(wanted, err);
-    return gates_keep(keeper->settings->gates, &wish, keeper->ports, err);
+    return gates_keep(keeper->settings->gates, &request, keeper->ports, err);
 }

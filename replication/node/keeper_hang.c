@@ -47,7 +47,7 @@ static int64_t silence_ms(const struct keeper *keeper, const char *pool) {
 }
 
 static void look_at(struct keeper *keeper, unsigned i, struct hang *hang) {
-    const struct replica *replica = &keeper->wish->volume.replicas[i];
+    const struct replica *replica = &keeper->assignment->volume.replicas[i];
     const struct target_replica *seen = status_of(keeper, replica->uid);
     int64_t ms = keeper_is_remote(keeper, i) ? 0 : silence_ms(keeper, replica->pool);
     bool known = seen && seen->replica.access == &replica_hanging;
@@ -104,7 +104,7 @@ int keeper_heed_pools(struct keeper *keeper, struct error *err) {
     int64_t most_ms = keeper->settings->hang_ms;
     struct hang hang = { 0 };
 
-    for (unsigned i = 0; i < keeper->wish->volume.count; i++)
+    for (unsigned i = 0; i < keeper->assignment->volume.count; i++)
         look_at(keeper, i, &hang);
     if (hang.unseen_ms > 0 && hang.unseen_ms < most_ms && daemon_runs(keeper->run))
         return await(keeper, hang.unseen, err);
@@ -121,7 +121,7 @@ int keeper_heed_pools(struct keeper *keeper, struct error *err) {
 }
 
 int keeper_heed_calls(const struct keeper *keeper, struct error *err) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
+    const struct assignment_volume *wanted = &keeper->assignment->volume;
 
     for (unsigned i = 0; i < wanted->count; i++) {
         if (!keeper_is_remote(keeper, i) && !keeper->hangs[i] &&
@@ -133,7 +133,7 @@ int keeper_heed_calls(const struct keeper *keeper, struct error *err) {
 
 /* Of one that falls silent now, a daemon that serves is not to be taken for one without it. */
 int keeper_look_before(struct keeper *keeper, struct error *err) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
+    const struct assignment_volume *wanted = &keeper->assignment->volume;
     bool serves = daemon_runs(keeper->run);
     struct replica_look ignored;
 

@@ -35,7 +35,7 @@ static bool may_be_rebuilt(const struct keeper *keeper, const struct replica *re
     if (replica->access) /* its node looks at the mark itself */
         return true;
     return near_pool_look(keeper->calls, replica->pool,
-                          wish_pool(&keeper->wish->volume, replica->uid), &pool) &&
+                          assignment_pool(&keeper->assignment->volume, replica->uid), &pool) &&
            pool.state == POOL_ONLINE;
 }
 
@@ -108,7 +108,7 @@ static void put_first(struct replica *replicas, unsigned count, const struct rep
 }
 
 static struct change find_change(struct keeper *keeper) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
+    const struct assignment_volume *wanted = &keeper->assignment->volume;
     struct change change = { .missing = -1 };
     unsigned known = 0;
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static bool hangs(const struct keeper *keeper, const char *uid) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
+    const struct assignment_volume *wanted = &keeper->assignment->volume;
 
     for (unsigned i = 0; i < wanted->count; i++)
         if (strcmp(wanted->replicas[i].uid, uid) == 0)
@@ -34,13 +34,13 @@ static void add_facts(const struct keeper *keeper, struct replica_facts *facts) 
 }
 
 static struct target_health health_of(const struct keeper *keeper, struct arena *arena) {
-    const char *before = keeper->wish->volume.phase;
+    const char *before = keeper->assignment->volume.phase;
     struct target_facts facts;
 
     target_facts_read(&keeper->status, &facts);
     facts.was_served = keeper->phase || (before && strcmp(before, "Init") != 0);
     facts.undecided = keeper_undecided(keeper);
-    facts.reverting = keeper->wish->volume.revert.snapshot != NULL;
+    facts.reverting = keeper->assignment->volume.revert.snapshot != NULL;
     if (keeper->trouble.kind != ERROR_NONE)
         facts.trouble = keeper->trouble.message;
     for (unsigned i = 0; i < facts.count; i++)
@@ -54,43 +54,46 @@ void keeper_report(struct keeper *keeper) {
     struct target_scrub scrub = compares ? keeper->scrub : keeper->scrubbed;
     const struct target_health health = health_of(keeper, arena);
     struct target_text text = {
-        .wish = keeper->wish,
+        .assignment = keeper->assignment,
         .node = keeper->settings->node,
         .run = keeper->run,
         .health = &health,
         .status = &keeper->status,
         .generation = keeper->generation,
-        .epoch = keeper->wish->volume.epoch,
+        .epoch = keeper->assignment->volume.epoch,
         .host = keeper->settings->gates ? keeper->settings->gates->host : NULL,
         .ports = keeper->ports,
         .scrub = &scrub,
         .scrubs = compares,
         .scrubbed_at = keeper->scrubbed_at,
         .attempt = keeper->attempt,
-        .reverted = keeper->revert == NODE_REVERT_DONE &&
-                    keeper->opened->volume.revert.number == keeper->wish->volume.revert.number,
-        .salvage = keeper_is_judged(keeper) ? forced_states.states[keeper->salvage.state] : NULL,
-        .salvage_reason = keeper->salvage.reason,
-        .salvage_message = keeper->salvage.why.message,
+        .reverted =
+            keeper->revert == NODE_REVERT_DONE &&
+            keeper->opened->volume.revert.number == keeper->assignment->volume.revert.number,
+        .recovery = keeper_is_judged(keeper) ? forced_states.states[keeper->recovery.state] : NULL,
+        .recovery_reason = keeper->recovery.reason,
+        .recovery_message = keeper->recovery.why.message,
         .snapshots = json_keep(arena, keeper_snapshots_json(keeper)),
     };
 
     scrub.undecided = keeper_undecided(keeper); /* those of the last pass until this one ends */
     keeper->phase = health.volume.phase;
-    reports_put(keeper->settings->reports, WISH_VOLUME, keeper->uid,
+    reports_put(keeper->settings->reports, ASSIGNMENT_VOLUME, keeper->uid,
                 target_text(arena, &text, true), target_text(arena, &text, false),
                 compares || keeper_has_job(keeper));
 }
 
-void keeper_report_none(const struct keeper_settings *settings, const struct wish *wish) {
+void keeper_report_none(const struct keeper_settings *settings,
+                        const struct assignment *assignment) {
     autoarena struct arena *arena = arena_new();
     const struct target_health health = {
-        .volume = { .phase = wish->volume.phase ? wish->volume.phase : "Init",
+        .volume = { .phase = assignment->volume.phase ? assignment->volume.phase : "Init",
                     .message = "This node does not serve the volume." },
     };
-    const struct target_text text = { .wish = wish,
+    const struct target_text text = { .assignment = assignment,
                                       .health = &health,
-                                      .generation = wish->generation };
+                                      .generation = assignment->generation };
 
-    reports_put_last(settings->reports, WISH_VOLUME, wish->uid, target_text(arena, &text, true));
+    reports_put_last(settings->reports, ASSIGNMENT_VOLUME, assignment->uid,
+                     target_text(arena, &text, true));
 }

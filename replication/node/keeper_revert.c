@@ -23,14 +23,14 @@ static int give_up(struct keeper *keeper, struct error *err) {
     return error_pass(err, &why);
 }
 
-static bool is_known(struct keeper *keeper, const struct wish_revert *revert) {
+static bool is_known(struct keeper *keeper, const struct assignment_revert *revert) {
     if (keeper->attempt == 0 || keeper->attempt < revert->attempt)
         keeper->attempt = revert->attempt + 1;
     return keeper->attempt == revert->attempt;
 }
 
 /* A copy that cannot begin is tried again, under the same number. */
-static int begin(struct keeper *keeper, const struct wish_revert *revert, struct error *err) {
+static int begin(struct keeper *keeper, const struct assignment_revert *revert, struct error *err) {
     bool known = is_known(keeper, revert);
     const struct state_row *row =
         take_revert(keeper, known ? NODE_REVERT_KNOWN : NODE_REVERT_UNKNOWN);
@@ -49,7 +49,7 @@ void keeper_forget_revert(struct keeper *keeper) {
 }
 
 int keeper_revert(struct keeper *keeper, int outcome, struct error *err) {
-    const struct wish_revert *revert = &keeper->wish->volume.revert;
+    const struct assignment_revert *revert = &keeper->assignment->volume.revert;
 
     if (keeper->status.job == TARGET_REVERT_FAILED)
         return give_up(keeper, err);

@@ -2,36 +2,36 @@
  * An administrator believes one replica of a volume that lacks votes.  As long as the word does not
  * stand nobody is let in: whether the volume could be served without it is found out by a target
  * that serves nobody, told, and not asked again.  The document hears that or not, and either way
- * the next wish says what to do.  So nothing is given up that was served since an agent, which died
- * perhaps, told of what it had found.
+ * the next assignment says what to do.  So nothing is given up that was served since an agent,
+ * which died perhaps, told of what it had found.
  */
 #include "replication/node/keeper.private.h"
 
 #include <string.h>
 
 bool keeper_weighs(const struct keeper *keeper) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
+    const struct assignment_volume *wanted = &keeper->assignment->volume;
 
-    return wanted->salvage.replica && wanted->salvaged != wanted->salvage.number;
+    return wanted->recovery.replica && wanted->recovered != wanted->recovery.number;
 }
 
 /* Of the request that stands now, and of no other. */
 static void judge(struct keeper *keeper, enum forced_event event, const char *reason,
                   const struct error *why) {
-    int64_t number = keeper->wish->volume.salvage.number;
+    int64_t number = keeper->assignment->volume.recovery.number;
 
-    if (keeper->salvage.number != number)
-        state_table_next(&forced_states, &keeper->salvage.state, FORCED_REQUESTED);
-    keeper->salvage.number = number;
-    if (!state_table_next(&forced_states, &keeper->salvage.state, event))
+    if (keeper->recovery.number != number)
+        state_table_next(&forced_states, &keeper->recovery.state, FORCED_REQUESTED);
+    keeper->recovery.number = number;
+    if (!state_table_next(&forced_states, &keeper->recovery.state, event))
         return;
-    keeper->salvage.reason = reason;
-    keeper->salvage.why = why ? *why : (struct error){ 0 };
+    keeper->recovery.reason = reason;
+    keeper->recovery.why = why ? *why : (struct error){ 0 };
 }
 
 bool keeper_is_judged(const struct keeper *keeper) {
-    return keeper->salvage.state != FORCED_UNKNOWN &&
-           keeper->salvage.number == keeper->wish->volume.salvage.number;
+    return keeper->recovery.state != FORCED_UNKNOWN &&
+           keeper->recovery.number == keeper->assignment->volume.recovery.number;
 }
 
 bool keeper_has_to_weigh(const struct keeper *keeper) {
@@ -43,7 +43,7 @@ bool keeper_has_to_weigh(const struct keeper *keeper) {
 void keeper_forget_judgement(struct keeper *keeper) {
     bool asked = keeper_weighs(keeper) && keeper_is_judged(keeper);
 
-    state_table_next(&forced_states, &keeper->salvage.state,
+    state_table_next(&forced_states, &keeper->recovery.state,
                      asked ? FORCED_CLOSED_ASKED : FORCED_CLOSED);
 }
 
@@ -54,7 +54,8 @@ static void look_at_believed(struct keeper *keeper) {
     enum target_flaw flaw = TARGET_NO_FLAW;
     struct error why;
 
-    if (target_may_believe(keeper->target, keeper->wish->volume.salvage.replica, &flaw, &why) == 0)
+    if (target_may_believe(keeper->target, keeper->assignment->volume.recovery.replica, &flaw,
+                           &why) == 0)
         judge(keeper, FORCED_REPLICA_FIT, NULL, NULL);
     else
         judge(keeper, FORCED_REPLICA_FLAW, reasons[flaw], &why);
@@ -64,7 +65,7 @@ static void look_at_believed(struct keeper *keeper) {
 void keeper_judge_served(struct keeper *keeper) {
     struct error why;
 
-    if (keeper_is_judged(keeper) || !keeper->wish->volume.salvage.replica)
+    if (keeper_is_judged(keeper) || !keeper->assignment->volume.recovery.replica)
         return;
     if (!keeper_weighs(keeper)) {
         keeper->scrubbed.undecided = 0; /* what differed before was discarded */
@@ -85,7 +86,7 @@ int keeper_weigh(struct keeper *keeper, struct error *err) {
     if (keeper_is_judged(keeper))
         return error_set(err, ERROR_UNAVAILABLE,
                          "The volume %s waits for a word about its replica %s.", keeper->uid,
-                         keeper->wish->volume.salvage.replica);
+                         keeper->assignment->volume.recovery.replica);
     outcome = target_start(keeper->target, err);
     keeper_look(keeper);
     if (outcome < 0 && keeper->status.finding == TARGET_LACKS_VOTES)

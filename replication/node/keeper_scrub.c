@@ -35,7 +35,7 @@ void keeper_scrub_end(struct keeper *keeper) {
  * compared even where others are missing. */
 static bool is_due(const struct keeper *keeper) {
     bool whole = keeper->status.voters == keeper->status.wanted &&
-                 keeper->status.voters == keeper->wish->volume.count;
+                 keeper->status.voters == keeper->assignment->volume.count;
 
     return keeper->status.voters > 1 && (whole || keeper->status.resynchronizing) &&
            !keeper_has_job(keeper);

@@ -13,8 +13,8 @@
 #define RETRY_FIRST_S 5
 #define RETRY_MOST_S  320
 
-static const struct wish_snapshot *wanted(const struct keeper *keeper, const char *uid) {
-    const struct wish_volume *volume = &keeper->wish->volume;
+static const struct assignment_snapshot *wanted(const struct keeper *keeper, const char *uid) {
+    const struct assignment_volume *volume = &keeper->assignment->volume;
 
     for (unsigned i = 0; i < volume->snapshot_count; i++) {
         if (strcmp(volume->snapshots[i].uid, uid) == 0)
@@ -27,7 +27,7 @@ static const struct wish_snapshot *wanted(const struct keeper *keeper, const cha
 static int64_t size_of(const struct keeper *keeper, const char *uid) {
     int64_t none = 0;
 
-    for (unsigned i = 0; i < keeper->wish->volume.count; i++) {
+    for (unsigned i = 0; i < keeper->assignment->volume.count; i++) {
         const struct replica replica = keeper_replica(keeper, i);
         int64_t bytes =
             replica.access ? 0 : keeper->here.snapshot_size(keeper->here.arg, &replica, uid);
@@ -87,7 +87,7 @@ static void begin(struct keeper *keeper, const char *uid) {
 }
 
 void keeper_snap(struct keeper *keeper) {
-    const struct wish_volume *volume = &keeper->wish->volume;
+    const struct assignment_volume *volume = &keeper->assignment->volume;
 
     keeper_end_jobs(keeper);
     if (keeper_has_job(keeper) || backoff_waits(&keeper->snapshot_backoff, clock_monotonic_us()))
@@ -101,7 +101,7 @@ void keeper_snap(struct keeper *keeper) {
 }
 
 json_t *keeper_snapshots_json(const struct keeper *keeper) {
-    const struct wish_volume *volume = &keeper->wish->volume;
+    const struct assignment_volume *volume = &keeper->assignment->volume;
     const char *why =
         keeper->snapshot_trouble.kind == ERROR_NONE ? NULL : keeper->snapshot_trouble.message;
     json_t *list = json_array();
@@ -115,7 +115,7 @@ json_t *keeper_snapshots_json(const struct keeper *keeper) {
         if (bytes > 0)
             json_object_set_new(entry, "sizeBytes", json_integer(bytes));
         else if (why)
-            json_object_set_new(entry, "message", wish_text(why));
+            json_object_set_new(entry, "message", assignment_message(why));
         json_array_append_new(list, entry);
     }
     return list;

@@ -16,22 +16,23 @@
 /* ---- opening ---- */
 
 bool keeper_is_wanted(const struct keeper *keeper) {
-    return !keeper->wish->going && strcmp(keeper->wish->volume.node, keeper->settings->node) == 0;
+    return !keeper->assignment->deleting &&
+           strcmp(keeper->assignment->volume.node, keeper->settings->node) == 0;
 }
 
 bool keeper_is_remote(const struct keeper *keeper, unsigned i) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
+    const struct assignment_volume *wanted = &keeper->assignment->volume;
 
     return keeper->settings->remote && wanted->epoch > 0 && wanted->addresses[i] &&
            wanted->nodes[i] && strcmp(wanted->nodes[i], keeper->settings->node) != 0;
 }
 
 struct replica keeper_replica(const struct keeper *keeper, unsigned i) {
-    struct replica replica = keeper->wish->volume.replicas[i];
+    struct replica replica = keeper->assignment->volume.replicas[i];
 
     if (keeper_is_remote(keeper, i)) {
         replica.access = keeper->settings->remote;
-        replica.address = keeper->wish->volume.addresses[i];
+        replica.address = keeper->assignment->volume.addresses[i];
     } else if (keeper->hangs[i]) {
         replica.access = &replica_hanging;
     }
@@ -40,7 +41,7 @@ struct replica keeper_replica(const struct keeper *keeper, unsigned i) {
 
 /* A target of another node may still have replicas of ours, in an epoch before ours. */
 static int end_sessions(const struct keeper *keeper, struct error *err) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
+    const struct assignment_volume *wanted = &keeper->assignment->volume;
 
     for (unsigned i = 0; i < wanted->count && keeper->settings->sessions; i++) {
         if (!keeper_is_remote(keeper, i) &&
@@ -54,7 +55,7 @@ static int end_sessions(const struct keeper *keeper, struct error *err) {
 /* What is left here of a volume that is given to another node has an epoch that nobody knows: it is
  * adopted in none, least of all in the other's, whose sessions it would end. */
 static int64_t epoch_of(const struct keeper *keeper) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
+    const struct assignment_volume *wanted = &keeper->assignment->volume;
 
     return strcmp(wanted->node, keeper->settings->node) == 0 ? wanted->epoch : 0;
 }
@@ -81,7 +82,7 @@ void keeper_look(struct keeper *keeper) {
 }
 
 static int open_target(struct keeper *keeper, struct error *err) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
+    const struct assignment_volume *wanted = &keeper->assignment->volume;
     struct target_settings settings = {
         .run = keeper->run,
         .program = keeper->settings->program,
@@ -96,8 +97,8 @@ static int open_target(struct keeper *keeper, struct error *err) {
         .export = wanted->export,
         .sealed = wanted->revert.snapshot != NULL,
         .weighed = keeper_weighs(keeper),
-        .salvage = wanted->salvaged,
-        .believed = keeper_weighs(keeper) ? NULL : wanted->salvage.replica,
+        .salvage = wanted->recovered,
+        .believed = keeper_weighs(keeper) ? NULL : wanted->recovery.replica,
         .timeout_ms = keeper->settings->timeout_ms,
     };
 
@@ -109,7 +110,7 @@ static int open_target(struct keeper *keeper, struct error *err) {
         manifest_remove(keeper->run); /* what is left of a revert, nobody serves without the API */
     else
         manifest_write(keeper->run, wanted->text);
-    keeper->opened = wish_hold(keeper->wish);
+    keeper->opened = assignment_hold(keeper->assignment);
     keeper->elsewhere = false;
     keeper_take(keeper, CONTROLLER_OPENED);
     keeper_look(keeper);
@@ -130,7 +131,7 @@ void keeper_let_go(struct keeper *keeper) {
     keeper->status = (struct target_status){ .state = TARGET_DOWN };
     keeper_forget_revert(keeper);
     keeper_forget_judgement(keeper);
-    wish_release(keeper->opened);
+    assignment_release(keeper->opened);
     keeper->opened = NULL;
     keeper_take(keeper, CONTROLLER_CLOSED);
 }
@@ -139,7 +140,7 @@ enum move { STAYED, HAS_MOVED, IS_REACHED_OTHERWISE };
 
 /* What has become of replicas of both: another address can be called instead of the one before,
  * but what the daemon has open by its path it has until it ends. */
-static enum move find_move(const struct wish_volume *a, const struct wish_volume *b) {
+static enum move find_move(const struct assignment_volume *a, const struct assignment_volume *b) {
     enum move move = STAYED;
 
     for (unsigned i = 0; i < a->count && i < b->count; i++) {
@@ -155,7 +156,7 @@ static enum move find_move(const struct wish_volume *a, const struct wish_volume
     return move;
 }
 
-static bool same_replicas(const struct wish_volume *a, const struct wish_volume *b) {
+static bool same_replicas(const struct assignment_volume *a, const struct assignment_volume *b) {
     if (a->count != b->count || a->maximum_bytes != b->maximum_bytes)
         return false;
     for (unsigned i = 0; i < a->count; i++) {
@@ -174,7 +175,8 @@ static bool same_qos(const struct target_qos *a, const struct target_qos *b) {
 
 /* 1: something of what was wanted before ends yet. */
 static int adjust(struct keeper *keeper, struct error *err) {
-    const struct wish_volume *wanted = &keeper->wish->volume, *had = &keeper->opened->volume;
+    const struct assignment_volume *wanted = &keeper->assignment->volume,
+                                   *had = &keeper->opened->volume;
     int ends = keeper_give_up_snapshot(keeper, err);
 
     if (ends < 0)
@@ -186,10 +188,10 @@ static int adjust(struct keeper *keeper, struct error *err) {
     if (wanted->size_bytes > keeper->status.size_bytes &&
         target_resize(keeper->target, wanted->size_bytes, err) < 0)
         return -1;
-    if (keeper->opened != keeper->wish) {
+    if (keeper->opened != keeper->assignment) {
         manifest_write(keeper->run, wanted->text);
-        wish_release(keeper->opened);
-        keeper->opened = wish_hold(keeper->wish);
+        assignment_release(keeper->opened);
+        keeper->opened = assignment_hold(keeper->assignment);
     }
     return ends;
 }
@@ -285,7 +287,7 @@ static int stop(struct keeper *keeper, struct error *err) {
 
 static int report_none(struct keeper *keeper, struct error *err) {
     (void)err;
-    keeper_report_none(keeper->settings, keeper->wish);
+    keeper_report_none(keeper->settings, keeper->assignment);
     return 0;
 }
 
@@ -312,16 +314,18 @@ static int (*const actions[])(struct keeper *keeper, struct error *err) = {
 
 /* A word that does not stand is none of one that has its votes. */
 static bool is_otherwise(const struct keeper *keeper) {
-    const struct wish_volume *wanted = &keeper->wish->volume, *opened = &keeper->opened->volume;
+    const struct assignment_volume *wanted = &keeper->assignment->volume,
+                                   *opened = &keeper->opened->volume;
 
     return opened->epoch != wanted->epoch || opened->revert.number != wanted->revert.number ||
-           opened->salvaged != wanted->salvaged ||
+           opened->recovered != wanted->recovered ||
            (is_started(keeper) ? keeper_has_to_weigh(keeper)
-                               : opened->salvage.number != wanted->salvage.number);
+                               : opened->recovery.number != wanted->recovery.number);
 }
 
 static bool has_moved(struct keeper *keeper) {
-    const struct wish_volume *wanted = &keeper->wish->volume, *opened = &keeper->opened->volume;
+    const struct assignment_volume *wanted = &keeper->assignment->volume,
+                                   *opened = &keeper->opened->volume;
     enum move move = find_move(wanted, opened);
 
     keeper->elsewhere |= move == IS_REACHED_OTHERWISE;
@@ -337,7 +341,7 @@ static enum controller_event event_of(struct keeper *keeper) {
     bool wanted = keeper_is_wanted(keeper);
 
     if (!keeper->target && wanted)
-        return keeper->wish->volume.claimed ? CONTROLLER_ASSIGNED : CONTROLLER_UNCLAIMED;
+        return keeper->assignment->volume.claimed ? CONTROLLER_ASSIGNED : CONTROLLER_UNCLAIMED;
     if (!keeper->target)
         return keeper_finds(keeper->settings, keeper->uid) ? CONTROLLER_LEFT_OVER
                                                            : CONTROLLER_NOTHING_LEFT;
@@ -393,7 +397,7 @@ int64_t keeper_work(struct keeper *keeper) {
     if (backoff_waits(&keeper->backoff, now_us) &&
         !(wanted && keeper->status.state == TARGET_SERVING))
         return (keeper->backoff.due_us - now_us) / 1000 + 1;
-    memset(keeper->ports, 0, sizeof(keeper->ports)); /* of the wish before, perhaps */
+    memset(keeper->ports, 0, sizeof(keeper->ports)); /* of the assignment before, perhaps */
     outcome = step(keeper, &err);
     if (outcome < 0) {
         note_trouble(keeper, &err);
@@ -401,7 +405,7 @@ int64_t keeper_work(struct keeper *keeper) {
         backoff_reset(&keeper->backoff);
         keeper->trouble = (struct error){ 0 };
         if (outcome == 0)
-            keeper->generation = keeper->wish->generation;
+            keeper->generation = keeper->assignment->generation;
     }
     if (keeper->target || wanted)
         keeper_report(keeper);

@@ -18,7 +18,7 @@
 
 struct launch {
     const struct nbd_server_settings *settings;
-    const struct nbd_server_wish *wish;
+    const struct nbd_server_request *request;
     struct qmp *qmp;
 };
 
@@ -66,7 +66,7 @@ static void put_rule(json_t *rules, const char *policy, const char *format, cons
  * within a part has a backslash before it, and such names are nobody's. */
 static int add_who(const struct launch *launch, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const char *client = launch->wish->client;
+    const char *client = launch->request->client;
     json_t *rules;
 
     if (nbd_server_check_client(client, err) < 0)
@@ -86,7 +86,7 @@ static int add_who(const struct launch *launch, struct error *err) {
 static int add_subject(const struct launch *launch, struct error *err) {
     return order(launch, "object-add",
                  json_pack("{s:s, s:s, s:s}", "qom-type", "authz-simple", "id", WHO, "identity",
-                           launch->wish->subject),
+                           launch->request->subject),
                  err);
 }
 
@@ -99,9 +99,9 @@ static int add_credentials(const struct launch *launch, struct error *err) {
                          "verify-peer", true, "priority", DAEMON_TLS),
                err) < 0))
         return -1;
-    if (launch->wish->subject)
+    if (launch->request->subject)
         return add_subject(launch, err);
-    return launch->wish->client ? add_who(launch, err) : 0;
+    return launch->request->client ? add_who(launch, err) : 0;
 }
 
 /* ---- where ---- */
@@ -122,7 +122,7 @@ static int listen_at(const struct launch *launch, unsigned port, struct error *e
     return order(launch, "nbd-server-start",
                  json_pack("{s:o, s:s*, s:s*, s:i}", "addr", address, "tls-creds",
                            settings->tls_directory ? CREDENTIALS : NULL, "tls-authz",
-                           launch->wish->client || launch->wish->subject ? WHO : NULL,
+                           launch->request->client || launch->request->subject ? WHO : NULL,
                            "max-connections", CLIENTS),
                  err);
 }
@@ -145,7 +145,7 @@ static int listen_anywhere(const struct launch *launch, unsigned *ret_port, stru
 }
 
 static int listen_somewhere(const struct launch *launch, unsigned *ret_port, struct error *err) {
-    *ret_port = launch->wish->port;
+    *ret_port = launch->request->port;
     if (*ret_port == 0)
         return listen_anywhere(launch, ret_port, err);
     return listen_at(launch, *ret_port, err) < 0
@@ -164,13 +164,13 @@ static int configure(const struct launch *launch, unsigned *ret_port, struct err
 }
 
 int nbd_server_start(const struct nbd_server_settings *settings, const char *run,
-                     const struct nbd_server_wish *wish, unsigned *ret_port, struct qmp **ret,
+                     const struct nbd_server_request *request, unsigned *ret_port, struct qmp **ret,
                      struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *monitor = daemon_path(arena, run, "qmp");
-    struct launch launch = { .settings = settings, .wish = wish };
+    struct launch launch = { .settings = settings, .request = request };
 
-    if (wish->client && !settings->tls_directory)
+    if (request->client && !settings->tls_directory)
         return error_set(err, ERROR_BAD_REQUEST, "Without certificates no host is known.");
     if (daemon_start(run, settings->program, settings->timeout_ms, err) < 0 ||
         qmp_knock(monitor, settings->timeout_ms, err) < 0 ||

@@ -13,7 +13,7 @@ struct nbd_server_settings {   /* what they point to outlives them */
     int64_t timeout_ms; /* of one answer of a daemon; 0: 10 000 */
 };
 
-struct nbd_server_wish {
+struct nbd_server_request {
     /* Only who shows a certificate with this CN, or with just this subject (of
      * http_exchange.client); both NULL: whoever shows one of the authority. */
     const char *client, *subject;
@@ -29,7 +29,7 @@ int nbd_server_check_client(const char *client, struct error *err);
 /* The caller holds RUN/lock and no daemon runs in `run`.  It listens, and exports nothing yet; its
  * monitor is the caller's, and so is a daemon that has begun when this fails. */
 int nbd_server_start(const struct nbd_server_settings *settings, const char *run,
-                     const struct nbd_server_wish *wish, unsigned *ret_port, struct qmp **ret,
+                     const struct nbd_server_request *request, unsigned *ret_port, struct qmp **ret,
                      struct error *err);
 
 /* One command; takes `arguments`, which may be NULL. */

@@ -10,7 +10,7 @@ struct places {
     pthread_mutex_t lock; /* guards the rest */
     bool told;
     unsigned count;
-    struct wish **all; /* held; in the order of their uids */
+    struct assignment **all; /* held; in the order of their uids */
 };
 
 struct places *places_new(void) {
@@ -20,9 +20,9 @@ struct places *places_new(void) {
     return places;
 }
 
-static void let_go(struct wish **all, unsigned count) {
+static void let_go(struct assignment **all, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        wish_release(all[i]);
+        assignment_release(all[i]);
     free(all);
 }
 
@@ -35,15 +35,15 @@ void places_free(struct places *places) {
 }
 
 static int compare(const void *a, const void *b) {
-    return strcmp((*(struct wish *const *)a)->uid, (*(struct wish *const *)b)->uid);
+    return strcmp((*(struct assignment *const *)a)->uid, (*(struct assignment *const *)b)->uid);
 }
 
-void places_set(struct places *places, struct wish *const *wishes, unsigned count) {
-    struct wish **all = heap_new((count + 1) * sizeof(*all)), **before;
+void places_set(struct places *places, struct assignment *const *assignments, unsigned count) {
+    struct assignment **all = heap_new((count + 1) * sizeof(*all)), **before;
     unsigned before_count;
 
     for (unsigned i = 0; i < count; i++)
-        all[i] = wish_hold(wishes[i]);
+        all[i] = assignment_hold(assignments[i]);
     qsort(all, count, sizeof(*all), compare);
     pthread_mutex_lock(&places->lock);
     before = places->all;
@@ -55,19 +55,19 @@ void places_set(struct places *places, struct wish *const *wishes, unsigned coun
     let_go(before, before_count);
 }
 
-static int compare_uid(const void *uid, const void *wish) {
-    return strcmp(uid, (*(struct wish *const *)wish)->uid);
+static int compare_uid(const void *uid, const void *assignment) {
+    return strcmp(uid, (*(struct assignment *const *)assignment)->uid);
 }
 
-int places_find(struct places *places, const char *uid, struct wish **ret) {
-    struct wish **found = NULL;
+int places_find(struct places *places, const char *uid, struct assignment **ret) {
+    struct assignment **found = NULL;
     int outcome;
 
     pthread_mutex_lock(&places->lock);
     if (places->count > 0)
         found = bsearch(uid, places->all, places->count, sizeof(*places->all), compare_uid);
     if (found)
-        *ret = wish_hold(*found);
+        *ret = assignment_hold(*found);
     outcome = found ? 1 : places->told ? 0 : -1;
     pthread_mutex_unlock(&places->lock);
     return outcome;

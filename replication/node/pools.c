@@ -25,7 +25,7 @@ struct pool {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     bool ends, has_news;
-    struct wish **news; /* held */
+    struct assignment **news; /* held */
     unsigned news_count;
     /* The thread's own: */
     struct replicas *replicas;
@@ -175,18 +175,18 @@ static bool is_ours(const struct pool *pool) {
 }
 
 static void take_news(struct pool *pool) {
-    struct wish **wishes = pool->news;
+    struct assignment **assignments = pool->news;
     unsigned count = pool->news_count;
 
     pool->news = NULL;
     pool->news_count = 0;
     pool->has_news = false;
     pthread_mutex_unlock(&pool->lock);
-    replicas_set(pool->replicas, wishes, count);
+    replicas_set(pool->replicas, assignments, count);
     pool->set = true;
     for (unsigned i = 0; i < count; i++)
-        wish_release(wishes[i]);
-    free(wishes);
+        assignment_release(assignments[i]);
+    free(assignments);
     pthread_mutex_lock(&pool->lock);
 }
 
@@ -229,28 +229,28 @@ static void *run(void *arg) {
 
 static void drop_news(struct pool *pool) {
     for (unsigned i = 0; i < pool->news_count; i++)
-        wish_release(pool->news[i]);
+        assignment_release(pool->news[i]);
     free(pool->news);
     pool->news = NULL;
     pool->news_count = 0;
 }
 
-static void set(struct pool *pool, struct wish *const *wishes, unsigned count) {
+static void set(struct pool *pool, struct assignment *const *assignments, unsigned count) {
     pthread_mutex_lock(&pool->lock);
     drop_news(pool);
-    pool->news = heap_new((count + 1) * sizeof(struct wish *));
+    pool->news = heap_new((count + 1) * sizeof(struct assignment *));
     for (unsigned i = 0; i < count; i++) {
-        if (strcmp(wishes[i]->replica.pool, pool->settings->name) == 0)
-            pool->news[pool->news_count++] = wish_hold(wishes[i]);
+        if (strcmp(assignments[i]->replica.pool, pool->settings->name) == 0)
+            pool->news[pool->news_count++] = assignment_hold(assignments[i]);
     }
     pool->has_news = true;
     pthread_cond_signal(&pool->changed);
     pthread_mutex_unlock(&pool->lock);
 }
 
-void pools_set(struct pools *pools, struct wish *const *wishes, unsigned count) {
+void pools_set(struct pools *pools, struct assignment *const *assignments, unsigned count) {
     for (unsigned i = 0; i < pools->count; i++)
-        set(&pools->pools[i], wishes, count);
+        set(&pools->pools[i], assignments, count);
 }
 
 static void begin(struct pool *pool, struct pools *pools, const struct pool_settings *settings) {

@@ -35,6 +35,6 @@ struct pools_settings { /* what they point to outlives the pools */
 
 int pools_start(const struct pools_settings *settings, struct pools **ret, struct error *err);
 /* All replicas that are wanted on this node. */
-void pools_set(struct pools *pools, struct wish *const *wishes, unsigned count);
+void pools_set(struct pools *pools, struct assignment *const *assignments, unsigned count);
 /* Within `ms`; false: a pool hangs, its thread and what it uses are left.  NULL is fine. */
 bool pools_stop(struct pools *pools, int64_t ms);

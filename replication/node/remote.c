@@ -230,8 +230,8 @@ bool remote_close(struct remote *remote, int64_t ms) {
 
 /* ---- the others ---- */
 
-void remote_set(struct remote *remote, struct wish *const *wishes, unsigned count) {
-    places_set(remote->places, wishes, count);
+void remote_set(struct remote *remote, struct assignment *const *assignments, unsigned count) {
+    places_set(remote->places, assignments, count);
 }
 
 const struct gates_settings *remote_gates(const struct remote *remote) {

@@ -31,7 +31,7 @@ void remote_end_calls(struct remote *remote);
 bool remote_close(struct remote *remote, int64_t ms);
 
 /* All replicas that are wanted on this node. */
-void remote_set(struct remote *remote, struct wish *const *wishes, unsigned count);
+void remote_set(struct remote *remote, struct assignment *const *assignments, unsigned count);
 
 /* Where other nodes reach replicas of this one, host:port; NULL: nowhere. */
 const char *remote_address(const struct remote *remote);

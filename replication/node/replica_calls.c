@@ -33,14 +33,14 @@ enum replica_health replica_health_of(const char *text) {
 /* ---- calls ---- */
 
 static int run_open(struct replica_call_request *request, struct error *err) {
-    const struct session_wish wish = { request->pool, request->volume, request->client,
-                                       request->body.epoch };
+    const struct session_request session_request = { request->pool, request->volume,
+                                                     request->client, request->body.epoch };
     struct replica_session session;
 
-    if (request->going)
+    if (request->deleting)
         return error_set(err, ERROR_NOT_FOUND, "The replica %s is being deleted.",
                          request->replica.uid);
-    if (sessions_begin(request->sessions, &request->replica, &wish, &session, err) < 0)
+    if (sessions_begin(request->sessions, &request->replica, &session_request, &session, err) < 0)
         return -1;
     out_put_int(request->out, "port", session.port);
     out_put_text(request->out, "export", session.name);

@@ -19,7 +19,7 @@ struct replica_call_request {
     struct replica replica;
     const char *pool, *volume; /* as its document says */
     const char *client;        /* who asks (http_exchange.client) */
-    bool going;                /* it is being deleted */
+    bool deleting;             /* it is being deleted */
     struct replica_call_body body;
     struct json_out *out; /* members of the answer */
 };

@@ -127,19 +127,19 @@ static int find_served(struct waiting *waiting, struct error *err) {
 
 static int find_replica(struct waiting *waiting, struct error *err) {
     struct replica_call_request *request = &waiting->request;
-    struct wish *wish;
-    int found = places_find(waiting->service->settings.places, request->replica.uid, &wish);
+    struct assignment *assignment;
+    int found = places_find(waiting->service->settings.places, request->replica.uid, &assignment);
 
     if (found < 0)
         return find_served(waiting, err);
     if (found == 0)
         return error_set(err, ERROR_NOT_FOUND, "There is no replica %s here.",
                          request->replica.uid);
-    request->replica.pool = arena_text(request->arena, wish->replica.path);
-    request->pool = arena_text(request->arena, wish->replica.pool);
-    request->volume = arena_text(request->arena, wish->replica.volume);
-    request->going = wish->going;
-    wish_release(wish);
+    request->replica.pool = arena_text(request->arena, assignment->replica.path);
+    request->pool = arena_text(request->arena, assignment->replica.pool);
+    request->volume = arena_text(request->arena, assignment->replica.volume);
+    request->deleting = assignment->deleting;
+    assignment_release(assignment);
     return 0;
 }
 

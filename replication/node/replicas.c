@@ -22,9 +22,9 @@
 
 struct file {
     LIST_ENTRY(file) next;
-    struct wish *wish;
-    bool named; /* by the last wishes */
-    bool made;  /* was there once, as its document or we have seen */
+    struct assignment *assignment;
+    bool named;   /* by the last assignments */
+    bool created; /* was there once, as its document or we have seen */
     const char *phase;
     json_t *snapshots; /* what was seen of them; NULL: nothing */
     bool copies;       /* something is copied to it */
@@ -54,7 +54,7 @@ static json_t *copying_json(const struct replicas *replicas, const struct file *
                             bool figures) {
     struct copy_progress copy;
 
-    if (!copies_progress(replicas->copies, file->wish->uid, &copy))
+    if (!copies_progress(replicas->copies, file->assignment->uid, &copy))
         return NULL;
     return json_pack("{s:s, s:b, s:I, s:I}", "snapshotId", copy.snapshot, "clone", copy.is_clone,
                      "doneBytes", (json_int_t)(figures ? copy.done_bytes : 0), "totalBytes",
@@ -64,11 +64,11 @@ static json_t *copying_json(const struct replicas *replicas, const struct file *
 static const char *status_text(struct arena *arena, const struct replicas *replicas,
                                const struct file *file, const struct replica_look *look,
                                const char *message, bool figures) {
-    json_t *status =
-        json_pack("{s:s, s:o, s:I, s:o*, s:o*}", "phase", file->phase, "message",
-                  wish_text(message), "observedGeneration", (json_int_t)file->wish->generation,
-                  "reclaim", room_json(&file->room, replicas->digs, file->wish, figures), "copying",
-                  copying_json(replicas, file, figures));
+    json_t *status = json_pack("{s:s, s:o, s:I, s:o*, s:o*}", "phase", file->phase, "message",
+                               assignment_message(message), "observedGeneration",
+                               (json_int_t)file->assignment->generation, "reclaim",
+                               room_json(&file->room, replicas->digs, file->assignment, figures),
+                               "copying", copying_json(replicas, file, figures));
 
     if (look)
         json_object_set_new(status, "capacity", capacity_json(arena, look, figures));
@@ -83,10 +83,10 @@ static void say(struct replicas *replicas, struct file *file, const char *phase,
     const char *message = why ? why->message : "";
 
     if (why && (!file->phase || strcmp(file->phase, phase) != 0))
-        log_warning(NULL, "replica is not well", "replica_id", file->wish->uid, "pool",
+        log_warning(NULL, "replica is not well", "replica_id", file->assignment->uid, "pool",
                     replicas->settings.pool, "phase", phase, "reason", message, NULL);
     file->phase = phase;
-    reports_put(replicas->settings.reports, WISH_REPLICA, file->wish->uid,
+    reports_put(replicas->settings.reports, ASSIGNMENT_REPLICA, file->assignment->uid,
                 status_text(arena, replicas, file, look, message, true),
                 status_text(arena, replicas, file, look, message, false),
                 file->digs || file->copies);
@@ -95,7 +95,7 @@ static void say(struct replicas *replicas, struct file *file, const char *phase,
 /* ---- work ---- */
 
 static struct replica place_of(const struct replicas *replicas, const struct file *file) {
-    return (struct replica){ .pool = replicas->settings.path, .uid = file->wish->uid };
+    return (struct replica){ .pool = replicas->settings.path, .uid = file->assignment->uid };
 }
 
 static bool is_same_pool(const struct replicas *replicas, const struct pool_look *before) {
@@ -110,7 +110,7 @@ static int end_session(const struct replicas *replicas, const struct file *file,
                        struct error *err) {
     struct sessions *sessions = replicas->settings.sessions;
 
-    return sessions ? sessions_end(sessions, file->wish->uid, INT64_MAX, err) : 0;
+    return sessions ? sessions_end(sessions, file->assignment->uid, INT64_MAX, err) : 0;
 }
 
 static void remove_log(const struct replicas *replicas, const struct file *file) {
@@ -119,7 +119,7 @@ static void remove_log(const struct replicas *replicas, const struct file *file)
 
     if (run_directory)
         write_log_remove(write_log_directory(arena, arena_join(arena, run_directory, "/", NULL)),
-                         file->wish->uid);
+                         file->assignment->uid);
 }
 
 static void remove_file(struct replicas *replicas, struct file *file,
@@ -128,8 +128,8 @@ static void remove_file(struct replicas *replicas, struct file *file,
     autoarena struct arena *arena = arena_new();
     struct error err = { 0 };
 
-    copies_stop(replicas->copies, file->wish->uid, NULL);
-    digs_stop(replicas->digs, file->wish->uid);
+    copies_stop(replicas->copies, file->assignment->uid, NULL);
+    digs_stop(replicas->digs, file->assignment->uid);
     if (end_session(replicas, file, &err) == 0 && replica_delete(&place, &err) == 0 &&
         !is_same_pool(replicas, pool))
         error_set(&err, ERROR_UNAVAILABLE, "%s was exchanged meanwhile", replicas->settings.path);
@@ -139,16 +139,16 @@ static void remove_file(struct replicas *replicas, struct file *file,
     }
     remove_log(replicas, file);
     file->phase = "Deleted";
-    log_info(NULL, "replica removed", "replica_id", file->wish->uid, "volume_id",
-             file->wish->replica.volume, "pool", replicas->settings.pool, NULL);
-    reports_put_last(replicas->settings.reports, WISH_REPLICA, file->wish->uid,
+    log_info(NULL, "replica removed", "replica_id", file->assignment->uid, "volume_id",
+             file->assignment->replica.volume, "pool", replicas->settings.pool, NULL);
+    reports_put_last(replicas->settings.reports, ASSIGNMENT_REPLICA, file->assignment->uid,
                      status_text(arena, replicas, file, NULL, "", false));
 }
 
 /* A clone's begins with its source's snapshot in this pool: 0 made, 1 under way, -1. */
 static int make_clone(struct replicas *replicas, struct file *file, const struct generation *first,
                       struct error *err) {
-    const struct wish_replica *wanted = &file->wish->replica;
+    const struct assignment_replica *wanted = &file->assignment->replica;
     const struct copy copy = {
         .source = { .pool = replicas->settings.path, .uid = wanted->source },
         .snapshot = wanted->source_snapshot,
@@ -164,11 +164,11 @@ static int make_clone(struct replicas *replicas, struct file *file, const struct
 }
 
 static int make_file(struct replicas *replicas, struct file *file, struct error *err) {
-    const struct wish_replica *wanted = &file->wish->replica;
+    const struct assignment_replica *wanted = &file->assignment->replica;
     const struct replica place = place_of(replicas, file);
     struct generation first;
 
-    if (file->made || wanted->count == 0)
+    if (file->created || wanted->count == 0)
         return replica_create(&place, wanted->volume, wanted->maximum_bytes, NULL, err);
     generation_first(wanted->volume, wanted->size_bytes, wanted->members, wanted->count, &first);
     if (wanted->source)
@@ -200,24 +200,24 @@ static bool has_stray_data(const struct replica_look *look) {
 
 /* Of a clone that never was anything but being made, it is a part of what it is made of. */
 static bool is_half_made(const struct file *file) {
-    return file->wish->replica.source && !file->made;
+    return file->assignment->replica.source && !file->created;
 }
 
 static void keep_file(struct replicas *replicas, struct file *file) {
     const struct replica place = place_of(replicas, file);
-    const char *volume = file->wish->replica.volume;
+    const char *volume = file->assignment->replica.volume;
     struct replica_look look;
     struct error err = { 0 };
 
     /* It looks whole a moment before it is, when nobody writes there any more. */
-    if (is_half_made(file) && copies_clones(replicas->copies, file->wish->uid)) {
+    if (is_half_made(file) && copies_clones(replicas->copies, file->assignment->uid)) {
         file->copies = true;
         say(replicas, file, "Init", NULL, NULL);
         return;
     }
     replica_look(&place, volume, &look);
     if (has_stray_data(&look) && !is_half_made(file)) {
-        file->made = true;
+        file->created = true;
         say(replicas, file, "Error", &look, &look.why);
         return;
     }
@@ -225,11 +225,11 @@ static void keep_file(struct replicas *replicas, struct file *file) {
         replica_look(&place, volume, &look);
     if (err.kind == ERROR_NONE && look.health != REPLICA_GOOD)
         err = look.why;
-    if (look.health == REPLICA_GONE && !file->made) {
+    if (look.health == REPLICA_GONE && !file->created) {
         say(replicas, file, "Init", NULL, file->copies ? NULL : &err);
         return;
     }
-    file->made = true;
+    file->created = true;
     say(replicas, file, phase_of(&look), look.bytes > 0 ? &look : NULL,
         err.kind == ERROR_NONE ? NULL : &err);
 }
@@ -248,9 +248,9 @@ static void keep_snapshots(struct replicas *replicas, struct file *file,
     const struct replica place = place_of(replicas, file);
     struct held_look seen;
 
-    if (file->wish->replica.snapshot_count == 0)
+    if (file->assignment->replica.snapshot_count == 0)
         return;
-    held_keep(replicas->copies, &place, file->wish, &seen);
+    held_keep(replicas->copies, &place, file->assignment, &seen);
     file->snapshots = seen.list;
     file->copies = seen.copies;
     file->waits = seen.waits;
@@ -263,14 +263,14 @@ static void keep_snapshots(struct replicas *replicas, struct file *file,
 static void keep_room(struct replicas *replicas, struct file *file) {
     const struct replica place = place_of(replicas, file);
 
-    file->digs = room_keep(&file->room, replicas->digs, &place, file->wish, file->made);
+    file->digs = room_keep(&file->room, replicas->digs, &place, file->assignment, file->created);
 }
 
 static bool is_here(const struct replicas *replicas, const struct file *file, struct error *err) {
-    if (strcmp(file->wish->replica.path, replicas->settings.path) == 0)
+    if (strcmp(file->assignment->replica.path, replicas->settings.path) == 0)
         return true;
     error_set(err, ERROR_CONFLICT, "The pool %s is in %s on this node, not in %s.",
-              replicas->settings.pool, replicas->settings.path, file->wish->replica.path);
+              replicas->settings.pool, replicas->settings.path, file->assignment->replica.path);
     return false;
 }
 
@@ -281,7 +281,7 @@ static bool is_well(const struct file *file) {
 
 static void work_on(struct replicas *replicas, struct file *file, const struct pool_look *pool,
                     bool ours) {
-    const char *away = file->made ? "Offline" : "Init";
+    const char *away = file->created ? "Offline" : "Init";
     struct error err = pool->why, ended;
     int64_t pause_ms;
     bool here;
@@ -291,15 +291,15 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
                   replicas->settings.pool);
     forget_snapshots(file);
     if (replicas->settings.sessions)
-        sessions_trim_log(replicas->settings.sessions, file->wish->uid);
+        sessions_trim_log(replicas->settings.sessions, file->assignment->uid);
     if (pool->hangs)
         (void)end_session(replicas, file, &ended);
     here = is_here(replicas, file, &err);
     if (!here)
-        digs_forget(replicas->digs, file->wish->uid);
+        digs_forget(replicas->digs, file->assignment->uid);
     if (!here || !pool_is_marked(pool) || !ours)
         say(replicas, file, away, NULL, &err);
-    else if (file->wish->going)
+    else if (file->assignment->deleting)
         remove_file(replicas, file, pool);
     else {
         keep_snapshots(replicas, file, pool);
@@ -307,7 +307,7 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
         keep_file(replicas, file);
     }
     pause_ms = is_well(file) ? replicas->settings.look_ms : SOON_MS;
-    if (file->copies || digs_work(replicas->digs, file->wish->uid))
+    if (file->copies || digs_work(replicas->digs, file->assignment->uid))
         pause_ms = COPY_MS;
     file->due_us = clock_monotonic_us() + pause_ms * 1000;
 }
@@ -339,48 +339,50 @@ static struct file *find(const struct replicas *replicas, const char *uid) {
     struct file *file;
 
     LIST_FOREACH(file, &replicas->files, next) {
-        if (strcmp(file->wish->uid, uid) == 0)
+        if (strcmp(file->assignment->uid, uid) == 0)
             return file;
     }
     return NULL;
 }
 
 static void drop(const struct replicas *replicas, struct file *file) {
-    digs_forget(replicas->digs, file->wish->uid);
+    digs_forget(replicas->digs, file->assignment->uid);
     forget_snapshots(file);
     LIST_REMOVE(file, next);
-    wish_release(file->wish);
+    assignment_release(file->assignment);
     free(file);
 }
 
 /* Our own reports make new versions, too: only what is wanted anew is due at once. */
-static void take_wish(struct replicas *replicas, struct wish *wish) {
-    struct file *file = find(replicas, wish->uid);
+static void take_assignment(struct replicas *replicas, struct assignment *assignment) {
+    struct file *file = find(replicas, assignment->uid);
 
     if (!file) {
         file = heap_new(sizeof(*file));
         LIST_INSERT_HEAD(&replicas->files, file, next);
-    } else if (file->wish->generation != wish->generation || file->wish->going != wish->going) {
+    } else if (file->assignment->generation != assignment->generation ||
+               file->assignment->deleting != assignment->deleting) {
         file->due_us = 0;
     }
-    wish_hold(wish);
-    wish_release(file->wish);
-    file->wish = wish;
+    assignment_hold(assignment);
+    assignment_release(file->assignment);
+    file->assignment = assignment;
     file->named = true;
-    file->made |= wish->replica.made;
-    reports_differs(replicas->settings.reports, WISH_REPLICA, wish->uid,
-                    file->phase &&
-                        (!wish->replica.phase || strcmp(file->phase, wish->replica.phase) != 0));
+    file->created |= assignment->replica.created;
+    reports_differs(replicas->settings.reports, ASSIGNMENT_REPLICA, assignment->uid,
+                    file->phase && (!assignment->replica.phase ||
+                                    strcmp(file->phase, assignment->replica.phase) != 0));
 }
 
-void replicas_set(struct replicas *replicas, struct wish *const *wishes, unsigned count) {
+void replicas_set(struct replicas *replicas, struct assignment *const *assignments,
+                  unsigned count) {
     struct file *file, *next;
 
     LIST_FOREACH(file, &replicas->files, next) {
         file->named = false;
     }
     for (unsigned i = 0; i < count; i++)
-        take_wish(replicas, wishes[i]);
+        take_assignment(replicas, assignments[i]);
     for (file = LIST_FIRST(&replicas->files); file; file = next) {
         next = LIST_NEXT(file, next);
         if (!file->named)

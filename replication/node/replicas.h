@@ -31,7 +31,7 @@ void replicas_end(struct replicas *replicas);
 void replicas_free(struct replicas *replicas);
 
 /* All that are wanted in this pool; those that are named no more are left as they are. */
-void replicas_set(struct replicas *replicas, struct wish *const *wishes, unsigned count);
+void replicas_set(struct replicas *replicas, struct assignment *const *assignments, unsigned count);
 
 /* Tells when there is more in the pool than what was wanted last. */
 void replicas_look_for_strangers(struct replicas *replicas);

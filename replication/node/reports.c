@@ -21,7 +21,7 @@
 
 struct report {
     LIST_ENTRY(report) next;
-    enum wish_kind kind;
+    enum assignment_kind kind;
     char uid[UUID_SIZE];
     char *status, *gist;
     char *sent_status, *sent_gist; /* NULL: none was answered yet */
@@ -40,10 +40,10 @@ struct reports {
     LIST_HEAD(report_list, report) all;
 };
 
-const struct remote_documents *reports_kind(enum wish_kind kind) {
+const struct remote_documents *reports_kind(enum assignment_kind kind) {
     static const struct remote_documents kinds[] = {
-        [WISH_VOLUME] = { .collection = "replicated_volumes", .word = "replicated_volume" },
-        [WISH_REPLICA] = { .collection = "volume_replicas", .word = "volume_replica" },
+        [ASSIGNMENT_VOLUME] = { .collection = "replicated_volumes", .word = "replicated_volume" },
+        [ASSIGNMENT_REPLICA] = { .collection = "volume_replicas", .word = "volume_replica" },
     };
 
     return &kinds[kind];
@@ -85,7 +85,8 @@ static struct report *next_due(const struct reports *reports, int64_t *ret_us) {
     return first;
 }
 
-static struct report *find(const struct reports *reports, enum wish_kind kind, const char *uid) {
+static struct report *find(const struct reports *reports, enum assignment_kind kind,
+                           const char *uid) {
     struct report *report;
 
     LIST_FOREACH(report, &reports->all, next) {
@@ -107,7 +108,7 @@ static void drop(struct report *report) {
 /* ---- sending ---- */
 
 struct sending {
-    enum wish_kind kind;
+    enum assignment_kind kind;
     char uid[UUID_SIZE];
     char *status, *gist;
 };
@@ -231,8 +232,8 @@ static void put(struct reports *reports, const struct report *given) {
     pthread_mutex_unlock(&reports->lock);
 }
 
-void reports_put(struct reports *reports, enum wish_kind kind, const char *uid, const char *status,
-                 const char *gist, bool runs) {
+void reports_put(struct reports *reports, enum assignment_kind kind, const char *uid,
+                 const char *status, const char *gist, bool runs) {
     struct report report = { .kind = kind,
                              .status = (char *)(uintptr_t)status,
                              .gist = (char *)(uintptr_t)gist,
@@ -242,7 +243,7 @@ void reports_put(struct reports *reports, enum wish_kind kind, const char *uid, 
     put(reports, &report);
 }
 
-void reports_put_last(struct reports *reports, enum wish_kind kind, const char *uid,
+void reports_put_last(struct reports *reports, enum assignment_kind kind, const char *uid,
                       const char *status) {
     struct report report = { .kind = kind,
                              .status = (char *)(uintptr_t)status,
@@ -253,7 +254,7 @@ void reports_put_last(struct reports *reports, enum wish_kind kind, const char *
     put(reports, &report);
 }
 
-void reports_forget(struct reports *reports, enum wish_kind kind, const char *uid) {
+void reports_forget(struct reports *reports, enum assignment_kind kind, const char *uid) {
     struct report *report;
 
     pthread_mutex_lock(&reports->lock);
@@ -263,7 +264,8 @@ void reports_forget(struct reports *reports, enum wish_kind kind, const char *ui
     pthread_mutex_unlock(&reports->lock);
 }
 
-void reports_differs(struct reports *reports, enum wish_kind kind, const char *uid, bool differs) {
+void reports_differs(struct reports *reports, enum assignment_kind kind, const char *uid,
+                     bool differs) {
     struct report *report;
 
     pthread_mutex_lock(&reports->lock);

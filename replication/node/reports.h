@@ -10,7 +10,7 @@
 #pragma once
 
 #include "client/client.h"
-#include "replication/node/wish.h"
+#include "replication/node/assignment.h"
 
 struct reports;
 
@@ -27,17 +27,18 @@ struct reports_settings {
 struct reports *reports_new(const struct reports_settings *settings, struct error *err);
 void reports_free(struct reports *reports); /* NULL is fine; what was not sent is lost */
 
-const struct remote_documents *reports_kind(enum wish_kind kind);
+const struct remote_documents *reports_kind(enum assignment_kind kind);
 
 /* `gist`: the status without figures.  `runs`: these tell of the progress of something. */
-void reports_put(struct reports *reports, enum wish_kind kind, const char *uid, const char *status,
-                 const char *gist, bool runs);
+void reports_put(struct reports *reports, enum assignment_kind kind, const char *uid,
+                 const char *status, const char *gist, bool runs);
 /* There will be no other: it is forgotten once it was taken. */
-void reports_put_last(struct reports *reports, enum wish_kind kind, const char *uid,
+void reports_put_last(struct reports *reports, enum assignment_kind kind, const char *uid,
                       const char *status);
 /* Nobody asks for one any more. */
-void reports_forget(struct reports *reports, enum wish_kind kind, const char *uid);
+void reports_forget(struct reports *reports, enum assignment_kind kind, const char *uid);
 /* The document does not say what was taken of us: an agent of the same node name, or a late report,
  * has replaced it.  It is sent again, every few seconds at most; false: it says so (again). */
-void reports_differs(struct reports *reports, enum wish_kind kind, const char *uid, bool differs);
+void reports_differs(struct reports *reports, enum assignment_kind kind, const char *uid,
+                     bool differs);
 unsigned reports_open(struct reports *reports); /* how many are not sent yet */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* What was told before the agent began is told on. */
-static void take(struct room *room, const struct wish_reclaim *wanted) {
+static void take(struct room *room, const struct assignment_reclaim *wanted) {
     *room = (struct room){
         .number = wanted->number,
         .phase = wanted->phase,
@@ -53,8 +53,8 @@ static void dig(struct room *room, struct digs *digs, const struct replica *plac
 }
 
 bool room_keep(struct room *room, struct digs *digs, const struct replica *place,
-               const struct wish *wish, bool may) {
-    const struct wish_reclaim *wanted = &wish->replica.reclaim;
+               const struct assignment *assignment, bool may) {
+    const struct assignment_reclaim *wanted = &assignment->replica.reclaim;
 
     if (room->number != wanted->number) {
         digs_forget(digs, place->uid);
@@ -67,8 +67,8 @@ bool room_keep(struct room *room, struct digs *digs, const struct replica *place
     return room->phase == RECLAIM_PENDING;
 }
 
-json_t *room_json(const struct room *room, const struct digs *digs, const struct wish *wish,
-                  bool figures) {
+json_t *room_json(const struct room *room, const struct digs *digs,
+                  const struct assignment *assignment, bool figures) {
     static const char *const phases[] = { [RECLAIM_PENDING] = RECLAIM_PHASE_PENDING,
                                           [RECLAIM_DONE] = RECLAIM_PHASE_DONE,
                                           [RECLAIM_ENDED] = RECLAIM_PHASE_FAILED };
@@ -85,10 +85,11 @@ json_t *room_json(const struct room *room, const struct digs *digs, const struct
     else if (room->phase == RECLAIM_ENDED)
         json_object_set_new(told, "reason", json_string(room->reason));
     else if (figures)
-        json_object_update_new(told, json_pack("{s:I, s:I}", "doneBytes",
-                                               (json_int_t)done_bytes(room, digs, wish->uid),
-                                               "totalBytes", (json_int_t)wish->replica.size_bytes));
+        json_object_update_new(told,
+                               json_pack("{s:I, s:I}", "doneBytes",
+                                         (json_int_t)done_bytes(room, digs, assignment->uid),
+                                         "totalBytes", (json_int_t)assignment->replica.size_bytes));
     if (room->why.kind != ERROR_NONE)
-        json_object_set_new(told, "message", wish_text(room->why.message));
+        json_object_set_new(told, "message", assignment_message(room->why.message));
     return told;
 }

@@ -6,22 +6,22 @@
  */
 #pragma once
 
+#include "replication/node/assignment.h"
 #include "replication/node/digs.h"
-#include "replication/node/wish.h"
 
 struct room { /* nothing is asked for: all zeros */
     int64_t number;
-    enum wish_reclaim_phase phase;
+    enum assignment_reclaim_phase phase;
     const char *reason;     /* of one that failed; lives for ever */
     struct replica_dug dug; /* of all tries */
     struct error why;       /* it has failed, or is not done yet */
 };
 
-/* The next step towards what the wish says; nothing is begun unless `may`.  True: it is not at its
- * end, come again. */
+/* The next step of the requested reclaim; nothing is started unless `may`.  True: not finished, to
+ * be called again. */
 bool room_keep(struct room *room, struct digs *digs, const struct replica *place,
-               const struct wish *wish, bool may);
+               const struct assignment *assignment, bool may);
 /* For the status of the replica; the caller's.  NULL: nothing is asked for.  `figures`: with how
  * far it is. */
-json_t *room_json(const struct room *room, const struct digs *digs, const struct wish *wish,
-                  bool figures);
+json_t *room_json(const struct room *room, const struct digs *digs,
+                  const struct assignment *assignment, bool figures);

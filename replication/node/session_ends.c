@@ -83,34 +83,34 @@ static void forget_unseen(struct session_ends *ends) {
 
 /* ---- its target is over ---- */
 
-static bool is_served(const struct wish_volume *volume) {
+static bool is_served(const struct assignment_volume *volume) {
     return volume->has_target && volume->phase &&
            (strcmp(volume->phase, "Healthy") == 0 || strcmp(volume->phase, "Degraded") == 0);
 }
 
-static bool is_over(const struct wish *wish, int64_t epoch) {
-    const struct wish_volume *volume = &wish->volume;
+static bool is_over(const struct assignment *assignment, int64_t epoch) {
+    const struct assignment_volume *volume = &assignment->volume;
 
     if (volume->epoch > epoch)
         return !*volume->node || is_served(volume);
     return volume->epoch == epoch && !*volume->node && !volume->has_target &&
-           volume->observed >= wish->generation;
+           volume->observed >= assignment->generation;
 }
 
 /* What the API does not know, or does not say, is left alone. */
 static bool is_ended(const struct session_ends *ends, const struct replica_session *session) {
     autoarena struct arena *arena = arena_new();
     const json_t *document;
-    struct wish *wish;
+    struct assignment *assignment;
     struct error err;
     bool over;
 
-    document = document_fetch(&ends->settings.api, arena, reports_kind(WISH_VOLUME),
+    document = document_fetch(&ends->settings.api, arena, reports_kind(ASSIGNMENT_VOLUME),
                               session->volume, &err);
-    if (!document || wish_read(WISH_VOLUME, document, &wish, &err) < 0)
+    if (!document || assignment_read(ASSIGNMENT_VOLUME, document, &assignment, &err) < 0)
         return false;
-    over = strcmp(wish->uid, session->volume) == 0 && is_over(wish, session->epoch);
-    wish_release(wish);
+    over = strcmp(assignment->uid, session->volume) == 0 && is_over(assignment, session->epoch);
+    assignment_release(assignment);
     return over;
 }
 

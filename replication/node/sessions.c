@@ -105,13 +105,13 @@ static int export_file(const struct nbd_server_settings *settings, struct qmp *q
 static int serve(const struct sessions *sessions, const char *run, const struct replica *replica,
                  const char *client, struct replica_session *session, struct error *err) {
     const struct nbd_server_settings *settings = &sessions->settings.listener;
-    const struct nbd_server_wish wish = {
+    const struct nbd_server_request request = {
         .subject = settings->tls_directory && client && *client ? client : NULL,
     };
     struct qmp *qmp;
     int outcome;
 
-    if (nbd_server_start(settings, run, &wish, &session->port, &qmp, err) < 0)
+    if (nbd_server_start(settings, run, &request, &session->port, &qmp, err) < 0)
         return -1;
     outcome = export_file(settings, qmp, replica, session, err);
     qmp_close(qmp);
@@ -218,30 +218,30 @@ static int begin(struct sessions *sessions, const char *run, const struct replic
 }
 
 int sessions_begin(struct sessions *sessions, const struct replica *replica,
-                   const struct session_wish *wish, struct replica_session *ret,
+                   const struct session_request *request, struct replica_session *ret,
                    struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *run = run_of(arena, sessions, replica->uid);
     autoclose int lock = -1;
     static struct log_limit served = LOG_LIMIT;
-    const char *client = wish->client ? wish->client : "-";
+    const char *client = request->client ? request->client : "-";
     unsigned others;
-    struct replica_session session = { .epoch = wish->epoch,
-                                       .pool = wish->pool,
+    struct replica_session session = { .epoch = request->epoch,
+                                       .pool = request->pool,
                                        .path = replica->pool };
 
-    snprintf(session.volume, UUID_SIZE, "%s", wish->volume);
-    if (replica_epoch_take(replica, wish->epoch, err) < 0 || daemon_lock(run, &lock, err) < 0 ||
+    snprintf(session.volume, UUID_SIZE, "%s", request->volume);
+    if (replica_epoch_take(replica, request->epoch, err) < 0 || daemon_lock(run, &lock, err) < 0 ||
         end(sessions, run, err) < 0)
         return -1;
-    if (begin(sessions, run, replica, wish->client, &session, err) < 0) {
+    if (begin(sessions, run, replica, request->client, &session, err) < 0) {
         daemon_clear(run);
         return -1;
     }
     if (log_limit_allows(&served, arena_join(arena, replica->uid, " ", client, NULL),
                          clock_monotonic_us(), &others))
         log_info(NULL, "replica is served to another node", "replica_id", replica->uid, "volume_id",
-                 wish->volume, "epoch", LOG_INT(wish->epoch), "client", client, "others",
+                 request->volume, "epoch", LOG_INT(request->epoch), "client", client, "others",
                  LOG_INT(others), NULL);
     *ret = session;
     return 0;

@@ -24,7 +24,7 @@ struct sessions_settings {     /* what they point to outlives them */
     struct nbd_server_settings listener;
 };
 
-struct session_wish {
+struct session_request {
     const char *pool, *volume;
     const char *client; /* whom it is for (http_exchange.client); NULL, "": whoever is trusted */
     int64_t epoch;
@@ -47,7 +47,8 @@ void sessions_free(struct sessions *sessions); /* daemons serve on; NULL is fine
  * ERROR_CONFLICT: a higher epoch has it, or somebody decides about the replica.
  */
 int sessions_begin(struct sessions *sessions, const struct replica *replica,
-                   const struct session_wish *wish, struct replica_session *ret, struct error *err);
+                   const struct session_request *request, struct replica_session *ret,
+                   struct error *err);
 
 /* Ends the session of a replica unless its epoch is higher than `epoch`: 0 when there is none any
  * more, or a later one. */

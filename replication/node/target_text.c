@@ -15,11 +15,11 @@ static json_t *replica_json(const struct target_text *text, unsigned i, bool fig
     const struct target_status *status = text->status;
     const struct target_replica *replica = &status->replicas[i];
     const struct health *health = &text->health->replicas[i];
-    const char *pool = wish_pool(&text->wish->volume, replica->replica.uid);
+    const char *pool = assignment_pool(&text->assignment->volume, replica->replica.uid);
     json_t *object = json_pack(
         "{s:s, s:s, s:s, s:s*, s:o, s:o, s:o}", "replicaId", replica->replica.uid, "poolName",
         pool ? pool : "", "mode", health->phase, "reason", health->reason, "message",
-        wish_text(health->message), "mismatches", count_json(replica->mismatches, figures),
+        assignment_message(health->message), "mismatches", count_json(replica->mismatches, figures),
         "errors", count_json(replica->errors, figures));
 
     if (status->job == TARGET_REBUILD && strcmp(status->job_replica, replica->replica.uid) == 0) {
@@ -31,7 +31,7 @@ static json_t *replica_json(const struct target_text *text, unsigned i, bool fig
 
 /* NULL: clients cannot find it. */
 static const char *address_of(struct arena *arena, const struct target_text *text) {
-    const struct wish_volume *wanted = &text->wish->volume;
+    const struct assignment_volume *wanted = &text->assignment->volume;
 
     if (text->status->state != TARGET_SERVING || wanted->closed || wanted->revert.snapshot)
         return NULL;
@@ -47,7 +47,7 @@ static const char *const states[] = {
 
 /* Those that are let in, and where; a port that was told once stays. */
 static json_t *clients_json(const struct target_text *text) {
-    const struct wish_volume *wanted = &text->wish->volume;
+    const struct assignment_volume *wanted = &text->assignment->volume;
     json_t *list = json_array();
 
     for (unsigned i = 0; i < wanted->client_count && text->host; i++) {
@@ -58,8 +58,8 @@ static json_t *clients_json(const struct target_text *text) {
             json_array_append_new(
                 list, json_pack("{s:s, s:s, s:I, s:s, s:i, s:s}", "nodeId", client->node, "state",
                                 states[text->ports[i] > 0 ? TARGET_SERVING : TARGET_DOWN],
-                                "generation", (json_int_t)text->wish->generation, "host",
-                                text->host, "port", (int)port, "export", text->wish->uid));
+                                "generation", (json_int_t)text->assignment->generation, "host",
+                                text->host, "port", (int)port, "export", text->assignment->uid));
     }
     return list;
 }
@@ -92,7 +92,7 @@ static json_t *target_json(struct arena *arena, const struct target_text *text) 
 
 /* What clients see, or saw last. */
 static int64_t size_of(const struct target_text *text) {
-    const struct wish_volume *wanted = &text->wish->volume;
+    const struct assignment_volume *wanted = &text->assignment->volume;
 
     if (text->status && text->status->state == TARGET_SERVING)
         return text->status->size_bytes;
@@ -120,7 +120,7 @@ static json_t *scrub_json(const struct target_text *text, bool figures) {
 static json_t *revert_json(const struct target_text *text, bool figures) {
     const struct target_status *status = text->status;
     json_t *object = json_pack(
-        "{s:I, s:I, s:s}", "number", (json_int_t)text->wish->volume.revert.number, "attempt",
+        "{s:I, s:I, s:s}", "number", (json_int_t)text->assignment->volume.revert.number, "attempt",
         (json_int_t)text->attempt, "phase", text->reverted ? "Done" : "Pending");
 
     if (status->job == TARGET_REVERT) {
@@ -130,17 +130,18 @@ static json_t *revert_json(const struct target_text *text, bool figures) {
     return object;
 }
 
-static json_t *salvage_json(const struct target_text *text) {
+static json_t *recovery_json(const struct target_text *text) {
     return json_pack("{s:I, s:s, s:s*, s:o}", "number",
-                     (json_int_t)text->wish->volume.salvage.number, "phase", text->salvage,
-                     "reason", text->salvage_reason, "message", wish_text(text->salvage_message));
+                     (json_int_t)text->assignment->volume.recovery.number, "phase", text->recovery,
+                     "reason", text->recovery_reason, "message",
+                     assignment_message(text->recovery_message));
 }
 
 const char *target_text(struct arena *arena, const struct target_text *text, bool figures) {
     json_t *status =
         json_keep(arena, json_pack("{s:s, s:I, s:o}", "phase", text->health->volume.phase,
                                    "observedGeneration", (json_int_t)text->generation, "message",
-                                   wish_text(text->health->volume.message)));
+                                   assignment_message(text->health->volume.message)));
     json_t *replicas;
 
     json_object_set_new(status, "capacity", json_string(quantity_text(arena, size_of(text))));
@@ -153,10 +154,10 @@ const char *target_text(struct arena *arena, const struct target_text *text, boo
     json_object_set_new(status, "target", target_json(arena, text));
     if (text->scrubs || *text->scrubbed_at || text->status->resynchronizing)
         json_object_set_new(status, "scrub", scrub_json(text, figures));
-    if (text->wish->volume.revert.snapshot && text->attempt > 0)
+    if (text->assignment->volume.revert.snapshot && text->attempt > 0)
         json_object_set_new(status, "revert", revert_json(text, figures));
-    if (text->wish->volume.salvage.replica && text->salvage)
-        json_object_set_new(status, "salvage", salvage_json(text));
+    if (text->assignment->volume.recovery.replica && text->recovery)
+        json_object_set_new(status, "salvage", recovery_json(text));
     if (json_array_size(text->snapshots) > 0)
         json_object_set(status, "snapshots", (json_t *)(uintptr_t)text->snapshots);
     return json_text(arena, status);

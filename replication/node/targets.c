@@ -37,15 +37,16 @@ static struct entry *find(const struct targets *targets, const char *uid) {
     return NULL;
 }
 
-static void begin(struct targets *targets, struct wish *wish) {
+static void begin(struct targets *targets, struct assignment *assignment) {
     struct entry *entry = heap_new(sizeof(*entry));
     struct error err;
 
-    if (keeper_start(&targets->settings, wish, &entry->keeper, &err) == 0) {
+    if (keeper_start(&targets->settings, assignment, &entry->keeper, &err) == 0) {
         LIST_INSERT_HEAD(&targets->entries, entry, next);
         return;
     }
-    log_error(NULL, "volume is not kept", "volume_id", wish->uid, "reason", err.message, NULL);
+    log_error(NULL, "volume is not kept", "volume_id", assignment->uid, "reason", err.message,
+              NULL);
     free(entry);
 }
 
@@ -62,40 +63,40 @@ static void reap(struct targets *targets) {
     }
 }
 
-static bool is_wanted(const struct targets *targets, const struct wish *wish) {
-    return !wish->going && strcmp(wish->volume.node, targets->settings.node) == 0;
+static bool is_wanted(const struct targets *targets, const struct assignment *assignment) {
+    return !assignment->deleting && strcmp(assignment->volume.node, targets->settings.node) == 0;
 }
 
 /* Of one that was given and taken back before we saw it, too, it is waited to hear that it is
  * not here. */
-static void take_wish(struct targets *targets, struct wish *wish) {
-    struct entry *entry = find(targets, wish->uid);
+static void take_assignment(struct targets *targets, struct assignment *assignment) {
+    struct entry *entry = find(targets, assignment->uid);
 
-    if (entry && keeper_set(entry->keeper, wish))
+    if (entry && keeper_set(entry->keeper, assignment))
         return;
     if (entry)
         reap(targets);
-    if (is_wanted(targets, wish) || keeper_finds(&targets->settings, wish->uid))
-        begin(targets, wish);
-    else if (wish->volume.has_target || wish->volume.observed < wish->generation)
-        keeper_report_none(&targets->settings, wish);
+    if (is_wanted(targets, assignment) || keeper_finds(&targets->settings, assignment->uid))
+        begin(targets, assignment);
+    else if (assignment->volume.has_target || assignment->volume.observed < assignment->generation)
+        keeper_report_none(&targets->settings, assignment);
 }
 
-static bool is_named(const char *uid, struct wish *const *wishes, unsigned count) {
+static bool is_named(const char *uid, struct assignment *const *assignments, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        if (strcmp(wishes[i]->uid, uid) == 0)
+        if (strcmp(assignments[i]->uid, uid) == 0)
             return true;
     return false;
 }
 
-void targets_set(struct targets *targets, struct wish *const *wishes, unsigned count) {
+void targets_set(struct targets *targets, struct assignment *const *assignments, unsigned count) {
     struct entry *entry;
 
     reap(targets);
     for (unsigned i = 0; i < count; i++)
-        take_wish(targets, wishes[i]);
+        take_assignment(targets, assignments[i]);
     LIST_FOREACH(entry, &targets->entries, next) {
-        if (!is_named(keeper_uid(entry->keeper), wishes, count))
+        if (!is_named(keeper_uid(entry->keeper), assignments, count))
             keeper_unname(entry->keeper);
     }
 }
@@ -115,15 +116,16 @@ unsigned targets_count(const struct targets *targets) {
 static void adopt(struct targets *targets, const char *uid, const char *run) {
     autoarena struct arena *arena = arena_new();
     const char *manifest = manifest_read(arena, run);
-    struct wish *wish = NULL;
+    struct assignment *assignment = NULL;
     struct error err;
 
-    if (!manifest || wish_read(WISH_VOLUME, json_parse(arena, manifest, strlen(manifest), &err),
-                               &wish, &err) < 0)
+    if (!manifest ||
+        assignment_read(ASSIGNMENT_VOLUME, json_parse(arena, manifest, strlen(manifest), &err),
+                        &assignment, &err) < 0)
         return;
-    if (strcmp(wish->uid, uid) == 0 && is_wanted(targets, wish))
-        begin(targets, wish);
-    wish_release(wish);
+    if (strcmp(assignment->uid, uid) == 0 && is_wanted(targets, assignment))
+        begin(targets, assignment);
+    assignment_release(assignment);
 }
 
 const char **targets_held(struct targets *targets, struct arena *arena) {

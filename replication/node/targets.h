@@ -13,7 +13,7 @@ struct targets *targets_new(const struct keeper_settings *settings);
 /* Daemons that run here since before go on being watched, as the documents beside them say. */
 void targets_adopt(struct targets *targets);
 /* Those that name this node, or name it no more. */
-void targets_set(struct targets *targets, struct wish *const *wishes, unsigned count);
+void targets_set(struct targets *targets, struct assignment *const *assignments, unsigned count);
 /* That are kept at the moment. */
 unsigned targets_count(const struct targets *targets);
 /* The uids of volumes that something is left of here; in the arena, ended with NULL. */

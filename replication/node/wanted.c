@@ -17,8 +17,8 @@
 #define LOST_PERIOD_US    (5 * SECOND_US)
 #define REST              3 /* rests so many times as long as the last list took */
 
-struct wishes {
-    struct wish **all; /* held; in the order of their uids */
+struct assignments {
+    struct assignment **all; /* held; in the order of their uids */
     unsigned count;
 };
 
@@ -30,7 +30,7 @@ struct wanted {
     pthread_cond_t changed;
     bool ends, rung;
     /* The thread's own: */
-    struct wishes replicas, volumes;
+    struct assignments replicas, volumes;
     bool told;      /* all of it was handed over once */
     bool silent;    /* the API's silence is in the log */
     bool lost_told; /* and volumes that it does not know */
@@ -39,22 +39,22 @@ struct wanted {
 
 /* ---- lists ---- */
 
-static void let_go(struct wishes *wishes) {
-    for (unsigned i = 0; i < wishes->count; i++)
-        wish_release(wishes->all[i]);
-    free(wishes->all);
-    *wishes = (struct wishes){ 0 };
+static void let_go(struct assignments *assignments) {
+    for (unsigned i = 0; i < assignments->count; i++)
+        assignment_release(assignments->all[i]);
+    free(assignments->all);
+    *assignments = (struct assignments){ 0 };
 }
 
-static struct wish *find(const struct wishes *wishes, const char *uid) {
-    unsigned low = 0, high = wishes->count;
+static struct assignment *find(const struct assignments *assignments, const char *uid) {
+    unsigned low = 0, high = assignments->count;
 
     while (low < high) {
         unsigned middle = low + (high - low) / 2;
-        int order = strcmp(wishes->all[middle]->uid, uid);
+        int order = strcmp(assignments->all[middle]->uid, uid);
 
         if (order == 0)
-            return wishes->all[middle];
+            return assignments->all[middle];
         if (order < 0)
             low = middle + 1;
         else
@@ -64,7 +64,7 @@ static struct wish *find(const struct wishes *wishes, const char *uid) {
 }
 
 static int compare(const void *a, const void *b) {
-    return strcmp((*(struct wish *const *)a)->uid, (*(struct wish *const *)b)->uid);
+    return strcmp((*(struct assignment *const *)a)->uid, (*(struct assignment *const *)b)->uid);
 }
 
 static const char *member_of(const json_t *document, const char *key) {
@@ -74,25 +74,25 @@ static const char *member_of(const json_t *document, const char *key) {
 }
 
 /* The one that is known already, if it has not changed. */
-static void add(struct wishes *wishes, const struct wishes *before, enum wish_kind kind,
-                const json_t *document) {
-    struct wish *known = find(before, member_of(document, "uid")), *wish;
+static void add(struct assignments *assignments, const struct assignments *before,
+                enum assignment_kind kind, const json_t *document) {
+    struct assignment *known = find(before, member_of(document, "uid")), *assignment;
     int64_t version = 0;
     struct error err;
 
     if (known && json_digits(member_of(document, "resourceVersion"), &version) &&
         version == known->version)
-        wishes->all[wishes->count++] = wish_hold(known);
-    else if (wish_read(kind, document, &wish, &err) == 0)
-        wishes->all[wishes->count++] = wish;
+        assignments->all[assignments->count++] = assignment_hold(known);
+    else if (assignment_read(kind, document, &assignment, &err) == 0)
+        assignments->all[assignments->count++] = assignment;
     else if (known) /* as it was, until it makes sense again */
-        wishes->all[wishes->count++] = wish_hold(known);
+        assignments->all[assignments->count++] = assignment_hold(known);
     else
         log_warning(NULL, "a document is not understood", "uid", member_of(document, "uid"),
                     "reason", err.message, NULL);
 }
 
-static bool same(const struct wishes *a, const struct wishes *b) {
+static bool same(const struct assignments *a, const struct assignments *b) {
     if (a->count != b->count)
         return false;
     for (unsigned i = 0; i < a->count; i++) {
@@ -104,8 +104,9 @@ static bool same(const struct wishes *a, const struct wishes *b) {
 
 /* ---- asking ---- */
 
-static int ask(const struct wanted *wanted, struct arena *arena, enum wish_kind kind,
-               const struct wishes *before, unsigned more, struct wishes *ret, struct error *err) {
+static int ask(const struct wanted *wanted, struct arena *arena, enum assignment_kind kind,
+               const struct assignments *before, unsigned more, struct assignments *ret,
+               struct error *err) {
     struct remote_documents documents = *reports_kind(kind);
     const json_t *list;
 
@@ -113,22 +114,24 @@ static int ask(const struct wanted *wanted, struct arena *arena, enum wish_kind 
     list = documents_fetch(&wanted->settings.api, arena, &documents, err);
     if (!list)
         return -1;
-    *ret =
-        (struct wishes){ heap_new((json_array_size(list) + more + 1) * sizeof(struct wish *)), 0 };
+    *ret = (struct assignments){
+        heap_new((json_array_size(list) + more + 1) * sizeof(struct assignment *)), 0
+    };
     for (size_t i = 0; i < json_array_size(list); i++)
         add(ret, before, kind, json_array_get(list, i));
-    qsort(ret->all, ret->count, sizeof(struct wish *), compare);
+    qsort(ret->all, ret->count, sizeof(struct assignment *), compare);
     return 0;
 }
 
 static void ask_for_lost(struct wanted *wanted, struct arena *arena, const char *uid,
-                         struct wishes *volumes) {
+                         struct assignments *volumes) {
     const json_t *document;
     struct error err;
 
-    document = document_fetch(&wanted->settings.api, arena, reports_kind(WISH_VOLUME), uid, &err);
+    document =
+        document_fetch(&wanted->settings.api, arena, reports_kind(ASSIGNMENT_VOLUME), uid, &err);
     if (document)
-        add(volumes, &wanted->volumes, WISH_VOLUME, document);
+        add(volumes, &wanted->volumes, ASSIGNMENT_VOLUME, document);
     else if (err.kind == ERROR_NOT_FOUND && !wanted->lost_told)
         log_warning(NULL, "a volume is left here that the API does not know", "volume_id", uid,
                     NULL);
@@ -137,23 +140,23 @@ static void ask_for_lost(struct wanted *wanted, struct arena *arena, const char 
 }
 
 static void add_lost(struct wanted *wanted, struct arena *arena, const char **held,
-                     struct wishes *volumes) {
-    const struct wishes named = *volumes;
+                     struct assignments *volumes) {
+    const struct assignments named = *volumes;
     bool due = clock_monotonic_us() >= wanted->lost_us;
 
     for (; *held; held++) {
-        struct wish *before = find(&wanted->volumes, *held);
+        struct assignment *before = find(&wanted->volumes, *held);
 
         if (find(&named, *held))
             continue;
         if (due)
             ask_for_lost(wanted, arena, *held, volumes);
         else if (before)
-            volumes->all[volumes->count++] = wish_hold(before);
+            volumes->all[volumes->count++] = assignment_hold(before);
     }
     if (due)
         wanted->lost_us = clock_monotonic_us() + LOST_PERIOD_US;
-    qsort(volumes->all, volumes->count, sizeof(struct wish *), compare);
+    qsort(volumes->all, volumes->count, sizeof(struct assignment *), compare);
 }
 
 static unsigned count_of(const char **held) {
@@ -164,9 +167,10 @@ static unsigned count_of(const char **held) {
     return count;
 }
 
-static void replace(struct wishes *old, struct wishes *new, bool told,
-                    void (*set)(void *arg, struct wish *const *wishes, unsigned count), void *arg) {
-    struct wishes before = *old;
+static void replace(struct assignments *old, struct assignments *new, bool told,
+                    void (*set)(void *arg, struct assignment *const *assignments, unsigned count),
+                    void *arg) {
+    struct assignments before = *old;
 
     *old = *new;
     if (!told || !same(&before, old))
@@ -178,11 +182,12 @@ static int round_of(struct wanted *wanted, struct error *err) {
     const struct wanted_settings *settings = &wanted->settings;
     autoarena struct arena *arena = arena_new();
     const char **held = settings->held(settings->arg, arena);
-    struct wishes replicas = { 0 }, volumes = { 0 };
+    struct assignments replicas = { 0 }, volumes = { 0 };
 
-    if (ask(wanted, arena, WISH_REPLICA, &wanted->replicas, 0, &replicas, err) < 0)
+    if (ask(wanted, arena, ASSIGNMENT_REPLICA, &wanted->replicas, 0, &replicas, err) < 0)
         return -1;
-    if (ask(wanted, arena, WISH_VOLUME, &wanted->volumes, count_of(held), &volumes, err) < 0) {
+    if (ask(wanted, arena, ASSIGNMENT_VOLUME, &wanted->volumes, count_of(held), &volumes, err) <
+        0) {
         let_go(&replicas);
         return -1;
     }

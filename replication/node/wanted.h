@@ -10,7 +10,7 @@
 #pragma once
 
 #include "client/client.h"
-#include "replication/node/wish.h"
+#include "replication/node/assignment.h"
 
 struct wanted;
 
@@ -19,8 +19,8 @@ struct wanted_settings { /* what they point to outlives it */
     const char *node;
     int64_t period_ms; /* while nothing is told of changes; 0: 1 000 */
     /* Called by its thread alone. */
-    void (*set_replicas)(void *arg, struct wish *const *wishes, unsigned count);
-    void (*set_volumes)(void *arg, struct wish *const *wishes, unsigned count);
+    void (*set_replicas)(void *arg, struct assignment *const *assignments, unsigned count);
+    void (*set_volumes)(void *arg, struct assignment *const *assignments, unsigned count);
     const char **(*held)(void *arg, struct arena *arena); /* see targets_held() */
     void *arg;
 };

@@ -15,7 +15,7 @@
 
 struct watch {
     struct watches *all;
-    enum wish_kind kind;
+    enum assignment_kind kind;
     pthread_t thread;
     bool started;
     bool on; /* under the lock */
@@ -96,7 +96,7 @@ bool watches_on(struct watches *watches) {
 
 int watches_start(const struct watches_settings *settings, struct watches **ret,
                   struct error *err) {
-    static const enum wish_kind kinds[KINDS] = { WISH_REPLICA, WISH_VOLUME };
+    static const enum assignment_kind kinds[KINDS] = { ASSIGNMENT_REPLICA, ASSIGNMENT_VOLUME };
     struct watches *watches = heap_new(sizeof(*watches));
     int code = 0;
 

@@ -13,7 +13,7 @@
 #define SHOTS 2
 #define ASKED 20 /* requests, some of them again and again */
 
-struct wish { /* as replication/node/wish.h has it */
+struct wish { /* as replication/node/assignment.h has it */
     bool wanted, claimed, lets_in;
     int64_t generation, epoch, number, attempt;
     unsigned snapshot;

@@ -115,16 +115,16 @@ static inline void set_phase(json_t *document, const char *phase) {
     json_object_set_new(document, "status", json_pack("{s:s}", "phase", phase));
 }
 
-static inline void set_going(json_t *document) {
+static inline void set_deleting(json_t *document) {
     json_object_set_new(json_object_get(document, "metadata"), "deletionTimestamp",
                         json_string("2026-11-23T00:00:00Z"));
 }
 
-static inline struct wish *wish_of(enum wish_kind kind, const json_t *document) {
-    struct wish *wish = NULL;
+static inline struct assignment *assignment_of(enum assignment_kind kind, const json_t *document) {
+    struct assignment *assignment = NULL;
 
-    ck_assert_msg(wish_read(kind, document, &wish, &err) == 0, "%s", err.message);
-    return wish;
+    ck_assert_msg(assignment_read(kind, document, &assignment, &err) == 0, "%s", err.message);
+    return assignment;
 }
 
 /* ---- what was told ---- */

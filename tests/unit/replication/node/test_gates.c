@@ -133,7 +133,7 @@ static void end(void) {
 static void want_with(const char *node, const char *capacity, const char *one, const char *two,
                       json_t *more) {
     json_t *document = volume_document(node, capacity, version++), *clients = json_array();
-    struct wish *wish;
+    struct assignment *assignment;
 
     if (one)
         json_array_append_new(clients, json_pack("{s:s}", "nodeId", one));
@@ -142,9 +142,9 @@ static void want_with(const char *node, const char *capacity, const char *one, c
     json_object_set_new(json_object_get(document, "spec"), "clients", clients);
     if (more)
         json_object_set_new(document, "status", more);
-    wish = wish_of(WISH_VOLUME, document);
-    targets_set(targets, &wish, 1);
-    wish_release(wish);
+    assignment = assignment_of(ASSIGNMENT_VOLUME, document);
+    targets_set(targets, &assignment, 1);
+    assignment_release(assignment);
 }
 
 static void want(const char *capacity, const char *one, const char *two) {

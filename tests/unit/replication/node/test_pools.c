@@ -88,10 +88,10 @@ static void await_state(const char *state) {
 }
 
 static void want(json_t *document) {
-    struct wish *wish = wish_of(WISH_REPLICA, document);
+    struct assignment *assignment = assignment_of(ASSIGNMENT_REPLICA, document);
 
-    pools_set(pools, &wish, 1);
-    wish_release(wish);
+    pools_set(pools, &assignment, 1);
+    assignment_release(assignment);
 }
 
 static void look(struct replica_look *ret) {
@@ -315,7 +315,7 @@ START_TEST(data_go_only_when_the_document_says_so) {
     poll(NULL, 0, 20);
     ck_assert(exists(file(0, "data")));
 
-    set_going(document);
+    set_deleting(document);
     want(document);
     await_phase(uids[0], "Deleted");
     ck_assert(!exists(file(0, "")));
@@ -334,7 +334,7 @@ START_TEST(data_stay_while_the_pool_is_another_or_not_ours) {
     ck_assert_int_eq(rename(paths[0], away), 0); /* and it is not mounted any more */
     ck_assert_int_eq(mkdir(paths[0], 0700), 0);
     await_state("Gone");
-    set_going(document);
+    set_deleting(document);
     want(document);
     await_phase(uids[0], "Offline");
 
@@ -359,7 +359,7 @@ START_TEST(data_stay_after_a_sleep_until_the_api_takes_the_pool_for_ours) {
     await_phase(uids[0], "Healthy");
     answer_all(200, 503);
     boot_pass(3600);
-    set_going(document);
+    set_deleting(document);
     want(document);
     await_phase(uids[0], "Offline");
     ck_assert(exists(file(0, "data")));

@@ -36,10 +36,10 @@ static void assert_refused(int outcome, enum error_kind kind) {
 }
 
 static void set_places(const json_t *document) {
-    struct wish *wish = wish_of(WISH_REPLICA, document);
+    struct assignment *assignment = assignment_of(ASSIGNMENT_REPLICA, document);
 
-    places_set(places, &wish, 1);
-    wish_release(wish);
+    places_set(places, &assignment, 1);
+    assignment_release(assignment);
 }
 
 static const char *host = "127.0.0.1";
@@ -271,8 +271,8 @@ START_TEST(data_go_when_nobody_is_served_any_more) {
                                           .sessions = sessions,
                                           .run_directory = run,
                                           .look_ms = 1000 };
-    json_t *going = replica_document(0, 2);
-    struct wish *wish;
+    json_t *deleting = replica_document(0, 2);
+    struct assignment *assignment;
     struct pool_look look;
     autoclose int fd = -1;
 
@@ -283,10 +283,10 @@ START_TEST(data_go_when_nobody_is_served_any_more) {
     fd = connect_to(&data);
     assert_done(remote->begin_log(remote->arg, &replica, 1, &no_generation, &third, &err));
     ck_assert_int_eq(access(log_path(), F_OK), 0);
-    set_going(going);
-    wish = wish_of(WISH_REPLICA, going);
-    replicas_set(replicas, &wish, 1);
-    wish_release(wish);
+    set_deleting(deleting);
+    assignment = assignment_of(ASSIGNMENT_REPLICA, deleting);
+    replicas_set(replicas, &assignment, 1);
+    assignment_release(assignment);
     pool_look(paths[0], names[0], &look);
     replicas_work(replicas, &look, true);
     ck_assert_int_ne(write_block(fd, 'a'), 0);
@@ -305,7 +305,7 @@ START_TEST(what_strangers_make_a_session_say_is_cut) {
     const struct pool_look look = { .state = POOL_FAILING, /* whatever becomes of the pool */
                                     .why = { ERROR_UNAVAILABLE, "it fails" } };
     struct replicas_settings settings = { .pool = names[0], .path = paths[0], .look_ms = 1000 };
-    struct wish *wish = wish_of(WISH_REPLICA, replica_document(0, 1));
+    struct assignment *assignment = assignment_of(ASSIGNMENT_REPLICA, replica_document(0, 1));
     struct replicas *replicas;
     struct stat facts;
     autoclose int fd = -1;
@@ -314,16 +314,16 @@ START_TEST(what_strangers_make_a_session_say_is_cut) {
     settings.reports = reports;
     settings.sessions = sessions;
     replicas = replicas_new(&settings);
-    replicas_set(replicas, &wish, 1);
-    wish_release(wish);
+    replicas_set(replicas, &assignment, 1);
+    assignment_release(assignment);
     replicas_work(replicas, &look, true);
     ck_assert_int_ne(access(session_log(), F_OK), 0); /* where there is none, none is made */
     assert_done(try_open(1));
     fd = connect_to(&data);
     ck_assert_int_eq(truncate(session_log(), 100 * 1024), 0);
-    wish = wish_of(WISH_REPLICA, replica_document(0, 2));
-    replicas_set(replicas, &wish, 1);
-    wish_release(wish);
+    assignment = assignment_of(ASSIGNMENT_REPLICA, replica_document(0, 2));
+    replicas_set(replicas, &assignment, 1);
+    assignment_release(assignment);
     replicas_work(replicas, &look, true);
     ck_assert_int_eq(stat(session_log(), &facts), 0);
     ck_assert_int_eq(facts.st_size, 0);
@@ -464,7 +464,7 @@ static int begin_session(const char *at) {
     sessions_free(sessions);
     host = at;
     make_sessions();
-    return sessions_begin(sessions, &here, &(struct session_wish){ names[0], VOLUME, NULL, 1 },
+    return sessions_begin(sessions, &here, &(struct session_request){ names[0], VOLUME, NULL, 1 },
                           &session, &err);
 }
 
@@ -495,15 +495,15 @@ START_TEST(what_is_wrong_with_every_port_is_said_once) {
 END_TEST
 
 START_TEST(what_documents_do_not_name_is_not_there) {
-    json_t *going = replica_document(0, 2);
+    json_t *deleting = replica_document(0, 2);
 
     ck_assert_int_eq(remote->open(remote->arg, &replica, OTHER, 1, &data, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
     replica.uid = uids[1];
     assert_refused(try_open(1), ERROR_NOT_FOUND);
     replica.uid = uids[0];
-    set_going(going);
-    set_places(going);
+    set_deleting(deleting);
+    set_places(deleting);
     assert_refused(try_open(1), ERROR_NOT_FOUND);
     set_places(replica_document(1, 1)); /* of a pool that is not in our configuration */
     replica.uid = uids[1];

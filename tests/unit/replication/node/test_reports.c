@@ -7,7 +7,7 @@ static unsigned sent(void) {
 }
 
 static void put(const char *status, const char *gist) {
-    reports_put(reports, WISH_VOLUME, VOLUME, status, gist, false);
+    reports_put(reports, ASSIGNMENT_VOLUME, VOLUME, status, gist, false);
 }
 
 static void await_all(void) {
@@ -59,7 +59,7 @@ START_TEST(figures_of_what_runs_wait_for_less_long) {
     answer("PUT", NULL, 200, "{}");
     put("{\"n\":1}", "a");
     await_all();
-    reports_put(reports, WISH_VOLUME, VOLUME, "{\"n\":2}", "a", true);
+    reports_put(reports, ASSIGNMENT_VOLUME, VOLUME, "{\"n\":2}", "a", true);
     await_all();
     ck_assert_uint_eq(sent(), 2);
     put("{\"n\":3}", "a"); /* it has ended, and nothing else has changed */
@@ -104,10 +104,10 @@ START_TEST(a_status_that_was_replaced_in_the_document_is_sent_again) {
     answer("PUT", NULL, 200, "{}");
     put("{\"phase\":\"Healthy\"}", "a");
     await_all();
-    reports_differs(reports, WISH_VOLUME, VOLUME, true);
+    reports_differs(reports, ASSIGNMENT_VOLUME, VOLUME, true);
     ck_assert(script_server_await(server, "PUT", STATUS_PATH, 2));
     while (sent() < 3) { /* once for each time that it is seen */
-        reports_differs(reports, WISH_VOLUME, VOLUME, true);
+        reports_differs(reports, ASSIGNMENT_VOLUME, VOLUME, true);
         poll(NULL, 0, 2);
     }
     ck_assert_str_eq(script_server_request(server, "PUT", STATUS_PATH, 2)->body,
@@ -149,9 +149,9 @@ START_TEST(the_last_one_is_forgotten_once_it_was_taken) {
     begin_reports(0);
     answer("PUT", NULL, 200, "{}");
     put("{\"n\":1}", "a");
-    reports_put_last(reports, WISH_VOLUME, VOLUME, "{}");
+    reports_put_last(reports, ASSIGNMENT_VOLUME, VOLUME, "{}");
     await_all();
-    reports_put_last(reports, WISH_VOLUME, VOLUME, "{}"); /* somebody asks again */
+    reports_put_last(reports, ASSIGNMENT_VOLUME, VOLUME, "{}"); /* somebody asks again */
     await_all();
     ck_assert_uint_ge(sent(), 2);
     ck_assert_str_eq(script_server_request(server, "PUT", STATUS_PATH, sent() - 1)->body,

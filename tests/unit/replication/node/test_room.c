@@ -47,7 +47,7 @@ static int64_t used(void) {
 /* `told`: what the status says of it already; NULL: nothing. */
 static void want(int number, const char *told) {
     json_t *document = replica_document(0, ++generation);
-    struct wish *wish;
+    struct assignment *assignment;
 
     if (number > 0)
         json_object_set_new(json_object_get(document, "spec"), "reclaim",
@@ -56,9 +56,9 @@ static void want(int number, const char *told) {
     if (told)
         json_object_set(json_object_get(document, "status"), "reclaim",
                         json_parse(arena, told, strlen(told), &err));
-    wish = wish_of(WISH_REPLICA, document);
-    pools_set(pools, &wish, 1);
-    wish_release(wish);
+    assignment = assignment_of(ASSIGNMENT_REPLICA, document);
+    pools_set(pools, &assignment, 1);
+    assignment_release(assignment);
 }
 
 static const json_t *reclaim_told(void) {

@@ -43,7 +43,7 @@ static void make_service(const char *crl) {
                                                                       .host = "127.0.0.1",
                                                                       .first_port = 9000,
                                                                       .last_port = 9999 } };
-    struct wish *wish = wish_of(WISH_REPLICA, replica_document(0, 1));
+    struct assignment *assignment = assignment_of(ASSIGNMENT_REPLICA, replica_document(0, 1));
 
     pool = (struct pool_settings){ .name = names[0], .path = paths[0] };
     assert_done(tls_directory_make(tls,
@@ -53,8 +53,8 @@ static void make_service(const char *crl) {
                                                         .crl = path_of("crl.pem") },
                                    &err));
     places = places_new();
-    places_set(places, &wish, 1);
-    wish_release(wish);
+    places_set(places, &assignment, 1);
+    assignment_release(assignment);
     sessions = sessions_new(&session_settings);
     assert_done(replica_service_start(
         &(struct replica_service_settings){ .places = places,
@@ -249,10 +249,10 @@ END_TEST
 
 static void begin_for(const char *name) {
     const struct replica here = { .pool = paths[0], .uid = uids[0] };
-    const struct session_wish wish = { names[0], VOLUME, name, 1 };
+    const struct session_request request = { names[0], VOLUME, name, 1 };
     struct replica_session session;
 
-    assert_done(sessions_begin(sessions, &here, &wish, &session, &err));
+    assert_done(sessions_begin(sessions, &here, &request, &session, &err));
 }
 
 /* Another node with a certificate may open a replica again and again. */

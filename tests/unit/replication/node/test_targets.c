@@ -75,10 +75,10 @@ static void end(void) {
 }
 
 static void set(const json_t *document) {
-    struct wish *wish = wish_of(WISH_VOLUME, document);
+    struct assignment *assignment = assignment_of(ASSIGNMENT_VOLUME, document);
 
-    targets_set(targets, &wish, 1);
-    wish_release(wish);
+    targets_set(targets, &assignment, 1);
+    assignment_release(assignment);
 }
 
 static void want(const char *node, const char *capacity) {
@@ -814,7 +814,7 @@ START_TEST(a_volume_that_is_lost_while_it_is_rebuilt_keeps_no_other_from_that) {
 END_TEST
 
 /* One is to be believed, by that word; and the last word that stands. */
-static void want_salvage_at(const char *node, int64_t number, unsigned i, int64_t salvaged) {
+static void request_recovery_at(const char *node, int64_t number, unsigned i, int64_t recovered) {
     json_t *document = volume_document(node, "64Mi", version++);
     json_t *spec = json_object_get(document, "spec");
 
@@ -822,44 +822,44 @@ static void want_salvage_at(const char *node, int64_t number, unsigned i, int64_
         json_object_set_new(
             spec, "salvage",
             json_pack("{s:I, s:s}", "number", (json_int_t)number, "replicaId", uids[i]));
-    if (salvaged > 0)
-        json_object_set_new(spec, "salvaged", json_integer(salvaged));
+    if (recovered > 0)
+        json_object_set_new(spec, "salvaged", json_integer(recovered));
     set(document);
 }
 
-static void want_salvage(int64_t number, unsigned i, int64_t salvaged) {
-    want_salvage_at(NODE, number, i, salvaged);
+static void request_recovery(int64_t number, unsigned i, int64_t recovered) {
+    request_recovery_at(NODE, number, i, recovered);
 }
 
 static void await_salvage_told(int64_t number, const char *phase, const char *reason) {
-    const json_t *salvage;
+    const json_t *recovery;
 
     do {
         poll(NULL, 0, 5);
-        salvage = json_object_get(told(VOLUME), "salvage");
-    } while (json_integer_value(json_object_get(salvage, "number")) != number ||
+        recovery = json_object_get(told(VOLUME), "salvage");
+    } while (json_integer_value(json_object_get(recovery, "number")) != number ||
              strcmp(text_at(told(VOLUME), "salvage", "phase"), phase) != 0);
     ck_assert_str_eq(text_at(told(VOLUME), "salvage", "reason"), reason);
 }
 
 START_TEST(one_replica_is_believed_and_the_others_are_filled) {
     lose_two();
-    want_salvage(5, 2, 0);
+    request_recovery(5, 2, 0);
     await_salvage_told(5, "Able", "");
     ck_assert(!is_connectable());
     ck_assert_str_eq(state_told(), "Down");
-    want_salvage(5, 2, 5);
+    request_recovery(5, 2, 5);
     await_salvage_told(5, "Done", "");
     await_phase(VOLUME, "Degraded");
     connect_checker();
     ck_assert(checker_read(&checker));
     ck_assert(checker_write(&checker, 100)); /* what came back has not these */
     checker_disconnect(&checker);
-    want_salvage_at("", 0, 0, 5);
+    request_recovery_at("", 0, 0, 5);
     await_end();
     move_pool(2, true); /* without it what comes back is a majority, and counts for nothing */
     move_pools(false);
-    want_salvage(0, 0, 5);
+    request_recovery(0, 0, 5);
     await_phase(VOLUME, "Offline");
     ck_assert_str_eq(state_told(), "Down");
     move_pool(2, false);
@@ -875,26 +875,26 @@ START_TEST(a_served_volume_with_undecided_blocks_is_recovered_from_one_replica) 
     serve();
     for (unsigned i = 0; i < 6; i++)
         ck_assert(checker_write(&checker, 100));
-    want_salvage(4, 2, 0);
+    request_recovery(4, 2, 0);
     await_salvage_told(4, "Refused", "HasVotes");
     ck_assert(targets_stop(targets, 60000));
     for (unsigned i = 0; i < 2; i++)
         damage(i, 5 * STRIDE + 100 + 10 * i, 8);
     targets = targets_new(&settings);
     targets_adopt(targets);
-    want_salvage(0, 0, 0);
+    request_recovery(0, 0, 0);
     while (scrub_told("undecidedBlocks") == 0)
         poll(NULL, 0, 5);
     disagreed = json_text_of(told(VOLUME), "phase");
     ck_assert_str_eq(disagreed, "Degraded");
-    want_salvage(5, 2, 0);
+    request_recovery(5, 2, 0);
     await_salvage_told(5, "Able", "");
     ck_assert_str_eq(state_told(), "Serving"); /* until the document confirms it */
-    want_salvage(5, 2, 5);
+    request_recovery(5, 2, 5);
     await_salvage_told(5, "Done", "");
     while (scrub_told("undecidedBlocks") > 0)
         poll(NULL, 0, 5);
-    want_salvage(0, 0, 5);
+    request_recovery(0, 0, 5);
     assert_well();
 }
 END_TEST
@@ -902,9 +902,9 @@ END_TEST
 /* One of the others is there: nobody waits for the one that is lost until a second has all. */
 START_TEST(what_is_left_is_filled_though_another_is_lost) {
     lose_two();
-    want_salvage(5, 2, 0);
+    request_recovery(5, 2, 0);
     await_salvage_told(5, "Able", "");
-    want_salvage(5, 2, 5);
+    request_recovery(5, 2, 5);
     move_pool(1, false);
     while (strcmp(mode_told(1), "Healthy") != 0)
         poll(NULL, 0, 5);
@@ -921,7 +921,7 @@ END_TEST
 
 START_TEST(who_is_served_is_not_given_up) {
     serve();
-    want_salvage(5, 2, 0);
+    request_recovery(5, 2, 0);
     await_salvage_told(5, "Refused", "HasVotes");
     ck_assert(checker_write(&checker, 30)); /* and nobody has to connect again */
     ck_assert(checker_read(&checker));
@@ -936,10 +936,10 @@ START_TEST(one_that_is_served_may_have_lost_its_votes) {
     while (strcmp(mode_told(0), "Offline") != 0 || strcmp(mode_told(1), "Offline") != 0)
         poll(NULL, 0, 5);
     await_phase(VOLUME, "Offline");
-    want_salvage(5, 2, 0);
+    request_recovery(5, 2, 0);
     await_salvage_told(5, "Able", "");
     ck_assert(!is_connectable());
-    want_salvage(5, 2, 5);
+    request_recovery(5, 2, 5);
     await_phase(VOLUME, "Degraded");
     move_pools(false);
     assert_well();
@@ -950,7 +950,7 @@ END_TEST
  * that it was, and the votes are lost now. */
 START_TEST(a_word_that_was_refused_is_about_no_later_loss) {
     serve();
-    want_salvage(5, 2, 0);
+    request_recovery(5, 2, 0);
     await_salvage_told(5, "Refused", "HasVotes");
     ck_assert(checker_write(&checker, 30));
     checker_disconnect(&checker);
@@ -973,7 +973,7 @@ START_TEST(what_has_its_votes_again_is_not_given_up) {
     ck_assert(targets_stop(targets, 60000));
     move_pools(false);
     targets = targets_new(&settings);
-    want_salvage(5, 2, 0);
+    request_recovery(5, 2, 0);
     await_salvage_told(5, "Refused", "HasVotes");
     ck_assert(!is_connectable()); /* until the document has heard that */
     want(NODE, "64Mi");
@@ -985,16 +985,16 @@ START_TEST(what_is_no_whole_replica_is_not_believed) {
     const struct replica replica = place(2);
 
     lose_two();
-    want_salvage(5, 0, 0);
+    request_recovery(5, 0, 0);
     await_salvage_told(5, "Refused", "Away");
     ck_assert_int_eq(truncate(arena_join(arena, paths[2], "/", uids[2], "/data", NULL), 512), 0);
-    want_salvage(6, 2, 0);
+    request_recovery(6, 2, 0);
     await_salvage_told(6, "Refused", "Unfit");
     want(NODE, "64Mi"); /* whoever looks at it meanwhile */
     while (json_object_get(told(VOLUME), "salvage"))
         poll(NULL, 0, 5);
     ck_assert_int_eq(replica_reset(&replica, VOLUME, INT64_C(1) << 30, &err), 0);
-    want_salvage(7, 2, 0);
+    request_recovery(7, 2, 0);
     await_salvage_told(7, "Refused", "Unfilled");
     ck_assert(!is_connectable());
 }
@@ -1005,23 +1005,23 @@ END_TEST
  * the two was heard. */
 START_TEST(whoever_dies_a_word_counts_once_or_not_at_all) {
     lose_two();
-    want_salvage(5, 2, 0);
+    request_recovery(5, 2, 0);
     await_salvage_told(5, "Able", "");
     ck_assert(targets_stop(targets, 60000));
     move_pools(false);
     targets = targets_new(&settings);
     targets_adopt(targets);
-    want_salvage(5, 2, 0);
+    request_recovery(5, 2, 0);
     await_salvage_told(5, "Refused", "HasVotes");
     ck_assert(!is_connectable());
 
-    want_salvage(5, 2, 5); /* the first was heard */
+    request_recovery(5, 2, 5); /* the first was heard */
     assert_well();
     checker_disconnect(&checker);
     ck_assert(targets_stop(targets, 60000)); /* and nobody has heard that it is done */
     kill(daemon_pid(), SIGKILL);
     targets = targets_new(&settings);
-    want_salvage(5, 2, 5);
+    request_recovery(5, 2, 5);
     while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < version - 1)
         poll(NULL, 0, 5);
     await_salvage_told(5, "Done", "");
@@ -1032,7 +1032,7 @@ START_TEST(whoever_dies_a_word_counts_once_or_not_at_all) {
     await_end();
     move_pool(2, true);
     move_pool(1, true);
-    want_salvage(5, 0, 5);
+    request_recovery(5, 0, 5);
     await_phase(VOLUME, "Offline");
     ck_assert_str_eq(state_told(), "Down");
     ck_assert(!is_connectable());
@@ -1079,7 +1079,7 @@ START_TEST(one_that_hangs_holds_up_no_other) {
     json_t *document = volume_document(NODE, "64Mi", 9);
     struct replica replica = place(0);
     struct generation first;
-    struct wish *wish;
+    struct assignment *assignment;
 
     json_object_set_new(json_object_get(document, "metadata"), "uid", json_string(OTHER));
     json_object_set_new(
@@ -1090,16 +1090,16 @@ START_TEST(one_that_hangs_holds_up_no_other) {
     ck_assert_int_eq(replica_create(&replica, OTHER, INT64_C(1) << 30, &first, &err), 0);
     serve();
     kill(daemon_pid(), SIGSTOP);
-    wish = wish_of(WISH_VOLUME, document);
-    targets_set(targets, &wish, 1);
-    wish_release(wish);
+    assignment = assignment_of(ASSIGNMENT_VOLUME, document);
+    targets_set(targets, &assignment, 1);
+    assignment_release(assignment);
     await_phase(OTHER, "Healthy");
     kill(daemon_pid(), SIGCONT);
     ck_assert(checker_write(&checker, 10));
-    set_going(document);
-    wish = wish_of(WISH_VOLUME, document);
-    targets_set(targets, &wish, 1);
-    wish_release(wish);
+    set_deleting(document);
+    assignment = assignment_of(ASSIGNMENT_VOLUME, document);
+    targets_set(targets, &assignment, 1);
+    assignment_release(assignment);
     while (keeper_finds(&settings, OTHER))
         poll(NULL, 0, 5);
 }
@@ -1453,10 +1453,10 @@ START_TEST(forced_recovery_is_evaluated_while_the_other_pools_hang) {
     }
     want(NODE, "64Mi");
     await_phase(VOLUME, "Offline");
-    want_salvage(5, 0, 0);
+    request_recovery(5, 0, 0);
     await_salvage_told(5, "Able", "");
     ck_assert_str_eq(state_told(), "Down");
-    want_salvage(5, 0, 5);
+    request_recovery(5, 0, 5);
     await_salvage_told(5, "Done", "");
     connect_checker();
     ck_assert(checker_write(&checker, 30));
@@ -1464,7 +1464,7 @@ START_TEST(forced_recovery_is_evaluated_while_the_other_pools_hang) {
     for (unsigned i = 0; i < 2; i++)
         hung_disk_end(paths[i + 1], disks[i]);
     while (strcmp(phase_told(VOLUME), "Healthy") != 0) {
-        want_salvage(5, 0, 5);
+        request_recovery(5, 0, 5);
         poll(NULL, 0, 50);
     }
     assert_well();

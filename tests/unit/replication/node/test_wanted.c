@@ -15,16 +15,16 @@ static bool holds; /* something of the volume is left here */
 static char node_wanted[16];
 static struct wanted *wanted;
 
-static void set_replicas(void *arg, struct wish *const *wishes, unsigned count) {
+static void set_replicas(void *arg, struct assignment *const *assignments, unsigned count) {
     (void)arg;
     atomic_store(&replicas.count, count);
-    atomic_store(&replicas.version, count > 0 ? (unsigned)wishes[0]->version : 0);
+    atomic_store(&replicas.version, count > 0 ? (unsigned)assignments[0]->version : 0);
     atomic_fetch_add(&replicas.calls, 1);
 }
 
-static void set_volumes(void *arg, struct wish *const *wishes, unsigned count) {
+static void set_volumes(void *arg, struct assignment *const *assignments, unsigned count) {
     (void)arg;
-    snprintf(node_wanted, sizeof(node_wanted), "%s", count > 0 ? wishes[0]->volume.node : "");
+    snprintf(node_wanted, sizeof(node_wanted), "%s", count > 0 ? assignments[0]->volume.node : "");
     atomic_store(&volumes.count, count);
     atomic_fetch_add(&volumes.calls, 1);
 }

@@ -2,55 +2,56 @@
 
 START_TEST(a_replica_is_read) {
     json_t *document = replica_document(1, 7);
-    struct wish *wish = wish_of(WISH_REPLICA, document), *held = wish_hold(wish);
+    struct assignment *assignment = assignment_of(ASSIGNMENT_REPLICA, document),
+                      *held = assignment_hold(assignment);
 
-    ck_assert_str_eq(wish->uid, uids[1]);
-    ck_assert_int_eq(wish->version, 7);
-    ck_assert_str_eq(wish->replica.volume, VOLUME);
-    ck_assert_str_eq(wish->replica.pool, "pool-b");
-    ck_assert_str_eq(wish->replica.path, paths[1]);
-    ck_assert_int_eq(wish->replica.size_bytes, SIZE);
-    ck_assert_int_eq(wish->replica.maximum_bytes, INT64_C(1) << 30);
-    ck_assert_uint_eq(wish->replica.count, 3);
-    ck_assert_str_eq(wish->replica.members[2], uids[2]);
-    ck_assert(!wish->going && !wish->replica.made);
-    wish_release(wish);
+    ck_assert_str_eq(assignment->uid, uids[1]);
+    ck_assert_int_eq(assignment->version, 7);
+    ck_assert_str_eq(assignment->replica.volume, VOLUME);
+    ck_assert_str_eq(assignment->replica.pool, "pool-b");
+    ck_assert_str_eq(assignment->replica.path, paths[1]);
+    ck_assert_int_eq(assignment->replica.size_bytes, SIZE);
+    ck_assert_int_eq(assignment->replica.maximum_bytes, INT64_C(1) << 30);
+    ck_assert_uint_eq(assignment->replica.count, 3);
+    ck_assert_str_eq(assignment->replica.members[2], uids[2]);
+    ck_assert(!assignment->deleting && !assignment->replica.created);
+    assignment_release(assignment);
     ck_assert_str_eq(held->uid, uids[1]);
-    wish_release(held);
+    assignment_release(held);
 
     set_phase(document, "Init");
-    wish = wish_of(WISH_REPLICA, document);
-    ck_assert(!wish->replica.made);
-    wish_release(wish);
+    assignment = assignment_of(ASSIGNMENT_REPLICA, document);
+    ck_assert(!assignment->replica.created);
+    assignment_release(assignment);
     set_phase(document, "Offline");
-    set_going(document);
-    wish = wish_of(WISH_REPLICA, document);
-    ck_assert(wish->replica.made && wish->going);
-    wish_release(wish);
+    set_deleting(document);
+    assignment = assignment_of(ASSIGNMENT_REPLICA, document);
+    ck_assert(assignment->replica.created && assignment->deleting);
+    assignment_release(assignment);
 }
 END_TEST
 
-static struct wish_reclaim reclaim_of(const char *told) {
+static struct assignment_reclaim reclaim_of(const char *told) {
     json_t *document = replica_document(1, 7);
-    struct wish *wish;
-    struct wish_reclaim found;
+    struct assignment *assignment;
+    struct assignment_reclaim found;
 
     json_object_set_new(json_object_get(document, "spec"), "reclaim",
                         json_pack("{s:i}", "number", 2));
     set_phase(document, "Healthy");
     json_object_set(json_object_get(document, "status"), "reclaim",
                     json_parse(arena, told, strlen(told), &err));
-    wish = wish_of(WISH_REPLICA, document);
-    found = wish->replica.reclaim;
-    wish_release(wish);
+    assignment = assignment_of(ASSIGNMENT_REPLICA, document);
+    found = assignment->replica.reclaim;
+    assignment_release(assignment);
     return found;
 }
 
 /* Of another request, or in words that nobody says, nothing is done. */
 START_TEST(what_was_given_back_is_known_by_its_number) {
-    struct wish_reclaim done =
+    struct assignment_reclaim done =
         reclaim_of("{\"number\":2,\"phase\":\"Done\",\"beforeBytes\":9000,\"afterBytes\":4096}");
-    struct wish_reclaim failed =
+    struct assignment_reclaim failed =
         reclaim_of("{\"number\":2,\"phase\":\"Failed\",\"reason\":\"unsupported\"}");
 
     ck_assert_int_eq(done.number, 2);
@@ -68,7 +69,7 @@ END_TEST
 
 START_TEST(a_volume_is_read_and_can_be_read_again) {
     json_t *document = volume_document(NODE, "128Mi", 3);
-    struct wish *wish, *again;
+    struct assignment *assignment, *again;
 
     json_object_set_new(json_object_get(document, "spec"), "qos",
                         json_pack("{s:i, s:i}", "iops", 100, "bytesPerSecond", 5));
@@ -81,10 +82,10 @@ START_TEST(a_volume_is_read_and_can_be_read_again) {
     json_object_set_new(document, "status",
                         json_pack("{s:s, s:s, s:{s:s}}", "phase", "Healthy", "capacity", "64Mi",
                                   "target", "nodeId", NODE));
-    wish = wish_of(WISH_VOLUME, document);
-    again =
-        wish_of(WISH_VOLUME, json_parse(arena, wish->volume.text, strlen(wish->volume.text), &err));
-    for (const struct wish *one = wish; one; one = one == wish ? again : NULL) {
+    assignment = assignment_of(ASSIGNMENT_VOLUME, document);
+    again = assignment_of(ASSIGNMENT_VOLUME, json_parse(arena, assignment->volume.text,
+                                                        strlen(assignment->volume.text), &err));
+    for (const struct assignment *one = assignment; one; one = one == assignment ? again : NULL) {
         ck_assert_int_eq(one->volume.size_bytes, 2 * SIZE);
         ck_assert_int_eq(one->volume.had_bytes, SIZE);
         ck_assert_str_eq(one->volume.node, NODE);
@@ -94,8 +95,8 @@ START_TEST(a_volume_is_read_and_can_be_read_again) {
         ck_assert_uint_eq(one->volume.count, 3);
         ck_assert_str_eq(one->volume.replicas[1].uid, uids[1]);
         ck_assert_str_eq(one->volume.replicas[1].pool, paths[1]);
-        ck_assert_str_eq(wish_pool(&one->volume, uids[1]), "pool-b");
-        ck_assert_ptr_null(wish_pool(&one->volume, VOLUME));
+        ck_assert_str_eq(assignment_pool(&one->volume, uids[1]), "pool-b");
+        ck_assert_ptr_null(assignment_pool(&one->volume, VOLUME));
         ck_assert_str_eq(one->volume.removing, uids[2]);
         ck_assert_int_eq(one->volume.epoch, 7);
         ck_assert_str_eq(one->volume.nodes[1], NODE);
@@ -104,17 +105,17 @@ START_TEST(a_volume_is_read_and_can_be_read_again) {
         ck_assert_str_eq(one->volume.phase, "Healthy");
         ck_assert(one->volume.has_target);
     }
-    wish_release(wish);
-    wish_release(again);
+    assignment_release(assignment);
+    assignment_release(again);
 }
 END_TEST
 
-static void assert_refused(enum wish_kind kind, json_t *document, const char *part, const char *key,
-                           json_t *value) {
-    struct wish *wish = NULL;
+static void assert_refused(enum assignment_kind kind, json_t *document, const char *part,
+                           const char *key, json_t *value) {
+    struct assignment *assignment = NULL;
 
     json_object_set_new(json_object_get(document, part), key, value);
-    ck_assert_msg(wish_read(kind, document, &wish, &err) < 0, "%s.%s", part, key);
+    ck_assert_msg(assignment_read(kind, document, &assignment, &err) < 0, "%s.%s", part, key);
     ck_assert_int_eq(err.kind, ERROR_BACKEND);
 }
 
@@ -127,43 +128,47 @@ static json_t *many(void) {
 }
 
 START_TEST(what_makes_no_sense_is_refused) {
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "metadata", "uid", json_string("x"));
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "metadata", "resourceVersion",
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "metadata", "uid", json_string("x"));
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "metadata", "resourceVersion",
                    json_integer(1));
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "volumeId", json_string("../x"));
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "path", json_string("relative"));
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "poolName", json_null());
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "capacity", json_string("2Gi"));
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "capacity", json_string("much"));
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "members", many());
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "members",
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "volumeId",
+                   json_string("../x"));
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "path",
+                   json_string("relative"));
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "poolName", json_null());
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "capacity",
+                   json_string("2Gi"));
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "capacity",
+                   json_string("much"));
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "members", many());
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "members",
                    json_pack("[s]", "nobody"));
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "source",
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "source",
                    json_pack("{s:s}", "replicaId", uids[1]));
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "reclaim",
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "reclaim",
                    json_pack("{s:i}", "number", 0));
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "snapshots",
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "snapshots",
                    json_pack("[{s:s, s:b}]", "uid", "../data", "remove", 1));
-    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "snapshots",
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "snapshots",
                    json_pack("[{s:s, s:s, s:s}]", "uid", uids[1], "source", uids[2], "sourcePath",
                              "relative"));
-    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "snapshots",
+    assert_refused(ASSIGNMENT_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "snapshots",
                    json_pack("[{s:s}]", "uid", "nobody"));
-    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "revert",
+    assert_refused(ASSIGNMENT_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "revert",
                    json_pack("{s:s, s:i}", "uid", "../data", "number", 1));
-    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "revert",
+    assert_refused(ASSIGNMENT_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "revert",
                    json_pack("{s:s}", "uid", uids[0]));
-    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "maximum",
+    assert_refused(ASSIGNMENT_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "maximum",
                    json_string("1Mi"));
-    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "replicas", many());
-    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "replicas",
+    assert_refused(ASSIGNMENT_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "replicas", many());
+    assert_refused(ASSIGNMENT_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "replicas",
                    json_pack("[{s:s, s:s, s:s}]", "uid", uids[0], "poolName", "p", "path", "x"));
-    ck_assert_int_lt(wish_read(WISH_VOLUME, NULL, NULL, &err), 0);
+    ck_assert_int_lt(assignment_read(ASSIGNMENT_VOLUME, NULL, NULL, &err), 0);
 }
 END_TEST
 
 START_TEST(a_message_is_text_whatever_was_said) {
-    json_t *text = wish_text("\xff\xfe"), *plain = wish_text("plain");
+    json_t *text = assignment_message("\xff\xfe"), *plain = assignment_message("plain");
 
     ck_assert_str_eq(json_string_value(plain), "plain");
     ck_assert_ptr_nonnull(json_string_value(text));
@@ -172,6 +177,6 @@ START_TEST(a_message_is_text_whatever_was_said) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("wish", true, begin_storage, end_storage, a_replica_is_read,
+CHECK_MAIN_WITH("assignment", true, begin_storage, end_storage, a_replica_is_read,
                 what_was_given_back_is_known_by_its_number, a_volume_is_read_and_can_be_read_again,
                 what_makes_no_sense_is_refused, a_message_is_text_whatever_was_said)
