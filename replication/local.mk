@@ -34,10 +34,10 @@ libscoria_a_SOURCES += \
 	replication/node/hanging.c replication/node/hanging.h \
 	replication/node/held.c replication/node/held.h \
 	replication/node/instance.c replication/node/instance.h \
-	replication/node/keeper.c replication/node/keeper.h replication/node/keeper.private.h replication/node/keeper_mend.c \
-	replication/node/keeper_gates.c replication/node/keeper_hang.c replication/node/keeper_jobs.c replication/node/keeper_revert.c replication/node/keeper_salvage.c replication/node/keeper_scrub.c \
-	replication/node/keeper_report.c replication/node/keeper_snapshots.c \
-	replication/node/keeper_work.c \
+	replication/node/volume_controller.c replication/node/volume_controller.h replication/node/volume_controller.private.h replication/node/controller_rebuild.c \
+	replication/node/controller_exports.c replication/node/controller_unresponsive.c replication/node/controller_jobs.c replication/node/controller_revert.c replication/node/controller_recovery.c replication/node/controller_scrub.c \
+	replication/node/controller_report.c replication/node/controller_snapshots.c \
+	replication/node/controller_work.c \
 	replication/node/knocks.c replication/node/knocks.h \
 	replication/node/manifest.c replication/node/manifest.h \
 	replication/node/nbd_server.c replication/node/nbd_server.h \

@@ -170,7 +170,7 @@ static int open_remote(struct storage_agent *agent, const struct storage_agent_s
 static void make_targets(struct storage_agent *agent,
                          const struct storage_agent_settings *settings) {
     const struct config *config = settings->config;
-    const struct keeper_settings of = {
+    const struct volume_controller_settings of = {
         .node = settings->node,
         .run_directory = settings->run_directory,
         .remote = remote_access(agent->remote),

@@ -1,5 +1,5 @@
 /*
- * How many replicas are rebuilt at once by the keepers of this node.  Thread-safe.
+ * How many replicas are rebuilt at once by the controllers of this node.  Thread-safe.
  */
 #pragma once
 

@@ -13,17 +13,17 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#define ENDED_MS 5000 /* that the thread of a keeper that has ended may take */
+#define ENDED_MS 5000 /* that the thread of a controller that has ended may take */
 #define SWEEP_MS 10000
 
 struct entry {
     LIST_ENTRY(entry) next;
-    struct keeper *keeper;
+    struct volume_controller *controller;
 };
 
 /* Belongs to the thread that is told what is wanted. */
 struct targets {
-    struct keeper_settings settings;
+    struct volume_controller_settings settings;
     LIST_HEAD(entry_list, entry) entries;
 };
 
@@ -31,7 +31,7 @@ static struct entry *find(const struct targets *targets, const char *uid) {
     struct entry *entry;
 
     LIST_FOREACH(entry, &targets->entries, next) {
-        if (strcmp(keeper_uid(entry->keeper), uid) == 0)
+        if (strcmp(volume_controller_uid(entry->controller), uid) == 0)
             return entry;
     }
     return NULL;
@@ -41,7 +41,7 @@ static void begin(struct targets *targets, struct assignment *assignment) {
     struct entry *entry = heap_new(sizeof(*entry));
     struct error err;
 
-    if (keeper_start(&targets->settings, assignment, &entry->keeper, &err) == 0) {
+    if (volume_controller_start(&targets->settings, assignment, &entry->controller, &err) == 0) {
         LIST_INSERT_HEAD(&targets->entries, entry, next);
         return;
     }
@@ -56,7 +56,8 @@ static void reap(struct targets *targets) {
 
     for (entry = LIST_FIRST(&targets->entries); entry; entry = next) {
         next = LIST_NEXT(entry, next);
-        if (!keeper_ended(entry->keeper) || !keeper_join(entry->keeper, ENDED_MS, &left))
+        if (!volume_controller_ended(entry->controller) ||
+            !volume_controller_join(entry->controller, ENDED_MS, &left))
             continue;
         LIST_REMOVE(entry, next);
         free(entry);
@@ -72,14 +73,15 @@ static bool is_wanted(const struct targets *targets, const struct assignment *as
 static void take_assignment(struct targets *targets, struct assignment *assignment) {
     struct entry *entry = find(targets, assignment->uid);
 
-    if (entry && keeper_set(entry->keeper, assignment))
+    if (entry && volume_controller_assign(entry->controller, assignment))
         return;
     if (entry)
         reap(targets);
-    if (is_wanted(targets, assignment) || keeper_finds(&targets->settings, assignment->uid))
+    if (is_wanted(targets, assignment) ||
+        volume_controller_finds(&targets->settings, assignment->uid))
         begin(targets, assignment);
     else if (assignment->volume.has_target || assignment->volume.observed < assignment->generation)
-        keeper_report_none(&targets->settings, assignment);
+        volume_controller_report_none(&targets->settings, assignment);
 }
 
 static bool is_named(const char *uid, struct assignment *const *assignments, unsigned count) {
@@ -96,8 +98,8 @@ void targets_set(struct targets *targets, struct assignment *const *assignments,
     for (unsigned i = 0; i < count; i++)
         take_assignment(targets, assignments[i]);
     LIST_FOREACH(entry, &targets->entries, next) {
-        if (!is_named(keeper_uid(entry->keeper), assignments, count))
-            keeper_unname(entry->keeper);
+        if (!is_named(volume_controller_uid(entry->controller), assignments, count))
+            volume_controller_unlist(entry->controller);
     }
 }
 
@@ -176,7 +178,7 @@ void targets_adopt(struct targets *targets) {
 
 /* ---- begin and end ---- */
 
-struct targets *targets_new(const struct keeper_settings *settings) {
+struct targets *targets_new(const struct volume_controller_settings *settings) {
     struct targets *targets = heap_new(sizeof(*targets));
 
     targets->settings = *settings;
@@ -198,13 +200,14 @@ bool targets_stop(struct targets *targets, int64_t ms) {
     if (!targets)
         return true;
     LIST_FOREACH(entry, &targets->entries, next) {
-        keeper_tell_end(entry->keeper);
+        volume_controller_end(entry->controller);
     }
     for (entry = LIST_FIRST(&targets->entries); entry; entry = next) {
         bool left;
 
         next = LIST_NEXT(entry, next);
-        if (!keeper_join(entry->keeper, (until_us - clock_monotonic_us()) / 1000, &left)) {
+        if (!volume_controller_join(entry->controller, (until_us - clock_monotonic_us()) / 1000,
+                                    &left)) {
             all = false;
             continue;
         }

@@ -1,15 +1,15 @@
 /*
- * All keepers of this node: one for each volume that is to have its target here, or has one.
+ * All controllers of this node: one for each volume that is to have its target here, or has one.
  *
  * What the API does not name goes on as it did: only a document that says so ends a target.
  */
 #pragma once
 
-#include "replication/node/keeper.h"
+#include "replication/node/volume_controller.h"
 
 struct targets;
 
-struct targets *targets_new(const struct keeper_settings *settings);
+struct targets *targets_new(const struct volume_controller_settings *settings);
 /* Daemons that run here since before go on being watched, as the documents beside them say. */
 void targets_adopt(struct targets *targets);
 /* Those that name this node, or name it no more. */

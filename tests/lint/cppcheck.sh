@@ -17,7 +17,7 @@ cppcheck --quiet --error-exitcode=1 --std=c11 -j "$(nproc)" -I. -DHAVE_LIBVIRT \
     --suppress=uninitvar:common/worker.c --suppress=uninitvar:common/detached_call.c \
     --suppress=uninitvar:compute/timed_trim.c --suppress=uninitvar:compute/assist_jobs.c \
     --suppress=uninitvar:grpc/connection.c --suppress=uninitvar:grpc/server.c \
-    --suppress=uninitvar:replication/node/knocks.c \
+    --suppress=uninitvar:replication/node/health_probes.c \
     --suppress=uninitvar:replication/node/replicas.c --suppress=uninitvar:replication/node/reports.c \
     --suppress=uninitvar:replication/node/targets.c \
     --suppress=arrayIndexOutOfBoundsCond:identity/identity_none.c \

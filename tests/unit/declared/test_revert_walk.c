@@ -20,7 +20,7 @@ struct wish { /* as replication/node/assignment.h has it */
     bool done;
 };
 
-struct agent { /* as replication/node/keeper_revert.c does it */
+struct agent { /* as replication/node/controller_revert.c does it */
     struct wish wish;
     bool has_target, copies;
     int64_t number, attempt, reverted;

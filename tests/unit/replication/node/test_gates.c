@@ -17,7 +17,7 @@
 #define TRIALS 400
 
 static struct targets *targets;
-static struct keeper_settings settings;
+static struct volume_controller_settings settings;
 static struct gates_settings gates;
 static char run_directory[96], run[160], certificates[96], foreign[96];
 static int version;
@@ -96,14 +96,14 @@ static void begin(void) {
                       .last_port = 19999 },
         .host = "host-a.example.org",
     };
-    settings = (struct keeper_settings){ .node = NODE,
-                                         .run_directory = run_directory,
-                                         .gates = &gates,
-                                         .reports = reports,
-                                         .rebuilds = rebuilds_new(1),
-                                         .scrubs = rebuilds_new(1),
-                                         .watch_ms = 20,
-                                         .retry_ms = 20 };
+    settings = (struct volume_controller_settings){ .node = NODE,
+                                                    .run_directory = run_directory,
+                                                    .gates = &gates,
+                                                    .reports = reports,
+                                                    .rebuilds = rebuilds_new(1),
+                                                    .scrubs = rebuilds_new(1),
+                                                    .watch_ms = 20,
+                                                    .retry_ms = 20 };
     for (unsigned i = 0; i < POOLS; i++) {
         const struct replica replica = { .pool = paths[i], .uid = uids[i] };
 
@@ -370,7 +370,7 @@ START_TEST(who_is_named_no_more_is_let_in_no_more) {
 
     /* Nobody has it here: nothing is left of it. */
     want_with("", "64Mi", NULL, NULL, NULL);
-    while (keeper_finds(&settings, VOLUME))
+    while (volume_controller_finds(&settings, VOLUME))
         poll(NULL, 0, 5);
     ck_assert(!does(theirs, second, "read 0 4k"));
     await_phase(VOLUME, "Init");
@@ -391,7 +391,7 @@ START_TEST(a_gate_of_a_volume_that_is_gone_ends) {
     ck_assert(!does(ours, port, "read 0 4k"));
     targets = targets_new(&settings);
     targets_adopt(targets);
-    ck_assert(!keeper_finds(&settings, VOLUME));
+    ck_assert(!volume_controller_finds(&settings, VOLUME));
     ck_assert(!daemon_runs(gate_run(0)));
 }
 END_TEST

@@ -22,7 +22,7 @@
 #define STRIDE (INT64_C(512) << 10)
 
 static struct targets *targets;
-static struct keeper_settings settings;
+static struct volume_controller_settings settings;
 static char run_directory[96], run[160];
 static struct checker checker;
 static int version;
@@ -46,15 +46,16 @@ static void begin(void) {
     snprintf(run_directory, sizeof(run_directory), "%s/run", top);
     snprintf(run, sizeof(run), "%s/" VOLUME, run_directory);
     ck_assert_int_eq(mkdir(run_directory, 0700), 0);
-    settings = (struct keeper_settings){ .node = NODE,
-                                         .run_directory = run_directory,
-                                         .reports = reports,
-                                         .rebuilds = rebuilds_new(1),
-                                         .scrubs = rebuilds_new(1),
-                                         .scrub_speed = INT64_C(64) << 20,
-                                         .watch_ms = 20,
-                                         .retry_ms = 20,
-                                         .hang_ms = 30000 }; /* the machine may be busy */
+    settings =
+        (struct volume_controller_settings){ .node = NODE,
+                                             .run_directory = run_directory,
+                                             .reports = reports,
+                                             .rebuilds = rebuilds_new(1),
+                                             .scrubs = rebuilds_new(1),
+                                             .scrub_speed = INT64_C(64) << 20,
+                                             .watch_ms = 20,
+                                             .retry_ms = 20,
+                                             .hang_ms = 30000 }; /* the machine may be busy */
     for (unsigned i = 0; i < POOLS; i++) {
         ck_assert_int_eq(pool_mark(paths[i], names[i], &err), 0);
         make_replica(i);
@@ -128,7 +129,7 @@ static void assert_well(void) {
 }
 
 static void await_end(void) {
-    while (keeper_finds(&settings, VOLUME))
+    while (volume_controller_finds(&settings, VOLUME))
         poll(NULL, 0, 5);
 }
 
@@ -195,7 +196,7 @@ START_TEST(a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then) {
     await_phase(VOLUME, "Init"); /* as its document says */
     ck_assert_ptr_null(json_object_get(told(VOLUME), "target"));
     want("", "64Mi");
-    ck_assert(!keeper_finds(&settings, VOLUME));
+    ck_assert(!volume_controller_finds(&settings, VOLUME));
 
     want(NODE, "64Mi"); /* in good order: nothing is to be made level */
     await_phase(VOLUME, "Healthy");
@@ -214,7 +215,7 @@ START_TEST(what_was_taken_back_before_it_was_seen_is_told) {
     ck_assert_ptr_null(json_object_get(told(VOLUME), "target"));
     ck_assert_int_eq(json_integer_value(json_object_get(told(VOLUME), "observedGeneration")),
                      version - 1);
-    ck_assert(!keeper_finds(&settings, VOLUME));
+    ck_assert(!volume_controller_finds(&settings, VOLUME));
 }
 END_TEST
 
@@ -242,7 +243,7 @@ START_TEST(nothing_begins_before_the_document_says_that_it_is_to) {
     set(of_epoch(2, 1));
     await_claim(2);
     poll(NULL, 0, 100);
-    ck_assert(!keeper_finds(&settings, VOLUME));
+    ck_assert(!volume_controller_finds(&settings, VOLUME));
     set(of_epoch(2, 2));
     assert_well();
     ck_assert_int_eq(
@@ -396,7 +397,7 @@ static void want_qos(int iops, int bytes_per_second) {
     version++;
 }
 
-/* The daemon hears one client: the keeper goes, and comes back. */
+/* The daemon hears one client: the controller goes, and comes back. */
 static void assert_limits(int iops, int bytes_per_second) {
     const char *path = arena_join(arena, run, "/qmp", NULL);
     json_t *limits = NULL;
@@ -1100,12 +1101,12 @@ START_TEST(one_that_hangs_holds_up_no_other) {
     assignment = assignment_of(ASSIGNMENT_VOLUME, document);
     targets_set(targets, &assignment, 1);
     assignment_release(assignment);
-    while (keeper_finds(&settings, OTHER))
+    while (volume_controller_finds(&settings, OTHER))
         poll(NULL, 0, 5);
 }
 END_TEST
 
-/* The keeper looks only when it is woken: it is not in the middle of a look when it begins. */
+/* The controller looks only when it is woken: it is not in the middle of a look when it begins. */
 static bool serve_for_pools_that_hang(struct knocks *knocks) {
     ck_assert(targets_stop(targets, 60000));
     settings.knocks = knocks;
@@ -1191,7 +1192,7 @@ static bool has_thread(const char *name) {
 }
 
 /* Nor does the end of who waits for a look. */
-START_TEST(a_keeper_ends_in_the_middle_of_a_look_that_hangs) {
+START_TEST(a_controller_ends_during_a_status_read_that_hangs) {
     int disk = own_mounts() && serve_for_pools_that_hang(NULL) ? hung_disk(paths[1]) : -1;
 
     if (disk < 0)
@@ -1508,7 +1509,7 @@ START_TEST(what_a_machine_that_went_down_has_left_goes) {
     ck_assert_int_eq(daemon_kill(run, 10000, &err), 0);
     targets = targets_new(&settings);
     targets_adopt(targets);
-    ck_assert(!keeper_finds(&settings, VOLUME));
+    ck_assert(!volume_controller_finds(&settings, VOLUME));
     ck_assert_ptr_null(targets_held(targets, arena)[0]);
     want(NODE, "64Mi");
     assert_well();
@@ -1557,7 +1558,7 @@ START_TEST(a_volume_is_a_file_when_that_is_wanted_and_after_every_death) {
     ck_assert_int_eq(daemon_kill(file_run, 10000, &err), 0);
     targets = targets_new(&settings);
     targets_adopt(targets);
-    ck_assert(!keeper_finds(&settings, VOLUME));
+    ck_assert(!volume_controller_finds(&settings, VOLUME));
     want_file();
     assert_well();
     while (!file_says(path, 50 << 20, 0))
@@ -1598,7 +1599,7 @@ CHECK_MAIN_WITH(
     a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
     one_that_hangs_holds_up_no_other, a_pool_that_hangs_costs_its_replica_alone,
     a_pool_that_hangs_behind_a_knock_costs_its_replica_alone,
-    a_keeper_ends_in_the_middle_of_a_look_that_hangs,
+    a_controller_ends_during_a_status_read_that_hangs,
     a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_nothing,
     a_pool_that_hangs_when_a_replica_is_opened_costs_it_alone,
     a_pool_that_hangs_when_a_replica_is_locked_costs_it_alone,

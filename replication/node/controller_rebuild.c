@@ -1,0 +1,240 @@
+#include "replication/node/volume_controller.private.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "replication/node/near.h"
+#include "replication/node/rebuilds.h"
+
+#include <string.h>
+
+/* `failed`: of this replica; NULL: it has not. */
+static void end_rebuild(struct volume_controller *controller, const char *replica,
+                        const struct error *failed) {
+    if (controller->work == REPLICA_WORK_REBUILD)
+        volume_controller_take_work(controller, REPLICA_WORK_ENDS);
+    if (failed)
+        rebuild_failures_add(&controller->rebuild_failures, replica, failed, clock_monotonic_us());
+    else
+        rebuild_failures_forget(&controller->rebuild_failures, replica);
+}
+
+static const struct target_replica *status_of(const struct volume_controller *controller,
+                                              const char *uid) {
+    for (unsigned i = 0; i < controller->status.count; i++) {
+        if (strcmp(controller->status.replicas[i].replica.uid, uid) == 0)
+            return &controller->status.replicas[i];
+    }
+    return NULL;
+}
+
+/* A directory below a file system that is not mounted is no place for a replica. */
+static bool may_be_rebuilt(const struct volume_controller *controller,
+                           const struct replica *replica) {
+    const struct target_replica *seen = status_of(controller, replica->uid);
+    struct pool_look pool;
+
+    if (seen && seen->look.health == REPLICA_FAILING)
+        return false;
+    if (replica->access) /* its node looks at the mark itself */
+        return true;
+    return near_pool_look(controller->calls, replica->pool,
+                          assignment_pool(&controller->assignment->volume, replica->uid), &pool) &&
+           pool.state == POOL_ONLINE;
+}
+
+/* What there is to do about replicas. */
+struct change {
+    struct replica wanted[REPLICAS_MOST]; /* all but the one that is to leave */
+    unsigned count;
+    struct replica ready[REPLICAS_MOST]; /* those of them that vote or can be filled */
+    unsigned ready_count;
+    int missing;  /* index of the next that does not vote and can be filled; -1: none */
+    bool waits;   /* there are such, and none is due */
+    bool blocked; /* one cannot */
+    bool surplus; /* there are others, or another number */
+    const struct target_replica *damaged;
+};
+
+static bool is_ready(const struct change *change, const char *uid) {
+    for (unsigned i = 0; i < change->ready_count; i++) {
+        if (strcmp(change->ready[i].uid, uid) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_wanted(struct volume_controller *controller, const struct replica *replica,
+                       struct change *change) {
+    const struct target_replica *seen = status_of(controller, replica->uid);
+
+    bool ready = (seen && seen->votes) || may_be_rebuilt(controller, replica);
+
+    change->wanted[change->count++] = *replica;
+    rebuild_failures_see(&controller->rebuild_failures, replica->uid, ready);
+    if (!ready) {
+        change->blocked = true;
+        return;
+    }
+    change->ready[change->ready_count++] = *replica;
+}
+
+/* Each has failures of its own, which delay no other. */
+static void find_missing(const struct volume_controller *controller, struct change *change) {
+    const char *uids[REPLICAS_MOST];
+    int indices[REPLICAS_MOST] = { 0 }, next;
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < change->count; i++) {
+        const struct target_replica *seen = status_of(controller, change->wanted[i].uid);
+
+        if ((seen && seen->votes) || !is_ready(change, change->wanted[i].uid))
+            continue;
+        uids[count] = change->wanted[i].uid;
+        indices[count++] = (int)i;
+    }
+    next = rebuild_failures_next(&controller->rebuild_failures, uids, count, clock_monotonic_us());
+    change->missing = next < 0 ? -1 : indices[next];
+    change->waits = next < 0 && count > 0;
+}
+
+/* The one that is to be rebuilt stands before others that are missing. */
+static void put_first(struct replica *replicas, unsigned count, const struct replica *first) {
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(replicas[i].uid, first->uid) == 0) {
+            const struct replica moved = replicas[i];
+
+            memmove(&replicas[1], replicas, i * sizeof(*replicas));
+            replicas[0] = moved;
+            return;
+        }
+    }
+}
+
+static struct change find_change(struct volume_controller *controller) {
+    const struct assignment_volume *wanted = &controller->assignment->volume;
+    struct change change = { .missing = -1 };
+    unsigned known = 0;
+
+    for (unsigned i = 0; i < wanted->count; i++) {
+        const struct replica replica = volume_controller_replica(controller, i);
+
+        if (wanted->removing && strcmp(wanted->removing, replica.uid) == 0)
+            continue;
+        known += status_of(controller, replica.uid) != NULL;
+        add_wanted(controller, &replica, &change);
+    }
+    change.surplus = controller->status.count > known || controller->status.wanted != change.count;
+    find_missing(controller, &change);
+    return change;
+}
+
+/* All that are wanted vote, and one of them was outvoted: where two agree it can be mended. */
+static const struct target_replica *find_damaged(const struct volume_controller *controller) {
+    for (unsigned i = 0; i < controller->status.count && controller->status.needed > 1; i++) {
+        if (controller->status.replicas[i].mismatches > 0)
+            return &controller->status.replicas[i];
+    }
+    return NULL;
+}
+
+/* What could not be repaired in place goes, and is rebuilt like any that is lost; but of replicas
+ * that are being resynchronized each vote may be needed for a block. */
+static int repair(struct volume_controller *controller, const char *uid, struct error *err) {
+    if (controller->status.job == TARGET_REPAIR_FAILED && !controller->status.resynchronizing &&
+        strcmp(controller->status.job_replica, uid) == 0)
+        return target_drop(controller->target, uid, err);
+    return target_repair(controller->target, uid, controller->settings->rebuild_speed, err);
+}
+
+/* Behind a salvage: all that it has now is less than a majority of what it is to have. */
+static bool is_bare(const struct volume_controller *controller, const struct change *change) {
+    return change->missing >= 0 && controller->status.wanted < change->count / 2 + 1;
+}
+
+/* One that has a place is filled whatever the others are, and so is one that a bare volume can
+ * have; else who comes or goes waits for all. */
+static int do_change(struct volume_controller *controller, struct change *change,
+                     struct error *err) {
+    int64_t speed = controller->settings->rebuild_speed;
+
+    if (change->damaged)
+        return repair(controller, change->damaged->replica.uid, err);
+    if (change->missing >= 0 && controller->status.voters < controller->status.wanted)
+        return target_rebuild(controller->target, &change->wanted[change->missing], NULL, speed,
+                              err);
+    if (change->missing >= 0) {
+        put_first(change->ready, change->ready_count, &change->wanted[change->missing]);
+        put_first(change->wanted, change->count, &change->wanted[change->missing]);
+        change->missing = 0;
+    }
+    if (change->blocked && is_bare(controller, change))
+        return target_scale(controller->target, change->ready, change->ready_count, speed, err);
+    if (change->blocked || (change->missing < 0 && !change->surplus))
+        return 0;
+    return target_scale(controller->target, change->wanted, change->count, speed, err);
+}
+
+static bool job_failed(const struct volume_controller *controller) {
+    return controller->status.job != TARGET_REBUILT && controller->status.job != TARGET_REPAIRED;
+}
+
+/* What its failure is remembered for; "": what concerns no replica alone. */
+static const char *subject_of(const struct change *change) {
+    if (change->damaged)
+        return change->damaged->replica.uid;
+    return change->missing >= 0 ? change->wanted[change->missing].uid : "";
+}
+
+static void begin_change(struct volume_controller *controller, struct change *change) {
+    struct error err;
+
+    if (do_change(controller, change, &err) < 0) {
+        log_warning(NULL, "replicas are not as wanted", "volume_id", controller->uid, "replica_id",
+                    subject_of(change), "reason", err.message, NULL);
+        end_rebuild(controller, subject_of(change), &err);
+    } else if (controller->work != REPLICA_WORK_REBUILD)
+        rebuild_failures_forget(&controller->rebuild_failures, "");
+    volume_controller_read_status(controller);
+    if (controller->work == REPLICA_WORK_REBUILD && !volume_controller_has_job(controller))
+        end_rebuild(controller, subject_of(change), NULL);
+    if (controller->work == REPLICA_WORK_REBUILD)
+        log_info(NULL, change->damaged ? "replica is repaired" : "replica is rebuilt", "volume_id",
+                 controller->uid, "replica_id", controller->status.job_replica, NULL);
+}
+
+void volume_controller_end_rebuild(struct volume_controller *controller) {
+    const char *replica = controller->status.job_replica;
+
+    end_rebuild(controller, replica ? replica : "",
+                job_failed(controller) ? &controller->status.job_error : NULL);
+}
+
+static bool is_due(const struct volume_controller *controller, const char *subject) {
+    const struct rebuild_failure *failure =
+        rebuild_failures_find(&controller->rebuild_failures, subject);
+
+    return !failure || !backoff_waits(&failure->backoff, clock_monotonic_us());
+}
+
+void volume_controller_rebuild(struct volume_controller *controller) {
+    struct change change;
+    bool copies;
+
+    volume_controller_end_jobs(controller);
+    if (volume_controller_has_job(controller))
+        return;
+    rebuild_failures_heed(&controller->rebuild_failures, controller->status.decisions);
+    change = find_change(controller);
+    if (change.waits)
+        return;
+    if (change.missing < 0 && !change.surplus && !change.blocked)
+        change.damaged = find_damaged(controller);
+    if (!is_due(controller, subject_of(&change)))
+        return;
+    copies = change.missing >= 0 || change.damaged;
+    if ((!copies && !change.surplus) || (copies && !rebuilds_begin(controller->settings->rebuilds)))
+        return;
+    if (copies)
+        volume_controller_take_work(controller, REPLICA_WORK_REBUILD_BEGINS);
+    begin_change(controller, &change);
+}

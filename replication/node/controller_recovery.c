@@ -1,0 +1,100 @@
+/*
+ * An administrator believes one replica of a volume that lacks votes.  As long as the word does not
+ * stand nobody is let in: whether the volume could be served without it is found out by a target
+ * that serves nobody, told, and not asked again.  The document hears that or not, and either way
+ * the next assignment says what to do.  So nothing is given up that was served since an agent,
+ * which died perhaps, told of what it had found.
+ */
+#include "replication/node/volume_controller.private.h"
+
+#include <string.h>
+
+bool volume_controller_awaits_recovery(const struct volume_controller *controller) {
+    const struct assignment_volume *wanted = &controller->assignment->volume;
+
+    return wanted->recovery.replica && wanted->recovered != wanted->recovery.number;
+}
+
+/* Of the request that stands now, and of no other. */
+static void judge(struct volume_controller *controller, enum forced_event event, const char *reason,
+                  const struct error *why) {
+    int64_t number = controller->assignment->volume.recovery.number;
+
+    if (controller->recovery.number != number)
+        state_table_next(&forced_states, &controller->recovery.state, FORCED_REQUESTED);
+    controller->recovery.number = number;
+    if (!state_table_next(&forced_states, &controller->recovery.state, event))
+        return;
+    controller->recovery.reason = reason;
+    controller->recovery.why = why ? *why : (struct error){ 0 };
+}
+
+bool volume_controller_has_evaluated(const struct volume_controller *controller) {
+    return controller->recovery.state != FORCED_UNKNOWN &&
+           controller->recovery.number == controller->assignment->volume.recovery.number;
+}
+
+bool volume_controller_must_evaluate(const struct volume_controller *controller) {
+    return volume_controller_awaits_recovery(controller) &&
+           !volume_controller_has_evaluated(controller) &&
+           controller->status.voters - controller->status.failed < controller->status.needed;
+}
+
+/* A request that was refused is about no later loss, though the document may not say that yet. */
+void volume_controller_close_recovery(struct volume_controller *controller) {
+    bool asked = volume_controller_awaits_recovery(controller) &&
+                 volume_controller_has_evaluated(controller);
+
+    state_table_next(&forced_states, &controller->recovery.state,
+                     asked ? FORCED_CLOSED_ASKED : FORCED_CLOSED);
+}
+
+static void look_at_believed(struct volume_controller *controller) {
+    static const char *const reasons[] = {
+        [TARGET_AWAY] = "Away", [TARGET_UNFIT] = "Unfit", [TARGET_UNFILLED] = "Unfilled"
+    };
+    enum target_flaw flaw = TARGET_NO_FLAW;
+    struct error why;
+
+    if (target_may_believe(controller->target, controller->assignment->volume.recovery.replica,
+                           &flaw, &why) == 0)
+        judge(controller, FORCED_REPLICA_FIT, NULL, NULL);
+    else
+        judge(controller, FORCED_REPLICA_FLAW, reasons[flaw], &why);
+}
+
+/* Blocks without a majority are refused: of these, too, one replica may be chosen. */
+void volume_controller_note_served(struct volume_controller *controller) {
+    struct error why;
+
+    if (volume_controller_has_evaluated(controller) ||
+        !controller->assignment->volume.recovery.replica)
+        return;
+    if (!volume_controller_awaits_recovery(controller)) {
+        controller->scrubbed.undecided = 0; /* what differed before was discarded */
+        judge(controller, FORCED_SERVED, NULL, NULL);
+        return;
+    }
+    if (volume_controller_undecided(controller) > 0) {
+        look_at_believed(controller);
+        return;
+    }
+    error_set(&why, ERROR_CONFLICT, "The volume %s is served.", controller->uid);
+    judge(controller, FORCED_HAS_QUORUM, "HasVotes", &why);
+}
+
+int volume_controller_evaluate(struct volume_controller *controller, struct error *err) {
+    int outcome;
+
+    if (volume_controller_has_evaluated(controller))
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "The volume %s waits for a word about its replica %s.", controller->uid,
+                         controller->assignment->volume.recovery.replica);
+    outcome = target_start(controller->target, err);
+    volume_controller_read_status(controller);
+    if (outcome < 0 && controller->status.finding == TARGET_LACKS_VOTES)
+        look_at_believed(controller);
+    else if (outcome < 0 && controller->status.finding == TARGET_HAS_VOTES)
+        judge(controller, FORCED_HAS_QUORUM, "HasVotes", err);
+    return outcome;
+}

@@ -1,0 +1,65 @@
+/*
+ * Reverts a volume to a snapshot: the target is exported to no client, and the end of the copy is
+ * reported.  The volume is served again when its document has that report; a revert started again
+ * after that would undo writes of clients.  So each attempt has a number that the document must
+ * have before the copy starts, and a late report of an earlier attempt is ignored.
+ */
+#include "replication/node/volume_controller.private.h"
+
+static const struct state_row *take_revert(struct volume_controller *controller,
+                                           enum node_revert_event event) {
+    return state_table_next(&node_revert_states, &controller->revert, event);
+}
+
+/* What it has heard is of no use: the next one begins with replicas that are looked at anew. */
+static int give_up(struct volume_controller *controller, struct error *err) {
+    struct error why = controller->status.job_error;
+
+    take_revert(controller, NODE_REVERT_HAS_FAILED);
+    volume_controller_take(controller, CONTROLLER_REVERT_FAILED);
+    if (target_stop(controller->target, err) < 0)
+        return -1;
+    volume_controller_close_target(controller);
+    return error_pass(err, &why);
+}
+
+static bool is_known(struct volume_controller *controller, const struct assignment_revert *revert) {
+    if (controller->attempt == 0 || controller->attempt < revert->attempt)
+        controller->attempt = revert->attempt + 1;
+    return controller->attempt == revert->attempt;
+}
+
+/* A copy that cannot begin is tried again, under the same number. */
+static int begin(struct volume_controller *controller, const struct assignment_revert *revert,
+                 struct error *err) {
+    bool known = is_known(controller, revert);
+    const struct state_row *row =
+        take_revert(controller, known ? NODE_REVERT_KNOWN : NODE_REVERT_UNKNOWN);
+
+    if (!row || row->action != NODE_REVERT_START)
+        return 1;
+    if (target_revert(controller->target, revert->snapshot, controller->settings->rebuild_speed,
+                      err) < 0)
+        return -1;
+    volume_controller_read_status(controller);
+    return 1;
+}
+
+void volume_controller_close_revert(struct volume_controller *controller) {
+    controller->attempt = 0;
+    take_revert(controller, NODE_REVERT_CLOSED);
+}
+
+int volume_controller_revert(struct volume_controller *controller, int outcome, struct error *err) {
+    const struct assignment_revert *revert = &controller->assignment->volume.revert;
+
+    if (controller->status.job == TARGET_REVERT_FAILED)
+        return give_up(controller, err);
+    if (outcome < 0 || controller->revert == NODE_REVERT_DONE)
+        return outcome;
+    if (controller->status.job == TARGET_REVERTED || revert->done) {
+        take_revert(controller, NODE_REVERT_HELD);
+        return outcome;
+    }
+    return controller->status.job == TARGET_REVERT ? 1 : begin(controller, revert, err);
+}

@@ -1,0 +1,126 @@
+/*
+ * Compares the replicas of a volume while it is in use, a little at a time: now and then, and to
+ * resynchronize them behind an unclean stop, or when its daemon was found again, since its reports
+ * were lost while no agent was there.  A replica that missed a write meanwhile is outvoted as one
+ * that is damaged is, and repaired as that.
+ */
+#include "replication/node/volume_controller.private.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "replication/node/rebuilds.h"
+
+#include <time.h>
+
+#define STEPS_IN_S 10 /* as often as a controller that has something to do comes by */
+#define PIECE      (INT64_C(256) << 10)
+#define RETRY_S    60
+
+void volume_controller_scrub_later(struct volume_controller *controller) {
+    int64_t interval_s = controller->settings->scrub_interval_s;
+
+    controller->scrub_us =
+        interval_s > 0 ? clock_monotonic_us() + interval_s * SECOND_US : INT64_MAX;
+}
+
+void volume_controller_scrub_soon(struct volume_controller *controller) {
+    controller->scrub_us = 0;
+}
+
+void volume_controller_end_scrub(struct volume_controller *controller) {
+    if (controller->work == REPLICA_WORK_COMPARE)
+        volume_controller_take_work(controller, REPLICA_WORK_ENDS);
+}
+
+/* There is something to compare, and nothing better to do.  Voters that may lack a write are
+ * compared even where others are missing. */
+static bool is_due(const struct volume_controller *controller) {
+    bool whole = controller->status.voters == controller->status.wanted &&
+                 controller->status.voters == controller->assignment->volume.count;
+
+    return controller->status.voters > 1 && (whole || controller->status.resynchronizing) &&
+           !volume_controller_has_job(controller);
+}
+
+/* With each reason to resynchronize comparing begins anew, at once. */
+static void heed_resync(struct volume_controller *controller) {
+    if (controller->status.resyncs == controller->resyncs)
+        return;
+    controller->resyncs = controller->status.resyncs;
+    controller->scrub = (struct target_scrub){ 0 };
+    volume_controller_scrub_soon(controller);
+}
+
+static bool begin(struct volume_controller *controller) {
+    if (controller->work != REPLICA_WORK_COMPARE && clock_monotonic_us() >= controller->scrub_us &&
+        rebuilds_begin(controller->settings->scrubs))
+        volume_controller_take_work(controller, REPLICA_WORK_COMPARE_BEGINS);
+    return controller->work == REPLICA_WORK_COMPARE;
+}
+
+static void note_time(char ret[SCRUB_TIME_SIZE]) {
+    time_t now = time(NULL);
+    struct tm parts;
+
+    strftime(ret, SCRUB_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
+}
+
+/* Blocks without a majority are refused until they have been written again. */
+static void repeat_soon(struct volume_controller *controller) {
+    int64_t soon_us = clock_monotonic_us() + RETRY_S * SECOND_US;
+
+    if (controller->scrubbed.undecided > 0 && controller->scrub_us > soon_us)
+        controller->scrub_us = soon_us;
+}
+
+static void finish(struct volume_controller *controller) {
+    const struct target_scrub *scrub = &controller->scrub;
+
+    if (scrub->damaged > 0 || scrub->undecided > 0)
+        log_warning(NULL, "replicas were found to differ", "volume_id", controller->uid, "damaged",
+                    LOG_INT(scrub->damaged), "undecided", LOG_INT(scrub->undecided), NULL);
+    else
+        log_info(NULL, "replicas were compared", "volume_id", controller->uid, NULL);
+    controller->scrubbed = *scrub;
+    note_time(controller->scrubbed_at);
+    controller->scrub = (struct target_scrub){ 0 };
+    volume_controller_end_scrub(controller);
+    volume_controller_scrub_later(controller);
+    repeat_soon(controller);
+}
+
+int64_t volume_controller_undecided(const struct volume_controller *controller) {
+    return controller->scrub.undecided > controller->scrubbed.undecided
+               ? controller->scrub.undecided
+               : controller->scrubbed.undecided;
+}
+
+/* That it is not served any more is told elsewhere. */
+static void postpone(struct volume_controller *controller, const struct error *err) {
+    volume_controller_end_scrub(controller);
+    controller->scrub_us = clock_monotonic_us() + RETRY_S * SECOND_US;
+    if (err->kind == ERROR_CONFLICT)
+        return;
+    log_warning(NULL, "replicas are not compared", "volume_id", controller->uid, "reason",
+                err->message, NULL);
+}
+
+void volume_controller_scrub(struct volume_controller *controller) {
+    int64_t step = controller->settings->scrub_speed / STEPS_IN_S;
+    struct error err;
+    int more;
+
+    heed_resync(controller);
+    if (!is_due(controller)) {
+        volume_controller_end_scrub(controller);
+        return;
+    }
+    if (!begin(controller))
+        return;
+    more = target_scrub(controller->target, &controller->scrub, step > PIECE ? step : PIECE, &err);
+    if (more < 0)
+        postpone(controller, &err);
+    else if (more == 0)
+        finish(controller);
+    volume_controller_read_status(controller);
+}

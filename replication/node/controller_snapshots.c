@@ -1,0 +1,129 @@
+/*
+ * Snapshots of a served volume: those of its document, one after the other, each once.  One that a
+ * replica holds is complete.  One that was removed from the document is cancelled before that
+ * generation is reported as observed, as its files are deleted then.
+ */
+#include "replication/node/volume_controller.private.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+
+#include <string.h>
+
+#define RETRY_FIRST_S 5
+#define RETRY_MOST_S  320
+
+static const struct assignment_snapshot *wanted(const struct volume_controller *controller,
+                                                const char *uid) {
+    const struct assignment_volume *volume = &controller->assignment->volume;
+
+    for (unsigned i = 0; i < volume->snapshot_count; i++) {
+        if (strcmp(volume->snapshots[i].uid, uid) == 0)
+            return &volume->snapshots[i];
+    }
+    return NULL;
+}
+
+/* Its size; 0: no replica of this node holds it; -1: one of those that might does not answer. */
+static int64_t size_of(const struct volume_controller *controller, const char *uid) {
+    int64_t none = 0;
+
+    for (unsigned i = 0; i < controller->assignment->volume.count; i++) {
+        const struct replica replica = volume_controller_replica(controller, i);
+        int64_t bytes = replica.access
+                            ? 0
+                            : controller->local.snapshot_size(controller->local.arg, &replica, uid);
+
+        if (bytes > 0)
+            return bytes;
+        if (bytes < 0)
+            none = -1;
+    }
+    return none;
+}
+
+int volume_controller_cancel_snapshot(struct volume_controller *controller, struct error *err) {
+    bool cancels = controller->work == REPLICA_WORK_CANCEL;
+
+    if (controller->status.job != TARGET_SNAPSHOT ||
+        (!cancels && wanted(controller, controller->snapshot)))
+        return 0;
+    if (cancels)
+        return 1;
+    if (target_rebuild_stop(controller->target, err) < 0)
+        return -1;
+    volume_controller_take_work(controller, REPLICA_WORK_WITHDRAWN);
+    return 1;
+}
+
+static void note_failure(struct volume_controller *controller, const struct error *why) {
+    static const struct backoff_limits pauses = { .first_us = RETRY_FIRST_S * SECOND_US,
+                                                  .most_us = RETRY_MOST_S * SECOND_US };
+
+    backoff_fail(&controller->snapshot_backoff, &pauses, clock_monotonic_us());
+    controller->snapshot_trouble = *why;
+}
+
+void volume_controller_end_snapshot(struct volume_controller *controller) {
+    if (controller->status.job == TARGET_SNAPSHOT_FAILED &&
+        wanted(controller, controller->snapshot)) {
+        note_failure(controller, &controller->status.job_error);
+    } else {
+        backoff_reset(&controller->snapshot_backoff);
+        controller->snapshot_trouble = (struct error){ 0 };
+    }
+}
+
+static void begin(struct volume_controller *controller, const char *uid) {
+    struct error err;
+    int outcome =
+        target_snapshot(controller->target, uid, controller->settings->rebuild_speed, &err);
+
+    if (outcome < 0) {
+        log_warning(NULL, "snapshot not begun", "volume_id", controller->uid, "snapshot_id", uid,
+                    "reason", err.message, NULL);
+        note_failure(controller, &err);
+    }
+    if (outcome > 0) {
+        volume_controller_take_work(controller, REPLICA_WORK_SNAPSHOT_BEGINS);
+        snprintf(controller->snapshot, sizeof(controller->snapshot), "%s", uid);
+    }
+    volume_controller_read_status(controller);
+}
+
+void volume_controller_snapshot(struct volume_controller *controller) {
+    const struct assignment_volume *volume = &controller->assignment->volume;
+
+    volume_controller_end_jobs(controller);
+    if (volume_controller_has_job(controller) ||
+        backoff_waits(&controller->snapshot_backoff, clock_monotonic_us()))
+        return;
+    for (unsigned i = 0; i < volume->snapshot_count; i++) {
+        if (size_of(controller, volume->snapshots[i].uid) == 0) {
+            begin(controller, volume->snapshots[i].uid);
+            return;
+        }
+    }
+}
+
+json_t *volume_controller_snapshots_json(const struct volume_controller *controller) {
+    const struct assignment_volume *volume = &controller->assignment->volume;
+    const char *why = controller->snapshot_trouble.kind == ERROR_NONE
+                          ? NULL
+                          : controller->snapshot_trouble.message;
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < volume->snapshot_count; i++) {
+        const char *uid = volume->snapshots[i].uid;
+        int64_t bytes = size_of(controller, uid);
+        json_t *entry =
+            json_pack("{s:s, s:s}", "uid", uid, "phase", bytes > 0 ? "Ready" : "Pending");
+
+        if (bytes > 0)
+            json_object_set_new(entry, "sizeBytes", json_integer(bytes));
+        else if (why)
+            json_object_set_new(entry, "message", assignment_message(why));
+        json_array_append_new(list, entry);
+    }
+    return list;
+}

@@ -1,0 +1,149 @@
+/*
+ * Pools of a volume that do not answer.  Nothing there is touched.  A client's write waits for each
+ * replica that votes, and the storage daemon cannot take one away while a request of it is on its
+ * way: so when that lasts too long, and the others are enough, the daemon ends, and the next one
+ * serves without it.  It comes back as any that was away.
+ */
+#include "replication/node/volume_controller.private.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "replication/engine/daemon.h"
+#include "replication/node/hanging.h"
+#include "replication/node/knocks.h"
+
+#include <string.h>
+
+#define KILL_MS 10000
+
+struct hang {
+    unsigned voters; /* that hang */
+    int64_t ms;      /* the longest of them */
+    const char *pool;
+    bool changed;      /* others than those with which the target was opened, and no voter */
+    int64_t unseen_ms; /* the longest of what a daemon may use that nobody of us has seen yet */
+    const char *unseen;
+};
+
+static const struct target_replica *status_of(const struct volume_controller *controller,
+                                              const char *uid) {
+    for (unsigned i = 0; i < controller->status.count; i++) {
+        if (strcmp(controller->status.replicas[i].replica.uid, uid) == 0)
+            return &controller->status.replicas[i];
+    }
+    return NULL;
+}
+
+static bool is_used(const struct volume_controller *controller, const struct target_replica *seen) {
+    return controller->status.state == TARGET_SERVING && seen->votes;
+}
+
+/* To a knock, or to a call that was left. */
+static int64_t silence_ms(const struct volume_controller *controller, const char *pool) {
+    int64_t call_ms = pool_calls_silence_ms(controller->calls, pool);
+    int64_t knock_ms =
+        controller->settings->knocks ? knocks_silence_ms(controller->settings->knocks, pool) : 0;
+
+    return call_ms > knock_ms ? call_ms : knock_ms;
+}
+
+static void look_at(struct volume_controller *controller, unsigned i, struct hang *hang) {
+    const struct replica *replica = &controller->assignment->volume.replicas[i];
+    const struct target_replica *seen = status_of(controller, replica->uid);
+    int64_t ms =
+        volume_controller_is_remote(controller, i) ? 0 : silence_ms(controller, replica->pool);
+    bool known = seen && seen->replica.access == &replica_hanging;
+
+    controller->unresponsive[i] = ms > 0;
+    if (!controller->target && ms > hang->unseen_ms) {
+        hang->unseen_ms = ms;
+        hang->unseen = replica->pool;
+    }
+    if (!seen || known == (ms > 0))
+        return;
+    if (ms == 0 || !is_used(controller, seen)) {
+        hang->changed = true;
+        return;
+    }
+    hang->voters++;
+    if (ms > hang->ms) {
+        hang->ms = ms;
+        hang->pool = replica->pool;
+    }
+}
+
+/* The daemon is to end in any case, or a forced recovery is requested: pools that do not respond
+ * count as lost then, and the daemon that waits for them keeps the loss from being evaluated. */
+static bool may_end(const struct volume_controller *controller) {
+    return !volume_controller_is_assigned(controller) || controller->state == CONTROLLER_STOPPING ||
+           (volume_controller_awaits_recovery(controller) &&
+            !volume_controller_has_evaluated(controller));
+}
+
+static bool is_enough(const struct volume_controller *controller, const struct hang *hang) {
+    const struct target_status *status = &controller->status;
+
+    return may_end(controller) || status->state != TARGET_SERVING ||
+           status->voters >= status->needed + hang->voters;
+}
+
+static int await(struct volume_controller *controller, const char *pool, struct error *err) {
+    volume_controller_take(controller, CONTROLLER_POOL_AWAITED);
+    return hanging_refuse(pool, err);
+}
+
+static int exclude(struct volume_controller *controller, const char *pool, struct error *err) {
+    volume_controller_take(controller, CONTROLLER_POOL_EXCLUDED);
+    log_warning(NULL, "storage daemon ends, to begin anew without a pool that does not answer",
+                "volume_id", controller->uid, "path", pool, NULL);
+    if (daemon_kill(controller->run, KILL_MS, err) < 0)
+        return error_context(err, "The pool in %s does not answer", pool);
+    controller->awaited = 0;
+    volume_controller_close_target(controller);
+    return 0;
+}
+
+int volume_controller_check_pools(struct volume_controller *controller, struct error *err) {
+    int64_t most_ms = controller->settings->hang_ms;
+    struct hang hang = { 0 };
+
+    for (unsigned i = 0; i < controller->assignment->volume.count; i++)
+        look_at(controller, i, &hang);
+    if (hang.unseen_ms > 0 && hang.unseen_ms < most_ms && daemon_runs(controller->run))
+        return await(controller, hang.unseen, err);
+    controller->awaited = hang.ms >= most_ms / 6 ? hang.voters : 0;
+    if (hang.voters > 0 && (hang.ms < most_ms || !is_enough(controller, &hang)))
+        return await(controller, hang.pool, err);
+    if (hang.voters > 0)
+        return exclude(controller, hang.pool, err);
+    if (hang.changed) {
+        volume_controller_take(controller, CONTROLLER_POOLS_CHANGED);
+        volume_controller_close_target(controller);
+    }
+    return 0;
+}
+
+int volume_controller_check_calls(const struct volume_controller *controller, struct error *err) {
+    const struct assignment_volume *wanted = &controller->assignment->volume;
+
+    for (unsigned i = 0; i < wanted->count; i++) {
+        if (!volume_controller_is_remote(controller, i) && !controller->unresponsive[i] &&
+            pool_calls_silence_ms(controller->calls, wanted->replicas[i].pool) > 0)
+            return hanging_refuse(wanted->replicas[i].pool, err);
+    }
+    return 0;
+}
+
+/* Of one that falls silent now, a daemon that serves is not to be taken for one without it. */
+int volume_controller_probe_replicas(struct volume_controller *controller, struct error *err) {
+    const struct assignment_volume *wanted = &controller->assignment->volume;
+    bool serves = daemon_runs(controller->run);
+    struct replica_look ignored;
+
+    for (unsigned i = 0; i < wanted->count && serves; i++) {
+        if (!volume_controller_is_remote(controller, i) && !controller->unresponsive[i])
+            controller->local.look(controller->local.arg, &wanted->replicas[i], controller->uid, 0,
+                                   &ignored);
+    }
+    return volume_controller_check_calls(controller, err);
+}

@@ -1,0 +1,430 @@
+#include "replication/node/volume_controller.private.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "replication/engine/daemon.h"
+#include "replication/node/hanging.h"
+#include "replication/node/manifest.h"
+#include "replication/node/sessions.h"
+
+#include <string.h>
+
+#define SOON_MS      100 /* while something goes on */
+#define RETRY_GROWTH 8   /* most growth of the pause behind a failure */
+
+/* ---- opening ---- */
+
+bool volume_controller_is_assigned(const struct volume_controller *controller) {
+    return !controller->assignment->deleting &&
+           strcmp(controller->assignment->volume.node, controller->settings->node) == 0;
+}
+
+bool volume_controller_is_remote(const struct volume_controller *controller, unsigned i) {
+    const struct assignment_volume *wanted = &controller->assignment->volume;
+
+    return controller->settings->remote && wanted->epoch > 0 && wanted->addresses[i] &&
+           wanted->nodes[i] && strcmp(wanted->nodes[i], controller->settings->node) != 0;
+}
+
+struct replica volume_controller_replica(const struct volume_controller *controller, unsigned i) {
+    struct replica replica = controller->assignment->volume.replicas[i];
+
+    if (volume_controller_is_remote(controller, i)) {
+        replica.access = controller->settings->remote;
+        replica.address = controller->assignment->volume.addresses[i];
+    } else if (controller->unresponsive[i]) {
+        replica.access = &replica_hanging;
+    }
+    return replica;
+}
+
+/* A target of another node may still have replicas of ours, in an epoch before ours. */
+static int end_sessions(const struct volume_controller *controller, struct error *err) {
+    const struct assignment_volume *wanted = &controller->assignment->volume;
+
+    for (unsigned i = 0; i < wanted->count && controller->settings->sessions; i++) {
+        if (!volume_controller_is_remote(controller, i) &&
+            sessions_end(controller->settings->sessions, wanted->replicas[i].uid, wanted->epoch,
+                         err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What is left here of a volume that is given to another node has an epoch that nobody knows: it is
+ * adopted in none, least of all in the other's, whose sessions it would end. */
+static int64_t epoch_of(const struct volume_controller *controller) {
+    const struct assignment_volume *wanted = &controller->assignment->volume;
+
+    return strcmp(wanted->node, controller->settings->node) == 0 ? wanted->epoch : 0;
+}
+
+static bool is_started(const struct volume_controller *controller) {
+    return controller->state == CONTROLLER_SERVING || controller->state == CONTROLLER_REVERTING;
+}
+
+void volume_controller_read_status(struct volume_controller *controller) {
+    bool serves;
+
+    target_status(controller->target, &controller->status);
+    serves = controller->status.state == TARGET_SERVING;
+    if (controller->state == CONTROLLER_STOPPING || serves == is_started(controller))
+        return;
+    if (serves) {
+        volume_controller_take(controller, controller->opened->volume.revert.snapshot
+                                               ? CONTROLLER_SERVED_SEALED
+                                               : CONTROLLER_SERVED);
+        return;
+    }
+    volume_controller_take(controller, CONTROLLER_LOST);
+    volume_controller_end_jobs(
+        controller); /* other volumes have the places: this one may be down for long */
+    volume_controller_end_scrub(controller);
+}
+
+static int open_target(struct volume_controller *controller, struct error *err) {
+    const struct assignment_volume *wanted = &controller->assignment->volume;
+    struct target_settings settings = {
+        .run = controller->run,
+        .program = controller->settings->program,
+        .volume = controller->uid,
+        .epoch = epoch_of(controller),
+        .tls_directory = controller->settings->tls_directory,
+        .size_bytes = wanted->size_bytes,
+        .maximum_bytes = wanted->maximum_bytes,
+        .count = wanted->count,
+        .here = &controller->local,
+        .qos = wanted->qos,
+        .export = wanted->export,
+        .sealed = wanted->revert.snapshot != NULL,
+        .weighed = volume_controller_awaits_recovery(controller),
+        .salvage = wanted->recovered,
+        .believed = volume_controller_awaits_recovery(controller) ? NULL : wanted->recovery.replica,
+        .timeout_ms = controller->settings->timeout_ms,
+    };
+
+    for (unsigned i = 0; i < wanted->count; i++)
+        settings.replicas[i] = volume_controller_replica(controller, i);
+    if (volume_controller_probe_replicas(controller, err) < 0 ||
+        target_open(&settings, &controller->target, err) < 0)
+        return -1;
+    if (settings.sealed)
+        manifest_remove(
+            controller->run); /* what is left of a revert, nobody serves without the API */
+    else
+        manifest_write(controller->run, wanted->text);
+    controller->opened = assignment_hold(controller->assignment);
+    controller->reached_otherwise = false;
+    volume_controller_take(controller, CONTROLLER_OPENED);
+    volume_controller_read_status(controller);
+    if (is_started(controller)) /* found again */
+        volume_controller_scrub_soon(controller);
+    else
+        volume_controller_scrub_later(controller);
+    return 0;
+}
+
+void volume_controller_close_target(struct volume_controller *controller) {
+    if (!controller->target)
+        return;
+    volume_controller_take_work(controller, REPLICA_WORK_CLOSED);
+    controller->scrub = (struct target_scrub){ 0 };
+    target_close(controller->target);
+    controller->target = NULL;
+    controller->status = (struct target_status){ .state = TARGET_DOWN };
+    volume_controller_close_revert(controller);
+    volume_controller_close_recovery(controller);
+    assignment_release(controller->opened);
+    controller->opened = NULL;
+    volume_controller_take(controller, CONTROLLER_CLOSED);
+}
+
+enum move { STAYED, HAS_MOVED, IS_REACHED_OTHERWISE };
+
+/* What has become of replicas of both: another address can be called instead of the one before,
+ * but what the daemon has open by its path it has until it ends. */
+static enum move find_move(const struct assignment_volume *a, const struct assignment_volume *b) {
+    enum move move = STAYED;
+
+    for (unsigned i = 0; i < a->count && i < b->count; i++) {
+        const char *before = b->addresses[i], *now = a->addresses[i];
+
+        if (strcmp(a->replicas[i].uid, b->replicas[i].uid) != 0)
+            continue;
+        if (!before != !now)
+            return IS_REACHED_OTHERWISE;
+        if (now && strcmp(before, now) != 0)
+            move = HAS_MOVED;
+    }
+    return move;
+}
+
+static bool same_replicas(const struct assignment_volume *a, const struct assignment_volume *b) {
+    if (a->count != b->count || a->maximum_bytes != b->maximum_bytes)
+        return false;
+    for (unsigned i = 0; i < a->count; i++) {
+        if (strcmp(a->replicas[i].uid, b->replicas[i].uid) != 0 ||
+            strcmp(a->replicas[i].pool, b->replicas[i].pool) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* ---- what is wanted ---- */
+
+static bool same_qos(const struct target_qos *a, const struct target_qos *b) {
+    return a->iops == b->iops && a->bytes_per_second == b->bytes_per_second;
+}
+
+/* 1: something of what was wanted before ends yet. */
+static int adjust(struct volume_controller *controller, struct error *err) {
+    const struct assignment_volume *wanted = &controller->assignment->volume,
+                                   *had = &controller->opened->volume;
+    int ends = volume_controller_cancel_snapshot(controller, err);
+
+    if (ends < 0)
+        return -1;
+    if (!same_qos(&wanted->qos, &had->qos) &&
+        target_set_qos(controller->target, &wanted->qos, err) < 0)
+        return -1;
+    if (wanted->export != had->export &&
+        target_set_export(controller->target, wanted->export, err) < 0)
+        return -1;
+    if (wanted->size_bytes > controller->status.size_bytes &&
+        target_resize(controller->target, wanted->size_bytes, err) < 0)
+        return -1;
+    if (controller->opened != controller->assignment) {
+        manifest_write(controller->run, wanted->text);
+        assignment_release(controller->opened);
+        controller->opened = assignment_hold(controller->assignment);
+    }
+    return ends;
+}
+
+/* What could not be done for it keeps nothing else from being done: the next may be what helps. */
+static int settle(struct volume_controller *controller, int outcome, struct error *err) {
+    struct error reason;
+    int adjusted = adjust(controller, &reason);
+
+    if (outcome == 0)
+        outcome = adjusted < 0 ? error_pass(err, &reason) : adjusted;
+    volume_controller_read_status(controller);
+    if (controller->state != CONTROLLER_SERVING)
+        return outcome < 0 ? -1 : 1;
+    if (volume_controller_reconcile_exports(controller, &reason) < 0 && outcome >= 0)
+        outcome = error_pass(err, &reason);
+    daemon_trim_log(controller->run);
+    volume_controller_snapshot(controller);
+    if (volume_controller_check_calls(controller, err) < 0)
+        return -1;
+    volume_controller_rebuild(controller);
+    if (volume_controller_check_calls(controller, err) < 0)
+        return -1;
+    volume_controller_scrub(controller);
+    return outcome;
+}
+
+/* ---- actions ---- */
+
+/* A step's action has changed what the next event is. */
+#define AGAIN 2
+
+static int open_as_assigned(struct volume_controller *controller, struct error *err) {
+    return open_target(controller, err) < 0 ? -1 : AGAIN;
+}
+
+static int close_as_it_is(struct volume_controller *controller, struct error *err) {
+    (void)err;
+    volume_controller_close_target(controller);
+    return AGAIN;
+}
+
+/* Of one that serves, whatever the look at it or its start could not do. */
+static int go_on(struct volume_controller *controller, int outcome, struct error *err) {
+    if (volume_controller_must_evaluate(controller))
+        return 1; /* it ends, and is evaluated */
+    volume_controller_note_served(controller);
+    if (controller->state == CONTROLLER_SERVING)
+        return settle(controller, outcome, err);
+    return volume_controller_end_exports(controller, err) < 0
+               ? -1
+               : volume_controller_revert(controller, outcome, err);
+}
+
+static int watch(struct volume_controller *controller, struct error *err) {
+    int outcome = target_watch(controller->target, err);
+
+    volume_controller_read_status(controller);
+    if (volume_controller_check_calls(controller, err) < 0)
+        return -1;
+    return is_started(controller) ? go_on(controller, outcome, err) : AGAIN;
+}
+
+static int shut_others(struct volume_controller *controller, struct error *err) {
+    return volume_controller_stop_exports(controller, err) < 0 ? -1 : end_sessions(controller, err);
+}
+
+static int start(struct volume_controller *controller, struct error *err) {
+    int outcome = shut_others(controller, err) < 0 ? -1 : target_start(controller->target, err);
+
+    volume_controller_read_status(controller);
+    if (volume_controller_check_calls(controller, err) < 0)
+        return -1;
+    return is_started(controller) ? go_on(controller, outcome, err) : outcome;
+}
+
+static int evaluate(struct volume_controller *controller, struct error *err) {
+    int outcome =
+        shut_others(controller, err) < 0 ? -1 : volume_controller_evaluate(controller, err);
+
+    volume_controller_read_status(controller);
+    return volume_controller_check_calls(controller, err) < 0 ? -1 : outcome;
+}
+
+static int stop(struct volume_controller *controller, struct error *err) {
+    if (volume_controller_end_exports(controller, err) < 0 ||
+        target_stop(controller->target, err) < 0)
+        return -1;
+    if (!volume_controller_is_assigned(controller)) {
+        manifest_remove(controller->run);
+        target_clear(controller->target);
+        log_info(NULL, "volume is served no more", "volume_id", controller->uid, NULL);
+    }
+    volume_controller_close_target(controller);
+    return AGAIN;
+}
+
+static int report_none(struct volume_controller *controller, struct error *err) {
+    (void)err;
+    volume_controller_report_none(controller->settings, controller->assignment);
+    return 0;
+}
+
+/* The API has not heard yet that this node is about to serve. */
+static int await_claim(struct volume_controller *controller, struct error *err) {
+    (void)controller, (void)err;
+    return 1;
+}
+
+static int do_nothing(struct volume_controller *controller, struct error *err) {
+    (void)controller, (void)err;
+    return 0;
+}
+
+static int (*const actions[])(struct volume_controller *controller, struct error *err) = {
+    [CONTROLLER_CONTINUE] = do_nothing,   [CONTROLLER_WAIT] = await_claim,
+    [CONTROLLER_OPEN] = open_as_assigned, [CONTROLLER_START] = start,
+    [CONTROLLER_EVALUATE] = evaluate,     [CONTROLLER_SERVE] = watch,
+    [CONTROLLER_REVERT] = watch,          [CONTROLLER_STOP] = stop,
+    [CONTROLLER_CLOSE] = close_as_it_is,  [CONTROLLER_REPORT_NONE] = report_none,
+};
+
+/* ---- events ---- */
+
+/* A word that does not stand is none of one that has its votes. */
+static bool is_otherwise(const struct volume_controller *controller) {
+    const struct assignment_volume *wanted = &controller->assignment->volume,
+                                   *opened = &controller->opened->volume;
+
+    return opened->epoch != wanted->epoch || opened->revert.number != wanted->revert.number ||
+           opened->recovered != wanted->recovered ||
+           (is_started(controller) ? volume_controller_must_evaluate(controller)
+                                   : opened->recovery.number != wanted->recovery.number);
+}
+
+static bool has_moved(struct volume_controller *controller) {
+    const struct assignment_volume *wanted = &controller->assignment->volume,
+                                   *opened = &controller->opened->volume;
+    enum move move = find_move(wanted, opened);
+
+    controller->reached_otherwise |= move == IS_REACHED_OTHERWISE;
+    if (is_started(controller))
+        return move == HAS_MOVED && !controller->reached_otherwise;
+    return controller->reached_otherwise || move == HAS_MOVED || !same_replicas(wanted, opened);
+}
+
+/* What was opened otherwise than it is wanted is opened anew: a target that has lost the volume to
+ * another one and got it back is over, and one of before or behind a revert, any other is found
+ * again. */
+static enum controller_event event_of(struct volume_controller *controller) {
+    bool wanted = volume_controller_is_assigned(controller);
+
+    if (!controller->target && wanted)
+        return controller->assignment->volume.claimed ? CONTROLLER_ASSIGNED : CONTROLLER_UNCLAIMED;
+    if (!controller->target)
+        return volume_controller_finds(controller->settings, controller->uid)
+                   ? CONTROLLER_LEFT_OVER
+                   : CONTROLLER_NOTHING_LEFT;
+    if (!wanted)
+        return CONTROLLER_UNASSIGNED;
+    if (controller->state == CONTROLLER_STOPPING || is_otherwise(controller))
+        return CONTROLLER_CHANGED;
+    if (has_moved(controller))
+        return CONTROLLER_MOVED;
+    return !is_started(controller) && volume_controller_awaits_recovery(controller)
+               ? CONTROLLER_RECOVERY_REQUESTED
+               : CONTROLLER_CURRENT;
+}
+
+/* ---- the step ---- */
+
+static void note_trouble(struct volume_controller *controller, const struct error *err) {
+    int64_t first_us = controller->settings->retry_ms * 1000;
+    const struct backoff_limits pauses = { .first_us = first_us,
+                                           .most_us = first_us * RETRY_GROWTH };
+
+    if (controller->trouble.kind == ERROR_NONE ||
+        strcmp(controller->trouble.message, err->message) != 0)
+        log_warning(NULL, "volume is not as wanted", "volume_id", controller->uid, "reason",
+                    err->message, NULL);
+    controller->trouble = *err;
+    backoff_fail(&controller->backoff, &pauses, clock_monotonic_us());
+}
+
+static bool is_busy(const struct volume_controller *controller, int outcome) {
+    return outcome > 0 || volume_controller_has_job(controller) ||
+           controller->work == REPLICA_WORK_COMPARE;
+}
+
+static int step(struct volume_controller *controller, struct error *err) {
+    int outcome = volume_controller_check_pools(controller, err) < 0 ? -1 : AGAIN;
+
+    while (outcome == AGAIN) {
+        const struct state_row *row = volume_controller_take(controller, event_of(controller));
+
+        outcome =
+            row ? actions[row->action](controller, err)
+                : error_set(err, ERROR_INTERNAL, "The volume %s: no transition from the state %s.",
+                            controller->uid, controller_states.states[controller->state]);
+    }
+    return outcome;
+}
+
+/* One that serves is looked at whatever could not be done for it. */
+int64_t volume_controller_work(struct volume_controller *controller) {
+    int64_t now_us = clock_monotonic_us();
+    bool wanted = volume_controller_is_assigned(controller);
+    struct error err = { 0 };
+    int outcome;
+
+    if (backoff_waits(&controller->backoff, now_us) &&
+        !(wanted && controller->status.state == TARGET_SERVING))
+        return (controller->backoff.due_us - now_us) / 1000 + 1;
+    memset(controller->export_ports, 0,
+           sizeof(controller->export_ports)); /* of the assignment before, perhaps */
+    outcome = step(controller, &err);
+    if (outcome < 0) {
+        note_trouble(controller, &err);
+    } else {
+        backoff_reset(&controller->backoff);
+        controller->trouble = (struct error){ 0 };
+        if (outcome == 0)
+            controller->generation = controller->assignment->generation;
+    }
+    if (controller->target || wanted)
+        volume_controller_report(controller);
+    if (is_busy(controller, outcome))
+        return SOON_MS;
+    return outcome < 0 ? controller->settings->retry_ms : controller->settings->watch_ms;
+}
