@@ -31,17 +31,17 @@ libscoria_a_SOURCES += \
 	replication/node/digs.c replication/node/digs.h \
 	replication/node/forced_recovery.c replication/node/forced_recovery.h \
 	replication/node/gates.c replication/node/gates.h \
-	replication/node/hanging.c replication/node/hanging.h \
+	replication/node/unresponsive.c replication/node/unresponsive.h \
 	replication/node/held.c replication/node/held.h \
 	replication/node/instance.c replication/node/instance.h \
 	replication/node/volume_controller.c replication/node/volume_controller.h replication/node/volume_controller.private.h replication/node/controller_rebuild.c \
 	replication/node/controller_exports.c replication/node/controller_unresponsive.c replication/node/controller_jobs.c replication/node/controller_revert.c replication/node/controller_recovery.c replication/node/controller_scrub.c \
 	replication/node/controller_report.c replication/node/controller_snapshots.c \
 	replication/node/controller_work.c \
-	replication/node/knocks.c replication/node/knocks.h \
+	replication/node/health_probes.c replication/node/health_probes.h \
 	replication/node/manifest.c replication/node/manifest.h \
 	replication/node/nbd_server.c replication/node/nbd_server.h \
-	replication/node/near.c replication/node/near.h \
+	replication/node/local_replica.c replication/node/local_replica.h \
 	replication/node/options.c \
 	replication/node/places.c replication/node/places.h \
 	replication/node/pool_calls.c replication/node/pool_calls.h \
@@ -123,8 +123,8 @@ check_PROGRAMS += \
 	tests/unit/replication/engine/test_write_log \
 	tests/unit/replication/node/test_controller_states \
 	tests/unit/replication/node/test_forced_recovery \
-	tests/unit/replication/node/test_knocks \
-	tests/unit/replication/node/test_near \
+	tests/unit/replication/node/test_health_probes \
+	tests/unit/replication/node/test_local_replica \
 	tests/unit/replication/node/test_pool_calls \
 	tests/unit/replication/node/test_pool_lock \
 	tests/unit/replication/node/test_pool_states \

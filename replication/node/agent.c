@@ -6,8 +6,8 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "identity/own_user.h"
+#include "replication/node/health_probes.h"
 #include "replication/node/instance.h"
-#include "replication/node/knocks.h"
 #include "replication/node/pool_lock.h"
 #include "replication/node/pools.h"
 #include "replication/node/rebuilds.h"
@@ -23,11 +23,11 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#define SECTION  "storage"
-#define STOP_MS  15000 /* a daemon has ten seconds for an answer */
-#define KNOCK_MS 1000
-#define MIB      (INT64_C(1) << 20)
-#define POOLS    64
+#define SECTION   "storage"
+#define STOP_MS   15000 /* a daemon has ten seconds for an answer */
+#define PROBES_MS 1000
+#define MIB       (INT64_C(1) << 20)
+#define POOLS     64
 
 struct storage_agent {
     struct arena *arena;
@@ -36,7 +36,7 @@ struct storage_agent {
     struct client api;
     struct reports *reports;
     struct rebuilds *rebuilds, *scrubs;
-    struct knocks *knocks;
+    struct health_probes *health_probes;
     struct remote *remote;
     struct pools *pools;
     struct pool_lock locks[POOLS];
@@ -125,7 +125,7 @@ static int start_pools(struct storage_agent *agent, const struct storage_agent_s
         .address = remote_address(agent->remote),
         .sessions = remote_sessions(agent->remote),
         .run_directory = settings->run_directory,
-        .knocks = agent->knocks,
+        .health_probes = agent->health_probes,
         .heartbeat_ms = config_int(config, SECTION, "heartbeat_interval") * 1000,
     };
     const char *name;
@@ -162,7 +162,7 @@ static int open_remote(struct storage_agent *agent, const struct storage_agent_s
     const struct remote_settings of = { .config = settings->config,
                                         .run_directory = settings->run_directory,
                                         .api = agent->api,
-                                        .knocks = agent->knocks };
+                                        .health_probes = agent->health_probes };
 
     return remote_open(&of, &agent->remote, err);
 }
@@ -176,7 +176,7 @@ static void make_targets(struct storage_agent *agent,
         .remote = remote_access(agent->remote),
         .sessions = remote_sessions(agent->remote),
         .gates = remote_gates(agent->remote),
-        .knocks = agent->knocks,
+        .health_probes = agent->health_probes,
         .tls_directory = remote_tls_directory(agent->remote),
         .program = config_text(config, SECTION, "daemon"),
         .reports = agent->reports,
@@ -213,7 +213,7 @@ static int start(struct storage_agent *agent, const struct storage_agent_setting
     agent->reports = reports_new(&reports, err);
     agent->rebuilds = rebuilds_new((unsigned)config_int(settings->config, SECTION, "rebuilds"));
     agent->scrubs = rebuilds_new(1);
-    agent->knocks = knocks_new();
+    agent->health_probes = health_probes_new();
     if (!agent->reports || open_remote(agent, settings, err) < 0 ||
         start_pools(agent, settings, err) < 0)
         return -1;
@@ -252,7 +252,7 @@ bool storage_agent_stop(struct storage_agent *agent) {
     all = all && targets_stop(agent->targets, STOP_MS);
     all = pools_stop(agent->pools, STOP_MS) && all;
     all = all && remote_close(agent->remote, STOP_MS); /* which both of them use */
-    all = all && knocks_stop(agent->knocks, KNOCK_MS);
+    all = all && health_probes_stop(agent->health_probes, PROBES_MS);
     if (!all) {
         log_warning(NULL, "a pool or a storage daemon hangs and is left", NULL);
         return false;

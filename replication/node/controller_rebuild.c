@@ -2,7 +2,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "replication/node/near.h"
+#include "replication/node/local_replica.h"
 #include "replication/node/rebuilds.h"
 
 #include <string.h>
@@ -37,8 +37,8 @@ static bool may_be_rebuilt(const struct volume_controller *controller,
         return false;
     if (replica->access) /* its node looks at the mark itself */
         return true;
-    return near_pool_look(controller->calls, replica->pool,
-                          assignment_pool(&controller->assignment->volume, replica->uid), &pool) &&
+    return local_pool_look(controller->calls, replica->pool,
+                           assignment_pool(&controller->assignment->volume, replica->uid), &pool) &&
            pool.state == POOL_ONLINE;
 }
 

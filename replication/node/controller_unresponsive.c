@@ -9,8 +9,8 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "replication/engine/daemon.h"
-#include "replication/node/hanging.h"
-#include "replication/node/knocks.h"
+#include "replication/node/health_probes.h"
+#include "replication/node/unresponsive.h"
 
 #include <string.h>
 
@@ -38,21 +38,23 @@ static bool is_used(const struct volume_controller *controller, const struct tar
     return controller->status.state == TARGET_SERVING && seen->votes;
 }
 
-/* To a knock, or to a call that was left. */
-static int64_t silence_ms(const struct volume_controller *controller, const char *pool) {
-    int64_t call_ms = pool_calls_silence_ms(controller->calls, pool);
-    int64_t knock_ms =
-        controller->settings->knocks ? knocks_silence_ms(controller->settings->knocks, pool) : 0;
+/* To a probe, or to a call that was left. */
+static int64_t unresponsive_ms(const struct volume_controller *controller, const char *pool) {
+    int64_t call_ms = pool_calls_unresponsive_ms(controller->calls, pool);
+    int64_t probe_ms =
+        controller->settings->health_probes
+            ? health_probes_unresponsive_ms(controller->settings->health_probes, pool)
+            : 0;
 
-    return call_ms > knock_ms ? call_ms : knock_ms;
+    return call_ms > probe_ms ? call_ms : probe_ms;
 }
 
 static void look_at(struct volume_controller *controller, unsigned i, struct hang *hang) {
     const struct replica *replica = &controller->assignment->volume.replicas[i];
     const struct target_replica *seen = status_of(controller, replica->uid);
     int64_t ms =
-        volume_controller_is_remote(controller, i) ? 0 : silence_ms(controller, replica->pool);
-    bool known = seen && seen->replica.access == &replica_hanging;
+        volume_controller_is_remote(controller, i) ? 0 : unresponsive_ms(controller, replica->pool);
+    bool known = seen && seen->replica.access == &replica_unresponsive;
 
     controller->unresponsive[i] = ms > 0;
     if (!controller->target && ms > hang->unseen_ms) {
@@ -89,7 +91,7 @@ static bool is_enough(const struct volume_controller *controller, const struct h
 
 static int await(struct volume_controller *controller, const char *pool, struct error *err) {
     volume_controller_take(controller, CONTROLLER_POOL_AWAITED);
-    return hanging_refuse(pool, err);
+    return unresponsive_refuse(pool, err);
 }
 
 static int exclude(struct volume_controller *controller, const char *pool, struct error *err) {
@@ -128,8 +130,8 @@ int volume_controller_check_calls(const struct volume_controller *controller, st
 
     for (unsigned i = 0; i < wanted->count; i++) {
         if (!volume_controller_is_remote(controller, i) && !controller->unresponsive[i] &&
-            pool_calls_silence_ms(controller->calls, wanted->replicas[i].pool) > 0)
-            return hanging_refuse(wanted->replicas[i].pool, err);
+            pool_calls_unresponsive_ms(controller->calls, wanted->replicas[i].pool) > 0)
+            return unresponsive_refuse(wanted->replicas[i].pool, err);
     }
     return 0;
 }

@@ -4,9 +4,9 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "replication/engine/daemon.h"
-#include "replication/node/hanging.h"
 #include "replication/node/manifest.h"
 #include "replication/node/sessions.h"
+#include "replication/node/unresponsive.h"
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ struct replica volume_controller_replica(const struct volume_controller *control
         replica.access = controller->settings->remote;
         replica.address = controller->assignment->volume.addresses[i];
     } else if (controller->unresponsive[i]) {
-        replica.access = &replica_hanging;
+        replica.access = &replica_unresponsive;
     }
     return replica;
 }

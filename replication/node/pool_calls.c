@@ -3,33 +3,33 @@
 #include "common/clock.h"
 #include "common/detached_call.h"
 #include "common/heap.h"
-#include "replication/node/knocks.h"
+#include "replication/node/health_probes.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define MOMENT_US (5 * SECOND_US) /* a disk that is merely busy has answered a look by then */
-#define PATIENCE  10              /* times as long, where knocks are answered */
+#define MOMENT_US   (5 * SECOND_US) /* sufficient for a read of a busy disk */
+#define SLOW_FACTOR 10              /* times as long, while probes succeed */
 
 struct pool_calls {
-    struct knocks *knocks;
+    struct health_probes *health_probes;
     int64_t most_us;
-    struct detached_calls *looks, *changes;
+    struct detached_calls *reads, *changes;
 };
 
-bool pool_calls_are_left(struct pool_calls *calls) {
-    return detached_calls_abandoned(calls->looks) > 0 || pool_calls_may_change(calls);
+bool pool_calls_are_abandoned(struct pool_calls *calls) {
+    return detached_calls_abandoned(calls->reads) > 0 || pool_calls_may_change(calls);
 }
 
 bool pool_calls_may_change(struct pool_calls *calls) {
     return detached_calls_abandoned(calls->changes) > 0;
 }
 
-int64_t pool_calls_silence_ms(struct pool_calls *calls, const char *pool) {
-    int64_t look_ms = detached_calls_silence_ms(calls->looks, pool);
+int64_t pool_calls_unresponsive_ms(struct pool_calls *calls, const char *pool) {
+    int64_t read_ms = detached_calls_silence_ms(calls->reads, pool);
     int64_t change_ms = detached_calls_silence_ms(calls->changes, pool);
 
-    return look_ms > change_ms ? look_ms : change_ms;
+    return read_ms > change_ms ? read_ms : change_ms;
 }
 
 struct waiting {
@@ -37,15 +37,17 @@ struct waiting {
     const char *pool;
 };
 
-/* A disk that has much to write before it has written ours is slow, and answers to knocks. */
-static bool is_borne_with(void *arg, int64_t waited_us) {
+/* A disk with many other writes in its queue is slow, and responsive to probes. */
+static bool may_take_longer(void *arg, int64_t waited_us) {
     const struct waiting *waiting = arg;
     const struct pool_calls *calls = waiting->calls;
-    int64_t silence_us =
-        calls->knocks ? knocks_silence_ms(calls->knocks, waiting->pool) * 1000 : calls->most_us;
+    int64_t unresponsive_us =
+        calls->health_probes
+            ? health_probes_unresponsive_ms(calls->health_probes, waiting->pool) * 1000
+            : calls->most_us;
 
     return waited_us < calls->most_us ||
-           (silence_us < calls->most_us && waited_us < PATIENCE * calls->most_us);
+           (unresponsive_us < calls->most_us && waited_us < SLOW_FACTOR * calls->most_us);
 }
 
 bool pool_calls_do(struct pool_calls *calls, const char *pool, const struct pool_call *call,
@@ -53,29 +55,29 @@ bool pool_calls_do(struct pool_calls *calls, const char *pool, const struct pool
     static const atomic_bool never = false;
     const struct detached_function function = { .run = call->run, .drop = call->drop };
     struct waiting waiting = { calls, pool };
-    const struct detached_limit look_limit = { .us = MOMENT_US };
+    const struct detached_limit read_limit = { .us = MOMENT_US };
     const struct detached_limit change_limit = {
         .us = calls->most_us < MOMENT_US ? calls->most_us : MOMENT_US,
-        .extend = is_borne_with,
+        .extend = may_take_longer,
         .arg = &waiting,
     };
     int reason;
 
-    if (pool_calls_silence_ms(calls, pool) > 0)
+    if (pool_calls_unresponsive_ms(calls, pool) > 0)
         return false;
-    reason = detached_call(call->looks ? calls->looks : calls->changes, pool, &function, work, size,
-                           call->looks ? &look_limit : &change_limit);
+    reason = detached_call(call->reads ? calls->reads : calls->changes, pool, &function, work, size,
+                           call->reads ? &read_limit : &change_limit);
     if (reason == EAGAIN)
         call->run(work, &never);
     return reason == 0 || reason == EAGAIN;
 }
 
-struct pool_calls *pool_calls_new(struct knocks *knocks, int64_t most_ms) {
+struct pool_calls *pool_calls_new(struct health_probes *health_probes, int64_t most_ms) {
     struct pool_calls *calls = heap_new(sizeof(*calls));
 
-    calls->knocks = knocks;
+    calls->health_probes = health_probes;
     calls->most_us = most_ms * 1000;
-    calls->looks = detached_calls_new("pool look", NULL, NULL);
+    calls->reads = detached_calls_new("pool look", NULL, NULL);
     calls->changes = detached_calls_new("pool call", NULL, NULL);
     return calls;
 }
@@ -83,7 +85,7 @@ struct pool_calls *pool_calls_new(struct knocks *knocks, int64_t most_ms) {
 void pool_calls_free(struct pool_calls *calls) {
     if (!calls)
         return;
-    detached_calls_free(calls->looks);
+    detached_calls_free(calls->reads);
     detached_calls_free(calls->changes);
     free(calls);
 }

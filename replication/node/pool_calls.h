@@ -1,7 +1,7 @@
 /*
- * Calls into the file system of a pool, which may cease to answer in the middle of one: detached
- * calls (common/detached_call.h), whose limit depends on what they do and on the pool's answers to
- * probes.  A pool that an abandoned call is still in is refused.
+ * Calls into the file system of a pool, which may become unresponsive during one: detached calls
+ * (common/detached_call.h), whose timeout depends on their kind and on the pool's health probes.  A
+ * pool with an abandoned call that is still running is refused.
  *
  * Belongs to one thread.
  */
@@ -12,30 +12,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct knocks;
+struct health_probes;
 struct pool_calls;
 
 struct pool_call {
-    void (*run)(void *work, const atomic_bool *left);
-    void (*drop)(void *work); /* gives back what run() has of one that was left; NULL: nothing */
-    bool looks;               /* and changes nothing: then it has no more time than a knock */
+    void (*run)(void *work, const atomic_bool *abandoned);
+    void (*drop)(void *work); /* releases the resources of an abandoned run(); NULL: none */
+    bool reads;               /* changes nothing: it has the timeout of a probe */
 };
 
-/* A call that may change something has `most_ms`, and ten times that as long as the pool was not
- * silent to knocks for `most_ms`.  NULL: nobody knocks. */
-struct pool_calls *pool_calls_new(struct knocks *knocks, int64_t most_ms);
-/* Those that are left behind end by themselves, when they can. */
+/* A call that may change something has a timeout of `most_ms`, and of ten times that while the pool
+ * is not unresponsive to probes for `most_ms`.  NULL: no probes. */
+struct pool_calls *pool_calls_new(struct health_probes *health_probes, int64_t most_ms);
+/* Abandoned calls end by themselves, when they can. */
 void pool_calls_free(struct pool_calls *calls);
 
-/* run() of a copy of `work`, which is `size` bytes that point to nothing: true, and *work is what
- * it made of it; false: the pool does not answer, and *work is as it was. */
+/* Calls run() with a copy of `work`, `size` bytes without pointers: true, and *work is the result;
+ * false: the pool is unresponsive, and *work is unchanged. */
 bool pool_calls_do(struct pool_calls *calls, const char *pool, const struct pool_call *call,
                    void *work, size_t size);
 
-/* 0: none was left there, or all have come back; else for how many milliseconds one has not, of
- * which no more than some seconds lie between two that asked. */
-int64_t pool_calls_silence_ms(struct pool_calls *calls, const char *pool);
-/* One that was left has not come back. */
-bool pool_calls_are_left(struct pool_calls *calls);
-/* The same of one that may change something yet. */
+/* 0: no abandoned call is running there; otherwise for how long, in milliseconds, one has been.  At
+ * most a few seconds between two calls count. */
+int64_t pool_calls_unresponsive_ms(struct pool_calls *calls, const char *pool);
+/* An abandoned call is still running. */
+bool pool_calls_are_abandoned(struct pool_calls *calls);
+/* The same of one that may change something. */
 bool pool_calls_may_change(struct pool_calls *calls);

@@ -37,9 +37,9 @@ struct pool_look {
     int64_t total_bytes, free_bytes;
     dev_t device; /* of the directory, to see that it is still the same */
     ino_t inode;
-    int64_t silence_ms; /* that it has not answered; 0: it has */
-    bool in_use;        /* another agent has its lock: it is foreign */
-    bool hangs;         /* for long: its replicas are served to no other node */
+    int64_t unresponsive_ms; /* that it has not answered; 0: it has */
+    bool in_use;             /* another agent has its lock: it is foreign */
+    bool hangs;              /* for long: its replicas are served to no other node */
 };
 
 void pool_look(const char *path, const char *name, struct pool_look *ret);

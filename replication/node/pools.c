@@ -6,7 +6,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/thread.h"
-#include "replication/node/knocks.h"
+#include "replication/node/health_probes.h"
 #include "replication/node/pool_lock.h"
 #include "replication/node/pool_states.h"
 
@@ -48,22 +48,23 @@ struct pools {
 
 /* What does not answer is not touched. */
 static void look_with_care(const struct pool *pool, struct pool_look *ret) {
-    struct knocks *knocks = pool->all->settings.knocks;
+    struct health_probes *health_probes = pool->all->settings.health_probes;
     const char *path = pool->settings->path;
-    int64_t silence_ms = knocks ? knocks_silence_ms(knocks, path) : 0;
+    int64_t unresponsive_ms =
+        health_probes ? health_probes_unresponsive_ms(health_probes, path) : 0;
 
-    if (silence_ms == 0) {
+    if (unresponsive_ms == 0) {
         pool_look(path, pool->settings->name, ret);
         return;
     }
-    *ret = (struct pool_look){ .state = POOL_FAILING, .silence_ms = silence_ms };
+    *ret = (struct pool_look){ .state = POOL_FAILING, .unresponsive_ms = unresponsive_ms };
     error_set(&ret->why, ERROR_UNAVAILABLE, "%s does not answer", path);
 }
 
 static void keep_lock(const struct pool *pool, struct pool_look *look) {
     struct pool_lock *lock = pool->settings->lock;
 
-    if (!lock || look->silence_ms > 0)
+    if (!lock || look->unresponsive_ms > 0)
         return;
     if (!pool_is_marked(look) && look->state != POOL_FAILING)
         pool_lock_end(lock);
@@ -80,9 +81,9 @@ static enum pool_event event_of(const struct pool_look *look) {
         [POOL_FAILING] = POOL_FOUND_FAILING,
     };
 
-    if (look->silence_ms == 0)
+    if (look->unresponsive_ms == 0)
         return found[look->state];
-    return look->silence_ms < HANG_MS ? POOL_DOES_NOT_ANSWER : POOL_DOES_NOT_ANSWER_FOR_LONG;
+    return look->unresponsive_ms < HANG_MS ? POOL_DOES_NOT_ANSWER : POOL_DOES_NOT_ANSWER_FOR_LONG;
 }
 
 static void tell(struct pool *pool, const struct state_row *row) {

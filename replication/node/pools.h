@@ -28,9 +28,9 @@ struct pools_settings { /* what they point to outlives the pools */
     const char *address;       /* where other nodes reach replicas of the pools; NULL: nowhere */
     struct sessions *sessions; /* of other nodes; NULL: there are none */
     const char *run_directory; /* of the node's storage daemons; NULL: there are none */
-    struct knocks *knocks;     /* NULL: nobody asks whether a pool answers */
-    int64_t heartbeat_ms;      /* 0: 10 000 */
-    int64_t look_ms;           /* 0: 1 000 */
+    struct health_probes *health_probes; /* NULL: nobody asks whether a pool answers */
+    int64_t heartbeat_ms;                /* 0: 10 000 */
+    int64_t look_ms;                     /* 0: 1 000 */
 };
 
 int pools_start(const struct pools_settings *settings, struct pools **ret, struct error *err);

@@ -18,7 +18,7 @@ struct remote {
     struct arena *arena;
     const struct config *config;
     struct client api;
-    struct knocks *knocks;
+    struct health_probes *health_probes;
     const char *cert_file, *key_file, *ca_file, *client_ca_file, *crl_file;
     const char *tls_directory, *client_tls_directory; /* what daemons find them in */
     const char *host;                                 /* to listen at; NULL: nothing is served */
@@ -174,7 +174,7 @@ int remote_open(const struct remote_settings *settings, struct remote **ret, str
     remote->arena = arena_new();
     remote->config = settings->config;
     remote->api = settings->api;
-    remote->knocks = settings->knocks;
+    remote->health_probes = settings->health_probes;
     if (read_files(remote, settings->run_directory, err) < 0 || read_listen(remote, err) < 0 ||
         read_listeners(remote, err) < 0) {
         remote_close(remote, 0);
@@ -190,7 +190,7 @@ int remote_serve(struct remote *remote, const struct pool_settings *pools, unsig
     const struct replica_service_settings settings = {
         .places = remote->places,
         .sessions = remote->sessions,
-        .knocks = remote->knocks,
+        .health_probes = remote->health_probes,
         .pools = pools,
         .pool_count = count,
         .address = remote->host,

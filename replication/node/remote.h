@@ -17,7 +17,7 @@ struct remote_settings { /* what they point to outlives it */
     const struct config *config;
     const char *run_directory;
     struct client api;
-    struct knocks *knocks;
+    struct health_probes *health_probes;
 };
 
 /* Reads section storage; nothing is served yet. */

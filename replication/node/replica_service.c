@@ -5,7 +5,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/worker.h"
-#include "replication/node/knocks.h"
+#include "replication/node/health_probes.h"
 #include "replication/node/pool_look.h"
 #include "replication/node/replica_calls.h"
 
@@ -60,10 +60,10 @@ static void refuse(struct http_exchange *exchange, const struct error *err) {
 
 static int check_pool(const struct waiting *waiting, struct error *err) {
     const struct replica_call_request *request = &waiting->request;
-    struct knocks *knocks = waiting->service->settings.knocks;
+    struct health_probes *health_probes = waiting->service->settings.health_probes;
     struct pool_look look;
 
-    if (knocks && knocks_silence_ms(knocks, request->replica.pool) > 0)
+    if (health_probes && health_probes_unresponsive_ms(health_probes, request->replica.pool) > 0)
         return error_set(err, ERROR_UNAVAILABLE, "The pool %s does not answer.", request->pool);
 
     pool_look(request->replica.pool, request->pool, &look);

@@ -20,7 +20,7 @@ struct replica_service;
 struct replica_service_settings { /* what they point to outlives it */
     struct places *places;
     struct sessions *sessions;
-    struct knocks *knocks; /* NULL: nobody asks whether pools answer */
+    struct health_probes *health_probes; /* NULL: nobody asks whether pools answer */
     const struct pool_settings *pools;
     unsigned pool_count;
     const char *address;

@@ -68,5 +68,5 @@ bool sessions_find(struct sessions *sessions, struct arena *arena, const char *u
 /* Where the write logs of this host's replicas are (replication/engine/write_log.h). */
 const char *sessions_write_logs(const struct sessions *sessions, struct arena *arena);
 
-/* Strangers that knock make its daemon say more: that is cut where it has become much. */
+/* Strangers that probe make its daemon say more: that is cut where it has become much. */
 void sessions_trim_log(struct sessions *sessions, const char *uid);

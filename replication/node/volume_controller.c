@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/thread.h"
-#include "replication/node/near.h"
+#include "replication/node/local_replica.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -82,7 +82,7 @@ static bool take_update(struct volume_controller *controller) {
 static bool try_end(struct volume_controller *controller) {
     bool ends, released = controller->state == CONTROLLER_RELEASED;
 
-    if (pool_calls_are_left(controller->calls))
+    if (pool_calls_are_abandoned(controller->calls))
         return false;
     pthread_mutex_lock(&controller->lock);
     ends = !controller->pending && (released || controller->unlisted);
@@ -195,9 +195,9 @@ int volume_controller_start(const struct volume_controller_settings *settings,
     controller->run = run_of(controller->arena, settings, controller->uid);
     controller->assignment = assignment_hold(assignment);
     pthread_mutex_init(&controller->lock, NULL);
-    controller->calls =
-        pool_calls_new(settings->knocks, settings->hang_ms > CALL_MS ? settings->hang_ms : CALL_MS);
-    controller->local = near_access(controller->calls);
+    controller->calls = pool_calls_new(settings->health_probes,
+                                       settings->hang_ms > CALL_MS ? settings->hang_ms : CALL_MS);
+    controller->local = local_replica_access(controller->calls);
     controller->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     code = controller->wake_fd < 0 ? errno
                                    : thread_start(&controller->thread, "target", run, controller);

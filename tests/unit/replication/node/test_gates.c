@@ -6,7 +6,7 @@
 #include "replication/node/tls_directory.h"
 
 #include "replication/engine/daemon.h"
-#include "replication/node/knocks.h"
+#include "replication/node/health_probes.h"
 #include "replication/node/pool_look.h"
 #include "replication/node/rebuilds.h"
 #include "tests/lib/daemons.h"
@@ -121,7 +121,7 @@ static const char *gate_run(unsigned slot) {
 
 static void end(void) {
     ck_assert(targets_stop(targets, 60000));
-    ck_assert(knocks_stop(settings.knocks, 60000));
+    ck_assert(health_probes_stop(settings.health_probes, 60000));
     gates_end(run, 10000, &err);
     daemon_kill(run, 10000, &err);
     rebuilds_free(settings.rebuilds);
@@ -285,7 +285,7 @@ START_TEST(what_one_host_was_told_no_other_is) {
     if (!own_mounts())
         return;
     ck_assert(targets_stop(targets, 60000));
-    settings.knocks = knocks_new();
+    settings.health_probes = health_probes_new();
     settings.hang_ms = 100;
     settings.watch_ms = 1000000;
     targets = targets_new(&settings);

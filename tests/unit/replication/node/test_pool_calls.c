@@ -1,6 +1,6 @@
 #include "replication/node/pool_calls.h"
 
-#include "replication/node/knocks.h"
+#include "replication/node/health_probes.h"
 #include "tests/lib/check_main.h"
 
 #include <poll.h>
@@ -16,20 +16,20 @@ struct work {
 
 static struct pool_calls *calls;
 static int ends[2]; /* who is held reads from the one, and hears when the other is closed */
-static atomic_int begun, ended, knocked;
-static int64_t silence_ms;
+static atomic_int begun, ended, probes;
+static int64_t unresponsive_ms;
 
-/* In place of the one that knocks. */
-int64_t knocks_silence_ms(struct knocks *knocks, const char *directory) {
-    (void)knocks, (void)directory;
-    knocked++;
-    return silence_ms;
+/* In place of the one that health_probes. */
+int64_t health_probes_unresponsive_ms(struct health_probes *health_probes, const char *directory) {
+    (void)health_probes, (void)directory;
+    probes++;
+    return unresponsive_ms;
 }
 
 static void begin(void) {
     calls = pool_calls_new(NULL, 600000);
     ck_assert_int_eq(pipe(ends), 0);
-    begun = ended = knocked = 0;
+    begun = ended = probes = 0;
 }
 
 static void end(void) {
@@ -54,19 +54,19 @@ static void hang(void *arg, const atomic_bool *left) {
 }
 
 static void be_slow(void *arg, const atomic_bool *left) {
-    while (knocked < 3)
+    while (probes < 3)
         poll(NULL, 0, 1);
     answer(arg, left);
 }
 
-static const struct pool_call look_that_answers = { .run = answer, .looks = true };
-static const struct pool_call look_that_hangs = { .run = hang, .looks = true };
+static const struct pool_call look_that_answers = { .run = answer, .reads = true };
+static const struct pool_call look_that_hangs = { .run = hang, .reads = true };
 static const struct pool_call deed_that_hangs = { .run = hang };
 static const struct pool_call slow_deed = { .run = be_slow };
 
-static void begin_with_knocks(int64_t most_ms) {
+static void begin_with_probes(int64_t most_ms) {
     pool_calls_free(calls);
-    calls = pool_calls_new((struct knocks *)&knocked, most_ms);
+    calls = pool_calls_new((struct health_probes *)&probes, most_ms);
 }
 
 static void await_ends(int count) {
@@ -75,30 +75,30 @@ static void await_ends(int count) {
         poll(NULL, 0, 1);
 }
 
-START_TEST(what_answers_says_what_it_found) {
+START_TEST(a_call_returns_its_result) {
     struct work work = { .question = 41 };
 
     ck_assert(pool_calls_do(calls, POOL, &look_that_answers, &work, sizeof(work)));
     ck_assert_int_eq(work.answer, 42);
-    ck_assert_int_eq(pool_calls_silence_ms(calls, POOL), 0);
+    ck_assert_int_eq(pool_calls_unresponsive_ms(calls, POOL), 0);
     await_ends(0);
 }
 END_TEST
 
-START_TEST(one_that_hangs_is_left_alone_and_dropped_when_it_is_late) {
+START_TEST(an_abandoned_call_excludes_others_and_its_late_result_is_dropped) {
     struct work work = { .question = 41 };
 
     ck_assert(!pool_calls_do(calls, POOL, &look_that_hangs, &work, sizeof(work)));
     ck_assert(!pool_calls_do(calls, POOL, &look_that_hangs, &work, sizeof(work)));
     ck_assert_int_eq(begun, 1);
-    ck_assert_int_ge(pool_calls_silence_ms(calls, POOL), 5000);
-    ck_assert_int_eq(pool_calls_silence_ms(calls, OTHER), 0);
+    ck_assert_int_ge(pool_calls_unresponsive_ms(calls, POOL), 5000);
+    ck_assert_int_eq(pool_calls_unresponsive_ms(calls, OTHER), 0);
     ck_assert(pool_calls_do(calls, OTHER, &look_that_answers, &work, sizeof(work)));
     ck_assert_int_eq(work.answer, 42);
 
     work = (struct work){ .question = 1 };
     await_ends(1);
-    while (pool_calls_silence_ms(calls, POOL) > 0)
+    while (pool_calls_unresponsive_ms(calls, POOL) > 0)
         poll(NULL, 0, 1);
     ck_assert_int_eq(work.answer, 0);
     ck_assert(pool_calls_do(calls, POOL, &look_that_answers, &work, sizeof(work)));
@@ -106,57 +106,57 @@ START_TEST(one_that_hangs_is_left_alone_and_dropped_when_it_is_late) {
 }
 END_TEST
 
-START_TEST(who_does_something_has_the_time_that_is_given_and_no_more) {
+START_TEST(a_change_has_the_given_time) {
     struct work work = { .question = 41 };
 
     pool_calls_free(calls);
     calls = pool_calls_new(NULL, 100);
     ck_assert(!pool_calls_do(calls, POOL, &deed_that_hangs, &work, sizeof(work)));
-    ck_assert_int_ge(pool_calls_silence_ms(calls, POOL), 100);
-    ck_assert(pool_calls_are_left(calls));
+    ck_assert_int_ge(pool_calls_unresponsive_ms(calls, POOL), 100);
+    ck_assert(pool_calls_are_abandoned(calls));
     await_ends(1);
-    while (pool_calls_are_left(calls))
+    while (pool_calls_are_abandoned(calls))
         poll(NULL, 0, 1);
-    ck_assert_int_eq(pool_calls_silence_ms(calls, POOL), 0);
+    ck_assert_int_eq(pool_calls_unresponsive_ms(calls, POOL), 0);
     ck_assert_int_eq(work.answer, 0);
 }
 END_TEST
 
 /* Or was silent for a while, and not yet for long. */
-START_TEST(one_that_answers_to_knocks_is_borne_with) {
+START_TEST(a_slow_change_in_a_responsive_pool_has_more_time) {
     struct work work = { .question = 41 };
 
-    silence_ms = 1999;
-    begin_with_knocks(2000);
+    unresponsive_ms = 1999;
+    begin_with_probes(2000);
     ck_assert(pool_calls_do(calls, POOL, &slow_deed, &work, sizeof(work)));
     ck_assert_int_eq(work.answer, 42);
     await_ends(0);
 }
 END_TEST
 
-START_TEST(one_that_does_not_is_left) {
+START_TEST(a_change_in_an_unresponsive_pool_is_abandoned) {
     struct work work = { .question = 41 };
 
-    silence_ms = 300;
-    begin_with_knocks(300);
+    unresponsive_ms = 300;
+    begin_with_probes(300);
     ck_assert(!pool_calls_do(calls, POOL, &deed_that_hangs, &work, sizeof(work)));
-    ck_assert_int_eq(knocked, 1);
+    ck_assert_int_eq(probes, 1);
     await_ends(1);
 }
 END_TEST
 
-START_TEST(one_that_answers_to_nothing_but_knocks_is_left_in_the_end) {
+START_TEST(a_change_is_abandoned_in_the_end_though_probes_succeed) {
     struct work work = { .question = 41 };
 
-    silence_ms = 0;
-    begin_with_knocks(300);
+    unresponsive_ms = 0;
+    begin_with_probes(300);
     ck_assert(!pool_calls_do(calls, POOL, &deed_that_hangs, &work, sizeof(work)));
-    ck_assert_int_ge(knocked, 1);
+    ck_assert_int_ge(probes, 1);
     await_ends(1);
 }
 END_TEST
 
-START_TEST(one_that_is_left_outlives_who_left_it) {
+START_TEST(an_abandoned_call_outlives_its_caller) {
     struct work work = { .question = 41 };
 
     ck_assert(!pool_calls_do(calls, POOL, &look_that_hangs, &work, sizeof(work)));
@@ -166,9 +166,9 @@ START_TEST(one_that_is_left_outlives_who_left_it) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("pool_calls", true, begin, end, what_answers_says_what_it_found,
-                one_that_hangs_is_left_alone_and_dropped_when_it_is_late,
-                who_does_something_has_the_time_that_is_given_and_no_more,
-                one_that_answers_to_knocks_is_borne_with, one_that_does_not_is_left,
-                one_that_answers_to_nothing_but_knocks_is_left_in_the_end,
-                one_that_is_left_outlives_who_left_it)
+CHECK_MAIN_WITH("pool_calls", true, begin, end, a_call_returns_its_result,
+                an_abandoned_call_excludes_others_and_its_late_result_is_dropped,
+                a_change_has_the_given_time, a_slow_change_in_a_responsive_pool_has_more_time,
+                a_change_in_an_unresponsive_pool_is_abandoned,
+                a_change_is_abandoned_in_the_end_though_probes_succeed,
+                an_abandoned_call_outlives_its_caller)

@@ -2,7 +2,7 @@
 
 #include "replication/engine/replica_snapshot.h"
 #include "replication/node/copies.h"
-#include "replication/node/knocks.h"
+#include "replication/node/health_probes.h"
 #include "replication/node/pool_lock.h"
 #include "tests/lib/hung_disk.h"
 #include "tests/lib/wall.h"
@@ -12,7 +12,7 @@
 #define POOL_PATH "/v3/replica_pools/pool-a"
 
 static struct pools *pools;
-static struct knocks *knocks;
+static struct health_probes *health_probes;
 static struct pool_settings of[POOLS];
 static struct pool_lock lock, another;
 static int64_t heartbeat_ms;
@@ -24,7 +24,7 @@ static void start(void) {
         .node = NODE,
         .api = api,
         .reports = reports,
-        .knocks = knocks,
+        .health_probes = health_probes,
         .heartbeat_ms = heartbeat_ms,
         .look_ms = 5,
     };
@@ -43,7 +43,7 @@ static void begin(void) {
 
 static void end(void) {
     ck_assert(pools_stop(pools, 60000));
-    ck_assert(knocks_stop(knocks, 60000));
+    ck_assert(health_probes_stop(health_probes, 60000));
     pool_lock_end(&lock);
     pool_lock_end(&another);
     end_storage();
@@ -554,7 +554,7 @@ START_TEST(one_that_hangs_is_told_and_not_touched) {
 
     if (disk < 0)
         return;
-    knocks = knocks_new();
+    health_probes = health_probes_new();
     answer_all(404, 200);
     start();
     await_state("Failing");
@@ -562,10 +562,10 @@ START_TEST(one_that_hangs_is_told_and_not_touched) {
     await_phase(uids[0], "Init");
     ck_assert_ptr_nonnull(strstr(json_text_of(told(uids[0]), "message"), "does not answer"));
     ck_assert(pools_stop(pools, 60000));
-    ck_assert(!knocks_stop(knocks, 0));
+    ck_assert(!health_probes_stop(health_probes, 0));
     hung_disk_end(paths[0], disk);
-    ck_assert(knocks_stop(knocks, 60000));
-    knocks = knocks_new();
+    ck_assert(health_probes_stop(health_probes, 60000));
+    health_probes = health_probes_new();
     start();
     await_state("Online");
     want(replica_document(0, 1));

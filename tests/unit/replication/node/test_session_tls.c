@@ -127,7 +127,7 @@ struct hello {
 } __attribute__((packed));
 
 /* As far as TLS begins. */
-static int knock(unsigned port) {
+static int probe(unsigned port) {
     const struct sockaddr_in at = { .sin_family = AF_INET,
                                     .sin_port = htons((uint16_t)port),
                                     .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -160,7 +160,7 @@ static bool is_told(unsigned port, const char *name, const char *priorities) {
     gnutls_session_t session;
     char answer[20];
     bool told;
-    int fd = knock(port);
+    int fd = probe(port);
 
     ck_assert_int_eq(gnutls_init(&session, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL), 0);
     ck_assert_int_eq(gnutls_priority_set_direct(session, priorities, NULL), 0);

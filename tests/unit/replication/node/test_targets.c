@@ -5,7 +5,7 @@
 #include "replication/engine/qmp.h"
 #include "replication/engine/replica_epoch.h"
 #include "replication/engine/replica_snapshot.h"
-#include "replication/node/knocks.h"
+#include "replication/node/health_probes.h"
 #include "replication/node/pool_look.h"
 #include "replication/node/rebuilds.h"
 #include "tests/lib/checker.h"
@@ -67,7 +67,7 @@ static void begin(void) {
 
 static void end(void) {
     ck_assert(targets_stop(targets, 60000));
-    ck_assert(knocks_stop(settings.knocks, 60000));
+    ck_assert(health_probes_stop(settings.health_probes, 60000));
     daemon_kill(run, 10000, &err);
     checker_free(&checker);
     rebuilds_free(settings.rebuilds);
@@ -1107,9 +1107,9 @@ START_TEST(one_that_hangs_holds_up_no_other) {
 END_TEST
 
 /* The controller looks only when it is woken: it is not in the middle of a look when it begins. */
-static bool serve_for_pools_that_hang(struct knocks *knocks) {
+static bool serve_for_pools_that_hang(struct health_probes *health_probes) {
     ck_assert(targets_stop(targets, 60000));
-    settings.knocks = knocks;
+    settings.health_probes = health_probes;
     settings.hang_ms = 100;
     settings.watch_ms = 1000000;
     targets = targets_new(&settings);
@@ -1119,7 +1119,7 @@ static bool serve_for_pools_that_hang(struct knocks *knocks) {
 }
 
 static bool serve_with_knocks(void) {
-    return own_mounts() && serve_for_pools_that_hang(knocks_new());
+    return own_mounts() && serve_for_pools_that_hang(health_probes_new());
 }
 
 static void assert_goes_on_without_the_second(void) {
@@ -1159,8 +1159,8 @@ static void want_until_well(void) {
     assert_well();
 }
 
-/* As if it had answered each knock: it is the look at the replica that finds nobody. */
-START_TEST(a_pool_that_hangs_behind_a_knock_costs_its_replica_alone) {
+/* As if it had answered each probe: it is the look at the replica that finds nobody. */
+START_TEST(a_pool_that_hangs_after_a_probe_costs_its_replica_alone) {
     int disk = own_mounts() && serve_for_pools_that_hang(NULL) ? hung_disk(paths[1]) : -1;
 
     if (disk < 0)
@@ -1378,7 +1378,7 @@ START_TEST(a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_
     ck_assert_int_eq(pool_mark(paths[1], names[1], &err), 0);
     make_replica(1);
     ck_assert(targets_stop(targets, 60000));
-    settings.knocks = knocks_new();
+    settings.health_probes = health_probes_new();
     settings.hang_ms = 100;
     targets = targets_new(&settings);
     serve();
@@ -1496,7 +1496,7 @@ START_TEST(a_volume_waits_for_pools_that_it_needs) {
 }
 END_TEST
 
-START_TEST(a_volume_waits_for_pools_that_it_needs_behind_a_knock) {
+START_TEST(a_volume_waits_for_needed_pools_that_hang_after_a_probe) {
     if (own_mounts() && serve_for_pools_that_hang(NULL))
         assert_waits_for_two();
 }
@@ -1598,7 +1598,7 @@ CHECK_MAIN_WITH(
     a_revert_is_begun_when_its_document_knows_of_it, whoever_dies_a_revert_comes_to_its_end,
     a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
     one_that_hangs_holds_up_no_other, a_pool_that_hangs_costs_its_replica_alone,
-    a_pool_that_hangs_behind_a_knock_costs_its_replica_alone,
+    a_pool_that_hangs_after_a_probe_costs_its_replica_alone,
     a_controller_ends_during_a_status_read_that_hangs,
     a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_nothing,
     a_pool_that_hangs_when_a_replica_is_opened_costs_it_alone,
@@ -1612,5 +1612,5 @@ CHECK_MAIN_WITH(
     a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer,
     a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing,
     forced_recovery_is_evaluated_while_the_other_pools_hang, a_volume_waits_for_pools_that_it_needs,
-    a_volume_waits_for_pools_that_it_needs_behind_a_knock,
+    a_volume_waits_for_needed_pools_that_hang_after_a_probe,
     what_a_machine_that_went_down_has_left_goes)

@@ -1,4 +1,4 @@
-#include "replication/node/knocks.h"
+#include "replication/node/health_probes.h"
 
 #include "common/cleanup.h"
 #include "tests/lib/check_main.h"
@@ -10,13 +10,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static char top[] = "/tmp/test-knocks-XXXXXX";
-static struct knocks *knocks;
+static char top[] = "/tmp/test-health_probes-XXXXXX";
+static struct health_probes *health_probes;
 
 static void begin(void) {
-    strcpy(top, "/tmp/test-knocks-XXXXXX");
+    strcpy(top, "/tmp/test-health_probes-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(top));
-    knocks = knocks_new();
+    health_probes = health_probes_new();
 }
 
 static const char *path_of(const char *name) {
@@ -39,35 +39,36 @@ static int64_t size_of(const char *name) {
 }
 
 static void end(void) {
-    ck_assert(knocks_stop(knocks, 60000));
+    ck_assert(health_probes_stop(health_probes, 60000));
     unlink(path_of("scoria-pool"));
     unlink(path_of("scoria-pool.probe"));
     unlink(path_of("other"));
     rmdir(top);
 }
 
-START_TEST(what_is_not_there_answers) {
-    ck_assert_int_eq(knocks_silence_ms(knocks, top), 0);
-    ck_assert_int_eq(knocks_silence_ms(knocks, "/tmp/test-knocks-no-such"), 0);
+START_TEST(a_missing_directory_is_responsive) {
+    ck_assert_int_eq(health_probes_unresponsive_ms(health_probes, top), 0);
+    ck_assert_int_eq(
+        health_probes_unresponsive_ms(health_probes, "/tmp/test-health_probes-no-such"), 0);
 }
 END_TEST
 
 /* As one that was stopped for an hour goes on: it has seen no more of it than a moment. */
-START_TEST(silence_counts_as_far_as_somebody_looked) {
+START_TEST(only_observed_time_counts_as_unresponsive) {
     int disk = hung_disk(top);
     int64_t first_ms, next_ms;
 
     if (disk < 0)
         return;
-    first_ms = knocks_silence_ms(knocks, top);
+    first_ms = health_probes_unresponsive_ms(health_probes, top);
     ck_assert_int_gt(first_ms, 0);
     monotonic_pass(3600);
-    next_ms = knocks_silence_ms(knocks, top);
+    next_ms = health_probes_unresponsive_ms(health_probes, top);
     monotonic_pass(-3600); /* libcheck has an eye on it, too */
     ck_assert_int_gt(next_ms, first_ms);
     ck_assert_int_lt(next_ms, first_ms + 60000);
     hung_disk_end(top, disk);
-    while (knocks_silence_ms(knocks, top) > 0)
+    while (health_probes_unresponsive_ms(health_probes, top) > 0)
         ;
 }
 END_TEST
@@ -82,9 +83,9 @@ START_TEST(a_pool_that_hangs_on_writes_alone_is_unresponsive) {
     signal(SIGIO, SIG_IGN);
     if (fcntl(probe, F_SETLEASE, F_RDLCK) < 0)
         return; /* a file system without leases */
-    ck_assert_int_gt(knocks_silence_ms(knocks, top), 0);
+    ck_assert_int_gt(health_probes_unresponsive_ms(health_probes, top), 0);
     ck_assert_int_eq(fcntl(probe, F_SETLEASE, F_UNLCK), 0);
-    while (knocks_silence_ms(knocks, top) > 0)
+    while (health_probes_unresponsive_ms(health_probes, top) > 0)
         ;
 }
 END_TEST
@@ -92,7 +93,7 @@ END_TEST
 START_TEST(a_probe_leaves_nothing_in_the_pool) {
     make_file("scoria-pool", "{}");
     make_file("scoria-pool.probe", "of an agent that was killed");
-    ck_assert_int_eq(knocks_silence_ms(knocks, top), 0);
+    ck_assert_int_eq(health_probes_unresponsive_ms(health_probes, top), 0);
     ck_assert_int_eq(size_of("scoria-pool.probe"), -1);
     ck_assert_int_eq(size_of("scoria-pool"), 2);
 }
@@ -100,7 +101,7 @@ END_TEST
 
 START_TEST(a_directory_that_is_no_pool_is_not_written_to) {
     make_file("scoria-pool.probe", "other");
-    ck_assert_int_eq(knocks_silence_ms(knocks, top), 0);
+    ck_assert_int_eq(health_probes_unresponsive_ms(health_probes, top), 0);
     ck_assert_int_eq(size_of("scoria-pool.probe"), 5);
 }
 END_TEST
@@ -109,7 +110,7 @@ START_TEST(a_probe_follows_no_link) {
     make_file("scoria-pool", "{}");
     make_file("other", "content");
     ck_assert_int_eq(symlink("other", path_of("scoria-pool.probe")), 0);
-    ck_assert_int_eq(knocks_silence_ms(knocks, top), 0);
+    ck_assert_int_eq(health_probes_unresponsive_ms(health_probes, top), 0);
     ck_assert_int_eq(size_of("other"), 7);
 }
 END_TEST
@@ -121,7 +122,7 @@ START_TEST(a_probe_writes_to_no_file_with_another_name) {
     make_file("other", "content");
     snprintf(other, sizeof(other), "%s", path_of("other"));
     ck_assert_int_eq(link(other, path_of("scoria-pool.probe")), 0);
-    ck_assert_int_eq(knocks_silence_ms(knocks, top), 0);
+    ck_assert_int_eq(health_probes_unresponsive_ms(health_probes, top), 0);
     ck_assert_int_eq(size_of("other"), 7);
 }
 END_TEST
@@ -137,13 +138,13 @@ START_TEST(a_full_pool_is_not_unresponsive) {
     fd = open(path_of("other"), O_WRONLY | O_CLOEXEC);
     while (write(fd, block, sizeof(block)) > 0)
         ;
-    ck_assert_int_eq(knocks_silence_ms(knocks, top), 0);
+    ck_assert_int_eq(health_probes_unresponsive_ms(health_probes, top), 0);
     umount2(top, MNT_DETACH);
 }
 END_TEST
 
-CHECK_MAIN_WITH("knocks", true, begin, end, what_is_not_there_answers,
-                silence_counts_as_far_as_somebody_looked,
+CHECK_MAIN_WITH("health_probes", true, begin, end, a_missing_directory_is_responsive,
+                only_observed_time_counts_as_unresponsive,
                 a_pool_that_hangs_on_writes_alone_is_unresponsive,
                 a_probe_leaves_nothing_in_the_pool, a_directory_that_is_no_pool_is_not_written_to,
                 a_probe_follows_no_link, a_probe_writes_to_no_file_with_another_name,

@@ -1,4 +1,4 @@
-#include "replication/node/near.h"
+#include "replication/node/local_replica.h"
 
 #include "replication/engine/replica_epoch.h"
 #include "tests/lib/held_calls.h"
@@ -17,9 +17,9 @@ static void begin(void) {
     begin_storage();
     replica = (struct replica){ .pool = paths[0], .uid = uids[0] };
     calls = pool_calls_new(NULL, 600000);
-    near = near_access(calls);
+    near = local_replica_access(calls);
     short_calls = pool_calls_new(NULL, 1000);
-    hasty = near_access(short_calls);
+    hasty = local_replica_access(short_calls);
     generation_first(VOLUME, SIZE, uids, POOLS, &first);
     ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, &first, &err), 0);
 }
@@ -35,12 +35,12 @@ static void assert_left(int result) {
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(err.message, "does not answer"));
     ck_assert_uint_eq(calls_held(), 1);
-    ck_assert_int_gt(pool_calls_silence_ms(short_calls, paths[0]), 0);
+    ck_assert_int_gt(pool_calls_unresponsive_ms(short_calls, paths[0]), 0);
 }
 
 static void await_return(void) {
     calls_let_go();
-    while (pool_calls_are_left(short_calls))
+    while (pool_calls_are_abandoned(short_calls))
         poll(NULL, 0, 1);
 }
 
@@ -66,7 +66,7 @@ static int write_state(const struct replica_access *access, int64_t epoch) {
     return access->write_state(access->arg, &replica, epoch, &state, &err);
 }
 
-START_TEST(what_answers_is_as_it_is_here) {
+START_TEST(a_responsive_pool_is_accessed_as_without_timeouts) {
     unsigned char sums[2][REPLICA_SUM_SIZE];
     const struct replica other = { .pool = paths[1], .uid = uids[1] };
     struct replica_data data;
@@ -92,7 +92,7 @@ START_TEST(what_answers_is_as_it_is_here) {
 }
 END_TEST
 
-START_TEST(who_opens_is_not_held_and_the_epoch_is_taken_late) {
+START_TEST(an_abandoned_open_records_its_epoch_late) {
     struct replica_data data;
 
     calls_hold("flock", "/epoch");
@@ -102,7 +102,7 @@ START_TEST(who_opens_is_not_held_and_the_epoch_is_taken_late) {
 }
 END_TEST
 
-START_TEST(who_writes_a_state_is_not_held_and_does_nothing_else_there) {
+START_TEST(an_abandoned_write_of_a_state_refuses_further_calls) {
     calls_hold("fsync", "/state.new");
     assert_left(write_state(&hasty, EPOCH));
     assert_left(hasty.flush(hasty.arg, &replica, EPOCH, &err));
@@ -114,7 +114,7 @@ START_TEST(who_writes_a_state_is_not_held_and_does_nothing_else_there) {
 END_TEST
 
 /* Whoever has it now has a higher epoch. */
-START_TEST(what_is_late_changes_nothing_of_a_higher_epoch) {
+START_TEST(a_late_call_changes_nothing_of_a_higher_epoch) {
     calls_hold("flock", "/epoch");
     assert_left(write_state(&hasty, EPOCH));
     calls_hold_no_more();
@@ -125,7 +125,7 @@ START_TEST(what_is_late_changes_nothing_of_a_higher_epoch) {
 }
 END_TEST
 
-START_TEST(who_empties_one_is_not_held) {
+START_TEST(a_reset_does_not_wait_for_an_unresponsive_pool) {
     calls_hold("ftruncate", "/data");
     assert_left(hasty.reset(hasty.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err));
     await_return();
@@ -133,7 +133,7 @@ START_TEST(who_empties_one_is_not_held) {
 }
 END_TEST
 
-START_TEST(who_flushes_is_not_held) {
+START_TEST(a_flush_does_not_wait_for_an_unresponsive_pool) {
     calls_hold("fsync", "/data");
     assert_left(hasty.flush(hasty.arg, &replica, EPOCH, &err));
     await_return();
@@ -141,7 +141,7 @@ START_TEST(who_flushes_is_not_held) {
 END_TEST
 
 /* Whatever the kernel has in its memory: no call writes all of it. */
-START_TEST(what_is_flushed_is_written_piece_by_piece) {
+START_TEST(a_flush_is_written_piece_by_piece) {
     autoclose int fd = open(replica_data_path(arena, &replica), O_WRONLY | O_CLOEXEC);
 
     ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
@@ -155,7 +155,7 @@ START_TEST(what_is_flushed_is_written_piece_by_piece) {
 }
 END_TEST
 
-START_TEST(who_compares_is_not_held) {
+START_TEST(a_comparison_does_not_wait_for_an_unresponsive_pool) {
     unsigned char sums[1][REPLICA_SUM_SIZE] = { { 0 } };
     int64_t at = 0;
     autoclose int fd = open(replica_data_path(arena, &replica), O_WRONLY | O_CLOEXEC);
@@ -169,7 +169,7 @@ START_TEST(who_compares_is_not_held) {
 }
 END_TEST
 
-START_TEST(who_reads_is_not_held) {
+START_TEST(a_read_does_not_wait_for_an_unresponsive_pool) {
     char bytes[2] = "--";
     autoclose int fd = open(replica_data_path(arena, &replica), O_WRONLY | O_CLOEXEC);
 
@@ -199,7 +199,7 @@ static bool is_begun(void) {
     return access(replica_snapshot_path(arena, &replica, SNAPSHOT), F_OK) == 0;
 }
 
-START_TEST(a_snapshot_is_as_it_is_here) {
+START_TEST(a_snapshot_is_taken_as_without_timeouts) {
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
     ck_assert(is_begun());
     ck_assert_int_eq(snapshot_size(), 0);
@@ -215,7 +215,7 @@ START_TEST(a_snapshot_is_as_it_is_here) {
 }
 END_TEST
 
-START_TEST(who_begins_a_snapshot_is_not_held) {
+START_TEST(a_snapshot_does_not_wait_for_an_unresponsive_pool) {
     calls_hold("ftruncate", ".new");
     assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_BEGIN));
     ck_assert_int_eq(hasty.snapshot_size(hasty.arg, &replica, SNAPSHOT), -1);
@@ -226,7 +226,7 @@ START_TEST(who_begins_a_snapshot_is_not_held) {
 END_TEST
 
 /* Those of other replicas may be gone by then, and the next of its name be of another moment. */
-START_TEST(a_snapshot_that_comes_late_is_none) {
+START_TEST(a_late_snapshot_is_removed) {
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
     calls_hold("fsync", ".new");
     assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_END));
@@ -236,7 +236,7 @@ START_TEST(a_snapshot_that_comes_late_is_none) {
 }
 END_TEST
 
-START_TEST(what_a_snapshot_has_is_written_piece_by_piece) {
+START_TEST(a_snapshot_is_written_piece_by_piece) {
     autoclose int fd = -1;
 
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
@@ -250,7 +250,7 @@ START_TEST(what_a_snapshot_has_is_written_piece_by_piece) {
 }
 END_TEST
 
-START_TEST(a_snapshot_that_was_taken_back_late_is_gone) {
+START_TEST(a_snapshot_that_is_cancelled_late_is_removed) {
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_END), 0);
     calls_hold("unlinkat", "snapshot-" SNAPSHOT);
@@ -260,7 +260,7 @@ START_TEST(a_snapshot_that_was_taken_back_late_is_gone) {
 }
 END_TEST
 
-START_TEST(who_tidies_is_not_held) {
+START_TEST(a_cleanup_does_not_wait_for_an_unresponsive_pool) {
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
     calls_hold("unlinkat", ".new");
     assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_TIDY));
@@ -269,7 +269,7 @@ START_TEST(who_tidies_is_not_held) {
 }
 END_TEST
 
-START_TEST(a_lock_that_comes_late_is_given_back) {
+START_TEST(a_late_lock_is_released) {
     int lock = -1;
 
     calls_hold("flock", "/lock");
@@ -286,7 +286,7 @@ static bool is_there(const struct replica *seen) {
     return access(arena_join(arena, seen->pool, "/", seen->uid, NULL), F_OK) == 0;
 }
 
-START_TEST(what_is_made_late_is_not_left_there) {
+START_TEST(a_replica_created_late_is_removed) {
     const struct replica other = { .pool = paths[0], .uid = uids[1] };
 
     calls_hold("mkdirat", uids[1]);
@@ -299,7 +299,7 @@ START_TEST(what_is_made_late_is_not_left_there) {
 END_TEST
 
 /* Nor is anything taken away that others have made. */
-START_TEST(what_is_made_late_and_was_there_before_stays) {
+START_TEST(an_existing_replica_stays_when_its_creation_is_late) {
     const struct replica other = { .pool = paths[0], .uid = uids[1] };
     struct replica_look seen;
 
@@ -313,7 +313,7 @@ START_TEST(what_is_made_late_and_was_there_before_stays) {
 }
 END_TEST
 
-START_TEST(who_takes_over_is_not_held_and_the_epoch_is_taken_late) {
+START_TEST(an_abandoned_adoption_records_its_epoch_late) {
     calls_hold("flock", "/epoch");
     assert_left(hasty.adopt(hasty.arg, &replica, EPOCH, &err));
     await_return();
@@ -323,14 +323,15 @@ START_TEST(who_takes_over_is_not_held_and_the_epoch_is_taken_late) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("near", true, begin, end, what_answers_is_as_it_is_here,
-                who_opens_is_not_held_and_the_epoch_is_taken_late,
-                who_writes_a_state_is_not_held_and_does_nothing_else_there,
-                what_is_late_changes_nothing_of_a_higher_epoch, who_empties_one_is_not_held,
-                who_flushes_is_not_held, what_is_flushed_is_written_piece_by_piece,
-                what_a_snapshot_has_is_written_piece_by_piece, who_compares_is_not_held,
-                a_snapshot_is_as_it_is_here, who_begins_a_snapshot_is_not_held,
-                a_snapshot_that_comes_late_is_none, a_snapshot_that_was_taken_back_late_is_gone,
-                who_tidies_is_not_held, who_reads_is_not_held, a_lock_that_comes_late_is_given_back,
-                what_is_made_late_is_not_left_there, what_is_made_late_and_was_there_before_stays,
-                who_takes_over_is_not_held_and_the_epoch_is_taken_late)
+CHECK_MAIN_WITH(
+    "near", true, begin, end, a_responsive_pool_is_accessed_as_without_timeouts,
+    an_abandoned_open_records_its_epoch_late, an_abandoned_write_of_a_state_refuses_further_calls,
+    a_late_call_changes_nothing_of_a_higher_epoch, a_reset_does_not_wait_for_an_unresponsive_pool,
+    a_flush_does_not_wait_for_an_unresponsive_pool, a_flush_is_written_piece_by_piece,
+    a_snapshot_is_written_piece_by_piece, a_comparison_does_not_wait_for_an_unresponsive_pool,
+    a_snapshot_is_taken_as_without_timeouts, a_snapshot_does_not_wait_for_an_unresponsive_pool,
+    a_late_snapshot_is_removed, a_snapshot_that_is_cancelled_late_is_removed,
+    a_cleanup_does_not_wait_for_an_unresponsive_pool, a_read_does_not_wait_for_an_unresponsive_pool,
+    a_late_lock_is_released, a_replica_created_late_is_removed,
+    an_existing_replica_stays_when_its_creation_is_late,
+    an_abandoned_adoption_records_its_epoch_late)

@@ -1,8 +1,8 @@
-#include "replication/node/near.h"
+#include "replication/node/local_replica.h"
 
 #include "common/cleanup.h"
 #include "common/heap.h"
-#include "replication/node/hanging.h"
+#include "replication/node/unresponsive.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NAME_SIZE 1024 /* one that is longer is that of no pool (pool_look.c) */
+#define NAME_SIZE 1024 /* no pool has a longer one (pool_look.c) */
 #define PIECE     (INT64_C(256) << 20)
 #define WRITTEN   (SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER)
 
 struct path {
-    char text[PATH_MAX + 1]; /* what is too long for it stays too long for a path */
+    char text[PATH_MAX + 1]; /* a longer one stays too long for a path */
 };
 
 static struct path copy_path(const char *path) {
@@ -45,7 +45,7 @@ enum kind {
     WRITE_OUT, /* before a FLUSH or the end of a SNAPSHOT */
 };
 
-/* A request: what a call is given, and what it answers. */
+/* Arguments and results of a call. */
 struct work {
     enum kind kind;
     struct path pool;
@@ -77,18 +77,18 @@ static struct replica replica_of(const struct work *work) {
     return (struct replica){ .pool = work->pool.text, .uid = work->uid };
 }
 
-/* 1: there is more behind it.  Nobody else hears of an error that is told here. */
+/* 1: more pieces follow.  The kernel reports a write error once, that is, here. */
 static int write_piece(struct work *work, int fd) {
     off_t from = lseek(fd, work->at, SEEK_DATA);
 
     if (from < 0)
         return 0;
     if (sync_file_range(fd, from, PIECE, WRITTEN) < 0)
-        return errno == ENOSYS || errno == EINVAL ? 0
-                                                  : error_errno(&work->err, ERROR_UNAVAILABLE,
-                                                                "writing what the replica %s in %s "
-                                                                "has in memory",
-                                                                work->uid, work->pool.text);
+        return errno == ENOSYS || errno == EINVAL
+                   ? 0
+                   : error_errno(&work->err, ERROR_UNAVAILABLE,
+                                 "writing dirty data of the replica %s in %s", work->uid,
+                                 work->pool.text);
     work->at = from + PIECE;
     return 1;
 }
@@ -102,7 +102,8 @@ static int write_out_piece(struct work *work, const struct replica *replica) {
     return fd < 0 ? 0 : write_piece(work, fd);
 }
 
-static int run_kind(struct work *work, const struct replica *replica, const atomic_bool *left) {
+static int run_kind(struct work *work, const struct replica *replica,
+                    const atomic_bool *abandoned) {
     const struct replica_access *here = &replica_here;
     struct error *err = &work->err;
 
@@ -124,13 +125,13 @@ static int run_kind(struct work *work, const struct replica *replica, const atom
     case LOCK:
         return here->lock(here->arg, replica, &work->lock, err);
     case CREATE:
-        return replica_create_unless(left, replica, work->volume, work->bytes, err);
+        return replica_create_unless(abandoned, replica, work->volume, work->bytes, err);
     case ADOPT:
         return here->adopt(here->arg, replica, work->epoch, err);
     case READ:
         return here->read(here->arg, replica, work->at, work->size, work->read, err);
     case SNAPSHOT:
-        return replica_snapshot_step(replica, work->step, work->name, work->bytes, left, err);
+        return replica_snapshot_step(replica, work->step, work->name, work->bytes, abandoned, err);
     case SNAPSHOT_SIZE:
         work->bytes = here->snapshot_size(here->arg, replica, work->name);
         return 0;
@@ -140,15 +141,15 @@ static int run_kind(struct work *work, const struct replica *replica, const atom
     return 0;
 }
 
-static void run(void *arg, const atomic_bool *left) {
+static void run(void *arg, const atomic_bool *abandoned) {
     struct work *work = arg;
     const struct replica replica = replica_of(work);
 
-    work->result = run_kind(work, &replica, left);
+    work->result = run_kind(work, &replica, abandoned);
 }
 
-/* Of a call that was abandoned.  The file of a snapshot would be found by the next snapshot alone,
- * whenever that is, and may be as large as the volume. */
+/* Of an abandoned call.  The file of its snapshot, possibly as large as the volume, would remain
+ * until the next snapshot is taken. */
 static void drop(void *arg) {
     const struct work *work = arg;
     const struct replica replica = replica_of(work);
@@ -161,23 +162,23 @@ static void drop(void *arg) {
         (void)replica_snapshot_step(&replica, REPLICA_SNAPSHOT_TIDY, work->name, 0, NULL, &ignored);
 }
 
-/* false: the pool does not answer. */
+/* false: the pool is unresponsive. */
 static bool make(struct pool_calls *calls, struct work *work) {
     const struct pool_call call = { .run = run,
                                     .drop = drop,
-                                    .looks = work->kind == LOOK || work->kind == SNAPSHOT_SIZE };
+                                    .reads = work->kind == LOOK || work->kind == SNAPSHOT_SIZE };
 
     return pool_calls_do(calls, work->pool.text, &call, work, sizeof(*work) + work->size);
 }
 
 static int make_or_refuse(struct pool_calls *calls, struct work *work, struct error *err) {
     if (!make(calls, work))
-        return hanging_refuse(work->pool.text, err);
+        return unresponsive_refuse(work->pool.text, err);
     return work->result < 0 ? error_pass(err, &work->err) : work->result;
 }
 
-/* Before all of it is to be on the disk: how long that takes is up to how much of it the kernel has
- * in its memory, which may be a good part of that.  Each piece has its own time. */
+/* Precedes a flush, which would take as long as the kernel needs to write all dirty pages; these
+ * may fill a good part of the memory.  Each piece has a timeout of its own. */
 static int write_out(struct pool_calls *calls, const struct work *of, struct error *err) {
     struct work work = *of;
     int more;
@@ -191,8 +192,8 @@ static int write_out(struct pool_calls *calls, const struct work *of, struct err
 
 /* ---- the calls ---- */
 
-static int open_near(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                     struct replica_data *ret, struct error *err) {
+static int open_local(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                      struct replica_data *ret, struct error *err) {
     struct work work = work_on(OPEN, replica, volume, epoch);
 
     if (make_or_refuse(arg, &work, err) < 0)
@@ -201,41 +202,41 @@ static int open_near(void *arg, const struct replica *replica, const char *volum
     return 0;
 }
 
-static void look_near(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                      struct replica_look *ret) {
+static void look_local(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                       struct replica_look *ret) {
     struct work work = work_on(LOOK, replica, volume, epoch);
 
     if (make(arg, &work))
         *ret = work.look;
     else
-        replica_hanging.look(replica_hanging.arg, replica, volume, epoch, ret);
+        replica_unresponsive.look(replica_unresponsive.arg, replica, volume, epoch, ret);
 }
 
-static int write_state_near(void *arg, const struct replica *replica, int64_t epoch,
-                            const struct replica_state *state, struct error *err) {
+static int write_state_local(void *arg, const struct replica *replica, int64_t epoch,
+                             const struct replica_state *state, struct error *err) {
     struct work work = work_on(WRITE_STATE, replica, "", epoch);
 
     work.state = *state;
     return make_or_refuse(arg, &work, err);
 }
 
-static int reset_near(void *arg, const struct replica *replica, const char *volume,
-                      int64_t maximum_bytes, int64_t epoch, struct error *err) {
+static int reset_local(void *arg, const struct replica *replica, const char *volume,
+                       int64_t maximum_bytes, int64_t epoch, struct error *err) {
     struct work work = work_on(RESET, replica, volume, epoch);
 
     work.bytes = maximum_bytes;
     return make_or_refuse(arg, &work, err);
 }
 
-static int flush_near(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+static int flush_local(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
     struct work work = work_on(FLUSH, replica, "", epoch);
 
     return write_out(arg, &work, err) < 0 ? -1 : make_or_refuse(arg, &work, err);
 }
 
-static int sums_near(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
-                     int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
-                     struct error *err) {
+static int sums_local(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
+                      int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
+                      struct error *err) {
     struct work work = work_on(SUMS, replica, "", epoch);
     int result;
 
@@ -251,7 +252,7 @@ static int sums_near(void *arg, const struct replica *replica, int64_t epoch, in
     return result;
 }
 
-static int lock_near(void *arg, const struct replica *replica, int *ret, struct error *err) {
+static int lock_local(void *arg, const struct replica *replica, int *ret, struct error *err) {
     struct work work = work_on(LOCK, replica, "", 0);
 
     if (make_or_refuse(arg, &work, err) < 0)
@@ -260,22 +261,22 @@ static int lock_near(void *arg, const struct replica *replica, int *ret, struct 
     return 0;
 }
 
-static int create_near(void *arg, const struct replica *replica, const char *volume,
-                       int64_t maximum_bytes, struct error *err) {
+static int create_local(void *arg, const struct replica *replica, const char *volume,
+                        int64_t maximum_bytes, struct error *err) {
     struct work work = work_on(CREATE, replica, volume, 0);
 
     work.bytes = maximum_bytes;
     return make_or_refuse(arg, &work, err);
 }
 
-static int adopt_near(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+static int adopt_local(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
     struct work work = work_on(ADOPT, replica, "", epoch);
 
     return make_or_refuse(arg, &work, err);
 }
 
-static int snapshot_near(void *arg, const struct replica *replica, enum replica_snapshot_step step,
-                         const char *name, int64_t size_bytes, struct error *err) {
+static int snapshot_local(void *arg, const struct replica *replica, enum replica_snapshot_step step,
+                          const char *name, int64_t size_bytes, struct error *err) {
     struct work work = work_on(SNAPSHOT, replica, "", 0);
 
     snprintf(work.name, sizeof(work.name), "%s", name);
@@ -286,15 +287,15 @@ static int snapshot_near(void *arg, const struct replica *replica, enum replica_
     return make_or_refuse(arg, &work, err);
 }
 
-static int64_t snapshot_size_near(void *arg, const struct replica *replica, const char *name) {
+static int64_t snapshot_size_local(void *arg, const struct replica *replica, const char *name) {
     struct work work = work_on(SNAPSHOT_SIZE, replica, "", 0);
 
     snprintf(work.name, sizeof(work.name), "%s", name);
     return make(arg, &work) ? work.bytes : -1;
 }
 
-static int read_near(void *arg, const struct replica *replica, int64_t at, size_t size, void *ret,
-                     struct error *err) {
+static int read_local(void *arg, const struct replica *replica, int64_t at, size_t size, void *ret,
+                      struct error *err) {
     autofree struct work *work = heap_new(sizeof(*work) + size);
 
     *work = work_on(READ, replica, "", 0);
@@ -306,21 +307,21 @@ static int read_near(void *arg, const struct replica *replica, int64_t at, size_
     return 0;
 }
 
-struct replica_access near_access(struct pool_calls *calls) {
+struct replica_access local_replica_access(struct pool_calls *calls) {
     return (struct replica_access){
-        .open = open_near,
-        .close = replica_here.close, /* which touches nothing */
-        .look = look_near,
-        .write_state = write_state_near,
-        .reset = reset_near,
-        .flush = flush_near,
-        .sums = sums_near,
-        .lock = lock_near,
-        .create = create_near,
-        .adopt = adopt_near,
-        .read = read_near,
-        .snapshot = snapshot_near,
-        .snapshot_size = snapshot_size_near,
+        .open = open_local,
+        .close = replica_here.close, /* accesses no pool */
+        .look = look_local,
+        .write_state = write_state_local,
+        .reset = reset_local,
+        .flush = flush_local,
+        .sums = sums_local,
+        .lock = lock_local,
+        .create = create_local,
+        .adopt = adopt_local,
+        .read = read_local,
+        .snapshot = snapshot_local,
+        .snapshot_size = snapshot_size_local,
         .arg = calls,
     };
 }
@@ -333,16 +334,16 @@ struct pool_work {
     struct pool_look look;
 };
 
-static void look_at_pool(void *arg, const atomic_bool *left) {
+static void look_at_pool(void *arg, const atomic_bool *abandoned) {
     struct pool_work *work = arg;
 
-    (void)left;
+    (void)abandoned;
     pool_look(work->path.text, work->name, &work->look);
 }
 
-bool near_pool_look(struct pool_calls *calls, const char *path, const char *name,
-                    struct pool_look *ret) {
-    static const struct pool_call call = { .run = look_at_pool, .looks = true };
+bool local_pool_look(struct pool_calls *calls, const char *path, const char *name,
+                     struct pool_look *ret) {
+    static const struct pool_call call = { .run = look_at_pool, .reads = true };
     struct pool_work work = { .path = copy_path(path) };
 
     snprintf(work.name, sizeof(work.name), "%s", name);
