@@ -30,7 +30,7 @@ libscoria_a_SOURCES += \
 	replication/node/copies.c replication/node/copies.h \
 	replication/node/digs.c replication/node/digs.h \
 	replication/node/forced_recovery.c replication/node/forced_recovery.h \
-	replication/node/gates.c replication/node/gates.h \
+	replication/node/client_exports.c replication/node/client_exports.h \
 	replication/node/unresponsive.c replication/node/unresponsive.h \
 	replication/node/held.c replication/node/held.h \
 	replication/node/instance.c replication/node/instance.h \
@@ -105,7 +105,7 @@ slow_tests += \
 	tests/unit/replication/node/test_targets \
 	tests/unit/replication/node/test_replica_service \
 	tests/unit/replication/node/test_session_tls \
-	tests/unit/replication/node/test_gates
+	tests/unit/replication/node/test_client_exports
 check_PROGRAMS += \
 	tests/unit/replication/engine/test_generation \
 	tests/unit/replication/engine/test_job_states \

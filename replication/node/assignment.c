@@ -258,7 +258,7 @@ static int read_clients(struct parsed *parsed, const json_t *document, struct er
     const json_t *list = json_at(document, "spec.clients");
     struct assignment_volume *volume = &parsed->assignment.volume;
 
-    if (json_array_size(list) > GATES_MOST)
+    if (json_array_size(list) > CLIENT_EXPORTS_MOST)
         return refuse(err, &parsed->assignment, "too many clients");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *node = text_of(parsed->arena, json_array_get(list, i), "nodeId");
@@ -266,7 +266,7 @@ static int read_clients(struct parsed *parsed, const json_t *document, struct er
         if (!node || !*node)
             return refuse(err, &parsed->assignment, "clients");
         volume->clients[volume->client_count++] =
-            (struct gate_client){ .node = node, .port = port_of(document, node) };
+            (struct export_client){ .node = node, .port = port_of(document, node) };
     }
     return 0;
 }

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "replication/engine/target.h"
-#include "replication/node/gates.h"
+#include "replication/node/client_exports.h"
 
 #include <jansson.h>
 
@@ -69,8 +69,8 @@ struct assignment_volume {
     const char *removing;  /* uid of a replica; NULL: none */
     bool closed;           /* its address is not reported */
     unsigned client_count; /* admitted hosts beside its own, */
-    struct gate_client clients[GATES_MOST]; /* with the ports in its status */
-    unsigned snapshot_count;                /* to be taken */
+    struct export_client clients[CLIENT_EXPORTS_MOST]; /* with the ports in its status */
+    unsigned snapshot_count;                           /* to be taken */
     const struct assignment_snapshot *snapshots;
     struct assignment_revert revert;
     struct assignment_recovery recovery;

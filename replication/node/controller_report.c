@@ -63,7 +63,7 @@ void volume_controller_report(struct volume_controller *controller) {
         .status = &controller->status,
         .generation = controller->generation,
         .epoch = controller->assignment->volume.epoch,
-        .host = controller->settings->gates ? controller->settings->gates->host : NULL,
+        .host = controller->settings->exports ? controller->settings->exports->host : NULL,
         .ports = controller->export_ports,
         .scrub = &scrub,
         .scrubs = compares,

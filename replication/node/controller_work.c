@@ -261,12 +261,12 @@ static int watch(struct volume_controller *controller, struct error *err) {
     return is_started(controller) ? go_on(controller, outcome, err) : AGAIN;
 }
 
-static int shut_others(struct volume_controller *controller, struct error *err) {
+static int end_other_users(struct volume_controller *controller, struct error *err) {
     return volume_controller_stop_exports(controller, err) < 0 ? -1 : end_sessions(controller, err);
 }
 
 static int start(struct volume_controller *controller, struct error *err) {
-    int outcome = shut_others(controller, err) < 0 ? -1 : target_start(controller->target, err);
+    int outcome = end_other_users(controller, err) < 0 ? -1 : target_start(controller->target, err);
 
     volume_controller_read_status(controller);
     if (volume_controller_check_calls(controller, err) < 0)
@@ -276,7 +276,7 @@ static int start(struct volume_controller *controller, struct error *err) {
 
 static int evaluate(struct volume_controller *controller, struct error *err) {
     int outcome =
-        shut_others(controller, err) < 0 ? -1 : volume_controller_evaluate(controller, err);
+        end_other_users(controller, err) < 0 ? -1 : volume_controller_evaluate(controller, err);
 
     volume_controller_read_status(controller);
     return volume_controller_check_calls(controller, err) < 0 ? -1 : outcome;

@@ -24,7 +24,7 @@ struct remote {
     const char *host;                                 /* to listen at; NULL: nothing is served */
     unsigned port;
     struct nbd_server_settings replicas; /* where they are served */
-    struct gates_settings gates;
+    struct client_exports_settings exports;
     int64_t until_us; /* calls end then; 0: not yet */
     struct places *places;
     struct sessions *sessions;
@@ -101,10 +101,10 @@ static int read_listeners(struct remote *remote, struct error *err) {
     const char *address = remote_address(remote);
 
     if (read_listener(remote, "replica_ports", &remote->replicas, err) < 0 ||
-        read_listener(remote, "client_ports", &remote->gates.listener, err) < 0)
+        read_listener(remote, "client_ports", &remote->exports.listener, err) < 0)
         return -1;
-    remote->gates.listener.tls_directory = remote->client_tls_directory;
-    remote->gates.host = address ? host_of(remote, address) : NULL;
+    remote->exports.listener.tls_directory = remote->client_tls_directory;
+    remote->exports.host = address ? host_of(remote, address) : NULL;
     return 0;
 }
 
@@ -234,8 +234,8 @@ void remote_set(struct remote *remote, struct assignment *const *assignments, un
     places_set(remote->places, assignments, count);
 }
 
-const struct gates_settings *remote_gates(const struct remote *remote) {
-    return remote->host ? &remote->gates : NULL;
+const struct client_exports_settings *remote_client_exports(const struct remote *remote) {
+    return remote->host ? &remote->exports : NULL;
 }
 
 struct sessions *remote_sessions(const struct remote *remote) {

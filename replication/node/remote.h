@@ -7,7 +7,7 @@
 
 #include "config/config.h"
 #include "replication/engine/replica_access.h"
-#include "replication/node/gates.h"
+#include "replication/node/client_exports.h"
 #include "replication/node/pools.h"
 #include "replication/node/sessions.h"
 
@@ -36,7 +36,7 @@ void remote_set(struct remote *remote, struct assignment *const *assignments, un
 /* Where other nodes reach replicas of this one, host:port; NULL: nowhere. */
 const char *remote_address(const struct remote *remote);
 /* Who else is let in to volumes that are served here; NULL: nobody. */
-const struct gates_settings *remote_gates(const struct remote *remote);
+const struct client_exports_settings *remote_client_exports(const struct remote *remote);
 struct sessions *remote_sessions(const struct remote *remote);
 const struct replica_access *remote_access(const struct remote *remote);
 const char *remote_tls_directory(const struct remote *remote); /* NULL: there is none */

@@ -51,7 +51,7 @@ static json_t *clients_json(const struct target_text *text) {
     json_t *list = json_array();
 
     for (unsigned i = 0; i < wanted->client_count && text->host; i++) {
-        const struct gate_client *client = &wanted->clients[i];
+        const struct export_client *client = &wanted->clients[i];
         unsigned port = text->ports[i] > 0 ? text->ports[i] : client->port;
 
         if (port > 0)

@@ -5,7 +5,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "replication/engine/daemon.h"
-#include "replication/node/gates.h"
+#include "replication/node/client_exports.h"
 #include "replication/node/manifest.h"
 #include "json/json.h"
 
@@ -158,7 +158,7 @@ const char **targets_held(struct targets *targets, struct arena *arena) {
 static void clear(const char *run) {
     struct error ignored;
 
-    gates_end(run, SWEEP_MS, &ignored);
+    client_exports_end(run, SWEEP_MS, &ignored);
     manifest_remove(run);
     target_sweep(run);
 }

@@ -10,7 +10,7 @@
 
 #include "replication/node/reports.h"
 
-struct gates_settings;
+struct client_exports_settings;
 struct health_probes;
 struct rebuilds;
 struct replica_access;
@@ -24,8 +24,8 @@ struct volume_controller_settings { /* what they point to outlives every control
      * NULL: none. */
     const struct replica_access *remote;
     struct sessions *sessions;
-    const struct gates_settings *gates;  /* NULL: volumes are exported to no other host */
-    struct health_probes *health_probes; /* NULL: pools are not probed */
+    const struct client_exports_settings *exports; /* NULL: volumes are exported to no other host */
+    struct health_probes *health_probes;           /* NULL: pools are not probed */
     const char *tls_directory;
     const char *program; /* NULL: qemu-storage-daemon */
     struct reports *reports;

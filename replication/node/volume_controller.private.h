@@ -18,9 +18,9 @@
 
 #include "common/backoff.h"
 #include "replication/engine/replica_access.h"
+#include "replication/node/client_exports.h"
 #include "replication/node/controller_states.h"
 #include "replication/node/forced_recovery.h"
-#include "replication/node/gates.h"
 #include "replication/node/pool_calls.h"
 #include "replication/node/rebuild_failures.h"
 #include "replication/node/volume_controller.h"
@@ -43,9 +43,9 @@ struct volume_controller {
     struct pool_calls *calls;               /* to pools of this node, */
     struct replica_access local;            /* and the target's access by them */
     struct target *target;
-    bool unresponsive[REPLICAS_MOST];  /* pools of the assignment, at the last check */
-    unsigned awaited;                  /* number of voters in them for which clients wait */
-    unsigned export_ports[GATES_MOST]; /* of the assignment's clients; 0: not exported */
+    bool unresponsive[REPLICAS_MOST]; /* pools of the assignment, at the last check */
+    unsigned awaited;                 /* number of voters in them for which clients wait */
+    unsigned export_ports[CLIENT_EXPORTS_MOST]; /* of the assignment's clients; 0: not exported */
     bool reached_otherwise;      /* replicas have another path of access from the next start */
     struct target_status status; /* its texts are the target's */
     const char *phase;

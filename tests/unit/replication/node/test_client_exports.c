@@ -1,7 +1,7 @@
 /*
  * Other hosts are let in to a volume: by the daemons themselves, over TLS, with QEMU's own client.
  */
-#include "replication/node/gates.h"
+#include "replication/node/client_exports.h"
 #include "replication/node/targets.h"
 #include "replication/node/tls_directory.h"
 
@@ -18,7 +18,7 @@
 
 static struct targets *targets;
 static struct volume_controller_settings settings;
-static struct gates_settings gates;
+static struct client_exports_settings exports;
 static char run_directory[96], run[160], certificates[96], foreign[96];
 static int version;
 
@@ -89,7 +89,7 @@ static void begin(void) {
                      0);
     ck_assert(make_certificates(certificates));
     name_certificates(arena_join(arena, certificates, "/ca-cert.pem", NULL));
-    gates = (struct gates_settings){
+    exports = (struct client_exports_settings){
         .listener = { .tls_directory = arena_join(arena, certificates, "/named", NULL),
                       .host = "127.0.0.1",
                       .first_port = 12000,
@@ -98,7 +98,7 @@ static void begin(void) {
     };
     settings = (struct volume_controller_settings){ .node = NODE,
                                                     .run_directory = run_directory,
-                                                    .gates = &gates,
+                                                    .exports = &exports,
                                                     .reports = reports,
                                                     .rebuilds = rebuilds_new(1),
                                                     .scrubs = rebuilds_new(1),
@@ -115,14 +115,14 @@ static void begin(void) {
     version = 1;
 }
 
-static const char *gate_run(unsigned slot) {
+static const char *export_run(unsigned slot) {
     return arena_format(arena, "%s/c%u", run, slot);
 }
 
 static void end(void) {
     ck_assert(targets_stop(targets, 60000));
     ck_assert(health_probes_stop(settings.health_probes, 60000));
-    gates_end(run, 10000, &err);
+    client_exports_end(run, 10000, &err);
     daemon_kill(run, 10000, &err);
     rebuilds_free(settings.rebuilds);
     rebuilds_free(settings.scrubs);
@@ -151,7 +151,7 @@ static void want(const char *capacity, const char *one, const char *two) {
     want_with(NODE, capacity, one, two, NULL);
 }
 
-static const json_t *gate_in(const json_t *status, const char *name) {
+static const json_t *export_in(const json_t *status, const char *name) {
     const json_t *list = json_object_get(json_object_get(status, "target"), "clients");
 
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -161,26 +161,26 @@ static const json_t *gate_in(const json_t *status, const char *name) {
     return NULL;
 }
 
-static const json_t *gate_told(const char *name) {
-    return gate_in(told(VOLUME), name);
+static const json_t *reported_export(const char *name) {
+    return export_in(told(VOLUME), name);
 }
 
 /* All of it is taken from one status: another may be told at any time. */
 static unsigned port_of(const char *name) {
-    const json_t *status, *gate;
+    const json_t *status, *export;
 
     for (;;) {
         status = told(VOLUME);
-        gate = gate_in(status, name);
+        export = export_in(status, name);
         if (json_integer_value(json_object_get(status, "observedGeneration")) == version - 1 &&
-            gate && strcmp(json_text_of(gate, "state"), "Serving") == 0)
+            export && strcmp(json_text_of(export, "state"), "Serving") == 0)
             break;
         poll(NULL, 0, 5);
     }
-    ck_assert_str_eq(json_text_of(gate, "host"), "host-a.example.org");
-    ck_assert_str_eq(json_text_of(gate, "export"), VOLUME);
-    ck_assert_int_eq(json_integer_value(json_object_get(gate, "generation")), version - 1);
-    return (unsigned)json_integer_value(json_object_get(gate, "port"));
+    ck_assert_str_eq(json_text_of(export, "host"), "host-a.example.org");
+    ck_assert_str_eq(json_text_of(export, "export"), VOLUME);
+    ck_assert_int_eq(json_integer_value(json_object_get(export, "generation")), version - 1);
+    return (unsigned)json_integer_value(json_object_get(export, "port"));
 }
 
 static void kill_daemon(const char *of) {
@@ -203,7 +203,7 @@ static void await(bool (*done)(const char *directory, unsigned port, const char 
 
 /* ---- who is let in ---- */
 
-START_TEST(a_host_that_is_named_is_let_in_and_no_other) {
+START_TEST(a_host_in_the_document_is_admitted_and_no_other) {
     unsigned port;
     const char *ours;
 
@@ -226,7 +226,7 @@ START_TEST(a_host_that_is_named_is_let_in_and_no_other) {
 END_TEST
 
 /* What a client's QEMU can read is of no use to open replicas with. */
-START_TEST(clients_may_have_an_authority_of_their_own) {
+START_TEST(clients_may_have_a_certificate_authority_of_their_own) {
     const char *both = arena_join(arena, certificates, "/both.pem", NULL), *theirs;
     unsigned port;
 
@@ -243,7 +243,7 @@ START_TEST(clients_may_have_an_authority_of_their_own) {
 }
 END_TEST
 
-START_TEST(a_name_that_means_more_than_itself_is_nobodys) {
+START_TEST(a_host_name_with_special_characters_is_refused) {
     static const char *const strange[] = { "", "*", "host-?", "host,CN=other", "host\\" };
 
     ck_assert_int_eq(nbd_server_check_client("host-b.example.org", &err), 0);
@@ -255,22 +255,22 @@ START_TEST(a_name_that_means_more_than_itself_is_nobodys) {
                 "No certificate"))
         poll(NULL, 0, 5);
     /* The other one is let in all the same. */
-    while (!gate_told("host-b"))
+    while (!reported_export("host-b"))
         poll(NULL, 0, 5);
-    ck_assert_ptr_null(gate_told("*"));
-    ck_assert_int_ne(access(gate_run(0), F_OK), 0); /* no daemon begins in vain */
+    ck_assert_ptr_null(reported_export("*"));
+    ck_assert_int_ne(access(export_run(0), F_OK), 0); /* no daemon begins in vain */
     ck_assert_str_eq(json_text_of(told(VOLUME), "phase"), "Healthy");
 }
 END_TEST
 
-START_TEST(a_node_that_listens_nowhere_lets_nobody_in_and_serves) {
+START_TEST(a_node_without_a_listener_exports_to_no_host_and_serves) {
     ck_assert(targets_stop(targets, 60000));
-    settings.gates = NULL;
+    settings.exports = NULL;
     targets = targets_new(&settings);
     want("64Mi", "host-b", NULL);
     await_phase(VOLUME, "Healthy");
-    ck_assert_ptr_nonnull(strstr(json_text_of(told(VOLUME), "message"), "lets no other host in"));
-    ck_assert_ptr_null(gate_told("host-b"));
+    ck_assert_ptr_nonnull(strstr(json_text_of(told(VOLUME), "message"), "cannot be admitted"));
+    ck_assert_ptr_null(reported_export("host-b"));
     ck_assert(does_here("write 0 4k"));
 }
 END_TEST
@@ -278,7 +278,7 @@ END_TEST
 /* ---- how long ---- */
 
 /* Pools that it waits for keep it from seeing to its clients. */
-START_TEST(what_one_host_was_told_no_other_is) {
+START_TEST(one_host_cannot_use_the_export_of_another) {
     unsigned port;
     int disks[2];
 
@@ -298,16 +298,16 @@ START_TEST(what_one_host_was_told_no_other_is) {
     }
     want("64Mi", "host-c", NULL);
     await_phase(VOLUME, "Offline");
-    ck_assert_ptr_null(gate_told("host-c"));
+    ck_assert_ptr_null(reported_export("host-c"));
     for (unsigned i = 0; i < 2; i++)
         hung_disk_end(paths[i + 1], disks[i]);
     want("64Mi", "host-c", NULL);
     ck_assert_uint_ne(port_of("host-c"), port);
-    ck_assert_ptr_null(gate_told("host-b"));
+    ck_assert_ptr_null(reported_export("host-b"));
 }
 END_TEST
 
-START_TEST(the_port_stays_whatever_dies) {
+START_TEST(the_port_stays_after_the_death_of_any_process) {
     unsigned port;
     const char *ours = client(certificates, "b", "/CN=host-b");
 
@@ -315,7 +315,7 @@ START_TEST(the_port_stays_whatever_dies) {
     port = port_of("host-b");
     ck_assert(does(ours, port, "write -P 0x5a 1M 64k"));
 
-    kill_daemon(gate_run(0));
+    kill_daemon(export_run(0));
     await(does, ours, port, "read -P 0x5a 1M 64k");
     kill_daemon(run);
     await(does, ours, port, "read -P 0x5a 1M 64k");
@@ -323,7 +323,7 @@ START_TEST(the_port_stays_whatever_dies) {
     /* The agent: what serves goes on, and is found again. */
     ck_assert(targets_stop(targets, 60000));
     ck_assert(does(ours, port, "write -P 0x11 1M 64k"));
-    kill_daemon(gate_run(0));
+    kill_daemon(export_run(0));
     targets = targets_new(&settings);
     targets_adopt(targets);
     await(does, ours, port, "read -P 0x11 1M 64k");
@@ -337,7 +337,7 @@ START_TEST(the_port_stays_whatever_dies) {
 END_TEST
 
 /* As after a loss of power. */
-START_TEST(a_port_that_was_told_is_found_in_the_document) {
+START_TEST(a_reported_port_is_taken_from_the_document) {
     int before = 20000 + getpid() % 10000;
 
     want_with(NODE, "64Mi", "host-b", NULL,
@@ -347,7 +347,7 @@ START_TEST(a_port_that_was_told_is_found_in_the_document) {
 }
 END_TEST
 
-START_TEST(who_is_named_no_more_is_let_in_no_more) {
+START_TEST(a_host_removed_from_the_document_is_revoked) {
     const char *ours = client(certificates, "b", "/CN=host-b");
     const char *theirs = client(certificates, "c", "/CN=host-c");
     unsigned first, second;
@@ -365,8 +365,8 @@ START_TEST(who_is_named_no_more_is_let_in_no_more) {
     ck_assert_uint_eq(port_of("host-c"), second);
     ck_assert(!does(ours, first, "read 0 4k"));
     ck_assert(does(theirs, second, "read 0 4k"));
-    ck_assert_ptr_null(gate_told("host-b"));
-    ck_assert(!daemon_runs(gate_run(0)));
+    ck_assert_ptr_null(reported_export("host-b"));
+    ck_assert(!daemon_runs(export_run(0)));
 
     /* Nobody has it here: nothing is left of it. */
     want_with("", "64Mi", NULL, NULL, NULL);
@@ -378,7 +378,7 @@ START_TEST(who_is_named_no_more_is_let_in_no_more) {
 END_TEST
 
 /* What a machine that went down has left. */
-START_TEST(a_gate_of_a_volume_that_is_gone_ends) {
+START_TEST(the_export_of_a_deleted_volume_ends) {
     const char *ours = client(certificates, "b", "/CN=host-b");
     unsigned port;
 
@@ -392,14 +392,16 @@ START_TEST(a_gate_of_a_volume_that_is_gone_ends) {
     targets = targets_new(&settings);
     targets_adopt(targets);
     ck_assert(!volume_controller_finds(&settings, VOLUME));
-    ck_assert(!daemon_runs(gate_run(0)));
+    ck_assert(!daemon_runs(export_run(0)));
 }
 END_TEST
 
-CHECK_MAIN_WITH("gates", adopt_daemons(), begin, end, a_host_that_is_named_is_let_in_and_no_other,
-                a_name_that_means_more_than_itself_is_nobodys,
-                clients_may_have_an_authority_of_their_own,
-                a_node_that_listens_nowhere_lets_nobody_in_and_serves,
-                what_one_host_was_told_no_other_is, the_port_stays_whatever_dies,
-                a_port_that_was_told_is_found_in_the_document,
-                who_is_named_no_more_is_let_in_no_more, a_gate_of_a_volume_that_is_gone_ends)
+CHECK_MAIN_WITH("exports", adopt_daemons(), begin, end,
+                a_host_in_the_document_is_admitted_and_no_other,
+                a_host_name_with_special_characters_is_refused,
+                clients_may_have_a_certificate_authority_of_their_own,
+                a_node_without_a_listener_exports_to_no_host_and_serves,
+                one_host_cannot_use_the_export_of_another,
+                the_port_stays_after_the_death_of_any_process,
+                a_reported_port_is_taken_from_the_document,
+                a_host_removed_from_the_document_is_revoked, the_export_of_a_deleted_volume_ends)
