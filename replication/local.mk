@@ -27,12 +27,12 @@ libscoria_a_SOURCES += \
 	replication/node/agent.c replication/node/agent.h \
 	replication/node/connections.c replication/node/connections.h \
 	replication/node/controller_states.c replication/node/controller_states.h \
-	replication/node/copies.c replication/node/copies.h \
-	replication/node/digs.c replication/node/digs.h \
+	replication/node/snapshot_copier.c replication/node/snapshot_copier.h \
+	replication/node/reclaim_jobs.c replication/node/reclaim_jobs.h \
 	replication/node/forced_recovery.c replication/node/forced_recovery.h \
 	replication/node/client_exports.c replication/node/client_exports.h \
 	replication/node/unresponsive.c replication/node/unresponsive.h \
-	replication/node/held.c replication/node/held.h \
+	replication/node/replica_snapshots.c replication/node/replica_snapshots.h \
 	replication/node/instance.c replication/node/instance.h \
 	replication/node/volume_controller.c replication/node/volume_controller.h replication/node/volume_controller.private.h replication/node/controller_rebuild.c \
 	replication/node/controller_exports.c replication/node/controller_unresponsive.c replication/node/controller_jobs.c replication/node/controller_revert.c replication/node/controller_recovery.c replication/node/controller_scrub.c \
@@ -43,30 +43,30 @@ libscoria_a_SOURCES += \
 	replication/node/nbd_server.c replication/node/nbd_server.h \
 	replication/node/local_replica.c replication/node/local_replica.h \
 	replication/node/options.c \
-	replication/node/places.c replication/node/places.h \
+	replication/node/replica_index.c replication/node/replica_index.h \
 	replication/node/pool_calls.c replication/node/pool_calls.h \
 	replication/node/pool_lock.c replication/node/pool_lock.h \
 	replication/node/pool_look.c replication/node/pool_look.h \
 	replication/node/pool_states.c replication/node/pool_states.h \
 	replication/node/pools.c replication/node/pools.h \
 	replication/node/rebuild_failures.c replication/node/rebuild_failures.h \
-	replication/node/rebuilds.c replication/node/rebuilds.h \
+	replication/node/rebuild_slots.c replication/node/rebuild_slots.h \
 	replication/node/remote.c replication/node/remote.h \
 	replication/node/replica_calls.c replication/node/replica_calls.h \
 	replication/node/replica_client.c replication/node/replica_client.h \
 	replication/node/replica_service.c replication/node/replica_service.h \
 	replication/node/replicas.c replication/node/replicas.h \
 	replication/node/reports.c replication/node/reports.h \
-	replication/node/room.c replication/node/room.h \
-	replication/node/session_ends.c replication/node/session_ends.h \
+	replication/node/reclaim.c replication/node/reclaim.h \
+	replication/node/session_reaper.c replication/node/session_reaper.h \
 	replication/node/sessions.c replication/node/sessions.h \
 	replication/node/state_tables.c replication/node/state_tables.h \
 	replication/node/target_health.c replication/node/target_health.h \
 	replication/node/target_text.c replication/node/target_text.h \
 	replication/node/targets.c replication/node/targets.h \
 	replication/node/tls_directory.c replication/node/tls_directory.h \
-	replication/node/wanted.c replication/node/wanted.h \
-	replication/node/watches.c replication/node/watches.h \
+	replication/node/assignment_informer.c replication/node/assignment_informer.h \
+	replication/node/assignment_watches.c replication/node/assignment_watches.h \
 	replication/node/assignment.c replication/node/assignment.h
 
 # It is loaded into a program that has no sanitizers, whatever ours has.
@@ -131,9 +131,9 @@ check_PROGRAMS += \
 	tests/unit/replication/node/test_pools \
 	tests/unit/replication/node/test_rebuild_failures \
 	tests/unit/replication/node/test_reports \
-	tests/unit/replication/node/test_room \
+	tests/unit/replication/node/test_reclaim \
 	tests/unit/replication/node/test_target_health \
 	tests/unit/replication/node/test_tls_directory \
-	tests/unit/replication/node/test_wanted \
+	tests/unit/replication/node/test_assignment_informer \
 	tests/unit/replication/node/test_assignment
 endif

@@ -6,14 +6,14 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "identity/own_user.h"
+#include "replication/node/assignment_informer.h"
 #include "replication/node/health_probes.h"
 #include "replication/node/instance.h"
 #include "replication/node/pool_lock.h"
 #include "replication/node/pools.h"
-#include "replication/node/rebuilds.h"
+#include "replication/node/rebuild_slots.h"
 #include "replication/node/remote.h"
 #include "replication/node/targets.h"
-#include "replication/node/wanted.h"
 #include "json/json.h"
 
 #include <errno.h>
@@ -35,14 +35,14 @@ struct storage_agent {
     int64_t until_us; /* calls to the API end then; 0: not yet */
     struct client api;
     struct reports *reports;
-    struct rebuilds *rebuilds, *scrubs;
+    struct rebuild_slots *rebuilds, *scrubs;
     struct health_probes *health_probes;
     struct remote *remote;
     struct pools *pools;
     struct pool_lock locks[POOLS];
     unsigned lock_count;
     struct targets *targets;
-    struct wanted *wanted;
+    struct assignment_informer *informer;
 };
 
 /* ---- what it is told ---- */
@@ -60,10 +60,10 @@ static void set_volumes(void *arg, struct assignment *const *assignments, unsign
     targets_set(agent->targets, assignments, count);
 }
 
-static const char **held(void *arg, struct arena *arena) {
+static const char **local_volumes(void *arg, struct arena *arena) {
     const struct storage_agent *agent = arg;
 
-    return targets_held(agent->targets, arena);
+    return targets_local_volumes(agent->targets, arena);
 }
 
 /* ---- configuration ---- */
@@ -195,11 +195,11 @@ static void make_targets(struct storage_agent *agent,
 static int start(struct storage_agent *agent, const struct storage_agent_settings *settings,
                  struct error *err) {
     struct reports_settings reports = { .node = settings->node };
-    struct wanted_settings wanted = {
+    struct assignment_informer_settings informer = {
         .node = settings->node,
         .set_replicas = set_replicas,
         .set_volumes = set_volumes,
-        .held = held,
+        .local_volumes = local_volumes,
         .arg = agent,
     };
 
@@ -209,16 +209,17 @@ static int start(struct storage_agent *agent, const struct storage_agent_setting
     if (take_directory(agent, settings->run_directory, err) < 0)
         return -1;
     agent->api.instance = instance_of(agent->arena, agent->lock);
-    reports.api = wanted.api = agent->api;
+    reports.api = informer.api = agent->api;
     agent->reports = reports_new(&reports, err);
-    agent->rebuilds = rebuilds_new((unsigned)config_int(settings->config, SECTION, "rebuilds"));
-    agent->scrubs = rebuilds_new(1);
+    agent->rebuilds =
+        rebuild_slots_new((unsigned)config_int(settings->config, SECTION, "rebuilds"));
+    agent->scrubs = rebuild_slots_new(1);
     agent->health_probes = health_probes_new();
     if (!agent->reports || open_remote(agent, settings, err) < 0 ||
         start_pools(agent, settings, err) < 0)
         return -1;
     make_targets(agent, settings);
-    return wanted_start(&wanted, &agent->wanted, err);
+    return assignment_informer_start(&informer, &agent->informer, err);
 }
 
 int storage_agent_start(const struct storage_agent_settings *settings, struct storage_agent **ret,
@@ -248,7 +249,7 @@ bool storage_agent_stop(struct storage_agent *agent) {
         return true;
     __atomic_store_n(&agent->until_us, clock_monotonic_us(), __ATOMIC_RELEASE);
     remote_end_calls(agent->remote);
-    all = wanted_stop(agent->wanted, STOP_MS);
+    all = assignment_informer_stop(agent->informer, STOP_MS);
     all = all && targets_stop(agent->targets, STOP_MS);
     all = pools_stop(agent->pools, STOP_MS) && all;
     all = all && remote_close(agent->remote, STOP_MS); /* which both of them use */
@@ -258,8 +259,8 @@ bool storage_agent_stop(struct storage_agent *agent) {
         return false;
     }
     reports_free(agent->reports);
-    rebuilds_free(agent->rebuilds);
-    rebuilds_free(agent->scrubs);
+    rebuild_slots_free(agent->rebuilds);
+    rebuild_slots_free(agent->scrubs);
     for (unsigned i = 0; i < agent->lock_count; i++)
         pool_lock_end(&agent->locks[i]);
     cleanup_close(&agent->lock);

@@ -121,14 +121,14 @@ static bool was_created(const json_t *document) {
 }
 
 static int read_reclaim(struct parsed *parsed, const json_t *document, struct error *err) {
-    const json_t *wanted = json_at(document, "spec.reclaim");
+    const json_t *assigned = json_at(document, "spec.reclaim");
     const json_t *reported = json_at(document, "status.reclaim");
     struct assignment_reclaim *reclaim = &parsed->assignment.replica.reclaim;
     const char *phase = json_text_of(reported, "phase"), *reason = json_text_of(reported, "reason");
 
-    if (!wanted)
+    if (!assigned)
         return 0;
-    reclaim->number = count_of(wanted, "number");
+    reclaim->number = count_of(assigned, "number");
     if (reclaim->number == 0)
         return refuse(err, &parsed->assignment, "reclaim.number");
     if (!phase || count_of(reported, "number") != reclaim->number)
@@ -209,15 +209,15 @@ static enum target_export export_of(const json_t *spec) {
 }
 
 static int read_revert(struct parsed *parsed, const json_t *document, struct error *err) {
-    const json_t *wanted = json_at(document, "spec.revert");
+    const json_t *assigned = json_at(document, "spec.revert");
     const json_t *reported = json_at(document, "status.revert");
     struct assignment_revert *revert = &parsed->assignment.volume.revert;
     const char *phase = json_text_of(reported, "phase");
 
-    if (!wanted)
+    if (!assigned)
         return 0;
-    *revert = (struct assignment_revert){ .snapshot = uid_of(parsed->arena, wanted, "uid"),
-                                          .number = count_of(wanted, "number"),
+    *revert = (struct assignment_revert){ .snapshot = uid_of(parsed->arena, assigned, "uid"),
+                                          .number = count_of(assigned, "number"),
                                           .attempt = count_of(reported, "attempt") };
     revert->done =
         phase && strcmp(phase, "Done") == 0 && count_of(reported, "number") == revert->number;
@@ -225,15 +225,15 @@ static int read_revert(struct parsed *parsed, const json_t *document, struct err
 }
 
 static int read_recovery(struct parsed *parsed, const json_t *spec, struct error *err) {
-    const json_t *wanted = json_object_get(spec, "salvage");
+    const json_t *assigned = json_object_get(spec, "salvage");
     struct assignment_volume *volume = &parsed->assignment.volume;
 
     volume->recovered = count_of(spec, "salvaged");
-    if (!wanted)
+    if (!assigned)
         return 0;
     volume->recovery =
-        (struct assignment_recovery){ .replica = uid_of(parsed->arena, wanted, "replicaId"),
-                                      .number = count_of(wanted, "number") };
+        (struct assignment_recovery){ .replica = uid_of(parsed->arena, assigned, "replicaId"),
+                                      .number = count_of(assigned, "number") };
     return volume->recovery.replica && volume->recovery.number > 0
                ? 0
                : refuse(err, &parsed->assignment, "salvage");

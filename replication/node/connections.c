@@ -22,7 +22,7 @@ static bool read_table(const char *path, struct connections *connections) {
 }
 
 /* A kernel without IPv6 has no table of it. */
-void connections_look(struct connections *ret) {
+void connections_read(struct connections *ret) {
     *ret = (struct connections){ 0 };
     ret->known = read_table("/proc/self/net/tcp", ret);
     if (access("/proc/self/net/tcp6", F_OK) == 0)

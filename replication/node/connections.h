@@ -12,5 +12,5 @@ struct connections {
     uint8_t ports[(UINT16_MAX + 1) / 8];
 };
 
-void connections_look(struct connections *ret);
+void connections_read(struct connections *ret);
 bool connections_at(const struct connections *connections, unsigned port);

@@ -15,26 +15,26 @@ int volume_controller_end_exports(struct volume_controller *controller, struct e
     return client_exports_end(controller->run, timeout_of(controller), err);
 }
 
-static int refuse(const struct assignment_volume *wanted, struct error *err) {
+static int refuse(const struct assignment_volume *assigned, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST,
                      "Host %s cannot be admitted: [storage] listen is not configured on this node.",
-                     wanted->clients[0].node);
+                     assigned->clients[0].node);
 }
 
 int volume_controller_reconcile_exports(struct volume_controller *controller, struct error *err) {
-    const struct assignment_volume *wanted = &controller->assignment->volume;
+    const struct assignment_volume *assigned = &controller->assignment->volume;
     const struct client_exports_request request = {
         .run = controller->run,
         .volume = controller->uid,
         .bytes = controller->status.size_bytes,
-        .clients = wanted->clients,
-        .count = wanted->client_count,
+        .clients = assigned->clients,
+        .count = assigned->client_count,
     };
 
-    if (wanted->client_count == 0 || wanted->closed)
+    if (assigned->client_count == 0 || assigned->closed)
         return volume_controller_end_exports(controller, err);
     if (!controller->settings->exports)
-        return volume_controller_end_exports(controller, err) < 0 ? -1 : refuse(wanted, err);
+        return volume_controller_end_exports(controller, err) < 0 ? -1 : refuse(assigned, err);
     return client_exports_reconcile(controller->settings->exports, &request,
                                     controller->export_ports, err);
 }

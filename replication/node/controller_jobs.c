@@ -2,7 +2,7 @@
  * What a volume controller has copied or compared, as a state table (controller_states.h): one
  * thing at a time.
  */
-#include "replication/node/rebuilds.h"
+#include "replication/node/rebuild_slots.h"
 #include "replication/node/volume_controller.private.h"
 
 bool volume_controller_has_job(const struct volume_controller *controller) {
@@ -17,9 +17,9 @@ void volume_controller_take_work(struct volume_controller *controller,
     const struct state_row *row = state_table_next(&replica_work_states, &controller->work, event);
 
     if (row && row->action == REPLICA_WORK_FREE_REBUILD)
-        rebuilds_end(controller->settings->rebuilds);
+        rebuild_slots_give(controller->settings->rebuilds);
     if (row && row->action == REPLICA_WORK_FREE_COMPARE)
-        rebuilds_end(controller->settings->scrubs);
+        rebuild_slots_give(controller->settings->scrubs);
 }
 
 void volume_controller_end_jobs(struct volume_controller *controller) {

@@ -3,7 +3,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "replication/node/local_replica.h"
-#include "replication/node/rebuilds.h"
+#include "replication/node/rebuild_slots.h"
 
 #include <string.h>
 
@@ -44,7 +44,7 @@ static bool may_be_rebuilt(const struct volume_controller *controller,
 
 /* What there is to do about replicas. */
 struct change {
-    struct replica wanted[REPLICAS_MOST]; /* all but the one that is to leave */
+    struct replica assigned[REPLICAS_MOST]; /* all but the one that is to leave */
     unsigned count;
     struct replica ready[REPLICAS_MOST]; /* those of them that vote or can be filled */
     unsigned ready_count;
@@ -69,7 +69,7 @@ static void add_wanted(struct volume_controller *controller, const struct replic
 
     bool ready = (seen && seen->votes) || may_be_rebuilt(controller, replica);
 
-    change->wanted[change->count++] = *replica;
+    change->assigned[change->count++] = *replica;
     rebuild_failures_see(&controller->rebuild_failures, replica->uid, ready);
     if (!ready) {
         change->blocked = true;
@@ -85,11 +85,11 @@ static void find_missing(const struct volume_controller *controller, struct chan
     unsigned count = 0;
 
     for (unsigned i = 0; i < change->count; i++) {
-        const struct target_replica *seen = status_of(controller, change->wanted[i].uid);
+        const struct target_replica *seen = status_of(controller, change->assigned[i].uid);
 
-        if ((seen && seen->votes) || !is_ready(change, change->wanted[i].uid))
+        if ((seen && seen->votes) || !is_ready(change, change->assigned[i].uid))
             continue;
-        uids[count] = change->wanted[i].uid;
+        uids[count] = change->assigned[i].uid;
         indices[count++] = (int)i;
     }
     next = rebuild_failures_next(&controller->rebuild_failures, uids, count, clock_monotonic_us());
@@ -111,14 +111,14 @@ static void put_first(struct replica *replicas, unsigned count, const struct rep
 }
 
 static struct change find_change(struct volume_controller *controller) {
-    const struct assignment_volume *wanted = &controller->assignment->volume;
+    const struct assignment_volume *assigned = &controller->assignment->volume;
     struct change change = { .missing = -1 };
     unsigned known = 0;
 
-    for (unsigned i = 0; i < wanted->count; i++) {
+    for (unsigned i = 0; i < assigned->count; i++) {
         const struct replica replica = volume_controller_replica(controller, i);
 
-        if (wanted->removing && strcmp(wanted->removing, replica.uid) == 0)
+        if (assigned->removing && strcmp(assigned->removing, replica.uid) == 0)
             continue;
         known += status_of(controller, replica.uid) != NULL;
         add_wanted(controller, &replica, &change);
@@ -160,18 +160,18 @@ static int do_change(struct volume_controller *controller, struct change *change
     if (change->damaged)
         return repair(controller, change->damaged->replica.uid, err);
     if (change->missing >= 0 && controller->status.voters < controller->status.wanted)
-        return target_rebuild(controller->target, &change->wanted[change->missing], NULL, speed,
+        return target_rebuild(controller->target, &change->assigned[change->missing], NULL, speed,
                               err);
     if (change->missing >= 0) {
-        put_first(change->ready, change->ready_count, &change->wanted[change->missing]);
-        put_first(change->wanted, change->count, &change->wanted[change->missing]);
+        put_first(change->ready, change->ready_count, &change->assigned[change->missing]);
+        put_first(change->assigned, change->count, &change->assigned[change->missing]);
         change->missing = 0;
     }
     if (change->blocked && is_bare(controller, change))
         return target_scale(controller->target, change->ready, change->ready_count, speed, err);
     if (change->blocked || (change->missing < 0 && !change->surplus))
         return 0;
-    return target_scale(controller->target, change->wanted, change->count, speed, err);
+    return target_scale(controller->target, change->assigned, change->count, speed, err);
 }
 
 static bool job_failed(const struct volume_controller *controller) {
@@ -182,7 +182,7 @@ static bool job_failed(const struct volume_controller *controller) {
 static const char *subject_of(const struct change *change) {
     if (change->damaged)
         return change->damaged->replica.uid;
-    return change->missing >= 0 ? change->wanted[change->missing].uid : "";
+    return change->missing >= 0 ? change->assigned[change->missing].uid : "";
 }
 
 static void begin_change(struct volume_controller *controller, struct change *change) {
@@ -232,7 +232,8 @@ void volume_controller_rebuild(struct volume_controller *controller) {
     if (!is_due(controller, subject_of(&change)))
         return;
     copies = change.missing >= 0 || change.damaged;
-    if ((!copies && !change.surplus) || (copies && !rebuilds_begin(controller->settings->rebuilds)))
+    if ((!copies && !change.surplus) ||
+        (copies && !rebuild_slots_take(controller->settings->rebuilds)))
         return;
     if (copies)
         volume_controller_take_work(controller, REPLICA_WORK_REBUILD_BEGINS);

@@ -10,9 +10,9 @@
 #include <string.h>
 
 bool volume_controller_awaits_recovery(const struct volume_controller *controller) {
-    const struct assignment_volume *wanted = &controller->assignment->volume;
+    const struct assignment_volume *assigned = &controller->assignment->volume;
 
-    return wanted->recovery.replica && wanted->recovered != wanted->recovery.number;
+    return assigned->recovery.replica && assigned->recovered != assigned->recovery.number;
 }
 
 /* Of the request that stands now, and of no other. */

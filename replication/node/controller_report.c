@@ -11,10 +11,10 @@
 #include <string.h>
 
 static bool hangs(const struct volume_controller *controller, const char *uid) {
-    const struct assignment_volume *wanted = &controller->assignment->volume;
+    const struct assignment_volume *assigned = &controller->assignment->volume;
 
-    for (unsigned i = 0; i < wanted->count; i++)
-        if (strcmp(wanted->replicas[i].uid, uid) == 0)
+    for (unsigned i = 0; i < assigned->count; i++)
+        if (strcmp(assigned->replicas[i].uid, uid) == 0)
             return controller->unresponsive[i];
     return false;
 }

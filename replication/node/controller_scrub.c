@@ -8,7 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "replication/node/rebuilds.h"
+#include "replication/node/rebuild_slots.h"
 
 #include <time.h>
 
@@ -53,7 +53,7 @@ static void heed_resync(struct volume_controller *controller) {
 
 static bool begin(struct volume_controller *controller) {
     if (controller->work != REPLICA_WORK_COMPARE && clock_monotonic_us() >= controller->scrub_us &&
-        rebuilds_begin(controller->settings->scrubs))
+        rebuild_slots_take(controller->settings->scrubs))
         volume_controller_take_work(controller, REPLICA_WORK_COMPARE_BEGINS);
     return controller->work == REPLICA_WORK_COMPARE;
 }

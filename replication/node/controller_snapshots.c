@@ -13,8 +13,8 @@
 #define RETRY_FIRST_S 5
 #define RETRY_MOST_S  320
 
-static const struct assignment_snapshot *wanted(const struct volume_controller *controller,
-                                                const char *uid) {
+static const struct assignment_snapshot *
+assigned_snapshot(const struct volume_controller *controller, const char *uid) {
     const struct assignment_volume *volume = &controller->assignment->volume;
 
     for (unsigned i = 0; i < volume->snapshot_count; i++) {
@@ -46,7 +46,7 @@ int volume_controller_cancel_snapshot(struct volume_controller *controller, stru
     bool cancels = controller->work == REPLICA_WORK_CANCEL;
 
     if (controller->status.job != TARGET_SNAPSHOT ||
-        (!cancels && wanted(controller, controller->snapshot)))
+        (!cancels && assigned_snapshot(controller, controller->snapshot)))
         return 0;
     if (cancels)
         return 1;
@@ -66,7 +66,7 @@ static void note_failure(struct volume_controller *controller, const struct erro
 
 void volume_controller_end_snapshot(struct volume_controller *controller) {
     if (controller->status.job == TARGET_SNAPSHOT_FAILED &&
-        wanted(controller, controller->snapshot)) {
+        assigned_snapshot(controller, controller->snapshot)) {
         note_failure(controller, &controller->status.job_error);
     } else {
         backoff_reset(&controller->snapshot_backoff);

@@ -93,8 +93,8 @@ extern const struct state_table node_revert_states;
 
 /* ---- what is copied or compared ---- */
 
-/* One at a time; of some of them there are only so many on a node at once (rebuilds.h), and such a
- * place is freed by the row that ends it. */
+/* One at a time; of some of them there are only so many on a node at once (rebuild_slots.h), and
+ * such a place is freed by the row that ends it. */
 enum replica_work_state {
     REPLICA_WORK_NONE,
     REPLICA_WORK_REBUILD, /* or repair */

@@ -126,26 +126,26 @@ int volume_controller_check_pools(struct volume_controller *controller, struct e
 }
 
 int volume_controller_check_calls(const struct volume_controller *controller, struct error *err) {
-    const struct assignment_volume *wanted = &controller->assignment->volume;
+    const struct assignment_volume *assigned = &controller->assignment->volume;
 
-    for (unsigned i = 0; i < wanted->count; i++) {
+    for (unsigned i = 0; i < assigned->count; i++) {
         if (!volume_controller_is_remote(controller, i) && !controller->unresponsive[i] &&
-            pool_calls_unresponsive_ms(controller->calls, wanted->replicas[i].pool) > 0)
-            return unresponsive_refuse(wanted->replicas[i].pool, err);
+            pool_calls_unresponsive_ms(controller->calls, assigned->replicas[i].pool) > 0)
+            return unresponsive_refuse(assigned->replicas[i].pool, err);
     }
     return 0;
 }
 
 /* Of one that falls silent now, a daemon that serves is not to be taken for one without it. */
 int volume_controller_probe_replicas(struct volume_controller *controller, struct error *err) {
-    const struct assignment_volume *wanted = &controller->assignment->volume;
+    const struct assignment_volume *assigned = &controller->assignment->volume;
     bool serves = daemon_runs(controller->run);
     struct replica_look ignored;
 
-    for (unsigned i = 0; i < wanted->count && serves; i++) {
+    for (unsigned i = 0; i < assigned->count && serves; i++) {
         if (!volume_controller_is_remote(controller, i) && !controller->unresponsive[i])
-            controller->local.look(controller->local.arg, &wanted->replicas[i], controller->uid, 0,
-                                   &ignored);
+            controller->local.look(controller->local.arg, &assigned->replicas[i], controller->uid,
+                                   0, &ignored);
     }
     return volume_controller_check_calls(controller, err);
 }

@@ -21,10 +21,10 @@ bool volume_controller_is_assigned(const struct volume_controller *controller) {
 }
 
 bool volume_controller_is_remote(const struct volume_controller *controller, unsigned i) {
-    const struct assignment_volume *wanted = &controller->assignment->volume;
+    const struct assignment_volume *assigned = &controller->assignment->volume;
 
-    return controller->settings->remote && wanted->epoch > 0 && wanted->addresses[i] &&
-           wanted->nodes[i] && strcmp(wanted->nodes[i], controller->settings->node) != 0;
+    return controller->settings->remote && assigned->epoch > 0 && assigned->addresses[i] &&
+           assigned->nodes[i] && strcmp(assigned->nodes[i], controller->settings->node) != 0;
 }
 
 struct replica volume_controller_replica(const struct volume_controller *controller, unsigned i) {
@@ -41,11 +41,11 @@ struct replica volume_controller_replica(const struct volume_controller *control
 
 /* A target of another node may still have replicas of ours, in an epoch before ours. */
 static int end_sessions(const struct volume_controller *controller, struct error *err) {
-    const struct assignment_volume *wanted = &controller->assignment->volume;
+    const struct assignment_volume *assigned = &controller->assignment->volume;
 
-    for (unsigned i = 0; i < wanted->count && controller->settings->sessions; i++) {
+    for (unsigned i = 0; i < assigned->count && controller->settings->sessions; i++) {
         if (!volume_controller_is_remote(controller, i) &&
-            sessions_end(controller->settings->sessions, wanted->replicas[i].uid, wanted->epoch,
+            sessions_end(controller->settings->sessions, assigned->replicas[i].uid, assigned->epoch,
                          err) < 0)
             return -1;
     }
@@ -55,9 +55,9 @@ static int end_sessions(const struct volume_controller *controller, struct error
 /* What is left here of a volume that is given to another node has an epoch that nobody knows: it is
  * adopted in none, least of all in the other's, whose sessions it would end. */
 static int64_t epoch_of(const struct volume_controller *controller) {
-    const struct assignment_volume *wanted = &controller->assignment->volume;
+    const struct assignment_volume *assigned = &controller->assignment->volume;
 
-    return strcmp(wanted->node, controller->settings->node) == 0 ? wanted->epoch : 0;
+    return strcmp(assigned->node, controller->settings->node) == 0 ? assigned->epoch : 0;
 }
 
 static bool is_started(const struct volume_controller *controller) {
@@ -84,27 +84,28 @@ void volume_controller_read_status(struct volume_controller *controller) {
 }
 
 static int open_target(struct volume_controller *controller, struct error *err) {
-    const struct assignment_volume *wanted = &controller->assignment->volume;
+    const struct assignment_volume *assigned = &controller->assignment->volume;
     struct target_settings settings = {
         .run = controller->run,
         .program = controller->settings->program,
         .volume = controller->uid,
         .epoch = epoch_of(controller),
         .tls_directory = controller->settings->tls_directory,
-        .size_bytes = wanted->size_bytes,
-        .maximum_bytes = wanted->maximum_bytes,
-        .count = wanted->count,
+        .size_bytes = assigned->size_bytes,
+        .maximum_bytes = assigned->maximum_bytes,
+        .count = assigned->count,
         .here = &controller->local,
-        .qos = wanted->qos,
-        .export = wanted->export,
-        .sealed = wanted->revert.snapshot != NULL,
+        .qos = assigned->qos,
+        .export = assigned->export,
+        .sealed = assigned->revert.snapshot != NULL,
         .weighed = volume_controller_awaits_recovery(controller),
-        .salvage = wanted->recovered,
-        .believed = volume_controller_awaits_recovery(controller) ? NULL : wanted->recovery.replica,
+        .salvage = assigned->recovered,
+        .believed =
+            volume_controller_awaits_recovery(controller) ? NULL : assigned->recovery.replica,
         .timeout_ms = controller->settings->timeout_ms,
     };
 
-    for (unsigned i = 0; i < wanted->count; i++)
+    for (unsigned i = 0; i < assigned->count; i++)
         settings.replicas[i] = volume_controller_replica(controller, i);
     if (volume_controller_probe_replicas(controller, err) < 0 ||
         target_open(&settings, &controller->target, err) < 0)
@@ -113,7 +114,7 @@ static int open_target(struct volume_controller *controller, struct error *err) 
         manifest_remove(
             controller->run); /* what is left of a revert, nobody serves without the API */
     else
-        manifest_write(controller->run, wanted->text);
+        manifest_write(controller->run, assigned->text);
     controller->opened = assignment_hold(controller->assignment);
     controller->reached_otherwise = false;
     volume_controller_take(controller, CONTROLLER_OPENED);
@@ -179,23 +180,23 @@ static bool same_qos(const struct target_qos *a, const struct target_qos *b) {
 
 /* 1: something of what was wanted before ends yet. */
 static int adjust(struct volume_controller *controller, struct error *err) {
-    const struct assignment_volume *wanted = &controller->assignment->volume,
+    const struct assignment_volume *assigned = &controller->assignment->volume,
                                    *had = &controller->opened->volume;
     int ends = volume_controller_cancel_snapshot(controller, err);
 
     if (ends < 0)
         return -1;
-    if (!same_qos(&wanted->qos, &had->qos) &&
-        target_set_qos(controller->target, &wanted->qos, err) < 0)
+    if (!same_qos(&assigned->qos, &had->qos) &&
+        target_set_qos(controller->target, &assigned->qos, err) < 0)
         return -1;
-    if (wanted->export != had->export &&
-        target_set_export(controller->target, wanted->export, err) < 0)
+    if (assigned->export != had->export &&
+        target_set_export(controller->target, assigned->export, err) < 0)
         return -1;
-    if (wanted->size_bytes > controller->status.size_bytes &&
-        target_resize(controller->target, wanted->size_bytes, err) < 0)
+    if (assigned->size_bytes > controller->status.size_bytes &&
+        target_resize(controller->target, assigned->size_bytes, err) < 0)
         return -1;
     if (controller->opened != controller->assignment) {
-        manifest_write(controller->run, wanted->text);
+        manifest_write(controller->run, assigned->text);
         assignment_release(controller->opened);
         controller->opened = assignment_hold(controller->assignment);
     }
@@ -324,39 +325,39 @@ static int (*const actions[])(struct volume_controller *controller, struct error
 
 /* A word that does not stand is none of one that has its votes. */
 static bool is_otherwise(const struct volume_controller *controller) {
-    const struct assignment_volume *wanted = &controller->assignment->volume,
+    const struct assignment_volume *assigned = &controller->assignment->volume,
                                    *opened = &controller->opened->volume;
 
-    return opened->epoch != wanted->epoch || opened->revert.number != wanted->revert.number ||
-           opened->recovered != wanted->recovered ||
+    return opened->epoch != assigned->epoch || opened->revert.number != assigned->revert.number ||
+           opened->recovered != assigned->recovered ||
            (is_started(controller) ? volume_controller_must_evaluate(controller)
-                                   : opened->recovery.number != wanted->recovery.number);
+                                   : opened->recovery.number != assigned->recovery.number);
 }
 
 static bool has_moved(struct volume_controller *controller) {
-    const struct assignment_volume *wanted = &controller->assignment->volume,
+    const struct assignment_volume *assigned = &controller->assignment->volume,
                                    *opened = &controller->opened->volume;
-    enum move move = find_move(wanted, opened);
+    enum move move = find_move(assigned, opened);
 
     controller->reached_otherwise |= move == IS_REACHED_OTHERWISE;
     if (is_started(controller))
         return move == HAS_MOVED && !controller->reached_otherwise;
-    return controller->reached_otherwise || move == HAS_MOVED || !same_replicas(wanted, opened);
+    return controller->reached_otherwise || move == HAS_MOVED || !same_replicas(assigned, opened);
 }
 
 /* What was opened otherwise than it is wanted is opened anew: a target that has lost the volume to
  * another one and got it back is over, and one of before or behind a revert, any other is found
  * again. */
 static enum controller_event event_of(struct volume_controller *controller) {
-    bool wanted = volume_controller_is_assigned(controller);
+    bool assigned = volume_controller_is_assigned(controller);
 
-    if (!controller->target && wanted)
+    if (!controller->target && assigned)
         return controller->assignment->volume.claimed ? CONTROLLER_ASSIGNED : CONTROLLER_UNCLAIMED;
     if (!controller->target)
         return volume_controller_finds(controller->settings, controller->uid)
                    ? CONTROLLER_LEFT_OVER
                    : CONTROLLER_NOTHING_LEFT;
-    if (!wanted)
+    if (!assigned)
         return CONTROLLER_UNASSIGNED;
     if (controller->state == CONTROLLER_STOPPING || is_otherwise(controller))
         return CONTROLLER_CHANGED;
@@ -404,12 +405,12 @@ static int step(struct volume_controller *controller, struct error *err) {
 /* One that serves is looked at whatever could not be done for it. */
 int64_t volume_controller_work(struct volume_controller *controller) {
     int64_t now_us = clock_monotonic_us();
-    bool wanted = volume_controller_is_assigned(controller);
+    bool assigned = volume_controller_is_assigned(controller);
     struct error err = { 0 };
     int outcome;
 
     if (backoff_waits(&controller->backoff, now_us) &&
-        !(wanted && controller->status.state == TARGET_SERVING))
+        !(assigned && controller->status.state == TARGET_SERVING))
         return (controller->backoff.due_us - now_us) / 1000 + 1;
     memset(controller->export_ports, 0,
            sizeof(controller->export_ports)); /* of the assignment before, perhaps */
@@ -422,7 +423,7 @@ int64_t volume_controller_work(struct volume_controller *controller) {
         if (outcome == 0)
             controller->generation = controller->assignment->generation;
     }
-    if (controller->target || wanted)
+    if (controller->target || assigned)
         volume_controller_report(controller);
     if (is_busy(controller, outcome))
         return SOON_MS;

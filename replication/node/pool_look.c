@@ -100,7 +100,7 @@ static void look_at_mark(int fd, const char *path, const char *name, struct pool
 
 void pool_look(const char *path, const char *name, struct pool_look *ret) {
     autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct statvfs room;
+    struct statvfs file_system;
     struct stat facts;
 
     *ret = (struct pool_look){ .state = POOL_ONLINE };
@@ -108,16 +108,16 @@ void pool_look(const char *path, const char *name, struct pool_look *ret) {
         say(ret, POOL_GONE, path, "opening the directory");
         return;
     }
-    if (fd < 0 || fstat(fd, &facts) < 0 || fstatvfs(fd, &room) < 0) {
+    if (fd < 0 || fstat(fd, &facts) < 0 || fstatvfs(fd, &file_system) < 0) {
         say(ret, POOL_FAILING, path, "looking at it");
         return;
     }
     ret->device = facts.st_dev;
     ret->inode = facts.st_ino;
-    ret->total_bytes = (int64_t)(room.f_blocks * room.f_frsize);
-    ret->free_bytes = (int64_t)(room.f_bavail * room.f_frsize);
+    ret->total_bytes = (int64_t)(file_system.f_blocks * file_system.f_frsize);
+    ret->free_bytes = (int64_t)(file_system.f_bavail * file_system.f_frsize);
     look_at_mark(fd, path, name, ret);
-    if (ret->state == POOL_ONLINE && room.f_flag & ST_RDONLY) {
+    if (ret->state == POOL_ONLINE && file_system.f_flag & ST_RDONLY) {
         ret->state = POOL_READ_ONLY;
         error_set(&ret->why, ERROR_UNAVAILABLE, "%s takes no writes", path);
     }

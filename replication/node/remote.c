@@ -2,10 +2,10 @@
 
 #include "common/clock.h"
 #include "common/heap.h"
-#include "replication/node/places.h"
 #include "replication/node/replica_client.h"
+#include "replication/node/replica_index.h"
 #include "replication/node/replica_service.h"
-#include "replication/node/session_ends.h"
+#include "replication/node/session_reaper.h"
 #include "replication/node/tls_directory.h"
 
 #include <ctype.h>
@@ -26,11 +26,11 @@ struct remote {
     struct nbd_server_settings replicas; /* where they are served */
     struct client_exports_settings exports;
     int64_t until_us; /* calls end then; 0: not yet */
-    struct places *places;
+    struct replica_index *replica_index;
     struct sessions *sessions;
     struct replica_client *client;
     struct replica_service *service;
-    struct session_ends *ends;
+    struct session_reaper *reaper;
 };
 
 /* ---- configuration ---- */
@@ -163,7 +163,7 @@ static void make_parts(struct remote *remote, const char *run_directory) {
         .until_us = &remote->until_us,
     };
 
-    remote->places = places_new();
+    remote->replica_index = replica_index_new();
     remote->sessions = sessions_new(&sessions);
     remote->client = replica_client_new(&client);
 }
@@ -188,7 +188,7 @@ int remote_open(const struct remote_settings *settings, struct remote **ret, str
 int remote_serve(struct remote *remote, const struct pool_settings *pools, unsigned count,
                  struct error *err) {
     const struct replica_service_settings settings = {
-        .places = remote->places,
+        .replica_index = remote->replica_index,
         .sessions = remote->sessions,
         .health_probes = remote->health_probes,
         .pools = pools,
@@ -203,9 +203,9 @@ int remote_serve(struct remote *remote, const struct pool_settings *pools, unsig
 
     if (!remote->host)
         return 0;
-    remote->ends = session_ends_new(
-        &(struct session_ends_settings){ .sessions = remote->sessions, .api = remote->api });
-    if (session_ends_start(remote->ends, err) < 0)
+    remote->reaper = session_reaper_new(
+        &(struct session_reaper_settings){ .sessions = remote->sessions, .api = remote->api });
+    if (session_reaper_start(remote->reaper, err) < 0)
         return -1;
     return replica_service_start(&settings, &remote->service, err);
 }
@@ -218,9 +218,9 @@ void remote_end_calls(struct remote *remote) {
 bool remote_close(struct remote *remote, int64_t ms) {
     if (!remote)
         return true;
-    if (!replica_service_stop(remote->service, ms) || !session_ends_stop(remote->ends, ms))
+    if (!replica_service_stop(remote->service, ms) || !session_reaper_stop(remote->reaper, ms))
         return false;
-    places_free(remote->places);
+    replica_index_free(remote->replica_index);
     sessions_free(remote->sessions);
     replica_client_free(remote->client);
     arena_free(remote->arena);
@@ -231,7 +231,7 @@ bool remote_close(struct remote *remote, int64_t ms) {
 /* ---- the others ---- */
 
 void remote_set(struct remote *remote, struct assignment *const *assignments, unsigned count) {
-    places_set(remote->places, assignments, count);
+    replica_index_set(remote->replica_index, assignments, count);
 }
 
 const struct client_exports_settings *remote_client_exports(const struct remote *remote) {

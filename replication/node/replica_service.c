@@ -128,7 +128,8 @@ static int find_served(struct waiting *waiting, struct error *err) {
 static int find_replica(struct waiting *waiting, struct error *err) {
     struct replica_call_request *request = &waiting->request;
     struct assignment *assignment;
-    int found = places_find(waiting->service->settings.places, request->replica.uid, &assignment);
+    int found = replica_index_find(waiting->service->settings.replica_index, request->replica.uid,
+                                   &assignment);
 
     if (found < 0)
         return find_served(waiting, err);

@@ -4,21 +4,21 @@
  *
  *   POST /v1/replicas/UID/CALL   {"epoch": …, …}  →  200 {…}, or {"kind": …, "message": …}
  *
- * A replica is named by its uid alone: where it is the documents of the API say (places.h), and
- * only in a pool with its mark is anything done.  Calls of one replica come one after the other;
- * each pool has threads of its own, so that one that hangs holds up no other.
+ * A replica is named by its uid alone: where it is the documents of the API say (replica_index.h),
+ * and only in a pool with its mark is anything done.  Calls of one replica come one after the
+ * other; each pool has threads of its own, so that one that hangs holds up no other.
  */
 #pragma once
 
 #include "http/server.h"
-#include "replication/node/places.h"
 #include "replication/node/pools.h"
+#include "replication/node/replica_index.h"
 #include "replication/node/sessions.h"
 
 struct replica_service;
 
 struct replica_service_settings { /* what they point to outlives it */
-    struct places *places;
+    struct replica_index *replica_index;
     struct sessions *sessions;
     struct health_probes *health_probes; /* NULL: nobody asks whether pools answer */
     const struct pool_settings *pools;

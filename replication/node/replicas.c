@@ -6,10 +6,10 @@
 #include "common/log.h"
 #include "common/quantity.h"
 #include "replication/engine/write_log.h"
-#include "replication/node/copies.h"
-#include "replication/node/held.h"
-#include "replication/node/room.h"
+#include "replication/node/reclaim.h"
+#include "replication/node/replica_snapshots.h"
 #include "replication/node/sessions.h"
+#include "replication/node/snapshot_copier.h"
 #include "json/json.h"
 
 #include <dirent.h>
@@ -26,19 +26,19 @@ struct file {
     bool named;   /* by the last assignments */
     bool created; /* was there once, as its document or we have seen */
     const char *phase;
-    json_t *snapshots; /* what was seen of them; NULL: nothing */
-    bool copies;       /* something is copied to it */
-    bool waits;        /* a snapshot is not as it is to be */
-    struct room room;  /* that it gives back */
-    bool digs;         /* not at the end of that */
+    json_t *snapshots;      /* what was seen of them; NULL: nothing */
+    bool copying;           /* something is copied to it */
+    bool waits;             /* a snapshot is not as it is to be */
+    struct reclaim reclaim; /* that it gives back */
+    bool reclaiming;        /* not at the end of that */
     int64_t due_us;
 };
 
 struct replicas {
     struct replicas_settings settings;
     LIST_HEAD(file_list, file) files;
-    struct copies *copies;
-    struct digs *digs;
+    struct snapshot_copier *copier;
+    struct reclaim_jobs *jobs;
     unsigned strangers; /* as the log has it */
 };
 
@@ -52,9 +52,9 @@ static json_t *capacity_json(struct arena *arena, const struct replica_look *loo
 /* NULL: nothing is copied to it. */
 static json_t *copying_json(const struct replicas *replicas, const struct file *file,
                             bool figures) {
-    struct copy_progress copy;
+    struct snapshot_copy_progress copy;
 
-    if (!copies_progress(replicas->copies, file->assignment->uid, &copy))
+    if (!snapshot_copier_progress(replicas->copier, file->assignment->uid, &copy))
         return NULL;
     return json_pack("{s:s, s:b, s:I, s:I}", "snapshotId", copy.snapshot, "clone", copy.is_clone,
                      "doneBytes", (json_int_t)(figures ? copy.done_bytes : 0), "totalBytes",
@@ -64,11 +64,11 @@ static json_t *copying_json(const struct replicas *replicas, const struct file *
 static const char *status_text(struct arena *arena, const struct replicas *replicas,
                                const struct file *file, const struct replica_look *look,
                                const char *message, bool figures) {
-    json_t *status = json_pack("{s:s, s:o, s:I, s:o*, s:o*}", "phase", file->phase, "message",
-                               assignment_message(message), "observedGeneration",
-                               (json_int_t)file->assignment->generation, "reclaim",
-                               room_json(&file->room, replicas->digs, file->assignment, figures),
-                               "copying", copying_json(replicas, file, figures));
+    json_t *status = json_pack(
+        "{s:s, s:o, s:I, s:o*, s:o*}", "phase", file->phase, "message", assignment_message(message),
+        "observedGeneration", (json_int_t)file->assignment->generation, "reclaim",
+        reclaim_json(&file->reclaim, replicas->jobs, file->assignment, figures), "copying",
+        copying_json(replicas, file, figures));
 
     if (look)
         json_object_set_new(status, "capacity", capacity_json(arena, look, figures));
@@ -89,7 +89,7 @@ static void say(struct replicas *replicas, struct file *file, const char *phase,
     reports_put(replicas->settings.reports, ASSIGNMENT_REPLICA, file->assignment->uid,
                 status_text(arena, replicas, file, look, message, true),
                 status_text(arena, replicas, file, look, message, false),
-                file->digs || file->copies);
+                file->reclaiming || file->copying);
 }
 
 /* ---- work ---- */
@@ -128,8 +128,8 @@ static void remove_file(struct replicas *replicas, struct file *file,
     autoarena struct arena *arena = arena_new();
     struct error err = { 0 };
 
-    copies_stop(replicas->copies, file->assignment->uid, NULL);
-    digs_stop(replicas->digs, file->assignment->uid);
+    snapshot_copier_stop(replicas->copier, file->assignment->uid, NULL);
+    reclaim_jobs_stop(replicas->jobs, file->assignment->uid);
     if (end_session(replicas, file, &err) == 0 && replica_delete(&place, &err) == 0 &&
         !is_same_pool(replicas, pool))
         error_set(&err, ERROR_UNAVAILABLE, "%s was exchanged meanwhile", replicas->settings.path);
@@ -148,32 +148,33 @@ static void remove_file(struct replicas *replicas, struct file *file,
 /* A clone's begins with its source's snapshot in this pool: 0 made, 1 under way, -1. */
 static int make_clone(struct replicas *replicas, struct file *file, const struct generation *first,
                       struct error *err) {
-    const struct assignment_replica *wanted = &file->assignment->replica;
+    const struct assignment_replica *assigned = &file->assignment->replica;
     const struct copy copy = {
-        .source = { .pool = replicas->settings.path, .uid = wanted->source },
-        .snapshot = wanted->source_snapshot,
+        .source = { .pool = replicas->settings.path, .uid = assigned->source },
+        .snapshot = assigned->source_snapshot,
         .target = place_of(replicas, file),
-        .volume = wanted->volume,
-        .maximum_bytes = wanted->maximum_bytes,
+        .volume = assigned->volume,
+        .maximum_bytes = assigned->maximum_bytes,
         .first = first,
     };
-    int outcome = copies_make(replicas->copies, &copy, err);
+    int outcome = snapshot_copier_run(replicas->copier, &copy, err);
 
-    file->copies = outcome > 0;
+    file->copying = outcome > 0;
     return outcome;
 }
 
 static int make_file(struct replicas *replicas, struct file *file, struct error *err) {
-    const struct assignment_replica *wanted = &file->assignment->replica;
+    const struct assignment_replica *assigned = &file->assignment->replica;
     const struct replica place = place_of(replicas, file);
     struct generation first;
 
-    if (file->created || wanted->count == 0)
-        return replica_create(&place, wanted->volume, wanted->maximum_bytes, NULL, err);
-    generation_first(wanted->volume, wanted->size_bytes, wanted->members, wanted->count, &first);
-    if (wanted->source)
+    if (file->created || assigned->count == 0)
+        return replica_create(&place, assigned->volume, assigned->maximum_bytes, NULL, err);
+    generation_first(assigned->volume, assigned->size_bytes, assigned->members, assigned->count,
+                     &first);
+    if (assigned->source)
         return make_clone(replicas, file, &first, err);
-    return replica_create(&place, wanted->volume, wanted->maximum_bytes, &first, err);
+    return replica_create(&place, assigned->volume, assigned->maximum_bytes, &first, err);
 }
 
 static const char *phase_of(const struct replica_look *look) {
@@ -203,15 +204,15 @@ static bool is_half_made(const struct file *file) {
     return file->assignment->replica.source && !file->created;
 }
 
-static void keep_file(struct replicas *replicas, struct file *file) {
+static void reconcile_file(struct replicas *replicas, struct file *file) {
     const struct replica place = place_of(replicas, file);
     const char *volume = file->assignment->replica.volume;
     struct replica_look look;
     struct error err = { 0 };
 
     /* It looks whole a moment before it is, when nobody writes there any more. */
-    if (is_half_made(file) && copies_clones(replicas->copies, file->assignment->uid)) {
-        file->copies = true;
+    if (is_half_made(file) && snapshot_copier_clones(replicas->copier, file->assignment->uid)) {
+        file->copying = true;
         say(replicas, file, "Init", NULL, NULL);
         return;
     }
@@ -226,7 +227,7 @@ static void keep_file(struct replicas *replicas, struct file *file) {
     if (err.kind == ERROR_NONE && look.health != REPLICA_GOOD)
         err = look.why;
     if (look.health == REPLICA_GONE && !file->created) {
-        say(replicas, file, "Init", NULL, file->copies ? NULL : &err);
+        say(replicas, file, "Init", NULL, file->copying ? NULL : &err);
         return;
     }
     file->created = true;
@@ -239,20 +240,20 @@ static void keep_file(struct replicas *replicas, struct file *file) {
 static void forget_snapshots(struct file *file) {
     json_decref(file->snapshots);
     file->snapshots = NULL;
-    file->copies = file->waits = false;
+    file->copying = file->waits = false;
 }
 
 /* Nothing is told of a pool that was exchanged meanwhile. */
-static void keep_snapshots(struct replicas *replicas, struct file *file,
-                           const struct pool_look *pool) {
+static void reconcile_snapshots(struct replicas *replicas, struct file *file,
+                                const struct pool_look *pool) {
     const struct replica place = place_of(replicas, file);
-    struct held_look seen;
+    struct replica_snapshots_status seen;
 
     if (file->assignment->replica.snapshot_count == 0)
         return;
-    held_keep(replicas->copies, &place, file->assignment, &seen);
+    replica_snapshots_reconcile(replicas->copier, &place, file->assignment, &seen);
     file->snapshots = seen.list;
-    file->copies = seen.copies;
+    file->copying = seen.copying;
     file->waits = seen.waits;
     if (!is_same_pool(replicas, pool))
         forget_snapshots(file);
@@ -260,10 +261,11 @@ static void keep_snapshots(struct replicas *replicas, struct file *file,
 
 /* ---- room ---- */
 
-static void keep_room(struct replicas *replicas, struct file *file) {
+static void reconcile_reclaim(struct replicas *replicas, struct file *file) {
     const struct replica place = place_of(replicas, file);
 
-    file->digs = room_keep(&file->room, replicas->digs, &place, file->assignment, file->created);
+    file->reclaiming =
+        reclaim_reconcile(&file->reclaim, replicas->jobs, &place, file->assignment, file->created);
 }
 
 static bool is_here(const struct replicas *replicas, const struct file *file, struct error *err) {
@@ -276,7 +278,7 @@ static bool is_here(const struct replicas *replicas, const struct file *file, st
 
 static bool is_well(const struct file *file) {
     return strcmp(file->phase, "Deleted") == 0 ||
-           (strcmp(file->phase, "Healthy") == 0 && !file->waits && !file->digs);
+           (strcmp(file->phase, "Healthy") == 0 && !file->waits && !file->reclaiming);
 }
 
 static void work_on(struct replicas *replicas, struct file *file, const struct pool_look *pool,
@@ -296,18 +298,18 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
         (void)end_session(replicas, file, &ended);
     here = is_here(replicas, file, &err);
     if (!here)
-        digs_forget(replicas->digs, file->assignment->uid);
+        reclaim_jobs_cancel(replicas->jobs, file->assignment->uid);
     if (!here || !pool_is_marked(pool) || !ours)
         say(replicas, file, away, NULL, &err);
     else if (file->assignment->deleting)
         remove_file(replicas, file, pool);
     else {
-        keep_snapshots(replicas, file, pool);
-        keep_room(replicas, file);
-        keep_file(replicas, file);
+        reconcile_snapshots(replicas, file, pool);
+        reconcile_reclaim(replicas, file);
+        reconcile_file(replicas, file);
     }
     pause_ms = is_well(file) ? replicas->settings.look_ms : SOON_MS;
-    if (file->copies || digs_work(replicas->digs, file->assignment->uid))
+    if (file->copying || reclaim_jobs_have(replicas->jobs, file->assignment->uid))
         pause_ms = COPY_MS;
     file->due_us = clock_monotonic_us() + pause_ms * 1000;
 }
@@ -346,7 +348,7 @@ static struct file *find(const struct replicas *replicas, const char *uid) {
 }
 
 static void drop(const struct replicas *replicas, struct file *file) {
-    digs_forget(replicas->digs, file->assignment->uid);
+    reclaim_jobs_cancel(replicas->jobs, file->assignment->uid);
     forget_snapshots(file);
     LIST_REMOVE(file, next);
     assignment_release(file->assignment);
@@ -411,16 +413,16 @@ void replicas_look_for_strangers(struct replicas *replicas) {
 }
 
 void replicas_end(struct replicas *replicas) {
-    copies_end(replicas->copies);
-    digs_end(replicas->digs);
+    snapshot_copier_end(replicas->copier);
+    reclaim_jobs_end(replicas->jobs);
 }
 
 struct replicas *replicas_new(const struct replicas_settings *settings) {
     struct replicas *replicas = heap_new(sizeof(*replicas));
 
     replicas->settings = *settings;
-    replicas->copies = copies_new();
-    replicas->digs = digs_new();
+    replicas->copier = snapshot_copier_new();
+    replicas->jobs = reclaim_jobs_new();
     LIST_INIT(&replicas->files);
     return replicas;
 }
@@ -428,7 +430,7 @@ struct replicas *replicas_new(const struct replicas_settings *settings) {
 void replicas_free(struct replicas *replicas) {
     while (!LIST_EMPTY(&replicas->files))
         drop(replicas, LIST_FIRST(&replicas->files));
-    copies_free(replicas->copies);
-    digs_free(replicas->digs);
+    snapshot_copier_free(replicas->copier);
+    reclaim_jobs_free(replicas->jobs);
     free(replicas);
 }

@@ -254,17 +254,17 @@ const char **sessions_all(struct sessions *sessions, struct arena *arena) {
     const char **all = arena_alloc(arena, sizeof(*all));
     const struct dirent *entry;
     char uid[UUID_SIZE];
-    size_t count = 0, room = 1;
+    size_t count = 0, capacity = 1;
 
     while (directory && (entry = readdir(directory))) {
         if (entry->d_name[0] != PREFIX || !uuid_parse(entry->d_name + 1, uid))
             continue;
-        if (count + 1 == room) {
-            const char **more = arena_alloc(arena, 2 * room * sizeof(*more));
+        if (count + 1 == capacity) {
+            const char **more = arena_alloc(arena, 2 * capacity * sizeof(*more));
 
-            memcpy(more, all, room * sizeof(*more));
+            memcpy(more, all, capacity * sizeof(*more));
             all = more;
-            room *= 2;
+            capacity *= 2;
         }
         all[count++] = arena_text(arena, uid);
     }

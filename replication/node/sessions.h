@@ -7,7 +7,7 @@
  *
  * A session outlives the agent, and ends when a new one begins, when its target closes it, when the
  * replica is deleted, when a target of this node wants the replica in a later epoch, and when
- * nobody will use it again (session_ends.h).  All that is known of one stands beside its daemon:
+ * nobody will use it again (session_reaper.h).  All that is known of one stands beside its daemon:
  * nothing is to be found again.
  */
 #pragma once

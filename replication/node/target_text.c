@@ -31,11 +31,11 @@ static json_t *replica_json(const struct target_text *text, unsigned i, bool fig
 
 /* NULL: clients cannot find it. */
 static const char *address_of(struct arena *arena, const struct target_text *text) {
-    const struct assignment_volume *wanted = &text->assignment->volume;
+    const struct assignment_volume *assigned = &text->assignment->volume;
 
-    if (text->status->state != TARGET_SERVING || wanted->closed || wanted->revert.snapshot)
+    if (text->status->state != TARGET_SERVING || assigned->closed || assigned->revert.snapshot)
         return NULL;
-    if (wanted->export == TARGET_EXPORT_NBD)
+    if (assigned->export == TARGET_EXPORT_NBD)
         return arena_format(arena, "nbd+unix:///%s?socket=%s/nbd", TARGET_EXPORT, text->run);
     return text->status->has_file ? arena_format(arena, "%s/" TARGET_FILE, text->run) : NULL;
 }
@@ -47,11 +47,11 @@ static const char *const states[] = {
 
 /* Those that are let in, and where; a port that was told once stays. */
 static json_t *clients_json(const struct target_text *text) {
-    const struct assignment_volume *wanted = &text->assignment->volume;
+    const struct assignment_volume *assigned = &text->assignment->volume;
     json_t *list = json_array();
 
-    for (unsigned i = 0; i < wanted->client_count && text->host; i++) {
-        const struct export_client *client = &wanted->clients[i];
+    for (unsigned i = 0; i < assigned->client_count && text->host; i++) {
+        const struct export_client *client = &assigned->clients[i];
         unsigned port = text->ports[i] > 0 ? text->ports[i] : client->port;
 
         if (port > 0)
@@ -92,11 +92,11 @@ static json_t *target_json(struct arena *arena, const struct target_text *text) 
 
 /* What clients see, or saw last. */
 static int64_t size_of(const struct target_text *text) {
-    const struct assignment_volume *wanted = &text->assignment->volume;
+    const struct assignment_volume *assigned = &text->assignment->volume;
 
     if (text->status && text->status->state == TARGET_SERVING)
         return text->status->size_bytes;
-    return wanted->had_bytes > 0 ? wanted->had_bytes : wanted->size_bytes;
+    return assigned->had_bytes > 0 ? assigned->had_bytes : assigned->size_bytes;
 }
 
 /* How far it is, and when the last one ended; with what it has found. */

@@ -130,21 +130,21 @@ static void adopt(struct targets *targets, const char *uid, const char *run) {
     assignment_release(assignment);
 }
 
-const char **targets_held(struct targets *targets, struct arena *arena) {
+const char **targets_local_volumes(struct targets *targets, struct arena *arena) {
     DIR *directory = opendir(targets->settings.run_directory);
     const char **uids = arena_alloc(arena, sizeof(*uids));
     const struct dirent *entry;
-    size_t count = 0, room = 1;
+    size_t count = 0, capacity = 1;
 
     while (directory && (entry = readdir(directory))) {
         if (!uuid_is_canonical(entry->d_name))
             continue;
-        if (count + 1 == room) {
-            const char **more = arena_alloc(arena, 2 * room * sizeof(*more));
+        if (count + 1 == capacity) {
+            const char **more = arena_alloc(arena, 2 * capacity * sizeof(*more));
 
-            memcpy(more, uids, room * sizeof(*more));
+            memcpy(more, uids, capacity * sizeof(*more));
             uids = more;
-            room *= 2;
+            capacity *= 2;
         }
         uids[count++] = arena_text(arena, entry->d_name);
     }
@@ -166,7 +166,7 @@ static void clear(const char *run) {
 void targets_adopt(struct targets *targets) {
     autoarena struct arena *arena = arena_new();
 
-    for (const char **uid = targets_held(targets, arena); *uid; uid++) {
+    for (const char **uid = targets_local_volumes(targets, arena); *uid; uid++) {
         const char *run = arena_join(arena, targets->settings.run_directory, "/", *uid, NULL);
 
         if (daemon_runs(run))

@@ -17,7 +17,7 @@ void targets_set(struct targets *targets, struct assignment *const *assignments,
 /* That are kept at the moment. */
 unsigned targets_count(const struct targets *targets);
 /* The uids of volumes that something is left of here; in the arena, ended with NULL. */
-const char **targets_held(struct targets *targets, struct arena *arena);
+const char **targets_local_volumes(struct targets *targets, struct arena *arena);
 /* Daemons serve on.  Within `ms`; false: one hangs, and what it uses is left, or something was left
  * in a pool that may be changed yet: nobody is to come behind us as long as this process lives.
  * NULL is fine. */

@@ -12,7 +12,7 @@
 
 struct client_exports_settings;
 struct health_probes;
-struct rebuilds;
+struct rebuild_slots;
 struct replica_access;
 struct sessions;
 struct volume_controller;
@@ -29,7 +29,7 @@ struct volume_controller_settings { /* what they point to outlives every control
     const char *tls_directory;
     const char *program; /* NULL: qemu-storage-daemon */
     struct reports *reports;
-    struct rebuilds *rebuilds, *scrubs;
+    struct rebuild_slots *rebuilds, *scrubs;
     int64_t rebuild_speed;    /* bytes a second; 0: unlimited */
     int64_t scrub_speed;      /* the same of comparing replicas */
     int64_t scrub_interval_s; /* between two scrubs; 0: only when a running daemon is adopted */

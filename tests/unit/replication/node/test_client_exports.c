@@ -8,7 +8,7 @@
 #include "replication/engine/daemon.h"
 #include "replication/node/health_probes.h"
 #include "replication/node/pool_look.h"
-#include "replication/node/rebuilds.h"
+#include "replication/node/rebuild_slots.h"
 #include "tests/lib/daemons.h"
 #include "tests/lib/remote_certificates.h"
 #include "tests/lib/hung_disk.h"
@@ -100,8 +100,8 @@ static void begin(void) {
                                                     .run_directory = run_directory,
                                                     .exports = &exports,
                                                     .reports = reports,
-                                                    .rebuilds = rebuilds_new(1),
-                                                    .scrubs = rebuilds_new(1),
+                                                    .rebuilds = rebuild_slots_new(1),
+                                                    .scrubs = rebuild_slots_new(1),
                                                     .watch_ms = 20,
                                                     .retry_ms = 20 };
     for (unsigned i = 0; i < POOLS; i++) {
@@ -124,8 +124,8 @@ static void end(void) {
     ck_assert(health_probes_stop(settings.health_probes, 60000));
     client_exports_end(run, 10000, &err);
     daemon_kill(run, 10000, &err);
-    rebuilds_free(settings.rebuilds);
-    rebuilds_free(settings.scrubs);
+    rebuild_slots_free(settings.rebuilds);
+    rebuild_slots_free(settings.scrubs);
     end_storage();
 }
 

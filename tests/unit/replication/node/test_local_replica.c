@@ -324,7 +324,7 @@ START_TEST(an_abandoned_adoption_records_its_epoch_late) {
 END_TEST
 
 CHECK_MAIN_WITH(
-    "near", true, begin, end, a_responsive_pool_is_accessed_as_without_timeouts,
+    "local_replica", true, begin, end, a_responsive_pool_is_accessed_as_without_timeouts,
     an_abandoned_open_records_its_epoch_late, an_abandoned_write_of_a_state_refuses_further_calls,
     a_late_call_changes_nothing_of_a_higher_epoch, a_reset_does_not_wait_for_an_unresponsive_pool,
     a_flush_does_not_wait_for_an_unresponsive_pool, a_flush_is_written_piece_by_piece,

@@ -1,9 +1,9 @@
 #include "replication/node/pools.h"
 
 #include "replication/engine/replica_snapshot.h"
-#include "replication/node/copies.h"
 #include "replication/node/health_probes.h"
 #include "replication/node/pool_lock.h"
+#include "replication/node/snapshot_copier.h"
 #include "tests/lib/hung_disk.h"
 #include "tests/lib/wall.h"
 
@@ -493,36 +493,37 @@ START_TEST(a_clone_of_what_is_not_there_is_not_made) {
 }
 END_TEST
 
-START_TEST(a_copy_that_fails_is_told_and_not_tried_again_at_once) {
+START_TEST(a_failed_copy_is_reported_and_delayed) {
     const struct replica source = place_in(1, uids[2]), target = place_in(0, uids[0]);
     const struct copy copy = { .source = source, .snapshot = SNAPSHOT, .target = target };
     const struct copy other = { .source = source, .snapshot = VOLUME, .target = target };
-    struct copies *copies = copies_new();
+    struct snapshot_copier *copier = snapshot_copier_new();
     int64_t begun_us = clock_monotonic_us();
     int outcome;
 
     ck_assert_int_eq(replica_create(&target, VOLUME, SIZE, NULL, &err), 0);
-    while ((outcome = copies_make(copies, &copy, &err)) > 0)
+    while ((outcome = snapshot_copier_run(copier, &copy, &err)) > 0)
         poll(NULL, 0, 1);
     ck_assert_int_eq(outcome, -1);
     ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
-    while ((outcome = copies_make(copies, &other, &err)) > 0) /* one more is no forgetting */
+    while ((outcome = snapshot_copier_run(copier, &other, &err)) >
+           0) /* one more is no forgetting */
         poll(NULL, 0, 1);
     ck_assert_int_eq(outcome, -1);
     make_source(1, SNAPSHOT);
-    outcome = copies_make(copies, &copy, &err);
+    outcome = snapshot_copier_run(copier, &copy, &err);
     ck_assert(outcome == -1 || clock_monotonic_us() - begun_us > SECOND_US);
-    while ((outcome = copies_make(copies, &copy, &err)) != 0)
+    while ((outcome = snapshot_copier_run(copier, &copy, &err)) != 0)
         poll(NULL, 0, 5);
     ck_assert(exists(file(0, "snapshot-" SNAPSHOT)));
-    copies_end(copies);
-    copies_free(copies);
+    snapshot_copier_end(copier);
+    snapshot_copier_free(copier);
     answer_all(404, 200);
     start();
 }
 END_TEST
 
-START_TEST(a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said) {
+START_TEST(a_snapshot_is_copied_from_its_source_and_deleted_by_its_document) {
     answer_all(404, 200);
     start();
     await_state("Online");
@@ -573,7 +574,7 @@ START_TEST(one_that_hangs_is_told_and_not_touched) {
 }
 END_TEST
 
-START_TEST(nothing_is_told_of_snapshots_in_a_pool_that_is_away) {
+START_TEST(no_snapshots_are_reported_of_a_missing_pool) {
     answer_all(404, 200);
     start();
     await_state("Online");
@@ -587,18 +588,19 @@ START_TEST(nothing_is_told_of_snapshots_in_a_pool_that_is_away) {
 }
 END_TEST
 
-CHECK_MAIN_WITH(
-    "pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_told,
-    an_empty_directory_of_a_known_pool_is_not_mounted, nobody_knows_while_the_api_is_silent,
-    what_is_not_the_pool_is_not_touched, a_pool_that_another_agent_has_is_not_touched_or_reported,
-    a_replica_is_made_with_the_first_generation_once, data_that_lost_their_state_stay,
-    replicas_of_a_pool_that_fails_are_reported_at_once, one_that_cannot_be_seen_is_offline,
-    one_that_was_made_before_is_made_empty, a_later_one_is_made_empty,
-    data_go_only_when_the_document_says_so, data_stay_while_the_pool_is_another_or_not_ours,
-    data_stay_after_a_sleep_until_the_api_takes_the_pool_for_ours,
-    one_of_another_path_or_volume_is_not_made,
-    a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left,
-    a_clone_of_what_is_not_there_is_not_made, a_copy_that_fails_is_told_and_not_tried_again_at_once,
-    a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said,
-    one_that_hangs_is_told_and_not_touched, nothing_is_told_of_snapshots_in_a_pool_that_is_away,
-    what_a_gateway_does_not_know_is_no_new_pool)
+CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_told,
+                an_empty_directory_of_a_known_pool_is_not_mounted,
+                nobody_knows_while_the_api_is_silent, what_is_not_the_pool_is_not_touched,
+                a_pool_that_another_agent_has_is_not_touched_or_reported,
+                a_replica_is_made_with_the_first_generation_once, data_that_lost_their_state_stay,
+                replicas_of_a_pool_that_fails_are_reported_at_once,
+                one_that_cannot_be_seen_is_offline, one_that_was_made_before_is_made_empty,
+                a_later_one_is_made_empty, data_go_only_when_the_document_says_so,
+                data_stay_while_the_pool_is_another_or_not_ours,
+                data_stay_after_a_sleep_until_the_api_takes_the_pool_for_ours,
+                one_of_another_path_or_volume_is_not_made,
+                a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left,
+                a_clone_of_what_is_not_there_is_not_made, a_failed_copy_is_reported_and_delayed,
+                a_snapshot_is_copied_from_its_source_and_deleted_by_its_document,
+                one_that_hangs_is_told_and_not_touched, no_snapshots_are_reported_of_a_missing_pool,
+                what_a_gateway_does_not_know_is_no_new_pool)

@@ -4,7 +4,7 @@
 #include "replication/engine/replica_epoch.h"
 #include "replication/node/replica_client.h"
 #include "replication/node/replicas.h"
-#include "replication/node/session_ends.h"
+#include "replication/node/session_reaper.h"
 #include "tests/lib/daemons.h"
 #include "tests/lib/nbd.h"
 #include "tests/unit/replication/node/storage_test.h"
@@ -16,7 +16,7 @@
 #define MAXIMUM (INT64_C(1) << 30)
 #define OTHER   "00000000-0000-4000-8000-00000000f00f"
 
-static struct places *places;
+static struct replica_index *replica_index;
 static struct sessions *sessions;
 static struct replica_service *service;
 static struct replica_client *client;
@@ -35,10 +35,10 @@ static void assert_refused(int outcome, enum error_kind kind) {
     ck_assert_msg(err.kind == kind, "%d: %s", err.kind, err.message);
 }
 
-static void set_places(const json_t *document) {
+static void set_replica_index(const json_t *document) {
     struct assignment *assignment = assignment_of(ASSIGNMENT_REPLICA, document);
 
-    places_set(places, &assignment, 1);
+    replica_index_set(replica_index, &assignment, 1);
     assignment_release(assignment);
 }
 
@@ -56,7 +56,7 @@ static void make_sessions(void) {
 
 static void make_service(void) {
     const struct replica_service_settings settings = {
-        .places = places,
+        .replica_index = replica_index,
         .sessions = sessions,
         .pools = pool_list,
         .pool_count = 1,
@@ -82,20 +82,20 @@ static void begin(void) {
     ck_assert_int_eq(mkdir(run, 0700), 0);
     assert_done(pool_mark(paths[0], names[0], &err));
     pool_list[0] = (struct pool_settings){ .name = names[0], .path = paths[0] };
-    places = places_new();
+    replica_index = replica_index_new();
     make_sessions();
     make_service();
     client = replica_client_new(&(struct replica_client_settings){ .plain = true });
     remote = replica_client_access(client);
     make_replica();
-    set_places(replica_document(0, 1));
+    set_replica_index(replica_document(0, 1));
 }
 
 static void end(void) {
     ck_assert(replica_service_stop(service, 60000));
     sessions_end(sessions, uids[0], INT64_MAX, &err);
     sessions_free(sessions);
-    places_free(places);
+    replica_index_free(replica_index);
     replica_client_free(client);
     end_storage();
 }
@@ -235,15 +235,15 @@ START_TEST(a_session_outlives_the_agent) {
     fd = connect_to(&data);
     ck_assert(replica_service_stop(service, 60000));
     sessions_free(sessions);
-    places_free(places);
-    places = places_new();
+    replica_index_free(replica_index);
+    replica_index = replica_index_new();
     make_sessions();
     make_service();
     ck_assert_int_eq(write_block(fd, 'a'), 0);
     ck_assert(look_at(1).held); /* before the API has said anything */
     assert_done(remote->close(remote->arg, &replica, 1, &err));
     assert_refused(try_open(1), ERROR_UNAVAILABLE);
-    set_places(replica_document(0, 1));
+    set_replica_index(replica_document(0, 1));
     assert_done(try_open(1));
 }
 END_TEST
@@ -356,14 +356,14 @@ static void answer_volume(const struct end_case *now) {
 }
 
 static void look_for_ends(int64_t idle_ms, unsigned times) {
-    struct session_ends *ends = session_ends_new(
-        &(struct session_ends_settings){ .sessions = sessions, .api = api, .idle_ms = idle_ms });
+    struct session_reaper *ends = session_reaper_new(
+        &(struct session_reaper_settings){ .sessions = sessions, .api = api, .idle_ms = idle_ms });
 
     for (unsigned i = 0; i < times; i++) {
         poll(NULL, 0, 2);
-        session_ends_look(ends);
+        session_reaper_scan(ends);
     }
-    ck_assert(session_ends_stop(ends, 60000));
+    ck_assert(session_reaper_stop(ends, 60000));
 }
 
 START_TEST(a_session_stays_as_long_as_its_target_may_live) {
@@ -503,13 +503,13 @@ START_TEST(what_documents_do_not_name_is_not_there) {
     assert_refused(try_open(1), ERROR_NOT_FOUND);
     replica.uid = uids[0];
     set_deleting(deleting);
-    set_places(deleting);
+    set_replica_index(deleting);
     assert_refused(try_open(1), ERROR_NOT_FOUND);
-    set_places(replica_document(1, 1)); /* of a pool that is not in our configuration */
+    set_replica_index(replica_document(1, 1)); /* of a pool that is not in our configuration */
     replica.uid = uids[1];
     assert_refused(try_open(1), ERROR_NOT_FOUND);
     replica.uid = uids[0];
-    set_places(replica_document(0, 1));
+    set_replica_index(replica_document(0, 1));
     ck_assert_int_eq(unlink(arena_join(arena, paths[0], "/" POOL_MARK, NULL)), 0);
     assert_refused(try_open(1), ERROR_UNAVAILABLE);
     ck_assert_int_eq(look_at(1).health, REPLICA_FAILING);

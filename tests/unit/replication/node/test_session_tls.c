@@ -20,7 +20,7 @@
 #define OLD     "NORMAL:-VERS-ALL:+VERS-TLS1.1:+VERS-TLS1.0"
 
 static char certificates[96], run[96], address[64];
-static struct places *places;
+static struct replica_index *replica_index;
 static struct sessions *sessions;
 static struct replica_service *service;
 static struct replica_client *client;
@@ -52,12 +52,12 @@ static void make_service(const char *crl) {
                                                         .ca = path_of("ca-cert.pem"),
                                                         .crl = path_of("crl.pem") },
                                    &err));
-    places = places_new();
-    places_set(places, &assignment, 1);
+    replica_index = replica_index_new();
+    replica_index_set(replica_index, &assignment, 1);
     assignment_release(assignment);
     sessions = sessions_new(&session_settings);
     assert_done(replica_service_start(
-        &(struct replica_service_settings){ .places = places,
+        &(struct replica_service_settings){ .replica_index = replica_index,
                                             .sessions = sessions,
                                             .pools = &pool,
                                             .pool_count = 1,
@@ -102,7 +102,7 @@ static void end_service(void) {
     ck_assert(replica_service_stop(service, 60000));
     sessions_end(sessions, uids[0], INT64_MAX, &err);
     sessions_free(sessions);
-    places_free(places);
+    replica_index_free(replica_index);
 }
 
 static void end(void) {

@@ -7,7 +7,7 @@
 #include "replication/engine/replica_snapshot.h"
 #include "replication/node/health_probes.h"
 #include "replication/node/pool_look.h"
-#include "replication/node/rebuilds.h"
+#include "replication/node/rebuild_slots.h"
 #include "tests/lib/checker.h"
 #include "tests/lib/daemons.h"
 #include "tests/lib/frozen_disk.h"
@@ -50,8 +50,8 @@ static void begin(void) {
         (struct volume_controller_settings){ .node = NODE,
                                              .run_directory = run_directory,
                                              .reports = reports,
-                                             .rebuilds = rebuilds_new(1),
-                                             .scrubs = rebuilds_new(1),
+                                             .rebuilds = rebuild_slots_new(1),
+                                             .scrubs = rebuild_slots_new(1),
                                              .scrub_speed = INT64_C(64) << 20,
                                              .watch_ms = 20,
                                              .retry_ms = 20,
@@ -70,8 +70,8 @@ static void end(void) {
     ck_assert(health_probes_stop(settings.health_probes, 60000));
     daemon_kill(run, 10000, &err);
     checker_free(&checker);
-    rebuilds_free(settings.rebuilds);
-    rebuilds_free(settings.scrubs);
+    rebuild_slots_free(settings.rebuilds);
+    rebuild_slots_free(settings.scrubs);
     end_storage();
 }
 
@@ -626,12 +626,12 @@ START_TEST(a_rebuild_has_ended_before_a_snapshot_begins) {
     ck_assert_int_eq(unlink(arena_join(arena, paths[2], "/", uids[2], "/data", NULL)), 0);
     while (strcmp(mode_told(2), "Rebuilding") != 0)
         poll(NULL, 0, 5);
-    ck_assert(!rebuilds_begin(settings.rebuilds));
+    ck_assert(!rebuild_slots_take(settings.rebuilds));
     want_snapshot(SNAPSHOT);
     while (strcmp(mode_told(2), "Healthy") != 0 || is_copied(2))
         poll(NULL, 0, 5);
-    ck_assert(rebuilds_begin(settings.rebuilds));
-    rebuilds_end(settings.rebuilds);
+    ck_assert(rebuild_slots_take(settings.rebuilds));
+    rebuild_slots_give(settings.rebuilds);
     ck_assert_str_eq(json_text_of(snapshot_told(), "phase"), "Pending");
     await_snapshot();
     assert_well();
@@ -803,12 +803,12 @@ START_TEST(a_volume_that_is_lost_while_it_is_rebuilt_keeps_no_other_from_that) {
     ck_assert_int_eq(unlink(arena_join(arena, paths[2], "/", uids[2], "/data", NULL)), 0);
     while (strcmp(mode_told(2), "Rebuilding") != 0)
         poll(NULL, 0, 5);
-    ck_assert(!rebuilds_begin(settings.rebuilds));
+    ck_assert(!rebuild_slots_take(settings.rebuilds));
     move_pools(true);
     await_phase(VOLUME, "Offline");
-    while (!rebuilds_begin(settings.rebuilds))
+    while (!rebuild_slots_take(settings.rebuilds))
         poll(NULL, 0, 5);
-    rebuilds_end(settings.rebuilds);
+    rebuild_slots_give(settings.rebuilds);
     move_pools(false);
     assert_well();
 }
@@ -1510,7 +1510,7 @@ START_TEST(what_a_machine_that_went_down_has_left_goes) {
     targets = targets_new(&settings);
     targets_adopt(targets);
     ck_assert(!volume_controller_finds(&settings, VOLUME));
-    ck_assert_ptr_null(targets_held(targets, arena)[0]);
+    ck_assert_ptr_null(targets_local_volumes(targets, arena)[0]);
     want(NODE, "64Mi");
     assert_well();
 }

@@ -7,9 +7,9 @@
 #pragma once
 
 #include "replication/node/assignment.h"
-#include "replication/node/digs.h"
+#include "replication/node/reclaim_jobs.h"
 
-struct room { /* nothing is asked for: all zeros */
+struct reclaim { /* nothing is asked for: all zeros */
     int64_t number;
     enum assignment_reclaim_phase phase;
     const char *reason;     /* of one that failed; lives for ever */
@@ -19,9 +19,9 @@ struct room { /* nothing is asked for: all zeros */
 
 /* The next step of the requested reclaim; nothing is started unless `may`.  True: not finished, to
  * be called again. */
-bool room_keep(struct room *room, struct digs *digs, const struct replica *place,
-               const struct assignment *assignment, bool may);
+bool reclaim_reconcile(struct reclaim *reclaim, struct reclaim_jobs *jobs,
+                       const struct replica *place, const struct assignment *assignment, bool may);
 /* For the status of the replica; the caller's.  NULL: nothing is asked for.  `figures`: with how
  * far it is. */
-json_t *room_json(const struct room *room, const struct digs *digs,
-                  const struct assignment *assignment, bool figures);
+json_t *reclaim_json(const struct reclaim *reclaim, const struct reclaim_jobs *jobs,
+                     const struct assignment *assignment, bool figures);

@@ -6,14 +6,15 @@
 
 #include "replication/node/assignment.h"
 
-struct copies;
+struct snapshot_copier;
 
-struct held_look {
+struct replica_snapshots_status {
     json_t *list; /* the caller's, for the status of the replica; NULL: it could not be looked */
-    bool copies;  /* one is on its way */
+    bool copying; /* one is on its way */
     bool waits;   /* not all is as it is to be */
 };
 
 /* Removes, begins copies or goes on with them, and looks. */
-void held_keep(struct copies *copies, const struct replica *place,
-               const struct assignment *assignment, struct held_look *ret);
+void replica_snapshots_reconcile(struct snapshot_copier *copier, const struct replica *place,
+                                 const struct assignment *assignment,
+                                 struct replica_snapshots_status *ret);

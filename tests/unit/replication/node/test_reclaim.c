@@ -3,8 +3,8 @@
  */
 #include "common/image_lock.h"
 #include "replication/engine/replica_epoch.h"
-#include "replication/node/digs.h"
 #include "replication/node/pools.h"
+#include "replication/node/reclaim_jobs.h"
 
 #include "tests/unit/replication/node/storage_test.h"
 
@@ -131,7 +131,7 @@ static void end(void) {
     end_storage();
 }
 
-START_TEST(room_comes_back_once_for_each_number) {
+START_TEST(space_is_reclaimed_once_for_each_number) {
     int64_t before = used();
 
     want(1, NULL);
@@ -161,7 +161,7 @@ START_TEST(room_comes_back_once_for_each_number) {
 }
 END_TEST
 
-START_TEST(one_that_is_in_use_is_waited_for) {
+START_TEST(a_replica_in_use_is_awaited) {
     autoclose int daemon = open(data(), O_RDWR);
 
     ck_assert_int_eq(image_lock_writer(daemon, false, &err), IMAGE_LOCKED);
@@ -177,7 +177,7 @@ START_TEST(one_that_is_in_use_is_waited_for) {
 END_TEST
 
 /* An agent that begins anew tells what the one before has told. */
-START_TEST(what_has_ended_is_told_on_and_not_done_again) {
+START_TEST(a_finished_reclaim_is_reported_and_not_repeated) {
     want(3, "{\"number\":3,\"phase\":\"Done\",\"beforeBytes\":9000,\"afterBytes\":4096}");
     await(3, "Done");
     ck_assert_int_eq(figure("beforeBytes"), 9000);
@@ -192,7 +192,7 @@ START_TEST(what_has_ended_is_told_on_and_not_done_again) {
 }
 END_TEST
 
-START_TEST(one_that_cannot_be_read_has_failed_and_says_why) {
+START_TEST(the_reclaim_of_an_unreadable_replica_fails_with_a_reason) {
     const char *state = arena_join(arena, paths[0], "/", uids[0], "/state", NULL);
     autoclose int fd = open(state, O_WRONLY | O_TRUNC);
 
@@ -240,55 +240,55 @@ static void await_end(void) {
         poll(NULL, 0, 1);
 }
 
-static int make(struct digs *digs, unsigned which) {
+static int make(struct reclaim_jobs *jobs, unsigned which) {
     struct replica_dug dug = { 0 };
 
-    return digs_make(digs, &places[which], &dug, &err);
+    return reclaim_jobs_run(jobs, &places[which], &dug, &err);
 }
 
-START_TEST(what_came_of_one_is_told_to_who_asked_for_it) {
-    struct digs *digs = digs_new();
+START_TEST(an_outcome_is_returned_to_its_requester) {
+    struct reclaim_jobs *jobs = reclaim_jobs_new();
 
     make_others();
-    ck_assert_int_eq(make(digs, 0), 1);
+    ck_assert_int_eq(make(jobs, 0), 1);
     await_end();
-    ck_assert_int_eq(make(digs, 1), 1);
-    ck_assert_int_eq(make(digs, 2), 1);
-    ck_assert_int_eq(make(digs, 0), 0);
+    ck_assert_int_eq(make(jobs, 1), 1);
+    ck_assert_int_eq(make(jobs, 2), 1);
+    ck_assert_int_eq(make(jobs, 0), 0);
     ck_assert_int_lt(used(), 2 * MIB);
-    digs_free(digs);
+    reclaim_jobs_free(jobs);
 }
 END_TEST
 
-START_TEST(who_waits_longest_is_next) {
-    struct digs *digs = digs_new();
+START_TEST(the_longest_waiting_replica_is_next) {
+    struct reclaim_jobs *jobs = reclaim_jobs_new();
 
     make_others();
-    ck_assert_int_eq(make(digs, 0), 1);
-    ck_assert_int_eq(make(digs, 1), 1);
-    ck_assert_int_eq(make(digs, 2), 1);
-    digs_forget(digs, uids[0]); /* wanted anew, again and again */
+    ck_assert_int_eq(make(jobs, 0), 1);
+    ck_assert_int_eq(make(jobs, 1), 1);
+    ck_assert_int_eq(make(jobs, 2), 1);
+    reclaim_jobs_cancel(jobs, uids[0]); /* wanted anew, again and again */
     await_end();
-    ck_assert_int_eq(make(digs, 0), 1);
-    ck_assert_int_eq(make(digs, 2), 1);
-    ck_assert(!digs_work(digs, uids[0]) && !digs_work(digs, uids[2]));
-    ck_assert_int_eq(make(digs, 1), 1);
-    ck_assert(digs_work(digs, uids[1]));
+    ck_assert_int_eq(make(jobs, 0), 1);
+    ck_assert_int_eq(make(jobs, 2), 1);
+    ck_assert(!reclaim_jobs_have(jobs, uids[0]) && !reclaim_jobs_have(jobs, uids[2]));
+    ck_assert_int_eq(make(jobs, 1), 1);
+    ck_assert(reclaim_jobs_have(jobs, uids[1]));
 
-    ck_assert_int_eq(make(digs, 0), 1);
-    ck_assert(digs_work(digs, uids[0])); /* it comes soon */
-    digs_forget(digs, uids[0]);          /* nobody waits for one that does not come */
-    ck_assert(!digs_work(digs, uids[0]));
+    ck_assert_int_eq(make(jobs, 0), 1);
+    ck_assert(reclaim_jobs_have(jobs, uids[0])); /* it comes soon */
+    reclaim_jobs_cancel(jobs, uids[0]);          /* nobody waits for one that does not come */
+    ck_assert(!reclaim_jobs_have(jobs, uids[0]));
     await_end();
-    ck_assert_int_eq(make(digs, 1), 0);
-    ck_assert_int_eq(make(digs, 2), 1);
-    ck_assert(digs_work(digs, uids[2]));
-    digs_stop(digs, uids[2]);
-    digs_free(digs);
+    ck_assert_int_eq(make(jobs, 1), 0);
+    ck_assert_int_eq(make(jobs, 2), 1);
+    ck_assert(reclaim_jobs_have(jobs, uids[2]));
+    reclaim_jobs_stop(jobs, uids[2]);
+    reclaim_jobs_free(jobs);
 }
 END_TEST
 
-CHECK_MAIN_WITH("room", true, begin, end, room_comes_back_once_for_each_number,
-                one_that_is_in_use_is_waited_for, what_has_ended_is_told_on_and_not_done_again,
-                one_that_cannot_be_read_has_failed_and_says_why,
-                what_came_of_one_is_told_to_who_asked_for_it, who_waits_longest_is_next)
+CHECK_MAIN_WITH("reclaim", true, begin, end, space_is_reclaimed_once_for_each_number,
+                a_replica_in_use_is_awaited, a_finished_reclaim_is_reported_and_not_repeated,
+                the_reclaim_of_an_unreadable_replica_fails_with_a_reason,
+                an_outcome_is_returned_to_its_requester, the_longest_waiting_replica_is_next)

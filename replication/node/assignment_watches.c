@@ -1,4 +1,4 @@
-#include "replication/node/watches.h"
+#include "replication/node/assignment_watches.h"
 
 #include "client/documents.h"
 #include "client/watch.h"
@@ -14,7 +14,7 @@
 #define KINDS            2
 
 struct watch {
-    struct watches *all;
+    struct assignment_watches *all;
     enum assignment_kind kind;
     pthread_t thread;
     bool started;
@@ -22,8 +22,8 @@ struct watch {
     int64_t version;
 };
 
-struct watches {
-    struct watches_settings settings;
+struct assignment_watches {
+    struct assignment_watches_settings settings;
     int64_t until_us;     /* the end of every call; 0: not yet */
     pthread_mutex_t lock; /* guards `ends` and each `on` */
     pthread_cond_t changed;
@@ -43,13 +43,13 @@ static int hear(void *arg, const char *type, const json_t *object, struct error 
     (void)object, (void)err;
     set_on(watch, true);
     if (strcmp(type, "BOOKMARK") != 0)
-        watch->all->settings.ring(watch->all->settings.arg);
+        watch->all->settings.notify(watch->all->settings.arg);
     return 0;
 }
 
 /* Whatever the reason: it is asked again, and what changes meanwhile is found by its list. */
 static int listen(struct watch *watch) {
-    const struct watches_settings *settings = &watch->all->settings;
+    const struct assignment_watches_settings *settings = &watch->all->settings;
     autoarena struct arena *arena = arena_new();
     const char *path = arena_join(arena, "/", reports_kind(watch->kind)->collection,
                                   "?node=", http_encode(arena, settings->node), NULL);
@@ -59,7 +59,7 @@ static int listen(struct watch *watch) {
                         &watch->all->until_us, &err);
 }
 
-static bool pause_ms(struct watches *watches, int64_t ms) {
+static bool pause_ms(struct assignment_watches *watches, int64_t ms) {
     int64_t until_us = clock_monotonic_us() + ms * 1000;
     bool ends;
 
@@ -85,7 +85,7 @@ static void *run(void *arg) {
     return NULL;
 }
 
-bool watches_on(struct watches *watches) {
+bool assignment_watches_connected(struct assignment_watches *watches) {
     bool on;
 
     pthread_mutex_lock(&watches->lock);
@@ -94,10 +94,10 @@ bool watches_on(struct watches *watches) {
     return on;
 }
 
-int watches_start(const struct watches_settings *settings, struct watches **ret,
-                  struct error *err) {
+int assignment_watches_start(const struct assignment_watches_settings *settings,
+                             struct assignment_watches **ret, struct error *err) {
     static const enum assignment_kind kinds[KINDS] = { ASSIGNMENT_REPLICA, ASSIGNMENT_VOLUME };
-    struct watches *watches = heap_new(sizeof(*watches));
+    struct assignment_watches *watches = heap_new(sizeof(*watches));
     int code = 0;
 
     watches->settings = *settings;
@@ -116,11 +116,11 @@ int watches_start(const struct watches_settings *settings, struct watches **ret,
     *ret = watches;
     if (code == 0)
         return 0;
-    watches_stop(watches, INT64_MAX / 1000000);
+    assignment_watches_stop(watches, INT64_MAX / 1000000);
     return error_set(err, ERROR_INTERNAL, "cannot start a thread: %s", strerror(code));
 }
 
-bool watches_stop(struct watches *watches, int64_t ms) {
+bool assignment_watches_stop(struct assignment_watches *watches, int64_t ms) {
     bool all = true;
 
     if (!watches)

@@ -1,4 +1,4 @@
-#include "replication/node/places.h"
+#include "replication/node/replica_index.h"
 
 #include "common/heap.h"
 
@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct places {
+struct replica_index {
     pthread_mutex_t lock; /* guards the rest */
     bool told;
     unsigned count;
     struct assignment **all; /* held; in the order of their uids */
 };
 
-struct places *places_new(void) {
-    struct places *places = heap_new(sizeof(*places));
+struct replica_index *replica_index_new(void) {
+    struct replica_index *index = heap_new(sizeof(*index));
 
-    pthread_mutex_init(&places->lock, NULL);
-    return places;
+    pthread_mutex_init(&index->lock, NULL);
+    return index;
 }
 
 static void let_go(struct assignment **all, unsigned count) {
@@ -26,32 +26,33 @@ static void let_go(struct assignment **all, unsigned count) {
     free(all);
 }
 
-void places_free(struct places *places) {
-    if (!places)
+void replica_index_free(struct replica_index *index) {
+    if (!index)
         return;
-    let_go(places->all, places->count);
-    pthread_mutex_destroy(&places->lock);
-    free(places);
+    let_go(index->all, index->count);
+    pthread_mutex_destroy(&index->lock);
+    free(index);
 }
 
 static int compare(const void *a, const void *b) {
     return strcmp((*(struct assignment *const *)a)->uid, (*(struct assignment *const *)b)->uid);
 }
 
-void places_set(struct places *places, struct assignment *const *assignments, unsigned count) {
+void replica_index_set(struct replica_index *index, struct assignment *const *assignments,
+                       unsigned count) {
     struct assignment **all = heap_new((count + 1) * sizeof(*all)), **before;
     unsigned before_count;
 
     for (unsigned i = 0; i < count; i++)
         all[i] = assignment_hold(assignments[i]);
     qsort(all, count, sizeof(*all), compare);
-    pthread_mutex_lock(&places->lock);
-    before = places->all;
-    before_count = places->count;
-    places->all = all;
-    places->count = count;
-    places->told = true;
-    pthread_mutex_unlock(&places->lock);
+    pthread_mutex_lock(&index->lock);
+    before = index->all;
+    before_count = index->count;
+    index->all = all;
+    index->count = count;
+    index->told = true;
+    pthread_mutex_unlock(&index->lock);
     let_go(before, before_count);
 }
 
@@ -59,16 +60,16 @@ static int compare_uid(const void *uid, const void *assignment) {
     return strcmp(uid, (*(struct assignment *const *)assignment)->uid);
 }
 
-int places_find(struct places *places, const char *uid, struct assignment **ret) {
+int replica_index_find(struct replica_index *index, const char *uid, struct assignment **ret) {
     struct assignment **found = NULL;
     int outcome;
 
-    pthread_mutex_lock(&places->lock);
-    if (places->count > 0)
-        found = bsearch(uid, places->all, places->count, sizeof(*places->all), compare_uid);
+    pthread_mutex_lock(&index->lock);
+    if (index->count > 0)
+        found = bsearch(uid, index->all, index->count, sizeof(*index->all), compare_uid);
     if (found)
         *ret = assignment_hold(*found);
-    outcome = found ? 1 : places->told ? 0 : -1;
-    pthread_mutex_unlock(&places->lock);
+    outcome = found ? 1 : index->told ? 0 : -1;
+    pthread_mutex_unlock(&index->lock);
     return outcome;
 }

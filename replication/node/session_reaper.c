@@ -1,4 +1,4 @@
-#include "replication/node/session_ends.h"
+#include "replication/node/session_reaper.h"
 
 #include "client/documents.h"
 #include "common/cleanup.h"
@@ -25,8 +25,8 @@ struct idle {
     bool seen; /* at this look */
 };
 
-struct session_ends {
-    struct session_ends_settings settings;
+struct session_reaper {
+    struct session_reaper_settings settings;
     pthread_t thread;
     bool started;
     pthread_mutex_t lock; /* guards what follows */
@@ -38,8 +38,8 @@ struct session_ends {
 
 /* ---- nobody is connected ---- */
 
-static struct idle *find_idle(struct session_ends *ends, const char *name) {
-    struct idle *idle = LIST_FIRST(&ends->idle);
+static struct idle *find_idle(struct session_reaper *reaper, const char *name) {
+    struct idle *idle = LIST_FIRST(&reaper->idle);
 
     while (idle && strcmp(idle->name, name) != 0)
         idle = LIST_NEXT(idle, next);
@@ -48,20 +48,20 @@ static struct idle *find_idle(struct session_ends *ends, const char *name) {
     idle = heap_new(sizeof(*idle));
     *idle = (struct idle){ .since_us = clock_monotonic_us() };
     strcpy(idle->name, name);
-    LIST_INSERT_HEAD(&ends->idle, idle, next);
+    LIST_INSERT_HEAD(&reaper->idle, idle, next);
     return idle;
 }
 
-static bool is_left(struct session_ends *ends, const struct replica_session *session) {
+static bool is_left(struct session_reaper *reaper, const struct replica_session *session) {
     struct connections connections;
     struct idle *idle;
 
-    connections_look(&connections);
+    connections_read(&connections);
     if (connections_at(&connections, session->port))
         return false;
-    idle = find_idle(ends, session->name);
+    idle = find_idle(reaper, session->name);
     idle->seen = true;
-    return clock_monotonic_us() - idle->since_us >= ends->settings.idle_ms * 1000;
+    return clock_monotonic_us() - idle->since_us >= reaper->settings.idle_ms * 1000;
 }
 
 static void forget(struct idle *idle) {
@@ -69,10 +69,10 @@ static void forget(struct idle *idle) {
     free(idle);
 }
 
-static void forget_unseen(struct session_ends *ends) {
+static void forget_unseen(struct session_reaper *reaper) {
     struct idle *idle, *next;
 
-    for (idle = LIST_FIRST(&ends->idle); idle; idle = next) {
+    for (idle = LIST_FIRST(&reaper->idle); idle; idle = next) {
         next = LIST_NEXT(idle, next);
         if (!idle->seen)
             forget(idle);
@@ -98,14 +98,14 @@ static bool is_over(const struct assignment *assignment, int64_t epoch) {
 }
 
 /* What the API does not know, or does not say, is left alone. */
-static bool is_ended(const struct session_ends *ends, const struct replica_session *session) {
+static bool is_ended(const struct session_reaper *reaper, const struct replica_session *session) {
     autoarena struct arena *arena = arena_new();
     const json_t *document;
     struct assignment *assignment;
     struct error err;
     bool over;
 
-    document = document_fetch(&ends->settings.api, arena, reports_kind(ASSIGNMENT_VOLUME),
+    document = document_fetch(&reaper->settings.api, arena, reports_kind(ASSIGNMENT_VOLUME),
                               session->volume, &err);
     if (!document || assignment_read(ASSIGNMENT_VOLUME, document, &assignment, &err) < 0)
         return false;
@@ -116,8 +116,8 @@ static bool is_ended(const struct session_ends *ends, const struct replica_sessi
 
 /* ---- a look ---- */
 
-static void look_at(struct session_ends *ends, struct arena *arena, const char *uid) {
-    struct sessions *sessions = ends->settings.sessions;
+static void look_at(struct session_reaper *reaper, struct arena *arena, const char *uid) {
+    struct sessions *sessions = reaper->settings.sessions;
     struct replica_session session;
     static struct log_limit ended = LOG_LIMIT;
     struct error err;
@@ -126,8 +126,8 @@ static void look_at(struct session_ends *ends, struct arena *arena, const char *
 
     if (!sessions_find(sessions, arena, uid, &session))
         return;
-    left = is_left(ends, &session);
-    if (!left && !is_ended(ends, &session))
+    left = is_left(reaper, &session);
+    if (!left && !is_ended(reaper, &session))
         return;
     if (sessions_end_one(sessions, uid, &session, &err) < 0)
         log_warning(NULL, "session of another node does not end", "replica_id", uid, "reason",
@@ -139,80 +139,80 @@ static void look_at(struct session_ends *ends, struct arena *arena, const char *
                  NULL);
 }
 
-static bool is_told_to_end(struct session_ends *ends) {
-    bool told;
+static bool is_ending(struct session_reaper *reaper) {
+    bool ending;
 
-    pthread_mutex_lock(&ends->lock);
-    told = ends->ends;
-    pthread_mutex_unlock(&ends->lock);
-    return told;
+    pthread_mutex_lock(&reaper->lock);
+    ending = reaper->ends;
+    pthread_mutex_unlock(&reaper->lock);
+    return ending;
 }
 
-void session_ends_look(struct session_ends *ends) {
+void session_reaper_scan(struct session_reaper *reaper) {
     autoarena struct arena *arena = arena_new();
 
-    for (const char **uid = sessions_all(ends->settings.sessions, arena); *uid; uid++) {
-        if (is_told_to_end(ends))
+    for (const char **uid = sessions_all(reaper->settings.sessions, arena); *uid; uid++) {
+        if (is_ending(reaper))
             return;
-        look_at(ends, arena, *uid);
+        look_at(reaper, arena, *uid);
     }
-    forget_unseen(ends);
+    forget_unseen(reaper);
 }
 
 /* ---- the thread ---- */
 
 static void *run(void *arg) {
-    struct session_ends *ends = arg;
+    struct session_reaper *reaper = arg;
 
-    pthread_mutex_lock(&ends->lock);
-    while (!ends->ends) {
-        int64_t next_us = clock_monotonic_us() + ends->settings.period_ms * 1000;
+    pthread_mutex_lock(&reaper->lock);
+    while (!reaper->ends) {
+        int64_t next_us = clock_monotonic_us() + reaper->settings.period_ms * 1000;
 
-        while (!ends->ends && thread_cond_wait(&ends->changed, &ends->lock, next_us))
+        while (!reaper->ends && thread_cond_wait(&reaper->changed, &reaper->lock, next_us))
             ;
-        pthread_mutex_unlock(&ends->lock);
-        session_ends_look(ends);
-        pthread_mutex_lock(&ends->lock);
+        pthread_mutex_unlock(&reaper->lock);
+        session_reaper_scan(reaper);
+        pthread_mutex_lock(&reaper->lock);
     }
-    pthread_mutex_unlock(&ends->lock);
+    pthread_mutex_unlock(&reaper->lock);
     return NULL;
 }
 
-struct session_ends *session_ends_new(const struct session_ends_settings *settings) {
-    struct session_ends *ends = heap_new(sizeof(*ends));
+struct session_reaper *session_reaper_new(const struct session_reaper_settings *settings) {
+    struct session_reaper *reaper = heap_new(sizeof(*reaper));
 
-    ends->settings = *settings;
+    reaper->settings = *settings;
     if (settings->period_ms <= 0)
-        ends->settings.period_ms = DEFAULT_PERIOD_MS;
+        reaper->settings.period_ms = DEFAULT_PERIOD_MS;
     if (settings->idle_ms <= 0)
-        ends->settings.idle_ms = DEFAULT_IDLE_MS;
-    pthread_mutex_init(&ends->lock, NULL);
-    thread_cond_init(&ends->changed);
-    LIST_INIT(&ends->idle);
-    return ends;
+        reaper->settings.idle_ms = DEFAULT_IDLE_MS;
+    pthread_mutex_init(&reaper->lock, NULL);
+    thread_cond_init(&reaper->changed);
+    LIST_INIT(&reaper->idle);
+    return reaper;
 }
 
-int session_ends_start(struct session_ends *ends, struct error *err) {
-    int code = thread_start(&ends->thread, "sessions", run, ends);
+int session_reaper_start(struct session_reaper *reaper, struct error *err) {
+    int code = thread_start(&reaper->thread, "sessions", run, reaper);
 
-    ends->started = code == 0;
+    reaper->started = code == 0;
     return code == 0 ? 0
                      : error_set(err, ERROR_INTERNAL, "cannot start a thread: %s", strerror(code));
 }
 
-bool session_ends_stop(struct session_ends *ends, int64_t ms) {
-    if (!ends)
+bool session_reaper_stop(struct session_reaper *reaper, int64_t ms) {
+    if (!reaper)
         return true;
-    pthread_mutex_lock(&ends->lock);
-    ends->ends = true;
-    pthread_cond_signal(&ends->changed);
-    pthread_mutex_unlock(&ends->lock);
-    if (ends->started && !thread_join_within(ends->thread, ms))
+    pthread_mutex_lock(&reaper->lock);
+    reaper->ends = true;
+    pthread_cond_signal(&reaper->changed);
+    pthread_mutex_unlock(&reaper->lock);
+    if (reaper->started && !thread_join_within(reaper->thread, ms))
         return false;
-    while (!LIST_EMPTY(&ends->idle))
-        forget(LIST_FIRST(&ends->idle));
-    pthread_mutex_destroy(&ends->lock);
-    pthread_cond_destroy(&ends->changed);
-    free(ends);
+    while (!LIST_EMPTY(&reaper->idle))
+        forget(LIST_FIRST(&reaper->idle));
+    pthread_mutex_destroy(&reaper->lock);
+    pthread_cond_destroy(&reaper->changed);
+    free(reaper);
     return true;
 }

@@ -1,4 +1,4 @@
-#include "replication/node/wanted.h"
+#include "replication/node/assignment_informer.h"
 
 #include "client/documents.h"
 #include "tests/unit/replication/node/storage_test.h"
@@ -13,7 +13,7 @@
 static struct { atomic_uint calls, count, version; } replicas, volumes;
 static bool holds; /* something of the volume is left here */
 static char node_wanted[16];
-static struct wanted *wanted;
+static struct assignment_informer *informer;
 
 static void set_replicas(void *arg, struct assignment *const *assignments, unsigned count) {
     (void)arg;
@@ -29,7 +29,7 @@ static void set_volumes(void *arg, struct assignment *const *assignments, unsign
     atomic_fetch_add(&volumes.calls, 1);
 }
 
-static const char **held(void *arg, struct arena *memory) {
+static const char **local_volumes(void *arg, struct arena *memory) {
     const char **list = arena_alloc(memory, 2 * sizeof(*list));
 
     (void)arg;
@@ -38,16 +38,16 @@ static const char **held(void *arg, struct arena *memory) {
 }
 
 static void begin_with(int64_t period_ms) {
-    const struct wanted_settings settings = {
+    const struct assignment_informer_settings settings = {
         .api = api,
         .node = NODE,
         .period_ms = period_ms,
         .set_replicas = set_replicas,
         .set_volumes = set_volumes,
-        .held = held,
+        .local_volumes = local_volumes,
     };
 
-    ck_assert_int_eq(wanted_start(&settings, &wanted, &err), 0);
+    ck_assert_int_eq(assignment_informer_start(&settings, &informer, &err), 0);
 }
 
 static void begin_wanted(void) {
@@ -55,7 +55,7 @@ static void begin_wanted(void) {
 }
 
 static void end(void) {
-    ck_assert(wanted_stop(wanted, 60000));
+    ck_assert(assignment_informer_stop(informer, 60000));
     end_storage();
 }
 
@@ -83,7 +83,7 @@ static void await_rounds(unsigned more) {
     ck_assert(script_server_await(server, "GET", VOLUMES_PATH, seen + more));
 }
 
-START_TEST(what_has_not_changed_is_not_handed_over_again) {
+START_TEST(unchanged_assignments_are_not_delivered_again) {
     answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 1), replica_document(1, 1));
     answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
     begin_wanted();
@@ -103,7 +103,7 @@ START_TEST(what_has_not_changed_is_not_handed_over_again) {
 }
 END_TEST
 
-START_TEST(what_cannot_be_asked_or_understood_changes_nothing) {
+START_TEST(failed_queries_and_invalid_documents_change_nothing) {
     json_t *strange = replica_document(0, 2);
 
     answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 1), NULL);
@@ -123,7 +123,7 @@ START_TEST(what_cannot_be_asked_or_understood_changes_nothing) {
 }
 END_TEST
 
-START_TEST(what_is_told_of_is_asked_for_at_once) {
+START_TEST(a_notified_change_is_read_at_once) {
     static const char watch[] = "/v3/volume_replicas?node=host-a&watch=true*";
     const char *event = arena_format(arena, "{\"type\": \"MODIFIED\", \"object\": %s}\n",
                                      json_text(arena, replica_document(0, 2)));
@@ -145,7 +145,7 @@ START_TEST(what_is_told_of_is_asked_for_at_once) {
 }
 END_TEST
 
-START_TEST(a_volume_that_is_left_here_is_asked_for_by_itself) {
+START_TEST(an_unassigned_local_volume_is_read_by_its_uid) {
     holds = true;
     answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
     answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
@@ -162,7 +162,7 @@ START_TEST(a_volume_that_is_left_here_is_asked_for_by_itself) {
 }
 END_TEST
 
-START_TEST(one_that_the_api_does_not_know_is_left_alone) {
+START_TEST(a_local_volume_without_a_document_is_not_changed) {
     holds = true;
     answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
     answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
@@ -175,7 +175,7 @@ START_TEST(one_that_the_api_does_not_know_is_left_alone) {
 END_TEST
 
 /* The last one of a page has gone before the next page was asked for. */
-START_TEST(a_list_whose_place_is_lost_is_read_anew) {
+START_TEST(a_list_with_a_lost_marker_is_read_again) {
     script_server_add(
         server, &(struct script_rule){
                     .method = "GET", .path = VOLUMES_PATH "&marker=*", .status = 404, .times = 2 });
@@ -189,7 +189,7 @@ START_TEST(a_list_whose_place_is_lost_is_read_anew) {
 END_TEST
 
 /* Everything that is served here would end. */
-START_TEST(a_list_that_is_none_is_no_empty_one) {
+START_TEST(an_invalid_list_is_not_an_empty_one) {
     static const char *const bodies[] = { "{}", "{\"volume_replicas\": {}}",
                                           "{\"volume_replicas\": [{}]}", "[]", "<html>" };
     const struct remote_documents kind = { .collection = "volume_replicas", .node = NODE };
@@ -203,7 +203,7 @@ START_TEST(a_list_that_is_none_is_no_empty_one) {
 }
 END_TEST
 
-START_TEST(a_document_has_the_name_or_the_uid_that_was_asked_for) {
+START_TEST(a_document_has_the_requested_name_or_uid) {
     const struct remote_documents kind = { .collection = "volume_policies",
                                            .word = "volume_policy" };
 
@@ -227,11 +227,10 @@ START_TEST(a_page_that_comes_again_ends_the_list) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("wanted", true, begin_storage, end, what_has_not_changed_is_not_handed_over_again,
-                what_cannot_be_asked_or_understood_changes_nothing,
-                what_is_told_of_is_asked_for_at_once,
-                a_volume_that_is_left_here_is_asked_for_by_itself,
-                one_that_the_api_does_not_know_is_left_alone,
-                a_list_whose_place_is_lost_is_read_anew, a_list_that_is_none_is_no_empty_one,
-                a_page_that_comes_again_ends_the_list,
-                a_document_has_the_name_or_the_uid_that_was_asked_for)
+CHECK_MAIN_WITH("assignment_informer", true, begin_storage, end,
+                unchanged_assignments_are_not_delivered_again,
+                failed_queries_and_invalid_documents_change_nothing,
+                a_notified_change_is_read_at_once, an_unassigned_local_volume_is_read_by_its_uid,
+                a_local_volume_without_a_document_is_not_changed,
+                a_list_with_a_lost_marker_is_read_again, an_invalid_list_is_not_an_empty_one,
+                a_page_that_comes_again_ends_the_list, a_document_has_the_requested_name_or_uid)

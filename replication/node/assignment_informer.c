@@ -1,4 +1,4 @@
-#include "replication/node/wanted.h"
+#include "replication/node/assignment_informer.h"
 
 #include "client/documents.h"
 #include "common/cleanup.h"
@@ -6,8 +6,8 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/thread.h"
+#include "replication/node/assignment_watches.h"
 #include "replication/node/reports.h"
-#include "replication/node/watches.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,13 +22,13 @@ struct assignments {
     unsigned count;
 };
 
-struct wanted {
-    struct wanted_settings settings;
+struct assignment_informer {
+    struct assignment_informer_settings settings;
     pthread_t thread;
-    struct watches *watches;
+    struct assignment_watches *watches;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
-    bool ends, rung;
+    bool ends, notified;
     /* The thread's own: */
     struct assignments replicas, volumes;
     bool told;      /* all of it was handed over once */
@@ -104,14 +104,14 @@ static bool same(const struct assignments *a, const struct assignments *b) {
 
 /* ---- asking ---- */
 
-static int ask(const struct wanted *wanted, struct arena *arena, enum assignment_kind kind,
-               const struct assignments *before, unsigned more, struct assignments *ret,
-               struct error *err) {
+static int ask(const struct assignment_informer *informer, struct arena *arena,
+               enum assignment_kind kind, const struct assignments *before, unsigned more,
+               struct assignments *ret, struct error *err) {
     struct remote_documents documents = *reports_kind(kind);
     const json_t *list;
 
-    documents.node = wanted->settings.node;
-    list = documents_fetch(&wanted->settings.api, arena, &documents, err);
+    documents.node = informer->settings.node;
+    list = documents_fetch(&informer->settings.api, arena, &documents, err);
     if (!list)
         return -1;
     *ret = (struct assignments){
@@ -123,46 +123,46 @@ static int ask(const struct wanted *wanted, struct arena *arena, enum assignment
     return 0;
 }
 
-static void ask_for_lost(struct wanted *wanted, struct arena *arena, const char *uid,
+static void ask_for_lost(struct assignment_informer *informer, struct arena *arena, const char *uid,
                          struct assignments *volumes) {
     const json_t *document;
     struct error err;
 
     document =
-        document_fetch(&wanted->settings.api, arena, reports_kind(ASSIGNMENT_VOLUME), uid, &err);
+        document_fetch(&informer->settings.api, arena, reports_kind(ASSIGNMENT_VOLUME), uid, &err);
     if (document)
-        add(volumes, &wanted->volumes, ASSIGNMENT_VOLUME, document);
-    else if (err.kind == ERROR_NOT_FOUND && !wanted->lost_told)
+        add(volumes, &informer->volumes, ASSIGNMENT_VOLUME, document);
+    else if (err.kind == ERROR_NOT_FOUND && !informer->lost_told)
         log_warning(NULL, "a volume is left here that the API does not know", "volume_id", uid,
                     NULL);
     if (!document && err.kind == ERROR_NOT_FOUND)
-        wanted->lost_told = true;
+        informer->lost_told = true;
 }
 
-static void add_lost(struct wanted *wanted, struct arena *arena, const char **held,
-                     struct assignments *volumes) {
+static void add_lost(struct assignment_informer *informer, struct arena *arena,
+                     const char **local_volumes, struct assignments *volumes) {
     const struct assignments named = *volumes;
-    bool due = clock_monotonic_us() >= wanted->lost_us;
+    bool due = clock_monotonic_us() >= informer->lost_us;
 
-    for (; *held; held++) {
-        struct assignment *before = find(&wanted->volumes, *held);
+    for (; *local_volumes; local_volumes++) {
+        struct assignment *before = find(&informer->volumes, *local_volumes);
 
-        if (find(&named, *held))
+        if (find(&named, *local_volumes))
             continue;
         if (due)
-            ask_for_lost(wanted, arena, *held, volumes);
+            ask_for_lost(informer, arena, *local_volumes, volumes);
         else if (before)
             volumes->all[volumes->count++] = assignment_hold(before);
     }
     if (due)
-        wanted->lost_us = clock_monotonic_us() + LOST_PERIOD_US;
+        informer->lost_us = clock_monotonic_us() + LOST_PERIOD_US;
     qsort(volumes->all, volumes->count, sizeof(struct assignment *), compare);
 }
 
-static unsigned count_of(const char **held) {
+static unsigned count_of(const char **local_volumes) {
     unsigned count = 0;
 
-    while (held[count])
+    while (local_volumes[count])
         count++;
     return count;
 }
@@ -178,125 +178,130 @@ static void replace(struct assignments *old, struct assignments *new, bool told,
     let_go(&before);
 }
 
-static int round_of(struct wanted *wanted, struct error *err) {
-    const struct wanted_settings *settings = &wanted->settings;
+static int round_of(struct assignment_informer *informer, struct error *err) {
+    const struct assignment_informer_settings *settings = &informer->settings;
     autoarena struct arena *arena = arena_new();
-    const char **held = settings->held(settings->arg, arena);
+    const char **local_volumes = settings->local_volumes(settings->arg, arena);
     struct assignments replicas = { 0 }, volumes = { 0 };
 
-    if (ask(wanted, arena, ASSIGNMENT_REPLICA, &wanted->replicas, 0, &replicas, err) < 0)
+    if (ask(informer, arena, ASSIGNMENT_REPLICA, &informer->replicas, 0, &replicas, err) < 0)
         return -1;
-    if (ask(wanted, arena, ASSIGNMENT_VOLUME, &wanted->volumes, count_of(held), &volumes, err) <
-        0) {
+    if (ask(informer, arena, ASSIGNMENT_VOLUME, &informer->volumes, count_of(local_volumes),
+            &volumes, err) < 0) {
         let_go(&replicas);
         return -1;
     }
-    add_lost(wanted, arena, held, &volumes);
-    replace(&wanted->replicas, &replicas, wanted->told, settings->set_replicas, settings->arg);
-    replace(&wanted->volumes, &volumes, wanted->told, settings->set_volumes, settings->arg);
-    wanted->told = true;
+    add_lost(informer, arena, local_volumes, &volumes);
+    replace(&informer->replicas, &replicas, informer->told, settings->set_replicas, settings->arg);
+    replace(&informer->volumes, &volumes, informer->told, settings->set_volumes, settings->arg);
+    informer->told = true;
     return 0;
 }
 
 /* ---- the thread ---- */
 
-static void tell_outage(struct wanted *wanted, int outcome, const struct error *err) {
-    if (outcome < 0 && !wanted->silent)
+static void tell_outage(struct assignment_informer *informer, int outcome,
+                        const struct error *err) {
+    if (outcome < 0 && !informer->silent)
         log_warning(NULL, "the volume API does not say what this node is to have", "reason",
                     err->message, NULL);
-    if (outcome == 0 && wanted->silent)
+    if (outcome == 0 && informer->silent)
         log_info(NULL, "the volume API says again what this node is to have", NULL);
-    wanted->silent = outcome < 0;
+    informer->silent = outcome < 0;
 }
 
-static void ring(void *arg) {
-    struct wanted *wanted = arg;
+static void notify(void *arg) {
+    struct assignment_informer *informer = arg;
 
-    pthread_mutex_lock(&wanted->lock);
-    wanted->rung = true;
-    pthread_cond_signal(&wanted->changed);
-    pthread_mutex_unlock(&wanted->lock);
+    pthread_mutex_lock(&informer->lock);
+    informer->notified = true;
+    pthread_cond_signal(&informer->changed);
+    pthread_mutex_unlock(&informer->lock);
 }
 
-static int64_t period_us(const struct wanted *wanted) {
-    return wanted->settings.period_ms * 1000 * (watches_on(wanted->watches) ? WATCHED_PERIODS : 1);
+static int64_t period_us(const struct assignment_informer *informer) {
+    return informer->settings.period_ms * 1000 *
+           (assignment_watches_connected(informer->watches) ? WATCHED_PERIODS : 1);
 }
 
 /* The lock is held.  Many changes at once are one list. */
-static void rest(struct wanted *wanted, int64_t begun_us) {
+static void rest(struct assignment_informer *informer, int64_t begun_us) {
     int64_t now_us = clock_monotonic_us(), rested_us = now_us + REST * (now_us - begun_us);
-    int64_t next_us = begun_us + period_us(wanted);
+    int64_t next_us = begun_us + period_us(informer);
 
-    while (!wanted->ends && thread_cond_wait(&wanted->changed, &wanted->lock, rested_us))
+    while (!informer->ends && thread_cond_wait(&informer->changed, &informer->lock, rested_us))
         ;
-    while (!wanted->ends && !wanted->rung &&
-           thread_cond_wait(&wanted->changed, &wanted->lock, next_us))
+    while (!informer->ends && !informer->notified &&
+           thread_cond_wait(&informer->changed, &informer->lock, next_us))
         ;
 }
 
 static void *run(void *arg) {
-    struct wanted *wanted = arg;
+    struct assignment_informer *informer = arg;
 
-    pthread_mutex_lock(&wanted->lock);
-    while (!wanted->ends) {
+    pthread_mutex_lock(&informer->lock);
+    while (!informer->ends) {
         int64_t begun_us = clock_monotonic_us();
         struct error err = { 0 };
 
-        wanted->rung = false;
-        pthread_mutex_unlock(&wanted->lock);
-        tell_outage(wanted, round_of(wanted, &err), &err);
-        pthread_mutex_lock(&wanted->lock);
-        rest(wanted, begun_us);
+        informer->notified = false;
+        pthread_mutex_unlock(&informer->lock);
+        tell_outage(informer, round_of(informer, &err), &err);
+        pthread_mutex_lock(&informer->lock);
+        rest(informer, begun_us);
     }
-    pthread_mutex_unlock(&wanted->lock);
+    pthread_mutex_unlock(&informer->lock);
     return NULL;
 }
 
-static int start_threads(struct wanted *wanted, struct error *err) {
-    const struct watches_settings settings = {
-        .api = wanted->settings.api, .node = wanted->settings.node, .ring = ring, .arg = wanted
-    };
+static int start_threads(struct assignment_informer *informer, struct error *err) {
+    const struct assignment_watches_settings settings = { .api = informer->settings.api,
+                                                          .node = informer->settings.node,
+                                                          .notify = notify,
+                                                          .arg = informer };
     int code;
 
-    if (watches_start(&settings, &wanted->watches, err) < 0)
+    if (assignment_watches_start(&settings, &informer->watches, err) < 0)
         return -1;
-    code = thread_start(&wanted->thread, "wanted", run, wanted);
+    code = thread_start(&informer->thread, "wanted", run, informer);
     if (code == 0)
         return 0;
-    watches_stop(wanted->watches, INT64_MAX / 1000000);
+    assignment_watches_stop(informer->watches, INT64_MAX / 1000000);
     return error_set(err, ERROR_INTERNAL, "cannot start a thread: %s", strerror(code));
 }
 
-int wanted_start(const struct wanted_settings *settings, struct wanted **ret, struct error *err) {
-    struct wanted *wanted = heap_new(sizeof(*wanted));
+int assignment_informer_start(const struct assignment_informer_settings *settings,
+                              struct assignment_informer **ret, struct error *err) {
+    struct assignment_informer *informer = heap_new(sizeof(*informer));
 
-    wanted->settings = *settings;
-    if (wanted->settings.period_ms <= 0)
-        wanted->settings.period_ms = DEFAULT_PERIOD_MS;
-    pthread_mutex_init(&wanted->lock, NULL);
-    thread_cond_init(&wanted->changed);
-    if (start_threads(wanted, err) < 0) {
-        free(wanted);
+    informer->settings = *settings;
+    if (informer->settings.period_ms <= 0)
+        informer->settings.period_ms = DEFAULT_PERIOD_MS;
+    pthread_mutex_init(&informer->lock, NULL);
+    thread_cond_init(&informer->changed);
+    if (start_threads(informer, err) < 0) {
+        free(informer);
         return -1;
     }
-    *ret = wanted;
+    *ret = informer;
     return 0;
 }
 
-bool wanted_stop(struct wanted *wanted, int64_t ms) {
-    if (!wanted)
+bool assignment_informer_stop(struct assignment_informer *informer, int64_t ms) {
+    if (!informer)
         return true;
-    pthread_mutex_lock(&wanted->lock);
-    wanted->ends = true;
-    pthread_cond_signal(&wanted->changed);
-    pthread_mutex_unlock(&wanted->lock);
+    pthread_mutex_lock(&informer->lock);
+    informer->ends = true;
+    pthread_cond_signal(&informer->changed);
+    pthread_mutex_unlock(&informer->lock);
     /* The thread asks the watches, and these ring. */
-    if (!thread_join_within(wanted->thread, ms) || !watches_stop(wanted->watches, ms))
+    if (!thread_join_within(informer->thread, ms) ||
+        !assignment_watches_stop(informer->watches, ms))
         return false;
-    let_go(&wanted->replicas);
-    let_go(&wanted->volumes);
-    pthread_mutex_destroy(&wanted->lock);
-    pthread_cond_destroy(&wanted->changed);
-    free(wanted);
+    let_go(&informer->replicas);
+    let_go(&informer->volumes);
+    pthread_mutex_destroy(&informer->lock);
+    pthread_cond_destroy(&informer->changed);
+    free(informer);
     return true;
 }

@@ -16,19 +16,19 @@
 #include "client/client.h"
 #include "replication/node/sessions.h"
 
-struct session_ends;
+struct session_reaper;
 
-struct session_ends_settings { /* what they point to outlives it */
+struct session_reaper_settings { /* what they point to outlives it */
     struct sessions *sessions;
     struct client api;
     int64_t period_ms; /* 0: 120 000 */
     int64_t idle_ms;   /* without a connection; 0: 600 000 */
 };
 
-struct session_ends *session_ends_new(const struct session_ends_settings *settings);
-int session_ends_start(struct session_ends *ends, struct error *err);
+struct session_reaper *session_reaper_new(const struct session_reaper_settings *settings);
+int session_reaper_start(struct session_reaper *reaper, struct error *err);
 /* Within `ms`; false: it hangs, and what it uses is left.  NULL is fine. */
-bool session_ends_stop(struct session_ends *ends, int64_t ms);
+bool session_reaper_stop(struct session_reaper *reaper, int64_t ms);
 
 /* One look at all, as the thread does; for one caller at a time. */
-void session_ends_look(struct session_ends *ends);
+void session_reaper_scan(struct session_reaper *reaper);

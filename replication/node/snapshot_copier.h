@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-struct copies;
+struct snapshot_copier;
 
 struct copy { /* what it points to is copied */
     struct replica source;
@@ -23,25 +23,28 @@ struct copy { /* what it points to is copied */
     const struct generation *first;
 };
 
-struct copies *copies_new(void);
-void copies_free(struct copies *copies); /* after copies_end(); NULL is fine */
+struct snapshot_copier *snapshot_copier_new(void);
+void snapshot_copier_free(struct snapshot_copier *copier); /* after copies_end(); NULL is fine */
 
 /* 1: under way, or another is: come again; 0: it is there; -1: it failed, and is not tried again
  * at once. */
-int copies_make(struct copies *copies, const struct copy *wanted, struct error *err);
+int snapshot_copier_run(struct snapshot_copier *copier, const struct copy *assigned,
+                        struct error *err);
 /* Is that replica being made, as a clone? */
-bool copies_clones(const struct copies *copies, const char *replica);
+bool snapshot_copier_clones(const struct snapshot_copier *copier, const char *replica);
 
-struct copy_progress {
+struct snapshot_copy_progress {
     const char *snapshot; /* that is copied; until the next call of anything here */
     bool is_clone;        /* to the data of the replica, not to a snapshot of it */
     int64_t done_bytes, total_bytes;
 };
 
 /* How far a copy to that replica is; false: none runs that copies bytes. */
-bool copies_progress(const struct copies *copies, const char *replica, struct copy_progress *ret);
+bool snapshot_copier_progress(const struct snapshot_copier *copier, const char *replica,
+                              struct snapshot_copy_progress *ret);
 /* Nothing is written beside that replica, or to that snapshot of it, any more when this returns.
  * NULL: to any. */
-void copies_stop(struct copies *copies, const char *replica, const char *snapshot);
+void snapshot_copier_stop(struct snapshot_copier *copier, const char *replica,
+                          const char *snapshot);
 /* The one that is under way ends soon, and is forgotten. */
-void copies_end(struct copies *copies);
+void snapshot_copier_end(struct snapshot_copier *copier);

@@ -10,21 +10,21 @@
 
 #include <stdbool.h>
 
-struct digs;
+struct reclaim_jobs;
 
-struct digs *digs_new(void);
-void digs_free(struct digs *digs); /* after digs_end(); NULL is fine */
+struct reclaim_jobs *reclaim_jobs_new(void);
+void reclaim_jobs_free(struct reclaim_jobs *jobs); /* after digs_end(); NULL is fine */
 
 /* As replica_dig(), but 1: under way, or another is: come again, or digs_forget().  Of those that
  * wait the first one begins next. */
-int digs_make(struct digs *digs, const struct replica *replica, struct replica_dug *dug,
-              struct error *err);
+int reclaim_jobs_run(struct reclaim_jobs *jobs, const struct replica *replica,
+                     struct replica_dug *dug, struct error *err);
 /* Is it at that replica, or is that the next one?  How far; 0: not at it. */
-bool digs_work(const struct digs *digs, const char *replica);
-int64_t digs_at(const struct digs *digs, const char *replica);
+bool reclaim_jobs_have(const struct reclaim_jobs *jobs, const char *replica);
+int64_t reclaim_jobs_done_bytes(const struct reclaim_jobs *jobs, const char *replica);
 /* Nobody asks for that replica any more; it ends soon, and is not waited for. */
-void digs_forget(struct digs *digs, const char *replica);
+void reclaim_jobs_cancel(struct reclaim_jobs *jobs, const char *replica);
 /* And nothing is done to it any more when this returns. */
-void digs_stop(struct digs *digs, const char *replica);
+void reclaim_jobs_stop(struct reclaim_jobs *jobs, const char *replica);
 /* The one that is under way ends soon, and is forgotten. */
-void digs_end(struct digs *digs);
+void reclaim_jobs_end(struct reclaim_jobs *jobs);

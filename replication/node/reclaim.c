@@ -1,0 +1,96 @@
+#include "replication/node/reclaim.h"
+
+#include "common/log.h"
+#include "common/reclaim_phase.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* What was told before the agent began is told on. */
+static void take_request(struct reclaim *reclaim, const struct assignment_reclaim *assigned) {
+    *reclaim = (struct reclaim){
+        .number = assigned->number,
+        .phase = assigned->phase,
+        .reason = assigned->unsupported ? RECLAIM_REASON_UNSUPPORTED : RECLAIM_REASON_FAILED,
+        .dug = { .before_bytes = assigned->before_bytes, .after_bytes = assigned->after_bytes },
+    };
+}
+
+static void note(struct reclaim *reclaim, const struct replica *place) {
+    log_info(NULL, "replica has given back room", "replica_id", place->uid, "pool", place->pool,
+             "before_bytes", LOG_INT(reclaim->dug.before_bytes), "after_bytes",
+             LOG_INT(reclaim->dug.after_bytes), NULL);
+}
+
+/* Who has the replica, or works on it, lets go of it. */
+static bool is_passing(const struct error *failure) {
+    return failure->kind == ERROR_CONFLICT || failure->kind == ERROR_UNAVAILABLE;
+}
+
+static int64_t done_bytes(const struct reclaim *reclaim, const struct reclaim_jobs *jobs,
+                          const char *replica) {
+    int64_t at = reclaim_jobs_done_bytes(jobs, replica);
+
+    return at > reclaim->dug.at_byte ? at : reclaim->dug.at_byte;
+}
+
+static void dig(struct reclaim *reclaim, struct reclaim_jobs *jobs, const struct replica *place) {
+    struct error why;
+    int outcome = reclaim_jobs_run(jobs, place, &reclaim->dug, &why);
+
+    if (outcome > 0)
+        return;
+    reclaim->why = outcome < 0 ? why : (struct error){ .kind = ERROR_NONE };
+    if (outcome == 0) {
+        reclaim->phase = RECLAIM_DONE;
+        note(reclaim, place);
+    } else if (!is_passing(&why)) {
+        reclaim->phase = RECLAIM_ENDED;
+        reclaim->reason =
+            why.kind == ERROR_BAD_REQUEST ? RECLAIM_REASON_UNSUPPORTED : RECLAIM_REASON_FAILED;
+        log_warning(NULL, "replica gives back no room", "replica_id", place->uid, "pool",
+                    place->pool, "reason", why.message, NULL);
+    }
+}
+
+bool reclaim_reconcile(struct reclaim *reclaim, struct reclaim_jobs *jobs,
+                       const struct replica *place, const struct assignment *assignment, bool may) {
+    const struct assignment_reclaim *assigned = &assignment->replica.reclaim;
+
+    if (reclaim->number != assigned->number) {
+        reclaim_jobs_cancel(jobs, place->uid);
+        take_request(reclaim, assigned);
+    }
+    if (reclaim->number == 0 || reclaim->phase != RECLAIM_PENDING)
+        return false;
+    if (may)
+        dig(reclaim, jobs, place);
+    return reclaim->phase == RECLAIM_PENDING;
+}
+
+json_t *reclaim_json(const struct reclaim *reclaim, const struct reclaim_jobs *jobs,
+                     const struct assignment *assignment, bool figures) {
+    static const char *const phases[] = { [RECLAIM_PENDING] = RECLAIM_PHASE_PENDING,
+                                          [RECLAIM_DONE] = RECLAIM_PHASE_DONE,
+                                          [RECLAIM_ENDED] = RECLAIM_PHASE_FAILED };
+    json_t *told;
+
+    if (reclaim->number == 0)
+        return NULL;
+    told = json_pack("{s:I, s:s}", "number", (json_int_t)reclaim->number, "phase",
+                     phases[reclaim->phase]);
+    if (reclaim->phase == RECLAIM_DONE)
+        json_object_update_new(told, json_pack("{s:I, s:I}", "beforeBytes",
+                                               (json_int_t)reclaim->dug.before_bytes, "afterBytes",
+                                               (json_int_t)reclaim->dug.after_bytes));
+    else if (reclaim->phase == RECLAIM_ENDED)
+        json_object_set_new(told, "reason", json_string(reclaim->reason));
+    else if (figures)
+        json_object_update_new(told,
+                               json_pack("{s:I, s:I}", "doneBytes",
+                                         (json_int_t)done_bytes(reclaim, jobs, assignment->uid),
+                                         "totalBytes", (json_int_t)assignment->replica.size_bytes));
+    if (reclaim->why.kind != ERROR_NONE)
+        json_object_set_new(told, "message", assignment_message(reclaim->why.message));
+    return told;
+}

@@ -1,0 +1,131 @@
+#include "replication/node/reclaim_jobs.h"
+
+#include "common/arena.h"
+#include "common/heap.h"
+#include "common/thread.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reclaim_jobs {
+    struct arena *arena; /* of the one that is under way; NULL: none */
+    struct replica replica;
+    bool unwanted;        /* nobody comes for what came of it */
+    char next[UUID_SIZE]; /* who waits longest, and begins before others; "": nobody */
+    pthread_t thread;
+    atomic_bool ends, done;
+    atomic_int_least64_t at_byte;
+    int outcome; /* once it is done */
+    struct replica_dug dug;
+    struct error err;
+};
+
+struct reclaim_jobs *reclaim_jobs_new(void) {
+    return heap_new(sizeof(struct reclaim_jobs));
+}
+
+void reclaim_jobs_free(struct reclaim_jobs *jobs) {
+    free(jobs);
+}
+
+static void *run(void *arg) {
+    struct reclaim_jobs *jobs = arg;
+    const struct replica_dig how = { .ends = &jobs->ends, .at_byte = &jobs->at_byte };
+
+    jobs->outcome = replica_dig(&jobs->replica, &how, &jobs->dug, &jobs->err);
+    atomic_store(&jobs->done, true);
+    return NULL;
+}
+
+static int start(struct reclaim_jobs *jobs, const struct replica *replica,
+                 const struct replica_dug *dug, struct error *err) {
+    struct arena *arena = jobs->arena = arena_new();
+    int code;
+
+    jobs->replica = replica_keep(arena, replica);
+    jobs->err = (struct error){ .kind = ERROR_NONE };
+    jobs->unwanted = false;
+    jobs->dug = *dug;
+    atomic_store(&jobs->ends, false);
+    atomic_store(&jobs->done, false);
+    atomic_store(&jobs->at_byte, dug->at_byte);
+    code = thread_start(&jobs->thread, "dig", run, jobs);
+    if (code == 0)
+        return 1;
+    jobs->arena = NULL;
+    arena_free(arena);
+    return error_set(err, ERROR_UNAVAILABLE, "cannot start a thread: %s", strerror(code));
+}
+
+static int collect(struct reclaim_jobs *jobs, struct replica_dug *dug, struct error *err) {
+    pthread_join(jobs->thread, NULL);
+    arena_free(jobs->arena);
+    jobs->arena = NULL;
+    *dug = jobs->dug;
+    return jobs->outcome < 0 ? error_pass(err, &jobs->err) : 0;
+}
+
+static void throw_away(struct reclaim_jobs *jobs) {
+    struct replica_dug ignored;
+    struct error nobody;
+
+    if (jobs->arena)
+        (void)collect(jobs, &ignored, &nobody);
+}
+
+static bool is_of(const struct reclaim_jobs *jobs, const char *replica) {
+    return jobs->arena && !jobs->unwanted && strcmp(jobs->replica.uid, replica) == 0;
+}
+
+/* Is there one that nobody may take the place of?  What came of it is told once, to who asked. */
+static bool is_taken(const struct reclaim_jobs *jobs) {
+    return jobs->arena && !(jobs->unwanted && atomic_load(&jobs->done));
+}
+
+static int wait_for_turn(struct reclaim_jobs *jobs, const char *replica) {
+    if (!*jobs->next)
+        snprintf(jobs->next, sizeof(jobs->next), "%s", replica);
+    return 1;
+}
+
+int reclaim_jobs_run(struct reclaim_jobs *jobs, const struct replica *replica,
+                     struct replica_dug *dug, struct error *err) {
+    if (is_of(jobs, replica->uid))
+        return atomic_load(&jobs->done) ? collect(jobs, dug, err) : 1;
+    if (is_taken(jobs) || (*jobs->next && strcmp(jobs->next, replica->uid) != 0))
+        return wait_for_turn(jobs, replica->uid);
+    throw_away(jobs);
+    jobs->next[0] = '\0';
+    return start(jobs, replica, dug, err);
+}
+
+bool reclaim_jobs_have(const struct reclaim_jobs *jobs, const char *replica) {
+    return is_of(jobs, replica) || strcmp(jobs->next, replica) == 0;
+}
+
+int64_t reclaim_jobs_done_bytes(const struct reclaim_jobs *jobs, const char *replica) {
+    return is_of(jobs, replica) ? atomic_load(&jobs->at_byte) : 0;
+}
+
+void reclaim_jobs_cancel(struct reclaim_jobs *jobs, const char *replica) {
+    if (strcmp(jobs->next, replica) == 0)
+        jobs->next[0] = '\0';
+    if (!is_of(jobs, replica))
+        return;
+    atomic_store(&jobs->ends, true);
+    jobs->unwanted = true;
+}
+
+void reclaim_jobs_end(struct reclaim_jobs *jobs) {
+    atomic_store(&jobs->ends, true);
+    throw_away(jobs);
+}
+
+void reclaim_jobs_stop(struct reclaim_jobs *jobs, const char *replica) {
+    bool works = jobs->arena && strcmp(jobs->replica.uid, replica) == 0;
+
+    reclaim_jobs_cancel(jobs, replica);
+    if (works)
+        reclaim_jobs_end(jobs);
+}

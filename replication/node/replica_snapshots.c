@@ -1,0 +1,116 @@
+#include "replication/node/replica_snapshots.h"
+
+#include "common/cleanup.h"
+#include "replication/engine/replica_snapshot.h"
+#include "replication/node/snapshot_copier.h"
+
+#include <string.h>
+
+#define LISTED_MOST 1024 /* files of snapshots beside one replica */
+
+struct pass {
+    struct snapshot_copier *copier;
+    const struct replica *place;
+    const struct assignment_replica *assigned;
+    struct error *errs; /* of each that is wanted */
+    struct replica_snapshot *there;
+    int count; /* -1: it could not be looked */
+    struct replica_snapshots_status *ret;
+};
+
+/* A replica that is not there has none. */
+static void look(struct pass *pass) {
+    struct error err;
+
+    pass->count = replica_snapshot_list(pass->place, pass->there, LISTED_MOST, &err);
+    if (pass->count < 0 && err.kind == ERROR_NOT_FOUND)
+        pass->count = 0;
+    if (pass->count > LISTED_MOST)
+        pass->count = -1;
+}
+
+static const struct replica_snapshot *find(const struct pass *pass, const char *uid) {
+    for (int i = 0; i < pass->count; i++) {
+        if (strcmp(pass->there[i].name, uid) == 0)
+            return &pass->there[i];
+    }
+    return NULL;
+}
+
+/* ---- what is to be done ---- */
+
+static void remove_one(struct pass *pass, unsigned which) {
+    const char *uid = pass->assigned->snapshots[which].uid;
+
+    snapshot_copier_stop(pass->copier, pass->place->uid, uid);
+    (void)replica_snapshot_delete(pass->place, uid, &pass->errs[which]);
+}
+
+static void copy_one(struct pass *pass, unsigned which) {
+    const struct assignment_snapshot *assigned = &pass->assigned->snapshots[which];
+    const struct copy copy = { .source = assigned->source,
+                               .snapshot = assigned->uid,
+                               .target = *pass->place };
+
+    if (assigned->source.uid && snapshot_copier_run(pass->copier, &copy, &pass->errs[which]) > 0)
+        pass->ret->copying = true;
+}
+
+static void work(struct pass *pass) {
+    for (unsigned i = 0; i < pass->assigned->snapshot_count && pass->count >= 0; i++) {
+        if (pass->assigned->snapshots[i].remove)
+            remove_one(pass, i);
+        else if (!find(pass, pass->assigned->snapshots[i].uid))
+            copy_one(pass, i);
+    }
+}
+
+/* ---- what there is ---- */
+
+static json_t *entry_json(const struct assignment_snapshot *assigned,
+                          const struct replica_snapshot *there, const struct error *why) {
+    json_t *entry = json_pack("{s:s, s:s}", "uid", assigned->uid, "phase",
+                              there && !assigned->remove ? "Ready" : "Pending");
+
+    if (there)
+        json_object_set_new(entry, "sizeBytes", json_integer(there->size_bytes));
+    if (why->kind != ERROR_NONE)
+        json_object_set_new(entry, "message", assignment_message(why->message));
+    return entry;
+}
+
+static void tell(struct pass *pass) {
+    pass->ret->list = pass->count < 0 ? NULL : json_array();
+    pass->ret->waits = pass->count < 0;
+    for (unsigned i = 0; i < pass->assigned->snapshot_count && pass->count >= 0; i++) {
+        const struct assignment_snapshot *assigned = &pass->assigned->snapshots[i];
+        const struct replica_snapshot *there = find(pass, assigned->uid);
+        bool failed = pass->errs[i].kind != ERROR_NONE;
+
+        pass->ret->waits |= assigned->remove ? there || failed : !there;
+        if (there || !assigned->remove || failed)
+            json_array_append_new(pass->ret->list, entry_json(assigned, there, &pass->errs[i]));
+    }
+}
+
+void replica_snapshots_reconcile(struct snapshot_copier *copier, const struct replica *place,
+                                 const struct assignment *assignment,
+                                 struct replica_snapshots_status *ret) {
+    autoarena struct arena *arena = arena_new();
+    const struct assignment_replica *assigned = &assignment->replica;
+    struct pass pass = {
+        .copier = copier,
+        .place = place,
+        .assigned = assigned,
+        .errs = arena_alloc(arena, (assigned->snapshot_count + 1) * sizeof(*pass.errs)),
+        .there = arena_alloc(arena, LISTED_MOST * sizeof(*pass.there)),
+        .ret = ret,
+    };
+
+    *ret = (struct replica_snapshots_status){ .list = NULL };
+    memset(pass.errs, 0, (assigned->snapshot_count + 1) * sizeof(*pass.errs));
+    look(&pass);
+    work(&pass);
+    look(&pass);
+    tell(&pass);
+}

@@ -1,0 +1,189 @@
+#include "replication/node/snapshot_copier.h"
+
+#include "common/arena.h"
+#include "common/backoff.h"
+#include "common/clock.h"
+#include "common/heap.h"
+#include "common/thread.h"
+#include "replication/engine/replica_snapshot.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAILURES 32
+
+static const struct backoff_limits pauses = { .first_us = 2 * SECOND_US,
+                                              .most_us = 256 * SECOND_US };
+
+struct failure { /* the last one of a copy; without names: none */
+    char replica[UUID_SIZE], snapshot[UUID_SIZE];
+    struct error err;
+    struct backoff backoff;
+};
+
+struct snapshot_copier {
+    struct arena *arena; /* of the one that is under way; NULL: none */
+    struct copy copy;
+    struct generation first;
+    pthread_t thread;
+    struct replica_copy progress;
+    atomic_bool done;
+    int outcome; /* once it is done */
+    struct error err;
+    struct failure failures[FAILURES];
+};
+
+struct snapshot_copier *snapshot_copier_new(void) {
+    return heap_new(sizeof(struct snapshot_copier));
+}
+
+void snapshot_copier_free(struct snapshot_copier *copier) {
+    free(copier);
+}
+
+/* ---- the thread ---- */
+
+static void *run(void *arg) {
+    struct snapshot_copier *copier = arg;
+    const struct copy *copy = &copier->copy;
+
+    if (copy->volume)
+        copier->outcome = replica_snapshot_clone(&copy->source, copy->snapshot, &copy->target,
+                                                 copy->volume, copy->maximum_bytes, copy->first,
+                                                 &copier->progress, &copier->err);
+    else
+        copier->outcome = replica_snapshot_copy(&copy->source, copy->snapshot, &copy->target,
+                                                &copier->progress, &copier->err);
+    atomic_store(&copier->done, true);
+    return NULL;
+}
+
+static int start(struct snapshot_copier *copier, const struct copy *assigned, struct error *err) {
+    struct arena *arena = copier->arena = arena_new();
+    int code;
+
+    copier->copy = *assigned;
+    copier->copy.source = replica_keep(arena, &assigned->source);
+    copier->copy.target = replica_keep(arena, &assigned->target);
+    copier->copy.snapshot = arena_text(arena, assigned->snapshot);
+    if (assigned->volume) {
+        copier->copy.volume = arena_text(arena, assigned->volume);
+        copier->first = *assigned->first;
+        copier->copy.first = &copier->first;
+    }
+    atomic_store(&copier->progress.ends, false);
+    atomic_store(&copier->progress.done_bytes, 0);
+    atomic_store(&copier->progress.total_bytes, 0);
+    atomic_store(&copier->done, false);
+    code = thread_start(&copier->thread, "copy", run, copier);
+    if (code == 0)
+        return 1;
+    copier->arena = NULL;
+    arena_free(arena);
+    return error_set(err, ERROR_INTERNAL, "cannot start a copy: %s", strerror(code));
+}
+
+/* ---- the pool's thread ---- */
+
+/* NULL: it has not, as far as anybody remembers. */
+static struct failure *failure_of(struct snapshot_copier *copier, const char *replica,
+                                  const char *snapshot) {
+    for (unsigned i = 0; i < FAILURES; i++) {
+        struct failure *failure = &copier->failures[i];
+
+        if (strcmp(failure->replica, replica) == 0 && strcmp(failure->snapshot, snapshot) == 0)
+            return failure;
+    }
+    return NULL;
+}
+
+/* In place of the one that was to be tried again first. */
+static struct failure *forget_one(struct snapshot_copier *copier) {
+    struct failure *first = &copier->failures[0];
+
+    for (unsigned i = 1; i < FAILURES; i++)
+        if (copier->failures[i].backoff.due_us < first->backoff.due_us)
+            first = &copier->failures[i];
+    *first = (struct failure){ .replica = "" };
+    return first;
+}
+
+/* A pool that is full is not filled again and again. */
+static void note_failure(struct snapshot_copier *copier) {
+    const struct copy *copy = &copier->copy;
+    struct failure *failure = failure_of(copier, copy->target.uid, copy->snapshot);
+
+    if (!failure)
+        failure = forget_one(copier);
+    backoff_fail(&failure->backoff, &pauses, clock_monotonic_us());
+    failure->err = copier->err;
+    snprintf(failure->replica, UUID_SIZE, "%s", copy->target.uid);
+    snprintf(failure->snapshot, UUID_SIZE, "%s", copy->snapshot);
+}
+
+static int collect(struct snapshot_copier *copier, struct error *err) {
+    pthread_join(copier->thread, NULL);
+    if (copier->outcome < 0)
+        note_failure(copier);
+    arena_free(copier->arena);
+    copier->arena = NULL;
+    return copier->outcome < 0 ? error_pass(err, &copier->err) : 0;
+}
+
+static bool is_of(const struct snapshot_copier *copier, const char *replica, const char *snapshot) {
+    return copier->arena && strcmp(copier->copy.target.uid, replica) == 0 &&
+           (!snapshot || strcmp(copier->copy.snapshot, snapshot) == 0);
+}
+
+bool snapshot_copier_clones(const struct snapshot_copier *copier, const char *replica) {
+    return is_of(copier, replica, NULL) && copier->copy.volume && !atomic_load(&copier->done);
+}
+
+/* A file that grows while it is copied is not copied by more than all of it. */
+bool snapshot_copier_progress(const struct snapshot_copier *copier, const char *replica,
+                              struct snapshot_copy_progress *ret) {
+    int64_t total = atomic_load(&copier->progress.total_bytes);
+    int64_t done = atomic_load(&copier->progress.done_bytes);
+
+    if (!is_of(copier, replica, NULL) || atomic_load(&copier->done) || total == 0)
+        return false;
+    *ret = (struct snapshot_copy_progress){ .snapshot = copier->copy.snapshot,
+                                            .is_clone = copier->copy.volume != NULL,
+                                            .done_bytes = done < total ? done : total,
+                                            .total_bytes = total };
+    return true;
+}
+
+int snapshot_copier_run(struct snapshot_copier *copier, const struct copy *assigned,
+                        struct error *err) {
+    const struct failure *failure;
+    struct error ignored;
+
+    if (copier->arena && !atomic_load(&copier->done))
+        return 1;
+    if (is_of(copier, assigned->target.uid, assigned->snapshot))
+        return collect(copier, err);
+    if (copier->arena)
+        (void)collect(copier, &ignored); /* nobody asks for it any more */
+    failure = failure_of(copier, assigned->target.uid, assigned->snapshot);
+    if (failure && backoff_waits(&failure->backoff, clock_monotonic_us()))
+        return error_pass(err, &failure->err);
+    return start(copier, assigned, err);
+}
+
+void snapshot_copier_end(struct snapshot_copier *copier) {
+    struct error ignored;
+
+    if (!copier->arena)
+        return;
+    atomic_store(&copier->progress.ends, true);
+    (void)collect(copier, &ignored);
+}
+
+void snapshot_copier_stop(struct snapshot_copier *copier, const char *replica,
+                          const char *snapshot) {
+    if (is_of(copier, replica, snapshot))
+        snapshot_copier_end(copier);
+}
