@@ -46,7 +46,7 @@ libscoria_a_SOURCES += \
 	replication/node/replica_index.c replication/node/replica_index.h \
 	replication/node/pool_calls.c replication/node/pool_calls.h \
 	replication/node/pool_lock.c replication/node/pool_lock.h \
-	replication/node/pool_look.c replication/node/pool_look.h \
+	replication/node/pool_status.c replication/node/pool_status.h \
 	replication/node/pool_states.c replication/node/pool_states.h \
 	replication/node/pools.c replication/node/pools.h \
 	replication/node/rebuild_failures.c replication/node/rebuild_failures.h \

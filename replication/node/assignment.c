@@ -283,7 +283,7 @@ static int read_volume(struct parsed *parsed, const json_t *document, struct err
         .has_target = json_at(document, "status.target") != NULL,
         .observed = count_of(document, "status.observedGeneration"),
         .phase = text_of(parsed->arena, document, "status.phase"),
-        .had_bytes = bytes_of(document, "status.capacity"),
+        .reported_bytes = bytes_of(document, "status.capacity"),
         .text = json_text(parsed->arena, document),
         .export = export_of(spec),
         .qos = { count_of(spec, "qos.iops"), count_of(spec, "qos.bytesPerSecond") },

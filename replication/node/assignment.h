@@ -50,12 +50,12 @@ struct assignment_recovery {
 
 struct assignment_volume {
     int64_t size_bytes, maximum_bytes;
-    const char *node;  /* of its target; "": none */
-    bool has_target;   /* according to its status */
-    int64_t observed;  /* generation of its status */
-    const char *phase; /* in its status; NULL: none */
-    int64_t had_bytes; /* capacity in its status; 0: none */
-    const char *text;  /* the document, for the manifest */
+    const char *node;       /* of its target; "": none */
+    bool has_target;        /* according to its status */
+    int64_t observed;       /* generation of its status */
+    const char *phase;      /* in its status; NULL: none */
+    int64_t reported_bytes; /* capacity in its status; 0: none */
+    const char *text;       /* the document, for the manifest */
     struct target_qos qos;
     enum target_export export;
     unsigned count;

@@ -31,9 +31,9 @@ struct assignment_informer {
     bool ends, notified;
     /* The thread's own: */
     struct assignments replicas, volumes;
-    bool told;      /* all of it was handed over once */
-    bool silent;    /* the API's silence is in the log */
-    bool lost_told; /* and volumes that it does not know */
+    bool delivered;     /* all of it was handed over once */
+    bool outage_logged; /* the API's silence is in the log */
+    bool lost_logged;   /* and volumes that it does not know */
     int64_t lost_us;
 };
 
@@ -104,9 +104,9 @@ static bool same(const struct assignments *a, const struct assignments *b) {
 
 /* ---- asking ---- */
 
-static int ask(const struct assignment_informer *informer, struct arena *arena,
-               enum assignment_kind kind, const struct assignments *before, unsigned more,
-               struct assignments *ret, struct error *err) {
+static int list(const struct assignment_informer *informer, struct arena *arena,
+                enum assignment_kind kind, const struct assignments *before, unsigned more,
+                struct assignments *ret, struct error *err) {
     struct remote_documents documents = *reports_kind(kind);
     const json_t *list;
 
@@ -123,8 +123,8 @@ static int ask(const struct assignment_informer *informer, struct arena *arena,
     return 0;
 }
 
-static void ask_for_lost(struct assignment_informer *informer, struct arena *arena, const char *uid,
-                         struct assignments *volumes) {
+static void read_lost(struct assignment_informer *informer, struct arena *arena, const char *uid,
+                      struct assignments *volumes) {
     const json_t *document;
     struct error err;
 
@@ -132,11 +132,11 @@ static void ask_for_lost(struct assignment_informer *informer, struct arena *are
         document_fetch(&informer->settings.api, arena, reports_kind(ASSIGNMENT_VOLUME), uid, &err);
     if (document)
         add(volumes, &informer->volumes, ASSIGNMENT_VOLUME, document);
-    else if (err.kind == ERROR_NOT_FOUND && !informer->lost_told)
+    else if (err.kind == ERROR_NOT_FOUND && !informer->lost_logged)
         log_warning(NULL, "a volume is left here that the API does not know", "volume_id", uid,
                     NULL);
     if (!document && err.kind == ERROR_NOT_FOUND)
-        informer->lost_told = true;
+        informer->lost_logged = true;
 }
 
 static void add_lost(struct assignment_informer *informer, struct arena *arena,
@@ -150,7 +150,7 @@ static void add_lost(struct assignment_informer *informer, struct arena *arena,
         if (find(&named, *local_volumes))
             continue;
         if (due)
-            ask_for_lost(informer, arena, *local_volumes, volumes);
+            read_lost(informer, arena, *local_volumes, volumes);
         else if (before)
             volumes->all[volumes->count++] = assignment_hold(before);
     }
@@ -167,13 +167,13 @@ static unsigned count_of(const char **local_volumes) {
     return count;
 }
 
-static void replace(struct assignments *old, struct assignments *new, bool told,
+static void replace(struct assignments *old, struct assignments *new, bool delivered,
                     void (*set)(void *arg, struct assignment *const *assignments, unsigned count),
                     void *arg) {
     struct assignments before = *old;
 
     *old = *new;
-    if (!told || !same(&before, old))
+    if (!delivered || !same(&before, old))
         set(arg, old->all, old->count);
     let_go(&before);
 }
@@ -184,30 +184,31 @@ static int round_of(struct assignment_informer *informer, struct error *err) {
     const char **local_volumes = settings->local_volumes(settings->arg, arena);
     struct assignments replicas = { 0 }, volumes = { 0 };
 
-    if (ask(informer, arena, ASSIGNMENT_REPLICA, &informer->replicas, 0, &replicas, err) < 0)
+    if (list(informer, arena, ASSIGNMENT_REPLICA, &informer->replicas, 0, &replicas, err) < 0)
         return -1;
-    if (ask(informer, arena, ASSIGNMENT_VOLUME, &informer->volumes, count_of(local_volumes),
-            &volumes, err) < 0) {
+    if (list(informer, arena, ASSIGNMENT_VOLUME, &informer->volumes, count_of(local_volumes),
+             &volumes, err) < 0) {
         let_go(&replicas);
         return -1;
     }
     add_lost(informer, arena, local_volumes, &volumes);
-    replace(&informer->replicas, &replicas, informer->told, settings->set_replicas, settings->arg);
-    replace(&informer->volumes, &volumes, informer->told, settings->set_volumes, settings->arg);
-    informer->told = true;
+    replace(&informer->replicas, &replicas, informer->delivered, settings->set_replicas,
+            settings->arg);
+    replace(&informer->volumes, &volumes, informer->delivered, settings->set_volumes,
+            settings->arg);
+    informer->delivered = true;
     return 0;
 }
 
 /* ---- the thread ---- */
 
-static void tell_outage(struct assignment_informer *informer, int outcome,
-                        const struct error *err) {
-    if (outcome < 0 && !informer->silent)
+static void log_outage(struct assignment_informer *informer, int outcome, const struct error *err) {
+    if (outcome < 0 && !informer->outage_logged)
         log_warning(NULL, "the volume API does not say what this node is to have", "reason",
                     err->message, NULL);
-    if (outcome == 0 && informer->silent)
+    if (outcome == 0 && informer->outage_logged)
         log_info(NULL, "the volume API says again what this node is to have", NULL);
-    informer->silent = outcome < 0;
+    informer->outage_logged = outcome < 0;
 }
 
 static void notify(void *arg) {
@@ -246,7 +247,7 @@ static void *run(void *arg) {
 
         informer->notified = false;
         pthread_mutex_unlock(&informer->lock);
-        tell_outage(informer, round_of(informer, &err), &err);
+        log_outage(informer, round_of(informer, &err), &err);
         pthread_mutex_lock(&informer->lock);
         rest(informer, begun_us);
     }

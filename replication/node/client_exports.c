@@ -110,23 +110,23 @@ static int export_volume(const struct nbd_server_settings *settings, struct qmp 
                          struct error *err) {
     json_t *server = json_pack("{s:s, s:s}", "type", "unix", "path", path);
 
-    if (nbd_server_order(settings, qmp, "blockdev-add",
-                         json_pack("{s:s, s:s, s:s, s:i, s:s, s:o}", "driver", "nbd", "node-name",
-                                   SOURCE, "export", TARGET_EXPORT, "reconnect-delay", 0, "discard",
-                                   "unmap", "server", server),
-                         err) < 0)
+    if (nbd_server_execute(settings, qmp, "blockdev-add",
+                           json_pack("{s:s, s:s, s:s, s:i, s:s, s:o}", "driver", "nbd", "node-name",
+                                     SOURCE, "export", TARGET_EXPORT, "reconnect-delay", 0,
+                                     "discard", "unmap", "server", server),
+                           err) < 0)
         return -1;
-    return nbd_server_order(settings, qmp, "block-export-add",
-                            json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", SOURCE,
-                                      "node-name", SOURCE, "name", request->volume, "writable",
-                                      true),
-                            err);
+    return nbd_server_execute(settings, qmp, "block-export-add",
+                              json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", SOURCE,
+                                        "node-name", SOURCE, "name", request->volume, "writable",
+                                        true),
+                              err);
 }
 
 static int launch(const struct client_exports_settings *settings,
                   const struct client_exports_request *request, struct export *export,
                   const char *path, struct error *err) {
-    const struct nbd_server_settings listener = nbd_server_settled(&settings->listener);
+    const struct nbd_server_settings listener = nbd_server_with_defaults(&settings->listener);
     const struct nbd_server_request to = { .client = export->client, .port = export->port };
     struct qmp *qmp = NULL;
     struct error ignored;
@@ -213,7 +213,7 @@ static int end_others(const struct client_exports_request *request,
 int client_exports_reconcile(const struct client_exports_settings *settings,
                              const struct client_exports_request *request,
                              unsigned ret_ports[CLIENT_EXPORTS_MOST], struct error *err) {
-    const struct nbd_server_settings listener = nbd_server_settled(&settings->listener);
+    const struct nbd_server_settings listener = nbd_server_with_defaults(&settings->listener);
     autoarena struct arena *arena = arena_new();
     struct export exports[CLIENT_EXPORTS_MOST];
     int outcome = 0;

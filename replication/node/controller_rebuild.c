@@ -31,14 +31,15 @@ static const struct target_replica *status_of(const struct volume_controller *co
 static bool may_be_rebuilt(const struct volume_controller *controller,
                            const struct replica *replica) {
     const struct target_replica *seen = status_of(controller, replica->uid);
-    struct pool_look pool;
+    struct pool_status pool;
 
     if (seen && seen->look.health == REPLICA_FAILING)
         return false;
     if (replica->access) /* its node looks at the mark itself */
         return true;
-    return local_pool_look(controller->calls, replica->pool,
-                           assignment_pool(&controller->assignment->volume, replica->uid), &pool) &&
+    return local_pool_status(controller->calls, replica->pool,
+                             assignment_pool(&controller->assignment->volume, replica->uid),
+                             &pool) &&
            pool.state == POOL_ONLINE;
 }
 
@@ -147,7 +148,8 @@ static int repair(struct volume_controller *controller, const char *uid, struct 
 }
 
 /* Behind a salvage: all that it has now is less than a majority of what it is to have. */
-static bool is_bare(const struct volume_controller *controller, const struct change *change) {
+static bool lacks_majority(const struct volume_controller *controller,
+                           const struct change *change) {
     return change->missing >= 0 && controller->status.wanted < change->count / 2 + 1;
 }
 
@@ -167,7 +169,7 @@ static int do_change(struct volume_controller *controller, struct change *change
         put_first(change->assigned, change->count, &change->assigned[change->missing]);
         change->missing = 0;
     }
-    if (change->blocked && is_bare(controller, change))
+    if (change->blocked && lacks_majority(controller, change))
         return target_scale(controller->target, change->ready, change->ready_count, speed, err);
     if (change->blocked || (change->missing < 0 && !change->surplus))
         return 0;

@@ -16,8 +16,8 @@ bool volume_controller_awaits_recovery(const struct volume_controller *controlle
 }
 
 /* Of the request that stands now, and of no other. */
-static void judge(struct volume_controller *controller, enum forced_event event, const char *reason,
-                  const struct error *why) {
+static void note_outcome(struct volume_controller *controller, enum forced_event event,
+                         const char *reason, const struct error *why) {
     int64_t number = controller->assignment->volume.recovery.number;
 
     if (controller->recovery.number != number)
@@ -46,10 +46,10 @@ void volume_controller_close_recovery(struct volume_controller *controller) {
                  volume_controller_has_evaluated(controller);
 
     state_table_next(&forced_states, &controller->recovery.state,
-                     asked ? FORCED_CLOSED_ASKED : FORCED_CLOSED);
+                     asked ? FORCED_CLOSED_REQUESTED : FORCED_CLOSED);
 }
 
-static void look_at_believed(struct volume_controller *controller) {
+static void evaluate_replica(struct volume_controller *controller) {
     static const char *const reasons[] = {
         [TARGET_AWAY] = "Away", [TARGET_UNFIT] = "Unfit", [TARGET_UNFILLED] = "Unfilled"
     };
@@ -58,9 +58,9 @@ static void look_at_believed(struct volume_controller *controller) {
 
     if (target_may_believe(controller->target, controller->assignment->volume.recovery.replica,
                            &flaw, &why) == 0)
-        judge(controller, FORCED_REPLICA_FIT, NULL, NULL);
+        note_outcome(controller, FORCED_REPLICA_FIT, NULL, NULL);
     else
-        judge(controller, FORCED_REPLICA_FLAW, reasons[flaw], &why);
+        note_outcome(controller, FORCED_REPLICA_FLAW, reasons[flaw], &why);
 }
 
 /* Blocks without a majority are refused: of these, too, one replica may be chosen. */
@@ -72,15 +72,15 @@ void volume_controller_note_served(struct volume_controller *controller) {
         return;
     if (!volume_controller_awaits_recovery(controller)) {
         controller->scrubbed.undecided = 0; /* what differed before was discarded */
-        judge(controller, FORCED_SERVED, NULL, NULL);
+        note_outcome(controller, FORCED_SERVED, NULL, NULL);
         return;
     }
     if (volume_controller_undecided(controller) > 0) {
-        look_at_believed(controller);
+        evaluate_replica(controller);
         return;
     }
     error_set(&why, ERROR_CONFLICT, "The volume %s is served.", controller->uid);
-    judge(controller, FORCED_HAS_QUORUM, "HasVotes", &why);
+    note_outcome(controller, FORCED_HAS_QUORUM, "HasVotes", &why);
 }
 
 int volume_controller_evaluate(struct volume_controller *controller, struct error *err) {
@@ -93,8 +93,8 @@ int volume_controller_evaluate(struct volume_controller *controller, struct erro
     outcome = target_start(controller->target, err);
     volume_controller_read_status(controller);
     if (outcome < 0 && controller->status.finding == TARGET_LACKS_VOTES)
-        look_at_believed(controller);
+        evaluate_replica(controller);
     else if (outcome < 0 && controller->status.finding == TARGET_HAS_VOTES)
-        judge(controller, FORCED_HAS_QUORUM, "HasVotes", err);
+        note_outcome(controller, FORCED_HAS_QUORUM, "HasVotes", err);
     return outcome;
 }

@@ -181,15 +181,15 @@ static bool same_qos(const struct target_qos *a, const struct target_qos *b) {
 /* 1: something of what was wanted before ends yet. */
 static int adjust(struct volume_controller *controller, struct error *err) {
     const struct assignment_volume *assigned = &controller->assignment->volume,
-                                   *had = &controller->opened->volume;
+                                   *opened = &controller->opened->volume;
     int ends = volume_controller_cancel_snapshot(controller, err);
 
     if (ends < 0)
         return -1;
-    if (!same_qos(&assigned->qos, &had->qos) &&
+    if (!same_qos(&assigned->qos, &opened->qos) &&
         target_set_qos(controller->target, &assigned->qos, err) < 0)
         return -1;
-    if (assigned->export != had->export &&
+    if (assigned->export != opened->export &&
         target_set_export(controller->target, assigned->export, err) < 0)
         return -1;
     if (assigned->size_bytes > controller->status.size_bytes &&
@@ -204,7 +204,7 @@ static int adjust(struct volume_controller *controller, struct error *err) {
 }
 
 /* What could not be done for it keeps nothing else from being done: the next may be what helps. */
-static int settle(struct volume_controller *controller, int outcome, struct error *err) {
+static int reconcile(struct volume_controller *controller, int outcome, struct error *err) {
     struct error reason;
     int adjusted = adjust(controller, &reason);
 
@@ -242,12 +242,12 @@ static int close_as_it_is(struct volume_controller *controller, struct error *er
 }
 
 /* Of one that serves, whatever the look at it or its start could not do. */
-static int go_on(struct volume_controller *controller, int outcome, struct error *err) {
+static int continue_serving(struct volume_controller *controller, int outcome, struct error *err) {
     if (volume_controller_must_evaluate(controller))
         return 1; /* it ends, and is evaluated */
     volume_controller_note_served(controller);
     if (controller->state == CONTROLLER_SERVING)
-        return settle(controller, outcome, err);
+        return reconcile(controller, outcome, err);
     return volume_controller_end_exports(controller, err) < 0
                ? -1
                : volume_controller_revert(controller, outcome, err);
@@ -259,7 +259,7 @@ static int watch(struct volume_controller *controller, struct error *err) {
     volume_controller_read_status(controller);
     if (volume_controller_check_calls(controller, err) < 0)
         return -1;
-    return is_started(controller) ? go_on(controller, outcome, err) : AGAIN;
+    return is_started(controller) ? continue_serving(controller, outcome, err) : AGAIN;
 }
 
 static int end_other_users(struct volume_controller *controller, struct error *err) {
@@ -272,7 +272,7 @@ static int start(struct volume_controller *controller, struct error *err) {
     volume_controller_read_status(controller);
     if (volume_controller_check_calls(controller, err) < 0)
         return -1;
-    return is_started(controller) ? go_on(controller, outcome, err) : outcome;
+    return is_started(controller) ? continue_serving(controller, outcome, err) : outcome;
 }
 
 static int evaluate(struct volume_controller *controller, struct error *err) {
@@ -324,7 +324,7 @@ static int (*const actions[])(struct volume_controller *controller, struct error
 /* ---- events ---- */
 
 /* A word that does not stand is none of one that has its votes. */
-static bool is_otherwise(const struct volume_controller *controller) {
+static bool has_changed(const struct volume_controller *controller) {
     const struct assignment_volume *assigned = &controller->assignment->volume,
                                    *opened = &controller->opened->volume;
 
@@ -359,7 +359,7 @@ static enum controller_event event_of(struct volume_controller *controller) {
                    : CONTROLLER_NOTHING_LEFT;
     if (!assigned)
         return CONTROLLER_UNASSIGNED;
-    if (controller->state == CONTROLLER_STOPPING || is_otherwise(controller))
+    if (controller->state == CONTROLLER_STOPPING || has_changed(controller))
         return CONTROLLER_CHANGED;
     if (has_moved(controller))
         return CONTROLLER_MOVED;

@@ -16,43 +16,43 @@ static const char *const events[] = {
     [FORCED_HAS_QUORUM] = "there is a quorum",
     [FORCED_SERVED] = "served as confirmed",
     [FORCED_CLOSED] = "target closed",
-    [FORCED_CLOSED_ASKED] = "target closed, request waits",
+    [FORCED_CLOSED_REQUESTED] = "target closed, request waits",
 };
 
-static const char *const actions[] = { [FORCED_WAITS] = "-", [FORCED_REPORTS] = "report" };
+static const char *const actions[] = { [FORCED_WAIT] = "-", [FORCED_REPORT] = "report" };
 
 static const struct state_row rows[] = {
-    { FORCED_UNKNOWN, FORCED_REQUESTED, FORCED_UNKNOWN, FORCED_WAITS,
+    { FORCED_UNKNOWN, FORCED_REQUESTED, FORCED_UNKNOWN, FORCED_WAIT,
       "The request is evaluated; the volume is not exported." },
-    { FORCED_UNKNOWN, FORCED_REPLICA_FIT, FORCED_ABLE, FORCED_REPORTS,
+    { FORCED_UNKNOWN, FORCED_REPLICA_FIT, FORCED_ABLE, FORCED_REPORT,
       "The volume can be recovered from this replica; the request waits for its confirmation." },
-    { FORCED_UNKNOWN, FORCED_REPLICA_FLAW, FORCED_REFUSED, FORCED_REPORTS,
+    { FORCED_UNKNOWN, FORCED_REPLICA_FLAW, FORCED_REFUSED, FORCED_REPORT,
       "The replica cannot be used." },
-    { FORCED_UNKNOWN, FORCED_HAS_QUORUM, FORCED_REFUSED, FORCED_REPORTS,
+    { FORCED_UNKNOWN, FORCED_HAS_QUORUM, FORCED_REFUSED, FORCED_REPORT,
       "The volume has a quorum and needs no recovery." },
-    { FORCED_UNKNOWN, FORCED_SERVED, FORCED_DONE, FORCED_REPORTS,
+    { FORCED_UNKNOWN, FORCED_SERVED, FORCED_DONE, FORCED_REPORT,
       "The volume is served from this replica; the others are rebuilt." },
-    { FORCED_UNKNOWN, FORCED_CLOSED, FORCED_UNKNOWN, FORCED_WAITS, "There is no request." },
-    { FORCED_UNKNOWN, FORCED_CLOSED_ASKED, FORCED_UNKNOWN, FORCED_WAITS,
+    { FORCED_UNKNOWN, FORCED_CLOSED, FORCED_UNKNOWN, FORCED_WAIT, "There is no request." },
+    { FORCED_UNKNOWN, FORCED_CLOSED_REQUESTED, FORCED_UNKNOWN, FORCED_WAIT,
       "The request is evaluated; the volume is not exported." },
 
-    { FORCED_ABLE, FORCED_REQUESTED, FORCED_UNKNOWN, FORCED_WAITS,
+    { FORCED_ABLE, FORCED_REQUESTED, FORCED_UNKNOWN, FORCED_WAIT,
       "The request is evaluated; the volume is not exported." },
-    { FORCED_ABLE, FORCED_CLOSED, FORCED_UNKNOWN, FORCED_WAITS,
+    { FORCED_ABLE, FORCED_CLOSED, FORCED_UNKNOWN, FORCED_WAIT,
       "The request was confirmed or withdrawn." },
-    { FORCED_ABLE, FORCED_CLOSED_ASKED, FORCED_UNKNOWN, FORCED_WAITS,
+    { FORCED_ABLE, FORCED_CLOSED_REQUESTED, FORCED_UNKNOWN, FORCED_WAIT,
       "The request is evaluated again." },
 
-    { FORCED_REFUSED, FORCED_REQUESTED, FORCED_UNKNOWN, FORCED_WAITS,
+    { FORCED_REFUSED, FORCED_REQUESTED, FORCED_UNKNOWN, FORCED_WAIT,
       "The request is evaluated; the volume is not exported." },
-    { FORCED_REFUSED, FORCED_CLOSED, FORCED_UNKNOWN, FORCED_WAITS, "The request was withdrawn." },
-    { FORCED_REFUSED, FORCED_CLOSED_ASKED, FORCED_REFUSED, FORCED_REPORTS,
+    { FORCED_REFUSED, FORCED_CLOSED, FORCED_UNKNOWN, FORCED_WAIT, "The request was withdrawn." },
+    { FORCED_REFUSED, FORCED_CLOSED_REQUESTED, FORCED_REFUSED, FORCED_REPORT,
       "The request stays refused: it is about no later loss." },
 
-    { FORCED_DONE, FORCED_REQUESTED, FORCED_UNKNOWN, FORCED_WAITS,
+    { FORCED_DONE, FORCED_REQUESTED, FORCED_UNKNOWN, FORCED_WAIT,
       "The request is evaluated; the volume is not exported." },
-    { FORCED_DONE, FORCED_CLOSED, FORCED_UNKNOWN, FORCED_WAITS, "The volume is served no more." },
-    { FORCED_DONE, FORCED_CLOSED_ASKED, FORCED_UNKNOWN, FORCED_WAITS,
+    { FORCED_DONE, FORCED_CLOSED, FORCED_UNKNOWN, FORCED_WAIT, "The volume is served no more." },
+    { FORCED_DONE, FORCED_CLOSED_REQUESTED, FORCED_UNKNOWN, FORCED_WAIT,
       "The request is evaluated again." },
 };
 static atomic_uint reached[LENGTH(rows)];

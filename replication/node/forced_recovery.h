@@ -14,15 +14,15 @@ enum forced_state {
 };
 
 enum forced_event {
-    FORCED_REQUESTED,    /* another request than the one before */
-    FORCED_REPLICA_FIT,  /* the volume lacks a quorum, and the replica is whole */
-    FORCED_REPLICA_FLAW, /* or it is not, */
-    FORCED_HAS_QUORUM,   /* or the volume can be served without it */
-    FORCED_SERVED,       /* it is served, as the confirmed request says */
-    FORCED_CLOSED,       /* the target is closed, and no request waits for an answer */
-    FORCED_CLOSED_ASKED, /* or one does */
+    FORCED_REQUESTED,        /* another request than the one before */
+    FORCED_REPLICA_FIT,      /* the volume lacks a quorum, and the replica is whole */
+    FORCED_REPLICA_FLAW,     /* or it is not, */
+    FORCED_HAS_QUORUM,       /* or the volume can be served without it */
+    FORCED_SERVED,           /* it is served, as the confirmed request says */
+    FORCED_CLOSED,           /* the target is closed, and no request waits for an answer */
+    FORCED_CLOSED_REQUESTED, /* or one does */
 };
 
-enum forced_action { FORCED_WAITS, FORCED_REPORTS };
+enum forced_action { FORCED_WAIT, FORCED_REPORT };
 
 extern const struct state_table forced_states; /* the names of its states are those of reports */

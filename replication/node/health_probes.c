@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/thread.h"
-#include "replication/node/pool_look.h"
+#include "replication/node/pool_status.h"
 
 #include <errno.h>
 #include <fcntl.h>

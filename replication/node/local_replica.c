@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NAME_SIZE 1024 /* no pool has a longer one (pool_look.c) */
+#define NAME_SIZE 1024 /* no pool has a longer one (pool_status.c) */
 #define PIECE     (INT64_C(256) << 20)
 #define WRITTEN   (SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER)
 
@@ -331,19 +331,19 @@ struct replica_access local_replica_access(struct pool_calls *calls) {
 struct pool_work {
     struct path path;
     char name[NAME_SIZE];
-    struct pool_look look;
+    struct pool_status look;
 };
 
-static void look_at_pool(void *arg, const atomic_bool *abandoned) {
+static void read_pool(void *arg, const atomic_bool *abandoned) {
     struct pool_work *work = arg;
 
     (void)abandoned;
-    pool_look(work->path.text, work->name, &work->look);
+    pool_status_read(work->path.text, work->name, &work->look);
 }
 
-bool local_pool_look(struct pool_calls *calls, const char *path, const char *name,
-                     struct pool_look *ret) {
-    static const struct pool_call call = { .run = look_at_pool, .reads = true };
+bool local_pool_status(struct pool_calls *calls, const char *path, const char *name,
+                       struct pool_status *ret) {
+    static const struct pool_call call = { .run = read_pool, .reads = true };
     struct pool_work work = { .path = copy_path(path) };
 
     snprintf(work.name, sizeof(work.name), "%s", name);

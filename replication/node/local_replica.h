@@ -15,10 +15,10 @@
 
 #include "replication/engine/replica_access.h"
 #include "replication/node/pool_calls.h"
-#include "replication/node/pool_look.h"
+#include "replication/node/pool_status.h"
 
 /* replica_here with timeouts, for target_settings.here; belongs to the thread of the calls. */
 struct replica_access local_replica_access(struct pool_calls *calls);
 /* pool_look(); false: the pool is unresponsive. */
-bool local_pool_look(struct pool_calls *calls, const char *path, const char *name,
-                     struct pool_look *ret);
+bool local_pool_status(struct pool_calls *calls, const char *path, const char *name,
+                       struct pool_status *ret);

@@ -14,7 +14,7 @@
 #define DEFAULT_TIMEOUT_MS 10000
 #define CLIENTS            100
 #define CREDENTIALS        "tls"
-#define WHO                "who"
+#define AUTHORIZATION      "authorization"
 
 struct launch {
     const struct nbd_server_settings *settings;
@@ -22,7 +22,7 @@ struct launch {
     struct qmp *qmp;
 };
 
-struct nbd_server_settings nbd_server_settled(const struct nbd_server_settings *settings) {
+struct nbd_server_settings nbd_server_with_defaults(const struct nbd_server_settings *settings) {
     struct nbd_server_settings ret = *settings;
 
     if (!ret.program)
@@ -32,16 +32,16 @@ struct nbd_server_settings nbd_server_settled(const struct nbd_server_settings *
     return ret;
 }
 
-int nbd_server_order(const struct nbd_server_settings *settings, struct qmp *qmp,
-                     const char *command, json_t *arguments, struct error *err) {
+int nbd_server_execute(const struct nbd_server_settings *settings, struct qmp *qmp,
+                       const char *command, json_t *arguments, struct error *err) {
     autoarena struct arena *arena = arena_new();
 
     return qmp_execute(qmp, arena, command, arguments, settings->timeout_ms, NULL, err);
 }
 
-static int order(const struct launch *launch, const char *command, json_t *arguments,
-                 struct error *err) {
-    return nbd_server_order(launch->settings, launch->qmp, command, arguments, err);
+static int execute(const struct launch *launch, const char *command, json_t *arguments,
+                   struct error *err) {
+    return nbd_server_execute(launch->settings, launch->qmp, command, arguments, err);
 }
 
 /* ---- who is let in ---- */
@@ -64,7 +64,7 @@ static void put_rule(json_t *rules, const char *policy, const char *format, cons
 
 /* The daemon compares the whole name of the certificate, parts with commas between them; a comma
  * within a part has a backslash before it, and such names are nobody's. */
-static int add_who(const struct launch *launch, struct error *err) {
+static int add_client(const struct launch *launch, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *client = launch->request->client;
     json_t *rules;
@@ -77,31 +77,31 @@ static int add_who(const struct launch *launch, struct error *err) {
     put_rule(rules, "allow", "glob", arena_join(arena, "CN=", client, ",*", NULL));
     put_rule(rules, "allow", "glob", arena_join(arena, "*,CN=", client, NULL));
     put_rule(rules, "allow", "glob", arena_join(arena, "*,CN=", client, ",*", NULL));
-    return order(launch, "object-add",
-                 json_pack("{s:s, s:s, s:s, s:o}", "qom-type", "authz-list", "id", WHO, "policy",
-                           "deny", "rules", rules),
-                 err);
+    return execute(launch, "object-add",
+                   json_pack("{s:s, s:s, s:s, s:o}", "qom-type", "authz-list", "id", AUTHORIZATION,
+                             "policy", "deny", "rules", rules),
+                   err);
 }
 
 static int add_subject(const struct launch *launch, struct error *err) {
-    return order(launch, "object-add",
-                 json_pack("{s:s, s:s, s:s}", "qom-type", "authz-simple", "id", WHO, "identity",
-                           launch->request->subject),
-                 err);
+    return execute(launch, "object-add",
+                   json_pack("{s:s, s:s, s:s}", "qom-type", "authz-simple", "id", AUTHORIZATION,
+                             "identity", launch->request->subject),
+                   err);
 }
 
 static int add_credentials(const struct launch *launch, struct error *err) {
     if (launch->settings->tls_directory &&
         (tls_directory_check(launch->settings->tls_directory, err) < 0 ||
-         order(launch, "object-add",
-               json_pack("{s:s, s:s, s:s, s:s, s:b, s:s}", "qom-type", "tls-creds-x509", "id",
-                         CREDENTIALS, "dir", launch->settings->tls_directory, "endpoint", "server",
-                         "verify-peer", true, "priority", DAEMON_TLS),
-               err) < 0))
+         execute(launch, "object-add",
+                 json_pack("{s:s, s:s, s:s, s:s, s:b, s:s}", "qom-type", "tls-creds-x509", "id",
+                           CREDENTIALS, "dir", launch->settings->tls_directory, "endpoint",
+                           "server", "verify-peer", true, "priority", DAEMON_TLS),
+                 err) < 0))
         return -1;
     if (launch->request->subject)
         return add_subject(launch, err);
-    return launch->request->client ? add_who(launch, err) : 0;
+    return launch->request->client ? add_client(launch, err) : 0;
 }
 
 /* ---- where ---- */
@@ -119,12 +119,13 @@ static int listen_at(const struct launch *launch, unsigned port, struct error *e
     snprintf(text, sizeof(text), "%u", port);
     address = json_pack("{s:s, s:{s:s, s:s}}", "type", "inet", "data", "host", settings->host,
                         "port", text);
-    return order(launch, "nbd-server-start",
-                 json_pack("{s:o, s:s*, s:s*, s:i}", "addr", address, "tls-creds",
-                           settings->tls_directory ? CREDENTIALS : NULL, "tls-authz",
-                           launch->request->client || launch->request->subject ? WHO : NULL,
-                           "max-connections", CLIENTS),
-                 err);
+    return execute(
+        launch, "nbd-server-start",
+        json_pack("{s:o, s:s*, s:s*, s:i}", "addr", address, "tls-creds",
+                  settings->tls_directory ? CREDENTIALS : NULL, "tls-authz",
+                  launch->request->client || launch->request->subject ? AUTHORIZATION : NULL,
+                  "max-connections", CLIENTS),
+        err);
 }
 
 /* The first port that nobody has, from one on that differs from time to time. */
@@ -158,7 +159,7 @@ static int listen_somewhere(const struct launch *launch, unsigned *ret_port, str
 
 /* It begins with a socket of this host, where nobody is let in. */
 static int configure(const struct launch *launch, unsigned *ret_port, struct error *err) {
-    return add_credentials(launch, err) < 0 || order(launch, "nbd-server-stop", NULL, err) < 0
+    return add_credentials(launch, err) < 0 || execute(launch, "nbd-server-stop", NULL, err) < 0
                ? -1
                : listen_somewhere(launch, ret_port, err);
 }

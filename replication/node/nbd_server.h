@@ -21,7 +21,7 @@ struct nbd_server_request {
 };
 
 /* Without what was not given. */
-struct nbd_server_settings nbd_server_settled(const struct nbd_server_settings *settings);
+struct nbd_server_settings nbd_server_with_defaults(const struct nbd_server_settings *settings);
 
 /* Can it be looked for in a certificate? */
 int nbd_server_check_client(const char *client, struct error *err);
@@ -33,5 +33,5 @@ int nbd_server_start(const struct nbd_server_settings *settings, const char *run
                      struct error *err);
 
 /* One command; takes `arguments`, which may be NULL. */
-int nbd_server_order(const struct nbd_server_settings *settings, struct qmp *qmp,
-                     const char *command, json_t *arguments, struct error *err);
+int nbd_server_execute(const struct nbd_server_settings *settings, struct qmp *qmp,
+                       const char *command, json_t *arguments, struct error *err);

@@ -77,7 +77,7 @@ struct pool_calls *pool_calls_new(struct health_probes *health_probes, int64_t m
 
     calls->health_probes = health_probes;
     calls->most_us = most_ms * 1000;
-    calls->reads = detached_calls_new("pool look", NULL, NULL);
+    calls->reads = detached_calls_new("pool read", NULL, NULL);
     calls->changes = detached_calls_new("pool call", NULL, NULL);
     return calls;
 }

@@ -4,7 +4,7 @@
 #include "common/cleanup.h"
 #include "common/detached_call.h"
 #include "common/log.h"
-#include "replication/node/pool_look.h"
+#include "replication/node/pool_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,11 +78,11 @@ struct work {
 
 static void run(void *arg, const atomic_bool *abandoned) {
     struct work *work = arg;
-    struct pool_look look;
+    struct pool_status status;
 
     (void)abandoned;
-    pool_look(work->path, work->name, &look);
-    if (pool_is_marked(&look))
+    pool_status_read(work->path, work->name, &status);
+    if (pool_is_marked(&status))
         work->result = pool_lock_keep(&work->lock, work->path, &work->err);
 }
 

@@ -1,6 +1,6 @@
 /*
  * The lock of a pool: of several storage agents with the same directory one has the pool, for as
- * long as its process lives.  The lock is on the pool's mark (pool_look.h), and no storage daemon
+ * long as its process lives.  The lock is on the pool's mark (pool_status.h), and no storage daemon
  * holds it, so that an agent that is started again has it at once.  A file system without locks
  * does without.
  *

@@ -22,10 +22,10 @@ static const char *const events[] = {
     [POOL_DOES_NOT_ANSWER_FOR_LONG] = "does not answer for 30 s",
 };
 
-static const char *const actions[] = { [POOL_STAYS] = "-", [POOL_TELLS] = "report at once" };
+static const char *const actions[] = { [POOL_CONTINUES] = "-", [POOL_REPORTS] = "report at once" };
 
 #define ROW(STATE, EVENT, NEXT, SENTENCE) \
-    { STATE, EVENT, NEXT, STATE == NEXT ? POOL_STAYS : POOL_TELLS, SENTENCE }
+    { STATE, EVENT, NEXT, STATE == NEXT ? POOL_CONTINUES : POOL_REPORTS, SENTENCE }
 #define ROWS(STATE)                                                                        \
     ROW(STATE, POOL_FOUND_ONLINE, POOL_IS_ONLINE, "The pool can be used."),                \
         ROW(STATE, POOL_FOUND_READ_ONLY, POOL_IS_READ_ONLY,                                \

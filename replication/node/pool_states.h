@@ -27,8 +27,8 @@ enum pool_event {
 };
 
 enum pool_action {
-    POOL_STAYS,
-    POOL_TELLS, /* it is logged and reported, and each replica of it is looked at, at once */
+    POOL_CONTINUES,
+    POOL_REPORTS, /* it is logged and reported, and each replica of it is looked at, at once */
 };
 
 extern const struct state_table pool_states;

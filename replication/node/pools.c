@@ -29,9 +29,9 @@ struct pool {
     unsigned news_count;
     /* The thread's own: */
     struct replicas *replicas;
-    struct pool_look look;
+    struct pool_status status;
     unsigned phase; /* enum pool_phase */
-    bool told;      /* the look is what the API has heard last */
+    bool reported;  /* the look is what the API has heard last */
     bool refused, set;
     /* Since boot, when the last heartbeat was sent that was taken, and the last of all; 0: none. A
      * machine that slept is believed no longer than another. */
@@ -47,67 +47,67 @@ struct pools {
 /* ---- the thread ---- */
 
 /* What does not answer is not touched. */
-static void look_with_care(const struct pool *pool, struct pool_look *ret) {
+static void probe_and_read(const struct pool *pool, struct pool_status *ret) {
     struct health_probes *health_probes = pool->all->settings.health_probes;
     const char *path = pool->settings->path;
     int64_t unresponsive_ms =
         health_probes ? health_probes_unresponsive_ms(health_probes, path) : 0;
 
     if (unresponsive_ms == 0) {
-        pool_look(path, pool->settings->name, ret);
+        pool_status_read(path, pool->settings->name, ret);
         return;
     }
-    *ret = (struct pool_look){ .state = POOL_FAILING, .unresponsive_ms = unresponsive_ms };
+    *ret = (struct pool_status){ .state = POOL_FAILING, .unresponsive_ms = unresponsive_ms };
     error_set(&ret->why, ERROR_UNAVAILABLE, "%s does not answer", path);
 }
 
-static void keep_lock(const struct pool *pool, struct pool_look *look) {
+static void keep_lock(const struct pool *pool, struct pool_status *status) {
     struct pool_lock *lock = pool->settings->lock;
 
-    if (!lock || look->unresponsive_ms > 0)
+    if (!lock || status->unresponsive_ms > 0)
         return;
-    if (!pool_is_marked(look) && look->state != POOL_FAILING)
+    if (!pool_is_marked(status) && status->state != POOL_FAILING)
         pool_lock_end(lock);
-    if (!pool_is_marked(look) || pool_lock_keep(lock, pool->settings->path, &look->why) == 0)
+    if (!pool_is_marked(status) || pool_lock_keep(lock, pool->settings->path, &status->why) == 0)
         return;
-    look->state = POOL_FOREIGN;
-    look->in_use = true;
+    status->state = POOL_FOREIGN;
+    status->in_use = true;
 }
 
-static enum pool_event event_of(const struct pool_look *look) {
+static enum pool_event event_of(const struct pool_status *status) {
     static const enum pool_event found[] = {
         [POOL_ONLINE] = POOL_FOUND_ONLINE,   [POOL_READ_ONLY] = POOL_FOUND_READ_ONLY,
         [POOL_GONE] = POOL_FOUND_GONE,       [POOL_FOREIGN] = POOL_FOUND_FOREIGN,
         [POOL_FAILING] = POOL_FOUND_FAILING,
     };
 
-    if (look->unresponsive_ms == 0)
-        return found[look->state];
-    return look->unresponsive_ms < HANG_MS ? POOL_DOES_NOT_ANSWER : POOL_DOES_NOT_ANSWER_FOR_LONG;
+    if (status->unresponsive_ms == 0)
+        return found[status->state];
+    return status->unresponsive_ms < HANG_MS ? POOL_DOES_NOT_ANSWER : POOL_DOES_NOT_ANSWER_FOR_LONG;
 }
 
-static void tell(struct pool *pool, const struct state_row *row) {
+static void report(struct pool *pool, const struct state_row *row) {
     const char *name = pool->settings->name;
 
     if (pool->phase == POOL_IS_ONLINE)
         log_info(NULL, "pool is there", "pool", name, NULL);
     else
         log_warning(NULL, "pool is not well", "pool", name, "state", pool_states.states[row->next],
-                    "reason", pool->look.why.message, NULL);
-    pool->told = false;
+                    "reason", pool->status.why.message, NULL);
+    pool->reported = false;
     replicas_look_soon(pool->replicas);
 }
 
-static void look(struct pool *pool) {
-    enum pool_chance before = pool->look.chance;
+static void read_status(struct pool *pool) {
+    enum pool_chance before = pool->status.chance;
     const struct state_row *row;
 
-    look_with_care(pool, &pool->look);
-    keep_lock(pool, &pool->look);
-    row = state_table_next(&pool_states, &pool->phase, event_of(&pool->look));
-    if (row && (row->action == POOL_TELLS || pool->look.chance != before))
-        tell(pool, row);
-    pool->look.hangs = pool->phase == POOL_IS_ABANDONED;
+    probe_and_read(pool, &pool->status);
+    keep_lock(pool, &pool->status);
+    row = state_table_next(&pool_states, &pool->phase, event_of(&pool->status));
+    if (row && (row->action == POOL_REPORTS || pool->status.chance != before))
+        report(pool, row);
+    pool->status.hangs = pool->phase == POOL_IS_ABANDONED;
 }
 
 /* Nobody but an operator, or the API's having never heard of it, makes a directory the pool. */
@@ -117,30 +117,30 @@ static void try_chance(struct pool *pool) {
     struct error err = { 0 };
     int known = 0;
 
-    if (pool->look.chance == POOL_NO_CHANCE)
+    if (pool->status.chance == POOL_NO_CHANCE)
         return;
-    if (pool->look.chance == POOL_EMPTY)
+    if (pool->status.chance == POOL_EMPTY)
         known = replica_pools_knows(&pool->all->settings.api, arena, settings->name, &err);
     if (known == 0 && pool_mark(settings->path, settings->name, &err) == 0) {
         log_info(NULL, "directory becomes a pool", "pool", settings->name, "path", settings->path,
                  NULL);
-        look(pool);
+        read_status(pool);
     }
 }
 
 static int send_beat(const struct pool *pool, struct error *err) {
-    const struct pool_look *look = &pool->look;
-    const bool marked = pool_is_marked(look);
+    const struct pool_status *status = &pool->status;
+    const bool marked = pool_is_marked(status);
     const struct remote_replica_pool sent = {
         .name = pool->settings->name,
         .node = pool->all->settings.node,
         .path = pool->settings->path,
         .address = pool->all->settings.address,
         .labels = pool->settings->labels,
-        .read_only = look->state != POOL_ONLINE,
-        .total_bytes = look->total_bytes,
-        .free_bytes = marked ? look->free_bytes : 0,
-        .state = pool_state_text(look->state),
+        .read_only = status->state != POOL_ONLINE,
+        .total_bytes = status->total_bytes,
+        .free_bytes = marked ? status->free_bytes : 0,
+        .state = pool_state_text(status->state),
     };
     autoarena struct arena *arena = arena_new();
 
@@ -152,7 +152,7 @@ static void beat(struct pool *pool) {
     struct error err = { 0 };
     int outcome;
 
-    if (pool->beat_us > 0 && pool->told && now_us < pool->beat_us + pause_us)
+    if (pool->beat_us > 0 && pool->reported && now_us < pool->beat_us + pause_us)
         return;
     outcome = send_beat(pool, &err);
     pool->beat_us = now_us;
@@ -160,8 +160,8 @@ static void beat(struct pool *pool) {
         log_warning(NULL, "pool is not taken", "pool", pool->settings->name, "reason", err.message,
                     NULL);
     pool->refused = outcome < 0;
-    pool->told = outcome == 0 || err.kind != ERROR_UNAVAILABLE;
-    if (pool->set && pool_is_marked(&pool->look))
+    pool->reported = outcome == 0 || err.kind != ERROR_UNAVAILABLE;
+    if (pool->set && pool_is_marked(&pool->status))
         replicas_look_for_strangers(pool->replicas);
     if (outcome == 0)
         pool->taken_us = now_us;
@@ -194,14 +194,14 @@ static void take_news(struct pool *pool) {
 static int64_t work(struct pool *pool) {
     int64_t next_us = clock_monotonic_us() + pool->all->settings.look_ms * 1000, due_us;
 
-    look(pool);
-    if (pool->look.in_use) {
+    read_status(pool);
+    if (pool->status.in_use) {
         pool->taken_us = 0;
         return next_us;
     }
     try_chance(pool);
     beat(pool);
-    due_us = replicas_work(pool->replicas, &pool->look, is_ours(pool));
+    due_us = replicas_work(pool->replicas, &pool->status, is_ours(pool));
     return due_us < next_us ? due_us : next_us;
 }
 
@@ -295,7 +295,7 @@ int pools_start(const struct pools_settings *settings, struct pools **ret, struc
     return 0;
 }
 
-static void tell_end(struct pool *pool) {
+static void request_end(struct pool *pool) {
     pthread_mutex_lock(&pool->lock);
     pool->ends = true;
     pthread_cond_signal(&pool->changed);
@@ -307,7 +307,7 @@ bool pools_stop(struct pools *pools, int64_t ms) {
     bool all = true;
 
     for (unsigned i = 0; pools && i < pools->count; i++)
-        tell_end(&pools->pools[i]);
+        request_end(&pools->pools[i]);
     for (unsigned i = 0; pools && i < pools->count; i++) {
         int64_t left_ms = (until_us - clock_monotonic_us()) / 1000;
 

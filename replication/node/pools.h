@@ -3,7 +3,7 @@
  * keeps its replicas (replicas.h).  A pool that hangs holds up only itself, and is told no more.
  *
  * A directory becomes a pool when it is empty and the API has never heard of a pool of this name,
- * or when an operator has put an empty mark into it (pool_look.h).  A pool whose lock another
+ * or when an operator has put an empty mark into it (pool_status.h).  A pool whose lock another
  * agent has (pool_lock.h) is that agent's: nothing is done there or reported of it.
  */
 #pragma once

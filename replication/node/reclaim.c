@@ -12,14 +12,15 @@ static void take_request(struct reclaim *reclaim, const struct assignment_reclai
         .number = assigned->number,
         .phase = assigned->phase,
         .reason = assigned->unsupported ? RECLAIM_REASON_UNSUPPORTED : RECLAIM_REASON_FAILED,
-        .dug = { .before_bytes = assigned->before_bytes, .after_bytes = assigned->after_bytes },
+        .reclaimed = { .before_bytes = assigned->before_bytes,
+                       .after_bytes = assigned->after_bytes },
     };
 }
 
 static void note(struct reclaim *reclaim, const struct replica *place) {
     log_info(NULL, "replica has given back room", "replica_id", place->uid, "pool", place->pool,
-             "before_bytes", LOG_INT(reclaim->dug.before_bytes), "after_bytes",
-             LOG_INT(reclaim->dug.after_bytes), NULL);
+             "before_bytes", LOG_INT(reclaim->reclaimed.before_bytes), "after_bytes",
+             LOG_INT(reclaim->reclaimed.after_bytes), NULL);
 }
 
 /* Who has the replica, or works on it, lets go of it. */
@@ -31,12 +32,13 @@ static int64_t done_bytes(const struct reclaim *reclaim, const struct reclaim_jo
                           const char *replica) {
     int64_t at = reclaim_jobs_done_bytes(jobs, replica);
 
-    return at > reclaim->dug.at_byte ? at : reclaim->dug.at_byte;
+    return at > reclaim->reclaimed.at_byte ? at : reclaim->reclaimed.at_byte;
 }
 
-static void dig(struct reclaim *reclaim, struct reclaim_jobs *jobs, const struct replica *place) {
+static void run_job(struct reclaim *reclaim, struct reclaim_jobs *jobs,
+                    const struct replica *place) {
     struct error why;
-    int outcome = reclaim_jobs_run(jobs, place, &reclaim->dug, &why);
+    int outcome = reclaim_jobs_run(jobs, place, &reclaim->reclaimed, &why);
 
     if (outcome > 0)
         return;
@@ -64,33 +66,34 @@ bool reclaim_reconcile(struct reclaim *reclaim, struct reclaim_jobs *jobs,
     if (reclaim->number == 0 || reclaim->phase != RECLAIM_PENDING)
         return false;
     if (may)
-        dig(reclaim, jobs, place);
+        run_job(reclaim, jobs, place);
     return reclaim->phase == RECLAIM_PENDING;
 }
 
 json_t *reclaim_json(const struct reclaim *reclaim, const struct reclaim_jobs *jobs,
-                     const struct assignment *assignment, bool figures) {
+                     const struct assignment *assignment, bool counters) {
     static const char *const phases[] = { [RECLAIM_PENDING] = RECLAIM_PHASE_PENDING,
                                           [RECLAIM_DONE] = RECLAIM_PHASE_DONE,
                                           [RECLAIM_ENDED] = RECLAIM_PHASE_FAILED };
-    json_t *told;
+    json_t *reported;
 
     if (reclaim->number == 0)
         return NULL;
-    told = json_pack("{s:I, s:s}", "number", (json_int_t)reclaim->number, "phase",
-                     phases[reclaim->phase]);
+    reported = json_pack("{s:I, s:s}", "number", (json_int_t)reclaim->number, "phase",
+                         phases[reclaim->phase]);
     if (reclaim->phase == RECLAIM_DONE)
-        json_object_update_new(told, json_pack("{s:I, s:I}", "beforeBytes",
-                                               (json_int_t)reclaim->dug.before_bytes, "afterBytes",
-                                               (json_int_t)reclaim->dug.after_bytes));
+        json_object_update_new(reported,
+                               json_pack("{s:I, s:I}", "beforeBytes",
+                                         (json_int_t)reclaim->reclaimed.before_bytes, "afterBytes",
+                                         (json_int_t)reclaim->reclaimed.after_bytes));
     else if (reclaim->phase == RECLAIM_ENDED)
-        json_object_set_new(told, "reason", json_string(reclaim->reason));
-    else if (figures)
-        json_object_update_new(told,
+        json_object_set_new(reported, "reason", json_string(reclaim->reason));
+    else if (counters)
+        json_object_update_new(reported,
                                json_pack("{s:I, s:I}", "doneBytes",
                                          (json_int_t)done_bytes(reclaim, jobs, assignment->uid),
                                          "totalBytes", (json_int_t)assignment->replica.size_bytes));
     if (reclaim->why.kind != ERROR_NONE)
-        json_object_set_new(told, "message", assignment_message(reclaim->why.message));
-    return told;
+        json_object_set_new(reported, "message", assignment_message(reclaim->why.message));
+    return reported;
 }

@@ -12,9 +12,9 @@
 struct reclaim { /* nothing is asked for: all zeros */
     int64_t number;
     enum assignment_reclaim_phase phase;
-    const char *reason;     /* of one that failed; lives for ever */
-    struct replica_dug dug; /* of all tries */
-    struct error why;       /* it has failed, or is not done yet */
+    const char *reason;           /* of one that failed; lives for ever */
+    struct replica_dug reclaimed; /* of all tries */
+    struct error why;             /* it has failed, or is not done yet */
 };
 
 /* The next step of the requested reclaim; nothing is started unless `may`.  True: not finished, to
@@ -24,4 +24,4 @@ bool reclaim_reconcile(struct reclaim *reclaim, struct reclaim_jobs *jobs,
 /* For the status of the replica; the caller's.  NULL: nothing is asked for.  `figures`: with how
  * far it is. */
 json_t *reclaim_json(const struct reclaim *reclaim, const struct reclaim_jobs *jobs,
-                     const struct assignment *assignment, bool figures);
+                     const struct assignment *assignment, bool counters);

@@ -17,7 +17,7 @@ struct reclaim_jobs {
     atomic_bool ends, done;
     atomic_int_least64_t at_byte;
     int outcome; /* once it is done */
-    struct replica_dug dug;
+    struct replica_dug reclaimed;
     struct error err;
 };
 
@@ -33,24 +33,24 @@ static void *run(void *arg) {
     struct reclaim_jobs *jobs = arg;
     const struct replica_dig how = { .ends = &jobs->ends, .at_byte = &jobs->at_byte };
 
-    jobs->outcome = replica_dig(&jobs->replica, &how, &jobs->dug, &jobs->err);
+    jobs->outcome = replica_dig(&jobs->replica, &how, &jobs->reclaimed, &jobs->err);
     atomic_store(&jobs->done, true);
     return NULL;
 }
 
 static int start(struct reclaim_jobs *jobs, const struct replica *replica,
-                 const struct replica_dug *dug, struct error *err) {
+                 const struct replica_dug *reclaimed, struct error *err) {
     struct arena *arena = jobs->arena = arena_new();
     int code;
 
     jobs->replica = replica_keep(arena, replica);
     jobs->err = (struct error){ .kind = ERROR_NONE };
     jobs->unwanted = false;
-    jobs->dug = *dug;
+    jobs->reclaimed = *reclaimed;
     atomic_store(&jobs->ends, false);
     atomic_store(&jobs->done, false);
-    atomic_store(&jobs->at_byte, dug->at_byte);
-    code = thread_start(&jobs->thread, "dig", run, jobs);
+    atomic_store(&jobs->at_byte, reclaimed->at_byte);
+    code = thread_start(&jobs->thread, "reclaim", run, jobs);
     if (code == 0)
         return 1;
     jobs->arena = NULL;
@@ -58,20 +58,20 @@ static int start(struct reclaim_jobs *jobs, const struct replica *replica,
     return error_set(err, ERROR_UNAVAILABLE, "cannot start a thread: %s", strerror(code));
 }
 
-static int collect(struct reclaim_jobs *jobs, struct replica_dug *dug, struct error *err) {
+static int collect(struct reclaim_jobs *jobs, struct replica_dug *reclaimed, struct error *err) {
     pthread_join(jobs->thread, NULL);
     arena_free(jobs->arena);
     jobs->arena = NULL;
-    *dug = jobs->dug;
+    *reclaimed = jobs->reclaimed;
     return jobs->outcome < 0 ? error_pass(err, &jobs->err) : 0;
 }
 
-static void throw_away(struct reclaim_jobs *jobs) {
+static void discard(struct reclaim_jobs *jobs) {
     struct replica_dug ignored;
-    struct error nobody;
+    struct error ignored_error;
 
     if (jobs->arena)
-        (void)collect(jobs, &ignored, &nobody);
+        (void)collect(jobs, &ignored, &ignored_error);
 }
 
 static bool is_of(const struct reclaim_jobs *jobs, const char *replica) {
@@ -90,14 +90,14 @@ static int wait_for_turn(struct reclaim_jobs *jobs, const char *replica) {
 }
 
 int reclaim_jobs_run(struct reclaim_jobs *jobs, const struct replica *replica,
-                     struct replica_dug *dug, struct error *err) {
+                     struct replica_dug *reclaimed, struct error *err) {
     if (is_of(jobs, replica->uid))
-        return atomic_load(&jobs->done) ? collect(jobs, dug, err) : 1;
+        return atomic_load(&jobs->done) ? collect(jobs, reclaimed, err) : 1;
     if (is_taken(jobs) || (*jobs->next && strcmp(jobs->next, replica->uid) != 0))
         return wait_for_turn(jobs, replica->uid);
-    throw_away(jobs);
+    discard(jobs);
     jobs->next[0] = '\0';
-    return start(jobs, replica, dug, err);
+    return start(jobs, replica, reclaimed, err);
 }
 
 bool reclaim_jobs_have(const struct reclaim_jobs *jobs, const char *replica) {
@@ -119,7 +119,7 @@ void reclaim_jobs_cancel(struct reclaim_jobs *jobs, const char *replica) {
 
 void reclaim_jobs_end(struct reclaim_jobs *jobs) {
     atomic_store(&jobs->ends, true);
-    throw_away(jobs);
+    discard(jobs);
 }
 
 void reclaim_jobs_stop(struct reclaim_jobs *jobs, const char *replica) {

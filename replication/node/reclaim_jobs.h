@@ -18,7 +18,7 @@ void reclaim_jobs_free(struct reclaim_jobs *jobs); /* after digs_end(); NULL is 
 /* As replica_dig(), but 1: under way, or another is: come again, or digs_forget().  Of those that
  * wait the first one begins next. */
 int reclaim_jobs_run(struct reclaim_jobs *jobs, const struct replica *replica,
-                     struct replica_dug *dug, struct error *err);
+                     struct replica_dug *reclaimed, struct error *err);
 /* Is it at that replica, or is that the next one?  How far; 0: not at it. */
 bool reclaim_jobs_have(const struct reclaim_jobs *jobs, const char *replica);
 int64_t reclaim_jobs_done_bytes(const struct reclaim_jobs *jobs, const char *replica);

@@ -48,8 +48,8 @@ static int refused(const struct replica *replica, const struct http_answer *answ
 }
 
 /* The answer's object; NULL: err says why there is none. */
-static const json_t *ask(const struct replica_client *client, struct arena *arena,
-                         const struct remote_call *call, struct error *err) {
+static const json_t *call_service(const struct replica_client *client, struct arena *arena,
+                                  const struct remote_call *call, struct error *err) {
     const struct http_call sent = {
         .method = "POST",
         .url = url_of(client, arena, call),
@@ -96,7 +96,7 @@ static int open_session(void *arg, const struct replica *replica, const char *vo
     const struct remote_call call = {
         replica, "open", json_pack("{s:I, s:s}", "epoch", (json_int_t)epoch, "volume", volume), LONG
     };
-    const json_t *answer = ask(arg, arena, &call, err);
+    const json_t *answer = call_service(arg, arena, &call, err);
     const char *name = json_text_of(answer, "export");
     int64_t port = number_of(answer, "port");
 
@@ -118,7 +118,7 @@ static int close_session(void *arg, const struct replica *replica, int64_t epoch
     const struct remote_call call = { replica, "close",
                                       json_pack("{s:I}", "epoch", (json_int_t)epoch), LONG };
 
-    return ask(arg, arena, &call, err) ? 0 : -1;
+    return call_service(arg, arena, &call, err) ? 0 : -1;
 }
 
 /* ---- files ---- */
@@ -152,7 +152,7 @@ static void look(void *arg, const struct replica *replica, const char *volume, i
         replica, "look", json_pack("{s:I, s:s}", "epoch", (json_int_t)epoch, "volume", volume), 1
     };
     struct error err = { 0 };
-    const json_t *answer = ask(arg, arena, &call, &err);
+    const json_t *answer = call_service(arg, arena, &call, &err);
 
     if (answer)
         read_look(arena, answer, replica->uid, ret);
@@ -168,7 +168,7 @@ static int write_state(void *arg, const struct replica *replica, int64_t epoch,
                                                 replica_state_text(arena, state)),
                                       1 };
 
-    return ask(arg, arena, &call, err) ? 0 : -1;
+    return call_service(arg, arena, &call, err) ? 0 : -1;
 }
 
 static int reset(void *arg, const struct replica *replica, const char *volume,
@@ -180,7 +180,7 @@ static int reset(void *arg, const struct replica *replica, const char *volume,
                                                 (json_int_t)maximum_bytes),
                                       LONG };
 
-    return ask(arg, arena, &call, err) ? 0 : -1;
+    return call_service(arg, arena, &call, err) ? 0 : -1;
 }
 
 static int flush(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
@@ -188,7 +188,7 @@ static int flush(void *arg, const struct replica *replica, int64_t epoch, struct
     const struct remote_call call = { replica, "flush",
                                       json_pack("{s:I}", "epoch", (json_int_t)epoch), 1 };
 
-    return ask(arg, arena, &call, err) ? 0 : -1;
+    return call_service(arg, arena, &call, err) ? 0 : -1;
 }
 
 /* ---- sums ---- */
@@ -206,7 +206,7 @@ static int sums(void *arg, const struct replica *replica, int64_t epoch, int64_t
                                                 "at", (json_int_t)*at, "end", (json_int_t)end,
                                                 "count", (int)count),
                                       1 };
-    const json_t *answer = ask(arg, arena, &call, err);
+    const json_t *answer = call_service(arg, arena, &call, err);
     const json_t *list = json_object_get(answer, "sums");
     size_t got = json_array_size(list);
     int64_t begin = number_of(answer, "at");
@@ -237,14 +237,14 @@ static int begin_log(void *arg, const struct replica *replica, int64_t epoch,
         1
     };
 
-    return ask(arg, arena, &call, err) ? 0 : -1;
+    return call_service(arg, arena, &call, err) ? 0 : -1;
 }
 
 static int read_log(void *arg, const struct replica *replica, int64_t epoch, struct arena *arena,
                     struct write_log *ret, struct error *err) {
     const struct remote_call call = { replica, "read_log",
                                       json_pack("{s:I}", "epoch", (json_int_t)epoch), 1 };
-    const json_t *answer = ask(arg, arena, &call, err);
+    const json_t *answer = call_service(arg, arena, &call, err);
     const char *nonce = json_text_of(answer, "nonce"), *entries = json_text_of(answer, "entries");
 
     if (!answer)

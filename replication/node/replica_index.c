@@ -8,7 +8,7 @@
 
 struct replica_index {
     pthread_mutex_t lock; /* guards the rest */
-    bool told;
+    bool known;
     unsigned count;
     struct assignment **all; /* held; in the order of their uids */
 };
@@ -51,7 +51,7 @@ void replica_index_set(struct replica_index *index, struct assignment *const *as
     before_count = index->count;
     index->all = all;
     index->count = count;
-    index->told = true;
+    index->known = true;
     pthread_mutex_unlock(&index->lock);
     let_go(before, before_count);
 }
@@ -69,7 +69,7 @@ int replica_index_find(struct replica_index *index, const char *uid, struct assi
         found = bsearch(uid, index->all, index->count, sizeof(*index->all), compare_uid);
     if (found)
         *ret = assignment_hold(*found);
-    outcome = found ? 1 : index->told ? 0 : -1;
+    outcome = found ? 1 : index->known ? 0 : -1;
     pthread_mutex_unlock(&index->lock);
     return outcome;
 }

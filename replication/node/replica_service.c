@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "common/worker.h"
 #include "replication/node/health_probes.h"
-#include "replication/node/pool_look.h"
+#include "replication/node/pool_status.h"
 #include "replication/node/replica_calls.h"
 
 #include <poll.h>
@@ -61,13 +61,13 @@ static void refuse(struct http_exchange *exchange, const struct error *err) {
 static int check_pool(const struct waiting *waiting, struct error *err) {
     const struct replica_call_request *request = &waiting->request;
     struct health_probes *health_probes = waiting->service->settings.health_probes;
-    struct pool_look look;
+    struct pool_status status;
 
     if (health_probes && health_probes_unresponsive_ms(health_probes, request->replica.pool) > 0)
         return error_set(err, ERROR_UNAVAILABLE, "The pool %s does not answer.", request->pool);
 
-    pool_look(request->replica.pool, request->pool, &look);
-    return pool_is_marked(&look) ? 0 : error_pass(err, &look.why);
+    pool_status_read(request->replica.pool, request->pool, &status);
+    return pool_is_marked(&status) ? 0 : error_pass(err, &status.why);
 }
 
 static void run(void *arg) {

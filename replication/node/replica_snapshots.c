@@ -19,7 +19,7 @@ struct pass {
 };
 
 /* A replica that is not there has none. */
-static void look(struct pass *pass) {
+static void list(struct pass *pass) {
     struct error err;
 
     pass->count = replica_snapshot_list(pass->place, pass->there, LISTED_MOST, &err);
@@ -79,7 +79,7 @@ static json_t *entry_json(const struct assignment_snapshot *assigned,
     return entry;
 }
 
-static void tell(struct pass *pass) {
+static void report(struct pass *pass) {
     pass->ret->list = pass->count < 0 ? NULL : json_array();
     pass->ret->waits = pass->count < 0;
     for (unsigned i = 0; i < pass->assigned->snapshot_count && pass->count >= 0; i++) {
@@ -109,8 +109,8 @@ void replica_snapshots_reconcile(struct snapshot_copier *copier, const struct re
 
     *ret = (struct replica_snapshots_status){ .list = NULL };
     memset(pass.errs, 0, (assigned->snapshot_count + 1) * sizeof(*pass.errs));
-    look(&pass);
+    list(&pass);
     work(&pass);
-    look(&pass);
-    tell(&pass);
+    list(&pass);
+    report(&pass);
 }

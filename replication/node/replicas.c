@@ -44,34 +44,34 @@ struct replicas {
 
 /* ---- what is said ---- */
 
-static json_t *capacity_json(struct arena *arena, const struct replica_look *look, bool figures) {
-    return json_pack("{s:s, s:s}", "used", quantity_text(arena, figures ? look->used_bytes : 0),
+static json_t *capacity_json(struct arena *arena, const struct replica_look *look, bool counters) {
+    return json_pack("{s:s, s:s}", "used", quantity_text(arena, counters ? look->used_bytes : 0),
                      "total", quantity_text(arena, look->bytes));
 }
 
 /* NULL: nothing is copied to it. */
 static json_t *copying_json(const struct replicas *replicas, const struct file *file,
-                            bool figures) {
+                            bool counters) {
     struct snapshot_copy_progress copy;
 
     if (!snapshot_copier_progress(replicas->copier, file->assignment->uid, &copy))
         return NULL;
     return json_pack("{s:s, s:b, s:I, s:I}", "snapshotId", copy.snapshot, "clone", copy.is_clone,
-                     "doneBytes", (json_int_t)(figures ? copy.done_bytes : 0), "totalBytes",
-                     (json_int_t)(figures ? copy.total_bytes : 0));
+                     "doneBytes", (json_int_t)(counters ? copy.done_bytes : 0), "totalBytes",
+                     (json_int_t)(counters ? copy.total_bytes : 0));
 }
 
 static const char *status_text(struct arena *arena, const struct replicas *replicas,
                                const struct file *file, const struct replica_look *look,
-                               const char *message, bool figures) {
+                               const char *message, bool counters) {
     json_t *status = json_pack(
         "{s:s, s:o, s:I, s:o*, s:o*}", "phase", file->phase, "message", assignment_message(message),
         "observedGeneration", (json_int_t)file->assignment->generation, "reclaim",
-        reclaim_json(&file->reclaim, replicas->jobs, file->assignment, figures), "copying",
-        copying_json(replicas, file, figures));
+        reclaim_json(&file->reclaim, replicas->jobs, file->assignment, counters), "copying",
+        copying_json(replicas, file, counters));
 
     if (look)
-        json_object_set_new(status, "capacity", capacity_json(arena, look, figures));
+        json_object_set_new(status, "capacity", capacity_json(arena, look, counters));
     if (file->snapshots)
         json_object_set(status, "snapshots", file->snapshots);
     return json_text(arena, json_keep(arena, status));
@@ -98,10 +98,10 @@ static struct replica place_of(const struct replicas *replicas, const struct fil
     return (struct replica){ .pool = replicas->settings.path, .uid = file->assignment->uid };
 }
 
-static bool is_same_pool(const struct replicas *replicas, const struct pool_look *before) {
-    struct pool_look now;
+static bool is_same_pool(const struct replicas *replicas, const struct pool_status *before) {
+    struct pool_status now;
 
-    pool_look(replicas->settings.path, replicas->settings.pool, &now);
+    pool_status_read(replicas->settings.path, replicas->settings.pool, &now);
     return pool_is_marked(&now) && now.device == before->device && now.inode == before->inode;
 }
 
@@ -123,7 +123,7 @@ static void remove_log(const struct replicas *replicas, const struct file *file)
 }
 
 static void remove_file(struct replicas *replicas, struct file *file,
-                        const struct pool_look *pool) {
+                        const struct pool_status *pool) {
     const struct replica place = place_of(replicas, file);
     autoarena struct arena *arena = arena_new();
     struct error err = { 0 };
@@ -245,7 +245,7 @@ static void forget_snapshots(struct file *file) {
 
 /* Nothing is told of a pool that was exchanged meanwhile. */
 static void reconcile_snapshots(struct replicas *replicas, struct file *file,
-                                const struct pool_look *pool) {
+                                const struct pool_status *pool) {
     const struct replica place = place_of(replicas, file);
     struct replica_snapshots_status seen;
 
@@ -281,7 +281,7 @@ static bool is_well(const struct file *file) {
            (strcmp(file->phase, "Healthy") == 0 && !file->waits && !file->reclaiming);
 }
 
-static void work_on(struct replicas *replicas, struct file *file, const struct pool_look *pool,
+static void work_on(struct replicas *replicas, struct file *file, const struct pool_status *pool,
                     bool ours) {
     const char *away = file->created ? "Offline" : "Init";
     struct error err = pool->why, ended;
@@ -322,7 +322,7 @@ void replicas_look_soon(struct replicas *replicas) {
     }
 }
 
-int64_t replicas_work(struct replicas *replicas, const struct pool_look *pool, bool ours) {
+int64_t replicas_work(struct replicas *replicas, const struct pool_status *pool, bool ours) {
     int64_t first_us = INT64_MAX;
     struct file *file;
 

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "replication/node/pool_look.h"
+#include "replication/node/pool_status.h"
 #include "replication/node/reports.h"
 
 struct replicas;
@@ -40,4 +40,4 @@ void replicas_look_for_strangers(struct replicas *replicas);
 void replicas_look_soon(struct replicas *replicas);
 /* Works on those that are due.  `ours`: the API takes the pool for ours.  When to come again, an
  * instant of the monotonic clock. */
-int64_t replicas_work(struct replicas *replicas, const struct pool_look *pool, bool ours);
+int64_t replicas_work(struct replicas *replicas, const struct pool_status *pool, bool ours);

@@ -12,19 +12,19 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#define DEFAULT_FIGURES_MS 30000
-#define DEFAULT_RUNNING_MS 2000
-#define DEFAULT_RETRY_MS   1000
-#define DEFAULT_AGAIN_MS   600000
-#define DEFAULT_DIFFERS_MS 5000
-#define RETRY_GROWTH       32 /* most growth of a pause */
+#define DEFAULT_COUNTERS_MS 30000
+#define DEFAULT_RUNNING_MS  2000
+#define DEFAULT_RETRY_MS    1000
+#define DEFAULT_AGAIN_MS    600000
+#define DEFAULT_DIFFERS_MS  5000
+#define RETRY_GROWTH        32 /* most growth of a pause */
 
 struct report {
     LIST_ENTRY(report) next;
     enum assignment_kind kind;
     char uid[UUID_SIZE];
-    char *status, *gist;
-    char *sent_status, *sent_gist; /* NULL: none was answered yet */
+    char *status, *summary;
+    char *sent_status, *sent_summary; /* NULL: none was answered yet */
     bool last, taken, differs, runs;
     struct backoff backoff;
     int64_t sent_us;
@@ -36,7 +36,7 @@ struct reports {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     bool ends;
-    bool silent; /* the API's silence is in the log */
+    bool outage_logged; /* the API's silence is in the log */
     LIST_HEAD(report_list, report) all;
 };
 
@@ -64,9 +64,9 @@ static int64_t due_us(const struct reports *reports, const struct report *report
     if (same(report->status, report->sent_status))
         due = report->sent_us +
               (report->differs ? reports->settings.differs_ms : reports->settings.again_ms) * 1000;
-    else if (same(report->gist, report->sent_gist))
+    else if (same(report->summary, report->sent_summary))
         due = report->sent_us +
-              (report->runs ? reports->settings.running_ms : reports->settings.figures_ms) * 1000;
+              (report->runs ? reports->settings.running_ms : reports->settings.counters_ms) * 1000;
     return report->backoff.due_us > due ? report->backoff.due_us : due;
 }
 
@@ -99,9 +99,9 @@ static struct report *find(const struct reports *reports, enum assignment_kind k
 static void drop(struct report *report) {
     LIST_REMOVE(report, next);
     free(report->status);
-    free(report->gist);
+    free(report->summary);
     free(report->sent_status);
-    free(report->sent_gist);
+    free(report->sent_summary);
     free(report);
 }
 
@@ -110,7 +110,7 @@ static void drop(struct report *report) {
 struct sending {
     enum assignment_kind kind;
     char uid[UUID_SIZE];
-    char *status, *gist;
+    char *status, *summary;
 };
 
 static int send_one(const struct reports *reports, const struct sending *sending,
@@ -131,11 +131,11 @@ static bool is_final(const struct error *err) {
            err->kind == ERROR_BAD_REQUEST;
 }
 
-static void tell_failure(struct reports *reports, const struct sending *sending,
-                         const struct error *err) {
-    if (err->kind == ERROR_UNAVAILABLE && reports->silent)
+static void log_failure(struct reports *reports, const struct sending *sending,
+                        const struct error *err) {
+    if (err->kind == ERROR_UNAVAILABLE && reports->outage_logged)
         return;
-    reports->silent |= err->kind == ERROR_UNAVAILABLE;
+    reports->outage_logged |= err->kind == ERROR_UNAVAILABLE;
     log_warning(NULL, "a status is not taken", "kind", reports_kind(sending->kind)->word, "uid",
                 sending->uid, "reason", err->message, NULL);
 }
@@ -154,15 +154,15 @@ static void note_outcome(struct reports *reports, const struct sending *sending,
         backoff_fail(&report->backoff, &pauses, now_us);
         return;
     }
-    reports->silent = false;
+    reports->outage_logged = false;
     report->taken = outcome == 0;
     report->differs = false;
     backoff_reset(&report->backoff);
     report->sent_us = now_us;
     free(report->sent_status);
-    free(report->sent_gist);
+    free(report->sent_summary);
     report->sent_status = heap_text(sending->status);
-    report->sent_gist = heap_text(sending->gist);
+    report->sent_summary = heap_text(sending->summary);
     if (report->last && same(report->status, report->sent_status))
         drop(report);
 }
@@ -175,15 +175,15 @@ static void work_on(struct reports *reports, const struct report *report) {
 
     strcpy(sending.uid, report->uid);
     sending.status = heap_text(report->status);
-    sending.gist = heap_text(report->gist);
+    sending.summary = heap_text(report->summary);
     pthread_mutex_unlock(&reports->lock);
     outcome = send_one(reports, &sending, &err);
     pthread_mutex_lock(&reports->lock);
     if (outcome < 0)
-        tell_failure(reports, &sending, &err);
+        log_failure(reports, &sending, &err);
     note_outcome(reports, &sending, outcome, &err);
     free(sending.status);
-    free(sending.gist);
+    free(sending.summary);
 }
 
 static void *run(void *arg) {
@@ -218,12 +218,12 @@ static void put(struct reports *reports, const struct report *given) {
         strcpy(report->uid, given->uid);
         LIST_INSERT_HEAD(&reports->all, report, next);
     }
-    if (!same(report->gist, given->gist))
+    if (!same(report->summary, given->summary))
         report->backoff.due_us = 0;
     free(report->status);
-    free(report->gist);
+    free(report->summary);
     report->status = heap_text(given->status);
-    report->gist = heap_text(given->gist);
+    report->summary = heap_text(given->summary);
     report->last = given->last;
     report->runs = given->runs;
     if (report->last && same(report->status, report->sent_status))
@@ -233,10 +233,10 @@ static void put(struct reports *reports, const struct report *given) {
 }
 
 void reports_put(struct reports *reports, enum assignment_kind kind, const char *uid,
-                 const char *status, const char *gist, bool runs) {
+                 const char *status, const char *summary, bool runs) {
     struct report report = { .kind = kind,
                              .status = (char *)(uintptr_t)status,
-                             .gist = (char *)(uintptr_t)gist,
+                             .summary = (char *)(uintptr_t)summary,
                              .runs = runs };
 
     snprintf(report.uid, sizeof(report.uid), "%s", uid);
@@ -247,7 +247,7 @@ void reports_put_last(struct reports *reports, enum assignment_kind kind, const 
                       const char *status) {
     struct report report = { .kind = kind,
                              .status = (char *)(uintptr_t)status,
-                             .gist = (char *)(uintptr_t)status,
+                             .summary = (char *)(uintptr_t)status,
                              .last = true };
 
     snprintf(report.uid, sizeof(report.uid), "%s", uid);
@@ -296,8 +296,8 @@ struct reports *reports_new(const struct reports_settings *settings, struct erro
     reports->settings = *settings;
     if (reports->settings.running_ms <= 0)
         reports->settings.running_ms = DEFAULT_RUNNING_MS;
-    if (reports->settings.figures_ms <= 0)
-        reports->settings.figures_ms = DEFAULT_FIGURES_MS;
+    if (reports->settings.counters_ms <= 0)
+        reports->settings.counters_ms = DEFAULT_COUNTERS_MS;
     if (reports->settings.retry_ms <= 0)
         reports->settings.retry_ms = DEFAULT_RETRY_MS;
     if (reports->settings.again_ms <= 0)

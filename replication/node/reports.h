@@ -16,12 +16,12 @@ struct reports;
 
 struct reports_settings {
     struct client api;
-    const char *node;   /* outlives them */
-    int64_t figures_ms; /* least pause between two that differ in figures alone; 0: 30 000 */
-    int64_t running_ms; /* the same while something runs; 0: 2 000 */
-    int64_t retry_ms;   /* before the first repetition; 0: 1 000 */
-    int64_t again_ms;   /* between two of what was taken; 0: 600 000 */
-    int64_t differs_ms; /* the same where the document says something else; 0: 5 000 */
+    const char *node;    /* outlives them */
+    int64_t counters_ms; /* least pause between two that differ in figures alone; 0: 30 000 */
+    int64_t running_ms;  /* the same while something runs; 0: 2 000 */
+    int64_t retry_ms;    /* before the first repetition; 0: 1 000 */
+    int64_t again_ms;    /* between two of what was taken; 0: 600 000 */
+    int64_t differs_ms;  /* the same where the document says something else; 0: 5 000 */
 };
 
 struct reports *reports_new(const struct reports_settings *settings, struct error *err);
@@ -31,7 +31,7 @@ const struct remote_documents *reports_kind(enum assignment_kind kind);
 
 /* `gist`: the status without figures.  `runs`: these tell of the progress of something. */
 void reports_put(struct reports *reports, enum assignment_kind kind, const char *uid,
-                 const char *status, const char *gist, bool runs);
+                 const char *status, const char *summary, bool runs);
 /* There will be no other: it is forgotten once it was taken. */
 void reports_put_last(struct reports *reports, enum assignment_kind kind, const char *uid,
                       const char *status);

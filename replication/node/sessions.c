@@ -93,11 +93,11 @@ static int export_file(const struct nbd_server_settings *settings, struct qmp *q
 
     if (file_node_add(qmp, &node, settings->timeout_ms, err) < 0)
         return -1;
-    return nbd_server_order(settings, qmp, "block-export-add",
-                            json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "replica",
-                                      "node-name", "replica", "name", session->name, "writable",
-                                      true),
-                            err);
+    return nbd_server_execute(settings, qmp, "block-export-add",
+                              json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "replica",
+                                        "node-name", "replica", "name", session->name, "writable",
+                                        true),
+                              err);
 }
 
 /* The daemon does not look at what a certificate is for: who has opened the session has shown one
@@ -274,7 +274,7 @@ const char **sessions_all(struct sessions *sessions, struct arena *arena) {
     return all;
 }
 
-static void clear_dead(struct sessions *sessions) {
+static void clear_stale(struct sessions *sessions) {
     autoarena struct arena *arena = arena_new();
 
     for (const char **uid = sessions_all(sessions, arena); *uid; uid++) {
@@ -291,8 +291,8 @@ struct sessions *sessions_new(const struct sessions_settings *settings) {
     struct sessions *sessions = heap_new(sizeof(*sessions));
 
     sessions->settings = *settings;
-    sessions->settings.listener = nbd_server_settled(&settings->listener);
-    clear_dead(sessions);
+    sessions->settings.listener = nbd_server_with_defaults(&settings->listener);
+    clear_stale(sessions);
     return sessions;
 }
 

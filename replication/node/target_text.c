@@ -7,11 +7,11 @@
 #include <string.h>
 
 /* That there are any is no figure. */
-static json_t *count_json(int64_t count, bool figures) {
-    return json_integer(figures ? count : count > 0);
+static json_t *count_json(int64_t count, bool counters) {
+    return json_integer(counters ? count : count > 0);
 }
 
-static json_t *replica_json(const struct target_text *text, unsigned i, bool figures) {
+static json_t *replica_json(const struct target_text *text, unsigned i, bool counters) {
     const struct target_status *status = text->status;
     const struct target_replica *replica = &status->replicas[i];
     const struct health *health = &text->health->replicas[i];
@@ -19,12 +19,12 @@ static json_t *replica_json(const struct target_text *text, unsigned i, bool fig
     json_t *object = json_pack(
         "{s:s, s:s, s:s, s:s*, s:o, s:o, s:o}", "replicaId", replica->replica.uid, "poolName",
         pool ? pool : "", "mode", health->phase, "reason", health->reason, "message",
-        assignment_message(health->message), "mismatches", count_json(replica->mismatches, figures),
-        "errors", count_json(replica->errors, figures));
+        assignment_message(health->message), "mismatches",
+        count_json(replica->mismatches, counters), "errors", count_json(replica->errors, counters));
 
     if (status->job == TARGET_REBUILD && strcmp(status->job_replica, replica->replica.uid) == 0) {
-        json_object_set_new(object, "doneBytes", json_integer(figures ? status->done_bytes : 0));
-        json_object_set_new(object, "totalBytes", json_integer(figures ? status->total_bytes : 0));
+        json_object_set_new(object, "doneBytes", json_integer(counters ? status->done_bytes : 0));
+        json_object_set_new(object, "totalBytes", json_integer(counters ? status->total_bytes : 0));
     }
     return object;
 }
@@ -96,19 +96,19 @@ static int64_t size_of(const struct target_text *text) {
 
     if (text->status && text->status->state == TARGET_SERVING)
         return text->status->size_bytes;
-    return assigned->had_bytes > 0 ? assigned->had_bytes : assigned->size_bytes;
+    return assigned->reported_bytes > 0 ? assigned->reported_bytes : assigned->size_bytes;
 }
 
 /* How far it is, and when the last one ended; with what it has found. */
-static json_t *scrub_json(const struct target_text *text, bool figures) {
+static json_t *scrub_json(const struct target_text *text, bool counters) {
     const struct target_scrub *scrub = text->scrub;
-    json_t *object = json_pack("{s:o, s:o}", "damagedBlocks", count_json(scrub->damaged, figures),
-                               "undecidedBlocks", count_json(scrub->undecided, figures));
+    json_t *object = json_pack("{s:o, s:o}", "damagedBlocks", count_json(scrub->damaged, counters),
+                               "undecidedBlocks", count_json(scrub->undecided, counters));
 
     if (text->scrubs) {
-        json_object_set_new(object, "doneBytes", json_integer(figures ? scrub->at_bytes : 0));
+        json_object_set_new(object, "doneBytes", json_integer(counters ? scrub->at_bytes : 0));
         json_object_set_new(object, "totalBytes",
-                            json_integer(figures ? text->status->size_bytes : 0));
+                            json_integer(counters ? text->status->size_bytes : 0));
     }
     if (text->status->resynchronizing)
         json_object_set_new(object, "resynchronizing", json_true());
@@ -117,15 +117,15 @@ static json_t *scrub_json(const struct target_text *text, bool figures) {
     return object;
 }
 
-static json_t *revert_json(const struct target_text *text, bool figures) {
+static json_t *revert_json(const struct target_text *text, bool counters) {
     const struct target_status *status = text->status;
     json_t *object = json_pack(
         "{s:I, s:I, s:s}", "number", (json_int_t)text->assignment->volume.revert.number, "attempt",
         (json_int_t)text->attempt, "phase", text->reverted ? "Done" : "Pending");
 
     if (status->job == TARGET_REVERT) {
-        json_object_set_new(object, "doneBytes", json_integer(figures ? status->done_bytes : 0));
-        json_object_set_new(object, "totalBytes", json_integer(figures ? status->total_bytes : 0));
+        json_object_set_new(object, "doneBytes", json_integer(counters ? status->done_bytes : 0));
+        json_object_set_new(object, "totalBytes", json_integer(counters ? status->total_bytes : 0));
     }
     return object;
 }
@@ -137,7 +137,7 @@ static json_t *recovery_json(const struct target_text *text) {
                      assignment_message(text->recovery_message));
 }
 
-const char *target_text(struct arena *arena, const struct target_text *text, bool figures) {
+const char *target_text(struct arena *arena, const struct target_text *text, bool counters) {
     json_t *status =
         json_keep(arena, json_pack("{s:s, s:I, s:o}", "phase", text->health->volume.phase,
                                    "observedGeneration", (json_int_t)text->generation, "message",
@@ -149,13 +149,13 @@ const char *target_text(struct arena *arena, const struct target_text *text, boo
         return json_text(arena, status);
     replicas = json_array();
     for (unsigned i = 0; i < text->status->count; i++)
-        json_array_append_new(replicas, replica_json(text, i, figures));
+        json_array_append_new(replicas, replica_json(text, i, counters));
     json_object_set_new(status, "replicaStatuses", replicas);
     json_object_set_new(status, "target", target_json(arena, text));
     if (text->scrubs || *text->scrubbed_at || text->status->resynchronizing)
-        json_object_set_new(status, "scrub", scrub_json(text, figures));
+        json_object_set_new(status, "scrub", scrub_json(text, counters));
     if (text->assignment->volume.revert.snapshot && text->attempt > 0)
-        json_object_set_new(status, "revert", revert_json(text, figures));
+        json_object_set_new(status, "revert", revert_json(text, counters));
     if (text->assignment->volume.recovery.replica && text->recovery)
         json_object_set_new(status, "salvage", recovery_json(text));
     if (json_array_size(text->snapshots) > 0)

@@ -26,4 +26,4 @@ struct target_text {
 };
 
 /* `figures`: also what changes all the time. */
-const char *target_text(struct arena *arena, const struct target_text *text, bool figures);
+const char *target_text(struct arena *arena, const struct target_text *text, bool counters);

@@ -54,9 +54,9 @@ static inline void begin_storage(void) {
     api = volumes_client(arena_join(arena, script_server_url(server), "/v3", NULL), NULL, NULL);
 }
 
-static inline void begin_reports(int64_t figures_ms) {
+static inline void begin_reports(int64_t counters_ms) {
     const struct reports_settings settings = {
-        .api = api, .node = NODE, .figures_ms = figures_ms, .running_ms = 10, .retry_ms = 10
+        .api = api, .node = NODE, .counters_ms = counters_ms, .running_ms = 10, .retry_ms = 10
     };
 
     reports = reports_new(&settings, &err);
@@ -130,7 +130,7 @@ static inline struct assignment *assignment_of(enum assignment_kind kind, const 
 /* ---- what was told ---- */
 
 /* The last status that was sent of this document; NULL: none. */
-static inline const json_t *told(const char *uid) {
+static inline const json_t *reported(const char *uid) {
     const char *path = arena_join(arena, "/v3/*", NULL), *body = NULL;
     unsigned count = script_server_count(server, "PUT", path);
 
@@ -144,7 +144,7 @@ static inline const json_t *told(const char *uid) {
 }
 
 static inline const char *phase_told(const char *uid) {
-    const char *phase = json_text_of(told(uid), "phase");
+    const char *phase = json_text_of(reported(uid), "phase");
 
     return phase ? phase : "";
 }

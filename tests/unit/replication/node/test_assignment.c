@@ -31,7 +31,7 @@ START_TEST(a_replica_is_read) {
 }
 END_TEST
 
-static struct assignment_reclaim reclaim_of(const char *told) {
+static struct assignment_reclaim reclaim_of(const char *reported) {
     json_t *document = replica_document(1, 7);
     struct assignment *assignment;
     struct assignment_reclaim found;
@@ -40,7 +40,7 @@ static struct assignment_reclaim reclaim_of(const char *told) {
                         json_pack("{s:i}", "number", 2));
     set_phase(document, "Healthy");
     json_object_set(json_object_get(document, "status"), "reclaim",
-                    json_parse(arena, told, strlen(told), &err));
+                    json_parse(arena, reported, strlen(reported), &err));
     assignment = assignment_of(ASSIGNMENT_REPLICA, document);
     found = assignment->replica.reclaim;
     assignment_release(assignment);
@@ -87,7 +87,7 @@ START_TEST(a_volume_is_read_and_can_be_read_again) {
                                                         strlen(assignment->volume.text), &err));
     for (const struct assignment *one = assignment; one; one = one == assignment ? again : NULL) {
         ck_assert_int_eq(one->volume.size_bytes, 2 * SIZE);
-        ck_assert_int_eq(one->volume.had_bytes, SIZE);
+        ck_assert_int_eq(one->volume.reported_bytes, SIZE);
         ck_assert_str_eq(one->volume.node, NODE);
         ck_assert_int_eq(one->volume.qos.iops, 100);
         ck_assert_int_eq(one->volume.export, TARGET_EXPORT_FILE);

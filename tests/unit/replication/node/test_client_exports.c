@@ -7,7 +7,7 @@
 
 #include "replication/engine/daemon.h"
 #include "replication/node/health_probes.h"
-#include "replication/node/pool_look.h"
+#include "replication/node/pool_status.h"
 #include "replication/node/rebuild_slots.h"
 #include "tests/lib/daemons.h"
 #include "tests/lib/remote_certificates.h"
@@ -162,7 +162,7 @@ static const json_t *export_in(const json_t *status, const char *name) {
 }
 
 static const json_t *reported_export(const char *name) {
-    return export_in(told(VOLUME), name);
+    return export_in(reported(VOLUME), name);
 }
 
 /* All of it is taken from one status: another may be told at any time. */
@@ -170,7 +170,7 @@ static unsigned port_of(const char *name) {
     const json_t *status, *export;
 
     for (;;) {
-        status = told(VOLUME);
+        status = reported(VOLUME);
         export = export_in(status, name);
         if (json_integer_value(json_object_get(status, "observedGeneration")) == version - 1 &&
             export && strcmp(json_text_of(export, "state"), "Serving") == 0)
@@ -250,16 +250,16 @@ START_TEST(a_host_name_with_special_characters_is_refused) {
     for (unsigned i = 0; i < LENGTH(strange); i++)
         ck_assert_int_eq(nbd_server_check_client(strange[i], &err), -1);
     want("64Mi", "*", "host-b");
-    while (
-        !strstr(json_text_of(told(VOLUME), "message") ? json_text_of(told(VOLUME), "message") : "",
-                "No certificate"))
+    while (!strstr(
+        json_text_of(reported(VOLUME), "message") ? json_text_of(reported(VOLUME), "message") : "",
+        "No certificate"))
         poll(NULL, 0, 5);
     /* The other one is let in all the same. */
     while (!reported_export("host-b"))
         poll(NULL, 0, 5);
     ck_assert_ptr_null(reported_export("*"));
     ck_assert_int_ne(access(export_run(0), F_OK), 0); /* no daemon begins in vain */
-    ck_assert_str_eq(json_text_of(told(VOLUME), "phase"), "Healthy");
+    ck_assert_str_eq(json_text_of(reported(VOLUME), "phase"), "Healthy");
 }
 END_TEST
 
@@ -269,7 +269,7 @@ START_TEST(a_node_without_a_listener_exports_to_no_host_and_serves) {
     targets = targets_new(&settings);
     want("64Mi", "host-b", NULL);
     await_phase(VOLUME, "Healthy");
-    ck_assert_ptr_nonnull(strstr(json_text_of(told(VOLUME), "message"), "cannot be admitted"));
+    ck_assert_ptr_nonnull(strstr(json_text_of(reported(VOLUME), "message"), "cannot be admitted"));
     ck_assert_ptr_null(reported_export("host-b"));
     ck_assert(does_here("write 0 4k"));
 }

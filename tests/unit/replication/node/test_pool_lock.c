@@ -2,7 +2,7 @@
 
 #include "common/child.h"
 #include "replication/node/instance.h"
-#include "replication/node/pool_look.h"
+#include "replication/node/pool_status.h"
 
 #include "tests/unit/replication/node/storage_test.h"
 

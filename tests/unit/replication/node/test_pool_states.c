@@ -14,7 +14,7 @@ START_TEST(every_look_at_a_pool_in_every_state_has_a_row_and_a_sentence) {
 
             ck_assert_ptr_nonnull(row);
             ck_assert_uint_eq(now, event + POOL_IS_ONLINE);
-            ck_assert_int_eq(row->action == POOL_TELLS, now != state);
+            ck_assert_int_eq(row->action == POOL_REPORTS, now != state);
         }
     ck_assert_ptr_null(state_table_unreached(&pool_states, arena));
 }

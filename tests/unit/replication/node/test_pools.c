@@ -420,7 +420,7 @@ static void assert_content(const char *path) {
 
 /* Of the replica: {"uid": …, "phase": …}; NULL: nothing is told of that one. */
 static const json_t *snapshot_told(const char *uid) {
-    const json_t *list = json_object_get(told(uids[0]), "snapshots");
+    const json_t *list = json_object_get(reported(uids[0]), "snapshots");
 
     for (size_t i = 0; i < json_array_size(list); i++) {
         if (strcmp(json_text_of(json_array_get(list, i), "uid"), uid) == 0)
@@ -430,7 +430,7 @@ static const json_t *snapshot_told(const char *uid) {
 }
 
 static int64_t generation_told(void) {
-    return json_integer_value(json_object_get(told(uids[0]), "observedGeneration"));
+    return json_integer_value(json_object_get(reported(uids[0]), "observedGeneration"));
 }
 
 static void want_snapshots(int version, json_t *list) {
@@ -487,7 +487,7 @@ START_TEST(a_clone_of_what_is_not_there_is_not_made) {
                         json_pack("{s:s, s:s}", "replicaId", uids[2], "snapshotId", SNAPSHOT));
     want(document);
     await_phase(uids[0], "Init");
-    while (!*json_text_of(told(uids[0]), "message"))
+    while (!*json_text_of(reported(uids[0]), "message"))
         poll(NULL, 0, 5);
     ck_assert(!exists(file(0, "data")));
 }
@@ -561,7 +561,7 @@ START_TEST(one_that_hangs_is_told_and_not_touched) {
     await_state("Failing");
     want(replica_document(0, 1));
     await_phase(uids[0], "Init");
-    ck_assert_ptr_nonnull(strstr(json_text_of(told(uids[0]), "message"), "does not answer"));
+    ck_assert_ptr_nonnull(strstr(json_text_of(reported(uids[0]), "message"), "does not answer"));
     ck_assert(pools_stop(pools, 60000));
     ck_assert(!health_probes_stop(health_probes, 0));
     hung_disk_end(paths[0], disk);
@@ -584,7 +584,7 @@ START_TEST(no_snapshots_are_reported_of_a_missing_pool) {
     await_state("Gone");
     want_snapshots(2, json_pack("[{s:s, s:b}]", "uid", SNAPSHOT, "remove", 1));
     await_phase(uids[0], "Offline");
-    ck_assert_ptr_null(json_object_get(told(uids[0]), "snapshots"));
+    ck_assert_ptr_null(json_object_get(reported(uids[0]), "snapshots"));
 }
 END_TEST
 

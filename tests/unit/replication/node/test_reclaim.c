@@ -45,7 +45,7 @@ static int64_t used(void) {
 }
 
 /* `told`: what the status says of it already; NULL: nothing. */
-static void want(int number, const char *told) {
+static void want(int number, const char *reported) {
     json_t *document = replica_document(0, ++generation);
     struct assignment *assignment;
 
@@ -53,16 +53,16 @@ static void want(int number, const char *told) {
         json_object_set_new(json_object_get(document, "spec"), "reclaim",
                             json_pack("{s:i}", "number", number));
     set_phase(document, "Healthy");
-    if (told)
+    if (reported)
         json_object_set(json_object_get(document, "status"), "reclaim",
-                        json_parse(arena, told, strlen(told), &err));
+                        json_parse(arena, reported, strlen(reported), &err));
     assignment = assignment_of(ASSIGNMENT_REPLICA, document);
     pools_set(pools, &assignment, 1);
     assignment_release(assignment);
 }
 
 static const json_t *reclaim_told(void) {
-    return json_object_get(told(uids[0]), "reclaim");
+    return json_object_get(reported(uids[0]), "reclaim");
 }
 
 static int64_t figure(const char *key) {
@@ -147,7 +147,8 @@ START_TEST(space_is_reclaimed_once_for_each_number) {
 
     write_at(MIB, 0, 8 * MIB);
     want(1, NULL); /* the same once more is nothing new */
-    while (json_integer_value(json_object_get(told(uids[0]), "observedGeneration")) < generation)
+    while (json_integer_value(json_object_get(reported(uids[0]), "observedGeneration")) <
+           generation)
         poll(NULL, 0, 5);
     ck_assert(is_told(1, "Done"));
     ck_assert_int_ge(used(), 8 * MIB);
@@ -219,7 +220,7 @@ static void make_others(void) {
     }
 }
 
-static bool is_digging(void) {
+static bool is_running(void) {
     DIR *tasks = opendir("/proc/self/task");
     const struct dirent *task;
     bool found = false;
@@ -229,21 +230,21 @@ static bool is_digging(void) {
         autoclose int fd = open(path, O_RDONLY);
         char name[16] = "";
 
-        found |= fd >= 0 && read(fd, name, sizeof(name) - 1) > 0 && strcmp(name, "dig\n") == 0;
+        found |= fd >= 0 && read(fd, name, sizeof(name) - 1) > 0 && strcmp(name, "reclaim\n") == 0;
     }
     closedir(tasks);
     return found;
 }
 
 static void await_end(void) {
-    while (is_digging())
+    while (is_running())
         poll(NULL, 0, 1);
 }
 
 static int make(struct reclaim_jobs *jobs, unsigned which) {
-    struct replica_dug dug = { 0 };
+    struct replica_dug reclaimed = { 0 };
 
-    return reclaim_jobs_run(jobs, &places[which], &dug, &err);
+    return reclaim_jobs_run(jobs, &places[which], &reclaimed, &err);
 }
 
 START_TEST(an_outcome_is_returned_to_its_requester) {

@@ -273,7 +273,7 @@ START_TEST(data_go_when_nobody_is_served_any_more) {
                                           .look_ms = 1000 };
     json_t *deleting = replica_document(0, 2);
     struct assignment *assignment;
-    struct pool_look look;
+    struct pool_status look;
     autoclose int fd = -1;
 
     begin_reports(1);
@@ -287,7 +287,7 @@ START_TEST(data_go_when_nobody_is_served_any_more) {
     assignment = assignment_of(ASSIGNMENT_REPLICA, deleting);
     replicas_set(replicas, &assignment, 1);
     assignment_release(assignment);
-    pool_look(paths[0], names[0], &look);
+    pool_status_read(paths[0], names[0], &look);
     replicas_work(replicas, &look, true);
     ck_assert_int_ne(write_block(fd, 'a'), 0);
     ck_assert_int_ne(access(arena_join(arena, paths[0], "/", uids[0], NULL), F_OK), 0);
@@ -302,8 +302,8 @@ static const char *session_log(void) {
 }
 
 START_TEST(what_strangers_make_a_session_say_is_cut) {
-    const struct pool_look look = { .state = POOL_FAILING, /* whatever becomes of the pool */
-                                    .why = { ERROR_UNAVAILABLE, "it fails" } };
+    const struct pool_status look = { .state = POOL_FAILING, /* whatever becomes of the pool */
+                                      .why = { ERROR_UNAVAILABLE, "it fails" } };
     struct replicas_settings settings = { .pool = names[0], .path = paths[0], .look_ms = 1000 };
     struct assignment *assignment = assignment_of(ASSIGNMENT_REPLICA, replica_document(0, 1));
     struct replicas *replicas;

@@ -6,8 +6,8 @@ static unsigned sent(void) {
     return script_server_count(server, "PUT", STATUS_PATH);
 }
 
-static void put(const char *status, const char *gist) {
-    reports_put(reports, ASSIGNMENT_VOLUME, VOLUME, status, gist, false);
+static void put(const char *status, const char *summary) {
+    reports_put(reports, ASSIGNMENT_VOLUME, VOLUME, status, summary, false);
 }
 
 static void await_all(void) {

@@ -159,20 +159,20 @@ static bool is_told(unsigned port, const char *name, const char *priorities) {
     gnutls_certificate_credentials_t credentials = credentials_of(name);
     gnutls_session_t session;
     char answer[20];
-    bool told;
+    bool reported;
     int fd = probe(port);
 
     ck_assert_int_eq(gnutls_init(&session, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL), 0);
     ck_assert_int_eq(gnutls_priority_set_direct(session, priorities, NULL), 0);
     gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials);
     gnutls_transport_set_int(session, fd);
-    told = gnutls_handshake(session) == 0 &&
-           gnutls_record_send(session, list, sizeof(list)) == sizeof(list) &&
-           gnutls_record_recv(session, answer, sizeof(answer)) > 0;
+    reported = gnutls_handshake(session) == 0 &&
+               gnutls_record_send(session, list, sizeof(list)) == sizeof(list) &&
+               gnutls_record_recv(session, answer, sizeof(answer)) > 0;
     gnutls_deinit(session);
     gnutls_certificate_free_credentials(credentials);
     close(fd);
-    return told;
+    return reported;
 }
 
 START_TEST(nobody_is_let_in_but_who_has_opened_it) {

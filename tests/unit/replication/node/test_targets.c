@@ -6,7 +6,7 @@
 #include "replication/engine/replica_epoch.h"
 #include "replication/engine/replica_snapshot.h"
 #include "replication/node/health_probes.h"
-#include "replication/node/pool_look.h"
+#include "replication/node/pool_status.h"
 #include "replication/node/rebuild_slots.h"
 #include "tests/lib/checker.h"
 #include "tests/lib/daemons.h"
@@ -87,7 +87,7 @@ static void want(const char *node, const char *capacity) {
 }
 
 static const char *state_told(void) {
-    const char *state = json_text_of(json_object_get(told(VOLUME), "target"), "state");
+    const char *state = json_text_of(json_object_get(reported(VOLUME), "target"), "state");
 
     return state ? state : "";
 }
@@ -99,7 +99,7 @@ static const char *text_at(const json_t *object, const char *key, const char *me
 }
 
 static const char *mode_told(unsigned i) {
-    const json_t *list = json_object_get(told(VOLUME), "replicaStatuses");
+    const json_t *list = json_object_get(reported(VOLUME), "replicaStatuses");
     const char *mode = json_text_of(json_array_get(list, i), "mode");
 
     return mode ? mode : "";
@@ -170,7 +170,7 @@ START_TEST(an_address_that_comes_disturbs_nobody) {
     json_object_set_new(json_array_get(json_object_get(spec, "replicas"), 1), "address",
                         json_string("192.0.2.1:1"));
     set(document);
-    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < 2)
+    while (json_integer_value(json_object_get(reported(VOLUME), "observedGeneration")) < 2)
         poll(NULL, 0, 5);
     ck_assert(checker_write(&checker, 10));
     ck_assert_int_eq(daemon_pid(), pid);
@@ -182,19 +182,19 @@ START_TEST(a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then) {
     const json_t *target;
 
     serve();
-    target = json_object_get(told(VOLUME), "target");
+    target = json_object_get(reported(VOLUME), "target");
     ck_assert_str_eq(json_text_of(target, "nodeId"), NODE);
     ck_assert_str_eq(json_text_of(target, "state"), "Serving");
     ck_assert_str_eq(json_text_of(target, "address"),
                      arena_format(arena, "nbd+unix:///volume?socket=%s/nbd", run));
-    ck_assert_str_eq(json_text_of(told(VOLUME), "capacity"), "64Mi");
+    ck_assert_str_eq(json_text_of(reported(VOLUME), "capacity"), "64Mi");
     ck_assert_str_eq(mode_told(2), "Healthy");
     checker_disconnect(&checker);
 
     want("", "64Mi");
     await_end();
     await_phase(VOLUME, "Init"); /* as its document says */
-    ck_assert_ptr_null(json_object_get(told(VOLUME), "target"));
+    ck_assert_ptr_null(json_object_get(reported(VOLUME), "target"));
     want("", "64Mi");
     ck_assert(!volume_controller_finds(&settings, VOLUME));
 
@@ -212,8 +212,8 @@ END_TEST
 START_TEST(what_was_taken_back_before_it_was_seen_is_told) {
     want("", "64Mi");
     await_phase(VOLUME, "Init");
-    ck_assert_ptr_null(json_object_get(told(VOLUME), "target"));
-    ck_assert_int_eq(json_integer_value(json_object_get(told(VOLUME), "observedGeneration")),
+    ck_assert_ptr_null(json_object_get(reported(VOLUME), "target"));
+    ck_assert_int_eq(json_integer_value(json_object_get(reported(VOLUME), "observedGeneration")),
                      version - 1);
     ck_assert(!volume_controller_finds(&settings, VOLUME));
 }
@@ -234,7 +234,7 @@ static void await_claim(int epoch) {
 
     while (json_integer_value(json_object_get(target, "epoch")) != epoch) {
         poll(NULL, 0, 5);
-        target = json_object_get(told(VOLUME), "target");
+        target = json_object_get(reported(VOLUME), "target");
     }
     ck_assert_str_eq(json_text_of(target, "state"), "Down");
 }
@@ -247,7 +247,8 @@ START_TEST(nothing_begins_before_the_document_says_that_it_is_to) {
     set(of_epoch(2, 2));
     assert_well();
     ck_assert_int_eq(
-        json_integer_value(json_object_get(json_object_get(told(VOLUME), "target"), "epoch")), 2);
+        json_integer_value(json_object_get(json_object_get(reported(VOLUME), "target"), "epoch")),
+        2);
 }
 END_TEST
 
@@ -257,8 +258,8 @@ START_TEST(what_was_lost_and_given_back_is_not_served_until_it_is) {
     assert_well();
     set(of_epoch(3, 2));
     await_claim(3);
-    ck_assert_ptr_null(json_object_get(json_object_get(told(VOLUME), "target"), "address"));
-    ck_assert_str_eq(json_text_of(told(VOLUME), "phase"), "Offline");
+    ck_assert_ptr_null(json_object_get(json_object_get(reported(VOLUME), "target"), "address"));
+    ck_assert_str_eq(json_text_of(reported(VOLUME), "phase"), "Offline");
     set(of_epoch(3, 3));
     assert_well();
 }
@@ -366,7 +367,7 @@ START_TEST(one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt) {
     ck_assert_int_eq(rename(paths[2], away), 0);
     await_phase(VOLUME, "Degraded");
     ck_assert_int_eq(unlink(arena_join(arena, paths[1], "/", uids[1], "/state", NULL)), 0);
-    while (!strstr(json_text_of(told(VOLUME), "message"), "needs its replica"))
+    while (!strstr(json_text_of(reported(VOLUME), "message"), "needs its replica"))
         poll(NULL, 0, 5);
     ck_assert(checker_write(&checker, 30));
     ck_assert_int_eq(rename(away, paths[2]), 0);
@@ -378,10 +379,10 @@ START_TEST(a_volume_grows) {
     serve();
     checker_disconnect(&checker);
     want(NODE, "128Mi");
-    while (strcmp(json_text_of(told(VOLUME), "capacity"), "128Mi") != 0)
+    while (strcmp(json_text_of(reported(VOLUME), "capacity"), "128Mi") != 0)
         poll(NULL, 0, 5);
     assert_well();
-    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) != 2)
+    while (json_integer_value(json_object_get(reported(VOLUME), "observedGeneration")) != 2)
         poll(NULL, 0, 5);
 }
 END_TEST
@@ -392,7 +393,7 @@ static void want_qos(int iops, int bytes_per_second) {
     json_object_set_new(json_object_get(document, "spec"), "qos",
                         json_pack("{s:i, s:i}", "iops", iops, "bytesPerSecond", bytes_per_second));
     set(document);
-    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) != version)
+    while (json_integer_value(json_object_get(reported(VOLUME), "observedGeneration")) != version)
         poll(NULL, 0, 5);
     version++;
 }
@@ -479,7 +480,7 @@ static void await_mended(unsigned i, int64_t at, const char *right, size_t size)
 }
 
 static int64_t scrub_told(const char *key) {
-    return json_integer_value(json_object_get(json_object_get(told(VOLUME), "scrub"), key));
+    return json_integer_value(json_object_get(json_object_get(reported(VOLUME), "scrub"), key));
 }
 
 /* One has other data than the rest, and the daemon told it to nobody. */
@@ -496,7 +497,7 @@ START_TEST(what_a_replica_missed_while_no_agent_was_there_is_found) {
     targets = targets_new(&settings);
     targets_adopt(targets);
     await_mended(1, at, right, sizeof(right));
-    while (!json_text_of(json_object_get(told(VOLUME), "scrub"), "finishedAt"))
+    while (!json_text_of(json_object_get(reported(VOLUME), "scrub"), "finishedAt"))
         poll(NULL, 0, 5);
     ck_assert_int_gt(scrub_told("damagedBlocks"), 0);
     ck_assert_int_eq(scrub_told("undecidedBlocks"), 0);
@@ -535,11 +536,11 @@ START_TEST(a_volume_with_blocks_without_a_majority_is_degraded_until_they_have_o
     damage(2, at + 200, 100);
     await_phase(VOLUME, "Degraded");
     ck_assert_int_eq(scrub_told("undecidedBlocks"), 1);
-    ck_assert_ptr_nonnull(strstr(json_text_of(told(VOLUME), "message"), "have no majority"));
+    ck_assert_ptr_nonnull(strstr(json_text_of(reported(VOLUME), "message"), "have no majority"));
     fd = open(arena_join(arena, paths[1], "/", uids[1], "/data", NULL), O_WRONLY);
     ck_assert_int_eq(pwrite(fd, right, sizeof(right), at), sizeof(right));
     assert_well();
-    ck_assert_str_eq(json_text_of(told(VOLUME), "message"), "All 3 replicas are in sync.");
+    ck_assert_str_eq(json_text_of(reported(VOLUME), "message"), "All 3 replicas are in sync.");
 }
 END_TEST
 
@@ -554,7 +555,7 @@ static void want_snapshot(const char *uid) {
 }
 
 static const json_t *snapshot_told(void) {
-    return json_array_get(json_object_get(told(VOLUME), "snapshots"), 0);
+    return json_array_get(json_object_get(reported(VOLUME), "snapshots"), 0);
 }
 
 static void await_snapshot(void) {
@@ -599,7 +600,8 @@ START_TEST(what_is_wanted_no_more_is_not_taken_when_the_document_is_true) {
         poll(NULL, 0, 5);
     document = volume_document(NODE, "64Mi", version++);
     set(document);
-    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < version - 1)
+    while (json_integer_value(json_object_get(reported(VOLUME), "observedGeneration")) <
+           version - 1)
         poll(NULL, 0, 5);
     for (unsigned i = 0; i < POOLS; i++)
         ck_assert_int_ne(
@@ -612,7 +614,7 @@ START_TEST(what_is_wanted_no_more_is_not_taken_when_the_document_is_true) {
 END_TEST
 
 static bool is_copied(unsigned i) {
-    const json_t *list = json_object_get(told(VOLUME), "replicaStatuses");
+    const json_t *list = json_object_get(reported(VOLUME), "replicaStatuses");
 
     return json_object_get(json_array_get(list, i), "totalBytes") != NULL;
 }
@@ -644,9 +646,9 @@ START_TEST(who_serves_for_nobody_does_not_say_where) {
     json_object_set_new(json_object_get(document, "spec"), "serve", json_false());
     set(document);
     await_phase(VOLUME, "Healthy");
-    ck_assert_ptr_null(json_object_get(json_object_get(told(VOLUME), "target"), "address"));
+    ck_assert_ptr_null(json_object_get(json_object_get(reported(VOLUME), "target"), "address"));
     want(NODE, "64Mi");
-    while (!json_object_get(json_object_get(told(VOLUME), "target"), "address"))
+    while (!json_object_get(json_object_get(reported(VOLUME), "target"), "address"))
         poll(NULL, 0, 5);
 }
 END_TEST
@@ -684,10 +686,10 @@ static void await_revert_told(int64_t attempt, const char *phase) {
 
     do {
         poll(NULL, 0, 5);
-        revert = json_object_get(told(VOLUME), "revert");
+        revert = json_object_get(reported(VOLUME), "revert");
     } while (json_integer_value(json_object_get(revert, "attempt")) != attempt ||
              strcmp(json_text_of(revert, "phase"), phase) != 0);
-    ck_assert_ptr_null(json_object_get(json_object_get(told(VOLUME), "target"), "address"));
+    ck_assert_ptr_null(json_object_get(json_object_get(reported(VOLUME), "target"), "address"));
 }
 
 static bool is_connectable(void) {
@@ -715,7 +717,7 @@ START_TEST(a_volume_is_put_back_and_nobody_is_let_in_before) {
     ck_assert(!is_connectable());
     want_revert(1, 1, "Done");
     assert_holds_what_was_then();
-    while (json_object_get(told(VOLUME), "revert"))
+    while (json_object_get(reported(VOLUME), "revert"))
         poll(NULL, 0, 5);
     assert_well();
 }
@@ -732,9 +734,10 @@ START_TEST(a_revert_is_begun_when_its_document_knows_of_it) {
     ck_assert(checker_read(&checker)); /* so nothing was begun */
     checker_disconnect(&checker);
     want_revert(2, 4, "Done");
-    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < version - 1)
+    while (json_integer_value(json_object_get(reported(VOLUME), "observedGeneration")) <
+           version - 1)
         poll(NULL, 0, 5);
-    ck_assert_ptr_null(json_object_get(told(VOLUME), "revert"));
+    ck_assert_ptr_null(json_object_get(reported(VOLUME), "revert"));
     want(NODE, "64Mi");
     connect_checker();
     ck_assert(checker_read(&checker));
@@ -749,12 +752,12 @@ START_TEST(whoever_dies_a_revert_comes_to_its_end) {
     want_revert(1, 0, NULL);
     await_revert_told(1, "Pending");
     want_revert(1, 1, "Pending");
-    while (!json_object_get(json_object_get(told(VOLUME), "revert"), "doneBytes"))
+    while (!json_object_get(json_object_get(reported(VOLUME), "revert"), "doneBytes"))
         poll(NULL, 0, 5);
     kill(daemon_pid(), SIGKILL);
     await_revert_told(2, "Pending"); /* it is begun anew */
     want_revert(1, 2, "Pending");
-    while (!json_object_get(json_object_get(told(VOLUME), "revert"), "doneBytes"))
+    while (!json_object_get(json_object_get(reported(VOLUME), "revert"), "doneBytes"))
         poll(NULL, 0, 5);
     settings.rebuild_speed = 0;
     ck_assert(targets_stop(targets, 60000)); /* and its daemon goes on */
@@ -837,10 +840,10 @@ static void await_salvage_told(int64_t number, const char *phase, const char *re
 
     do {
         poll(NULL, 0, 5);
-        recovery = json_object_get(told(VOLUME), "salvage");
+        recovery = json_object_get(reported(VOLUME), "salvage");
     } while (json_integer_value(json_object_get(recovery, "number")) != number ||
-             strcmp(text_at(told(VOLUME), "salvage", "phase"), phase) != 0);
-    ck_assert_str_eq(text_at(told(VOLUME), "salvage", "reason"), reason);
+             strcmp(text_at(reported(VOLUME), "salvage", "phase"), phase) != 0);
+    ck_assert_str_eq(text_at(reported(VOLUME), "salvage", "reason"), reason);
 }
 
 START_TEST(one_replica_is_believed_and_the_others_are_filled) {
@@ -865,7 +868,7 @@ START_TEST(one_replica_is_believed_and_the_others_are_filled) {
     ck_assert_str_eq(state_told(), "Down");
     move_pool(2, false);
     assert_well();
-    ck_assert_ptr_null(json_object_get(told(VOLUME), "salvage"));
+    ck_assert_ptr_null(json_object_get(reported(VOLUME), "salvage"));
 }
 END_TEST
 
@@ -886,7 +889,7 @@ START_TEST(a_served_volume_with_undecided_blocks_is_recovered_from_one_replica) 
     request_recovery(0, 0, 0);
     while (scrub_told("undecidedBlocks") == 0)
         poll(NULL, 0, 5);
-    disagreed = json_text_of(told(VOLUME), "phase");
+    disagreed = json_text_of(reported(VOLUME), "phase");
     ck_assert_str_eq(disagreed, "Degraded");
     request_recovery(5, 2, 0);
     await_salvage_told(5, "Able", "");
@@ -910,7 +913,7 @@ START_TEST(what_is_left_is_filled_though_another_is_lost) {
     while (strcmp(mode_told(1), "Healthy") != 0)
         poll(NULL, 0, 5);
     ck_assert_str_eq(mode_told(0), "Offline");
-    ck_assert_str_eq(json_text_of(told(VOLUME), "phase"), "Degraded");
+    ck_assert_str_eq(json_text_of(reported(VOLUME), "phase"), "Degraded");
     connect_checker();
     ck_assert(checker_read(&checker));
     ck_assert(checker_write(&checker, 50));
@@ -962,7 +965,7 @@ START_TEST(a_word_that_was_refused_is_about_no_later_loss) {
         kill(daemon_pid(), SIGKILL);
     while (strcmp(state_told(), "Down") != 0)
         poll(NULL, 0, 5);
-    ck_assert_str_eq(text_at(told(VOLUME), "salvage", "phase"), "Refused");
+    ck_assert_str_eq(text_at(reported(VOLUME), "salvage", "phase"), "Refused");
     move_pools(false);
     want(NODE, "64Mi");
     assert_well();
@@ -992,7 +995,7 @@ START_TEST(what_is_no_whole_replica_is_not_believed) {
     request_recovery(6, 2, 0);
     await_salvage_told(6, "Refused", "Unfit");
     want(NODE, "64Mi"); /* whoever looks at it meanwhile */
-    while (json_object_get(told(VOLUME), "salvage"))
+    while (json_object_get(reported(VOLUME), "salvage"))
         poll(NULL, 0, 5);
     ck_assert_int_eq(replica_reset(&replica, VOLUME, INT64_C(1) << 30, &err), 0);
     request_recovery(7, 2, 0);
@@ -1023,7 +1026,8 @@ START_TEST(whoever_dies_a_word_counts_once_or_not_at_all) {
     kill(daemon_pid(), SIGKILL);
     targets = targets_new(&settings);
     request_recovery(5, 2, 5);
-    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < version - 1)
+    while (json_integer_value(json_object_get(reported(VOLUME), "observedGeneration")) <
+           version - 1)
         poll(NULL, 0, 5);
     await_salvage_told(5, "Done", "");
     assert_well();
@@ -1047,13 +1051,13 @@ START_TEST(a_replica_leaves_and_comes_back) {
     checker_disconnect(&checker);
     json_object_set_new(json_object_get(document, "spec"), "removing", json_string(uids[0]));
     set(document);
-    while (json_array_size(json_object_get(told(VOLUME), "replicaStatuses")) != 2)
+    while (json_array_size(json_object_get(reported(VOLUME), "replicaStatuses")) != 2)
         poll(NULL, 0, 5);
     version = 3;
     assert_well();
     checker_disconnect(&checker);
     want(NODE, "64Mi"); /* filled anew, whatever it still has */
-    while (json_array_size(json_object_get(told(VOLUME), "replicaStatuses")) != 3)
+    while (json_array_size(json_object_get(reported(VOLUME), "replicaStatuses")) != 3)
         poll(NULL, 0, 5);
     assert_well();
 }
@@ -1068,7 +1072,7 @@ START_TEST(too_few_replicas_are_waited_for) {
     want(NODE, "64Mi");
     await_phase(VOLUME, "Offline");
     ck_assert_str_eq(state_told(), "Down");
-    ck_assert_ptr_nonnull(strstr(json_text_of(told(VOLUME), "message"), "1 of 2"));
+    ck_assert_ptr_nonnull(strstr(json_text_of(reported(VOLUME), "message"), "1 of 2"));
     ck_assert_int_eq(rename(away[0], paths[0]), 0);
     await_phase(VOLUME, "Degraded");
     ck_assert_int_eq(rename(away[1], paths[1]), 0);
@@ -1272,7 +1276,7 @@ START_TEST(a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_not
         poll(NULL, 0, 50);
     }
     want(NODE, "128Mi");
-    while (strcmp(json_text_of(told(VOLUME), "capacity"), "128Mi") != 0)
+    while (strcmp(json_text_of(reported(VOLUME), "capacity"), "128Mi") != 0)
         poll(NULL, 0, 5);
     assert_goes_on_without_the_second();
     calls_let_go();
@@ -1408,7 +1412,7 @@ static int64_t generation_of(unsigned i) {
 }
 
 static bool says_that_it_waits(void) {
-    const char *message = json_text_of(told(VOLUME), "message");
+    const char *message = json_text_of(reported(VOLUME), "message");
 
     return message && strstr(message, "does not answer");
 }
@@ -1483,7 +1487,7 @@ static void assert_waits_for_two(void) {
     }
     want(NODE, "64Mi");
     await_phase(VOLUME, "Offline");
-    ck_assert_ptr_nonnull(strstr(json_text_of(told(VOLUME), "message"), "does not answer"));
+    ck_assert_ptr_nonnull(strstr(json_text_of(reported(VOLUME), "message"), "does not answer"));
     ck_assert_str_eq(state_told(), "Serving");
     for (unsigned i = 0; i < 2; i++)
         hung_disk_end(paths[i + 1], disks[i]);
@@ -1525,7 +1529,7 @@ static bool file_says(const char *path, int64_t at, char byte) {
 }
 
 static const char *address_told(void) {
-    const char *address = json_text_of(json_object_get(told(VOLUME), "target"), "address");
+    const char *address = json_text_of(json_object_get(reported(VOLUME), "target"), "address");
 
     return address ? address : "";
 }

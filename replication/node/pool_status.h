@@ -30,7 +30,7 @@ enum pool_chance { /* of one that is not marked to become the pool */
                    POOL_GIVEN, /* its mark is an empty file: an operator says that it is the pool */
 };
 
-struct pool_look {
+struct pool_status {
     enum pool_state state;
     enum pool_chance chance;
     struct error why; /* unless it is online */
@@ -42,9 +42,9 @@ struct pool_look {
     bool hangs;              /* for long: its replicas are served to no other node */
 };
 
-void pool_look(const char *path, const char *name, struct pool_look *ret);
+void pool_status_read(const char *path, const char *name, struct pool_status *ret);
 /* The directory is the pool from now on. */
 int pool_mark(const char *path, const char *name, struct error *err);
 
-bool pool_is_marked(const struct pool_look *look);
+bool pool_is_marked(const struct pool_status *status);
 const char *pool_state_text(enum pool_state state);

@@ -1,4 +1,4 @@
-#include "replication/node/pool_look.h"
+#include "replication/node/pool_status.h"
 
 #include "common/cleanup.h"
 #include "json/json.h"
@@ -23,13 +23,14 @@ const char *pool_state_text(enum pool_state state) {
     return texts[state];
 }
 
-bool pool_is_marked(const struct pool_look *look) {
-    return look->state == POOL_ONLINE || look->state == POOL_READ_ONLY;
+bool pool_is_marked(const struct pool_status *status) {
+    return status->state == POOL_ONLINE || status->state == POOL_READ_ONLY;
 }
 
-static void say(struct pool_look *look, enum pool_state state, const char *path, const char *what) {
-    look->state = state;
-    error_errno(&look->why, ERROR_UNAVAILABLE, "%s: %s", path, what);
+static void say(struct pool_status *status, enum pool_state state, const char *path,
+                const char *what) {
+    status->state = state;
+    error_errno(&status->why, ERROR_UNAVAILABLE, "%s: %s", path, what);
 }
 
 /* What a new file system has, and what an unfinished mark or probe leaves, does not count. */
@@ -43,7 +44,7 @@ static bool counts(const char *name) {
     return true;
 }
 
-static void look_unmarked(int fd, const char *path, struct pool_look *look) {
+static void read_unmarked(int fd, const char *path, struct pool_status *status) {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = copy < 0 ? NULL : fdopendir(copy);
     const struct dirent *entry = NULL;
@@ -52,15 +53,15 @@ static void look_unmarked(int fd, const char *path, struct pool_look *look) {
     while (empty && (entry = readdir(directory)))
         empty = !counts(entry->d_name);
     if (!directory) {
-        say(look, POOL_FAILING, path, "reading the directory");
+        say(status, POOL_FAILING, path, "reading the directory");
     } else if (empty) {
-        look->state = POOL_GONE;
-        look->chance = POOL_EMPTY;
-        error_set(&look->why, ERROR_UNAVAILABLE,
+        status->state = POOL_GONE;
+        status->chance = POOL_EMPTY;
+        error_set(&status->why, ERROR_UNAVAILABLE,
                   "%s is empty and has no mark: its file system may not be mounted", path);
     } else {
-        look->state = POOL_FOREIGN;
-        error_set(&look->why, ERROR_UNAVAILABLE, "%s has no mark and is not empty", path);
+        status->state = POOL_FOREIGN;
+        error_set(&status->why, ERROR_UNAVAILABLE, "%s has no mark and is not empty", path);
     }
     if (directory)
         closedir(directory);
@@ -69,41 +70,41 @@ static void look_unmarked(int fd, const char *path, struct pool_look *look) {
 }
 
 static void read_mark(const char *text, size_t size, const char *path, const char *name,
-                      struct pool_look *look) {
+                      struct pool_status *status) {
     autoarena struct arena *arena = arena_new();
     const char *marked = json_text_of(json_parse(arena, text, size, NULL), "pool");
 
     if (marked && strcmp(marked, name) == 0)
         return;
-    look->state = POOL_FOREIGN;
-    error_set(&look->why, ERROR_UNAVAILABLE, "%s is marked as the pool %.64s, not %s", path,
+    status->state = POOL_FOREIGN;
+    error_set(&status->why, ERROR_UNAVAILABLE, "%s is marked as the pool %.64s, not %s", path,
               marked ? marked : "of nobody", name);
 }
 
-static void look_at_mark(int fd, const char *path, const char *name, struct pool_look *look) {
+static void check_mark(int fd, const char *path, const char *name, struct pool_status *status) {
     autoclose int mark = openat(fd, POOL_MARK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     char text[MARK_MOST];
     ssize_t got = mark < 0 ? -1 : read(mark, text, sizeof(text));
 
     if (mark < 0 && errno == ENOENT) {
-        look_unmarked(fd, path, look);
+        read_unmarked(fd, path, status);
     } else if (got < 0) {
-        say(look, POOL_FAILING, path, "reading its mark");
+        say(status, POOL_FAILING, path, "reading its mark");
     } else if (got == 0) {
-        look->state = POOL_GONE;
-        look->chance = POOL_GIVEN;
-        error_set(&look->why, ERROR_UNAVAILABLE, "%s has an empty mark", path);
+        status->state = POOL_GONE;
+        status->chance = POOL_GIVEN;
+        error_set(&status->why, ERROR_UNAVAILABLE, "%s has an empty mark", path);
     } else {
-        read_mark(text, (size_t)got, path, name, look);
+        read_mark(text, (size_t)got, path, name, status);
     }
 }
 
-void pool_look(const char *path, const char *name, struct pool_look *ret) {
+void pool_status_read(const char *path, const char *name, struct pool_status *ret) {
     autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct statvfs file_system;
     struct stat facts;
 
-    *ret = (struct pool_look){ .state = POOL_ONLINE };
+    *ret = (struct pool_status){ .state = POOL_ONLINE };
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
         say(ret, POOL_GONE, path, "opening the directory");
         return;
@@ -116,7 +117,7 @@ void pool_look(const char *path, const char *name, struct pool_look *ret) {
     ret->inode = facts.st_ino;
     ret->total_bytes = (int64_t)(file_system.f_blocks * file_system.f_frsize);
     ret->free_bytes = (int64_t)(file_system.f_bavail * file_system.f_frsize);
-    look_at_mark(fd, path, name, ret);
+    check_mark(fd, path, name, ret);
     if (ret->state == POOL_ONLINE && file_system.f_flag & ST_RDONLY) {
         ret->state = POOL_READ_ONLY;
         error_set(&ret->why, ERROR_UNAVAILABLE, "%s takes no writes", path);
