@@ -255,7 +255,8 @@ bool storage_agent_stop(struct storage_agent *agent) {
     all = all && remote_close(agent->remote, STOP_MS); /* which both of them use */
     all = all && health_probes_stop(agent->health_probes, PROBES_MS);
     if (!all) {
-        log_warning(NULL, "a pool or a storage daemon hangs and is left", NULL);
+        log_warning(NULL, "shutdown incomplete: a pool or qemu-storage-daemon does not respond",
+                    NULL);
         return false;
     }
     reports_free(agent->reports);

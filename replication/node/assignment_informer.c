@@ -88,8 +88,8 @@ static void add(struct assignments *assignments, const struct assignments *befor
     else if (known) /* as it was, until it makes sense again */
         assignments->all[assignments->count++] = assignment_hold(known);
     else
-        log_warning(NULL, "a document is not understood", "uid", member_of(document, "uid"),
-                    "reason", err.message, NULL);
+        log_warning(NULL, "invalid document ignored", "uid", member_of(document, "uid"), "reason",
+                    err.message, NULL);
 }
 
 static bool same(const struct assignments *a, const struct assignments *b) {
@@ -133,8 +133,7 @@ static void read_lost(struct assignment_informer *informer, struct arena *arena,
     if (document)
         add(volumes, &informer->volumes, ASSIGNMENT_VOLUME, document);
     else if (err.kind == ERROR_NOT_FOUND && !informer->lost_logged)
-        log_warning(NULL, "a volume is left here that the API does not know", "volume_id", uid,
-                    NULL);
+        log_warning(NULL, "local volume unknown to the volume API", "volume_id", uid, NULL);
     if (!document && err.kind == ERROR_NOT_FOUND)
         informer->lost_logged = true;
 }
@@ -204,10 +203,10 @@ static int round_of(struct assignment_informer *informer, struct error *err) {
 
 static void log_outage(struct assignment_informer *informer, int outcome, const struct error *err) {
     if (outcome < 0 && !informer->outage_logged)
-        log_warning(NULL, "the volume API does not say what this node is to have", "reason",
+        log_warning(NULL, "cannot fetch this node's assignments from the volume API", "reason",
                     err->message, NULL);
     if (outcome == 0 && informer->outage_logged)
-        log_info(NULL, "the volume API says again what this node is to have", NULL);
+        log_info(NULL, "this node's assignments fetched again from the volume API", NULL);
     informer->outage_logged = outcome < 0;
 }
 

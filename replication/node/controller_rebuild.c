@@ -191,8 +191,8 @@ static void begin_change(struct volume_controller *controller, struct change *ch
     struct error err;
 
     if (do_change(controller, change, &err) < 0) {
-        log_warning(NULL, "replicas are not as wanted", "volume_id", controller->uid, "replica_id",
-                    subject_of(change), "reason", err.message, NULL);
+        log_warning(NULL, "replica change failed, retrying", "volume_id", controller->uid,
+                    "replica_id", subject_of(change), "reason", err.message, NULL);
         end_rebuild(controller, subject_of(change), &err);
     } else if (controller->work != REPLICA_WORK_REBUILD)
         rebuild_failures_forget(&controller->rebuild_failures, "");
@@ -200,8 +200,8 @@ static void begin_change(struct volume_controller *controller, struct change *ch
     if (controller->work == REPLICA_WORK_REBUILD && !volume_controller_has_job(controller))
         end_rebuild(controller, subject_of(change), NULL);
     if (controller->work == REPLICA_WORK_REBUILD)
-        log_info(NULL, change->damaged ? "replica is repaired" : "replica is rebuilt", "volume_id",
-                 controller->uid, "replica_id", controller->status.job_replica, NULL);
+        log_info(NULL, change->damaged ? "replica repair started" : "replica rebuild started",
+                 "volume_id", controller->uid, "replica_id", controller->status.job_replica, NULL);
 }
 
 void volume_controller_end_rebuild(struct volume_controller *controller) {

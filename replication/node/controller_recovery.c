@@ -87,9 +87,10 @@ int volume_controller_evaluate(struct volume_controller *controller, struct erro
     int outcome;
 
     if (volume_controller_has_evaluated(controller))
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "The volume %s waits for a word about its replica %s.", controller->uid,
-                         controller->assignment->volume.recovery.replica);
+        return error_set(
+            err, ERROR_UNAVAILABLE,
+            "The volume %s waits for the confirmation of its recovery from replica %s.",
+            controller->uid, controller->assignment->volume.recovery.replica);
     outcome = target_start(controller->target, err);
     volume_controller_read_status(controller);
     if (outcome < 0 && controller->status.finding == TARGET_LACKS_VOTES)

@@ -77,10 +77,10 @@ static void finish(struct volume_controller *controller) {
     const struct target_scrub *scrub = &controller->scrub;
 
     if (scrub->damaged > 0 || scrub->undecided > 0)
-        log_warning(NULL, "replicas were found to differ", "volume_id", controller->uid, "damaged",
+        log_warning(NULL, "replicas differ", "volume_id", controller->uid, "damaged",
                     LOG_INT(scrub->damaged), "undecided", LOG_INT(scrub->undecided), NULL);
     else
-        log_info(NULL, "replicas were compared", "volume_id", controller->uid, NULL);
+        log_info(NULL, "replicas compared", "volume_id", controller->uid, NULL);
     controller->scrubbed = *scrub;
     note_time(controller->scrubbed_at);
     controller->scrub = (struct target_scrub){ 0 };
@@ -101,7 +101,7 @@ static void postpone(struct volume_controller *controller, const struct error *e
     controller->scrub_us = clock_monotonic_us() + RETRY_S * SECOND_US;
     if (err->kind == ERROR_CONFLICT)
         return;
-    log_warning(NULL, "replicas are not compared", "volume_id", controller->uid, "reason",
+    log_warning(NULL, "replica comparison failed, retrying", "volume_id", controller->uid, "reason",
                 err->message, NULL);
 }
 

@@ -80,8 +80,8 @@ static void begin(struct volume_controller *controller, const char *uid) {
         target_snapshot(controller->target, uid, controller->settings->rebuild_speed, &err);
 
     if (outcome < 0) {
-        log_warning(NULL, "snapshot not begun", "volume_id", controller->uid, "snapshot_id", uid,
-                    "reason", err.message, NULL);
+        log_warning(NULL, "snapshot not started, retrying", "volume_id", controller->uid,
+                    "snapshot_id", uid, "reason", err.message, NULL);
         note_failure(controller, &err);
     }
     if (outcome > 0) {

@@ -96,7 +96,7 @@ static int await(struct volume_controller *controller, const char *pool, struct 
 
 static int exclude(struct volume_controller *controller, const char *pool, struct error *err) {
     volume_controller_take(controller, CONTROLLER_POOL_EXCLUDED);
-    log_warning(NULL, "storage daemon ends, to begin anew without a pool that does not answer",
+    log_warning(NULL, "unresponsive pool excluded, qemu-storage-daemon restarts without it",
                 "volume_id", controller->uid, "path", pool, NULL);
     if (daemon_kill(controller->run, KILL_MS, err) < 0)
         return error_context(err, "The pool in %s does not answer", pool);

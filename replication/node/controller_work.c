@@ -290,7 +290,7 @@ static int stop(struct volume_controller *controller, struct error *err) {
     if (!volume_controller_is_assigned(controller)) {
         manifest_remove(controller->run);
         target_clear(controller->target);
-        log_info(NULL, "volume is served no more", "volume_id", controller->uid, NULL);
+        log_info(NULL, "volume not served any more", "volume_id", controller->uid, NULL);
     }
     volume_controller_close_target(controller);
     return AGAIN;
@@ -377,8 +377,8 @@ static void note_trouble(struct volume_controller *controller, const struct erro
 
     if (controller->trouble.kind == ERROR_NONE ||
         strcmp(controller->trouble.message, err->message) != 0)
-        log_warning(NULL, "volume is not as wanted", "volume_id", controller->uid, "reason",
-                    err->message, NULL);
+        log_warning(NULL, "volume reconciliation failed, retrying", "volume_id", controller->uid,
+                    "reason", err->message, NULL);
     controller->trouble = *err;
     backoff_fail(&controller->backoff, &pauses, clock_monotonic_us());
 }

@@ -31,6 +31,7 @@ const char *instance_of(struct arena *arena, int lock) {
         return instance;
     clock_uuid(&clock_system, instance);
     if (write_instance(lock, instance) < 0)
-        log_warning(NULL, "storage agent's instance is not kept", "reason", strerror(errno), NULL);
+        log_warning(NULL, "cannot store the instance of the storage agent", "reason",
+                    strerror(errno), NULL);
     return instance;
 }

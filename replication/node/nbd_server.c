@@ -52,8 +52,7 @@ int nbd_server_check_client(const char *client, struct error *err) {
                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:")] == '\0')
         return 0;
     return error_set(err, ERROR_BAD_REQUEST,
-                     "No certificate can be for the host %s: letters, digits, '-', '.', '_' and "
-                     "':' make a name.",
+                     "Invalid host name %s: letters, digits, '-', '.', '_' and ':' are accepted.",
                      client);
 }
 
@@ -150,7 +149,7 @@ static int listen_somewhere(const struct launch *launch, unsigned *ret_port, str
     if (*ret_port == 0)
         return listen_anywhere(launch, ret_port, err);
     return listen_at(launch, *ret_port, err) < 0
-               ? error_context(err, "listening at %s port %u, as was said before",
+               ? error_context(err, "listening at %s port %u, which was reported before",
                                launch->settings->host, *ret_port)
                : 0;
 }
@@ -172,7 +171,7 @@ int nbd_server_start(const struct nbd_server_settings *settings, const char *run
     struct launch launch = { .settings = settings, .request = request };
 
     if (request->client && !settings->tls_directory)
-        return error_set(err, ERROR_BAD_REQUEST, "Without certificates no host is known.");
+        return error_set(err, ERROR_BAD_REQUEST, "Exports to other hosts need certificates.");
     if (daemon_start(run, settings->program, settings->timeout_ms, err) < 0 ||
         qmp_knock(monitor, settings->timeout_ms, err) < 0 ||
         qmp_connect(monitor, settings->timeout_ms, &launch.qmp, err) < 0)

@@ -78,7 +78,7 @@ static void read_mark(const char *text, size_t size, const char *path, const cha
         return;
     status->state = POOL_FOREIGN;
     error_set(&status->why, ERROR_UNAVAILABLE, "%s is marked as the pool %.64s, not %s", path,
-              marked ? marked : "of nobody", name);
+              marked ? marked : "(none)", name);
 }
 
 static void check_mark(int fd, const char *path, const char *name, struct pool_status *status) {
@@ -110,7 +110,7 @@ void pool_status_read(const char *path, const char *name, struct pool_status *re
         return;
     }
     if (fd < 0 || fstat(fd, &facts) < 0 || fstatvfs(fd, &file_system) < 0) {
-        say(ret, POOL_FAILING, path, "looking at it");
+        say(ret, POOL_FAILING, path, "reading its attributes");
         return;
     }
     ret->device = facts.st_dev;

@@ -90,9 +90,9 @@ static void report(struct pool *pool, const struct state_row *row) {
     const char *name = pool->settings->name;
 
     if (pool->phase == POOL_IS_ONLINE)
-        log_info(NULL, "pool is there", "pool", name, NULL);
+        log_info(NULL, "pool online", "pool", name, NULL);
     else
-        log_warning(NULL, "pool is not well", "pool", name, "state", pool_states.states[row->next],
+        log_warning(NULL, "pool not online", "pool", name, "state", pool_states.states[row->next],
                     "reason", pool->status.why.message, NULL);
     pool->reported = false;
     replicas_look_soon(pool->replicas);
@@ -122,7 +122,7 @@ static void try_chance(struct pool *pool) {
     if (pool->status.chance == POOL_EMPTY)
         known = replica_pools_knows(&pool->all->settings.api, arena, settings->name, &err);
     if (known == 0 && pool_mark(settings->path, settings->name, &err) == 0) {
-        log_info(NULL, "directory becomes a pool", "pool", settings->name, "path", settings->path,
+        log_info(NULL, "directory marked as a pool", "pool", settings->name, "path", settings->path,
                  NULL);
         read_status(pool);
     }
@@ -157,8 +157,8 @@ static void beat(struct pool *pool) {
     outcome = send_beat(pool, &err);
     pool->beat_us = now_us;
     if (outcome < 0 && !pool->refused)
-        log_warning(NULL, "pool is not taken", "pool", pool->settings->name, "reason", err.message,
-                    NULL);
+        log_warning(NULL, "pool heartbeat failed", "pool", pool->settings->name, "reason",
+                    err.message, NULL);
     pool->refused = outcome < 0;
     pool->reported = outcome == 0 || err.kind != ERROR_UNAVAILABLE;
     if (pool->set && pool_is_marked(&pool->status))

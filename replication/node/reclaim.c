@@ -18,7 +18,7 @@ static void take_request(struct reclaim *reclaim, const struct assignment_reclai
 }
 
 static void note(struct reclaim *reclaim, const struct replica *place) {
-    log_info(NULL, "replica has given back room", "replica_id", place->uid, "pool", place->pool,
+    log_info(NULL, "space of a replica reclaimed", "replica_id", place->uid, "pool", place->pool,
              "before_bytes", LOG_INT(reclaim->reclaimed.before_bytes), "after_bytes",
              LOG_INT(reclaim->reclaimed.after_bytes), NULL);
 }
@@ -50,7 +50,7 @@ static void run_job(struct reclaim *reclaim, struct reclaim_jobs *jobs,
         reclaim->phase = RECLAIM_ENDED;
         reclaim->reason =
             why.kind == ERROR_BAD_REQUEST ? RECLAIM_REASON_UNSUPPORTED : RECLAIM_REASON_FAILED;
-        log_warning(NULL, "replica gives back no room", "replica_id", place->uid, "pool",
+        log_warning(NULL, "reclaim of a replica's space failed", "replica_id", place->uid, "pool",
                     place->pool, "reason", why.message, NULL);
     }
 }

@@ -95,7 +95,7 @@ static int run_write_state(struct replica_call_request *request, struct error *e
     if (replica_state_parse(request->arena, text, strlen(text), &state, err) < 0 ||
         strcmp(state.replica, request->replica.uid) != 0 ||
         strcmp(state.volume, request->volume) != 0)
-        return error_set(err, ERROR_BAD_REQUEST, "This is no state of the replica %s.",
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid state of the replica %s.",
                          request->replica.uid);
     return replica_here.write_state(replica_here.arg, &request->replica, request->body.epoch,
                                     &state, err);

@@ -42,7 +42,7 @@ static int refused(const struct replica *replica, const struct http_answer *answ
     const char *message = json_text_of(body, "message");
 
     if (!message || answer->status < 400)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: it answers what makes no sense (%d)",
+        return error_set(err, ERROR_UNAVAILABLE, "%s: unexpected response (HTTP %d)",
                          replica->address, answer->status);
     return error_set(err, answer_kind_of(answer->status), "%s: %s", replica->address, message);
 }
@@ -104,8 +104,7 @@ static int open_session(void *arg, const struct replica *replica, const char *vo
         return -1;
     *ret = (struct replica_data){ 0 };
     if (!name || strlen(name) >= sizeof(ret->export) || port <= 0 || port > UINT16_MAX)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: it answers what makes no sense",
-                         replica->address);
+        return error_set(err, ERROR_UNAVAILABLE, "%s: invalid response", replica->address);
     copy_host(replica->address, ret->host, sizeof(ret->host));
     snprintf(ret->port, sizeof(ret->port), "%u", (unsigned)port);
     strcpy(ret->export, name);
@@ -214,10 +213,10 @@ static int sums(void *arg, const struct replica *replica, int64_t epoch, int64_t
     if (!answer)
         return -1;
     if (got > count || begin < *at || begin > end)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: its sums make no sense", replica->address);
+        return error_set(err, ERROR_UNAVAILABLE, "%s: invalid checksums", replica->address);
     for (size_t i = 0; i < got; i++) {
         if (!read_sum(json_string_value(json_array_get(list, i)), ret[i]))
-            return error_set(err, ERROR_UNAVAILABLE, "%s: a sum makes no sense", replica->address);
+            return error_set(err, ERROR_UNAVAILABLE, "%s: invalid checksum", replica->address);
     }
     *at = begin;
     return (int)got;

@@ -107,7 +107,7 @@ static int read_path(struct waiting *waiting, struct error *err) {
             }
         }
     }
-    return error_set(err, ERROR_NOT_FOUND, "There is nothing at this path.");
+    return error_set(err, ERROR_NOT_FOUND, "There is no call at this path.");
 }
 
 /* An agent that has not heard the API yet knows those that it serves. */
@@ -117,8 +117,9 @@ static int find_served(struct waiting *waiting, struct error *err) {
 
     if (!sessions_find(waiting->service->settings.sessions, request->arena, request->replica.uid,
                        &session))
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "The volume API has not said yet which replicas are here.");
+        return error_set(
+            err, ERROR_UNAVAILABLE,
+            "The replicas of this node have not been fetched from the volume API yet.");
     request->replica.pool = session.path;
     request->pool = session.pool;
     request->volume = arena_text(request->arena, session.volume);
@@ -156,7 +157,7 @@ static int read_body(struct waiting *waiting, struct error *err) {
     if (exchange->over_limit)
         return error_set(err, ERROR_UNAVAILABLE, "There are too many clients.");
     if (strcmp(exchange->method, "POST") != 0)
-        return error_set(err, ERROR_BAD_METHOD, "Calls are POST.");
+        return error_set(err, ERROR_BAD_METHOD, "Only POST is accepted.");
     body = json_parse(request->arena, exchange->body, exchange->body_size, err);
     return body ? json_decode(request->arena, body, "body", waiting->call->fields, 0, true,
                               &request->body, err)
@@ -168,7 +169,7 @@ static int check_volume(const struct waiting *waiting, struct error *err) {
 
     if (!request->body.volume || strcmp(request->body.volume, request->volume) == 0)
         return 0;
-    return error_set(err, ERROR_NOT_FOUND, "The replica %s is none of the volume %s.",
+    return error_set(err, ERROR_NOT_FOUND, "The replica %s does not belong to the volume %s.",
                      request->replica.uid, request->body.volume);
 }
 
@@ -192,9 +193,10 @@ static int put(struct waiting *waiting, struct error *err) {
     struct work_item item = { .key = waiting->request.replica.uid, .run = run, .arg = waiting };
 
     if (!workers)
-        return error_set(err, ERROR_NOT_FOUND, "The pool %s is not here.", waiting->request.pool);
+        return error_set(err, ERROR_NOT_FOUND, "There is no pool %s on this node.",
+                         waiting->request.pool);
     if (worker_pool_pending(workers) >= WAITING_MOST)
-        return error_set(err, ERROR_UNAVAILABLE, "The pool %s has too much to do.",
+        return error_set(err, ERROR_UNAVAILABLE, "The pool %s has too many pending requests.",
                          waiting->request.pool);
     worker_pool_put(workers, &item);
     return 0;

@@ -83,7 +83,7 @@ static void say(struct replicas *replicas, struct file *file, const char *phase,
     const char *message = why ? why->message : "";
 
     if (why && (!file->phase || strcmp(file->phase, phase) != 0))
-        log_warning(NULL, "replica is not well", "replica_id", file->assignment->uid, "pool",
+        log_warning(NULL, "replica unhealthy", "replica_id", file->assignment->uid, "pool",
                     replicas->settings.pool, "phase", phase, "reason", message, NULL);
     file->phase = phase;
     reports_put(replicas->settings.reports, ASSIGNMENT_REPLICA, file->assignment->uid,
@@ -132,7 +132,7 @@ static void remove_file(struct replicas *replicas, struct file *file,
     reclaim_jobs_stop(replicas->jobs, file->assignment->uid);
     if (end_session(replicas, file, &err) == 0 && replica_delete(&place, &err) == 0 &&
         !is_same_pool(replicas, pool))
-        error_set(&err, ERROR_UNAVAILABLE, "%s was exchanged meanwhile", replicas->settings.path);
+        error_set(&err, ERROR_UNAVAILABLE, "%s was replaced meanwhile", replicas->settings.path);
     if (err.kind != ERROR_NONE) {
         say(replicas, file, "DeletionFailed", NULL, &err);
         return;
@@ -289,7 +289,8 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
     bool here;
 
     if (pool_is_marked(pool) && !ours)
-        error_set(&err, ERROR_UNAVAILABLE, "The API has not taken the pool %s for ours.",
+        error_set(&err, ERROR_UNAVAILABLE,
+                  "The volume API has not accepted the pool %s of this node.",
                   replicas->settings.pool);
     forget_snapshots(file);
     if (replicas->settings.sessions)
@@ -407,7 +408,7 @@ void replicas_look_for_strangers(struct replicas *replicas) {
     if (directory)
         closedir(directory);
     if (count > replicas->strangers)
-        log_warning(NULL, "the pool has what no document names", "pool", replicas->settings.pool,
+        log_warning(NULL, "unknown directories in the pool", "pool", replicas->settings.pool,
                     "directories", LOG_INT(count), "one", last, NULL);
     replicas->strangers = count;
 }

@@ -136,7 +136,7 @@ static void log_failure(struct reports *reports, const struct sending *sending,
     if (err->kind == ERROR_UNAVAILABLE && reports->outage_logged)
         return;
     reports->outage_logged |= err->kind == ERROR_UNAVAILABLE;
-    log_warning(NULL, "a status is not taken", "kind", reports_kind(sending->kind)->word, "uid",
+    log_warning(NULL, "status report failed", "kind", reports_kind(sending->kind)->word, "uid",
                 sending->uid, "reason", err->message, NULL);
 }
 

@@ -130,13 +130,13 @@ static void look_at(struct session_reaper *reaper, struct arena *arena, const ch
     if (!left && !is_ended(reaper, &session))
         return;
     if (sessions_end_one(sessions, uid, &session, &err) < 0)
-        log_warning(NULL, "session of another node does not end", "replica_id", uid, "reason",
+        log_warning(NULL, "cannot end the session of another node", "replica_id", uid, "reason",
                     err.message, NULL);
     else if (log_limit_allows(&ended, uid, clock_monotonic_us(), &others))
-        log_info(NULL, "session of another node ends", "replica_id", uid, "volume_id",
+        log_info(NULL, "session of another node ended", "replica_id", uid, "volume_id",
                  session.volume, "epoch", LOG_INT(session.epoch), "reason",
-                 left ? "no client is connected" : "its target is over", "others", LOG_INT(others),
-                 NULL);
+                 left ? "no client is connected" : "its target has ended", "others",
+                 LOG_INT(others), NULL);
 }
 
 static bool is_ending(struct session_reaper *reaper) {

@@ -240,7 +240,7 @@ int sessions_begin(struct sessions *sessions, const struct replica *replica,
     }
     if (log_limit_allows(&served, arena_join(arena, replica->uid, " ", client, NULL),
                          clock_monotonic_us(), &others))
-        log_info(NULL, "replica is served to another node", "replica_id", replica->uid, "volume_id",
+        log_info(NULL, "replica exported to another node", "replica_id", replica->uid, "volume_id",
                  request->volume, "epoch", LOG_INT(request->epoch), "client", client, "others",
                  LOG_INT(others), NULL);
     *ret = session;

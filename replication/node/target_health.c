@@ -64,7 +64,7 @@ static const char *message_of(const struct replica_facts *facts) {
         return facts->rebuild_failure;
     if (facts->flaw)
         return facts->flaw;
-    return facts->empty ? "The replica was not filled yet." : "The replica is out of sync.";
+    return facts->empty ? "The replica has not been rebuilt yet." : "The replica is out of sync.";
 }
 
 static struct health health_of(const struct replica_facts *facts) {

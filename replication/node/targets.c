@@ -45,8 +45,8 @@ static void begin(struct targets *targets, struct assignment *assignment) {
         LIST_INSERT_HEAD(&targets->entries, entry, next);
         return;
     }
-    log_error(NULL, "volume is not kept", "volume_id", assignment->uid, "reason", err.message,
-              NULL);
+    log_error(NULL, "cannot start a volume controller", "volume_id", assignment->uid, "reason",
+              err.message, NULL);
     free(entry);
 }
 

@@ -206,6 +206,6 @@ int volume_controller_start(const struct volume_controller_settings *settings,
         return 0;
     }
     free_controller(controller);
-    return error_set(err, ERROR_INTERNAL, "cannot keep the volume %s: %s", assignment->uid,
-                     strerror(code));
+    return error_set(err, ERROR_INTERNAL, "cannot start the controller of the volume %s: %s",
+                     assignment->uid, strerror(code));
 }

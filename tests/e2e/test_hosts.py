@@ -256,7 +256,7 @@ class Hosts(DeclaredCase):
         os.makedirs(self.path("cloned-pool"))
         cloned = self.impostor("cloned", pool_a=self.path("cloned-pool")).start()
         until(lambda: "belongs to another storage agent" in cloned.log() and
-              "pool is not taken" in cloned.log(), 60, "the second agent to be refused")
+              "pool heartbeat failed" in cloned.log(), 60, "the second agent to be refused")
         # The first one is killed and started again meanwhile, and adopts its daemons.
         self.agents[0].kill()
         self.agents[0] = self.agent(0)

@@ -252,7 +252,7 @@ START_TEST(a_host_name_with_special_characters_is_refused) {
     want("64Mi", "*", "host-b");
     while (!strstr(
         json_text_of(reported(VOLUME), "message") ? json_text_of(reported(VOLUME), "message") : "",
-        "No certificate"))
+        "Invalid host name"))
         poll(NULL, 0, 5);
     /* The other one is let in all the same. */
     while (!reported_export("host-b"))
