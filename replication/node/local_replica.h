@@ -19,6 +19,6 @@
 
 /* replica_here with timeouts, for target_settings.here; belongs to the thread of the calls. */
 struct replica_access local_replica_access(struct pool_calls *calls);
-/* pool_look(); false: the pool is unresponsive. */
+/* pool_status_read(); false: the pool is unresponsive. */
 bool local_pool_status(struct pool_calls *calls, const char *path, const char *name,
                        struct pool_status *ret);

@@ -1,6 +1,6 @@
 #include "tests/unit/replication/node/storage_test.h"
 
-START_TEST(a_replica_is_read) {
+START_TEST(a_replica_assignment_is_read) {
     json_t *document = replica_document(1, 7);
     struct assignment *assignment = assignment_of(ASSIGNMENT_REPLICA, document),
                       *held = assignment_hold(assignment);
@@ -48,7 +48,7 @@ static struct assignment_reclaim reclaim_of(const char *reported) {
 }
 
 /* Of another request, or in words that nobody says, nothing is done. */
-START_TEST(what_was_given_back_is_known_by_its_number) {
+START_TEST(a_reported_reclaim_is_recognized_by_its_number) {
     struct assignment_reclaim done =
         reclaim_of("{\"number\":2,\"phase\":\"Done\",\"beforeBytes\":9000,\"afterBytes\":4096}");
     struct assignment_reclaim failed =
@@ -67,7 +67,7 @@ START_TEST(what_was_given_back_is_known_by_its_number) {
 }
 END_TEST
 
-START_TEST(a_volume_is_read_and_can_be_read_again) {
+START_TEST(a_volume_assignment_is_read_and_its_text_can_be_read_again) {
     json_t *document = volume_document(NODE, "128Mi", 3);
     struct assignment *assignment, *again;
 
@@ -127,7 +127,7 @@ static json_t *many(void) {
     return list;
 }
 
-START_TEST(what_makes_no_sense_is_refused) {
+START_TEST(invalid_documents_are_refused) {
     assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "metadata", "uid", json_string("x"));
     assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "metadata", "resourceVersion",
                    json_integer(1));
@@ -167,7 +167,7 @@ START_TEST(what_makes_no_sense_is_refused) {
 }
 END_TEST
 
-START_TEST(a_message_is_text_whatever_was_said) {
+START_TEST(any_message_becomes_valid_text) {
     json_t *text = assignment_message("\xff\xfe"), *plain = assignment_message("plain");
 
     ck_assert_str_eq(json_string_value(plain), "plain");
@@ -177,6 +177,7 @@ START_TEST(a_message_is_text_whatever_was_said) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("assignment", true, begin_storage, end_storage, a_replica_is_read,
-                what_was_given_back_is_known_by_its_number, a_volume_is_read_and_can_be_read_again,
-                what_makes_no_sense_is_refused, a_message_is_text_whatever_was_said)
+CHECK_MAIN_WITH("assignment", true, begin_storage, end_storage, a_replica_assignment_is_read,
+                a_reported_reclaim_is_recognized_by_its_number,
+                a_volume_assignment_is_read_and_its_text_can_be_read_again,
+                invalid_documents_are_refused, any_message_becomes_valid_text)

@@ -10,8 +10,8 @@
 #include "replication/node/pool_status.h"
 #include "replication/node/rebuild_slots.h"
 #include "tests/lib/daemons.h"
-#include "tests/lib/remote_certificates.h"
 #include "tests/lib/hung_disk.h"
+#include "tests/lib/remote_certificates.h"
 #include "tests/unit/replication/node/storage_test.h"
 
 #define TRIALS 400
@@ -147,7 +147,7 @@ static void want_with(const char *node, const char *capacity, const char *one, c
     assignment_release(assignment);
 }
 
-static void want(const char *capacity, const char *one, const char *two) {
+static void assign(const char *capacity, const char *one, const char *two) {
     want_with(NODE, capacity, one, two, NULL);
 }
 
@@ -208,7 +208,7 @@ START_TEST(a_host_in_the_document_is_admitted_and_no_other) {
     const char *ours;
 
     ck_assert(make_certificates(foreign));
-    want("64Mi", "host-b", NULL);
+    assign("64Mi", "host-b", NULL);
     port = port_of("host-b");
     ours = client(certificates, "b", "/CN=host-b");
     ck_assert(does(ours, port, "write -P 0x5a 1M 64k"));
@@ -235,7 +235,7 @@ START_TEST(clients_may_have_a_certificate_authority_of_their_own) {
                                          certificates, foreign, both)),
                      0);
     name_certificates(both);
-    want("64Mi", "host-b", NULL);
+    assign("64Mi", "host-b", NULL);
     port = port_of("host-b");
     theirs = client(foreign, "b", "/CN=host-b");
     ck_assert(does(theirs, port, "write -P 0x5a 1M 64k"));
@@ -249,16 +249,16 @@ START_TEST(a_host_name_with_special_characters_is_refused) {
     ck_assert_int_eq(nbd_server_check_client("host-b.example.org", &err), 0);
     for (unsigned i = 0; i < LENGTH(strange); i++)
         ck_assert_int_eq(nbd_server_check_client(strange[i], &err), -1);
-    want("64Mi", "*", "host-b");
+    assign("64Mi", "*", "host-b");
     while (!strstr(
         json_text_of(reported(VOLUME), "message") ? json_text_of(reported(VOLUME), "message") : "",
         "Invalid host name"))
         poll(NULL, 0, 5);
-    /* The other one is let in all the same. */
+    /* The other one is admitted all the same. */
     while (!reported_export("host-b"))
         poll(NULL, 0, 5);
     ck_assert_ptr_null(reported_export("*"));
-    ck_assert_int_ne(access(export_run(0), F_OK), 0); /* no daemon begins in vain */
+    ck_assert_int_ne(access(export_run(0), F_OK), 0); /* no daemon is started */
     ck_assert_str_eq(json_text_of(reported(VOLUME), "phase"), "Healthy");
 }
 END_TEST
@@ -267,7 +267,7 @@ START_TEST(a_node_without_a_listener_exports_to_no_host_and_serves) {
     ck_assert(targets_stop(targets, 60000));
     settings.exports = NULL;
     targets = targets_new(&settings);
-    want("64Mi", "host-b", NULL);
+    assign("64Mi", "host-b", NULL);
     await_phase(VOLUME, "Healthy");
     ck_assert_ptr_nonnull(strstr(json_text_of(reported(VOLUME), "message"), "cannot be admitted"));
     ck_assert_ptr_null(reported_export("host-b"));
@@ -289,19 +289,19 @@ START_TEST(one_host_cannot_use_the_export_of_another) {
     settings.hang_ms = 100;
     settings.watch_ms = 1000000;
     targets = targets_new(&settings);
-    want("64Mi", "host-b", NULL);
+    assign("64Mi", "host-b", NULL);
     port = port_of("host-b");
     for (unsigned i = 0; i < 2; i++) {
         disks[i] = hung_disk(paths[i + 1]);
         if (disks[i] < 0)
             return;
     }
-    want("64Mi", "host-c", NULL);
+    assign("64Mi", "host-c", NULL);
     await_phase(VOLUME, "Offline");
     ck_assert_ptr_null(reported_export("host-c"));
     for (unsigned i = 0; i < 2; i++)
         hung_disk_end(paths[i + 1], disks[i]);
-    want("64Mi", "host-c", NULL);
+    assign("64Mi", "host-c", NULL);
     ck_assert_uint_ne(port_of("host-c"), port);
     ck_assert_ptr_null(reported_export("host-b"));
 }
@@ -311,7 +311,7 @@ START_TEST(the_port_stays_after_the_death_of_any_process) {
     unsigned port;
     const char *ours = client(certificates, "b", "/CN=host-b");
 
-    want("64Mi", "host-b", NULL);
+    assign("64Mi", "host-b", NULL);
     port = port_of("host-b");
     ck_assert(does(ours, port, "write -P 0x5a 1M 64k"));
 
@@ -329,7 +329,7 @@ START_TEST(the_port_stays_after_the_death_of_any_process) {
     await(does, ours, port, "read -P 0x11 1M 64k");
 
     /* It grows, and is as large there. */
-    want("128Mi", "host-b", NULL);
+    assign("128Mi", "host-b", NULL);
     ck_assert_uint_eq(port_of("host-b"), port);
     ck_assert(does(ours, port, "write -P 0x22 100M 64k"));
     ck_assert(does_here("read -P 0x22 100M 64k"));
@@ -352,16 +352,16 @@ START_TEST(a_host_removed_from_the_document_is_revoked) {
     const char *theirs = client(certificates, "c", "/CN=host-c");
     unsigned first, second;
 
-    want("64Mi", "host-b", NULL);
+    assign("64Mi", "host-b", NULL);
     first = port_of("host-b");
-    want("64Mi", "host-c", "host-b");
+    assign("64Mi", "host-c", "host-b");
     second = port_of("host-c");
     ck_assert_uint_eq(port_of("host-b"), first);
     ck_assert_uint_ne(first, second);
     ck_assert(does(ours, first, "read 0 4k") && does(theirs, second, "read 0 4k"));
     ck_assert(!does(ours, second, "read 0 4k") && !does(theirs, first, "read 0 4k"));
 
-    want("64Mi", "host-c", NULL);
+    assign("64Mi", "host-c", NULL);
     ck_assert_uint_eq(port_of("host-c"), second);
     ck_assert(!does(ours, first, "read 0 4k"));
     ck_assert(does(theirs, second, "read 0 4k"));
@@ -382,7 +382,7 @@ START_TEST(the_export_of_a_deleted_volume_ends) {
     const char *ours = client(certificates, "b", "/CN=host-b");
     unsigned port;
 
-    want("64Mi", "host-b", NULL);
+    assign("64Mi", "host-b", NULL);
     port = port_of("host-b");
     ck_assert(targets_stop(targets, 60000));
     kill_daemon(run);
@@ -396,7 +396,7 @@ START_TEST(the_export_of_a_deleted_volume_ends) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("exports", adopt_daemons(), begin, end,
+CHECK_MAIN_WITH("client_exports", adopt_daemons(), begin, end,
                 a_host_in_the_document_is_admitted_and_no_other,
                 a_host_name_with_special_characters_is_refused,
                 clients_may_have_a_certificate_authority_of_their_own,

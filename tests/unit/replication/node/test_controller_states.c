@@ -52,7 +52,7 @@ START_TEST(from_every_state_a_volume_controller_can_end) {
 END_TEST
 
 /* Half of it is gone: its clients are disconnected, its replicas perhaps closed. */
-START_TEST(a_stop_that_was_begun_is_finished) {
+START_TEST(a_started_stop_is_finished) {
     for (unsigned i = 0; i < table->count; i++) {
         const struct state_row *row = &table->rows[i];
 
@@ -186,7 +186,7 @@ static void assert_model(const struct model *model, unsigned action) {
     ck_assert(action != CONTROLLER_REPORT_NONE || !model->open);
 }
 
-START_TEST(whatever_can_happen_to_a_volume_controller_has_a_row) {
+START_TEST(every_event_of_a_volume_controller_has_a_row) {
     autoarena struct arena *arena = arena_new();
     struct model model = { .state = CONTROLLER_IDLE };
     const char *unreached;
@@ -231,7 +231,7 @@ START_TEST(a_revert_begins_with_an_attempt_that_its_document_has) {
 END_TEST
 
 /* Clients may have written since, for all that this node knows. */
-START_TEST(a_revert_that_is_done_begins_no_more) {
+START_TEST(a_finished_revert_is_not_repeated) {
     for (unsigned event = 0; event < NODE_REVERT_CLOSED; event++)
         ck_assert_ptr_null(state_table_find(&node_revert_states, NODE_REVERT_DONE, event));
 }
@@ -244,7 +244,7 @@ START_TEST(every_row_of_copying_and_comparing_is_reached) {
 }
 END_TEST
 
-START_TEST(whatever_happens_each_place_on_the_node_is_freed_once) {
+START_TEST(each_slot_of_the_node_is_freed_once) {
     unsigned state = REPLICA_WORK_NONE;
     int rebuilds = 0, comparisons = 0;
 
@@ -267,12 +267,11 @@ START_TEST(whatever_happens_each_place_on_the_node_is_freed_once) {
 END_TEST
 
 CHECK_MAIN("controller states", every_row_of_the_volume_controller_is_reached,
-           from_every_state_a_volume_controller_can_end, a_stop_that_was_begun_is_finished,
+           from_every_state_a_volume_controller_can_end, a_started_stop_is_finished,
            a_daemon_is_started_for_a_claimed_assignment_alone,
            no_volume_is_served_while_its_forced_recovery_is_evaluated,
            a_volume_that_is_reverted_is_served_to_no_client,
-           whatever_can_happen_to_a_volume_controller_has_a_row,
+           every_event_of_a_volume_controller_has_a_row,
            every_row_of_a_revert_on_its_node_is_reached,
-           a_revert_begins_with_an_attempt_that_its_document_has,
-           a_revert_that_is_done_begins_no_more, every_row_of_copying_and_comparing_is_reached,
-           whatever_happens_each_place_on_the_node_is_freed_once)
+           a_revert_begins_with_an_attempt_that_its_document_has, a_finished_revert_is_not_repeated,
+           every_row_of_copying_and_comparing_is_reached, each_slot_of_the_node_is_freed_once)

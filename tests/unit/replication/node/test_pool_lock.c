@@ -57,7 +57,7 @@ START_TEST(a_directory_that_is_no_pool_yet_is_locked_when_it_becomes_one) {
 }
 END_TEST
 
-START_TEST(another_disk_in_a_pools_place_is_locked_anew) {
+START_TEST(another_disk_mounted_at_a_pool_is_locked) {
     make_pool();
     ck_assert_int_eq(start_agent(&first), 0);
     make_pool(); /* another file */
@@ -148,7 +148,7 @@ END_TEST
 
 CHECK_MAIN_WITH("pool_lock", true, begin, end, a_pool_has_one_agent_at_a_time,
                 a_directory_that_is_no_pool_yet_is_locked_when_it_becomes_one,
-                another_disk_in_a_pools_place_is_locked_anew,
+                another_disk_mounted_at_a_pool_is_locked,
                 a_program_that_an_agent_has_started_does_not_keep_its_lock,
                 an_agent_that_was_killed_leaves_no_lock,
                 an_agent_that_is_started_again_is_the_same_instance,

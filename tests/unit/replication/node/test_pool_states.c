@@ -2,7 +2,7 @@
 
 #include "tests/lib/check_main.h"
 
-START_TEST(every_look_at_a_pool_in_every_state_has_a_row_and_a_sentence) {
+START_TEST(every_event_of_a_pool_in_every_state_has_a_row_and_a_sentence) {
     autoarena struct arena *arena = arena_new();
     struct error err;
 
@@ -20,4 +20,4 @@ START_TEST(every_look_at_a_pool_in_every_state_has_a_row_and_a_sentence) {
 }
 END_TEST
 
-CHECK_MAIN("pool states", every_look_at_a_pool_in_every_state_has_a_row_and_a_sentence)
+CHECK_MAIN("pool states", every_event_of_a_pool_in_every_state_has_a_row_and_a_sentence)

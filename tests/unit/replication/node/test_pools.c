@@ -71,7 +71,7 @@ static void touch(const char *path) {
     ck_assert_int_ge(fd, 0);
 }
 
-static const char *state_told(void) {
+static const char *reported_state(void) {
     unsigned count = script_server_count(server, "PUT", POOL_PATH);
     const char *body =
         count > 0 ? script_server_request(server, "PUT", POOL_PATH, count - 1)->body : "{}";
@@ -83,11 +83,11 @@ static const char *state_told(void) {
 }
 
 static void await_state(const char *state) {
-    while (strcmp(state_told(), state) != 0)
+    while (strcmp(reported_state(), state) != 0)
         poll(NULL, 0, 2);
 }
 
-static void want(json_t *document) {
+static void assign(json_t *document) {
     struct assignment *assignment = assignment_of(ASSIGNMENT_REPLICA, document);
 
     pools_set(pools, &assignment, 1);
@@ -100,7 +100,7 @@ static void look(struct replica_look *ret) {
     replica_look(&replica, VOLUME, ret);
 }
 
-START_TEST(an_empty_directory_of_a_new_pool_is_marked_and_told) {
+START_TEST(an_empty_directory_of_a_new_pool_is_marked_and_reported) {
     const struct script_request *request;
     const json_t *sent;
 
@@ -120,11 +120,11 @@ START_TEST(an_empty_directory_of_a_new_pool_is_marked_and_told) {
 }
 END_TEST
 
-START_TEST(an_empty_directory_of_a_known_pool_is_not_mounted) {
+START_TEST(an_empty_directory_of_a_known_pool_counts_as_not_mounted) {
     answer_all(200, 200);
     start();
     await_state("Gone");
-    want(replica_document(0, 1));
+    assign(replica_document(0, 1));
     await_phase(uids[0], "Init");
     ck_assert(!exists(file(POOLS, POOL_MARK)));
     ck_assert(!exists(file(0, "")));
@@ -135,7 +135,7 @@ START_TEST(an_empty_directory_of_a_known_pool_is_not_mounted) {
 }
 END_TEST
 
-START_TEST(nobody_knows_while_the_api_is_silent) {
+START_TEST(no_pool_is_marked_while_the_api_is_unavailable) {
     answer_all(503, 200);
     start();
     await_state("Gone");
@@ -147,7 +147,7 @@ START_TEST(nobody_knows_while_the_api_is_silent) {
 END_TEST
 
 /* An empty directory is one that is not mounted, unless the API itself has never heard of it. */
-START_TEST(what_a_gateway_does_not_know_is_no_new_pool) {
+START_TEST(an_answer_of_a_gateway_makes_no_new_pool) {
     answer("GET", POOL_PATH, 404, "<html>");
     answer("PUT", NULL, 200, "{}");
     start();
@@ -159,7 +159,7 @@ START_TEST(what_a_gateway_does_not_know_is_no_new_pool) {
 }
 END_TEST
 
-START_TEST(what_is_not_the_pool_is_not_touched) {
+START_TEST(a_directory_with_another_mark_is_not_changed) {
     answer_all(404, 200);
     touch(file(POOLS, "precious"));
     start();
@@ -167,9 +167,9 @@ START_TEST(what_is_not_the_pool_is_not_touched) {
     ck_assert_int_eq(pool_mark(paths[0], "pool-b", &err), 0);
     ck_assert_int_eq(unlink(file(POOLS, "precious")), 0);
     poll(NULL, 0, 20);
-    want(replica_document(0, 1));
+    assign(replica_document(0, 1));
     await_phase(uids[0], "Init");
-    ck_assert_str_eq(state_told(), "Foreign");
+    ck_assert_str_eq(reported_state(), "Foreign");
     answer_all(200, 200); /* the name is known */
     ck_assert_int_eq(unlink(file(POOLS, POOL_MARK)), 0);
     ck_assert_int_eq(rmdir(paths[0]), 0);
@@ -180,12 +180,12 @@ START_TEST(what_is_not_the_pool_is_not_touched) {
 }
 END_TEST
 
-START_TEST(a_pool_that_another_agent_has_is_not_touched_or_reported) {
+START_TEST(a_pool_of_another_agent_is_not_changed_or_reported) {
     answer_all(200, 200);
     ck_assert_int_eq(pool_mark(paths[0], names[0], &err), 0);
     ck_assert_int_eq(pool_lock_keep(&another, paths[0], &err), 0);
     start();
-    want(replica_document(0, 1));
+    assign(replica_document(0, 1));
     poll(NULL, 0, 100);
     ck_assert_uint_eq(script_server_count(server, "PUT", NULL), 0);
     ck_assert(!exists(file(0, "")));
@@ -196,13 +196,13 @@ START_TEST(a_pool_that_another_agent_has_is_not_touched_or_reported) {
 }
 END_TEST
 
-START_TEST(a_replica_is_made_with_the_first_generation_once) {
+START_TEST(a_replica_is_created_with_the_first_generation_once) {
     const char *empty = arena_join(arena, top, "/empty", NULL);
     struct replica_look seen;
 
     answer_all(404, 200);
     start();
-    want(replica_document(0, 1));
+    assign(replica_document(0, 1));
     await_phase(uids[0], "Healthy");
     look(&seen);
     ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
@@ -213,27 +213,27 @@ START_TEST(a_replica_is_made_with_the_first_generation_once) {
     /* It is lost, all at once: nothing of what it had comes back by itself. */
     ck_assert_int_eq(mkdir(empty, 0700), 0);
     ck_assert_int_eq(renameat2(AT_FDCWD, empty, AT_FDCWD, file(0, ""), RENAME_EXCHANGE), 0);
-    want(replica_document(0, 2));
+    assign(replica_document(0, 2));
     await_phase(uids[0], "Recreate");
     look(&seen);
     ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
 }
 END_TEST
 
-START_TEST(data_that_lost_their_state_stay) {
+START_TEST(data_without_a_state_stay) {
     struct replica_look seen;
     char block[65536] = "data";
     autoclose int fd = -1;
 
     answer_all(404, 200);
     start();
-    want(replica_document(0, 1));
+    assign(replica_document(0, 1));
     await_phase(uids[0], "Healthy");
     fd = open(file(0, "data"), O_WRONLY);
     ck_assert_int_eq(pwrite(fd, block, sizeof(block), 0), sizeof(block));
     fsync(fd);
     ck_assert_int_eq(unlink(file(0, "state")), 0);
-    want(replica_document(0, 2));
+    assign(replica_document(0, 2));
     await_phase(uids[0], "Error");
     look(&seen);
     ck_assert_int_ge(seen.used_bytes, sizeof(block));
@@ -242,16 +242,16 @@ START_TEST(data_that_lost_their_state_stay) {
 END_TEST
 
 /* A look fails, for which a name of another kind stands here: nobody knows what it is. */
-START_TEST(one_that_cannot_be_seen_is_offline) {
+START_TEST(an_unreadable_replica_is_offline) {
     struct replica_look seen;
 
     answer_all(404, 200);
     start();
-    want(replica_document(0, 1));
+    assign(replica_document(0, 1));
     await_phase(uids[0], "Healthy");
     ck_assert_int_eq(rename(file(0, "epoch"), file(0, "before")), 0);
     ck_assert_int_eq(symlink("before", file(0, "epoch")), 0);
-    want(replica_document(0, 2));
+    assign(replica_document(0, 2));
     await_phase(uids[0], "Offline");
     ck_assert_int_eq(unlink(file(0, "epoch")), 0);
     ck_assert_int_eq(rename(file(0, "before"), file(0, "epoch")), 0);
@@ -268,7 +268,7 @@ START_TEST(replicas_of_a_pool_that_fails_are_reported_at_once) {
     heartbeat_ms = 3600000;
     answer_all(404, 200);
     start();
-    want(replica_document(0, 1));
+    assign(replica_document(0, 1));
     await_phase(uids[0], "Healthy");
     ck_assert_int_eq(rename(paths[0], away), 0);
     await_phase(uids[0], "Offline");
@@ -279,63 +279,63 @@ START_TEST(replicas_of_a_pool_that_fails_are_reported_at_once) {
 }
 END_TEST
 
-START_TEST(one_that_was_made_before_is_made_empty) {
+START_TEST(a_replica_that_existed_before_is_created_empty) {
     json_t *document = replica_document(0, 1);
     struct replica_look seen;
 
     answer_all(404, 200);
     set_phase(document, "Healthy");
     start();
-    want(document);
+    assign(document);
     await_phase(uids[0], "Recreate");
     look(&seen);
     ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
 }
 END_TEST
 
-START_TEST(a_later_one_is_made_empty) {
+START_TEST(a_replica_added_later_is_created_empty) {
     json_t *document = replica_document(0, 1);
 
     json_object_del(json_object_get(document, "spec"), "members");
     answer_all(404, 200);
     start();
-    want(document);
+    assign(document);
     await_phase(uids[0], "Recreate");
 }
 END_TEST
 
-START_TEST(data_go_only_when_the_document_says_so) {
+START_TEST(data_are_deleted_only_by_their_document) {
     json_t *document = replica_document(0, 2);
 
     answer_all(404, 200);
     start();
-    want(replica_document(0, 1));
+    assign(replica_document(0, 1));
     await_phase(uids[0], "Healthy");
     pools_set(pools, NULL, 0); /* a list that was short */
     poll(NULL, 0, 20);
     ck_assert(exists(file(0, "data")));
 
     set_deleting(document);
-    want(document);
+    assign(document);
     await_phase(uids[0], "Deleted");
     ck_assert(!exists(file(0, "")));
 }
 END_TEST
 
-START_TEST(data_stay_while_the_pool_is_another_or_not_ours) {
+START_TEST(data_stay_while_the_pool_is_another_or_not_accepted) {
     json_t *document = replica_document(0, 2);
     const char *away = arena_join(arena, top, "/away", NULL);
 
     answer_all(404, 200);
     start();
-    want(replica_document(0, 1));
+    assign(replica_document(0, 1));
     await_phase(uids[0], "Healthy");
     answer_all(200, 409);                        /* another node's has the name */
     ck_assert_int_eq(rename(paths[0], away), 0); /* and it is not mounted any more */
     ck_assert_int_eq(mkdir(paths[0], 0700), 0);
     await_state("Gone");
     set_deleting(document);
-    want(document);
+    assign(document);
     await_phase(uids[0], "Offline");
 
     ck_assert_int_eq(rmdir(paths[0]), 0);
@@ -350,17 +350,17 @@ START_TEST(data_stay_while_the_pool_is_another_or_not_ours) {
 END_TEST
 
 /* While the machine slept its pool may have become another node's. */
-START_TEST(data_stay_after_a_sleep_until_the_api_takes_the_pool_for_ours) {
+START_TEST(data_stay_after_a_suspend_until_the_api_accepts_the_pool) {
     json_t *document = replica_document(0, 2);
 
     answer_all(404, 200);
     start();
-    want(replica_document(0, 1));
+    assign(replica_document(0, 1));
     await_phase(uids[0], "Healthy");
     answer_all(200, 503);
     boot_pass(3600);
     set_deleting(document);
-    want(document);
+    assign(document);
     await_phase(uids[0], "Offline");
     ck_assert(exists(file(0, "data")));
     answer_all(200, 200);
@@ -368,19 +368,19 @@ START_TEST(data_stay_after_a_sleep_until_the_api_takes_the_pool_for_ours) {
 }
 END_TEST
 
-START_TEST(one_of_another_path_or_volume_is_not_made) {
+START_TEST(a_replica_of_another_path_or_volume_is_not_created) {
     json_t *elsewhere = replica_document(0, 1), *stranger = replica_document(0, 2);
 
     json_object_set_new(json_object_get(elsewhere, "spec"), "path", json_string("/srv/other"));
     json_object_set_new(json_object_get(stranger, "spec"), "volumeId", json_string(uids[2]));
     answer_all(404, 200);
     start();
-    want(elsewhere);
+    assign(elsewhere);
     await_phase(uids[0], "Init");
-    want(replica_document(0, 2));
+    assign(replica_document(0, 2));
     await_phase(uids[0], "Healthy");
     json_object_set_new(json_object_get(stranger, "metadata"), "generation", json_integer(3));
-    want(stranger);
+    assign(stranger);
     await_phase(uids[0], "Error");
     ck_assert(exists(file(0, "data")));
 }
@@ -419,7 +419,7 @@ static void assert_content(const char *path) {
 }
 
 /* Of the replica: {"uid": …, "phase": …}; NULL: nothing is told of that one. */
-static const json_t *snapshot_told(const char *uid) {
+static const json_t *reported_snapshot(const char *uid) {
     const json_t *list = json_object_get(reported(uids[0]), "snapshots");
 
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -437,7 +437,7 @@ static void want_snapshots(int version, json_t *list) {
     json_t *document = replica_document(0, version);
 
     json_object_set_new(json_object_get(document, "spec"), "snapshots", list);
-    want(document);
+    assign(document);
     while (generation_told() < version)
         poll(NULL, 0, 5);
 }
@@ -445,11 +445,11 @@ static void want_snapshots(int version, json_t *list) {
 static void await_snapshot(const char *uid, const char *phase) {
     const json_t *one;
 
-    while (!(one = snapshot_told(uid)) || strcmp(json_text_of(one, "phase"), phase) != 0)
+    while (!(one = reported_snapshot(uid)) || strcmp(json_text_of(one, "phase"), phase) != 0)
         poll(NULL, 0, 5);
 }
 
-START_TEST(a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left) {
+START_TEST(a_clone_has_the_data_of_its_source_after_any_crash) {
     json_t *document = replica_document(0, 1);
     char scrap[65536] = "half";
     struct replica_look seen;
@@ -464,7 +464,7 @@ START_TEST(a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left) {
     ck_assert_int_eq(pwrite(fd, scrap, sizeof(scrap), 0), sizeof(scrap));
     json_object_set_new(json_object_get(document, "spec"), "source",
                         json_pack("{s:s, s:s}", "replicaId", uids[2], "snapshotId", SNAPSHOT));
-    want(document);
+    assign(document);
     await_phase(uids[0], "Healthy");
     look(&seen);
     ck_assert_int_eq(seen.state.generation.id.number, 1);
@@ -473,19 +473,19 @@ START_TEST(a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left) {
 
     ck_assert_int_eq(unlink(file(0, "state")), 0); /* now it is one that may have been written to */
     json_object_set_new(json_object_get(document, "metadata"), "generation", json_integer(2));
-    want(document);
+    assign(document);
     await_phase(uids[0], "Error");
 }
 END_TEST
 
-START_TEST(a_clone_of_what_is_not_there_is_not_made) {
+START_TEST(a_clone_of_a_missing_source_is_not_created) {
     json_t *document = replica_document(0, 1);
 
     answer_all(404, 200);
     start();
     json_object_set_new(json_object_get(document, "spec"), "source",
                         json_pack("{s:s, s:s}", "replicaId", uids[2], "snapshotId", SNAPSHOT));
-    want(document);
+    assign(document);
     await_phase(uids[0], "Init");
     while (!*json_text_of(reported(uids[0]), "message"))
         poll(NULL, 0, 5);
@@ -534,23 +534,23 @@ START_TEST(a_snapshot_is_copied_from_its_source_and_deleted_by_its_document) {
                                 "sourcePath", paths[1]));
     await_snapshot(SNAPSHOT, "Ready");
     assert_content(file(0, "snapshot-" SNAPSHOT));
-    ck_assert_int_eq(json_integer_value(json_object_get(snapshot_told(SNAPSHOT), "sizeBytes")),
+    ck_assert_int_eq(json_integer_value(json_object_get(reported_snapshot(SNAPSHOT), "sizeBytes")),
                      SIZE);
 
-    want(replica_document(0, 3)); /* named no more: it is left alone */
+    assign(replica_document(0, 3)); /* named no more: it is left alone */
     while (generation_told() < 3)
         poll(NULL, 0, 5);
     ck_assert(exists(file(0, "snapshot-" SNAPSHOT)));
     want_snapshots(4, json_pack("[{s:s, s:b}, {s:s}]", "uid", SNAPSHOT, "remove", 1, "uid", OTHER));
     await_snapshot(OTHER, "Pending");
-    ck_assert_ptr_null(snapshot_told(SNAPSHOT));
+    ck_assert_ptr_null(reported_snapshot(SNAPSHOT));
     ck_assert(!exists(file(0, "snapshot-" SNAPSHOT)));
     ck_assert(exists(arena_join(arena, paths[1], "/", uids[2], "/snapshot-" SNAPSHOT, NULL)));
 }
 END_TEST
 
 /* A thread that had touched it could not be ended. */
-START_TEST(one_that_hangs_is_told_and_not_touched) {
+START_TEST(an_unresponsive_pool_is_reported_and_not_accessed) {
     int disk = hung_disk(paths[0]);
 
     if (disk < 0)
@@ -559,7 +559,7 @@ START_TEST(one_that_hangs_is_told_and_not_touched) {
     answer_all(404, 200);
     start();
     await_state("Failing");
-    want(replica_document(0, 1));
+    assign(replica_document(0, 1));
     await_phase(uids[0], "Init");
     ck_assert_ptr_nonnull(strstr(json_text_of(reported(uids[0]), "message"), "does not answer"));
     ck_assert(pools_stop(pools, 60000));
@@ -569,7 +569,7 @@ START_TEST(one_that_hangs_is_told_and_not_touched) {
     health_probes = health_probes_new();
     start();
     await_state("Online");
-    want(replica_document(0, 1));
+    assign(replica_document(0, 1));
     await_phase(uids[0], "Healthy");
 }
 END_TEST
@@ -588,19 +588,21 @@ START_TEST(no_snapshots_are_reported_of_a_missing_pool) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_told,
-                an_empty_directory_of_a_known_pool_is_not_mounted,
-                nobody_knows_while_the_api_is_silent, what_is_not_the_pool_is_not_touched,
-                a_pool_that_another_agent_has_is_not_touched_or_reported,
-                a_replica_is_made_with_the_first_generation_once, data_that_lost_their_state_stay,
+CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_reported,
+                an_empty_directory_of_a_known_pool_counts_as_not_mounted,
+                no_pool_is_marked_while_the_api_is_unavailable,
+                a_directory_with_another_mark_is_not_changed,
+                a_pool_of_another_agent_is_not_changed_or_reported,
+                a_replica_is_created_with_the_first_generation_once, data_without_a_state_stay,
                 replicas_of_a_pool_that_fails_are_reported_at_once,
-                one_that_cannot_be_seen_is_offline, one_that_was_made_before_is_made_empty,
-                a_later_one_is_made_empty, data_go_only_when_the_document_says_so,
-                data_stay_while_the_pool_is_another_or_not_ours,
-                data_stay_after_a_sleep_until_the_api_takes_the_pool_for_ours,
-                one_of_another_path_or_volume_is_not_made,
-                a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left,
-                a_clone_of_what_is_not_there_is_not_made, a_failed_copy_is_reported_and_delayed,
+                an_unreadable_replica_is_offline, a_replica_that_existed_before_is_created_empty,
+                a_replica_added_later_is_created_empty, data_are_deleted_only_by_their_document,
+                data_stay_while_the_pool_is_another_or_not_accepted,
+                data_stay_after_a_suspend_until_the_api_accepts_the_pool,
+                a_replica_of_another_path_or_volume_is_not_created,
+                a_clone_has_the_data_of_its_source_after_any_crash,
+                a_clone_of_a_missing_source_is_not_created, a_failed_copy_is_reported_and_delayed,
                 a_snapshot_is_copied_from_its_source_and_deleted_by_its_document,
-                one_that_hangs_is_told_and_not_touched, no_snapshots_are_reported_of_a_missing_pool,
-                what_a_gateway_does_not_know_is_no_new_pool)
+                an_unresponsive_pool_is_reported_and_not_accessed,
+                no_snapshots_are_reported_of_a_missing_pool,
+                an_answer_of_a_gateway_makes_no_new_pool)

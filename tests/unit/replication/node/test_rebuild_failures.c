@@ -46,7 +46,7 @@ START_TEST(each_failure_in_a_row_doubles_the_wait_up_to_a_limit) {
 }
 END_TEST
 
-START_TEST(a_pool_that_comes_back_ends_the_wait_of_its_replica_alone) {
+START_TEST(a_returned_pool_ends_the_wait_of_its_replica_alone) {
     struct rebuild_failures failures = { 0 };
 
     for (int i = 0; i < 5; i++) {
@@ -100,6 +100,6 @@ END_TEST
 
 CHECK_MAIN("rebuild_failures", a_replica_that_cannot_be_rebuilt_does_not_delay_another,
            each_failure_in_a_row_doubles_the_wait_up_to_a_limit,
-           a_pool_that_comes_back_ends_the_wait_of_its_replica_alone,
+           a_returned_pool_ends_the_wait_of_its_replica_alone,
            a_decision_about_refused_blocks_makes_the_next_attempt_due,
            failures_of_more_replicas_than_a_volume_has_replace_the_oldest)

@@ -45,7 +45,7 @@ static int64_t used(void) {
 }
 
 /* `told`: what the status says of it already; NULL: nothing. */
-static void want(int number, const char *reported) {
+static void assign(int number, const char *reported) {
     json_t *document = replica_document(0, ++generation);
     struct assignment *assignment;
 
@@ -61,16 +61,16 @@ static void want(int number, const char *reported) {
     assignment_release(assignment);
 }
 
-static const json_t *reclaim_told(void) {
+static const json_t *reported_reclaim(void) {
     return json_object_get(reported(uids[0]), "reclaim");
 }
 
 static int64_t figure(const char *key) {
-    return json_integer_value(json_object_get(reclaim_told(), key));
+    return json_integer_value(json_object_get(reported_reclaim(), key));
 }
 
 static bool is_told(int number, const char *phase) {
-    const char *found = json_text_of(reclaim_told(), "phase");
+    const char *found = json_text_of(reported_reclaim(), "phase");
 
     return figure("number") == number && found && strcmp(found, phase) == 0;
 }
@@ -79,7 +79,7 @@ static void await(int number, const char *phase) {
     int64_t until_us = clock_monotonic_us() + 60 * SECOND_US;
 
     while (!is_told(number, phase)) {
-        ck_assert_msg(clock_monotonic_us() < until_us, "%s", json_text(arena, reclaim_told()));
+        ck_assert_msg(clock_monotonic_us() < until_us, "%s", json_text(arena, reported_reclaim()));
         poll(NULL, 0, 5);
     }
 }
@@ -87,7 +87,7 @@ static void await(int number, const char *phase) {
 static void await_message(const char *text) {
     const char *found;
 
-    while (!(found = json_text_of(reclaim_told(), "message")) || !strstr(found, text))
+    while (!(found = json_text_of(reported_reclaim(), "message")) || !strstr(found, text))
         poll(NULL, 0, 5);
 }
 
@@ -134,30 +134,30 @@ static void end(void) {
 START_TEST(space_is_reclaimed_once_for_each_number) {
     int64_t before = used();
 
-    want(1, NULL);
+    assign(1, NULL);
     await(1, "Done");
     ck_assert_int_eq(figure("beforeBytes"), before);
     ck_assert_int_eq(figure("afterBytes"), used());
     ck_assert_int_ge(before - used(), 8 * MIB);
-    ck_assert_ptr_null(json_object_get(reclaim_told(), "message"));
+    ck_assert_ptr_null(json_object_get(reported_reclaim(), "message"));
     ck_assert_str_eq(phase_told(uids[0]), "Healthy");
     assert_byte(0, 'a');
     assert_byte(MIB - 1, 'a');
     assert_byte(MIB, 0);
 
     write_at(MIB, 0, 8 * MIB);
-    want(1, NULL); /* the same once more is nothing new */
+    assign(1, NULL); /* the same once more is nothing new */
     while (json_integer_value(json_object_get(reported(uids[0]), "observedGeneration")) <
            generation)
         poll(NULL, 0, 5);
     ck_assert(is_told(1, "Done"));
     ck_assert_int_ge(used(), 8 * MIB);
-    want(2, NULL);
+    assign(2, NULL);
     await(2, "Done");
     ck_assert_int_lt(used(), 2 * MIB);
 
-    want(0, NULL);
-    while (reclaim_told())
+    assign(0, NULL);
+    while (reported_reclaim())
         poll(NULL, 0, 5);
 }
 END_TEST
@@ -166,7 +166,7 @@ START_TEST(a_replica_in_use_is_awaited) {
     autoclose int daemon = open(data(), O_RDWR);
 
     ck_assert_int_eq(image_lock_writer(daemon, false, &err), IMAGE_LOCKED);
-    want(1, NULL);
+    assign(1, NULL);
     await_message("is in use");
     ck_assert(is_told(1, "Pending"));
     ck_assert_int_ge(used(), 9 * MIB);
@@ -179,15 +179,15 @@ END_TEST
 
 /* An agent that begins anew tells what the one before has told. */
 START_TEST(a_finished_reclaim_is_reported_and_not_repeated) {
-    want(3, "{\"number\":3,\"phase\":\"Done\",\"beforeBytes\":9000,\"afterBytes\":4096}");
+    assign(3, "{\"number\":3,\"phase\":\"Done\",\"beforeBytes\":9000,\"afterBytes\":4096}");
     await(3, "Done");
     ck_assert_int_eq(figure("beforeBytes"), 9000);
     ck_assert_int_eq(figure("afterBytes"), 4096);
-    want(4, "{\"number\":4,\"phase\":\"Failed\",\"reason\":\"unsupported\"}");
+    assign(4, "{\"number\":4,\"phase\":\"Failed\",\"reason\":\"unsupported\"}");
     await(4, "Failed");
-    ck_assert_str_eq(json_text_of(reclaim_told(), "reason"), "unsupported");
+    ck_assert_str_eq(json_text_of(reported_reclaim(), "reason"), "unsupported");
     ck_assert_int_ge(used(), 9 * MIB);
-    want(5, "{\"number\":5,\"phase\":\"Pending\"}");
+    assign(5, "{\"number\":5,\"phase\":\"Pending\"}");
     await(5, "Done");
     ck_assert_int_lt(used(), 2 * MIB);
 }
@@ -198,10 +198,10 @@ START_TEST(the_reclaim_of_an_unreadable_replica_fails_with_a_reason) {
     autoclose int fd = open(state, O_WRONLY | O_TRUNC);
 
     ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
-    want(1, NULL);
+    assign(1, NULL);
     await(1, "Failed");
-    ck_assert_str_eq(json_text_of(reclaim_told(), "reason"), "failed");
-    ck_assert_ptr_nonnull(json_text_of(reclaim_told(), "message"));
+    ck_assert_str_eq(json_text_of(reported_reclaim(), "reason"), "failed");
+    ck_assert_ptr_nonnull(json_text_of(reported_reclaim(), "message"));
     ck_assert_int_ge(used(), 9 * MIB);
 }
 END_TEST

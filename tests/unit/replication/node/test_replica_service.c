@@ -165,7 +165,7 @@ START_TEST(a_session_serves_the_file_until_it_is_closed) {
 END_TEST
 
 /* Also of the same epoch: what is on its way in the old one is never written behind the new one. */
-START_TEST(another_session_ends_the_one_before) {
+START_TEST(a_new_session_ends_the_previous_one) {
     autoclose int old = -1, new = -1;
     struct replica_data last;
 
@@ -213,7 +213,7 @@ START_TEST(a_lower_epoch_changes_nothing) {
 }
 END_TEST
 
-START_TEST(a_reset_throws_the_data_away_when_nobody_is_served) {
+START_TEST(a_reset_discards_the_data_after_the_session_ended) {
     autoclose int fd = -1;
 
     assert_done(try_open(1));
@@ -248,7 +248,7 @@ START_TEST(a_session_outlives_the_agent) {
 }
 END_TEST
 
-START_TEST(who_decides_here_is_not_disturbed) {
+START_TEST(a_locked_replica_gets_no_session) {
     const struct replica here = { .pool = paths[0], .uid = uids[0] };
     autoclose int lock = -1;
 
@@ -264,7 +264,7 @@ static const char *log_path(void) {
     return arena_join(arena, run, "/write-logs/", uids[0], NULL);
 }
 
-START_TEST(data_go_when_nobody_is_served_any_more) {
+START_TEST(data_are_deleted_after_the_session_ended) {
     struct replicas *replicas;
     struct replicas_settings settings = { .pool = names[0],
                                           .path = paths[0],
@@ -301,7 +301,7 @@ static const char *session_log(void) {
     return arena_join(arena, run, "/s0000000000004000800000000000000a/log", NULL);
 }
 
-START_TEST(what_strangers_make_a_session_say_is_cut) {
+START_TEST(the_log_of_a_session_is_truncated) {
     const struct pool_status look = { .state = POOL_FAILING, /* whatever becomes of the pool */
                                       .why = { ERROR_UNAVAILABLE, "it fails" } };
     struct replicas_settings settings = { .pool = names[0], .path = paths[0], .look_ms = 1000 };
@@ -366,7 +366,7 @@ static void look_for_ends(int64_t idle_ms, unsigned times) {
     ck_assert(session_reaper_stop(ends, 60000));
 }
 
-START_TEST(a_session_stays_as_long_as_its_target_may_live) {
+START_TEST(a_session_stays_while_its_target_may_run) {
     static const struct end_case stay[] = {
         { 5, "host-b", "host-b", "Healthy", 3 }, { 5, "", "host-b", "Healthy", 2 },
         { 5, "", NULL, "Healthy", 2 },           { 4, "", NULL, "Healthy", 3 },
@@ -393,7 +393,7 @@ START_TEST(a_session_stays_as_long_as_its_target_may_live) {
 END_TEST
 
 /* A conflict is another one that serves, and what is not found a replica that was lost. */
-START_TEST(what_is_not_a_nodes_says_nothing_of_a_replica) {
+START_TEST(an_answer_of_a_gateway_reports_no_replica) {
     static const int statuses[] = { 200, 204, 302, 400, 404, 409, 503 };
     const char *url = script_server_url(server);
 
@@ -409,7 +409,7 @@ START_TEST(what_is_not_a_nodes_says_nothing_of_a_replica) {
 }
 END_TEST
 
-START_TEST(a_session_whose_target_is_over_ends) {
+START_TEST(a_session_of_an_ended_target_ends) {
     static const struct end_case ends[] = {
         { 5, "", NULL, "Healthy", 3 },
         { 6, "", NULL, "Offline", 2 },
@@ -432,7 +432,7 @@ START_TEST(a_session_whose_target_is_over_ends) {
 }
 END_TEST
 
-START_TEST(a_session_to_which_nobody_connects_ends) {
+START_TEST(a_session_without_connections_ends) {
     struct replica_session session;
 
     answer(NULL, NULL, 503, NULL);
@@ -480,7 +480,7 @@ static unsigned take_port(int *ret_fd) {
 }
 
 /* Another port is tried where one is taken, and for no other reason. */
-START_TEST(what_is_wrong_with_every_port_is_said_once) {
+START_TEST(a_failure_of_every_port_is_reported_once) {
     autoclose int fd = -1;
 
     ck_assert(replica_service_stop(service, 60000));
@@ -494,7 +494,7 @@ START_TEST(what_is_wrong_with_every_port_is_said_once) {
 }
 END_TEST
 
-START_TEST(what_documents_do_not_name_is_not_there) {
+START_TEST(a_replica_without_a_document_is_not_found) {
     json_t *deleting = replica_document(0, 2);
 
     ck_assert_int_eq(remote->open(remote->arg, &replica, OTHER, 1, &data, &err), -1);
@@ -538,7 +538,7 @@ static char *large(void) {
 #define PLACE "/v1/replicas/00000000-0000-4000-8000-00000000000a/"
 #define GOOD  "\"epoch\": 1, \"volume\": \"" VOLUME "\""
 
-START_TEST(nonsense_is_refused) {
+START_TEST(invalid_calls_are_refused) {
     static const struct {
         const char *path, *body;
         int status;
@@ -622,7 +622,7 @@ START_TEST(a_write_log_is_read_from_another_host) {
 END_TEST
 
 /* The state of another replica, or of another volume, is never written beside these data. */
-START_TEST(a_state_is_of_this_replica) {
+START_TEST(a_state_of_another_replica_is_refused) {
     struct replica_state state = look_at(1).state;
 
     strcpy(state.replica, uids[1]);
@@ -634,7 +634,7 @@ START_TEST(a_state_is_of_this_replica) {
 }
 END_TEST
 
-START_TEST(a_node_that_hangs_costs_no_more_than_the_time_of_a_call) {
+START_TEST(an_unresponsive_node_costs_the_timeout_of_one_call) {
     autoclose int hangs = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in where = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t size = sizeof(where);
@@ -657,13 +657,13 @@ START_TEST(a_node_that_hangs_costs_no_more_than_the_time_of_a_call) {
 END_TEST
 
 CHECK_MAIN_WITH("replica_service", adopt_daemons(), begin, end,
-                a_session_serves_the_file_until_it_is_closed, another_session_ends_the_one_before,
-                a_lower_epoch_changes_nothing, a_reset_throws_the_data_away_when_nobody_is_served,
-                a_session_outlives_the_agent, data_go_when_nobody_is_served_any_more,
-                what_strangers_make_a_session_say_is_cut, who_decides_here_is_not_disturbed,
-                what_is_wrong_with_every_port_is_said_once, what_documents_do_not_name_is_not_there,
-                nonsense_is_refused, a_write_log_is_read_from_another_host,
-                a_state_is_of_this_replica, a_session_stays_as_long_as_its_target_may_live,
-                a_session_whose_target_is_over_ends, a_session_to_which_nobody_connects_ends,
-                a_node_that_hangs_costs_no_more_than_the_time_of_a_call,
-                what_is_not_a_nodes_says_nothing_of_a_replica)
+                a_session_serves_the_file_until_it_is_closed, a_new_session_ends_the_previous_one,
+                a_lower_epoch_changes_nothing, a_reset_discards_the_data_after_the_session_ended,
+                a_session_outlives_the_agent, data_are_deleted_after_the_session_ended,
+                the_log_of_a_session_is_truncated, a_locked_replica_gets_no_session,
+                a_failure_of_every_port_is_reported_once, a_replica_without_a_document_is_not_found,
+                invalid_calls_are_refused, a_write_log_is_read_from_another_host,
+                a_state_of_another_replica_is_refused, a_session_stays_while_its_target_may_run,
+                a_session_of_an_ended_target_ends, a_session_without_connections_ends,
+                an_unresponsive_node_costs_the_timeout_of_one_call,
+                an_answer_of_a_gateway_reports_no_replica)

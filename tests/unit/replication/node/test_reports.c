@@ -15,7 +15,7 @@ static void await_all(void) {
         poll(NULL, 0, 2);
 }
 
-START_TEST(a_status_is_sent_when_it_has_changed) {
+START_TEST(a_changed_status_is_sent) {
     const struct script_request *request;
 
     begin_reports(0);
@@ -31,7 +31,7 @@ START_TEST(a_status_is_sent_when_it_has_changed) {
 }
 END_TEST
 
-START_TEST(figures_alone_wait) {
+START_TEST(changes_of_counters_alone_wait) {
     begin_reports(3600 * 1000);
     answer("PUT", NULL, 200, "{}");
     put("{\"n\":1}", "a");
@@ -54,7 +54,7 @@ START_TEST(figures_alone_wait) {
 }
 END_TEST
 
-START_TEST(figures_of_what_runs_wait_for_less_long) {
+START_TEST(counters_of_running_work_wait_less) {
     begin_reports(3600 * 1000);
     answer("PUT", NULL, 200, "{}");
     put("{\"n\":1}", "a");
@@ -68,7 +68,7 @@ START_TEST(figures_of_what_runs_wait_for_less_long) {
 }
 END_TEST
 
-START_TEST(what_was_not_taken_is_sent_again) {
+START_TEST(a_failed_report_is_sent_again) {
     begin_reports(0);
     script_server_add(server, &(struct script_rule){ .method = "PUT", .status = 503, .times = 2 });
     script_server_add(server,
@@ -81,7 +81,7 @@ START_TEST(what_was_not_taken_is_sent_again) {
 END_TEST
 
 /* One that was given up may come late, and then the API believes that. */
-START_TEST(what_was_taken_is_sent_again_after_a_while) {
+START_TEST(an_accepted_report_is_sent_again_after_a_while) {
     const struct reports_settings settings = { .api = api, .node = NODE, .again_ms = 10 };
 
     reports = reports_new(&settings, &err);
@@ -115,7 +115,7 @@ START_TEST(a_status_that_was_replaced_in_the_document_is_sent_again) {
 }
 END_TEST
 
-START_TEST(who_is_not_asked_any_more_is_silent_until_something_changes) {
+START_TEST(a_refused_report_is_not_repeated_until_it_changes) {
     static const int refusals[] = { 400, 404, 409 };
 
     begin_reports(0);
@@ -130,7 +130,7 @@ START_TEST(who_is_not_asked_any_more_is_silent_until_something_changes) {
 }
 END_TEST
 
-START_TEST(what_a_gateway_turns_away_is_sent_again) {
+START_TEST(a_report_refused_by_a_gateway_is_sent_again) {
     static const int refusals[] = { 400, 404, 409 };
 
     begin_reports(0);
@@ -145,7 +145,7 @@ START_TEST(what_a_gateway_turns_away_is_sent_again) {
 }
 END_TEST
 
-START_TEST(the_last_one_is_forgotten_once_it_was_taken) {
+START_TEST(the_last_report_is_forgotten_once_accepted) {
     begin_reports(0);
     answer("PUT", NULL, 200, "{}");
     put("{\"n\":1}", "a");
@@ -159,7 +159,7 @@ START_TEST(the_last_one_is_forgotten_once_it_was_taken) {
 }
 END_TEST
 
-START_TEST(an_api_that_is_silent_does_not_keep_the_end) {
+START_TEST(an_unresponsive_api_does_not_delay_the_end) {
     static int64_t until_us;
 
     api.until_us = &until_us;
@@ -173,11 +173,11 @@ START_TEST(an_api_that_is_silent_does_not_keep_the_end) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("reports", true, begin_storage, end_storage, a_status_is_sent_when_it_has_changed,
-                figures_alone_wait, figures_of_what_runs_wait_for_less_long,
-                what_was_not_taken_is_sent_again, what_was_taken_is_sent_again_after_a_while,
+CHECK_MAIN_WITH("reports", true, begin_storage, end_storage, a_changed_status_is_sent,
+                changes_of_counters_alone_wait, counters_of_running_work_wait_less,
+                a_failed_report_is_sent_again, an_accepted_report_is_sent_again_after_a_while,
                 a_status_that_was_replaced_in_the_document_is_sent_again,
-                who_is_not_asked_any_more_is_silent_until_something_changes,
-                the_last_one_is_forgotten_once_it_was_taken,
-                an_api_that_is_silent_does_not_keep_the_end,
-                what_a_gateway_turns_away_is_sent_again)
+                a_refused_report_is_not_repeated_until_it_changes,
+                the_last_report_is_forgotten_once_accepted,
+                an_unresponsive_api_does_not_delay_the_end,
+                a_report_refused_by_a_gateway_is_sent_again)

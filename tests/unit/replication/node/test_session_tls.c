@@ -175,7 +175,7 @@ static bool is_told(unsigned port, const char *name, const char *priorities) {
     return reported;
 }
 
-START_TEST(nobody_is_let_in_but_who_has_opened_it) {
+START_TEST(a_session_admits_its_opener_alone) {
     struct replica_data data;
 
     assert_done(try_open(&data));
@@ -185,7 +185,7 @@ START_TEST(nobody_is_let_in_but_who_has_opened_it) {
 }
 END_TEST
 
-START_TEST(a_certificate_of_a_server_opens_none) {
+START_TEST(a_server_certificate_opens_no_session) {
     struct replica_data data;
 
     make_client("server");
@@ -196,7 +196,7 @@ START_TEST(a_certificate_of_a_server_opens_none) {
 }
 END_TEST
 
-START_TEST(old_versions_are_not_spoken) {
+START_TEST(old_tls_versions_are_refused) {
     struct replica_data data;
 
     assert_done(try_open(&data));
@@ -206,7 +206,7 @@ START_TEST(old_versions_are_not_spoken) {
 END_TEST
 
 /* Also over the connection that he had. */
-START_TEST(who_is_revoked_opens_none_from_the_next_call_on) {
+START_TEST(a_revoked_certificate_opens_no_session_from_the_next_call_on) {
     struct replica_data data;
 
     assert_done(try_open(&data));
@@ -220,7 +220,7 @@ START_TEST(who_is_revoked_opens_none_from_the_next_call_on) {
 END_TEST
 
 /* What serves the data has lists of its own. */
-START_TEST(who_is_revoked_is_told_nothing_at_the_port_either) {
+START_TEST(a_revoked_certificate_is_refused_at_the_port_too) {
     struct replica_data data;
 
     end_service();
@@ -233,7 +233,7 @@ START_TEST(who_is_revoked_is_told_nothing_at_the_port_either) {
 }
 END_TEST
 
-START_TEST(without_the_lists_nothing_is_served) {
+START_TEST(nothing_is_served_without_the_revocation_lists) {
     struct replica_data data;
 
     end_service();
@@ -272,8 +272,8 @@ START_TEST(each_client_of_a_replica_is_logged) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("session_tls", adopt_daemons(), begin, end, nobody_is_let_in_but_who_has_opened_it,
-                a_certificate_of_a_server_opens_none, old_versions_are_not_spoken,
-                who_is_revoked_opens_none_from_the_next_call_on,
-                who_is_revoked_is_told_nothing_at_the_port_either,
-                without_the_lists_nothing_is_served, each_client_of_a_replica_is_logged)
+CHECK_MAIN_WITH("session_tls", adopt_daemons(), begin, end, a_session_admits_its_opener_alone,
+                a_server_certificate_opens_no_session, old_tls_versions_are_refused,
+                a_revoked_certificate_opens_no_session_from_the_next_call_on,
+                a_revoked_certificate_is_refused_at_the_port_too,
+                nothing_is_served_without_the_revocation_lists, each_client_of_a_replica_is_logged)

@@ -82,11 +82,11 @@ static void set(const json_t *document) {
     assignment_release(assignment);
 }
 
-static void want(const char *node, const char *capacity) {
+static void assign(const char *node, const char *capacity) {
     set(volume_document(node, capacity, version++));
 }
 
-static const char *state_told(void) {
+static const char *reported_state(void) {
     const char *state = json_text_of(json_object_get(reported(VOLUME), "target"), "state");
 
     return state ? state : "";
@@ -98,7 +98,7 @@ static const char *text_at(const json_t *object, const char *key, const char *me
     return text ? text : "";
 }
 
-static const char *mode_told(unsigned i) {
+static const char *reported_mode(unsigned i) {
     const json_t *list = json_object_get(reported(VOLUME), "replicaStatuses");
     const char *mode = json_text_of(json_array_get(list, i), "mode");
 
@@ -114,14 +114,14 @@ static void connect_checker(void) {
 }
 
 static void serve(void) {
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     await_phase(VOLUME, "Healthy");
     connect_checker();
     ck_assert(checker_write(&checker, 100));
 }
 
 /* Whatever was answered is there, and all agree about it. */
-static void assert_well(void) {
+static void assert_healthy(void) {
     await_phase(VOLUME, "Healthy");
     connect_checker();
     ck_assert(checker_write(&checker, 30));
@@ -146,7 +146,7 @@ static pid_t daemon_pid(void) {
 }
 
 /* What the daemon has open by its path it has until it ends. */
-START_TEST(an_address_that_comes_disturbs_nobody) {
+START_TEST(a_new_address_of_a_replica_disturbs_no_client) {
     json_t *document = volume_document(NODE, "64Mi", 1);
     json_t *spec = json_object_get(document, "spec");
     json_t *place = json_array_get(json_object_get(spec, "replicas"), 1);
@@ -178,7 +178,7 @@ START_TEST(an_address_that_comes_disturbs_nobody) {
 }
 END_TEST
 
-START_TEST(a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then) {
+START_TEST(a_volume_is_served_while_assigned_and_nothing_is_left_afterwards) {
     const json_t *target;
 
     serve();
@@ -188,29 +188,29 @@ START_TEST(a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then) {
     ck_assert_str_eq(json_text_of(target, "address"),
                      arena_format(arena, "nbd+unix:///volume?socket=%s/nbd", run));
     ck_assert_str_eq(json_text_of(reported(VOLUME), "capacity"), "64Mi");
-    ck_assert_str_eq(mode_told(2), "Healthy");
+    ck_assert_str_eq(reported_mode(2), "Healthy");
     checker_disconnect(&checker);
 
-    want("", "64Mi");
+    assign("", "64Mi");
     await_end();
     await_phase(VOLUME, "Init"); /* as its document says */
     ck_assert_ptr_null(json_object_get(reported(VOLUME), "target"));
-    want("", "64Mi");
+    assign("", "64Mi");
     ck_assert(!volume_controller_finds(&settings, VOLUME));
 
-    want(NODE, "64Mi"); /* in good order: nothing is to be made level */
+    assign(NODE, "64Mi"); /* in good order: nothing is to be made level */
     await_phase(VOLUME, "Healthy");
     connect_checker();
     ck_assert(checker_read(&checker));
     checker_disconnect(&checker);
-    want("another", "64Mi");
+    assign("another", "64Mi");
     await_end();
 }
 END_TEST
 
 /* Whoever gave it to this node waits to hear of it. */
-START_TEST(what_was_taken_back_before_it_was_seen_is_told) {
-    want("", "64Mi");
+START_TEST(an_assignment_withdrawn_before_its_start_is_reported) {
+    assign("", "64Mi");
     await_phase(VOLUME, "Init");
     ck_assert_ptr_null(json_object_get(reported(VOLUME), "target"));
     ck_assert_int_eq(json_integer_value(json_object_get(reported(VOLUME), "observedGeneration")),
@@ -239,13 +239,13 @@ static void await_claim(int epoch) {
     ck_assert_str_eq(json_text_of(target, "state"), "Down");
 }
 
-START_TEST(nothing_begins_before_the_document_says_that_it_is_to) {
+START_TEST(no_target_starts_before_the_document_has_its_claim) {
     set(of_epoch(2, 1));
     await_claim(2);
     poll(NULL, 0, 100);
     ck_assert(!volume_controller_finds(&settings, VOLUME));
     set(of_epoch(2, 2));
-    assert_well();
+    assert_healthy();
     ck_assert_int_eq(
         json_integer_value(json_object_get(json_object_get(reported(VOLUME), "target"), "epoch")),
         2);
@@ -253,20 +253,20 @@ START_TEST(nothing_begins_before_the_document_says_that_it_is_to) {
 END_TEST
 
 /* Another node had it in between. */
-START_TEST(what_was_lost_and_given_back_is_not_served_until_it_is) {
+START_TEST(a_reassigned_volume_is_served_after_its_new_claim) {
     set(of_epoch(1, 1));
-    assert_well();
+    assert_healthy();
     set(of_epoch(3, 2));
     await_claim(3);
     ck_assert_ptr_null(json_object_get(json_object_get(reported(VOLUME), "target"), "address"));
     ck_assert_str_eq(json_text_of(reported(VOLUME), "phase"), "Offline");
     set(of_epoch(3, 3));
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
 /* Its name is in no list of ours any more. */
-START_TEST(what_was_never_ours_is_waited_for_no_longer) {
+START_TEST(an_unlisted_volume_that_was_never_served_is_forgotten) {
     set(of_epoch(1, 0));
     await_claim(1);
     targets_set(targets, NULL, 0);
@@ -277,15 +277,15 @@ START_TEST(what_was_never_ours_is_waited_for_no_longer) {
     set(of_epoch(3, 0));
     await_claim(3);
     set(of_epoch(3, 3));
-    assert_well();
+    assert_healthy();
     targets_set(targets, NULL, 0); /* that ends nothing that serves */
     poll(NULL, 0, 100);
     ck_assert_uint_eq(targets_count(targets), 1);
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
-START_TEST(a_daemon_outlives_the_agent_and_is_found_without_the_api) {
+START_TEST(a_daemon_outlives_the_agent_and_is_adopted_without_the_api) {
     pid_t pid;
 
     serve();
@@ -297,19 +297,19 @@ START_TEST(a_daemon_outlives_the_agent_and_is_found_without_the_api) {
     targets = targets_new(&settings);
     targets_adopt(targets);
     ck_assert_int_eq(unlink(arena_join(arena, paths[1], "/", uids[1], "/data", NULL)), 0);
-    while (strcmp(mode_told(1), "Rebuilding") != 0) /* so somebody watches */
+    while (strcmp(reported_mode(1), "Rebuilding") != 0) /* so somebody watches */
         poll(NULL, 0, 5);
-    assert_well();
+    assert_healthy();
     ck_assert_int_eq(daemon_pid(), pid);
 }
 END_TEST
 
 /* The last agent could not write down what it served. */
-START_TEST(what_is_left_takes_no_epoch_of_another_node) {
+START_TEST(an_adopted_daemon_takes_no_epoch_of_another_node) {
     json_t *document = volume_document("other", "64Mi", 9);
 
     set(of_epoch(1, 1));
-    assert_well();
+    assert_healthy();
     ck_assert(targets_stop(targets, 60000));
     ck_assert_int_eq(unlink(arena_join(arena, run, "/document", NULL)), 0);
     targets = targets_new(&settings);
@@ -324,11 +324,11 @@ START_TEST(what_is_left_takes_no_epoch_of_another_node) {
     }
     version = 10;
     set(of_epoch(3, 3));
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
-START_TEST(a_daemon_that_died_is_started_again) {
+START_TEST(a_dead_daemon_is_restarted) {
     serve();
     for (int i = 0; i < 3; i++) {
         pid_t pid = daemon_pid();
@@ -339,28 +339,28 @@ START_TEST(a_daemon_that_died_is_started_again) {
         checker_disconnect(&checker);
         while (!daemon_runs(run) || daemon_pid() == pid)
             poll(NULL, 0, 5);
-        assert_well();
+        assert_healthy();
     }
 }
 END_TEST
 
-START_TEST(a_replica_that_was_lost_is_rebuilt) {
+START_TEST(a_lost_replica_is_rebuilt) {
     serve();
     ck_assert_int_eq(rename(paths[2], arena_join(arena, top, "/away", NULL)),
                      0); /* its pool is gone */
     await_phase(VOLUME, "Degraded");
-    ck_assert_str_eq(mode_told(2), "Offline");
+    ck_assert_str_eq(reported_mode(2), "Offline");
     ck_assert(checker_write(&checker, 30));
     ck_assert_int_eq(mkdir(paths[2], 0700), 0); /* what is below it is no pool */
     poll(NULL, 0, 100);
     ck_assert_int_eq(rmdir(paths[2]), 0);
     ck_assert_int_eq(rename(arena_join(arena, top, "/away", NULL), paths[2]), 0);
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
 /* What cannot be left out, as it is needed, is no reason to leave the others as they are. */
-START_TEST(one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt) {
+START_TEST(a_failed_needed_replica_does_not_prevent_the_rebuild_of_others) {
     const char *away = arena_join(arena, top, "/away", NULL);
 
     serve();
@@ -371,23 +371,23 @@ START_TEST(one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt) {
         poll(NULL, 0, 5);
     ck_assert(checker_write(&checker, 30));
     ck_assert_int_eq(rename(away, paths[2]), 0);
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
-START_TEST(a_volume_grows) {
+START_TEST(a_served_volume_is_resized) {
     serve();
     checker_disconnect(&checker);
-    want(NODE, "128Mi");
+    assign(NODE, "128Mi");
     while (strcmp(json_text_of(reported(VOLUME), "capacity"), "128Mi") != 0)
         poll(NULL, 0, 5);
-    assert_well();
+    assert_healthy();
     while (json_integer_value(json_object_get(reported(VOLUME), "observedGeneration")) != 2)
         poll(NULL, 0, 5);
 }
 END_TEST
 
-static void want_qos(int iops, int bytes_per_second) {
+static void assign_qos(int iops, int bytes_per_second) {
     json_t *document = volume_document(NODE, "64Mi", version);
 
     json_object_set_new(json_object_get(document, "spec"), "qos",
@@ -417,19 +417,19 @@ static void assert_limits(int iops, int bytes_per_second) {
     targets = targets_new(&settings);
 }
 
-START_TEST(clients_may_take_what_is_wanted) {
+START_TEST(limits_of_clients_follow_the_document) {
     serve();
     assert_limits(0, 0);
-    want_qos(100000, 0);
+    assign_qos(100000, 0);
     ck_assert(checker_write(&checker, 10));
     assert_limits(100000, 0);
-    want_qos(0, 1 << 30); /* by whom finds the daemon, too */
+    assign_qos(0, 1 << 30); /* by whom finds the daemon, too */
     ck_assert(checker_write(&checker, 10));
     assert_limits(0, 1 << 30);
-    want_qos(0, 0);
+    assign_qos(0, 0);
     assert_limits(0, 0);
-    want(NODE, "64Mi");
-    assert_well();
+    assign(NODE, "64Mi");
+    assert_healthy();
 }
 END_TEST
 
@@ -439,7 +439,7 @@ static void read_block(unsigned i, int64_t at, char *ret, size_t size) {
     ck_assert_int_eq(pread(fd, ret, size, at), (ssize_t)size);
 }
 
-START_TEST(a_replica_that_is_damaged_is_mended) {
+START_TEST(a_damaged_replica_is_repaired) {
     char junk[700], right[700], now[700];
     autoclose int fd = -1;
     const int64_t at = 5 * STRIDE + 100;
@@ -456,7 +456,7 @@ START_TEST(a_replica_that_is_damaged_is_mended) {
         poll(NULL, 0, 5);
         read_block(1, at, now, sizeof(now));
     } while (memcmp(now, right, sizeof(now)) != 0);
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
@@ -470,7 +470,7 @@ static void damage(unsigned i, int64_t at, size_t size) {
     ck_assert_int_eq(pwrite(fd, junk, size, at), (ssize_t)size);
 }
 
-static void await_mended(unsigned i, int64_t at, const char *right, size_t size) {
+static void await_repaired(unsigned i, int64_t at, const char *right, size_t size) {
     char now[700];
 
     do {
@@ -479,12 +479,12 @@ static void await_mended(unsigned i, int64_t at, const char *right, size_t size)
     } while (memcmp(now, right, size) != 0);
 }
 
-static int64_t scrub_told(const char *key) {
+static int64_t reported_scrub(const char *key) {
     return json_integer_value(json_object_get(json_object_get(reported(VOLUME), "scrub"), key));
 }
 
 /* One has other data than the rest, and the daemon told it to nobody. */
-START_TEST(what_a_replica_missed_while_no_agent_was_there_is_found) {
+START_TEST(damage_without_an_agent_is_found_after_adoption) {
     const int64_t at = 5 * STRIDE + 100;
     char right[700];
 
@@ -496,16 +496,16 @@ START_TEST(what_a_replica_missed_while_no_agent_was_there_is_found) {
     damage(1, at, sizeof(right));
     targets = targets_new(&settings);
     targets_adopt(targets);
-    await_mended(1, at, right, sizeof(right));
+    await_repaired(1, at, right, sizeof(right));
     while (!json_text_of(json_object_get(reported(VOLUME), "scrub"), "finishedAt"))
         poll(NULL, 0, 5);
-    ck_assert_int_gt(scrub_told("damagedBlocks"), 0);
-    ck_assert_int_eq(scrub_told("undecidedBlocks"), 0);
-    assert_well();
+    ck_assert_int_gt(reported_scrub("damagedBlocks"), 0);
+    ck_assert_int_eq(reported_scrub("undecidedBlocks"), 0);
+    assert_healthy();
 }
 END_TEST
 
-START_TEST(replicas_are_compared_again_and_again) {
+START_TEST(replicas_are_compared_periodically) {
     const int64_t at = 3 * STRIDE;
     char right[700];
 
@@ -516,9 +516,9 @@ START_TEST(replicas_are_compared_again_and_again) {
     for (unsigned round = 0; round < 2; round++) {
         read_block(0, at, right, sizeof(right));
         damage(round, at, sizeof(right));
-        await_mended(round, at, right, sizeof(right));
+        await_repaired(round, at, right, sizeof(right));
     }
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
@@ -535,18 +535,18 @@ START_TEST(a_volume_with_blocks_without_a_majority_is_degraded_until_they_have_o
     damage(1, at, 100);
     damage(2, at + 200, 100);
     await_phase(VOLUME, "Degraded");
-    ck_assert_int_eq(scrub_told("undecidedBlocks"), 1);
+    ck_assert_int_eq(reported_scrub("undecidedBlocks"), 1);
     ck_assert_ptr_nonnull(strstr(json_text_of(reported(VOLUME), "message"), "have no majority"));
     fd = open(arena_join(arena, paths[1], "/", uids[1], "/data", NULL), O_WRONLY);
     ck_assert_int_eq(pwrite(fd, right, sizeof(right), at), sizeof(right));
-    assert_well();
+    assert_healthy();
     ck_assert_str_eq(json_text_of(reported(VOLUME), "message"), "All 3 replicas are in sync.");
 }
 END_TEST
 
 #define SNAPSHOT "00000000-0000-4000-8000-0000000000e1"
 
-static void want_snapshot(const char *uid) {
+static void assign_snapshot(const char *uid) {
     json_t *document = volume_document(NODE, "64Mi", version++);
 
     json_object_set_new(json_object_get(document, "spec"), "snapshots",
@@ -554,12 +554,12 @@ static void want_snapshot(const char *uid) {
     set(document);
 }
 
-static const json_t *snapshot_told(void) {
+static const json_t *reported_snapshot(void) {
     return json_array_get(json_object_get(reported(VOLUME), "snapshots"), 0);
 }
 
 static void await_snapshot(void) {
-    while (!snapshot_told() || strcmp(json_text_of(snapshot_told(), "phase"), "Ready") != 0)
+    while (!reported_snapshot() || strcmp(json_text_of(reported_snapshot(), "phase"), "Ready") != 0)
         poll(NULL, 0, 5);
 }
 
@@ -573,30 +573,30 @@ START_TEST(a_snapshot_is_taken_once_while_clients_write) {
     struct replica replica;
 
     serve();
-    want_snapshot(SNAPSHOT);
-    while (!snapshot_told() || strcmp(json_text_of(snapshot_told(), "phase"), "Ready") != 0)
+    assign_snapshot(SNAPSHOT);
+    while (!reported_snapshot() || strcmp(json_text_of(reported_snapshot(), "phase"), "Ready") != 0)
         ck_assert(checker_write(&checker, 1));
-    ck_assert_int_eq(json_integer_value(json_object_get(snapshot_told(), "sizeBytes")), SIZE);
+    ck_assert_int_eq(json_integer_value(json_object_get(reported_snapshot(), "sizeBytes")), SIZE);
     for (unsigned i = 0; i < POOLS; i++)
         ck_assert(holds(i, SNAPSHOT));
     replica = place(0);
     ck_assert_int_eq(replica_snapshot_delete(&replica, SNAPSHOT, &err), 0);
-    want_snapshot(SNAPSHOT); /* others hold it: it is not taken anew */
-    assert_well();
+    assign_snapshot(SNAPSHOT); /* others hold it: it is not taken anew */
+    assert_healthy();
     ck_assert(!holds(0, SNAPSHOT));
-    ck_assert_str_eq(json_text_of(snapshot_told(), "phase"), "Ready");
+    ck_assert_str_eq(json_text_of(reported_snapshot(), "phase"), "Ready");
 }
 END_TEST
 
-START_TEST(what_is_wanted_no_more_is_not_taken_when_the_document_is_true) {
+START_TEST(a_removed_snapshot_is_cancelled_before_the_generation_is_observed) {
     json_t *document;
 
     settings.rebuild_speed = STRIDE;
     ck_assert(targets_stop(targets, 60000));
     targets = targets_new(&settings);
     serve();
-    want_snapshot(SNAPSHOT);
-    while (!snapshot_told())
+    assign_snapshot(SNAPSHOT);
+    while (!reported_snapshot())
         poll(NULL, 0, 5);
     document = volume_document(NODE, "64Mi", version++);
     set(document);
@@ -608,8 +608,8 @@ START_TEST(what_is_wanted_no_more_is_not_taken_when_the_document_is_true) {
             access(arena_join(arena, paths[i], "/", uids[i], "/snapshot-" SNAPSHOT ".new", NULL),
                    F_OK),
             0);
-    ck_assert_ptr_null(snapshot_told());
-    assert_well();
+    ck_assert_ptr_null(reported_snapshot());
+    assert_healthy();
 }
 END_TEST
 
@@ -626,28 +626,28 @@ START_TEST(a_rebuild_has_ended_before_a_snapshot_begins) {
     targets = targets_new(&settings);
     serve();
     ck_assert_int_eq(unlink(arena_join(arena, paths[2], "/", uids[2], "/data", NULL)), 0);
-    while (strcmp(mode_told(2), "Rebuilding") != 0)
+    while (strcmp(reported_mode(2), "Rebuilding") != 0)
         poll(NULL, 0, 5);
     ck_assert(!rebuild_slots_take(settings.rebuilds));
-    want_snapshot(SNAPSHOT);
-    while (strcmp(mode_told(2), "Healthy") != 0 || is_copied(2))
+    assign_snapshot(SNAPSHOT);
+    while (strcmp(reported_mode(2), "Healthy") != 0 || is_copied(2))
         poll(NULL, 0, 5);
     ck_assert(rebuild_slots_take(settings.rebuilds));
     rebuild_slots_give(settings.rebuilds);
-    ck_assert_str_eq(json_text_of(snapshot_told(), "phase"), "Pending");
+    ck_assert_str_eq(json_text_of(reported_snapshot(), "phase"), "Pending");
     await_snapshot();
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
-START_TEST(who_serves_for_nobody_does_not_say_where) {
+START_TEST(the_address_of_a_hidden_volume_is_not_reported) {
     json_t *document = volume_document(NODE, "64Mi", version++);
 
     json_object_set_new(json_object_get(document, "spec"), "serve", json_false());
     set(document);
     await_phase(VOLUME, "Healthy");
     ck_assert_ptr_null(json_object_get(json_object_get(reported(VOLUME), "target"), "address"));
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     while (!json_object_get(json_object_get(reported(VOLUME), "target"), "address"))
         poll(NULL, 0, 5);
 }
@@ -660,8 +660,8 @@ static uint32_t then[BLOCKS];
 /* A snapshot, and what was written behind it. */
 static void prepare_revert(void) {
     serve();
-    want_snapshot(SNAPSHOT);
-    while (!snapshot_told() || strcmp(json_text_of(snapshot_told(), "phase"), "Ready") != 0)
+    assign_snapshot(SNAPSHOT);
+    while (!reported_snapshot() || strcmp(json_text_of(reported_snapshot(), "phase"), "Ready") != 0)
         poll(NULL, 0, 5);
     memcpy(then, checker.least, sizeof(then));
     ck_assert(checker_write(&checker, 100));
@@ -669,7 +669,7 @@ static void prepare_revert(void) {
 }
 
 /* The document has heard of so many attempts; `phase`: as the last of them has told, or NULL. */
-static void want_revert(int64_t number, int64_t attempt, const char *phase) {
+static void assign_revert(int64_t number, int64_t attempt, const char *phase) {
     json_t *document = volume_document(NODE, "64Mi", version++);
 
     json_object_set_new(json_object_get(document, "spec"), "revert",
@@ -681,7 +681,7 @@ static void want_revert(int64_t number, int64_t attempt, const char *phase) {
     set(document);
 }
 
-static void await_revert_told(int64_t attempt, const char *phase) {
+static void await_reported_revert(int64_t attempt, const char *phase) {
     const json_t *revert;
 
     do {
@@ -699,64 +699,64 @@ static bool is_connectable(void) {
     return checker_connect(&checker, path);
 }
 
-static void assert_holds_what_was_then(void) {
+static void assert_holds_snapshot(void) {
     memcpy(checker.least, then, sizeof(then));
     memcpy(checker.most, then, sizeof(then));
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     connect_checker();
     ck_assert(checker_read(&checker));
 }
 
-START_TEST(a_volume_is_put_back_and_nobody_is_let_in_before) {
+START_TEST(a_volume_is_reverted_before_any_client_is_admitted) {
     prepare_revert();
-    want_revert(1, 0, NULL);
-    await_revert_told(1, "Pending");
+    assign_revert(1, 0, NULL);
+    await_reported_revert(1, "Pending");
     ck_assert(!is_connectable());
-    want_revert(1, 1, "Pending");
-    await_revert_told(1, "Done");
+    assign_revert(1, 1, "Pending");
+    await_reported_revert(1, "Done");
     ck_assert(!is_connectable());
-    want_revert(1, 1, "Done");
-    assert_holds_what_was_then();
+    assign_revert(1, 1, "Done");
+    assert_holds_snapshot();
     while (json_object_get(reported(VOLUME), "revert"))
         poll(NULL, 0, 5);
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
 /* Nothing begins before the document says that it is to, and nothing again of which it says that it
  * is done. */
-START_TEST(a_revert_is_begun_when_its_document_knows_of_it) {
+START_TEST(a_revert_starts_when_its_document_has_the_attempt) {
     prepare_revert();
-    want_revert(1, 3, "Pending");
-    await_revert_told(4, "Pending"); /* an earlier agent's were three */
-    want(NODE, "64Mi");
+    assign_revert(1, 3, "Pending");
+    await_reported_revert(4, "Pending"); /* an earlier agent's were three */
+    assign(NODE, "64Mi");
     connect_checker();
     ck_assert(checker_read(&checker)); /* so nothing was begun */
     checker_disconnect(&checker);
-    want_revert(2, 4, "Done");
+    assign_revert(2, 4, "Done");
     while (json_integer_value(json_object_get(reported(VOLUME), "observedGeneration")) <
            version - 1)
         poll(NULL, 0, 5);
     ck_assert_ptr_null(json_object_get(reported(VOLUME), "revert"));
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     connect_checker();
     ck_assert(checker_read(&checker));
 }
 END_TEST
 
-START_TEST(whoever_dies_a_revert_comes_to_its_end) {
+START_TEST(a_revert_finishes_after_the_death_of_any_process) {
     prepare_revert();
     settings.rebuild_speed = 1; /* it ends in no test's time */
     ck_assert(targets_stop(targets, 60000));
     targets = targets_new(&settings);
-    want_revert(1, 0, NULL);
-    await_revert_told(1, "Pending");
-    want_revert(1, 1, "Pending");
+    assign_revert(1, 0, NULL);
+    await_reported_revert(1, "Pending");
+    assign_revert(1, 1, "Pending");
     while (!json_object_get(json_object_get(reported(VOLUME), "revert"), "doneBytes"))
         poll(NULL, 0, 5);
     kill(daemon_pid(), SIGKILL);
-    await_revert_told(2, "Pending"); /* it is begun anew */
-    want_revert(1, 2, "Pending");
+    await_reported_revert(2, "Pending"); /* it is begun anew */
+    assign_revert(1, 2, "Pending");
     while (!json_object_get(json_object_get(reported(VOLUME), "revert"), "doneBytes"))
         poll(NULL, 0, 5);
     settings.rebuild_speed = 0;
@@ -765,11 +765,11 @@ START_TEST(whoever_dies_a_revert_comes_to_its_end) {
     targets = targets_new(&settings);
     targets_adopt(targets); /* nothing, without the API */
     ck_assert(!is_connectable());
-    want_revert(1, 2, "Pending");
-    await_revert_told(3, "Pending");
-    want_revert(1, 3, "Pending");
-    await_revert_told(3, "Done");
-    assert_holds_what_was_then();
+    assign_revert(1, 2, "Pending");
+    await_reported_revert(3, "Pending");
+    assign_revert(1, 3, "Pending");
+    await_reported_revert(3, "Done");
+    assert_holds_snapshot();
 }
 END_TEST
 
@@ -790,21 +790,21 @@ static void move_pools(bool away) {
 static void lose_two(void) {
     serve();
     checker_disconnect(&checker);
-    want("", "64Mi");
+    assign("", "64Mi");
     await_end();
     move_pools(true);
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     await_phase(VOLUME, "Offline");
-    ck_assert_str_eq(state_told(), "Down");
+    ck_assert_str_eq(reported_state(), "Down");
 }
 
-START_TEST(a_volume_that_is_lost_while_it_is_rebuilt_keeps_no_other_from_that) {
+START_TEST(a_volume_lost_during_a_rebuild_frees_its_rebuild_slot) {
     settings.rebuild_speed = 4 * STRIDE;
     ck_assert(targets_stop(targets, 60000));
     targets = targets_new(&settings);
     serve();
     ck_assert_int_eq(unlink(arena_join(arena, paths[2], "/", uids[2], "/data", NULL)), 0);
-    while (strcmp(mode_told(2), "Rebuilding") != 0)
+    while (strcmp(reported_mode(2), "Rebuilding") != 0)
         poll(NULL, 0, 5);
     ck_assert(!rebuild_slots_take(settings.rebuilds));
     move_pools(true);
@@ -813,7 +813,7 @@ START_TEST(a_volume_that_is_lost_while_it_is_rebuilt_keeps_no_other_from_that) {
         poll(NULL, 0, 5);
     rebuild_slots_give(settings.rebuilds);
     move_pools(false);
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
@@ -835,7 +835,7 @@ static void request_recovery(int64_t number, unsigned i, int64_t recovered) {
     request_recovery_at(NODE, number, i, recovered);
 }
 
-static void await_salvage_told(int64_t number, const char *phase, const char *reason) {
+static void await_reported_recovery(int64_t number, const char *phase, const char *reason) {
     const json_t *recovery;
 
     do {
@@ -846,14 +846,14 @@ static void await_salvage_told(int64_t number, const char *phase, const char *re
     ck_assert_str_eq(text_at(reported(VOLUME), "salvage", "reason"), reason);
 }
 
-START_TEST(one_replica_is_believed_and_the_others_are_filled) {
+START_TEST(a_volume_is_recovered_from_one_replica_and_the_others_rebuilt) {
     lose_two();
     request_recovery(5, 2, 0);
-    await_salvage_told(5, "Able", "");
+    await_reported_recovery(5, "Able", "");
     ck_assert(!is_connectable());
-    ck_assert_str_eq(state_told(), "Down");
+    ck_assert_str_eq(reported_state(), "Down");
     request_recovery(5, 2, 5);
-    await_salvage_told(5, "Done", "");
+    await_reported_recovery(5, "Done", "");
     await_phase(VOLUME, "Degraded");
     connect_checker();
     ck_assert(checker_read(&checker));
@@ -865,9 +865,9 @@ START_TEST(one_replica_is_believed_and_the_others_are_filled) {
     move_pools(false);
     request_recovery(0, 0, 5);
     await_phase(VOLUME, "Offline");
-    ck_assert_str_eq(state_told(), "Down");
+    ck_assert_str_eq(reported_state(), "Down");
     move_pool(2, false);
-    assert_well();
+    assert_healthy();
     ck_assert_ptr_null(json_object_get(reported(VOLUME), "salvage"));
 }
 END_TEST
@@ -880,126 +880,126 @@ START_TEST(a_served_volume_with_undecided_blocks_is_recovered_from_one_replica) 
     for (unsigned i = 0; i < 6; i++)
         ck_assert(checker_write(&checker, 100));
     request_recovery(4, 2, 0);
-    await_salvage_told(4, "Refused", "HasVotes");
+    await_reported_recovery(4, "Refused", "HasVotes");
     ck_assert(targets_stop(targets, 60000));
     for (unsigned i = 0; i < 2; i++)
         damage(i, 5 * STRIDE + 100 + 10 * i, 8);
     targets = targets_new(&settings);
     targets_adopt(targets);
     request_recovery(0, 0, 0);
-    while (scrub_told("undecidedBlocks") == 0)
+    while (reported_scrub("undecidedBlocks") == 0)
         poll(NULL, 0, 5);
     disagreed = json_text_of(reported(VOLUME), "phase");
     ck_assert_str_eq(disagreed, "Degraded");
     request_recovery(5, 2, 0);
-    await_salvage_told(5, "Able", "");
-    ck_assert_str_eq(state_told(), "Serving"); /* until the document confirms it */
+    await_reported_recovery(5, "Able", "");
+    ck_assert_str_eq(reported_state(), "Serving"); /* until the document confirms it */
     request_recovery(5, 2, 5);
-    await_salvage_told(5, "Done", "");
-    while (scrub_told("undecidedBlocks") > 0)
+    await_reported_recovery(5, "Done", "");
+    while (reported_scrub("undecidedBlocks") > 0)
         poll(NULL, 0, 5);
     request_recovery(0, 0, 5);
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
 /* One of the others is there: nobody waits for the one that is lost until a second has all. */
-START_TEST(what_is_left_is_filled_though_another_is_lost) {
+START_TEST(a_remaining_replica_is_rebuilt_though_another_is_lost) {
     lose_two();
     request_recovery(5, 2, 0);
-    await_salvage_told(5, "Able", "");
+    await_reported_recovery(5, "Able", "");
     request_recovery(5, 2, 5);
     move_pool(1, false);
-    while (strcmp(mode_told(1), "Healthy") != 0)
+    while (strcmp(reported_mode(1), "Healthy") != 0)
         poll(NULL, 0, 5);
-    ck_assert_str_eq(mode_told(0), "Offline");
+    ck_assert_str_eq(reported_mode(0), "Offline");
     ck_assert_str_eq(json_text_of(reported(VOLUME), "phase"), "Degraded");
     connect_checker();
     ck_assert(checker_read(&checker));
     ck_assert(checker_write(&checker, 50));
     checker_disconnect(&checker);
     move_pool(0, false);
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
-START_TEST(who_is_served_is_not_given_up) {
+START_TEST(a_served_volume_is_not_recovered_from_one_replica) {
     serve();
     request_recovery(5, 2, 0);
-    await_salvage_told(5, "Refused", "HasVotes");
+    await_reported_recovery(5, "Refused", "HasVotes");
     ck_assert(checker_write(&checker, 30)); /* and nobody has to connect again */
     ck_assert(checker_read(&checker));
-    ck_assert_str_eq(state_told(), "Serving");
+    ck_assert_str_eq(reported_state(), "Serving");
 }
 END_TEST
 
 /* Two of three are gone: fewer than the quorum take no writes. */
-START_TEST(one_that_is_served_may_have_lost_its_votes) {
+START_TEST(a_served_volume_that_lost_its_quorum_may_be_recovered) {
     serve();
     move_pools(true);
-    while (strcmp(mode_told(0), "Offline") != 0 || strcmp(mode_told(1), "Offline") != 0)
+    while (strcmp(reported_mode(0), "Offline") != 0 || strcmp(reported_mode(1), "Offline") != 0)
         poll(NULL, 0, 5);
     await_phase(VOLUME, "Offline");
     request_recovery(5, 2, 0);
-    await_salvage_told(5, "Able", "");
+    await_reported_recovery(5, "Able", "");
     ck_assert(!is_connectable());
     request_recovery(5, 2, 5);
     await_phase(VOLUME, "Degraded");
     move_pools(false);
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
 /* What was answered since the word was refused is not given up by it, though nobody has heard yet
  * that it was, and the votes are lost now. */
-START_TEST(a_word_that_was_refused_is_about_no_later_loss) {
+START_TEST(a_refused_recovery_is_about_no_later_loss) {
     serve();
     request_recovery(5, 2, 0);
-    await_salvage_told(5, "Refused", "HasVotes");
+    await_reported_recovery(5, "Refused", "HasVotes");
     ck_assert(checker_write(&checker, 30));
     checker_disconnect(&checker);
     move_pools(true);
-    while (strcmp(mode_told(0), "Offline") != 0 || strcmp(mode_told(1), "Offline") != 0)
+    while (strcmp(reported_mode(0), "Offline") != 0 || strcmp(reported_mode(1), "Offline") != 0)
         poll(NULL, 0, 5);
-    if (strcmp(state_told(), "Serving") == 0)
+    if (strcmp(reported_state(), "Serving") == 0)
         kill(daemon_pid(), SIGKILL);
-    while (strcmp(state_told(), "Down") != 0)
+    while (strcmp(reported_state(), "Down") != 0)
         poll(NULL, 0, 5);
     ck_assert_str_eq(text_at(reported(VOLUME), "salvage", "phase"), "Refused");
     move_pools(false);
-    want(NODE, "64Mi");
-    assert_well();
+    assign(NODE, "64Mi");
+    assert_healthy();
 }
 END_TEST
 
-START_TEST(what_has_its_votes_again_is_not_given_up) {
+START_TEST(a_volume_that_regained_its_quorum_is_not_recovered_from_one_replica) {
     lose_two();
     ck_assert(targets_stop(targets, 60000));
     move_pools(false);
     targets = targets_new(&settings);
     request_recovery(5, 2, 0);
-    await_salvage_told(5, "Refused", "HasVotes");
+    await_reported_recovery(5, "Refused", "HasVotes");
     ck_assert(!is_connectable()); /* until the document has heard that */
-    want(NODE, "64Mi");
-    assert_well();
+    assign(NODE, "64Mi");
+    assert_healthy();
 }
 END_TEST
 
-START_TEST(what_is_no_whole_replica_is_not_believed) {
+START_TEST(a_volume_is_not_recovered_from_an_incomplete_replica) {
     const struct replica replica = place(2);
 
     lose_two();
     request_recovery(5, 0, 0);
-    await_salvage_told(5, "Refused", "Away");
+    await_reported_recovery(5, "Refused", "Away");
     ck_assert_int_eq(truncate(arena_join(arena, paths[2], "/", uids[2], "/data", NULL), 512), 0);
     request_recovery(6, 2, 0);
-    await_salvage_told(6, "Refused", "Unfit");
-    want(NODE, "64Mi"); /* whoever looks at it meanwhile */
+    await_reported_recovery(6, "Refused", "Unfit");
+    assign(NODE, "64Mi"); /* whoever looks at it meanwhile */
     while (json_object_get(reported(VOLUME), "salvage"))
         poll(NULL, 0, 5);
     ck_assert_int_eq(replica_reset(&replica, VOLUME, INT64_C(1) << 30, &err), 0);
     request_recovery(7, 2, 0);
-    await_salvage_told(7, "Refused", "Unfilled");
+    await_reported_recovery(7, "Refused", "Unfilled");
     ck_assert(!is_connectable());
 }
 END_TEST
@@ -1007,20 +1007,20 @@ END_TEST
 /* An agent has told that it can be, and dies; the next one hears of the word before the document
  * has heard that, and finds that it is not needed.  Nobody is let in before it is known which of
  * the two was heard. */
-START_TEST(whoever_dies_a_word_counts_once_or_not_at_all) {
+START_TEST(a_recovery_request_is_applied_at_most_once_after_any_death) {
     lose_two();
     request_recovery(5, 2, 0);
-    await_salvage_told(5, "Able", "");
+    await_reported_recovery(5, "Able", "");
     ck_assert(targets_stop(targets, 60000));
     move_pools(false);
     targets = targets_new(&settings);
     targets_adopt(targets);
     request_recovery(5, 2, 0);
-    await_salvage_told(5, "Refused", "HasVotes");
+    await_reported_recovery(5, "Refused", "HasVotes");
     ck_assert(!is_connectable());
 
     request_recovery(5, 2, 5); /* the first was heard */
-    assert_well();
+    assert_healthy();
     checker_disconnect(&checker);
     ck_assert(targets_stop(targets, 60000)); /* and nobody has heard that it is done */
     kill(daemon_pid(), SIGKILL);
@@ -1029,22 +1029,22 @@ START_TEST(whoever_dies_a_word_counts_once_or_not_at_all) {
     while (json_integer_value(json_object_get(reported(VOLUME), "observedGeneration")) <
            version - 1)
         poll(NULL, 0, 5);
-    await_salvage_told(5, "Done", "");
-    assert_well();
+    await_reported_recovery(5, "Done", "");
+    assert_healthy();
     checker_disconnect(&checker);
 
-    want("", "64Mi"); /* the next loss: the same word, which nobody took back, is about nothing */
+    assign("", "64Mi"); /* the next loss: the same word, which nobody took back, is about nothing */
     await_end();
     move_pool(2, true);
     move_pool(1, true);
     request_recovery(5, 0, 5);
     await_phase(VOLUME, "Offline");
-    ck_assert_str_eq(state_told(), "Down");
+    ck_assert_str_eq(reported_state(), "Down");
     ck_assert(!is_connectable());
 }
 END_TEST
 
-START_TEST(a_replica_leaves_and_comes_back) {
+START_TEST(a_replica_is_removed_and_added_again) {
     json_t *document = volume_document(NODE, "64Mi", 2);
 
     serve();
@@ -1054,33 +1054,33 @@ START_TEST(a_replica_leaves_and_comes_back) {
     while (json_array_size(json_object_get(reported(VOLUME), "replicaStatuses")) != 2)
         poll(NULL, 0, 5);
     version = 3;
-    assert_well();
+    assert_healthy();
     checker_disconnect(&checker);
-    want(NODE, "64Mi"); /* filled anew, whatever it still has */
+    assign(NODE, "64Mi"); /* filled anew, whatever it still has */
     while (json_array_size(json_object_get(reported(VOLUME), "replicaStatuses")) != 3)
         poll(NULL, 0, 5);
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
-START_TEST(too_few_replicas_are_waited_for) {
+START_TEST(a_volume_waits_for_a_quorum) {
     const char *away[] = { arena_join(arena, top, "/one", NULL),
                            arena_join(arena, top, "/two", NULL) };
 
     for (unsigned i = 0; i < 2; i++)
         ck_assert_int_eq(rename(paths[i], away[i]), 0);
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     await_phase(VOLUME, "Offline");
-    ck_assert_str_eq(state_told(), "Down");
+    ck_assert_str_eq(reported_state(), "Down");
     ck_assert_ptr_nonnull(strstr(json_text_of(reported(VOLUME), "message"), "1 of 2"));
     ck_assert_int_eq(rename(away[0], paths[0]), 0);
     await_phase(VOLUME, "Degraded");
     ck_assert_int_eq(rename(away[1], paths[1]), 0);
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
-START_TEST(one_that_hangs_holds_up_no_other) {
+START_TEST(a_hung_daemon_delays_no_other_volume) {
     json_t *document = volume_document(NODE, "64Mi", 9);
     struct replica replica = place(0);
     struct generation first;
@@ -1122,22 +1122,22 @@ static bool serve_for_pools_that_hang(struct health_probes *health_probes) {
     return true;
 }
 
-static bool serve_with_knocks(void) {
+static bool serve_with_probes(void) {
     return own_mounts() && serve_for_pools_that_hang(health_probes_new());
 }
 
 static void assert_goes_on_without_the_second(void) {
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     await_phase(VOLUME, "Degraded");
     connect_checker();
     ck_assert(checker_write(&checker, 30));
     ck_assert(checker_read(&checker));
-    ck_assert_str_eq(mode_told(0), "Healthy");
-    ck_assert_str_ne(mode_told(1), "Healthy");
+    ck_assert_str_eq(reported_mode(0), "Healthy");
+    ck_assert_str_ne(reported_mode(1), "Healthy");
 }
 
-START_TEST(a_pool_that_hangs_costs_its_replica_alone) {
-    int disk = serve_with_knocks() ? hung_disk(paths[1]) : -1;
+START_TEST(a_hung_pool_costs_its_replica_alone) {
+    int disk = serve_with_probes() ? hung_disk(paths[1]) : -1;
 
     if (disk < 0)
         return;
@@ -1146,21 +1146,21 @@ START_TEST(a_pool_that_hangs_costs_its_replica_alone) {
 
     settings.watch_ms = 20;
     targets = targets_new(&settings);
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     await_phase(VOLUME, "Degraded");
     ck_assert(checker_write(&checker, 10)); /* and who comes next takes over what serves */
     hung_disk_end(paths[1], disk);
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
 /* Who looks only when he is woken is so until the look has come back, too. */
 static void want_until_well(void) {
     do {
-        want(NODE, "64Mi");
+        assign(NODE, "64Mi");
         poll(NULL, 0, 50);
     } while (strcmp(phase_told(VOLUME), "Healthy") != 0);
-    assert_well();
+    assert_healthy();
 }
 
 /* As if it had answered each probe: it is the look at the replica that finds nobody. */
@@ -1201,15 +1201,15 @@ START_TEST(a_controller_ends_during_a_status_read_that_hangs) {
 
     if (disk < 0)
         return;
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     while (!has_thread("pool call"))
         poll(NULL, 0, 5);
     ck_assert(targets_stop(targets, 60000));
     hung_disk_end(paths[1], disk);
     settings.watch_ms = 20;
     targets = targets_new(&settings);
-    want(NODE, "64Mi");
-    assert_well();
+    assign(NODE, "64Mi");
+    assert_healthy();
 }
 END_TEST
 
@@ -1234,14 +1234,14 @@ START_TEST(a_pool_that_hangs_when_a_replica_is_locked_costs_it_alone) {
 }
 END_TEST
 
-START_TEST(a_pool_that_hangs_when_a_replica_is_made_keeps_its_volume_from_nothing) {
+START_TEST(a_pool_that_hangs_during_the_creation_of_a_replica_delays_no_volume) {
     const char *path = arena_join(arena, paths[1], "/", uids[1], NULL);
 
     serve_for_pools_that_hang(NULL);
     ck_assert_int_eq(rename(path, arena_join(arena, top, "/away", NULL)), 0);
     calls_hold("mkdirat", uids[1]);
     while (calls_held() == 0) {
-        want(NODE, "64Mi");
+        assign(NODE, "64Mi");
         poll(NULL, 0, 50);
     }
     assert_goes_on_without_the_second();
@@ -1250,7 +1250,7 @@ START_TEST(a_pool_that_hangs_when_a_replica_is_made_keeps_its_volume_from_nothin
 }
 END_TEST
 
-START_TEST(a_pool_that_hangs_when_a_daemon_is_found_again_costs_its_replica_alone) {
+START_TEST(a_pool_that_hangs_during_adoption_costs_its_replica_alone) {
     serve_for_pools_that_hang(NULL);
     ck_assert(targets_stop(targets, 60000));
     calls_hold("flock", arena_join(arena, paths[1], "/", uids[1], "/epoch", NULL));
@@ -1267,15 +1267,15 @@ START_TEST(a_pool_that_hangs_when_a_state_is_written_costs_its_replica_alone) {
 }
 END_TEST
 
-START_TEST(a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_nothing) {
+START_TEST(a_pool_that_hangs_during_a_reset_delays_no_volume) {
     serve_for_pools_that_hang(NULL);
     ck_assert_int_eq(unlink(arena_join(arena, paths[1], "/", uids[1], "/data", NULL)), 0);
     calls_hold("ftruncate", arena_join(arena, paths[1], "/", uids[1], "/data", NULL));
     while (calls_held() == 0) {
-        want(NODE, "64Mi");
+        assign(NODE, "64Mi");
         poll(NULL, 0, 50);
     }
-    want(NODE, "128Mi");
+    assign(NODE, "128Mi");
     while (strcmp(json_text_of(reported(VOLUME), "capacity"), "128Mi") != 0)
         poll(NULL, 0, 5);
     assert_goes_on_without_the_second();
@@ -1285,7 +1285,7 @@ START_TEST(a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_not
 END_TEST
 
 /* Else another agent would begin, whose replica is changed behind its back. */
-START_TEST(an_end_tells_what_may_change_yet) {
+START_TEST(an_end_reports_whether_a_pool_may_still_change) {
     serve_for_pools_that_hang(NULL);
     calls_hold("fsync", arena_join(arena, paths[1], "/", uids[1], "/state.new", NULL));
     ck_assert_int_eq(daemon_kill(run, 10000, &err), 0);
@@ -1306,7 +1306,7 @@ START_TEST(a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot) {
     calls_hold("fsync",
                arena_join(arena, paths[1], "/", uids[1], "/snapshot-" SNAPSHOT ".new", NULL));
     while (calls_held() == 0) {
-        want_snapshot(SNAPSHOT);
+        assign_snapshot(SNAPSHOT);
         poll(NULL, 0, 50);
     }
     await_phase(VOLUME, "Degraded");
@@ -1314,10 +1314,10 @@ START_TEST(a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot) {
     ck_assert(holds(0, SNAPSHOT) && !holds(1, SNAPSHOT) && holds(2, SNAPSHOT));
     calls_let_go();
     do {
-        want_snapshot(SNAPSHOT);
+        assign_snapshot(SNAPSHOT);
         poll(NULL, 0, 50);
     } while (strcmp(phase_told(VOLUME), "Healthy") != 0);
-    assert_well();
+    assert_healthy();
     ck_assert(!holds(1, SNAPSHOT));
 }
 END_TEST
@@ -1329,7 +1329,7 @@ START_TEST(a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone)
     calls_hold("pread", arena_join(arena, paths[1], "/", uids[1], "/data", NULL));
     targets = targets_new(&settings);
     while (calls_held() == 0) {
-        want(NODE, "64Mi");
+        assign(NODE, "64Mi");
         poll(NULL, 0, 50);
     }
     assert_goes_on_without_the_second();
@@ -1340,27 +1340,27 @@ START_TEST(a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone)
 END_TEST
 
 /* Nobody takes the volume before all that was begun here has come to its end. */
-START_TEST(a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer) {
+START_TEST(a_pool_that_hangs_during_reassignment_does_not_delay_it) {
     serve_for_pools_that_hang(NULL);
     calls_hold("fsync", arena_join(arena, paths[1], "/", uids[1], "/data", NULL));
-    want("", "64Mi");
+    assign("", "64Mi");
     await_end();
-    while (strcmp(state_told(), "") != 0)
+    while (strcmp(reported_state(), "") != 0)
         poll(NULL, 0, 5);
     for (int i = 0; i < 100; i++, poll(NULL, 0, 5))
         targets_set(targets, NULL, 0);
     ck_assert_uint_eq(targets_count(targets), 1);
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     assert_goes_on_without_the_second();
-    want("", "64Mi");
+    assign("", "64Mi");
     await_end();
     calls_let_go();
     while (targets_count(targets) > 0) {
-        want("", "64Mi");
+        assign("", "64Mi");
         poll(NULL, 0, 5);
     }
-    want(NODE, "64Mi");
-    assert_well();
+    assign(NODE, "64Mi");
+    assert_healthy();
 }
 END_TEST
 
@@ -1397,7 +1397,7 @@ START_TEST(a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_
     want_until_well();
     ck_assert(checker_read(&checker));
     checker_disconnect(&checker);
-    want("", "64Mi");
+    assign("", "64Mi");
     await_end();
     ck_assert_int_eq(umount2(paths[1], MNT_DETACH), 0);
 }
@@ -1418,7 +1418,7 @@ static bool says_that_it_waits(void) {
 }
 
 /* What serves is found again with all that it serves, when a disk was merely silent for a while. */
-START_TEST(a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing) {
+START_TEST(a_pool_that_hangs_briefly_at_the_start_costs_nothing) {
     int disk = -1;
     int64_t before;
     pid_t pid;
@@ -1432,13 +1432,13 @@ START_TEST(a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing) 
     settings.hang_ms = 600000;
     settings.watch_ms = 20;
     targets = targets_new(&settings);
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     while (disk >= 0 && !says_that_it_waits())
         poll(NULL, 0, 20);
     connect_checker(); /* it serves meanwhile */
     ck_assert(checker_read(&checker));
     hung_disk_end(paths[1], disk);
-    assert_well();
+    assert_healthy();
     ck_assert_int_eq(daemon_pid(), pid);
     ck_assert_int_eq(generation_of(0), before);
     ck_assert_int_eq(generation_of(1), before);
@@ -1449,20 +1449,20 @@ END_TEST
 START_TEST(forced_recovery_is_evaluated_while_the_other_pools_hang) {
     int disks[2];
 
-    if (!serve_with_knocks())
+    if (!serve_with_probes())
         return;
     for (unsigned i = 0; i < 2; i++) {
         disks[i] = hung_disk(paths[i + 1]);
         if (disks[i] < 0)
             return;
     }
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     await_phase(VOLUME, "Offline");
     request_recovery(5, 0, 0);
-    await_salvage_told(5, "Able", "");
-    ck_assert_str_eq(state_told(), "Down");
+    await_reported_recovery(5, "Able", "");
+    ck_assert_str_eq(reported_state(), "Down");
     request_recovery(5, 0, 5);
-    await_salvage_told(5, "Done", "");
+    await_reported_recovery(5, "Done", "");
     connect_checker();
     ck_assert(checker_write(&checker, 30));
     ck_assert(checker_read(&checker));
@@ -1472,7 +1472,7 @@ START_TEST(forced_recovery_is_evaluated_while_the_other_pools_hang) {
         request_recovery(5, 0, 5);
         poll(NULL, 0, 50);
     }
-    assert_well();
+    assert_healthy();
 }
 END_TEST
 
@@ -1485,17 +1485,17 @@ static void assert_waits_for_two(void) {
         if (disks[i] < 0)
             return;
     }
-    want(NODE, "64Mi");
+    assign(NODE, "64Mi");
     await_phase(VOLUME, "Offline");
     ck_assert_ptr_nonnull(strstr(json_text_of(reported(VOLUME), "message"), "does not answer"));
-    ck_assert_str_eq(state_told(), "Serving");
+    ck_assert_str_eq(reported_state(), "Serving");
     for (unsigned i = 0; i < 2; i++)
         hung_disk_end(paths[i + 1], disks[i]);
     want_until_well();
 }
 
-START_TEST(a_volume_waits_for_pools_that_it_needs) {
-    if (serve_with_knocks())
+START_TEST(a_volume_waits_for_needed_pools) {
+    if (serve_with_probes())
         assert_waits_for_two();
 }
 END_TEST
@@ -1506,7 +1506,7 @@ START_TEST(a_volume_waits_for_needed_pools_that_hang_after_a_probe) {
 }
 END_TEST
 
-START_TEST(what_a_machine_that_went_down_has_left_goes) {
+START_TEST(remains_of_a_crashed_machine_are_removed) {
     serve();
     checker_disconnect(&checker);
     ck_assert(targets_stop(targets, 60000));
@@ -1515,8 +1515,8 @@ START_TEST(what_a_machine_that_went_down_has_left_goes) {
     targets_adopt(targets);
     ck_assert(!volume_controller_finds(&settings, VOLUME));
     ck_assert_ptr_null(targets_local_volumes(targets, arena)[0]);
-    want(NODE, "64Mi");
-    assert_well();
+    assign(NODE, "64Mi");
+    assert_healthy();
 }
 END_TEST
 
@@ -1541,7 +1541,7 @@ static void want_file(void) {
     set(document);
 }
 
-START_TEST(a_volume_is_a_file_when_that_is_wanted_and_after_every_death) {
+START_TEST(a_volume_is_exported_as_a_file_after_the_death_of_any_process) {
     const char *path = arena_join(arena, run, "/volume", NULL);
     const char *file_run = arena_join(arena, run, "/file", NULL);
 
@@ -1564,57 +1564,61 @@ START_TEST(a_volume_is_a_file_when_that_is_wanted_and_after_every_death) {
     targets_adopt(targets);
     ck_assert(!volume_controller_finds(&settings, VOLUME));
     want_file();
-    assert_well();
+    assert_healthy();
     while (!file_says(path, 50 << 20, 0))
         poll(NULL, 0, 5);
     checker_disconnect(&checker);
-    want("", "64Mi");
+    assign("", "64Mi");
     await_end();
 }
 END_TEST
 
 CHECK_MAIN_WITH(
-    "targets", adopt_daemons(), begin, end, an_address_that_comes_disturbs_nobody,
-    one_replica_is_believed_and_the_others_are_filled,
+    "targets", adopt_daemons(), begin, end, a_new_address_of_a_replica_disturbs_no_client,
+    a_volume_is_recovered_from_one_replica_and_the_others_rebuilt,
     a_served_volume_with_undecided_blocks_is_recovered_from_one_replica,
-    what_is_left_is_filled_though_another_is_lost, who_is_served_is_not_given_up,
-    one_that_is_served_may_have_lost_its_votes, a_word_that_was_refused_is_about_no_later_loss,
-    what_has_its_votes_again_is_not_given_up, what_is_no_whole_replica_is_not_believed,
-    whoever_dies_a_word_counts_once_or_not_at_all,
-    a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
-    what_was_taken_back_before_it_was_seen_is_told,
-    nothing_begins_before_the_document_says_that_it_is_to,
-    what_was_lost_and_given_back_is_not_served_until_it_is,
-    what_was_never_ours_is_waited_for_no_longer,
-    a_daemon_outlives_the_agent_and_is_found_without_the_api,
-    what_is_left_takes_no_epoch_of_another_node, a_daemon_that_died_is_started_again,
-    a_replica_that_was_lost_is_rebuilt,
-    one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt, a_volume_grows,
-    a_volume_is_a_file_when_that_is_wanted_and_after_every_death, clients_may_take_what_is_wanted,
-    a_replica_that_is_damaged_is_mended, what_a_replica_missed_while_no_agent_was_there_is_found,
-    replicas_are_compared_again_and_again,
+    a_remaining_replica_is_rebuilt_though_another_is_lost,
+    a_served_volume_is_not_recovered_from_one_replica,
+    a_served_volume_that_lost_its_quorum_may_be_recovered,
+    a_refused_recovery_is_about_no_later_loss,
+    a_volume_that_regained_its_quorum_is_not_recovered_from_one_replica,
+    a_volume_is_not_recovered_from_an_incomplete_replica,
+    a_recovery_request_is_applied_at_most_once_after_any_death,
+    a_volume_is_served_while_assigned_and_nothing_is_left_afterwards,
+    an_assignment_withdrawn_before_its_start_is_reported,
+    no_target_starts_before_the_document_has_its_claim,
+    a_reassigned_volume_is_served_after_its_new_claim,
+    an_unlisted_volume_that_was_never_served_is_forgotten,
+    a_daemon_outlives_the_agent_and_is_adopted_without_the_api,
+    an_adopted_daemon_takes_no_epoch_of_another_node, a_dead_daemon_is_restarted,
+    a_lost_replica_is_rebuilt, a_failed_needed_replica_does_not_prevent_the_rebuild_of_others,
+    a_served_volume_is_resized, a_volume_is_exported_as_a_file_after_the_death_of_any_process,
+    limits_of_clients_follow_the_document, a_damaged_replica_is_repaired,
+    damage_without_an_agent_is_found_after_adoption, replicas_are_compared_periodically,
     a_volume_with_blocks_without_a_majority_is_degraded_until_they_have_one,
     a_snapshot_is_taken_once_while_clients_write,
-    what_is_wanted_no_more_is_not_taken_when_the_document_is_true,
+    a_removed_snapshot_is_cancelled_before_the_generation_is_observed,
     a_rebuild_has_ended_before_a_snapshot_begins,
-    a_volume_that_is_lost_while_it_is_rebuilt_keeps_no_other_from_that,
-    who_serves_for_nobody_does_not_say_where, a_volume_is_put_back_and_nobody_is_let_in_before,
-    a_revert_is_begun_when_its_document_knows_of_it, whoever_dies_a_revert_comes_to_its_end,
-    a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
-    one_that_hangs_holds_up_no_other, a_pool_that_hangs_costs_its_replica_alone,
-    a_pool_that_hangs_after_a_probe_costs_its_replica_alone,
+    a_volume_lost_during_a_rebuild_frees_its_rebuild_slot,
+    the_address_of_a_hidden_volume_is_not_reported,
+    a_volume_is_reverted_before_any_client_is_admitted,
+    a_revert_starts_when_its_document_has_the_attempt,
+    a_revert_finishes_after_the_death_of_any_process, a_replica_is_removed_and_added_again,
+    a_volume_waits_for_a_quorum, a_hung_daemon_delays_no_other_volume,
+    a_hung_pool_costs_its_replica_alone, a_pool_that_hangs_after_a_probe_costs_its_replica_alone,
     a_controller_ends_during_a_status_read_that_hangs,
     a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_nothing,
     a_pool_that_hangs_when_a_replica_is_opened_costs_it_alone,
     a_pool_that_hangs_when_a_replica_is_locked_costs_it_alone,
-    a_pool_that_hangs_when_a_replica_is_made_keeps_its_volume_from_nothing,
-    a_pool_that_hangs_when_a_daemon_is_found_again_costs_its_replica_alone,
+    a_pool_that_hangs_during_the_creation_of_a_replica_delays_no_volume,
+    a_pool_that_hangs_during_adoption_costs_its_replica_alone,
     a_pool_that_hangs_when_a_state_is_written_costs_its_replica_alone,
-    a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_nothing,
+    a_pool_that_hangs_during_a_reset_delays_no_volume,
     a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone,
-    an_end_tells_what_may_change_yet, a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot,
-    a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer,
-    a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing,
-    forced_recovery_is_evaluated_while_the_other_pools_hang, a_volume_waits_for_pools_that_it_needs,
+    an_end_reports_whether_a_pool_may_still_change,
+    a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot,
+    a_pool_that_hangs_during_reassignment_does_not_delay_it,
+    a_pool_that_hangs_briefly_at_the_start_costs_nothing,
+    forced_recovery_is_evaluated_while_the_other_pools_hang, a_volume_waits_for_needed_pools,
     a_volume_waits_for_needed_pools_that_hang_after_a_probe,
-    what_a_machine_that_went_down_has_left_goes)
+    remains_of_a_crashed_machine_are_removed)

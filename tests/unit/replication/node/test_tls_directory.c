@@ -26,7 +26,7 @@ static void assert_link(const char *name, const char *target) {
     ck_assert_str_eq(text, target);
 }
 
-START_TEST(qemu_finds_what_it_looks_for) {
+START_TEST(the_directory_has_the_names_that_qemu_expects) {
     ck_assert_int_eq(tls_directory_make(path, &files, &err), 0);
     assert_link("ca-cert.pem", "/ca");
     assert_link("server-cert.pem", "/c");
@@ -44,7 +44,7 @@ START_TEST(qemu_finds_what_it_looks_for) {
 }
 END_TEST
 
-START_TEST(lists_of_revoked_certificates_are_there_as_long_as_they_are_wanted) {
+START_TEST(revocation_lists_are_linked_while_configured) {
     const char *crl = arena_join(arena, top, "/crl", NULL);
 
     files.crl = crl;
@@ -63,7 +63,7 @@ START_TEST(lists_of_revoked_certificates_are_there_as_long_as_they_are_wanted) {
 END_TEST
 
 /* Without one each server would look for a prime; one of less than 3072 bits is none for long. */
-START_TEST(no_server_makes_a_group_of_its_own) {
+START_TEST(no_server_generates_a_group_of_its_own) {
     gnutls_datum_t text, prime, generator;
     gnutls_dh_params_t group;
     struct stat facts;
@@ -86,7 +86,7 @@ START_TEST(no_server_makes_a_group_of_its_own) {
 }
 END_TEST
 
-START_TEST(what_cannot_be_made_is_said) {
+START_TEST(a_failure_names_its_file) {
     ck_assert_int_eq(mkdir(path, 0700), 0);
     ck_assert_int_eq(mkdir(in_it("dh-params.pem"), 0700), 0);
     ck_assert_int_eq(tls_directory_make(path, &files, &err), -1);
@@ -94,6 +94,7 @@ START_TEST(what_cannot_be_made_is_said) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("tls_directory", true, begin, end_storage, qemu_finds_what_it_looks_for,
-                lists_of_revoked_certificates_are_there_as_long_as_they_are_wanted,
-                no_server_makes_a_group_of_its_own, what_cannot_be_made_is_said)
+CHECK_MAIN_WITH("tls_directory", true, begin, end_storage,
+                the_directory_has_the_names_that_qemu_expects,
+                revocation_lists_are_linked_while_configured,
+                no_server_generates_a_group_of_its_own, a_failure_names_its_file)
