@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 
 #define SECTION   "storage"
-#define STOP_MS   15000 /* a daemon has ten seconds for an answer */
+#define STOP_MS   15000 /* a daemon has a timeout of ten seconds */
 #define PROBES_MS 1000
 #define MIB       (INT64_C(1) << 20)
 #define POOLS     64
@@ -32,7 +32,7 @@
 struct storage_agent {
     struct arena *arena;
     int lock;
-    int64_t until_us; /* calls to the API end then; 0: not yet */
+    int64_t until_us; /* end of all calls to the API; 0: not yet */
     struct client api;
     struct reports *reports;
     struct rebuild_slots *rebuilds, *scrubs;
@@ -45,7 +45,7 @@ struct storage_agent {
     struct assignment_informer *informer;
 };
 
-/* ---- what it is told ---- */
+/* ---- assignments ---- */
 
 static void set_replicas(void *arg, struct assignment *const *assignments, unsigned count) {
     const struct storage_agent *agent = arg;
@@ -104,7 +104,7 @@ static int read_pool(struct storage_agent *agent, const struct config *config, c
     return 0;
 }
 
-/* One that is not there yet is locked when it comes. */
+/* A missing one is locked when it appears. */
 static int lock_pool(struct storage_agent *agent, struct pool_settings *pool, struct error *err) {
     pool->lock = &agent->locks[agent->lock_count++];
     *pool->lock = POOL_LOCK_NONE;
@@ -145,7 +145,7 @@ static int start_pools(struct storage_agent *agent, const struct storage_agent_s
 
 /* ---- begin ---- */
 
-/* Whoever works here, works here alone. */
+/* A run directory has one agent. */
 static int take_directory(struct storage_agent *agent, const char *path, struct error *err) {
     agent->lock = open(arena_join(agent->arena, path, "/lock", NULL),
                        O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -252,7 +252,7 @@ bool storage_agent_stop(struct storage_agent *agent) {
     all = assignment_informer_stop(agent->informer, STOP_MS);
     all = all && targets_stop(agent->targets, STOP_MS);
     all = pools_stop(agent->pools, STOP_MS) && all;
-    all = all && remote_close(agent->remote, STOP_MS); /* which both of them use */
+    all = all && remote_close(agent->remote, STOP_MS); /* used by both of them */
     all = all && health_probes_stop(agent->health_probes, PROBES_MS);
     if (!all) {
         log_warning(NULL, "shutdown incomplete: a pool or qemu-storage-daemon does not respond",

@@ -15,10 +15,10 @@
 #define DEFAULT_PERIOD_MS 1000
 #define WATCHED_PERIODS   10
 #define LOST_PERIOD_US    (5 * SECOND_US)
-#define REST              3 /* rests so many times as long as the last list took */
+#define REST              3 /* ratio of the pause to the duration of the last list */
 
 struct assignments {
-    struct assignment **all; /* held; in the order of their uids */
+    struct assignment **all; /* held; ordered by uid */
     unsigned count;
 };
 
@@ -26,14 +26,14 @@ struct assignment_informer {
     struct assignment_informer_settings settings;
     pthread_t thread;
     struct assignment_watches *watches;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the following */
     pthread_cond_t changed;
     bool ends, notified;
-    /* The thread's own: */
+    /* Of its thread: */
     struct assignments replicas, volumes;
-    bool delivered;     /* all of it was handed over once */
-    bool outage_logged; /* the API's silence is in the log */
-    bool lost_logged;   /* and volumes that it does not know */
+    bool delivered;     /* all assignments were delivered once */
+    bool outage_logged; /* the outage of the API is in the log */
+    bool lost_logged;   /* and so are volumes unknown to it */
     int64_t lost_us;
 };
 
@@ -73,7 +73,7 @@ static const char *member_of(const json_t *document, const char *key) {
     return text ? text : "";
 }
 
-/* The one that is known already, if it has not changed. */
+/* The known one, if its version is the same. */
 static void add(struct assignments *assignments, const struct assignments *before,
                 enum assignment_kind kind, const json_t *document) {
     struct assignment *known = find(before, member_of(document, "uid")), *assignment;
@@ -85,7 +85,7 @@ static void add(struct assignments *assignments, const struct assignments *befor
         assignments->all[assignments->count++] = assignment_hold(known);
     else if (assignment_read(kind, document, &assignment, &err) == 0)
         assignments->all[assignments->count++] = assignment;
-    else if (known) /* as it was, until it makes sense again */
+    else if (known) /* kept until its document is valid again */
         assignments->all[assignments->count++] = assignment_hold(known);
     else
         log_warning(NULL, "invalid document ignored", "uid", member_of(document, "uid"), "reason",
@@ -102,7 +102,7 @@ static bool same(const struct assignments *a, const struct assignments *b) {
     return true;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static int list(const struct assignment_informer *informer, struct arena *arena,
                 enum assignment_kind kind, const struct assignments *before, unsigned more,
@@ -224,7 +224,7 @@ static int64_t period_us(const struct assignment_informer *informer) {
            (assignment_watches_connected(informer->watches) ? WATCHED_PERIODS : 1);
 }
 
-/* The lock is held.  Many changes at once are one list. */
+/* The lock is held.  Simultaneous changes are read by one list. */
 static void rest(struct assignment_informer *informer, int64_t begun_us) {
     int64_t now_us = clock_monotonic_us(), rested_us = now_us + REST * (now_us - begun_us);
     int64_t next_us = begun_us + period_us(informer);
@@ -294,7 +294,7 @@ bool assignment_informer_stop(struct assignment_informer *informer, int64_t ms) 
     informer->ends = true;
     pthread_cond_signal(&informer->changed);
     pthread_mutex_unlock(&informer->lock);
-    /* The thread asks the watches, and these ring. */
+    /* In this order, as the thread uses the watches, and these notify it. */
     if (!thread_join_within(informer->thread, ms) ||
         !assignment_watches_stop(informer->watches, ms))
         return false;

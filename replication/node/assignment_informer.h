@@ -1,11 +1,11 @@
 /*
- * What this node is to have, as the API says: the documents of replicas and volumes that name it. A
- * thread asks when the API tells of a change (assignment_watches.h), and now and then; as long as
- * it tells nothing, again and again.  All of it is handed over when something of it has changed.
+ * Assignment informer: lists the documents of replicas and volumes that name this node when the API
+ * notifies a change (assignment_watches.h), at intervals, and more often while no watch is
+ * connected.  All assignments are delivered when one has changed.
  *
- * A volume that something is left of here and that the API no more names for this node is asked for
- * by its uid: what its own document says counts.  If the API knows no such document, nothing is
- * handed over: whoever deleted a volume in good order has seen its target end before.
+ * A local volume that the API does not list for this node is read by its uid, and its own document
+ * applies.  If the API does not know such a document, nothing is delivered: an orderly deletion
+ * ends the target first.
  */
 #pragma once
 
@@ -17,15 +17,15 @@ struct assignment_informer;
 struct assignment_informer_settings { /* what they point to outlives it */
     struct client api;
     const char *node;
-    int64_t period_ms; /* while nothing is told of changes; 0: 1 000 */
-    /* Called by its thread alone. */
+    int64_t period_ms; /* without a connected watch; 0: 1 000 */
+    /* Called by its thread only. */
     void (*set_replicas)(void *arg, struct assignment *const *assignments, unsigned count);
     void (*set_volumes)(void *arg, struct assignment *const *assignments, unsigned count);
-    const char **(*local_volumes)(void *arg, struct arena *arena); /* see targets_held() */
+    const char **(*local_volumes)(void *arg, struct arena *arena); /* see targets_local_volumes() */
     void *arg;
 };
 
 int assignment_informer_start(const struct assignment_informer_settings *settings,
                               struct assignment_informer **ret, struct error *err);
-/* Within `ms`; false: it hangs.  NULL is fine. */
+/* Waits at most `ms`; false: it is blocked.  NULL is fine. */
 bool assignment_informer_stop(struct assignment_informer *informer, int64_t ms);

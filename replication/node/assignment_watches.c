@@ -18,13 +18,13 @@ struct watch {
     enum assignment_kind kind;
     pthread_t thread;
     bool started;
-    bool on; /* under the lock */
+    bool on; /* guarded by the lock */
     int64_t version;
 };
 
 struct assignment_watches {
     struct assignment_watches_settings settings;
-    int64_t until_us;     /* the end of every call; 0: not yet */
+    int64_t until_us;     /* end of all calls; 0: not yet */
     pthread_mutex_t lock; /* guards `ends` and each `on` */
     pthread_cond_t changed;
     bool ends;
@@ -47,7 +47,7 @@ static int hear(void *arg, const char *type, const json_t *object, struct error 
     return 0;
 }
 
-/* Whatever the reason: it is asked again, and what changes meanwhile is found by its list. */
+/* It is repeated for any reason; changes meanwhile are found by its list. */
 static int listen(struct watch *watch) {
     const struct assignment_watches_settings *settings = &watch->all->settings;
     autoarena struct arena *arena = arena_new();

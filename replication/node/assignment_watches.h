@@ -1,6 +1,6 @@
 /*
- * Rings when a document of this node has changed: two watches of the API, of replicas and of
- * volumes, each in a thread of its own.  What has changed is asked for by who hears it.
+ * Notifies changes of this node's documents: two watches of the API, of replicas and of volumes,
+ * each in a thread of its own.  The receiver reads the documents.
  */
 #pragma once
 
@@ -13,14 +13,14 @@ struct assignment_watches;
 struct assignment_watches_settings { /* what they point to outlives them */
     struct client api;
     const char *node;
-    void (*notify)(void *arg); /* by any of their threads */
+    void (*notify)(void *arg); /* called by any of their threads */
     void *arg;
-    int64_t retry_ms; /* after one that failed; 0: 5 000 */
+    int64_t retry_ms; /* after a failure; 0: 5 000 */
 };
 
 int assignment_watches_start(const struct assignment_watches_settings *settings,
                              struct assignment_watches **ret, struct error *err);
-/* Both watch: nothing changes unheard. */
+/* Both are connected: every change is notified. */
 bool assignment_watches_connected(struct assignment_watches *watches);
-/* Within `ms`; false: one hangs.  NULL is fine. */
+/* Waits at most `ms`; false: one is blocked.  NULL is fine. */
 bool assignment_watches_stop(struct assignment_watches *watches, int64_t ms);

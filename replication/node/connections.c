@@ -6,7 +6,7 @@
 
 #define ESTABLISHED 0x01
 
-/* "  0: 0100007F:1F90 0100007F:C350 01 …", behind a line of headings. */
+/* "  0: 0100007F:1F90 0100007F:C350 01 …", after a heading */
 static bool read_table(const char *path, struct connections *connections) {
     autofile FILE *file = fopen(path, "re");
     char line[512];

@@ -1,6 +1,6 @@
 /*
- * TCP ports of this host at which somebody is connected, as the kernel tells.  One that cannot be
- * asked about passes for one that is.
+ * TCP ports of this host with established connections, from the kernel.  A port counts as connected
+ * when the kernel's table cannot be read.
  */
 #pragma once
 

@@ -53,7 +53,7 @@ static const char *const actions[] = {
 #define ROW(STATE, EVENT, NEXT, ACTION, SENTENCE) \
     { CONTROLLER_##STATE, CONTROLLER_##EVENT, CONTROLLER_##NEXT, CONTROLLER_##ACTION, SENTENCE }
 
-/* Of one whose target is closed. */
+/* Without a target. */
 #define ROWS_WITHOUT_TARGET(STATE)                                                       \
     ROW(STATE, LEFT_OVER, IDLE, OPEN,                                                    \
         "The volume was served here and is assigned elsewhere; its daemon is found."),   \
@@ -62,7 +62,7 @@ static const char *const actions[] = {
         "known to."),                                                                    \
     ROW(STATE, RETIRED, ENDED, CONTINUE, "The controller ends.")
 
-/* Of one whose target is open. */
+/* With a target. */
 #define ROWS_WITH_TARGET(STATE)                                                          \
     ROW(STATE, POOLS_CHANGED, STATE, CLOSE,                                              \
         "A pool has stopped or begun to respond; the target is opened again."),          \
@@ -76,7 +76,7 @@ static const char *const actions[] = {
     ROW(STATE, MOVED, STATE, CLOSE,                                                      \
         "Replicas are reached otherwise; the target is opened again.")
 
-/* Of one whose daemon may run. */
+/* With a daemon that may run. */
 #define ROWS_WITH_DAEMON(STATE)                                                          \
     ROW(STATE, POOL_AWAITED, STATE, WAIT,                                                \
         "A pool of the volume does not respond; clients wait for it."),                  \
@@ -196,7 +196,7 @@ const struct state_table node_revert_states =
     STATE_TABLE("revert, as its node runs it", NODE_REVERT_NONE, revert_names, revert_events,
                 revert_actions, revert_rows, revert_reached);
 
-/* ---- what is copied or compared ---- */
+/* ---- copying and comparing ---- */
 
 static const char *const work_names[] = {
     [REPLICA_WORK_NONE] = "None",

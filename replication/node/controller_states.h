@@ -1,7 +1,7 @@
 /*
- * A node's volume controller as a state table.  Each step of it begins with an event that the
- * assignment and the target give, and does the action of that event's row; other events report
- * what an action has found.
+ * The volume controller of a node as a state table.  Each step starts with an event that follows
+ * from the assignment and the target, and runs the action of that event's row; other events report
+ * the outcome of an action.
  */
 #pragma once
 
@@ -9,33 +9,33 @@
 
 enum controller_state {
     CONTROLLER_IDLE,       /* no target is open */
-    CONTROLLER_CLAIMING,   /* nor is one, until the document has the reported epoch */
-    CONTROLLER_STARTING,   /* the target is open, and no daemon serves it */
-    CONTROLLER_EVALUATING, /* the same, and none is to before a forced recovery is confirmed */
+    CONTROLLER_CLAIMING,   /* no target is open before the document has the reported epoch */
+    CONTROLLER_STARTING,   /* the target is open without a daemon */
+    CONTROLLER_EVALUATING, /* the same, until a forced recovery is confirmed */
     CONTROLLER_SERVING,
-    CONTROLLER_REVERTING, /* a daemon serves it to no client */
-    CONTROLLER_STOPPING,  /* the daemon is to end, whatever the assignment says meanwhile */
-    CONTROLLER_RELEASED,  /* nothing of the volume is on this node, and that was reported */
+    CONTROLLER_REVERTING, /* a daemon runs, and the volume is exported to no client */
+    CONTROLLER_STOPPING,  /* the daemon is being stopped, whatever the assignment is meanwhile */
+    CONTROLLER_RELEASED,  /* this node has nothing of the volume, and has reported that */
     CONTROLLER_ENDED,
 };
 
 enum controller_event {
-    /* With which a step begins: no target is open, */
-    CONTROLLER_UNCLAIMED, /* and the document does not have the epoch of the assignment, */
-    CONTROLLER_ASSIGNED,  /* or has it, */
-    CONTROLLER_LEFT_OVER, /* or the volume is not assigned, and was served here */
+    /* Start of a step, without a target: */
+    CONTROLLER_UNCLAIMED, /* the document does not have the epoch of the assignment */
+    CONTROLLER_ASSIGNED,  /* it has */
+    CONTROLLER_LEFT_OVER, /* the volume is not assigned, and was served here */
     CONTROLLER_NOTHING_LEFT,
-    /* one is open: */
+    /* Start of a step, with a target: */
     CONTROLLER_UNASSIGNED,
-    CONTROLLER_CHANGED,            /* the epoch, the revert or the forced recovery is another one */
-    CONTROLLER_MOVED,              /* its replicas are reached otherwise */
+    CONTROLLER_CHANGED,            /* the epoch, the revert or the forced recovery has changed */
+    CONTROLLER_MOVED,              /* the access to its replicas has changed */
     CONTROLLER_RECOVERY_REQUESTED, /* and not confirmed */
-    CONTROLLER_CURRENT,            /* it is open as it is assigned */
-    /* What the step has found about pools: */
-    CONTROLLER_POOL_AWAITED,  /* one does not answer that is needed, or not for long enough */
-    CONTROLLER_POOL_EXCLUDED, /* or the others are enough */
+    CONTROLLER_CURRENT,            /* it is as assigned */
+    /* Found in pools: */
+    CONTROLLER_POOL_AWAITED,  /* a needed one is unresponsive, or another one not for long enough */
+    CONTROLLER_POOL_EXCLUDED, /* the others are sufficient */
     CONTROLLER_POOLS_CHANGED,
-    /* and about the target: */
+    /* Found of the target: */
     CONTROLLER_OPENED,
     CONTROLLER_SERVED,
     CONTROLLER_SERVED_SEALED, /* to no client */
@@ -65,20 +65,21 @@ extern const struct state_table controller_states;
 
 /* ---- a revert ---- */
 
-/* Of a target that is served to no client, until that is closed: no daemon that dies ends it. */
+/* Of a target that is exported to no client, until it is closed; the death of a daemon does not end
+ * it. */
 enum node_revert_state {
     NODE_REVERT_NONE,
-    NODE_REVERT_ANNOUNCED, /* the number of its attempt was reported */
+    NODE_REVERT_ANNOUNCED, /* its attempt was reported */
     NODE_REVERT_RUNNING,
-    NODE_REVERT_FAILED, /* the target is to be closed */
-    NODE_REVERT_DONE,   /* nothing begins it again */
+    NODE_REVERT_FAILED, /* the target is being closed */
+    NODE_REVERT_DONE,   /* final */
 };
 
 enum node_revert_event {
-    NODE_REVERT_UNKNOWN, /* to the document: that has another attempt */
+    NODE_REVERT_UNKNOWN, /* the document has another attempt */
     NODE_REVERT_KNOWN,
     NODE_REVERT_HAS_FAILED,
-    NODE_REVERT_HELD, /* the volume holds what the snapshot does, or the document says so */
+    NODE_REVERT_HELD, /* the volume equals the snapshot, or is reverted according to the document */
     NODE_REVERT_CLOSED,
 };
 
@@ -91,15 +92,15 @@ enum node_revert_action {
 
 extern const struct state_table node_revert_states;
 
-/* ---- what is copied or compared ---- */
+/* ---- copying and comparing ---- */
 
-/* One at a time; of some of them there are only so many on a node at once (rebuild_slots.h), and
- * such a place is freed by the row that ends it. */
+/* One at a time; some of them need a slot of the node (rebuild_slots.h), which is freed by the row
+ * that ends them. */
 enum replica_work_state {
     REPLICA_WORK_NONE,
     REPLICA_WORK_REBUILD, /* or repair */
     REPLICA_WORK_SNAPSHOT,
-    REPLICA_WORK_CANCEL, /* of a snapshot that is wanted no more */
+    REPLICA_WORK_CANCEL, /* of a snapshot that is not assigned any more */
     REPLICA_WORK_COMPARE,
 };
 

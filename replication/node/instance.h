@@ -1,12 +1,12 @@
 /*
- * The instance of a storage agent: a random UUID that is kept in the lock file of its run
- * directory, so that an agent that is started again is the same one, and an agent of another
- * machine or with another run directory is not, whatever its node name is.
+ * Instance of a storage agent: a random UUID stored in the lock file of its run directory.  A
+ * restarted agent has the same instance; an agent on another machine or with another run directory
+ * has another one, whatever its node name is.
  */
 #pragma once
 
 #include "common/arena.h"
 
-/* `lock` is the file's descriptor; the lock is held.  Where it cannot be kept the instance is that
- * of this start alone, and a warning says so. */
+/* `lock` is the locked file's descriptor.  If the instance cannot be stored it lasts for this start
+ * only, with a warning in the log. */
 const char *instance_of(struct arena *arena, int lock);

@@ -1,14 +1,14 @@
 /*
- * The manifest beside a storage daemon: the document that its target was opened with, or what a
- * session or a client export is.  An agent that starts while the API cannot be reached finds by it
- * what runs here, and continues to watch it.
+ * Manifest of a storage daemon, in its run directory: the document with which its target was
+ * opened, or the properties of a session or client export.  An agent that starts while the API is
+ * unavailable finds running daemons by it and goes on watching them.
  */
 #pragma once
 
 #include "common/arena.h"
 
-/* Best effort: a target without one is not watched before the API has named its volume. */
+/* Best effort: a target without a manifest is not watched before the API lists its volume. */
 void manifest_write(const char *run, const char *text);
 void manifest_remove(const char *run);
-/* NULL: there is none. */
+/* NULL: none. */
 const char *manifest_read(struct arena *arena, const char *run);

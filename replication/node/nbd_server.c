@@ -44,9 +44,9 @@ static int execute(const struct launch *launch, const char *command, json_t *arg
     return nbd_server_execute(launch->settings, launch->qmp, command, arguments, err);
 }
 
-/* ---- who is let in ---- */
+/* ---- authorization ---- */
 
-/* What stands in a certificate's name as it is, and means nothing in a pattern. */
+/* Characters that certificates contain literally, and that are none of a pattern. */
 int nbd_server_check_client(const char *client, struct error *err) {
     if (*client && client[strspn(client, "abcdefghijklmnopqrstuvwxyz"
                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:")] == '\0')
@@ -61,8 +61,8 @@ static void put_rule(json_t *rules, const char *policy, const char *format, cons
         rules, json_pack("{s:s, s:s, s:s}", "match", match, "policy", policy, "format", format));
 }
 
-/* The daemon compares the whole name of the certificate, parts with commas between them; a comma
- * within a part has a backslash before it, and such names are nobody's. */
+/* The daemon matches the whole name of the certificate, with commas between its parts.  A comma
+ * within a part has a backslash before it; such names are refused. */
 static int add_client(const struct launch *launch, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *client = launch->request->client;
@@ -103,9 +103,9 @@ static int add_credentials(const struct launch *launch, struct error *err) {
     return launch->request->client ? add_client(launch, err) : 0;
 }
 
-/* ---- where ---- */
+/* ---- listening ---- */
 
-/* Anything else that the daemon says is true of every port. */
+/* Other errors apply to all ports. */
 static bool is_taken(const struct error *err) {
     return err->kind == ERROR_BACKEND && strstr(err->message, "already in use");
 }
@@ -127,7 +127,7 @@ static int listen_at(const struct launch *launch, unsigned port, struct error *e
         err);
 }
 
-/* The first port that nobody has, from one on that differs from time to time. */
+/* The first free port, from a random one. */
 static int listen_anywhere(const struct launch *launch, unsigned *ret_port, struct error *err) {
     const struct nbd_server_settings *settings = launch->settings;
     unsigned count = settings->last_port - settings->first_port + 1, first;
@@ -154,9 +154,9 @@ static int listen_somewhere(const struct launch *launch, unsigned *ret_port, str
                : 0;
 }
 
-/* ---- together ---- */
+/* ---- start ---- */
 
-/* It begins with a socket of this host, where nobody is let in. */
+/* The daemon starts with a socket of this host, without exports. */
 static int configure(const struct launch *launch, unsigned *ret_port, struct error *err) {
     return add_credentials(launch, err) < 0 || execute(launch, "nbd-server-stop", NULL, err) < 0
                ? -1

@@ -30,7 +30,7 @@ static bool is_held(const struct pool_lock *lock, const char *mark) {
            held.st_dev == now.st_dev && held.st_ino == now.st_ino;
 }
 
-/* NFS wants a file that is open for writing, and a read-only file system has none. */
+/* Locks on NFS require a file open for writing; a read-only file system has none. */
 static int open_mark(const char *mark) {
     const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     int fd = open(mark, O_RDWR | flags);
@@ -67,7 +67,7 @@ int pool_lock_keep(struct pool_lock *lock, const char *path, struct error *err) 
     return 0;
 }
 
-/* ---- with a limit ---- */
+/* ---- with a timeout ---- */
 
 struct work {
     char path[PATH_MAX], name[NAME_SIZE];

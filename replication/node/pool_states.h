@@ -1,19 +1,19 @@
 /*
- * A pool as its node's agent sees it, as a state table: each look is an event.
+ * A pool of the agent as a state table; each status read is an event.
  */
 #pragma once
 
 #include "common/state_table.h"
 
 enum pool_phase {
-    POOL_IS_NEW, /* was not looked at yet */
+    POOL_IS_NEW, /* not read yet */
     POOL_IS_ONLINE,
     POOL_IS_READ_ONLY,
     POOL_IS_GONE,
     POOL_IS_FOREIGN,
     POOL_IS_FAILING,
     POOL_IS_UNRESPONSIVE,
-    POOL_IS_ABANDONED, /* unresponsive for long: nothing of it is served to other nodes */
+    POOL_IS_ABANDONED, /* unresponsive for long: nothing of it is exported to other nodes */
 };
 
 enum pool_event {
@@ -28,7 +28,7 @@ enum pool_event {
 
 enum pool_action {
     POOL_CONTINUES,
-    POOL_REPORTS, /* it is logged and reported, and each replica of it is looked at, at once */
+    POOL_REPORTS, /* logged and reported, and the status of each replica is read at once */
 };
 
 extern const struct state_table pool_states;

@@ -33,7 +33,7 @@ static void say(struct pool_status *status, enum pool_state state, const char *p
     error_errno(&status->why, ERROR_UNAVAILABLE, "%s: %s", path, what);
 }
 
-/* What a new file system has, and what an unfinished mark or probe leaves, does not count. */
+/* Files of a new file system, an unfinished mark and an unfinished probe are ignored. */
 static bool counts(const char *name) {
     static const char *const ignored[] = { ".", "..", "lost+found", MARK_NEW, POOL_PROBE };
 

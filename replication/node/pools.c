@@ -14,7 +14,7 @@
 
 #define DEFAULT_HEARTBEAT_MS 10000
 #define DEFAULT_LOOK_MS      1000
-#define BEATS                3 /* so many may be missed */
+#define BEATS                3 /* heartbeats that may be missed */
 #define HANG_MS              30000
 
 struct pool {
@@ -22,19 +22,19 @@ struct pool {
     struct pools *all;
     pthread_t thread;
     bool started;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the following */
     pthread_cond_t changed;
     bool ends, has_news;
     struct assignment **news; /* held */
     unsigned news_count;
-    /* The thread's own: */
+    /* Of its thread: */
     struct replicas *replicas;
     struct pool_status status;
     unsigned phase; /* enum pool_phase */
-    bool reported;  /* the look is what the API has heard last */
+    bool reported;  /* the API has the current status */
     bool refused, set;
-    /* Since boot, when the last heartbeat was sent that was taken, and the last of all; 0: none. A
-     * machine that slept is believed no longer than another. */
+    /* Of the boottime clock: the last accepted and the last sent heartbeat; 0: none.  The time of a
+     * suspend counts. */
     int64_t taken_us, beat_us;
 };
 
@@ -46,7 +46,7 @@ struct pools {
 
 /* ---- the thread ---- */
 
-/* What does not answer is not touched. */
+/* An unresponsive pool is not accessed. */
 static void probe_and_read(const struct pool *pool, struct pool_status *ret) {
     struct health_probes *health_probes = pool->all->settings.health_probes;
     const char *path = pool->settings->path;
@@ -110,7 +110,8 @@ static void read_status(struct pool *pool) {
     pool->status.hangs = pool->phase == POOL_IS_ABANDONED;
 }
 
-/* Nobody but an operator, or the API's having never heard of it, makes a directory the pool. */
+/* Only an operator's mark, or an answer of the API that it does not know the pool, makes a
+ * directory the pool. */
 static void try_chance(struct pool *pool) {
     const struct pool_settings *settings = pool->settings;
     autoarena struct arena *arena = arena_new();
@@ -226,7 +227,7 @@ static void *run(void *arg) {
     return NULL;
 }
 
-/* ---- the others ---- */
+/* ---- other threads ---- */
 
 static void drop_news(struct pool *pool) {
     for (unsigned i = 0; i < pool->news_count; i++)

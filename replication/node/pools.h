@@ -1,10 +1,11 @@
 /*
- * The pools of this node: each has a thread, which looks at it, tells the API that it is there, and
- * keeps its replicas (replicas.h).  A pool that hangs holds up only itself, and is told no more.
+ * The pools of this node.  Each has a thread that reads its status, sends heartbeats to the API and
+ * reconciles its replicas (replicas.h).  An unresponsive pool delays no other one, and its
+ * heartbeats stop.
  *
- * A directory becomes a pool when it is empty and the API has never heard of a pool of this name,
- * or when an operator has put an empty mark into it (pool_status.h).  A pool whose lock another
- * agent has (pool_lock.h) is that agent's: nothing is done there or reported of it.
+ * A directory becomes a pool when it is empty and the API does not know a pool of this name, or
+ * when it has an empty mark put there by an operator (pool_status.h).  A pool locked by another
+ * agent (pool_lock.h) is neither changed nor reported.
  */
 #pragma once
 
@@ -16,7 +17,7 @@ struct pools;
 struct pool_settings {
     const char *name, *path;
     const json_t *labels;   /* an object */
-    struct pool_lock *lock; /* the pool thread keeps it; NULL: the pool is not locked */
+    struct pool_lock *lock; /* kept by the pool's thread; NULL: none */
 };
 
 struct pools_settings { /* what they point to outlives the pools */
@@ -25,16 +26,16 @@ struct pools_settings { /* what they point to outlives the pools */
     const char *node;
     struct client api;
     struct reports *reports;
-    const char *address;       /* where other nodes reach replicas of the pools; NULL: nowhere */
-    struct sessions *sessions; /* of other nodes; NULL: there are none */
-    const char *run_directory; /* of the node's storage daemons; NULL: there are none */
-    struct health_probes *health_probes; /* NULL: nobody asks whether a pool answers */
+    const char *address;                 /* of replicas of the pools for other nodes; NULL: none */
+    struct sessions *sessions;           /* of other nodes; NULL: none */
+    const char *run_directory;           /* of the node's storage daemons; NULL: none */
+    struct health_probes *health_probes; /* NULL: pools are not probed */
     int64_t heartbeat_ms;                /* 0: 10 000 */
     int64_t look_ms;                     /* 0: 1 000 */
 };
 
 int pools_start(const struct pools_settings *settings, struct pools **ret, struct error *err);
-/* All replicas that are wanted on this node. */
+/* All replicas assigned to this node. */
 void pools_set(struct pools *pools, struct assignment *const *assignments, unsigned count);
-/* Within `ms`; false: a pool hangs, its thread and what it uses are left.  NULL is fine. */
+/* Waits at most `ms`; false: a pool is unresponsive, and its memory is kept.  NULL is fine. */
 bool pools_stop(struct pools *pools, int64_t ms);

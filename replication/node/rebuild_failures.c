@@ -15,8 +15,8 @@ const struct rebuild_failure *rebuild_failures_find(const struct rebuild_failure
     return NULL;
 }
 
-/* Of this replica; or a free one; or the one whose attempt is due first, of a replica that is
- * probably gone. */
+/* The entry of this replica, or a free one, or the one that is due first, probably of a removed
+ * replica. */
 static struct rebuild_failure *slot_for(struct rebuild_failures *failures, const char *replica) {
     struct rebuild_failure *slot = &failures->of[0];
 

@@ -1,6 +1,6 @@
 /*
- * Failed rebuilds of one volume, remembered for each replica: one that cannot be rebuilt, as on
- * a full pool, delays its own next attempt and no other replica's.
+ * Failed rebuilds of one volume, for each replica: a replica that cannot be rebuilt, as on a full
+ * pool, delays its own next attempt only.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct rebuild_failure {
     char replica[UUID_SIZE]; /* "": none */
     struct backoff backoff;
     struct error why;
-    bool away; /* the replica cannot be rebuilt now: its pool is not there, or fails */
+    bool away; /* the replica cannot be rebuilt now: its pool is missing or fails */
 };
 
 struct rebuild_failures { /* all zeros: none */
@@ -26,18 +26,19 @@ struct rebuild_failures { /* all zeros: none */
 /* `now_us`, `retry_us`: of the monotonic clock. */
 void rebuild_failures_add(struct rebuild_failures *failures, const char *replica,
                           const struct error *why, int64_t now_us);
-/* Can the replica be rebuilt now?  When its pool has come back, its earlier failures are forgotten
- * and the next attempt is due. */
+/* Notes whether the replica can be rebuilt now.  The return of its pool resets its failures, and
+ * its next attempt is due. */
 void rebuild_failures_see(struct rebuild_failures *failures, const char *replica, bool ready);
-/* `decisions`: of the volume's target (target_status).  With each, blocks that a rebuild could not
- * read may be readable: the next attempt of every replica is due, and its failures stay counted. */
+/* `decisions`: of the volume's target (target_status).  Each may have made blocks readable that a
+ * rebuild could not read: the next attempt of every replica is due, with its failures still
+ * counted. */
 void rebuild_failures_heed(struct rebuild_failures *failures, unsigned decisions);
-/* It was rebuilt. */
+/* After a successful rebuild. */
 void rebuild_failures_forget(struct rebuild_failures *failures, const char *replica);
-/* NULL: none of this replica. */
+/* NULL: none. */
 const struct rebuild_failure *rebuild_failures_find(const struct rebuild_failures *failures,
                                                     const char *replica);
-/* The index of the one to be rebuilt next: due, and of these the one with the fewest failures, the
- * first of equals.  -1: none is due. */
+/* Index of the next replica to be rebuilt: of those due the one with the fewest failures, the first
+ * of equals.  -1: none is due. */
 int rebuild_failures_next(const struct rebuild_failures *failures, const char *const *replicas,
                           unsigned count, int64_t now_us);

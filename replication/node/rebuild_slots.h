@@ -1,5 +1,5 @@
 /*
- * How many replicas are rebuilt at once by the controllers of this node.  Thread-safe.
+ * Limit of concurrent rebuilds, or scrubs, of this node.  Thread-safe.
  */
 #pragma once
 
@@ -10,5 +10,5 @@ struct rebuild_slots;
 struct rebuild_slots *rebuild_slots_new(unsigned most);
 void rebuild_slots_free(struct rebuild_slots *slots);
 
-bool rebuild_slots_take(struct rebuild_slots *slots); /* false: there are as many as there may be */
+bool rebuild_slots_take(struct rebuild_slots *slots); /* false: none is free */
 void rebuild_slots_give(struct rebuild_slots *slots);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What was told before the agent began is told on. */
+/* An outcome reported by an earlier agent is kept. */
 static void take_request(struct reclaim *reclaim, const struct assignment_reclaim *assigned) {
     *reclaim = (struct reclaim){
         .number = assigned->number,
@@ -23,7 +23,7 @@ static void note(struct reclaim *reclaim, const struct replica *place) {
              LOG_INT(reclaim->reclaimed.after_bytes), NULL);
 }
 
-/* Who has the replica, or works on it, lets go of it. */
+/* The replica is in use for a while. */
 static bool is_passing(const struct error *failure) {
     return failure->kind == ERROR_CONFLICT || failure->kind == ERROR_UNAVAILABLE;
 }

@@ -1,6 +1,6 @@
 /*
- * Room that one replica of this node is to give back, as its document asks once for each number.
- * What has come of it is told until the document asks for nothing more.
+ * Reclaim of the unused space of one replica of this node, requested by its document, once for each
+ * number.  The outcome is reported as long as the document has the request.
  *
  * Belongs to the thread of the pool.
  */
@@ -9,19 +9,19 @@
 #include "replication/node/assignment.h"
 #include "replication/node/reclaim_jobs.h"
 
-struct reclaim { /* nothing is asked for: all zeros */
+struct reclaim { /* all zeros: not requested */
     int64_t number;
     enum assignment_reclaim_phase phase;
-    const char *reason;           /* of one that failed; lives for ever */
-    struct replica_dug reclaimed; /* of all tries */
-    struct error why;             /* it has failed, or is not done yet */
+    const char *reason;           /* of a failed one; a constant */
+    struct replica_dug reclaimed; /* in all attempts */
+    struct error why;             /* of a failed or interrupted attempt */
 };
 
 /* The next step of the requested reclaim; nothing is started unless `may`.  True: not finished, to
  * be called again. */
 bool reclaim_reconcile(struct reclaim *reclaim, struct reclaim_jobs *jobs,
                        const struct replica *place, const struct assignment *assignment, bool may);
-/* For the status of the replica; the caller's.  NULL: nothing is asked for.  `figures`: with how
- * far it is. */
+/* For the status of the replica; the caller's.  NULL: not requested.  `counters`: with its
+ * progress. */
 json_t *reclaim_json(const struct reclaim *reclaim, const struct reclaim_jobs *jobs,
                      const struct assignment *assignment, bool counters);

@@ -9,14 +9,14 @@
 #include <string.h>
 
 struct reclaim_jobs {
-    struct arena *arena; /* of the one that is under way; NULL: none */
+    struct arena *arena; /* of the running job; NULL: none */
     struct replica replica;
-    bool unwanted;        /* nobody comes for what came of it */
-    char next[UUID_SIZE]; /* who waits longest, and begins before others; "": nobody */
+    bool unwanted;        /* its result is not requested any more */
+    char next[UUID_SIZE]; /* the longest waiting replica; "": none */
     pthread_t thread;
     atomic_bool ends, done;
     atomic_int_least64_t at_byte;
-    int outcome; /* once it is done */
+    int outcome; /* when done */
     struct replica_dug reclaimed;
     struct error err;
 };
@@ -78,7 +78,7 @@ static bool is_of(const struct reclaim_jobs *jobs, const char *replica) {
     return jobs->arena && !jobs->unwanted && strcmp(jobs->replica.uid, replica) == 0;
 }
 
-/* Is there one that nobody may take the place of?  What came of it is told once, to who asked. */
+/* The result of a job is returned once, to its requester; until then no other one starts. */
 static bool is_taken(const struct reclaim_jobs *jobs) {
     return jobs->arena && !(jobs->unwanted && atomic_load(&jobs->done));
 }

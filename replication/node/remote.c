@@ -20,12 +20,12 @@ struct remote {
     struct client api;
     struct health_probes *health_probes;
     const char *cert_file, *key_file, *ca_file, *client_ca_file, *crl_file;
-    const char *tls_directory, *client_tls_directory; /* what daemons find them in */
-    const char *host;                                 /* to listen at; NULL: nothing is served */
+    const char *tls_directory, *client_tls_directory; /* for daemons */
+    const char *host;                                 /* to listen at; NULL: none */
     unsigned port;
-    struct nbd_server_settings replicas; /* where they are served */
+    struct nbd_server_settings replicas; /* listener of sessions */
     struct client_exports_settings exports;
-    int64_t until_us; /* calls end then; 0: not yet */
+    int64_t until_us; /* end of all calls; 0: not yet */
     struct replica_index *replica_index;
     struct sessions *sessions;
     struct replica_client *client;
@@ -228,7 +228,7 @@ bool remote_close(struct remote *remote, int64_t ms) {
     return true;
 }
 
-/* ---- the others ---- */
+/* ---- accessors ---- */
 
 void remote_set(struct remote *remote, struct assignment *const *assignments, unsigned count) {
     replica_index_set(remote->replica_index, assignments, count);

@@ -1,6 +1,6 @@
 /*
- * The agent's part in volumes whose replicas are on several nodes: the service by which others use
- * replicas of this node (replica_service.h), and the client by which targets of this node use those
+ * Volumes with replicas on several nodes: the service through which other nodes access replicas of
+ * this one (replica_service.h), and the client through which targets of this node access replicas
  * of others (replica_client.h), with one certificate for both.
  */
 #pragma once
@@ -20,23 +20,23 @@ struct remote_settings { /* what they point to outlives it */
     struct health_probes *health_probes;
 };
 
-/* Reads section storage; nothing is served yet. */
+/* Reads section storage, without starting the service. */
 int remote_open(const struct remote_settings *settings, struct remote **ret, struct error *err);
-/* Begins to serve replicas of these pools, if section storage says where. */
+/* Starts the service for these pools, if [storage] listen is configured. */
 int remote_serve(struct remote *remote, const struct pool_settings *pools, unsigned count,
                  struct error *err);
-/* Of ours: those of others are answered until remote_close().  NULL is fine. */
+/* Ends calls of this node; those of others are answered until remote_close().  NULL is fine. */
 void remote_end_calls(struct remote *remote);
-/* Within `ms`; false: a pool hangs, and what it uses is left.  NULL is fine. */
+/* Waits at most `ms`; false: a pool is unresponsive, and its memory is kept.  NULL is fine. */
 bool remote_close(struct remote *remote, int64_t ms);
 
-/* All replicas that are wanted on this node. */
+/* All replicas assigned to this node. */
 void remote_set(struct remote *remote, struct assignment *const *assignments, unsigned count);
 
-/* Where other nodes reach replicas of this one, host:port; NULL: nowhere. */
+/* host:port of this node's replicas for other nodes; NULL: none. */
 const char *remote_address(const struct remote *remote);
-/* Who else is let in to volumes that are served here; NULL: nobody. */
+/* Of client exports; NULL: none. */
 const struct client_exports_settings *remote_client_exports(const struct remote *remote);
 struct sessions *remote_sessions(const struct remote *remote);
 const struct replica_access *remote_access(const struct remote *remote);
-const char *remote_tls_directory(const struct remote *remote); /* NULL: there is none */
+const char *remote_tls_directory(const struct remote *remote); /* NULL: none */

@@ -11,7 +11,7 @@
 #define STATE_MOST 8192
 #define EPOCH_MOST ((int64_t)1 << 53)
 
-/* ---- words ---- */
+/* ---- health ---- */
 
 static const char *const healths[] = {
     [REPLICA_GOOD] = "good",           [REPLICA_GONE] = "gone",       [REPLICA_DAMAGED] = "damaged",
@@ -54,7 +54,7 @@ static bool is_served(struct replica_call_request *request) {
            session.epoch == request->body.epoch;
 }
 
-/* A log of no generation is of no use any more, when the daemon has ended that had it open. */
+/* A log without a generation is useless once its daemon has ended. */
 static int run_close(struct replica_call_request *request, struct error *err) {
     const char *logs = sessions_write_logs(request->sessions, request->arena);
     struct write_log log;
@@ -101,7 +101,7 @@ static int run_write_state(struct replica_call_request *request, struct error *e
                                     &state, err);
 }
 
-/* No session is to serve what is thrown away. */
+/* First, as no session may serve discarded data. */
 static int run_reset(struct replica_call_request *request, struct error *err) {
     const struct replica_call_body *body = &request->body;
 

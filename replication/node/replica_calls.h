@@ -1,6 +1,6 @@
 /*
- * The calls of the replica service, each a row: what a request says, what is done with the replica,
- * and what is answered.  The other end is replica_client.c.
+ * The calls of the replica service, each a row: its fields, its effect on the replica and its
+ * response.  The client is replica_client.c.
  */
 #pragma once
 
@@ -17,11 +17,11 @@ struct replica_call_request {
     struct arena *arena;
     struct sessions *sessions;
     struct replica replica;
-    const char *pool, *volume; /* as its document says */
-    const char *client;        /* who asks (http_exchange.client) */
-    bool deleting;             /* it is being deleted */
+    const char *pool, *volume; /* from its document */
+    const char *client;        /* identity of the caller (http_exchange.client) */
+    bool deleting;             /* the replica is being deleted */
     struct replica_call_body body;
-    struct json_out *out; /* members of the answer */
+    struct json_out *out; /* members of the response */
 };
 
 struct replica_call {
@@ -30,9 +30,9 @@ struct replica_call {
     int (*run)(struct replica_call_request *request, struct error *err);
 };
 
-/* NULL: there is none. */
+/* NULL: unknown. */
 const struct replica_call *replica_call_find(const char *name);
 
-/* A word for each health, and back; "failing" is what no word is. */
+/* The text of a health, and back; an unknown text is "failing". */
 const char *replica_health_text(enum replica_health health);
 enum replica_health replica_health_of(const char *text);

@@ -13,7 +13,7 @@
 
 #define CONNECT_MS 3000
 #define DEFAULT_MS 5000
-#define LONG       4 /* times that: a daemon ends and another begins, or a file is emptied */
+#define LONG       4 /* times that: a daemon is replaced, or a file is emptied */
 
 struct replica_client {
     struct replica_client_settings settings;
@@ -27,7 +27,7 @@ struct remote_call {
     const struct replica *replica;
     const char *name;
     json_t *body;   /* taken */
-    unsigned times; /* of a short call's time */
+    unsigned times; /* of the timeout of a short call */
 };
 
 static const char *url_of(const struct replica_client *client, struct arena *arena,
@@ -47,7 +47,7 @@ static int refused(const struct replica *replica, const struct http_answer *answ
     return error_set(err, answer_kind_of(answer->status), "%s: %s", replica->address, message);
 }
 
-/* The answer's object; NULL: err says why there is none. */
+/* The object of the response; NULL: err says why. */
 static const json_t *call_service(const struct replica_client *client, struct arena *arena,
                                   const struct remote_call *call, struct error *err) {
     const struct http_call sent = {

@@ -10,7 +10,7 @@ struct replica_index {
     pthread_mutex_t lock; /* guards the rest */
     bool known;
     unsigned count;
-    struct assignment **all; /* held; in the order of their uids */
+    struct assignment **all; /* held; ordered by uid */
 };
 
 struct replica_index *replica_index_new(void) {

@@ -17,10 +17,10 @@
 #define BODY_MOST    ((size_t)64 * 1024)
 #define CONNECTIONS  256
 #define THREADS      4  /* of a pool */
-#define WAITING_MOST 64 /* requests of a pool */
+#define WAITING_MOST 64 /* pending requests of a pool */
 #define DRAIN_MS     5000
 
-/* Lives in its exchange's arena until the answer. */
+/* In the arena of its exchange. */
 struct waiting {
     struct replica_service *service;
     struct http_exchange *exchange;
@@ -35,7 +35,7 @@ struct replica_service {
     struct worker_pool *workers[]; /* of each pool */
 };
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static void answer(struct http_exchange *exchange, int status, struct json_out *out) {
     exchange->status = status;
@@ -45,7 +45,7 @@ static void answer(struct http_exchange *exchange, int status, struct json_out *
     http_reply(exchange);
 }
 
-/* Nodes are told everything. */
+/* Nodes get the whole message. */
 static void refuse(struct http_exchange *exchange, const struct error *err) {
     struct json_out out;
 
@@ -56,7 +56,7 @@ static void refuse(struct http_exchange *exchange, const struct error *err) {
     answer(exchange, error_http_status(err->kind), &out);
 }
 
-/* ---- by a thread of the pool ---- */
+/* ---- threads of a pool ---- */
 
 static int check_pool(const struct waiting *waiting, struct error *err) {
     const struct replica_call_request *request = &waiting->request;
@@ -87,7 +87,7 @@ static void run(void *arg) {
     answer(waiting->exchange, 200, &out);
 }
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 /* "/v1/replicas/UID/CALL" */
 static int read_path(struct waiting *waiting, struct error *err) {
@@ -110,7 +110,7 @@ static int read_path(struct waiting *waiting, struct error *err) {
     return error_set(err, ERROR_NOT_FOUND, "There is no call at this path.");
 }
 
-/* An agent that has not heard the API yet knows those that it serves. */
+/* Before the first response of the API only the replicas with a session are known. */
 static int find_served(struct waiting *waiting, struct error *err) {
     struct replica_call_request *request = &waiting->request;
     struct replica_session session;
@@ -173,9 +173,9 @@ static int check_volume(const struct waiting *waiting, struct error *err) {
                      request->replica.uid, request->body.volume);
 }
 
-/* ---- by the server's thread ---- */
+/* ---- threads of the server ---- */
 
-/* The path in a document and that of the configuration may differ: then it is none of ours. */
+/* NULL: the path in the document is not the configured one. */
 static struct worker_pool *workers_of(const struct replica_service *service,
                                       const struct replica_call_request *request) {
     for (unsigned i = 0; i < service->count; i++) {
@@ -265,7 +265,7 @@ static bool await_workers(const struct replica_service *service, int64_t ms) {
     return true;
 }
 
-/* What is under way is done before the server goes, which answers whatever is left. */
+/* Pending requests finish before the server ends, which answers the rest. */
 bool replica_service_stop(struct replica_service *service, int64_t ms) {
     if (!service)
         return true;

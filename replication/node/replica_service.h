@@ -1,12 +1,12 @@
 /*
- * What targets of other nodes do with replicas of this one (replication/engine/replica_access.h),
- * over HTTP with TLS in which both sides show certificates:
+ * Access of targets of other nodes to replicas of this one (replication/engine/replica_access.h),
+ * over HTTP with TLS and certificates of both sides:
  *
  *   POST /v1/replicas/UID/CALL   {"epoch": …, …}  →  200 {…}, or {"kind": …, "message": …}
  *
- * A replica is named by its uid alone: where it is the documents of the API say (replica_index.h),
- * and only in a pool with its mark is anything done.  Calls of one replica come one after the
- * other; each pool has threads of its own, so that one that hangs holds up no other.
+ * A replica is identified by its uid only; its pool comes from the documents of the API
+ * (replica_index.h), and only a pool with its mark is accessed.  Calls of one replica run one after
+ * the other; each pool has threads of its own, so that an unresponsive one delays no other.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct replica_service;
 struct replica_service_settings { /* what they point to outlives it */
     struct replica_index *replica_index;
     struct sessions *sessions;
-    struct health_probes *health_probes; /* NULL: nobody asks whether pools answer */
+    struct health_probes *health_probes; /* NULL: pools are not probed */
     const struct pool_settings *pools;
     unsigned pool_count;
     const char *address;
@@ -32,5 +32,5 @@ struct replica_service_settings { /* what they point to outlives it */
 int replica_service_start(const struct replica_service_settings *settings,
                           struct replica_service **ret, struct error *err);
 unsigned replica_service_port(const struct replica_service *service);
-/* Within `ms`; false: a pool hangs, and what it uses is left.  NULL is fine. */
+/* Waits at most `ms`; false: a pool is unresponsive, and its memory is kept.  NULL is fine. */
 bool replica_service_stop(struct replica_service *service, int64_t ms);

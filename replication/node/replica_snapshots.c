@@ -6,19 +6,19 @@
 
 #include <string.h>
 
-#define LISTED_MOST 1024 /* files of snapshots beside one replica */
+#define LISTED_MOST 1024 /* files of snapshots of one replica */
 
 struct pass {
     struct snapshot_copier *copier;
     const struct replica *place;
     const struct assignment_replica *assigned;
-    struct error *errs; /* of each that is wanted */
+    struct error *errs; /* of each assigned snapshot */
     struct replica_snapshot *there;
-    int count; /* -1: it could not be looked */
+    int count; /* -1: unknown */
     struct replica_snapshots_status *ret;
 };
 
-/* A replica that is not there has none. */
+/* A missing replica has none. */
 static void list(struct pass *pass) {
     struct error err;
 
@@ -37,7 +37,7 @@ static const struct replica_snapshot *find(const struct pass *pass, const char *
     return NULL;
 }
 
-/* ---- what is to be done ---- */
+/* ---- changes ---- */
 
 static void remove_one(struct pass *pass, unsigned which) {
     const char *uid = pass->assigned->snapshots[which].uid;
@@ -65,7 +65,7 @@ static void work(struct pass *pass) {
     }
 }
 
-/* ---- what there is ---- */
+/* ---- status ---- */
 
 static json_t *entry_json(const struct assignment_snapshot *assigned,
                           const struct replica_snapshot *there, const struct error *why) {

@@ -1,6 +1,6 @@
 /*
- * The snapshots that one replica of this node is to hold, or to remove, as its document says: files
- * beside its data.  One goes for one reason alone: the document names it and says so.
+ * Snapshots of one replica of this node, as assigned by its document: files beside its data.  One
+ * is deleted for one reason only: the document names it as removed.
  */
 #pragma once
 
@@ -9,12 +9,12 @@
 struct snapshot_copier;
 
 struct replica_snapshots_status {
-    json_t *list; /* the caller's, for the status of the replica; NULL: it could not be looked */
-    bool copying; /* one is on its way */
-    bool waits;   /* not all is as it is to be */
+    json_t *list; /* for the status of the replica; the caller's; NULL: unknown */
+    bool copying; /* one is being copied */
+    bool waits;   /* not all are as assigned */
 };
 
-/* Removes, begins copies or goes on with them, and looks. */
+/* Deletes snapshots, starts or continues copies, and reads the status. */
 void replica_snapshots_reconcile(struct snapshot_copier *copier, const struct replica *place,
                                  const struct assignment *assignment,
                                  struct replica_snapshots_status *ret);

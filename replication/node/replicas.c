@@ -16,21 +16,21 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#define COPY_MS 100  /* while something is copied, or dug out */
-#define SOON_MS 1000 /* between two looks at one that is not well */
-#define SCRAP   4096 /* as much may stand in a file that nobody has written to */
+#define COPY_MS 100  /* during a copy or a reclaim */
+#define SOON_MS 1000 /* between two checks of an unhealthy replica */
+#define SCRAP   4096 /* most bytes allocated for a file without data */
 
 struct file {
     LIST_ENTRY(file) next;
     struct assignment *assignment;
     bool named;   /* by the last assignments */
-    bool created; /* was there once, as its document or we have seen */
+    bool created; /* existed before, according to its document or its file */
     const char *phase;
-    json_t *snapshots;      /* what was seen of them; NULL: nothing */
-    bool copying;           /* something is copied to it */
-    bool waits;             /* a snapshot is not as it is to be */
-    struct reclaim reclaim; /* that it gives back */
-    bool reclaiming;        /* not at the end of that */
+    json_t *snapshots;      /* their status; NULL: unknown */
+    bool copying;           /* a copy to it is running */
+    bool waits;             /* a snapshot is not as assigned */
+    struct reclaim reclaim; /* assigned reclaim */
+    bool reclaiming;        /* the reclaim is not finished */
     int64_t due_us;
 };
 
@@ -39,17 +39,17 @@ struct replicas {
     LIST_HEAD(file_list, file) files;
     struct snapshot_copier *copier;
     struct reclaim_jobs *jobs;
-    unsigned strangers; /* as the log has it */
+    unsigned strangers; /* number of unknown directories that was logged */
 };
 
-/* ---- what is said ---- */
+/* ---- reports ---- */
 
 static json_t *capacity_json(struct arena *arena, const struct replica_look *look, bool counters) {
     return json_pack("{s:s, s:s}", "used", quantity_text(arena, counters ? look->used_bytes : 0),
                      "total", quantity_text(arena, look->bytes));
 }
 
-/* NULL: nothing is copied to it. */
+/* NULL: no copy is running. */
 static json_t *copying_json(const struct replicas *replicas, const struct file *file,
                             bool counters) {
     struct snapshot_copy_progress copy;
@@ -105,7 +105,7 @@ static bool is_same_pool(const struct replicas *replicas, const struct pool_stat
     return pool_is_marked(&now) && now.device == before->device && now.inode == before->inode;
 }
 
-/* Nobody writes to what is to go, and nobody waits for what does not answer. */
+/* Ends writes of other nodes, and their waits for an unresponsive pool. */
 static int end_session(const struct replicas *replicas, const struct file *file,
                        struct error *err) {
     struct sessions *sessions = replicas->settings.sessions;
@@ -145,7 +145,8 @@ static void remove_file(struct replicas *replicas, struct file *file,
                      status_text(arena, replicas, file, NULL, "", false));
 }
 
-/* A clone's begins with its source's snapshot in this pool: 0 made, 1 under way, -1. */
+/* Initial data of a clone: the snapshot of its source in this pool.  0: complete; 1: being copied;
+ * -1. */
 static int make_clone(struct replicas *replicas, struct file *file, const struct generation *first,
                       struct error *err) {
     const struct assignment_replica *assigned = &file->assignment->replica;
@@ -193,13 +194,12 @@ static const char *phase_of(const struct replica_look *look) {
     return look->health == REPLICA_READ_ONLY ? "Degraded" : "Healthy";
 }
 
-/* Its state is gone, and its data are not: they may be the last, and are thrown away by a rebuild
- * alone, which has others. */
+/* Data without a state may be the last copy; only a rebuild, which has others, discards them. */
 static bool has_stray_data(const struct replica_look *look) {
     return look->health == REPLICA_GONE && look->used_bytes > SCRAP;
 }
 
-/* Of a clone that never was anything but being made, it is a part of what it is made of. */
+/* Of a clone whose copy did not finish: its data are incomplete. */
 static bool is_half_made(const struct file *file) {
     return file->assignment->replica.source && !file->created;
 }
@@ -210,7 +210,7 @@ static void reconcile_file(struct replicas *replicas, struct file *file) {
     struct replica_look look;
     struct error err = { 0 };
 
-    /* It looks whole a moment before it is, when nobody writes there any more. */
+    /* The files of a finished copy look complete before its thread has ended. */
     if (is_half_made(file) && snapshot_copier_clones(replicas->copier, file->assignment->uid)) {
         file->copying = true;
         say(replicas, file, "Init", NULL, NULL);
@@ -243,7 +243,7 @@ static void forget_snapshots(struct file *file) {
     file->copying = file->waits = false;
 }
 
-/* Nothing is told of a pool that was exchanged meanwhile. */
+/* Reports nothing of a pool that was replaced meanwhile. */
 static void reconcile_snapshots(struct replicas *replicas, struct file *file,
                                 const struct pool_status *pool) {
     const struct replica place = place_of(replicas, file);
@@ -259,7 +259,7 @@ static void reconcile_snapshots(struct replicas *replicas, struct file *file,
         forget_snapshots(file);
 }
 
-/* ---- room ---- */
+/* ---- reclaim ---- */
 
 static void reconcile_reclaim(struct replicas *replicas, struct file *file) {
     const struct replica place = place_of(replicas, file);
@@ -336,7 +336,7 @@ int64_t replicas_work(struct replicas *replicas, const struct pool_status *pool,
     return first_us;
 }
 
-/* ---- what is wanted ---- */
+/* ---- assignments ---- */
 
 static struct file *find(const struct replicas *replicas, const char *uid) {
     struct file *file;
@@ -356,7 +356,8 @@ static void drop(const struct replicas *replicas, struct file *file) {
     free(file);
 }
 
-/* Our own reports make new versions, too: only what is wanted anew is due at once. */
+/* Reports of this agent create new versions of documents, too; only a new generation is due at
+ * once. */
 static void take_assignment(struct replicas *replicas, struct assignment *assignment) {
     struct file *file = find(replicas, assignment->uid);
 

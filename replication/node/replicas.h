@@ -1,11 +1,11 @@
 /*
- * The replicas of one pool: makes their files, looks at them, removes them when their documents say
- * so, and reports how they are.
+ * The replicas of one pool: creates their files, reads and reports their status, and deletes them
+ * when their documents say so.
  *
- * Data are removed for one reason alone: the document is there and has a deletion time, the API
- * takes the pool for ours, and the pool is the one that it should be, before and afterwards.  What
- * no document names stays.  And a file that was there once is made again without data only, to be
- * rebuilt by its volume's target.
+ * Data are deleted for one reason only: the document exists and has a deletion time, the API
+ * accepts the pool of this node, and the pool is the same before and afterwards.  Files that no
+ * document names stay.  A file that existed before is created again without data, to be rebuilt by
+ * its volume's target.
  *
  * Belongs to one thread, that of its pool; calls block as the pool does.
  */
@@ -18,26 +18,26 @@ struct replicas;
 struct sessions;
 
 struct replicas_settings {
-    const char *pool, *path;   /* outlive them */
-    struct sessions *sessions; /* of other nodes with these; NULL: there are none */
-    const char *run_directory; /* whose write logs go with the replicas; NULL: there are none */
+    const char *pool, *path;   /* outlive it */
+    struct sessions *sessions; /* of other nodes with these replicas; NULL: none */
+    const char *run_directory; /* of write logs, which are deleted with the replicas; NULL: none */
     struct reports *reports;
-    int64_t look_ms; /* between two looks at one that is well */
+    int64_t look_ms; /* between two checks of a healthy replica */
 };
 
 struct replicas *replicas_new(const struct replicas_settings *settings);
-/* What is under way ends soon; nothing is called any more but replicas_free(). */
+/* Cancels copies and reclaims; only replicas_free() may follow. */
 void replicas_end(struct replicas *replicas);
 void replicas_free(struct replicas *replicas);
 
-/* All that are wanted in this pool; those that are named no more are left as they are. */
+/* All replicas assigned to this pool.  The files of others stay. */
 void replicas_set(struct replicas *replicas, struct assignment *const *assignments, unsigned count);
 
-/* Tells when there is more in the pool than what was wanted last. */
+/* Logs directories in the pool that no document names. */
 void replicas_look_for_strangers(struct replicas *replicas);
 
-/* All are due: the pool is not as it was. */
+/* All replicas are due, as after a change of the pool. */
 void replicas_look_soon(struct replicas *replicas);
-/* Works on those that are due.  `ours`: the API takes the pool for ours.  When to come again, an
- * instant of the monotonic clock. */
+/* Reconciles the replicas that are due.  `ours`: the API accepts the pool of this node.  Returns
+ * when the next one is due, on the monotonic clock. */
 int64_t replicas_work(struct replicas *replicas, const struct pool_status *pool, bool ours);

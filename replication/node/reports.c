@@ -24,7 +24,7 @@ struct report {
     enum assignment_kind kind;
     char uid[UUID_SIZE];
     char *status, *summary;
-    char *sent_status, *sent_summary; /* NULL: none was answered yet */
+    char *sent_status, *sent_summary; /* last answered ones; NULL: none */
     bool last, taken, differs, runs;
     struct backoff backoff;
     int64_t sent_us;
@@ -33,10 +33,10 @@ struct report {
 struct reports {
     struct reports_settings settings;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the following */
     pthread_cond_t changed;
     bool ends;
-    bool outage_logged; /* the API's silence is in the log */
+    bool outage_logged; /* the outage of the API is in the log */
     LIST_HEAD(report_list, report) all;
 };
 
@@ -49,7 +49,7 @@ const struct remote_documents *reports_kind(enum assignment_kind kind) {
     return &kinds[kind];
 }
 
-/* ---- which one ---- */
+/* ---- selection ---- */
 
 static bool same(const char *a, const char *b) {
     return a && b && strcmp(a, b) == 0;
@@ -125,7 +125,8 @@ static int send_one(const struct reports *reports, const struct sending *sending
                   : -1;
 }
 
-/* Nobody asks for it any more, or we are not the ones who are asked: until it changes. */
+/* The document does not exist, or is not this node's: the report is not repeated until it
+ * changes. */
 static bool is_final(const struct error *err) {
     return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_CONFLICT ||
            err->kind == ERROR_BAD_REQUEST;
@@ -167,7 +168,7 @@ static void note_outcome(struct reports *reports, const struct sending *sending,
         drop(report);
 }
 
-/* The lock is held, and open while it is sent. */
+/* The lock is held, and released while the report is sent. */
 static void work_on(struct reports *reports, const struct report *report) {
     struct error err = { 0 };
     struct sending sending = { .kind = report->kind };
@@ -205,7 +206,7 @@ static void *run(void *arg) {
     return NULL;
 }
 
-/* ---- the others ---- */
+/* ---- other threads ---- */
 
 static void put(struct reports *reports, const struct report *given) {
     struct report *report;

@@ -17,26 +17,26 @@
 #define DEFAULT_PERIOD_MS 120000
 #define DEFAULT_IDLE_MS   600000
 
-/* One to which nobody was connected at the last look. */
+/* A session without a connection at the last check. */
 struct idle {
     LIST_ENTRY(idle) next;
     char name[SESSION_NAME_SIZE];
     int64_t since_us;
-    bool seen; /* at this look */
+    bool seen; /* at this check */
 };
 
 struct session_reaper {
     struct session_reaper_settings settings;
     pthread_t thread;
     bool started;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the following */
     pthread_cond_t changed;
     bool ends;
-    /* Of who looks: */
+    /* Of the checking thread: */
     LIST_HEAD(idle_list, idle) idle;
 };
 
-/* ---- nobody is connected ---- */
+/* ---- connections ---- */
 
 static struct idle *find_idle(struct session_reaper *reaper, const char *name) {
     struct idle *idle = LIST_FIRST(&reaper->idle);
@@ -81,7 +81,7 @@ static void forget_unseen(struct session_reaper *reaper) {
     }
 }
 
-/* ---- its target is over ---- */
+/* ---- targets ---- */
 
 static bool is_served(const struct assignment_volume *volume) {
     return volume->has_target && volume->phase &&
@@ -97,7 +97,7 @@ static bool is_over(const struct assignment *assignment, int64_t epoch) {
            volume->observed >= assignment->generation;
 }
 
-/* What the API does not know, or does not say, is left alone. */
+/* Without a document of the API: false. */
 static bool is_ended(const struct session_reaper *reaper, const struct replica_session *session) {
     autoarena struct arena *arena = arena_new();
     const json_t *document;
@@ -114,7 +114,7 @@ static bool is_ended(const struct session_reaper *reaper, const struct replica_s
     return over;
 }
 
-/* ---- a look ---- */
+/* ---- checks ---- */
 
 static void look_at(struct session_reaper *reaper, struct arena *arena, const char *uid) {
     struct sessions *sessions = reaper->settings.sessions;

@@ -1,15 +1,13 @@
 /*
- * Ends sessions (sessions.h) that nobody will use again, as those of a target whose host died, or
- * that could not reach this one when it closed them.  A thread looks at all of them now and then.
- * One ends
+ * Ends unused sessions (sessions.h), as those of a target whose host crashed or could not reach
+ * this node to close them.  A thread checks all sessions at intervals.  A session ends
  *
- *   when its volume's document says that its target is over: the volume is served in a later
- *   epoch, or wanted nowhere and its node has said so;
- *   when nobody was connected to it for a while, whatever the document says, or whether there is
- *   one: a target that uses a replica is connected, and one that finds its session gone opens
- *   another.
+ *   when its volume's document shows that its target has ended: the volume is served in a later
+ *   epoch, or is assigned to no node and its last node has reported that;
+ *   when it had no connection for a while, whatever the document says or if there is none: a target
+ *   that uses a replica is connected, and one whose session has ended opens another one.
  *
- * A target that the API is about to take the volume from serves until the next one does.
+ * A target stays when the API is about to reassign its volume, until the next target serves it.
  */
 #pragma once
 
@@ -27,8 +25,8 @@ struct session_reaper_settings { /* what they point to outlives it */
 
 struct session_reaper *session_reaper_new(const struct session_reaper_settings *settings);
 int session_reaper_start(struct session_reaper *reaper, struct error *err);
-/* Within `ms`; false: it hangs, and what it uses is left.  NULL is fine. */
+/* Waits at most `ms`; false: it is blocked, and its memory is kept.  NULL is fine. */
 bool session_reaper_stop(struct session_reaper *reaper, int64_t ms);
 
-/* One look at all, as the thread does; for one caller at a time. */
+/* Checks all sessions once, as the thread does; for one caller at a time. */
 void session_reaper_scan(struct session_reaper *reaper);

@@ -17,13 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PREFIX 's' /* and the uid's digits: no name of a volume */
+#define PREFIX 's' /* with the digits of the uid: differs from the uid of a volume */
 
 struct sessions {
     struct sessions_settings settings;
 };
 
-/* ---- what stands beside the daemon ---- */
+/* ---- manifests ---- */
 
 static const char *run_of(struct arena *arena, const struct sessions *sessions, const char *uid) {
     const char *directory = sessions->settings.run_directory;
@@ -100,8 +100,8 @@ static int export_file(const struct nbd_server_settings *settings, struct qmp *q
                               err);
 }
 
-/* The daemon does not look at what a certificate is for: who has opened the session has shown one
- * that was looked at. */
+/* The daemon does not check the purpose of a certificate: the caller's was checked when it opened
+ * the session. */
 static int serve(const struct sessions *sessions, const char *run, const struct replica *replica,
                  const char *client, struct replica_session *session, struct error *err) {
     const struct nbd_server_settings *settings = &sessions->settings.listener;
@@ -128,7 +128,7 @@ static int end(const struct sessions *sessions, const char *run, struct error *e
     return 0;
 }
 
-/* Unless there is one that is to stay. */
+/* Unless `stays`. */
 static int end_unless(const struct sessions *sessions, const char *uid,
                       bool (*stays)(const struct replica_session *session, const void *arg),
                       const void *arg, struct error *err) {
@@ -180,7 +180,7 @@ static void name_session(const struct replica *replica, struct replica_session *
              (intmax_t)session->epoch, nonce);
 }
 
-/* Nobody decides about the file, or has it open, and no later epoch has come meanwhile. */
+/* The file is neither locked nor open, and has no later epoch. */
 static int check_free(const struct replica *replica, const char *volume, int64_t epoch,
                       struct error *err) {
     int64_t highest = replica_epoch(replica, err);

@@ -1,14 +1,13 @@
 /*
  * Sessions: replicas of this node that targets of other nodes have open
- * (replication/engine/replica_access.h).  Each is a storage daemon of its own that exports the one
- * file over NBD with TLS, at a port of its own and by a name that nobody can guess: who was told
- * the last one does not find the next.  It lets in nobody but who has opened it, by the name in his
+ * (replication/engine/replica_access.h).  Each is a storage daemon of its own that exports one file
+ * over NBD with TLS, at a port of its own and with a random name, so that a client of an earlier
+ * session cannot use a later one.  It admits only the node that opened it, by the name in its
  * certificate.
  *
- * A session outlives the agent, and ends when a new one begins, when its target closes it, when the
- * replica is deleted, when a target of this node wants the replica in a later epoch, and when
- * nobody will use it again (session_reaper.h).  All that is known of one stands beside its daemon:
- * nothing is to be found again.
+ * A session outlives the agent.  It ends when a new one starts, when its target closes it, when the
+ * replica is deleted, when a target of this node opens the replica in a later epoch, and when it is
+ * unused (session_reaper.h).  Its properties are in a manifest beside its daemon.
  */
 #pragma once
 
@@ -26,7 +25,7 @@ struct sessions_settings {     /* what they point to outlives them */
 
 struct session_request {
     const char *pool, *volume;
-    const char *client; /* whom it is for (http_exchange.client); NULL, "": whoever is trusted */
+    const char *client; /* admitted client (http_exchange.client); NULL, "": any trusted one */
     int64_t epoch;
 };
 
@@ -35,37 +34,37 @@ struct replica_session {
     unsigned port;
     char name[SESSION_NAME_SIZE]; /* of the export */
     char volume[UUID_SIZE];
-    const char *pool, *path; /* the pool's name, and its directory */
+    const char *pool, *path; /* name and directory of the pool */
 };
 
-/* What daemons that run no more have left is removed. */
+/* Removes files of terminated daemons. */
 struct sessions *sessions_new(const struct sessions_settings *settings);
-void sessions_free(struct sessions *sessions); /* daemons serve on; NULL is fine */
+void sessions_free(struct sessions *sessions); /* daemons go on serving; NULL is fine */
 
 /*
- * Ends the one that there is and begins another; the replica's epoch is taken first.
- * ERROR_CONFLICT: a higher epoch has it, or somebody decides about the replica.
+ * Records the epoch of the replica, then ends its session and starts another one.  ERROR_CONFLICT:
+ * the replica has a higher epoch, or is locked.
  */
 int sessions_begin(struct sessions *sessions, const struct replica *replica,
                    const struct session_request *request, struct replica_session *ret,
                    struct error *err);
 
-/* Ends the session of a replica unless its epoch is higher than `epoch`: 0 when there is none any
- * more, or a later one. */
+/* Ends the session of a replica unless its epoch is higher than `epoch`.  0: no session is left, or
+ * a later one. */
 int sessions_end(struct sessions *sessions, const char *uid, int64_t epoch, struct error *err);
 
-/* Ends this very session, and none that began since. */
+/* Ends this session, but no later one. */
 int sessions_end_one(struct sessions *sessions, const char *uid,
                      const struct replica_session *session, struct error *err);
 
-/* The replicas that have one; NULL is behind the last. */
+/* Uids of replicas with a session, ended with NULL. */
 const char **sessions_all(struct sessions *sessions, struct arena *arena);
 
-/* Is there one that serves?  Its texts are in the arena. */
+/* Is there a running session?  Its texts are in the arena. */
 bool sessions_find(struct sessions *sessions, struct arena *arena, const char *uid,
                    struct replica_session *ret);
 
-/* Where the write logs of this host's replicas are (replication/engine/write_log.h). */
+/* Directory of write logs of this host's replicas (replication/engine/write_log.h). */
 const char *sessions_write_logs(const struct sessions *sessions, struct arena *arena);
 
 /* Strangers that probe make its daemon say more: that is cut where it has become much. */

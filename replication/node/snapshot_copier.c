@@ -17,20 +17,20 @@
 static const struct backoff_limits pauses = { .first_us = 2 * SECOND_US,
                                               .most_us = 256 * SECOND_US };
 
-struct failure { /* the last one of a copy; without names: none */
+struct failure { /* last failure of a copy; without names: unused */
     char replica[UUID_SIZE], snapshot[UUID_SIZE];
     struct error err;
     struct backoff backoff;
 };
 
 struct snapshot_copier {
-    struct arena *arena; /* of the one that is under way; NULL: none */
+    struct arena *arena; /* of the running copy; NULL: none */
     struct copy copy;
     struct generation first;
     pthread_t thread;
     struct replica_copy progress;
     atomic_bool done;
-    int outcome; /* once it is done */
+    int outcome; /* when done */
     struct error err;
     struct failure failures[FAILURES];
 };
@@ -87,7 +87,7 @@ static int start(struct snapshot_copier *copier, const struct copy *assigned, st
 
 /* ---- the pool's thread ---- */
 
-/* NULL: it has not, as far as anybody remembers. */
+/* NULL: no failure is recorded. */
 static struct failure *failure_of(struct snapshot_copier *copier, const char *replica,
                                   const char *snapshot) {
     for (unsigned i = 0; i < FAILURES; i++) {
@@ -99,7 +99,7 @@ static struct failure *failure_of(struct snapshot_copier *copier, const char *re
     return NULL;
 }
 
-/* In place of the one that was to be tried again first. */
+/* Replaces the one that is due first. */
 static struct failure *forget_one(struct snapshot_copier *copier) {
     struct failure *first = &copier->failures[0];
 
@@ -110,7 +110,7 @@ static struct failure *forget_one(struct snapshot_copier *copier) {
     return first;
 }
 
-/* A pool that is full is not filled again and again. */
+/* Retries into a full pool have growing pauses. */
 static void note_failure(struct snapshot_copier *copier) {
     const struct copy *copy = &copier->copy;
     struct failure *failure = failure_of(copier, copy->target.uid, copy->snapshot);
@@ -141,7 +141,7 @@ bool snapshot_copier_clones(const struct snapshot_copier *copier, const char *re
     return is_of(copier, replica, NULL) && copier->copy.volume && !atomic_load(&copier->done);
 }
 
-/* A file that grows while it is copied is not copied by more than all of it. */
+/* A source may grow meanwhile. */
 bool snapshot_copier_progress(const struct snapshot_copier *copier, const char *replica,
                               struct snapshot_copy_progress *ret) {
     int64_t total = atomic_load(&copier->progress.total_bytes);
@@ -166,7 +166,7 @@ int snapshot_copier_run(struct snapshot_copier *copier, const struct copy *assig
     if (is_of(copier, assigned->target.uid, assigned->snapshot))
         return collect(copier, err);
     if (copier->arena)
-        (void)collect(copier, &ignored); /* nobody asks for it any more */
+        (void)collect(copier, &ignored); /* its result is not requested any more */
     failure = failure_of(copier, assigned->target.uid, assigned->snapshot);
     if (failure && backoff_waits(&failure->backoff, clock_monotonic_us()))
         return error_pass(err, &failure->err);

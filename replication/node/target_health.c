@@ -82,9 +82,9 @@ static bool is_in_sync(const struct health *replica) {
 /* ---- the volume ---- */
 
 struct counts {
-    unsigned in_sync, answering; /* of the voters, those whose pools answer */
-    unsigned waiting;            /* and those whose do not: clients wait for them */
-    const struct health *first;  /* that is not in sync; NULL: all are */
+    unsigned in_sync, answering; /* in_sync; voters in responsive pools */
+    unsigned waiting;            /* voters in unresponsive pools, awaited by clients */
+    const struct health *first;  /* the first one not in sync; NULL: none */
     const char *first_uid;
 };
 

@@ -1,9 +1,10 @@
 /*
- * How a volume that is served on this node is: its phase, that of each of its replicas, and why, as
- * a function of what was observed and of nothing else.
+ * Health of a volume served by this node: its phase, those of its replicas, and the reasons, as a
+ * function of observed facts only.
  *
- * The phase follows from the replicas' modes, so that none of them contradicts it.  No message is
- * empty; those of replicas and of trouble name hosts and paths, and are for administrators.
+ * The phase follows from the modes of the replicas, so that they never contradict each other.  No
+ * message is empty; messages of replicas and failures name hosts and paths, and are for
+ * administrators.
  */
 #pragma once
 
@@ -12,32 +13,32 @@
 
 struct replica_facts {
     const char *uid;
-    bool votes;        /* the daemon reads and writes it */
-    bool unresponsive; /* its pool does not answer now */
+    bool votes;        /* it is a voting member */
+    bool unresponsive; /* its pool is unresponsive */
     bool rebuilding;
-    bool empty; /* and was never filled */
+    bool empty; /* it was never rebuilt */
     enum replica_health health;
-    const char *failure;         /* a request failed while it votes; NULL: none */
-    const char *flaw;            /* why its file is not good; NULL: nothing is known */
-    const char *rebuild_failure; /* why the last rebuild failed; NULL: it has not */
-    bool has_retries;            /* and it is tried again and again, */
-    bool lacks_space;            /* for lack of space on its pool */
+    const char *failure;         /* of a request, while it is a voting member; NULL: none */
+    const char *flaw;            /* why its file is not good; NULL: unknown */
+    const char *rebuild_failure; /* of the last rebuild; NULL: none */
+    bool has_retries;            /* its rebuild is retried, */
+    bool lacks_space;            /* after a failure for lack of space */
 };
 
 struct target_facts {
     bool serves;
-    bool was_served; /* before */
-    unsigned needed; /* replicas without which nothing is written */
+    bool was_served; /* earlier */
+    unsigned needed; /* size of the quorum */
     int64_t undecided;
     bool resynchronizing, reverting;
-    const char *trouble; /* what could not be done last; NULL: nothing */
+    const char *trouble; /* failure of the last step; NULL: none */
     unsigned count;
     struct replica_facts replicas[REPLICAS_MOST];
 };
 
 struct health {
-    const char *phase;  /* or mode, of a replica */
-    const char *reason; /* of a replica whose rebuild failed; NULL */
+    const char *phase;  /* mode, of a replica */
+    const char *reason; /* of a replica whose rebuild failed; NULL: none */
     const char *message;
 };
 
@@ -46,7 +47,7 @@ struct target_health {
     struct health replicas[REPLICAS_MOST];
 };
 
-/* The facts of one target's replicas as it has them; those that the caller knows are added. */
+/* The facts known to the target; the caller adds others. */
 void target_facts_read(const struct target_status *status, struct target_facts *ret);
-/* The texts are in the arena, or the facts'. */
+/* The texts are in the arena or of the facts. */
 struct target_health target_health_of(struct arena *arena, const struct target_facts *facts);

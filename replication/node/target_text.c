@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* That there are any is no figure. */
+/* Whether there are any is not a counter. */
 static json_t *count_json(int64_t count, bool counters) {
     return json_integer(counters ? count : count > 0);
 }
@@ -29,7 +29,7 @@ static json_t *replica_json(const struct target_text *text, unsigned i, bool cou
     return object;
 }
 
-/* NULL: clients cannot find it. */
+/* NULL: not accessible to clients. */
 static const char *address_of(struct arena *arena, const struct target_text *text) {
     const struct assignment_volume *assigned = &text->assignment->volume;
 
@@ -45,7 +45,7 @@ static const char *const states[] = {
     [TARGET_SERVING] = "Serving",
 };
 
-/* Those that are let in, and where; a port that was told once stays. */
+/* Exports to other hosts; a reported port is kept. */
 static json_t *clients_json(const struct target_text *text) {
     const struct assignment_volume *assigned = &text->assignment->volume;
     json_t *list = json_array();
@@ -64,7 +64,7 @@ static json_t *clients_json(const struct target_text *text) {
     return list;
 }
 
-/* In which any of the replicas was opened; 0: in none that is known. */
+/* The highest epoch of any replica; 0: unknown. */
 static int64_t highest_epoch(const struct target_status *status) {
     int64_t highest = 0;
 
@@ -90,7 +90,7 @@ static json_t *target_json(struct arena *arena, const struct target_text *text) 
     return target;
 }
 
-/* What clients see, or saw last. */
+/* The current or last size seen by clients. */
 static int64_t size_of(const struct target_text *text) {
     const struct assignment_volume *assigned = &text->assignment->volume;
 
@@ -99,7 +99,7 @@ static int64_t size_of(const struct target_text *text) {
     return assigned->reported_bytes > 0 ? assigned->reported_bytes : assigned->size_bytes;
 }
 
-/* How far it is, and when the last one ended; with what it has found. */
+/* Progress, end of the last scrub, and its findings. */
 static json_t *scrub_json(const struct target_text *text, bool counters) {
     const struct target_scrub *scrub = text->scrub;
     json_t *object = json_pack("{s:o, s:o}", "damagedBlocks", count_json(scrub->damaged, counters),

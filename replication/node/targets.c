@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#define ENDED_MS 5000 /* that the thread of a controller that has ended may take */
+#define ENDED_MS 5000 /* most time for the thread of an ended controller */
 #define SWEEP_MS 10000
 
 struct entry {
@@ -21,7 +21,7 @@ struct entry {
     struct volume_controller *controller;
 };
 
-/* Belongs to the thread that is told what is wanted. */
+/* Belongs to the thread of the informer. */
 struct targets {
     struct volume_controller_settings settings;
     LIST_HEAD(entry_list, entry) entries;
@@ -52,7 +52,7 @@ static void begin(struct targets *targets, struct assignment *assignment) {
 
 static void reap(struct targets *targets) {
     struct entry *entry, *next;
-    bool left; /* nothing is, of one that has ended */
+    bool left; /* false for an ended one */
 
     for (entry = LIST_FIRST(&targets->entries); entry; entry = next) {
         next = LIST_NEXT(entry, next);
@@ -68,8 +68,8 @@ static bool is_wanted(const struct targets *targets, const struct assignment *as
     return !assignment->deleting && strcmp(assignment->volume.node, targets->settings.node) == 0;
 }
 
-/* Of one that was given and taken back before we saw it, too, it is waited to hear that it is
- * not here. */
+/* Also for an assignment withdrawn before it was seen: the API waits for the report that the volume
+ * is not here. */
 static void take_assignment(struct targets *targets, struct assignment *assignment) {
     struct entry *entry = find(targets, assignment->uid);
 
@@ -113,7 +113,7 @@ unsigned targets_count(const struct targets *targets) {
     return count;
 }
 
-/* ---- what is left of before ---- */
+/* ---- adoption ---- */
 
 static void adopt(struct targets *targets, const char *uid, const char *run) {
     autoarena struct arena *arena = arena_new();
@@ -154,7 +154,7 @@ const char **targets_local_volumes(struct targets *targets, struct arena *arena)
     return uids;
 }
 
-/* What a machine that went down has left is of no use to anybody. */
+/* Removes remains of a crash of the machine. */
 static void clear(const char *run) {
     struct error ignored;
 

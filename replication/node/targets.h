@@ -1,7 +1,8 @@
 /*
- * All controllers of this node: one for each volume that is to have its target here, or has one.
+ * All volume controllers of this node: one for each volume that is assigned to it or has a target
+ * here.
  *
- * What the API does not name goes on as it did: only a document that says so ends a target.
+ * A volume that the API does not list goes on as it is: only its document ends its target.
  */
 #pragma once
 
@@ -10,15 +11,15 @@
 struct targets;
 
 struct targets *targets_new(const struct volume_controller_settings *settings);
-/* Daemons that run here since before go on being watched, as the documents beside them say. */
+/* Adopts running daemons, by their manifests. */
 void targets_adopt(struct targets *targets);
-/* Those that name this node, or name it no more. */
+/* Documents that name this node, or do not any more. */
 void targets_set(struct targets *targets, struct assignment *const *assignments, unsigned count);
-/* That are kept at the moment. */
+/* Number of controllers. */
 unsigned targets_count(const struct targets *targets);
-/* The uids of volumes that something is left of here; in the arena, ended with NULL. */
+/* Uids of volumes with files or a daemon on this node; in the arena, ended with NULL. */
 const char **targets_local_volumes(struct targets *targets, struct arena *arena);
-/* Daemons serve on.  Within `ms`; false: one hangs, and what it uses is left, or something was left
- * in a pool that may be changed yet: nobody is to come behind us as long as this process lives.
- * NULL is fine. */
+/* Waits at most `ms`; daemons go on serving.  false: a controller is blocked and its memory is
+ * kept, or an abandoned call may still change a pool: no other agent may start while this process
+ * lives.  NULL is fine. */
 bool targets_stop(struct targets *targets, int64_t ms);

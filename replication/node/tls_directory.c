@@ -14,7 +14,7 @@
 #define PARAMS  "dh-params.pem"
 #define REVOKED "ca-crl.pem"
 
-/* `target` NULL: there is none. */
+/* `target` NULL: removes the link. */
 static int make_link(int directory, const char *name, const char *target, struct error *err) {
     if (unlinkat(directory, name, 0) < 0 && errno != ENOENT)
         return error_errno(err, ERROR_BAD_REQUEST, "removing %s", name);
@@ -23,8 +23,8 @@ static int make_link(int directory, const char *name, const char *target, struct
     return 0;
 }
 
-/* Without them QEMU looks for a prime of its own at the start of each server: a tenth of a second
- * of a processor, or six of them. */
+/* Without them QEMU generates a prime at the start of each server: between a tenth of a second and
+ * six seconds of processor time. */
 static int make_params(int directory, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *text = tls_group_text(arena, err);
