@@ -25,49 +25,56 @@ libscoria_a_SOURCES += \
 	replication/engine/target_snapshot.c replication/engine/target_state.c replication/engine/target_watch.c \
 	replication/engine/write_log.c replication/engine/write_log.h replication/engine/write_log_format.h \
 	replication/node/agent.c replication/node/agent.h \
-	replication/node/connections.c replication/node/connections.h \
-	replication/node/controller_states.c replication/node/controller_states.h \
-	replication/node/snapshot_copier.c replication/node/snapshot_copier.h \
-	replication/node/reclaim_jobs.c replication/node/reclaim_jobs.h \
-	replication/node/forced_recovery.c replication/node/forced_recovery.h \
+	replication/node/assignment.c replication/node/assignment.h \
+	replication/node/assignment_informer.c replication/node/assignment_informer.h \
+	replication/node/assignment_watches.c replication/node/assignment_watches.h \
 	replication/node/client_exports.c replication/node/client_exports.h \
-	replication/node/unresponsive.c replication/node/unresponsive.h \
-	replication/node/replica_snapshots.c replication/node/replica_snapshots.h \
-	replication/node/instance.c replication/node/instance.h \
-	replication/node/volume_controller.c replication/node/volume_controller.h replication/node/volume_controller.private.h replication/node/controller_rebuild.c \
-	replication/node/controller_exports.c replication/node/controller_unresponsive.c replication/node/controller_jobs.c replication/node/controller_revert.c replication/node/controller_recovery.c replication/node/controller_scrub.c \
-	replication/node/controller_report.c replication/node/controller_snapshots.c \
+	replication/node/connections.c replication/node/connections.h \
+	replication/node/controller_exports.c \
+	replication/node/controller_jobs.c \
+	replication/node/controller_rebuild.c \
+	replication/node/controller_recovery.c \
+	replication/node/controller_report.c \
+	replication/node/controller_revert.c \
+	replication/node/controller_scrub.c \
+	replication/node/controller_snapshots.c \
+	replication/node/controller_states.c replication/node/controller_states.h \
+	replication/node/controller_unresponsive.c \
 	replication/node/controller_work.c \
+	replication/node/forced_recovery.c replication/node/forced_recovery.h \
 	replication/node/health_probes.c replication/node/health_probes.h \
+	replication/node/instance.c replication/node/instance.h \
+	replication/node/local_replica.c replication/node/local_replica.h \
 	replication/node/manifest.c replication/node/manifest.h \
 	replication/node/nbd_server.c replication/node/nbd_server.h \
-	replication/node/local_replica.c replication/node/local_replica.h \
 	replication/node/options.c \
-	replication/node/replica_index.c replication/node/replica_index.h \
 	replication/node/pool_calls.c replication/node/pool_calls.h \
 	replication/node/pool_lock.c replication/node/pool_lock.h \
-	replication/node/pool_status.c replication/node/pool_status.h \
 	replication/node/pool_states.c replication/node/pool_states.h \
+	replication/node/pool_status.c replication/node/pool_status.h \
 	replication/node/pools.c replication/node/pools.h \
 	replication/node/rebuild_failures.c replication/node/rebuild_failures.h \
 	replication/node/rebuild_slots.c replication/node/rebuild_slots.h \
+	replication/node/reclaim.c replication/node/reclaim.h \
+	replication/node/reclaim_jobs.c replication/node/reclaim_jobs.h \
 	replication/node/remote.c replication/node/remote.h \
 	replication/node/replica_calls.c replication/node/replica_calls.h \
 	replication/node/replica_client.c replication/node/replica_client.h \
+	replication/node/replica_index.c replication/node/replica_index.h \
 	replication/node/replica_service.c replication/node/replica_service.h \
+	replication/node/replica_snapshots.c replication/node/replica_snapshots.h \
 	replication/node/replicas.c replication/node/replicas.h \
 	replication/node/reports.c replication/node/reports.h \
-	replication/node/reclaim.c replication/node/reclaim.h \
 	replication/node/session_reaper.c replication/node/session_reaper.h \
 	replication/node/sessions.c replication/node/sessions.h \
+	replication/node/snapshot_copier.c replication/node/snapshot_copier.h \
 	replication/node/state_tables.c replication/node/state_tables.h \
 	replication/node/target_health.c replication/node/target_health.h \
 	replication/node/target_text.c replication/node/target_text.h \
 	replication/node/targets.c replication/node/targets.h \
 	replication/node/tls_directory.c replication/node/tls_directory.h \
-	replication/node/assignment_informer.c replication/node/assignment_informer.h \
-	replication/node/assignment_watches.c replication/node/assignment_watches.h \
-	replication/node/assignment.c replication/node/assignment.h
+	replication/node/unresponsive.c replication/node/unresponsive.h \
+	replication/node/volume_controller.c replication/node/volume_controller.h replication/node/volume_controller.private.h
 
 # It is loaded into a program that has no sanitizers, whatever ours has.
 preload_sources = $(srcdir)/replication/engine/daemon_preload.c $(srcdir)/replication/engine/daemon_preload_writes.c \
@@ -102,10 +109,10 @@ slow_tests += \
 	tests/unit/replication/engine/test_target_scrub \
 	tests/unit/replication/engine/test_target_snapshot \
 	tests/unit/replication/engine/test_target_unseen \
-	tests/unit/replication/node/test_targets \
+	tests/unit/replication/node/test_client_exports \
 	tests/unit/replication/node/test_replica_service \
 	tests/unit/replication/node/test_session_tls \
-	tests/unit/replication/node/test_client_exports
+	tests/unit/replication/node/test_targets
 check_PROGRAMS += \
 	tests/unit/replication/engine/test_generation \
 	tests/unit/replication/engine/test_job_states \
@@ -121,6 +128,8 @@ check_PROGRAMS += \
 	tests/unit/replication/engine/test_replica_epoch \
 	tests/unit/replication/engine/test_target_phases \
 	tests/unit/replication/engine/test_write_log \
+	tests/unit/replication/node/test_assignment \
+	tests/unit/replication/node/test_assignment_informer \
 	tests/unit/replication/node/test_controller_states \
 	tests/unit/replication/node/test_forced_recovery \
 	tests/unit/replication/node/test_health_probes \
@@ -130,10 +139,8 @@ check_PROGRAMS += \
 	tests/unit/replication/node/test_pool_states \
 	tests/unit/replication/node/test_pools \
 	tests/unit/replication/node/test_rebuild_failures \
-	tests/unit/replication/node/test_reports \
 	tests/unit/replication/node/test_reclaim \
+	tests/unit/replication/node/test_reports \
 	tests/unit/replication/node/test_target_health \
-	tests/unit/replication/node/test_tls_directory \
-	tests/unit/replication/node/test_assignment_informer \
-	tests/unit/replication/node/test_assignment
+	tests/unit/replication/node/test_tls_directory
 endif

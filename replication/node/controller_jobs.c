@@ -1,6 +1,6 @@
 /*
- * What a volume controller has copied or compared, as a state table (controller_states.h): one
- * thing at a time.
+ * Copying and comparing of a volume controller, as a state table (controller_states.h): one at a
+ * time.
  */
 #include "replication/node/rebuild_slots.h"
 #include "replication/node/volume_controller.private.h"

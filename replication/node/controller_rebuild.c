@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* `failed`: of this replica; NULL: it has not. */
+/* `failed`: of this replica; NULL: success. */
 static void end_rebuild(struct volume_controller *controller, const char *replica,
                         const struct error *failed) {
     if (controller->work == REPLICA_WORK_REBUILD)
@@ -27,7 +27,7 @@ static const struct target_replica *status_of(const struct volume_controller *co
     return NULL;
 }
 
-/* A directory below a file system that is not mounted is no place for a replica. */
+/* A mount point without its file system takes no replica. */
 static bool may_be_rebuilt(const struct volume_controller *controller,
                            const struct replica *replica) {
     const struct target_replica *seen = status_of(controller, replica->uid);
@@ -35,7 +35,7 @@ static bool may_be_rebuilt(const struct volume_controller *controller,
 
     if (seen && seen->look.health == REPLICA_FAILING)
         return false;
-    if (replica->access) /* its node looks at the mark itself */
+    if (replica->access) /* its own node checks the mark */
         return true;
     return local_pool_status(controller->calls, replica->pool,
                              assignment_pool(&controller->assignment->volume, replica->uid),
@@ -43,16 +43,16 @@ static bool may_be_rebuilt(const struct volume_controller *controller,
            pool.state == POOL_ONLINE;
 }
 
-/* What there is to do about replicas. */
+/* The required change of replicas. */
 struct change {
-    struct replica assigned[REPLICAS_MOST]; /* all but the one that is to leave */
+    struct replica assigned[REPLICAS_MOST]; /* all but the one to be removed */
     unsigned count;
-    struct replica ready[REPLICAS_MOST]; /* those of them that vote or can be filled */
+    struct replica ready[REPLICAS_MOST]; /* voters, and those that can be rebuilt */
     unsigned ready_count;
-    int missing;  /* index of the next that does not vote and can be filled; -1: none */
-    bool waits;   /* there are such, and none is due */
-    bool blocked; /* one cannot */
-    bool surplus; /* there are others, or another number */
+    int missing;  /* index of the next one to be rebuilt; -1: none */
+    bool waits;   /* some can be rebuilt, and none is due */
+    bool blocked; /* one cannot be rebuilt */
+    bool surplus; /* others are members, or another number */
     const struct target_replica *damaged;
 };
 
@@ -79,7 +79,7 @@ static void add_wanted(struct volume_controller *controller, const struct replic
     change->ready[change->ready_count++] = *replica;
 }
 
-/* Each has failures of its own, which delay no other. */
+/* The failures of one replica delay no other. */
 static void find_missing(const struct volume_controller *controller, struct change *change) {
     const char *uids[REPLICAS_MOST];
     int indices[REPLICAS_MOST] = { 0 }, next;
@@ -98,7 +98,7 @@ static void find_missing(const struct volume_controller *controller, struct chan
     change->waits = next < 0 && count > 0;
 }
 
-/* The one that is to be rebuilt stands before others that are missing. */
+/* The one to be rebuilt precedes other missing ones. */
 static void put_first(struct replica *replicas, unsigned count, const struct replica *first) {
     for (unsigned i = 0; i < count; i++) {
         if (strcmp(replicas[i].uid, first->uid) == 0) {
@@ -129,7 +129,7 @@ static struct change find_change(struct volume_controller *controller) {
     return change;
 }
 
-/* All that are wanted vote, and one of them was outvoted: where two agree it can be mended. */
+/* With all replicas voting, one that was outvoted by two equal ones can be repaired. */
 static const struct target_replica *find_damaged(const struct volume_controller *controller) {
     for (unsigned i = 0; i < controller->status.count && controller->status.needed > 1; i++) {
         if (controller->status.replicas[i].mismatches > 0)
@@ -138,8 +138,8 @@ static const struct target_replica *find_damaged(const struct volume_controller 
     return NULL;
 }
 
-/* What could not be repaired in place goes, and is rebuilt like any that is lost; but of replicas
- * that are being resynchronized each vote may be needed for a block. */
+/* A replica that could not be repaired in place is evicted and rebuilt; but while replicas are
+ * resynchronized each vote may be needed for a block. */
 static int repair(struct volume_controller *controller, const char *uid, struct error *err) {
     if (controller->status.job == TARGET_REPAIR_FAILED && !controller->status.resynchronizing &&
         strcmp(controller->status.job_replica, uid) == 0)
@@ -147,14 +147,14 @@ static int repair(struct volume_controller *controller, const char *uid, struct 
     return target_repair(controller->target, uid, controller->settings->rebuild_speed, err);
 }
 
-/* Behind a salvage: all that it has now is less than a majority of what it is to have. */
+/* After a forced recovery: the present members are no majority of the assigned ones. */
 static bool lacks_majority(const struct volume_controller *controller,
                            const struct change *change) {
     return change->missing >= 0 && controller->status.wanted < change->count / 2 + 1;
 }
 
-/* One that has a place is filled whatever the others are, and so is one that a bare volume can
- * have; else who comes or goes waits for all. */
+/* A member is rebuilt whatever the others are, and so is a replica that a volume without a majority
+ * can have; any other addition or removal waits for all. */
 static int do_change(struct volume_controller *controller, struct change *change,
                      struct error *err) {
     int64_t speed = controller->settings->rebuild_speed;
@@ -180,7 +180,7 @@ static bool job_failed(const struct volume_controller *controller) {
     return controller->status.job != TARGET_REBUILT && controller->status.job != TARGET_REPAIRED;
 }
 
-/* What its failure is remembered for; "": what concerns no replica alone. */
+/* The replica whose failure is recorded; "": a failure of no single replica. */
 static const char *subject_of(const struct change *change) {
     if (change->damaged)
         return change->damaged->replica.uid;

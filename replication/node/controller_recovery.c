@@ -1,9 +1,9 @@
 /*
- * An administrator believes one replica of a volume that lacks votes.  As long as the word does not
- * stand nobody is let in: whether the volume could be served without it is found out by a target
- * that serves nobody, told, and not asked again.  The document hears that or not, and either way
- * the next assignment says what to do.  So nothing is given up that was served since an agent,
- * which died perhaps, told of what it had found.
+ * Forced recovery of a volume without a quorum from one replica, as an administrator requested.
+ * The volume is not exported before the request is confirmed: a target without exports evaluates
+ * whether the volume could be served otherwise, and the outcome is reported once.  Whether the
+ * document has that report or not, the next assignment decides.  So no data are discarded that were
+ * served after an agent, terminated meanwhile perhaps, reported its outcome.
  */
 #include "replication/node/volume_controller.private.h"
 
@@ -15,7 +15,7 @@ bool volume_controller_awaits_recovery(const struct volume_controller *controlle
     return assigned->recovery.replica && assigned->recovered != assigned->recovery.number;
 }
 
-/* Of the request that stands now, and of no other. */
+/* Of the current request only. */
 static void note_outcome(struct volume_controller *controller, enum forced_event event,
                          const char *reason, const struct error *why) {
     int64_t number = controller->assignment->volume.recovery.number;
@@ -40,7 +40,8 @@ bool volume_controller_must_evaluate(const struct volume_controller *controller)
            controller->status.voters - controller->status.failed < controller->status.needed;
 }
 
-/* A request that was refused is about no later loss, though the document may not say that yet. */
+/* A refused request does not apply to a later loss, though the document may not have the refusal
+ * yet. */
 void volume_controller_close_recovery(struct volume_controller *controller) {
     bool asked = volume_controller_awaits_recovery(controller) &&
                  volume_controller_has_evaluated(controller);
@@ -63,7 +64,7 @@ static void evaluate_replica(struct volume_controller *controller) {
         note_outcome(controller, FORCED_REPLICA_FLAW, reasons[flaw], &why);
 }
 
-/* Blocks without a majority are refused: of these, too, one replica may be chosen. */
+/* Blocks without a majority cannot be read, and may be recovered from one replica, too. */
 void volume_controller_note_served(struct volume_controller *controller) {
     struct error why;
 
@@ -71,7 +72,7 @@ void volume_controller_note_served(struct volume_controller *controller) {
         !controller->assignment->volume.recovery.replica)
         return;
     if (!volume_controller_awaits_recovery(controller)) {
-        controller->scrubbed.undecided = 0; /* what differed before was discarded */
+        controller->scrubbed.undecided = 0; /* the differences were discarded */
         note_outcome(controller, FORCED_SERVED, NULL, NULL);
         return;
     }

@@ -1,5 +1,5 @@
 /*
- * How a volume controller reports its volume: the facts that its target and its pools give, and the
+ * Status reports of a volume controller: the facts known to its target and its pools, and the
  * status that follows from them.
  */
 #include "replication/node/volume_controller.private.h"
@@ -19,7 +19,7 @@ static bool hangs(const struct volume_controller *controller, const char *uid) {
     return false;
 }
 
-/* What is known of a replica beside its target. */
+/* Facts of a replica that its target does not know. */
 static void add_facts(const struct volume_controller *controller, struct replica_facts *facts) {
     const struct rebuild_failure *failure =
         rebuild_failures_find(&controller->rebuild_failures, facts->uid);
@@ -81,7 +81,7 @@ void volume_controller_report(struct volume_controller *controller) {
     };
 
     scrub.undecided =
-        volume_controller_undecided(controller); /* those of the last pass until this one ends */
+        volume_controller_undecided(controller); /* of the last scrub until this one has finished */
     controller->phase = health.volume.phase;
     reports_put(controller->settings->reports, ASSIGNMENT_VOLUME, controller->uid,
                 target_text(arena, &text, true), target_text(arena, &text, false),

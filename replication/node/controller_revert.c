@@ -11,7 +11,8 @@ static const struct state_row *take_revert(struct volume_controller *controller,
     return state_table_next(&node_revert_states, &controller->revert, event);
 }
 
-/* What it has heard is of no use: the next one begins with replicas that are looked at anew. */
+/* The report of this daemon is final; the next attempt starts with another daemon and fresh replica
+ * states. */
 static int give_up(struct volume_controller *controller, struct error *err) {
     struct error why = controller->status.job_error;
 
@@ -29,7 +30,7 @@ static bool is_known(struct volume_controller *controller, const struct assignme
     return controller->attempt == revert->attempt;
 }
 
-/* A copy that cannot begin is tried again, under the same number. */
+/* A copy that cannot start is retried with the same number. */
 static int begin(struct volume_controller *controller, const struct assignment_revert *revert,
                  struct error *err) {
     bool known = is_known(controller, revert);

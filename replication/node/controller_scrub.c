@@ -1,8 +1,7 @@
 /*
- * Compares the replicas of a volume while it is in use, a little at a time: now and then, and to
- * resynchronize them behind an unclean stop, or when its daemon was found again, since its reports
- * were lost while no agent was there.  A replica that missed a write meanwhile is outvoted as one
- * that is damaged is, and repaired as that.
+ * Compares the replicas of a volume in use, in small steps: at intervals, and to resynchronize them
+ * after an unclean stop, or when its daemon was adopted, since its reports were lost while no agent
+ * ran.  A replica that missed a write meanwhile is outvoted like a damaged one, and repaired.
  */
 #include "replication/node/volume_controller.private.h"
 
@@ -12,7 +11,7 @@
 
 #include <time.h>
 
-#define STEPS_IN_S 10 /* as often as a controller that has something to do comes by */
+#define STEPS_IN_S 10 /* frequency of steps of a busy controller */
 #define PIECE      (INT64_C(256) << 10)
 #define RETRY_S    60
 
@@ -32,8 +31,8 @@ void volume_controller_end_scrub(struct volume_controller *controller) {
         volume_controller_take_work(controller, REPLICA_WORK_ENDS);
 }
 
-/* There is something to compare, and nothing better to do.  Voters that may lack a write are
- * compared even where others are missing. */
+/* Nothing else is running, and the replicas are complete.  Voters that may lack a write are
+ * compared even while others are missing. */
 static bool is_due(const struct volume_controller *controller) {
     bool whole = controller->status.voters == controller->status.wanted &&
                  controller->status.voters == controller->assignment->volume.count;
@@ -42,7 +41,7 @@ static bool is_due(const struct volume_controller *controller) {
            !volume_controller_has_job(controller);
 }
 
-/* With each reason to resynchronize comparing begins anew, at once. */
+/* Each reason to resynchronize restarts the comparison at once. */
 static void heed_resync(struct volume_controller *controller) {
     if (controller->status.resyncs == controller->resyncs)
         return;
@@ -65,7 +64,7 @@ static void note_time(char ret[SCRUB_TIME_SIZE]) {
     strftime(ret, SCRUB_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
 }
 
-/* Blocks without a majority are refused until they have been written again. */
+/* Blocks without a majority are refused until they are written again. */
 static void repeat_soon(struct volume_controller *controller) {
     int64_t soon_us = clock_monotonic_us() + RETRY_S * SECOND_US;
 
@@ -95,7 +94,7 @@ int64_t volume_controller_undecided(const struct volume_controller *controller) 
                : controller->scrubbed.undecided;
 }
 
-/* That it is not served any more is told elsewhere. */
+/* ERROR_CONFLICT: the volume is not served any more, which is logged elsewhere. */
 static void postpone(struct volume_controller *controller, const struct error *err) {
     volume_controller_end_scrub(controller);
     controller->scrub_us = clock_monotonic_us() + RETRY_S * SECOND_US;

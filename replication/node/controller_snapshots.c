@@ -24,7 +24,7 @@ assigned_snapshot(const struct volume_controller *controller, const char *uid) {
     return NULL;
 }
 
-/* Its size; 0: no replica of this node holds it; -1: one of those that might does not answer. */
+/* Its size; 0: no replica of this node has it; -1: unknown, as a pool is unresponsive. */
 static int64_t size_of(const struct volume_controller *controller, const char *uid) {
     int64_t none = 0;
 

@@ -1,8 +1,8 @@
 /*
- * Pools of a volume that do not answer.  Nothing there is touched.  A client's write waits for each
- * replica that votes, and the storage daemon cannot take one away while a request of it is on its
- * way: so when that lasts too long, and the others are enough, the daemon ends, and the next one
- * serves without it.  It comes back as any that was away.
+ * Unresponsive pools of a volume.  They are not accessed.  A client's write waits for each voting
+ * replica, and the storage daemon cannot remove one with a request in flight: so when a pool is
+ * unresponsive for too long and the other replicas are sufficient, the daemon is killed and
+ * restarts without that replica, which is rebuilt when its pool responds again.
  */
 #include "replication/node/volume_controller.private.h"
 
@@ -17,11 +17,11 @@
 #define KILL_MS 10000
 
 struct hang {
-    unsigned voters; /* that hang */
-    int64_t ms;      /* the longest of them */
+    unsigned voters; /* in unresponsive pools */
+    int64_t ms;      /* the longest unresponsive one of them */
     const char *pool;
-    bool changed;      /* others than those with which the target was opened, and no voter */
-    int64_t unseen_ms; /* the longest of what a daemon may use that nobody of us has seen yet */
+    bool changed;      /* since the target was opened, and of no voter */
+    int64_t unseen_ms; /* the longest unresponsive one that a daemon not adopted yet may use */
     const char *unseen;
 };
 
@@ -38,7 +38,7 @@ static bool is_used(const struct volume_controller *controller, const struct tar
     return controller->status.state == TARGET_SERVING && seen->votes;
 }
 
-/* To a probe, or to a call that was left. */
+/* To a probe, or to an abandoned call. */
 static int64_t unresponsive_ms(const struct volume_controller *controller, const char *pool) {
     int64_t call_ms = pool_calls_unresponsive_ms(controller->calls, pool);
     int64_t probe_ms =
@@ -74,8 +74,8 @@ static void look_at(struct volume_controller *controller, unsigned i, struct han
     }
 }
 
-/* The daemon is to end in any case, or a forced recovery is requested: pools that do not respond
- * count as lost then, and the daemon that waits for them keeps the loss from being evaluated. */
+/* The daemon ends in any case, or a forced recovery is requested: unresponsive pools count as lost
+ * then, and a daemon that waits for them delays the evaluation of the loss. */
 static bool may_end(const struct volume_controller *controller) {
     return !volume_controller_is_assigned(controller) || controller->state == CONTROLLER_STOPPING ||
            (volume_controller_awaits_recovery(controller) &&
@@ -136,7 +136,7 @@ int volume_controller_check_calls(const struct volume_controller *controller, st
     return 0;
 }
 
-/* Of one that falls silent now, a daemon that serves is not to be taken for one without it. */
+/* A daemon must not be adopted as one without a replica whose pool becomes unresponsive now. */
 int volume_controller_probe_replicas(struct volume_controller *controller, struct error *err) {
     const struct assignment_volume *assigned = &controller->assignment->volume;
     bool serves = daemon_runs(controller->run);

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-#define SOON_MS      100 /* while something goes on */
-#define RETRY_GROWTH 8   /* most growth of the pause behind a failure */
+#define SOON_MS      100 /* while work is in progress */
+#define RETRY_GROWTH 8   /* limit of the pause after failures, in first pauses */
 
 /* ---- opening ---- */
 
@@ -39,7 +39,7 @@ struct replica volume_controller_replica(const struct volume_controller *control
     return replica;
 }
 
-/* A target of another node may still have replicas of ours, in an epoch before ours. */
+/* A target of another node may still have replicas of this one open, in an earlier epoch. */
 static int end_sessions(const struct volume_controller *controller, struct error *err) {
     const struct assignment_volume *assigned = &controller->assignment->volume;
 
@@ -52,8 +52,8 @@ static int end_sessions(const struct volume_controller *controller, struct error
     return 0;
 }
 
-/* What is left here of a volume that is given to another node has an epoch that nobody knows: it is
- * adopted in none, least of all in the other's, whose sessions it would end. */
+/* A daemon of a volume that is assigned to another node has an unknown epoch: it is adopted in
+ * none, as the epoch of the other node would end the sessions of that node. */
 static int64_t epoch_of(const struct volume_controller *controller) {
     const struct assignment_volume *assigned = &controller->assignment->volume;
 
@@ -79,7 +79,7 @@ void volume_controller_read_status(struct volume_controller *controller) {
     }
     volume_controller_take(controller, CONTROLLER_LOST);
     volume_controller_end_jobs(
-        controller); /* other volumes have the places: this one may be down for long */
+        controller); /* frees their slots for other volumes, as this one may be down for long */
     volume_controller_end_scrub(controller);
 }
 
@@ -111,15 +111,14 @@ static int open_target(struct volume_controller *controller, struct error *err) 
         target_open(&settings, &controller->target, err) < 0)
         return -1;
     if (settings.sealed)
-        manifest_remove(
-            controller->run); /* what is left of a revert, nobody serves without the API */
+        manifest_remove(controller->run); /* a revert is not adopted without the API */
     else
         manifest_write(controller->run, assigned->text);
     controller->opened = assignment_hold(controller->assignment);
     controller->reached_otherwise = false;
     volume_controller_take(controller, CONTROLLER_OPENED);
     volume_controller_read_status(controller);
-    if (is_started(controller)) /* found again */
+    if (is_started(controller)) /* adopted */
         volume_controller_scrub_soon(controller);
     else
         volume_controller_scrub_later(controller);
@@ -143,8 +142,8 @@ void volume_controller_close_target(struct volume_controller *controller) {
 
 enum move { STAYED, HAS_MOVED, IS_REACHED_OTHERWISE };
 
-/* What has become of replicas of both: another address can be called instead of the one before,
- * but what the daemon has open by its path it has until it ends. */
+/* Change of the access to the replicas of both: a remote replica may have a new address, but the
+ * daemon has a local one open until it ends. */
 static enum move find_move(const struct assignment_volume *a, const struct assignment_volume *b) {
     enum move move = STAYED;
 
@@ -172,13 +171,13 @@ static bool same_replicas(const struct assignment_volume *a, const struct assign
     return true;
 }
 
-/* ---- what is wanted ---- */
+/* ---- reconciliation ---- */
 
 static bool same_qos(const struct target_qos *a, const struct target_qos *b) {
     return a->iops == b->iops && a->bytes_per_second == b->bytes_per_second;
 }
 
-/* 1: something of what was wanted before ends yet. */
+/* 1: a cancelled snapshot is still ending. */
 static int adjust(struct volume_controller *controller, struct error *err) {
     const struct assignment_volume *assigned = &controller->assignment->volume,
                                    *opened = &controller->opened->volume;
@@ -203,7 +202,7 @@ static int adjust(struct volume_controller *controller, struct error *err) {
     return ends;
 }
 
-/* What could not be done for it keeps nothing else from being done: the next may be what helps. */
+/* A failure of one part does not prevent the others, one of which may resolve it. */
 static int reconcile(struct volume_controller *controller, int outcome, struct error *err) {
     struct error reason;
     int adjusted = adjust(controller, &reason);
@@ -228,7 +227,7 @@ static int reconcile(struct volume_controller *controller, int outcome, struct e
 
 /* ---- actions ---- */
 
-/* A step's action has changed what the next event is. */
+/* The action was followed by another event in the same step. */
 #define AGAIN 2
 
 static int open_as_assigned(struct volume_controller *controller, struct error *err) {
@@ -241,10 +240,10 @@ static int close_as_it_is(struct volume_controller *controller, struct error *er
     return AGAIN;
 }
 
-/* Of one that serves, whatever the look at it or its start could not do. */
+/* Of a served volume, whatever failed in its watch or start. */
 static int continue_serving(struct volume_controller *controller, int outcome, struct error *err) {
     if (volume_controller_must_evaluate(controller))
-        return 1; /* it ends, and is evaluated */
+        return 1; /* it is stopped and evaluated */
     volume_controller_note_served(controller);
     if (controller->state == CONTROLLER_SERVING)
         return reconcile(controller, outcome, err);
@@ -302,7 +301,7 @@ static int report_none(struct volume_controller *controller, struct error *err) 
     return 0;
 }
 
-/* The API has not heard yet that this node is about to serve. */
+/* The API does not have the claim of this node yet. */
 static int await_claim(struct volume_controller *controller, struct error *err) {
     (void)controller, (void)err;
     return 1;
@@ -323,7 +322,7 @@ static int (*const actions[])(struct volume_controller *controller, struct error
 
 /* ---- events ---- */
 
-/* A word that does not stand is none of one that has its votes. */
+/* An unconfirmed request does not affect a volume with a quorum. */
 static bool has_changed(const struct volume_controller *controller) {
     const struct assignment_volume *assigned = &controller->assignment->volume,
                                    *opened = &controller->opened->volume;
@@ -345,9 +344,8 @@ static bool has_moved(struct volume_controller *controller) {
     return controller->reached_otherwise || move == HAS_MOVED || !same_replicas(assigned, opened);
 }
 
-/* What was opened otherwise than it is wanted is opened anew: a target that has lost the volume to
- * another one and got it back is over, and one of before or behind a revert, any other is found
- * again. */
+/* A target opened with other settings is reopened: after a reassignment to another node and back
+ * its daemon is obsolete, and after a revert or before one; any other daemon is adopted. */
 static enum controller_event event_of(struct volume_controller *controller) {
     bool assigned = volume_controller_is_assigned(controller);
 
@@ -402,7 +400,7 @@ static int step(struct volume_controller *controller, struct error *err) {
     return outcome;
 }
 
-/* One that serves is looked at whatever could not be done for it. */
+/* A served volume is watched during pauses after failures, too. */
 int64_t volume_controller_work(struct volume_controller *controller) {
     int64_t now_us = clock_monotonic_us();
     bool assigned = volume_controller_is_assigned(controller);

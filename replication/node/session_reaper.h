@@ -5,7 +5,7 @@
  *   when its volume's document shows that its target has ended: the volume is served in a later
  *   epoch, or is assigned to no node and its last node has reported that;
  *   when it had no connection for a while, whatever the document says or if there is none: a target
- *   that uses a replica is connected, and one whose session has ended opens another one.
+ *   that uses a replica is connected, and opens another session when its own has ended.
  *
  * A target stays when the API is about to reassign its volume, until the next target serves it.
  */

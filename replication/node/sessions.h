@@ -67,5 +67,5 @@ bool sessions_find(struct sessions *sessions, struct arena *arena, const char *u
 /* Directory of write logs of this host's replicas (replication/engine/write_log.h). */
 const char *sessions_write_logs(const struct sessions *sessions, struct arena *arena);
 
-/* Strangers that probe make its daemon say more: that is cut where it has become much. */
+/* Refused connections grow the log of its daemon; it is truncated when it is large. */
 void sessions_trim_log(struct sessions *sessions, const char *uid);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define CALL_MS 5000 /* that who changes something in a pool has at least */
+#define CALL_MS 5000 /* least timeout of a call that changes a pool */
 
 static const char *run_of(struct arena *arena, const struct volume_controller_settings *settings,
                           const char *uid) {
@@ -30,7 +30,7 @@ const char *volume_controller_uid(const struct volume_controller *controller) {
 
 /* ---- the thread ---- */
 
-/* Its status was reported, and the document has another one. */
+/* Notes whether the document has the reported status. */
 static void compare_status(const struct volume_controller *controller) {
     const struct assignment_volume *volume = &controller->assignment->volume;
     bool differs =
@@ -40,7 +40,7 @@ static void compare_status(const struct volume_controller *controller) {
     reports_differs(controller->settings->reports, ASSIGNMENT_VOLUME, controller->uid, differs);
 }
 
-/* The one place where a state changes.  The lock is held. */
+/* The only function that changes the state.  The lock is held. */
 static const struct state_row *change_state(struct volume_controller *controller,
                                             enum controller_event event) {
     return state_table_next(&controller_states, &controller->state, event);
@@ -56,7 +56,7 @@ const struct state_row *volume_controller_take(struct volume_controller *control
     return row;
 }
 
-/* false: the agent ends. */
+/* false: it ends. */
 static bool take_update(struct volume_controller *controller) {
     bool ends, has_update;
 
@@ -77,8 +77,8 @@ static bool take_update(struct volume_controller *controller) {
     return !ends;
 }
 
-/* What it has left in a pool may do something there yet: that is to be nobody's who comes behind
- * it.  false: there is news after all, or something was left. */
+/* Its abandoned calls must end first, as they may still change a pool that the next controller
+ * uses.  false: an update is pending, or a call is still running. */
 static bool try_end(struct volume_controller *controller) {
     bool ends, released = controller->state == CONTROLLER_RELEASED;
 
@@ -89,7 +89,7 @@ static bool try_end(struct volume_controller *controller) {
     if (ends)
         change_state(controller, CONTROLLER_RETIRED);
     pthread_mutex_unlock(&controller->lock);
-    if (ends && !released) /* its document may never come */
+    if (ends && !released) /* it may never have a document */
         reports_forget(controller->settings->reports, ASSIGNMENT_VOLUME, controller->uid);
     return ends;
 }
@@ -121,7 +121,7 @@ static void *run(void *arg) {
     return NULL;
 }
 
-/* ---- the others ---- */
+/* ---- other threads ---- */
 
 static void wake(const struct volume_controller *controller) {
     const uint64_t one = 1;
