@@ -114,7 +114,7 @@ static struct space space_of(const json_t *pools) {
     return space;
 }
 
-/* One pool for all: the controller places the replicas. */
+/* One pool for all: the controller chooses pools for the replicas. */
 static int replicated_get_pools(void *handle, struct arena *arena, struct driver_pool **ret,
                                 struct error *err) {
     const struct replicated *opened = handle;

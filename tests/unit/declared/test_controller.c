@@ -58,7 +58,7 @@ static void bench_free(struct bench *bench) {
     free(bench);
 }
 
-/* One transaction of somebody else; -1: the controller has not told of it. */
+/* One transaction of another process; -1: the controller has not been woken for it. */
 static int act(struct bench *bench, work_body *body, void *arg) {
     struct work base = { .arena = bench->arena,
                          .context = &bench->fixture.context,
@@ -69,7 +69,7 @@ static int act(struct bench *bench, work_body *body, void *arg) {
     return 0;
 }
 
-/* Until it has nothing more to do: the pause it asks for. */
+/* Until it has nothing to do: the pause that it returns. */
 static int64_t tick(struct bench *bench) {
     int64_t pause_ms;
 
@@ -186,7 +186,7 @@ static int redundant_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* Long before the next look at all. */
+/* Long before the next full evaluation. */
 START_TEST(a_pool_that_changes_its_state_has_its_configs_evaluated) {
     struct bench *bench = bench_new(true);
     bool is_redundant = false;
@@ -352,7 +352,7 @@ static int many_body(struct work *work, void *arg, struct error *err) {
 
 START_TEST(many_that_change_at_once_are_all_met) {
     struct bench *bench = bench_new(true);
-    unsigned many = 1100; /* more than are told at once */
+    unsigned many = 1100; /* more than one result has */
 
     tick(bench);
     act(bench, many_body, &many);
@@ -434,7 +434,7 @@ static int policy_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* Who edits policies makes nobody work but on what is his own. */
+/* Edits of policies cause work for the configs of their own project alone. */
 START_TEST(a_policy_requeues_configs_of_its_project_alone) {
     struct bench *bench = bench_new(true);
     char *own = arena_text(bench->arena, bench->fixture.context.project_id), other[] = "other";
@@ -496,7 +496,7 @@ START_TEST(many_retries_do_not_delay_other_configs) {
 }
 END_TEST
 
-/* Room that shrinks is no reason; a little more is one, now and then. */
+/* Less free space requeues nothing; a little more does, at a limited rate. */
 START_TEST(varying_free_space_requeues_configs_at_a_limited_rate) {
     struct bench *bench = bench_new(true);
     int64_t free_gib = 10;
@@ -574,7 +574,7 @@ static struct bench *bench_with_two(int64_t resync_s) {
     return bench;
 }
 
-/* What no number of a change tells of. */
+/* Changes without a version. */
 static int break_unseen_body(struct work *work, void *arg, struct error *err) {
     (void)arg, (void)err;
     sql(work, "UPDATE documents SET status = '{\"phase\":\"Error\"}' "
@@ -809,7 +809,7 @@ static void wake(void *arg) {
     controller_wake(arg);
 }
 
-/* Until a query gives that number.  Time passes meanwhile: who met a busy database tries again. */
+/* Until a query returns that number. Time passes meanwhile: a busy database is retried. */
 static void wait_for(struct bench *bench, struct controller *second, char *query, int64_t wanted) {
     for (int i = 0; i < 30000; i++) {
         act(bench, number_body, query);

@@ -1,5 +1,5 @@
 /*
- * What Kubernetes is told of documents is what our own tables say.
+ * The definitions for Kubernetes follow from the service's own tables.
  */
 #include "declared/definition.h"
 
@@ -80,7 +80,7 @@ START_TEST(fixed_and_growing_fields_have_rules_for_edits) {
 }
 END_TEST
 
-/* An apiserver refuses a definition with a rule about what was before in a list without keys. */
+/* An API server refuses a definition with a rule about previous items of a list without keys. */
 START_TEST(below_a_list_there_are_no_rules_for_edits) {
     static const struct schema_field list[] = {
         { "list", SCHEMA_LIST, .of = inner, .about = "Of both." },

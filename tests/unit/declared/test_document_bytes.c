@@ -1,6 +1,6 @@
 /*
- * How many bytes the documents of a project have together: what its members write is bounded, and
- * what the service writes is counted.
+ * The bytes of a project's documents: those written by its members are limited, and those written
+ * by the service are counted.
  */
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -36,7 +36,7 @@ static int64_t bytes_of(struct work *work, const char *project) {
     return bytes;
 }
 
-/* What is counted is what stands there, of clients' documents alone, and without their "publish". */
+/* The count equals the stored bytes of clients' documents, without their "publish". */
 static void assert_counted(struct work *work) {
     static const char *const none[] = {
         "SELECT COUNT(*) FROM documents WHERE kind = 'CStorVolumePolicy' AND "
@@ -69,7 +69,7 @@ static int patch(struct work *work, const char *id, const char *text, bool dry_r
     return document_patch(work, &before, tree(work, text), dry_run, &after, err);
 }
 
-/* So much room is left. */
+/* Leaves so many bytes. */
 static void leave(struct work *work, int64_t bytes) {
     settings_of(work)->document_bytes = bytes_of(work, PROJECT) + bytes;
 }
@@ -133,7 +133,7 @@ WORK_TEST(the_bytes_of_all_kinds_of_a_project_are_limited_together) {
     assert_counted(work);
 }
 
-/* Who has lowered the limit leaves nobody with what he cannot make smaller. */
+/* After the limit was lowered, documents can still be made smaller. */
 WORK_TEST(a_document_over_the_limit_may_shrink_and_be_deleted) {
     const char *id = declare(work, &kind_volume_policy, POLICY("one", "aaaaaaaaaa"));
     struct document policy, after;
@@ -174,7 +174,7 @@ static const char *detailed(struct work *work, const char *text) {
     return arena_join(work->arena, "{\"versionDetails\":{\"a\":\"", text, "\"}}", NULL);
 }
 
-/* As large as one may be, it still gets what the service has to say in it. */
+/* At the limit of one document, the service's own fields still fit. */
 WORK_TEST(the_largest_config_becomes_bound) {
     const char *id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 1, ",\"policy\":{}"));
     size_t left = DOCUMENT_BYTES_MOST - (size_t)bytes_of(work, PROJECT) -

@@ -52,7 +52,7 @@ static void delete (struct work *work, const struct document *document) {
     ck_assert_msg(document_delete(work, document, false, &gone, &err) == 0, "%s", err.message);
 }
 
-/* What is news to somebody: "ADDED a 3;"; he has come as far as there is then. */
+/* The events of a watch, as "ADDED a 3;"; its position is the last version then. */
 static const char *news(struct work *work, const struct document_scope *scope,
                         struct document_position *position) {
     static const char *const words[] = { "-", "ADDED", "MODIFIED", "DELETED", "BOOKMARK" };
@@ -117,7 +117,7 @@ WORK_TEST(a_document_that_leaves_the_labels_of_a_watch_is_deleted_in_it) {
     struct document b = policy_made(work, "b", "\"disk\":\"tape\"");
 
     ck_assert_str_eq(news(work, &scope, &position), "ADDED a 1;");
-    b = labelled(work, &b, "\"other\":\"1\""); /* it was never there: he may hear that it left */
+    b = labelled(work, &b, "\"other\":\"1\""); /* never in scope: its leaving may be reported */
     ck_assert_str_eq(news(work, &scope, &position), "DELETED b 3;");
     a = labelled(work, &a, "\"disk\":\"tape\"");
     b = labelled(work, &b, "\"disk\":\"ssd\"");
@@ -204,7 +204,7 @@ WORK_TEST(many_changes_come_in_parts) {
 #define REPLICAS 12
 #define WATCHERS 6
 
-/* Somebody who may be cut off behind any event, and goes on from the last one that he heard. */
+/* A watch that may be interrupted at any event, and continues from the last one received. */
 struct follower {
     struct document_scope scope;
     struct document_position position;

@@ -44,7 +44,7 @@ static const char *whole(struct work *work, const struct document *document) {
     return json_text(work->arena, document_json(work->arena, document));
 }
 
-/* What the controller writes. */
+/* As written by the controller. */
 static void set_status(struct work *work, const char *name, const char *status) {
     struct error err = { 0 };
 
@@ -672,7 +672,7 @@ WORK_TEST(an_edited_policy_is_checked_as_a_new_one) {
     ck_assert_int_eq(version_of_all(work), 1);
 }
 
-/* Whoever says nothing of it does not want it otherwise. */
+/* An omitted field is no change. */
 WORK_TEST(fixed_fields_stay_when_omitted) {
     static const char *const edits[] = {
         "{\"metadata\":{},\"spec\":{\"provision\":{}}}",
@@ -742,7 +742,7 @@ WORK_TEST(a_document_does_not_grow_for_ever) {
     ck_assert_int_eq(version_of_all(work), 4);
 }
 
-/* Who edits one again and again fills nothing but numbers. */
+/* Repeated edits of one document use up nothing but versions. */
 WORK_TEST(a_thousand_edits_leave_one_row_of_each) {
     struct document policy = policy_made(
         work, "{\"metadata\":{\"name\":\"fast\",\"labels\":{\"a\":\"0\"}},\"spec\":{}}");

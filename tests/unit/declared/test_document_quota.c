@@ -27,7 +27,7 @@ static void no_difference(void *arg, const char *text) {
     ck_abort_msg("%s", text);
 }
 
-/* What is stored is what the rows say, and this. */
+/* The stored sums equal those of the rows, and these. */
 static void assert_used(struct work *work, int64_t volumes, int64_t gigabytes) {
     struct error err = { 0 };
 
@@ -122,7 +122,7 @@ WORK_TEST(a_deleted_config_returns_its_quota_once) {
     assert_used(work, 0, 0);
 }
 
-/* Its column says nothing, as those that were there before the column. */
+/* Its column is NULL, as in rows of before the column. */
 WORK_TEST(uncounted_documents_are_counted_once_regardless_of_the_limit) {
     const char *id = declare(work, &kind_volume_config, DECLARED("db", "10Gi", 1, ""));
     const char *other = declare(work, &kind_volume_config, DECLARED("other", "2Gi", 1, ""));
@@ -139,7 +139,7 @@ WORK_TEST(uncounted_documents_are_counted_once_regardless_of_the_limit) {
     assert_used(work, 1, 10);
     OK(edit(work, id, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", err));
     assert_used(work, 1, 10);
-    /* An edit that comes first counts what there was, and is held to the limit. */
+    /* A first edit counts the previous size, and is checked against the limit. */
     REFUSED(edit(work, other, SIZE("3Gi"), err), OVER_QUOTA);
     set_limit(work, QUOTA_GIGABYTES, -1);
     OK(edit(work, other, SIZE("4Gi"), err));
@@ -163,7 +163,7 @@ WORK_TEST(an_administrator_declares_a_new_one_as_counted_elsewhere) {
     set_limit(work, QUOTA_GIGABYTES, 7);
     OK(try(work, ELSEWHERE, false, err));
     assert_used(work, 2, 7);
-    /* It stays so, whoever edits what. */
+    /* It stays so through any edit. */
     work->context = &member;
     OK(edit(work, "twin", "{\"metadata\":{\"annotations\":{\"scoria.io/quota\":null}}}", err));
     OK(edit(work, "twin", SIZE("100Gi"), err));
@@ -253,7 +253,7 @@ WORK_TEST(snapshots_take_no_gigabytes_where_configured) {
     work->settings = &settings;
     declare(work, &kind_volume_config_snapshot, SNAPSHOT("s", ""));
     assert_snapshots(work, 1, 3);
-    settings.no_snapshot_gb_quota = false; /* what was counted stays so */
+    settings.no_snapshot_gb_quota = false; /* the counted size stays */
     settle(work, config);
     assert_snapshots(work, 1, 3);
 }
@@ -297,7 +297,7 @@ WORK_TEST(snapshots_that_are_older_than_their_counting_are_counted_once) {
     assert_snapshots(work, 2, 9);
     settle(work, config);
     assert_snapshots(work, 2, 9);
-    /* Of what is counted elsewhere they are, too. */
+    /* Snapshots of a config counted elsewhere are counted elsewhere, too. */
     sql(work, "UPDATE documents SET size_gb = NULL WHERE kind = 'CStorVolumeSnapshot'");
     sql(work, "UPDATE documents SET size_gb = 0 WHERE kind = 'CStorVolumeConfig'");
     sql(work, "UPDATE quota_usages SET used = 0");

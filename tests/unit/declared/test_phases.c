@@ -1,6 +1,6 @@
 /*
- * The tables of phases are complete, and each of their rows is reached by what clients, nodes and
- * the controller do.
+ * The tables of phases are complete, and each of their rows is reached by actions of clients,
+ * nodes and the controller.
  */
 #include "declared/phases.h"
 
@@ -250,7 +250,7 @@ WORK_TEST(each_phase_of_a_snapshot_is_reached) {
     say_holders(work, id, snapshot, 3);
     settle(work, id);
     say_holders(work, id, snapshot, 1);
-    say_holders(work, id, snapshot, 1); /* and have been told to copy it */
+    say_holders(work, id, snapshot, 1); /* and have been requested to copy it */
     say_holders(work, id, snapshot, 0);
     say_holders(work, id, snapshot, 0);
     put_status(work, snapshot, TAKEN("Pending"));
@@ -306,7 +306,7 @@ static int64_t number_at(struct recovery *walk, const char *path) {
     return strtoll(volume_at(walk->work, walk->config, path), NULL, 10);
 }
 
-/* Its node reports that too few replicas are left, and perhaps what becomes of the request. */
+/* Its node reports that too few replicas are left, and perhaps the state of the request. */
 static void node_reports(struct recovery *walk) {
     static const char *const phases[] = { "", "Able", "Refused", "Done" };
     const char *phase = phases[draw(walk, LENGTH(phases))], *told = "";
@@ -366,7 +366,7 @@ static void pools_are_seen(struct recovery *walk) {
     }
 }
 
-/* What is confirmed was reported Able under that number, and is never taken back. */
+/* A confirmed request was reported Able under that number, and is never withdrawn. */
 static void check_recovery(struct recovery *walk) {
     int64_t confirmed = number_at(walk, "spec.salvaged");
     bool is_open = strcmp(volume_at(walk->work, walk->config, "spec.salvage"), "null") != 0;
@@ -412,7 +412,7 @@ static unsigned lines_with(int log, const char *text) {
     return count;
 }
 
-/* A storage agent reports whatever it likes, as often as it likes. */
+/* A storage agent may report anything, at any rate. */
 WORK_TEST(a_reported_phase_without_a_row_is_refused_and_logged_once_a_minute) {
     autoclose int log = memfd_create("log", MFD_CLOEXEC);
     const char *config;

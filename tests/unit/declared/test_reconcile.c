@@ -211,7 +211,7 @@ WORK_TEST(another_node_gets_it_when_the_first_reports_its_stop) {
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
-    /* It has not seen this spec: what it said of the last is no answer. */
+    /* It has not seen this spec: its report about the last one does not count. */
     generation = volume_of(work, id).generation;
     say(work, &(struct document[]){ volume_of(work, id) }[0],
         arena_format(work->arena,
@@ -250,7 +250,8 @@ WORK_TEST(an_epoch_that_replicas_know_to_be_over_is_renewed) {
     ck_assert_int_eq(volume_epoch(work, id), second);
 }
 
-/* What was given behind a backup is not given again: two targets of one epoch could both write. */
+/* An epoch assigned after a backup is not assigned again: two targets of one epoch could both
+ * write. */
 WORK_TEST(epochs_grow_by_steps_that_do_not_repeat) {
     const char *id = bound(work);
     int64_t before = 0, steps[6];
@@ -270,7 +271,7 @@ WORK_TEST(epochs_grow_by_steps_that_do_not_repeat) {
     }
 }
 
-/* As a node says that it is about to serve the volume, in the epoch that it has seen. */
+/* As a node reports that it is about to serve the volume, in the epoch that it has seen. */
 static int claim(struct work *work, const struct document *volume, int64_t epoch,
                  struct error *err) {
     struct document after;
@@ -330,7 +331,7 @@ WORK_TEST(a_volume_is_revoked_from_a_node_with_a_claim_by_its_report_alone) {
     first = volume_epoch(work, id);
     OK(claim(work, &volume, first, err));
     ck_assert_int_eq(claimed_epoch(work, id), first);
-    /* What it had said before is late, and takes nothing back. */
+    /* An earlier report arrives late, and withdraws nothing. */
     volume = volume_of(work, id);
     say(work, &volume, "{\"phase\":\"Init\",\"claimedEpoch\":0}");
     ck_assert_int_eq(claimed_epoch(work, id), first);
@@ -340,7 +341,7 @@ WORK_TEST(a_volume_is_revoked_from_a_node_with_a_claim_by_its_report_alone) {
     say_stopped(work, id);
     OK(settle(work, id));
     ck_assert_ptr_null(volume_of(work, id).node);
-    /* The next time is another one: its old word counts for nothing, its new one does. */
+    /* The next assignment needs a report of its own. */
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
     OK(settle(work, id));
     volume = volume_of(work, id);
@@ -351,7 +352,7 @@ WORK_TEST(a_volume_is_revoked_from_a_node_with_a_claim_by_its_report_alone) {
     ck_assert_int_eq(claimed_epoch(work, id), volume_epoch(work, id));
 }
 
-/* One that tells no epoch tells of the present one. */
+/* A report without an epoch is about the current one. */
 WORK_TEST(a_target_without_an_epoch_is_taken_for_the_present_ones) {
     const char *id = served(work);
 
@@ -374,7 +375,7 @@ WORK_TEST(the_export_is_a_file_on_request) {
     OK(settle(work, id));
     say_stopped(work, id);
     OK(settle(work, id));
-    ck_assert_str_eq(volume_at(work, id, "spec.export"), "\"file\""); /* nobody asks */
+    ck_assert_str_eq(volume_at(work, id, "spec.export"), "\"file\""); /* not published */
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.export"), "\"nbd\"");
@@ -387,7 +388,7 @@ WORK_TEST(other_hosts_are_admitted_where_it_is_served) {
     const char *id = bound(work);
     int64_t epoch;
 
-    /* Where nothing is served nobody is let in, and nobody twice. */
+    /* No host is admitted where nothing is served, and none twice. */
     ck_assert_int_eq(edit(work, id, LET_IN("", CLIENT("host-b")), err), -1);
     ck_assert_int_eq(err->kind, ERROR_BAD_REQUEST);
     ck_assert_int_eq(edit(work, id, LET_IN("host-a", CLIENT("host-a")), err), -1);
@@ -402,7 +403,7 @@ WORK_TEST(other_hosts_are_admitted_where_it_is_served) {
     ck_assert_str_eq(volume_at(work, id, "spec.clients"), "[" CLIENT("host-b") "]");
     epoch = volume_epoch(work, id);
 
-    /* It stays where they were told that it is, unless they go with the same word. */
+    /* It stays on the node that the hosts use, unless they are removed in the same edit. */
     ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err), -1);
     ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err), -1);
     ck_assert_int_eq(edit(work, id, LET_IN("host-c", CLIENT("host-b")), err), -1);
@@ -653,7 +654,7 @@ WORK_TEST(a_replica_leaves_the_vote_and_then_its_data_go) {
                      arena_format(work->arena, "\"%s\"", replicas[1].id));
     ck_assert_str_eq(volume_at(work, id, "spec.replicationFactor"), "2");
     ck_assert_int_eq(replicas[1].deleted_at, 0);
-    say_served(work, id, -1, NULL); /* it has seen that, and has it in the vote still */
+    say_served(work, id, -1, NULL); /* its node has seen that, and still has it in the quorum */
     OK(settle(work, id));
     replicas_of(work, id, &replicas);
     ck_assert_int_eq(replicas[1].deleted_at, 0);
@@ -794,7 +795,7 @@ WORK_TEST(a_config_without_a_volume_is_deleted_at_once) {
     drop(work, id);
     OK(settle(work, id));
     ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 0);
-    OK(reconcile_config(work, id, err)); /* and who comes late finds nothing */
+    OK(reconcile_config(work, id, err)); /* and a late call finds nothing */
     OK(reconcile_evaluate(work, id, NULL, err));
 }
 
@@ -820,7 +821,7 @@ WORK_TEST(a_replica_has_the_address_of_its_pool) {
     ck_assert_str_eq(volume_at(work, id, "spec.replicas"), before);
 }
 
-/* P46: nothing is without its owner, whoever took that away. */
+/* P46: nothing exists without its owner, however that was removed. */
 WORK_TEST(nothing_outlives_its_owner) {
     const char *id = bound(work);
 

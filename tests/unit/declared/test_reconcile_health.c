@@ -138,7 +138,7 @@ WORK_TEST(a_pool_with_little_space_is_a_condition_and_a_warning_until_it_has_mor
     ck_assert_str_eq(condition_at(work, id, CONDITION_NEAR_FULL), "False SpaceLeft");
 }
 
-/* ---- what was observed ---- */
+/* ---- facts ---- */
 
 static void go_silent(struct work *work, const char *pool) {
     sql(work, "%s",

@@ -1,6 +1,6 @@
 /*
- * Configs whose replicas give back room: what may be asked for, and how the controller takes it
- * further, with nodes that say what the test says.
+ * Space reclaim of configs: permitted requests, and the steps of the controller with reporting
+ * nodes.
  */
 #include "tests/lib/declared.h"
 
@@ -38,7 +38,7 @@ static const char *prepare(struct work *work) {
     return id;
 }
 
-/* What the node of one replica says; `more` of status.reclaim. */
+/* A report of one replica's node; `more` of status.reclaim. */
 static void say_one(struct work *work, const char *config, unsigned which, int number,
                     const char *phase, const char *more) {
     struct document *replicas = NULL;
@@ -128,14 +128,14 @@ WORK_TEST(one_request_is_heard_once) {
     assert_phase(work, config, 1, "Pending");
     for (unsigned i = 0; i < 3; i++)
         say_done(work, config, i, 1);
-    change(work, config, RECLAIM("a")); /* somebody puts it back */
+    change(work, config, RECLAIM("a")); /* the old document is put back */
     assert_phase(work, config, 1, "Done");
     change(work, config, RECLAIM("b"));
     assert_phase(work, config, 2, "Pending");
     for (unsigned i = 0; i < 3; i++)
         say_done(work, config, i, 1); /* late */
     assert_phase(work, config, 2, "Pending");
-    change(work, config, RECLAIM("c")); /* another in its place */
+    change(work, config, RECLAIM("c")); /* another request instead */
     assert_phase(work, config, 3, "Pending");
     for (unsigned i = 0; i < 3; i++)
         say_done(work, config, i, 3);

@@ -1,6 +1,6 @@
 /*
- * Volumes that have lost the majority of their replicas: when an administrator's word about one of
- * them counts, and how long.
+ * Volumes that have lost the majority of their replicas: when an administrator's request for
+ * forced recovery counts, and how long.
  */
 #include "declared/volume_recovery.h"
 #include "tests/lib/declared.h"
@@ -21,7 +21,7 @@ static struct document replica_of(struct work *work, const char *config, unsigne
     return replicas[i];
 }
 
-/* What the node that has the volume says: how it is, how its replicas are, and more. */
+/* A report of the volume's node: its state, that of its replicas, and more. */
 static void say_how(struct work *work, const char *config, const char *phase, const char *state,
                     const char *first, const char *second, const char *more) {
     struct document volume = volume_of(work, config);
@@ -123,7 +123,7 @@ WORK_TEST(forced_recovery_is_confirmed_when_the_node_finds_no_quorum) {
                      arena_format(work->arena, "%jd", (intmax_t)number));
     ck_assert(has_event(work, config, "Normal Salvaged 1"));
 
-    say_lost(work, config); /* the next loss: what was said of the last is not heard any more */
+    say_lost(work, config); /* the next loss: the report about the last one is ignored */
     say_salvage(work, config, number, "Able", "");
     ck_assert_str_eq(volume_at(work, config, "status.salvage"), "null");
     assert_nothing_pends(work, config);
@@ -152,7 +152,7 @@ WORK_TEST(a_volume_with_a_quorum_refuses_forced_recovery) {
     settle(work, config);
     assert_nothing_pends(work, config);
     change(work, config, PUBLISH("host-a"));
-    say_lost(work, config); /* and it has them by the time in which the node hears it */
+    say_lost(work, config); /* and it has a quorum by the time its node reads the request */
     number = salvage(work, config, 1);
     say_salvage(work, config, number - 1, "Able", "");
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
@@ -162,12 +162,12 @@ WORK_TEST(a_volume_with_a_quorum_refuses_forced_recovery) {
     ck_assert_str_eq(last_event(work, config),
                      "Warning SalvageRefused 1: No forced recovery from replica db-pool-b: the "
                      "volume can be served without that.");
-    say_salvage(work, config, number, "Able", ""); /* heard late */
+    say_salvage(work, config, number, "Able", ""); /* a late report */
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
     assert_nothing_pends(work, config);
 }
 
-/* A disk has failed that a volume of two needs: what is written is answered no more. */
+/* A disk that a volume of two needs has failed: writes are not acknowledged. */
 WORK_TEST(a_served_volume_may_have_lost_its_quorum) {
     const char *config = prepare(work);
 
@@ -208,13 +208,13 @@ WORK_TEST(forced_recovery_needs_the_volumes_own_node) {
     settle(work, config);
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "publish its config first");
 
-    change(work, config, PUBLISH("host-a")); /* what was said in an epoch before counts no more */
+    change(work, config, PUBLISH("host-a")); /* the report of an earlier epoch does not count */
     expect_refused(work, config, 1, (struct recovery_request){ 0 },
                    "has not reported the replicas");
     say_lost(work, config);
     number = salvage(work, config, 1);
     say_salvage(work, config, number, "Able", "");
-    change(work, config, PUBLISH("")); /* what stands does so wherever the volume is next */
+    change(work, config, PUBLISH("")); /* a confirmed request holds on the next node, too */
     say_stopped(work, config);
     settle(work, config);
     ck_assert_str_ne(volume_at(work, config, "spec.salvage"), "null");
@@ -223,8 +223,8 @@ WORK_TEST(forced_recovery_needs_the_volumes_own_node) {
     assert_nothing_pends(work, config);
 }
 
-/* It may have its votes again by now, and answer who writes: the word is not kept for what it loses
- * then. */
+/* It may have its quorum again by now, and acknowledge writes: the request is not kept for a later
+ * loss. */
 WORK_TEST(no_forced_recovery_at_an_unresponsive_node) {
     const char *config = prepare(work);
     const int64_t long_us = (work->settings->replica_pool_down_s + 1) * SECOND_US;
@@ -265,7 +265,7 @@ WORK_TEST(another_replica_may_be_requested_instead) {
                      arena_format(work->arena, "%jd", (intmax_t)second));
 }
 
-/* What its node has done was heard by nobody, and the replica has lost its votes once more. */
+/* The completion at its node was not reported, and the replica has lost its quorum again. */
 WORK_TEST(a_confirmed_request_may_be_repeated) {
     const char *config = prepare(work);
     int64_t first, second;

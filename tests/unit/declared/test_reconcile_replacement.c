@@ -85,7 +85,7 @@ static void fill_fourth(struct work *work, const char *id, const char *mode) {
     settle(work, id);
 }
 
-/* The node has taken the third out of the vote. */
+/* The node has evicted the third. */
 static void leave(struct work *work, const char *id) {
     say_served(work, id, 2, NULL);
     settle(work, id);
@@ -130,7 +130,7 @@ WORK_TEST(a_replica_is_not_replaced_before_its_time_or_while_it_is_healthy) {
     settle(work, id);
     ck_assert_uint_eq(count_of(work, id), 3);
     go_away(work, "c", POLICY_S + 1);
-    say_served(work, id, -1, NULL); /* its agent alone is away */
+    say_served(work, id, -1, NULL); /* its agent alone is down */
     settle(work, id);
     ck_assert_uint_eq(count_of(work, id), 3);
     OK(edit(work, id, "{\"spec\":{\"policy\":{\"replica\":{\"autoReplaceSeconds\":0}}}}", err));
@@ -338,7 +338,7 @@ WORK_TEST(no_more_replicas_are_copied_at_once_than_the_limit) {
     OK(replica_replacement_count(work, &copied, err));
     ck_assert_int_eq(copied, 2);
     ck_assert_uint_eq(count_of(work, ids[2]), 3);
-    fill_fourth(work, ids[0], "Healthy"); /* it is copied, and makes room */
+    fill_fourth(work, ids[0], "Healthy"); /* it is copied, and frees a slot */
     settle(work, ids[2]);
     ck_assert_uint_eq(count_of(work, ids[2]), 4);
 }

@@ -1,6 +1,6 @@
 /*
- * Configs that are put back to a snapshot: what may be asked for, and how the controller takes it
- * further, with a node that says what the test says.
+ * Configs that are reverted to a snapshot: permitted requests, and the steps of the controller
+ * with a reporting node.
  */
 #include "tests/lib/declared.h"
 
@@ -28,7 +28,7 @@ static void expect_refused(struct work *work, const char *config, const char *pa
     ck_assert_int_eq(err.kind, as);
 }
 
-/* What the node that has the volume says, with more members. */
+/* A report of the volume's node, with more members. */
 static void say_more(struct work *work, const char *config, const char *more) {
     struct document volume = volume_of(work, config);
 
@@ -48,7 +48,7 @@ static void say_revert(struct work *work, const char *config, int number, int at
                           attempt, phase));
 }
 
-/* Each replica says that it holds those, or none. */
+/* Each replica reports that it holds those, or none. */
 static void say_holds(struct work *work, const char *config, const char *list) {
     struct document *replicas = NULL;
     unsigned count = replicas_of(work, config, &replicas);
@@ -141,7 +141,7 @@ WORK_TEST(a_node_reverts_an_unpublished_volume) {
     ck_assert_str_eq(conditions_at(work, config), "null");
     ck_assert_str_eq(last_event(work, config),
                      "Normal Reverted 1: The volume has been reverted to snapshot one.");
-    say_revert(work, config, 1, 1, "Done"); /* heard late: it asks for nothing */
+    say_revert(work, config, 1, 1, "Done"); /* a late report: requests nothing */
     ck_assert_str_eq(volume_at(work, config, "status.revert"), "null");
     change(work, config, PUBLISH("host-a"));
     ck_assert_str_eq(volume_at(work, config, "spec.serve"), "true");
@@ -161,11 +161,11 @@ WORK_TEST(one_request_is_one_revert) {
     change(work, config, "{\"spec\":{\"revert\":null}}"); /* it goes on all the same */
     assert_pending(work, config, 1);
     say_revert(work, config, 1, 1, "Done");
-    change(work, config, REVERT("one", "a")); /* somebody puts it back */
+    change(work, config, REVERT("one", "a")); /* the old document is put back */
     assert_done(work, config, 1);
     change(work, config, REVERT("one", "b"));
     assert_pending(work, config, 2);
-    change(work, config, REVERT("two", "b")); /* another one in its place */
+    change(work, config, REVERT("two", "b")); /* another request instead */
     assert_pending(work, config, 3);
     say_revert(work, config, 2, 3, "Done");
     assert_pending(work, config, 3);
@@ -183,7 +183,7 @@ static void revert(struct work *work, const char *config, const char *patch, int
     settle(work, config);
 }
 
-/* An old document that somebody applies anew: what was written since would be lost. */
+/* An old document is applied again: later writes would be lost. */
 WORK_TEST(a_request_of_before_the_last_begins_no_more) {
     const char *one, *config = prepare(work, &one), *earlier;
 
@@ -210,7 +210,7 @@ WORK_TEST(a_request_of_before_the_last_begins_no_more) {
     expect_refused(work, config, REVERT("one", "11"), ERROR_CONFLICT, "another request");
 }
 
-/* It would hold what the volume was put back to, and not what it held when it was asked for. */
+/* It would hold the reverted data, and not those of the time of its request. */
 WORK_TEST(a_pending_snapshot_is_taken_before_a_revert) {
     const char *one, *config = prepare(work, &one), *three;
 
@@ -227,11 +227,11 @@ WORK_TEST(a_pending_snapshot_is_taken_before_a_revert) {
     change(work, config, REVERT("one", "a"));
     assert_pending(work, config, 1);
     declare(work, &kind_volume_config_snapshot, SNAPSHOT("four", "db"));
-    change(work, config, REVERT("two", "a")); /* of nothing that anybody knows */
+    change(work, config, REVERT("two", "a")); /* of an unknown revert */
     assert_pending(work, config, 2);
 }
 
-/* A second end would undo what clients have written since the first. */
+/* A second completion would undo writes of clients since the first. */
 WORK_TEST(reports_of_earlier_attempts_are_ignored) {
     const char *one, *config = prepare(work, &one);
 
@@ -249,7 +249,7 @@ WORK_TEST(reports_of_earlier_attempts_are_ignored) {
     assert_done(work, config, 1);
 }
 
-/* It would not hear of its own any more, and never come to its end. */
+/* Later reports of its own attempt would be ignored, and it would never complete. */
 WORK_TEST(reports_of_earlier_reverts_are_ignored) {
     const char *one, *config = prepare(work, &one);
 
@@ -309,7 +309,7 @@ WORK_TEST(a_lost_snapshot_of_a_revert_is_reported_and_another_may_be_named) {
     ck_assert_str_eq(
         last_event(work, config),
         "Warning SnapshotLost 1: Snapshot one no longer exists. The volume must be reverted to another one.");
-    assert_pending(work, config, 1); /* and nobody serves it */
+    assert_pending(work, config, 1); /* and it is not served */
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
     expect_refused(work, config, PUBLISH("host-a"), ERROR_CONFLICT, "publish.nodeId");
     snapshot = document_of(work, &kind_volume_config_snapshot, one);

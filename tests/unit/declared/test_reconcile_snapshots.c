@@ -1,6 +1,5 @@
 /*
- * Snapshots and clones as the controller takes them further, with nodes that say what the test
- * says.
+ * Snapshots and clones: the steps of the controller with reporting nodes.
  */
 #include "declared/changes.h"
 #include "declared/document_store.h"
@@ -47,7 +46,7 @@ static const char *snapshot_at(struct work *work, const char *id, const char *pa
     return at(work, &snapshot, path);
 }
 
-/* The volume's node says of the snapshot that it is taken, or why it is not. */
+/* The volume's node reports the snapshot as taken, or why it is not. */
 static void say_taken(struct work *work, const char *config, const char *id, const char *why) {
     struct document volume = volume_of(work, config);
     const char *how = why ? arena_format(work->arena, "\"Pending\",\"message\":\"%s\"", why)
@@ -61,7 +60,8 @@ static void say_taken(struct work *work, const char *config, const char *id, con
                      (intmax_t)volume.generation, volume.node, id, how));
 }
 
-/* The replica on that pool holds it, or says that it does not; NULL: it says nothing of any. */
+/* The replica on that pool reports that it holds the snapshot, or does not; NULL: it reports no
+ * snapshots. */
 static void say_holds(struct work *work, const char *config, unsigned which, const char *id,
                       const char *phase) {
     struct document *replicas = NULL;
@@ -149,7 +149,7 @@ WORK_TEST(a_snapshot_is_taken_once_and_ready_when_most_hold_it) {
     ck_assert_str_eq(snapshot_at(work, id, "status.poolInfo"), "[\"pool-a\",\"pool-c\"]");
     ck_assert_str_eq(snapshot_at(work, id, "status.pendingPoolInfo"), "[\"pool-b\"]");
     ck_assert_str_eq(last_event(work, config), "Normal SnapshotReady 1: Snapshot s is ready.");
-    say_taken(work, config, id, NULL); /* what was said before is heard late */
+    say_taken(work, config, id, NULL); /* a late report of before */
     settle(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.snapshots"), "null");
 }
@@ -220,8 +220,7 @@ WORK_TEST(the_same_node_admits_clients_when_it_is_published_there) {
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"host-a\"");
 }
 
-/* Pools a, b, c tell of themselves, and where others reach them; `nodes`: whose each is, '-': it is
- * silent. */
+/* Reports of pools a, b and c with their addresses; `nodes`: the node of each, '-': no report. */
 static void put_reached(struct work *work, const char *nodes) {
     struct error err = { 0 };
     struct replica_pool pool;
@@ -315,7 +314,7 @@ WORK_TEST(a_snapshot_is_refused_where_it_is_published_alone) {
     ck_assert_str_eq(volume_of(work, config).node, "host-a");
     say_stopped(work, config);
     settle(work, config);
-    ck_assert_str_eq(volume_of(work, config).node, "host-b"); /* not who had it */
+    ck_assert_str_eq(volume_of(work, config).node, "host-b"); /* not the previous node */
     ck_assert_str_eq(snapshot_at(work, id, "status.message"), "null");
 }
 
@@ -414,7 +413,7 @@ WORK_TEST(a_snapshot_is_deleted_when_each_replica_reports_it) {
         settle(work, config);
     }
     ck_assert_uint_eq(rows(work, &kind_volume_config_snapshot), 1);
-    say_holds(work, config, 0, id, NULL); /* its pool is away */
+    say_holds(work, config, 0, id, NULL); /* its pool is offline */
     settle(work, config);
     ck_assert_uint_eq(rows(work, &kind_volume_config_snapshot), 1);
     say_holds(work, config, 0, id, "");
@@ -464,7 +463,7 @@ WORK_TEST(a_clone_is_put_where_its_snapshot_is_and_made_of_it) {
     ck_assert_str_eq(config_at(work, clone, "status.phase"), "\"Bound\"");
 }
 
-/* Also where the config says Bound already. */
+/* Also when the config is already Bound. */
 WORK_TEST(a_clone_keeps_its_label_while_a_replica_is_made_of_its_source) {
     const char *config = publish(work, bound(work, false), "host-a"), *clone;
     static const char none[] = "{\"metadata\":{\"labels\":{\"openebs.io/source-volume\":null}}}";

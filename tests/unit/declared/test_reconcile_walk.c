@@ -1,7 +1,7 @@
 /*
- * The controller among clients that edit, nodes that act, fail and are away, and transactions that
- * do not commit, in an order that a seed decides.  After each step it is asked what must always
- * hold; in the end, when all are well, everything has to come true, and to go.
+ * The controller among clients that edit, nodes that act, fail and are down, and transactions that
+ * do not commit, in an order that a seed decides. After each step the invariants are checked; in
+ * the end, when all nodes respond, all that was declared is reconciled, and deleted.
  */
 #include "common/quantity.h"
 #include "declared/changes.h"
@@ -20,7 +20,7 @@
 #define SHOTS        4 /* names of snapshots */
 #define HELD_MOST    64
 
-/* ---- what is outside of the database ---- */
+/* ---- state outside of the database ---- */
 
 enum file_state { FILE_NONE, FILE_DATA, FILE_EMPTY };
 
@@ -36,7 +36,7 @@ struct file { /* of a replica */
     struct held held[HELD_MOST];
     unsigned held_count;
     unsigned origin; /* of a clone's: the content that it was made with */
-    uint64_t body;   /* what its spec says, but of snapshots and of room */
+    uint64_t body;   /* its spec, without snapshots and space reclaim */
 };
 
 struct target {
@@ -58,7 +58,7 @@ struct walk {
     unsigned target_count;
     unsigned moves;   /* replacements that began */
     bool calm;        /* nothing fails any more */
-    unsigned content; /* what a volume holds now: never the same twice */
+    unsigned content; /* the data of a volume: never the same twice */
     struct settled *settled;
     struct pool_changes *pool_changes;
     int64_t seen;      /* all changes up to this number were followed */
@@ -326,7 +326,7 @@ static void remove_held(struct walk *walk, struct work *work, struct file *file,
     let_go(file, id);
 }
 
-/* Those that it is to hold, or to remove: what its node has done, as a part of its status. */
+/* The snapshots that it is to hold or to remove, as its node's part of the status. */
 static const char *node_snapshots(struct walk *walk, struct work *work,
                                   const struct document *replica, struct file *file) {
     const json_t *list = json_object_get(spec_of(replica), "snapshots");
@@ -348,7 +348,7 @@ static const char *node_snapshots(struct walk *walk, struct work *work,
     return json_array_size(list) ? arena_format(work->arena, ",\"snapshots\":[%s]", rows) : "";
 }
 
-/* Room that it is to give back: what came of it, as a part of its status. */
+/* The outcome of the requested space reclaim, as a part of its status. */
 static const char *node_room(struct walk *walk, struct work *work, const struct document *replica) {
     const json_t *wanted = json_object_get(spec_of(replica), "reclaim");
     const char *phase = chance(walk, 20) ? "Pending" : chance(walk, 20) ? "Failed" : "Done";
@@ -361,7 +361,7 @@ static const char *node_room(struct walk *walk, struct work *work, const struct 
                   : "";
 }
 
-/* A clone's begins with what its source holds; false: that is not there. */
+/* A clone's replica begins with the data of its source; false: that does not exist. */
 static bool make_data(struct walk *walk, const struct document *replica, struct file *file) {
     const json_t *source = json_object_get(spec_of(replica), "source");
     const struct held *held =
@@ -376,7 +376,7 @@ static bool make_data(struct walk *walk, const struct document *replica, struct 
     return true;
 }
 
-/* What a node does with a replica of its own; it may die before it has told. */
+/* The work of a node on its own replica; it may die before it has reported. */
 static void node_replica(struct walk *walk, struct work *work, const struct document *replica) {
     struct file *file = file_of(walk, replica->id);
     const char *phase = text_at(replica->status, "phase"), *snapshots = "";
@@ -406,7 +406,7 @@ static void node_replica(struct walk *walk, struct work *work, const struct docu
                          (intmax_t)replica->generation, snapshots, node_room(walk, work, replica)));
 }
 
-/* Fills what is empty, lets go who is to go. */
+/* Rebuilds empty replicas, evicts those to be removed. */
 static void run_target(struct walk *walk, const struct document *volume) {
     const json_t *list = json_object_get(spec_of(volume), "replicas");
 
@@ -450,7 +450,7 @@ static bool is_claimed(const struct document *volume) {
     return json_integer_value(json_object_get(volume->status, "claimedEpoch")) >= epoch_of(volume);
 }
 
-/* It begins nothing before the document says that it is about to. */
+/* It begins nothing before the document has its claim. */
 static bool claims(struct walk *walk, struct work *work, const struct document *volume) {
     if (is_claimed(volume))
         return false;
@@ -463,8 +463,8 @@ static bool claims(struct walk *walk, struct work *work, const struct document *
     return true;
 }
 
-/* Of one moment: on all that vote, or where it dies in between, on the first of them; what one
- * holds is not taken again. */
+/* Of one moment: on all voting replicas, or where it dies in between, on the first of them; a
+ * replica that holds it does not take it again. */
 static bool shoot(struct walk *walk, const struct document *volume, const char *id) {
     const json_t *list = json_object_get(spec_of(volume), "replicas");
     unsigned content = ++walk->content;
@@ -553,7 +553,7 @@ static void node_acts(struct walk *walk, struct work *work, void *arg) {
         node_replica(walk, work, document);
 }
 
-/* Some stay offline for longer than any policy says, or are drained; the rest are online. */
+/* Some stay offline for longer than any policy permits, or are drained; the rest are online. */
 static void pools_stay_away(struct walk *walk, struct work *work, void *arg) {
     unsigned first = draw(walk, POOL_COUNT), away = draw(walk, 3);
 
@@ -582,7 +582,7 @@ static void pools_change(struct walk *walk, struct work *work, void *arg) {
 
 /* ---- the controller ---- */
 
-/* Looks say what the call does; so often as it takes, and no more often. */
+/* An evaluation predicts the call; as many calls as needed, and no more. */
 static void controller_acts(struct walk *walk, struct work *work, void *arg) {
     struct document *configs = NULL;
     unsigned count = all_of(work, &kind_volume_config, &configs), rounds = 0;
@@ -673,7 +673,7 @@ static void settled_have_no_work(struct walk *walk, struct work *work, void *arg
     }
 }
 
-/* ---- what must always hold ---- */
+/* ---- invariants ---- */
 
 struct seen {
     char id[UUID_SIZE], phase[16], replaced[UUID_SIZE];
@@ -755,7 +755,7 @@ static bool is_healthy(const struct document *volume, const struct document *rep
     return false;
 }
 
-/* P65: whoever counts goes only while all others are healthy. */
+/* P65: a counted replica is removed only while all others are healthy. */
 static void check_removing(struct work *work, const struct document *volume, const char *leaves) {
     const struct document config = config_of(work, volume->owner_id);
     const json_t *pools = json_object_get(config.status, "poolInfo");
@@ -783,7 +783,7 @@ static void check_removing(struct work *work, const struct document *volume, con
         ck_assert_msg(!counts || !sick, "a replica leaves while another is not healthy");
 }
 
-/* What a replica is stays; what it is to hold comes and goes. */
+/* The identity of a replica is fixed; the snapshots that it is to hold change. */
 static void check_spec(struct walk *walk, struct work *work, const struct document *replica) {
     json_t *spec = json_keep(work->arena, json_deep_copy(spec_of(replica)));
     struct file *file = file_of(walk, replica->id);
@@ -797,7 +797,7 @@ static void check_spec(struct walk *walk, struct work *work, const struct docume
     file->body = body;
 }
 
-/* What is Ready is the same everywhere, and so is what a clone was made with. */
+/* A Ready snapshot is the same on all replicas, and so are the initial data of a clone. */
 static void check_contents(struct walk *walk, struct work *work, void *arg) {
     struct document *all = NULL, *replicas = NULL;
     unsigned count = all_of(work, &kind_volume_config_snapshot, &all);
@@ -849,8 +849,8 @@ static bool acts_on(const struct document *volume, const char *node) {
     return volume->node && strcmp(volume->node, node) == 0;
 }
 
-/* A silent node that the volume was taken from: most of three or more replicas obey it no more, and
- * so it serves the volume no more, whatever it believes. */
+/* An unresponsive node from which the volume was revoked: most of three or more replicas refuse it,
+ * and so it does not serve the volume any more, whatever its own state. */
 static bool is_fenced(struct work *work, const struct document *volume, const char *node) {
     const char *list =
         arena_join(work->arena, ",", text_at(volume->status, "silentNodes"), ",", NULL);
@@ -899,7 +899,7 @@ static void check_volumes(struct walk *walk, struct work *work, const struct pic
     }
 }
 
-/* New ones since the last step: not while half of the pools are away; and never too many. */
+/* New ones since the last step: none while half of the pools are offline; and never too many. */
 static void check_moves(struct walk *walk, struct work *work, const struct picture *before,
                         const struct picture *now) {
     unsigned begun = 0;
@@ -921,7 +921,7 @@ static void check_moves(struct walk *walk, struct work *work, const struct pictu
     ck_assert_int_le(sql_int(work, "SELECT COUNT(*) FROM replica_moves"), 2);
 }
 
-/* What a node says in its own words tells of its hosts. */
+/* Texts of a node describe its hosts. */
 static void check_words(struct work *work) {
     ck_assert_int_eq(sql_int(work,
                              "SELECT COUNT(*) FROM documents WHERE status LIKE '%%/srv/%%' AND "
@@ -948,7 +948,7 @@ static void check(struct walk *walk, struct work *work, void *arg) {
 
 /* ---- the walk ---- */
 
-/* Everybody does what there is to do. */
+/* Each node and client does its pending work. */
 static void all_nodes(struct walk *walk, struct work *work, void *arg) {
     struct document *all = NULL;
     unsigned count = all_of(work, &kind_volume_replica, &all);
@@ -973,7 +973,7 @@ static void all_configs(struct walk *walk, struct work *work, void *arg) {
         ck_assert_int_ge(reconcile_config(work, all[i].id, &err), 0);
 }
 
-/* What is served and settled is what loses a pool. */
+/* A volume that is served and settled loses a pool. */
 static void all_stay_away(struct walk *walk, struct picture *picture) {
     for (unsigned i = 0; i < 3; i++) {
         act(walk, all_nodes, NULL, false);
@@ -1054,7 +1054,7 @@ static void publish_all(struct walk *walk, struct work *work, void *arg) {
     each_config(walk, work, "{\"publish\":{\"nodeId\":\"host-b\"}}");
 }
 
-/* Nobody waits for room any more, and nobody is asked for it. */
+/* No space reclaim is pending or requested any more. */
 static void no_room_is_asked_for(struct work *work, const struct document *config) {
     struct document *replicas = NULL;
     unsigned count = replicas_of(work, config->id, &replicas);
@@ -1135,7 +1135,7 @@ static void drop_clones(struct walk *walk, struct work *work, void *arg) {
     (void)arg;
     each_config(walk, work, "{\"publish\":{\"nodeId\":\"\"}}");
     count = all_of(work, &kind_volume_config, &configs);
-    for (unsigned i = count; i > 0; i--) /* a clone is younger than what it is of */
+    for (unsigned i = count; i > 0; i--) /* a clone is newer than its source */
         (void)document_delete(work, &configs[i - 1], false, &after, &err);
 }
 
@@ -1224,7 +1224,7 @@ static unsigned walk_once(uint64_t seed, struct db *db, unsigned *settling) {
     return moves;
 }
 
-/* WALKS=1000 takes more of them, and tells which; WALK_SEED=7 repeats one. */
+/* WALKS=1000 runs more of them, and prints each; WALK_SEED=7 repeats one. */
 START_TEST(whatever_happens_in_between_all_comes_true_and_nothing_is_left) {
     const char *given = getenv("WALK_SEED"), *more = getenv("WALKS");
     uint64_t first = given ? strtoull(given, NULL, 10) : 1;

@@ -49,7 +49,7 @@ START_TEST(the_soonest_is_due_first_and_none_before_its_time) {
 }
 END_TEST
 
-/* Whoever is hurried again and again is not before others each time. */
+/* An id that is requeued repeatedly does not precede others each time. */
 START_TEST(retries_due_before_come_before_requeued_ones) {
     struct retries *retries = retries_new();
 

@@ -1,8 +1,8 @@
 /*
- * A config that clients publish, write to and revert, and the agent of its node, in an order that a
- * seed decides: the agent acts by what it has read some time ago, dies and comes back, and what it
- * has sent may arrive long after.  Whoever is let in finds all that was written since the last
- * revert, or what the snapshot held.
+ * A config that clients publish, write to and revert, and the agent of its node, in an order that
+ * a seed decides: the agent acts on documents read some time ago, dies and comes back, and its
+ * reports may arrive long after. Admitted clients find all writes since the last revert, or the
+ * data of the snapshot.
  */
 #include "tests/lib/declared.h"
 
@@ -13,15 +13,15 @@
 #define SHOTS 2
 #define ASKED 20 /* requests, some of them again and again */
 
-struct wish { /* as replication/node/assignment.h has it */
-    bool wanted, claimed, lets_in;
+struct assignment { /* as replication/node/assignment.h has it */
+    bool wanted, claimed, admits_clients;
     int64_t generation, epoch, number, attempt;
     unsigned snapshot;
     bool done;
 };
 
 struct agent { /* as replication/node/controller_revert.c does it */
-    struct wish wish;
+    struct assignment assignment;
     bool has_target, copies;
     int64_t number, attempt, reverted;
 };
@@ -33,7 +33,7 @@ struct walk {
     struct agent agent;
     bool calm;
     const char *late;           /* from an agent that is dead; NULL: nothing */
-    unsigned content, expected; /* 1 to SHOTS: what that snapshot holds */
+    unsigned content, expected; /* 1 to SHOTS: the data of that snapshot */
     unsigned written;
     bool torn;
     bool begun[SHOTS][ASKED];
@@ -68,21 +68,22 @@ static void agent_reads(struct walk *walk) {
     const json_t *revert = json_object_get(spec, "revert");
     const json_t *told = json_object_get(volume.status, "revert");
     const char *uid = json_text_of(revert, "uid"), *phase = json_text_of(told, "phase");
-    struct wish *wish = &walk->agent.wish;
+    struct assignment *assignment = &walk->agent.assignment;
 
-    *wish = (struct wish){
+    *assignment = (struct assignment){
         .wanted = volume.node && strcmp(json_text_of(spec, "nodeId"), "host-a") == 0,
         .claimed = int_at(volume.status, "claimedEpoch") >= int_at(spec, "epoch"),
-        .lets_in = !revert && !json_is_false(json_object_get(spec, "serve")),
+        .admits_clients = !revert && !json_is_false(json_object_get(spec, "serve")),
         .generation = volume.generation,
         .epoch = int_at(spec, "epoch"),
         .number = int_at(revert, "number"),
         .attempt = int_at(told, "attempt"),
     };
-    wish->done = phase && strcmp(phase, "Done") == 0 && int_at(told, "number") == wish->number;
+    assignment->done =
+        phase && strcmp(phase, "Done") == 0 && int_at(told, "number") == assignment->number;
     for (unsigned i = 0; uid && i < SHOTS; i++)
         if (strcmp(uid, walk->shots[i]) == 0)
-            wish->snapshot = i + 1;
+            assignment->snapshot = i + 1;
 }
 
 static void let_go(struct agent *agent) {
@@ -98,23 +99,23 @@ static void copy(struct walk *walk) {
     } else if (!chance(walk, 50)) {
         agent->copies = walk->torn = false;
         agent->reverted = agent->number;
-        walk->content = agent->wish.snapshot;
+        walk->content = agent->assignment.snapshot;
     }
 }
 
 static void revert(struct walk *walk) {
     struct agent *agent = &walk->agent;
-    const struct wish *wish = &agent->wish;
+    const struct assignment *assignment = &agent->assignment;
 
     if (agent->copies) {
         copy(walk);
         return;
     }
-    if (wish->done || agent->reverted == wish->number)
+    if (assignment->done || agent->reverted == assignment->number)
         return;
-    if (agent->attempt == 0 || agent->attempt < wish->attempt)
-        agent->attempt = wish->attempt + 1;
-    if (agent->attempt != wish->attempt)
+    if (agent->attempt == 0 || agent->attempt < assignment->attempt)
+        agent->attempt = assignment->attempt + 1;
+    if (agent->attempt != assignment->attempt)
         return;
     ck_assert_msg(is_pending(walk), "a revert begins that has come to its end");
     agent->copies = walk->torn = true;
@@ -122,22 +123,23 @@ static void revert(struct walk *walk) {
 
 static const char *report_of(struct walk *walk) {
     const struct agent *agent = &walk->agent;
-    const struct wish *wish = &agent->wish;
+    const struct assignment *assignment = &agent->assignment;
     struct arena *arena = walk->work->arena;
     const char *target = arena_format(arena,
                                       ",\"target\":{\"nodeId\":\"host-a\",\"state\":\"Serving\","
                                       "\"epoch\":%jd}",
-                                      (intmax_t)wish->epoch);
+                                      (intmax_t)assignment->epoch);
     const char *reverts =
         arena_format(arena, ",\"revert\":{\"number\":%jd,\"attempt\":%jd,\"phase\":\"%s\"}",
-                     (intmax_t)wish->number, (intmax_t)agent->attempt,
-                     agent->reverted == wish->number ? "Done" : "Pending");
+                     (intmax_t)assignment->number, (intmax_t)agent->attempt,
+                     agent->reverted == assignment->number ? "Done" : "Pending");
 
     return arena_format(arena,
                         "{\"phase\":\"Healthy\",\"capacity\":\"1Gi\",\"observedGeneration\":%jd"
                         "%s%s}",
-                        (intmax_t)wish->generation, wish->wanted || agent->has_target ? target : "",
-                        wish->number > 0 && agent->attempt > 0 ? reverts : "");
+                        (intmax_t)assignment->generation,
+                        assignment->wanted || agent->has_target ? target : "",
+                        assignment->number > 0 && agent->attempt > 0 ? reverts : "");
 }
 
 static void deliver(struct walk *walk, const char *report) {
@@ -151,17 +153,17 @@ static void deliver(struct walk *walk, const char *report) {
 
 static void agent_acts(struct walk *walk) {
     struct agent *agent = &walk->agent;
-    const struct wish *wish = &agent->wish;
+    const struct assignment *assignment = &agent->assignment;
 
-    if (agent->has_target && (!wish->wanted || agent->number != wish->number))
+    if (agent->has_target && (!assignment->wanted || agent->number != assignment->number))
         let_go(agent);
-    if (!agent->has_target && wish->wanted && wish->claimed) {
+    if (!agent->has_target && assignment->wanted && assignment->claimed) {
         agent->has_target = true;
-        agent->number = wish->number;
+        agent->number = assignment->number;
     }
     if (agent->has_target && agent->number > 0)
         revert(walk);
-    if (chance(walk, 15)) { /* it dies, and what it says is on its way */
+    if (chance(walk, 15)) { /* it dies while its report is in transit */
         walk->late = report_of(walk);
         *agent = (struct agent){ .has_target = false };
         agent_reads(walk);
@@ -191,7 +193,7 @@ static void controller_acts(struct walk *walk) {
     ck_assert_msg(!walk->torn && walk->content == walk->expected, "it is not done");
 }
 
-/* Each begins once, whoever puts it back, and after whatever others. */
+/* Each request begins once, also when it is put back, and after any others. */
 static void client_reverts(struct walk *walk) {
     unsigned shot = draw(walk, SHOTS), asked = draw(walk, ASKED);
     const char *number = config_at(walk->work, walk->config, "status.revert.number");
@@ -224,7 +226,7 @@ static void client_edits(struct walk *walk) {
 static void client_writes(struct walk *walk) {
     const struct agent *agent = &walk->agent;
 
-    if (!agent->has_target || agent->number > 0 || !agent->wish.lets_in)
+    if (!agent->has_target || agent->number > 0 || !agent->assignment.admits_clients)
         return;
     ck_assert_msg(!walk->torn && walk->content == walk->expected, "%s, %u and not %u",
                   walk->torn ? "torn" : "whole", walk->content, walk->expected);
@@ -268,7 +270,7 @@ static void step(struct walk *walk) {
     steps[draw(walk, LENGTH(steps))](walk);
 }
 
-/* Nobody dies any more, and what was asked for comes to its end. */
+/* Without further crashes the requested revert completes. */
 static void calm_down(struct walk *walk) {
     struct error err;
 
@@ -286,7 +288,7 @@ static void calm_down(struct walk *walk) {
         agent_reads(walk);
         agent_acts(walk);
     }
-    ck_assert(walk->agent.has_target && walk->agent.wish.lets_in);
+    ck_assert(walk->agent.has_target && walk->agent.assignment.admits_clients);
     client_writes(walk);
 }
 
@@ -309,7 +311,7 @@ static void walk_once(struct work *work, struct error *err) {
     answers += walk.answers;
 }
 
-/* WALKS=1000 takes more of them, and tells which; WALK_SEED=7 repeats one. */
+/* WALKS=1000 runs more of them, and prints each; WALK_SEED=7 repeats one. */
 START_TEST(admitted_clients_read_permitted_data_only) {
     const char *given = getenv("WALK_SEED"), *more = getenv("WALKS");
     uint64_t first = given ? strtoull(given, NULL, 10) : 1;

@@ -1,5 +1,5 @@
 /*
- * The controller and nodes that are silent while they serve a volume.
+ * The controller and nodes that become unresponsive while they serve a volume.
  */
 #include "declared/volume_recovery.h"
 #include "tests/lib/declared.h"
@@ -50,7 +50,7 @@ static void assert_stopping(struct work *work, const char *id, const char *node)
             node));
 }
 
-/* Its data are to go, and its node is silent. */
+/* Its data are to be removed, and its node does not respond. */
 static void assert_away(struct work *work, const char *id, const char *pool) {
     const char *conditions = conditions_at(work, id), *replica = NULL;
     struct document *replicas;
@@ -87,7 +87,7 @@ static void put_addressed_pool(struct work *work, char letter, bool addressed) {
     ck_assert_int_eq(replica_pool_report(work, &said, &pool, &err), 0);
 }
 
-/* Served by host-a, and wanted on host-b; host-a is silent since then. */
+/* Served by host-a, and wanted on host-b; host-a has not responded since. */
 static const char *moving(struct work *work, bool addressed) {
     const char *id = served(work);
     struct error err = { 0 };
@@ -111,7 +111,7 @@ static void tell(struct work *work, const char *pools) {
         put_addressed_pool(work, *pools, true);
 }
 
-/* These are told of all the time. */
+/* These are reported all the time. */
 static void pass(struct work *work, int64_t seconds, const char *told) {
     for (int64_t step; seconds > 0; seconds -= step) {
         step = seconds > 10 ? 10 : seconds;
@@ -143,7 +143,7 @@ WORK_TEST(a_volume_moves_from_an_unresponsive_node_with_a_higher_epoch) {
     ck_assert(has_event(
         work, id,
         "Warning TakenOver 1: Node host-a does not respond; node host-b is to serve the volume."));
-    /* It is back, and has no say in it any more. */
+    /* It is back, and without effect on the volume. */
     REFUSED(document_status_put(work, &(struct document[]){ volume_of(work, id) }[0], old.node,
                                 tree(work, "{\"phase\":\"Healthy\"}"), &after, err),
             CONFLICT);
@@ -182,7 +182,7 @@ WORK_TEST(no_takeover_without_a_fencing_quorum) {
         work, id, "CannotFence",
         "Node host-a does not respond and must be fenced: 1 of the 2 needed replicas are on nodes that respond. An administrator must confirm that it has stopped.");
     ck_assert_int_eq(reconcile_evaluate(work, id, NULL, err), RECONCILE_SETTLED);
-    say_stopped(work, id); /* an administrator, in its place */
+    say_stopped(work, id); /* an administrator, instead of the node */
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-b");
     ck_assert_str_eq(conditions_at(work, id), "null");
@@ -223,7 +223,7 @@ WORK_TEST(a_volume_of_two_replicas_is_never_taken_over) {
         strstr(conditions_at(work, id), "fewer than 3 replicas are no fencing quorum."));
 }
 
-/* All are silent when nobody was there to hear them. */
+/* No node is reported while the API is down. */
 WORK_TEST(a_takeover_waits_until_other_nodes_report_long_enough) {
     const char *id = moving(work, true);
 
@@ -335,12 +335,12 @@ WORK_TEST(a_deletion_reports_the_node_that_it_waits_for) {
     assert_stopping(work, id, "host-a");
     ck_assert_int_eq(replicas_of(work, id, &replicas), 3);
     ck_assert_int_eq(replicas[0].deleted_at, 0);
-    pass(work, 1, "abc"); /* it is heard of again */
+    pass(work, 1, "abc"); /* it is reported again */
     OK(settle(work, id));
     ck_assert_str_eq(conditions_at(work, id), "null");
     pass(work, 31, "b");
     OK(settle(work, id));
-    say_stopped(work, id); /* an administrator, in its place */
+    say_stopped(work, id); /* an administrator, instead of the node */
     OK(settle(work, id));
     replicas_of(work, id, &replicas);
     ck_assert_int_ne(replicas[0].deleted_at, 0);

@@ -1,6 +1,5 @@
 /*
- * Snapshots of configs, and configs that are clones: what may be declared of them, whatever has
- * been done yet.
+ * Snapshots of configs, and configs that are clones: the rules for their documents in each state.
  */
 #include "declared/snapshot_source.h"
 #include "ledger/quota_limit.h"
@@ -13,7 +12,7 @@
 #define READY \
     "{\"phase\":\"Ready\",\"capacity\":{\"storage\":\"2Gi\"},\"poolInfo\":[\"pool-a\",\"pool-b\"]}"
 
-/* What the controller writes. */
+/* As written by the controller. */
 static void set_status(struct work *work, const char *id, const char *status) {
     struct error err = { 0 };
 
@@ -178,7 +177,7 @@ WORK_TEST(a_snapshot_stays_while_a_volume_is_made_of_it) {
     OK(document_delete(work, &snapshot, false, &after, err));
 }
 
-/* It reads nothing of its source any more, whatever it waits for. */
+/* It reads nothing of its source any more, regardless of its state. */
 WORK_TEST(a_clone_that_is_reverted_holds_no_snapshot_of_its_source) {
     struct document snapshot = snapshot_of(work, ready(work)), config, after;
     const char *clone = declare(work, &kind_volume_config, CLONE("c", "2Gi", 1, "db@s"));

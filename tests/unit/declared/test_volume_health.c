@@ -15,7 +15,7 @@ static bool is(const struct condition *condition, const char *status) {
     return strcmp(condition->status, status) == 0;
 }
 
-/* What holds of any facts. */
+/* Invariants for any facts. */
 static void check_health(const struct volume_facts *facts, const struct volume_health *health) {
     const struct condition *const all[] = { &health->available, &health->redundant,
                                             &health->rebuilding, &health->near_full };
@@ -60,7 +60,7 @@ static void check_facts(struct arena *arena, const struct volume_facts *facts,
     tally->available[is(&health.available, "True")]++;
 }
 
-/* Each combination of what a node and pools say. */
+/* Each combination of reports of a node and of pools. */
 START_TEST(no_phase_and_no_condition_contradicts_the_facts) {
     autoarena struct arena *arena = arena_new();
     struct tally tally = { 0 };

@@ -1,6 +1,6 @@
 /*
- * The driver of declared volumes, in front of an API that answers by a script: what it asks, what
- * it does when others have been there before, and what it leaves alone.
+ * The driver of declared volumes, in front of an API that answers by a script: its requests, its
+ * behaviour when others have acted before, and the objects that it leaves unchanged.
  */
 #include "identity/own_user.h"
 #include "replicated/replicated.private.h"
@@ -233,8 +233,8 @@ START_TEST(a_delete_names_the_version_that_was_read) {
 }
 END_TEST
 
-/* A config that goes is waited for: a gateway does not end that, and what it does not know is not
- * deleted. */
+/* A deleted config is awaited: an error of a gateway does not end that, and an unknown config is
+ * not deleted. */
 START_TEST(an_error_of_a_gateway_is_no_missing_config) {
     struct driver_volume volume = A_VOLUME;
 
@@ -316,7 +316,7 @@ static bool may_not(const struct driver_fence *fence) {
     return false;
 }
 
-/* What it has begun goes on, and the next call finds it. */
+/* A begun change continues, and the next call finds it. */
 START_TEST(a_long_wait_is_left_to_workers_for_long_work) {
     static const struct driver_fence fence = { .holds = holds_always, .may_take_long = may_not };
     struct driver_volume volume = A_VOLUME;
@@ -334,7 +334,7 @@ END_TEST
 
 /* ---- connections ---- */
 
-/* Clients read what the driver refuses, and not where the API is that refuses to it. */
+/* Clients read the driver's refusals, without the address of the API that refused. */
 START_TEST(a_refusal_by_the_api_is_no_refusal_of_the_client) {
     struct driver_volume volume = A_VOLUME;
     json_t *info = NULL, *connector = json_pack("{s:s}", "host", "one");
@@ -398,7 +398,7 @@ START_TEST(it_is_served_to_one_host) {
     assert_says("PATCH", 0, "\"nodeId\":\"one\"");
     assert_says("PATCH", 0, "\"resourceVersion\":\"8\"");
 
-    /* Whoever decided to end it before is refused: also this one writes. */
+    /* An earlier decision to delete it is refused: this call writes, too. */
     json_decref(info);
     ck_assert_int_eq(
         bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info, &bench.err), 0);
@@ -441,7 +441,7 @@ START_TEST(a_moving_instance_becomes_a_client_of_the_target) {
     const json_t *data;
 
     begin();
-    /* Only one that has it there, and where others are let in at all. */
+    /* Only a node that serves it, and where other hosts are admitted at all. */
     answers("GET", PATH, 200, CONFIG(ID, "7", AT("one")), 2);
     answers("GET", "/v3/replica_pools", 200, POOLS("one"), 1);
     ck_assert_int_eq(
@@ -460,7 +460,7 @@ START_TEST(a_moving_instance_becomes_a_client_of_the_target) {
     answers("PATCH", PATH, 200, CONFIG(ID, "8", AT("one")), 0);
     answers("GET", PATH, 200, CONFIG(ID, "8", SHARED("one", CLIENT("three") "," CLIENT("two"))), 0);
     answers("GET", PATH "/volume", 200, SERVED("Down"), 1);
-    /* What is told of a time before counts no more. */
+    /* Reports of an earlier time do not count. */
     answers("GET", PATH "/volume", 200, NAMING("Serving", "4", CLIENT("three")), 1);
     answers("GET", PATH "/volume", 200, NAMING("Serving", "5", CLIENT("two")), 1);
     answers("GET", PATH "/volume", 200, SERVED("Serving"), 0);
@@ -535,7 +535,7 @@ START_TEST(an_unresponsive_agent_of_a_host_is_not_waited_for) {
 
     begin();
     opened = bench.handle;
-    answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1); /* an API that was away */
+    answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1); /* an API that was down */
     answers("GET", "/v3/replica_pools", 200, POOLS("one"), 1);
     answers("GET", PATH, 200, CONFIG(ID, "7", AT("")), 2);
     answers("PATCH", PATH, 409, CHANGED, 1);
@@ -544,7 +544,7 @@ START_TEST(an_unresponsive_agent_of_a_host_is_not_waited_for) {
     ck_assert_int_eq(bench.err.kind, ERROR_NOT_FOUND);
     ck_assert_uint_eq(asked("PATCH"), 1);
 
-    opened->timeout_us = 0; /* it is told after the first try */
+    opened->timeout_us = 0; /* it is reported after the first attempt */
     answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1);
     answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 1);
     ck_assert_int_eq(connect_to("one", &volume), -1);
@@ -559,7 +559,7 @@ static unsigned asked_for_pools(void) {
     return script_server_count(server, "GET", "/v3/replica_pools");
 }
 
-/* The walk goes on as with an API that is away, and ends with the first thing that is not. */
+/* The walk continues as with an API that is down, and ends at the first other failure. */
 START_TEST(new_targets_of_an_unresponsive_agent_are_not_waited_for) {
     const char *const one[] = { "one", NULL };
     struct driver_volume volume = A_VOLUME, moving = with(one);
@@ -578,7 +578,7 @@ START_TEST(new_targets_of_an_unresponsive_agent_are_not_waited_for) {
     ck_assert_int_eq(bench.err.kind, ERROR_FORBIDDEN);
     ck_assert_uint_eq(asked_for_pools(), 2);
 
-    /* Nor by whoever moves away from it. */
+    /* Nor by a move to another node. */
     answers("GET", "/v3/replica_pools", 200,
             "{\"replica_pools\":[{\"node\":\"one\",\"address\":\"one:1\",\"up\":false}]}", 2);
     answers("GET", "/v3/replica_pools", 403, NULL, 1);
@@ -602,7 +602,7 @@ static bool sleeps_once(const struct driver_fence *fence) {
     return true;
 }
 
-/* Behind its own change, and before it looks whether that was heeded. */
+/* After its own change, and before it reads the result. */
 START_TEST(silence_during_a_suspension_does_not_count) {
     static const struct driver_fence asleep = { .holds = sleeps_once };
     struct driver_volume volume = A_VOLUME;
@@ -821,7 +821,7 @@ START_TEST(a_revert_is_requested_once) {
     assert_says("PATCH", 0, "\"revert\":{\"snapshotName\":\"" SNAP_NAME "\",\"request\":");
     assert_says("PATCH", 0, "\"resourceVersion\":\"1\"");
 
-    /* Somebody has asked for it and died: that one is waited for. */
+    /* An earlier caller requested it and died: that request is awaited. */
     answers("GET", PATH, 200, CONFIG(ID, "4", REVERTED("6", "Pending")), 1);
     answers("GET", PATH, 200, CONFIG(ID, "5", REVERTED("6", "Done")), 1);
     ck_assert_msg(put_back(&volume) == 0, "%s", bench.err.message);
@@ -837,7 +837,7 @@ START_TEST(a_revert_is_requested_once) {
 }
 END_TEST
 
-/* ---- room ---- */
+/* ---- space reclaim ---- */
 
 #define RECLAIMED(number, phase, more)                                                         \
     "},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"}},\"status\":{\"phase\":\"Bound\","         \
@@ -887,7 +887,7 @@ START_TEST(a_reclaim_is_requested_once) {
     assert_says("PATCH", 0, "\"reclaim\":{\"request\":");
     assert_says("PATCH", 0, "\"resourceVersion\":\"1\"");
 
-    /* Somebody has asked for it and died: that one is waited for, and none of before or behind. */
+    /* An earlier caller requested it and died: that request is awaited, and no other one. */
     answers("GET", PATH, 200, CONFIG(ID, "4", RECLAIMED("6", "Pending", "")), 1);
     answers("GET", PATH, 200, CONFIG(ID, "5", RECLAIMED("6", "Done", "")), 1);
     ck_assert_int_eq(give_back(&volume, &before), 0);
@@ -903,7 +903,7 @@ START_TEST(a_reclaim_is_requested_once) {
 }
 END_TEST
 
-/* Each with its kind, at once, and what the config says of it. */
+/* Each with its kind, at once, and with the config's message. */
 START_TEST(a_failed_reclaim_has_a_reason) {
     static const struct {
         const char *config;
@@ -940,14 +940,14 @@ START_TEST(a_failed_reclaim_has_a_reason) {
     wait_on = false;
     answers("GET", REPLICAS, 200, "{\"volume_replicas\":[]}", 0);
     answers("GET", PATH, 200, CONFIG(ID, "4", RECLAIMED("6", "Pending", "")), 0);
-    ck_assert_int_eq(give_back(&volume, &before), -1); /* whoever waited does so no more */
+    ck_assert_int_eq(give_back(&volume, &before), -1); /* the waiting call waits no more */
     ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
     ck_assert_int_eq(before, -1);
     end();
 }
 END_TEST
 
-/* Who waits for hours has no memory of each look. */
+/* A call that waits for hours keeps no memory of each read. */
 START_TEST(memory_does_not_grow_during_a_reclaim) {
     static const char head[] = CONFIG(ID, "4", RECLAIMED("6", "Pending", ",\"message\":\""));
     static char long_one[1 << 17];
