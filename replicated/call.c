@@ -14,7 +14,7 @@
 #define PAUSE_MOST_US  ((int64_t)1000000)
 #define SLOW_US        ((int64_t)2000000)
 #define HANGS_US       ((int64_t)10000000)
-#define AWAY_US        ((int64_t)15000000) /* a restarting API is back by then */
+#define UNREACHABLE_US ((int64_t)15000000) /* a restarting API is back by then */
 
 const struct remote_documents replicated_configs = { .collection = "volume_configs",
                                                      .word = "volume_config" };
@@ -95,7 +95,7 @@ bool replicated_is_going(const struct replicated_call *call) {
 }
 
 int replicated_none(const struct replicated_call *call, struct error *err) {
-    return error_set(err, ERROR_NOT_FOUND, "There is no volume config %s of this volume.",
+    return error_set(err, ERROR_NOT_FOUND, "Volume config %s of this volume could not be found.",
                      call->name);
 }
 
@@ -181,7 +181,7 @@ static bool is_passing(const struct replicated_call *call, const struct error *f
     if (call->over || replicated_is_early(call->backend))
         return false; /* or it is too late: this process ends */
     return failure->kind == ERROR_CONFLICT ||
-           (failure->kind == ERROR_UNAVAILABLE && away_us < AWAY_US);
+           (failure->kind == ERROR_UNAVAILABLE && away_us < UNREACHABLE_US);
 }
 
 static int report_progress(const struct replicated_call *call, struct error *err) {
@@ -202,7 +202,7 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
     static const struct backoff_limits pauses = { .first_us = PAUSE_FIRST_US,
                                                   .most_us = PAUSE_MOST_US,
                                                   .growth_percent = 50 };
-    int64_t begun_us = clock_boottime_us(), away_since_us = 0;
+    int64_t begun_us = clock_boottime_us(), unreachable_since_us = 0;
     int64_t entered_us = begun_us, moved = call->moved;
     unsigned pauses_made = 0;
 
@@ -219,10 +219,10 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
             begun_us = now_us;
         }
         if (done == 0 || failure.kind != ERROR_UNAVAILABLE)
-            away_since_us = 0;
-        else if (away_since_us == 0) /* after a suspension, silence before does not count */
-            away_since_us = read_us;
-        if (done < 0 && !is_passing(call, &failure, now_us - away_since_us))
+            unreachable_since_us = 0;
+        else if (unreachable_since_us == 0) /* after a suspension, silence before does not count */
+            unreachable_since_us = read_us;
+        if (done < 0 && !is_passing(call, &failure, now_us - unreachable_since_us))
             return error_pass(err, &failure);
         if (now_us - begun_us >= call->backend->timeout_us)
             return done < 0 ? error_pass(err, &failure) : give_up(call, err);

@@ -32,7 +32,7 @@ static json_t *all_clients(const struct replicated_call *call) {
 struct connecting {
     const char *host; /* NULL: where it is served already */
     bool known;       /* its agent is known: it can serve, or be a client */
-    bool heard;       /* the agent that will serve it reports */
+    bool responds;    /* the agent that will serve it reports */
     bool said;
     const char *socket;
     const json_t *export; /* its client export; NULL: at the socket */
@@ -64,7 +64,7 @@ static int read_socket(const char *address, const char **ret, struct error *err)
     const char *socket = strstr(address, mark);
 
     if (!socket)
-        return error_set(err, ERROR_BACKEND, "The volume is served at %s, which is no socket.",
+        return error_set(err, ERROR_BACKEND, "The volume is served at %s, which is not a socket.",
                          address);
     *ret = socket + strlen(mark);
     return 1;
@@ -126,7 +126,8 @@ static int find_agent(struct replicated_call *call, const char *host, struct err
     if (silent)
         return error_set(
             err, ERROR_UNAVAILABLE,
-            "The storage agent of host %s is silent, and the volume is not served yet.", host);
+            "The storage agent of host %s does not respond, and the volume is not served yet.",
+            host);
     return pools ? 0 : -1;
 }
 
@@ -148,9 +149,9 @@ static int await_target(struct replicated_call *call, const char *node,
                         struct connecting *connecting, struct error *err) {
     int found = find_target(call, node, connecting, err);
 
-    if (found == 0 && !connecting->heard)
-        connecting->heard = find_agent(call, node, err) >= 0;
-    return found != 0 || connecting->heard ? found : -1;
+    if (found == 0 && !connecting->responds)
+        connecting->responds = find_agent(call, node, err) >= 0;
+    return found != 0 || connecting->responds ? found : -1;
 }
 
 /* A node has clients only where other nodes can reach it. */

@@ -120,7 +120,7 @@ static int end(struct replicated_call *call, const json_t *reclaim, struct recla
                      : json_text_is(reclaim, "reason", RECLAIM_REASON_UNSUPPORTED)
                          ? ERROR_BAD_REQUEST
                          : ERROR_BACKEND,
-                     "%s", message ? message : "The replicas have given back nothing.");
+                     "%s", message ? message : "The replicas have reclaimed nothing.");
 }
 
 /* A running earlier request is reused.  The config is read again as long as the disks are scanned:

@@ -93,7 +93,7 @@ void replicated_report(const struct replicated *backend, const json_t *document,
 struct replicated_making {
     const char *policy; /* NULL: none */
     int64_t replicas;
-    bool replicas_said; /* a number by type or policy; otherwise none */
+    bool replicas_given; /* a number by type or policy; otherwise none */
     int64_t bytes;
     const char *volume_id;
     const char *source; /* "config@snapshot"; NULL: it is empty */

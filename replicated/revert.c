@@ -59,7 +59,7 @@ static int revert_step(struct replicated_call *call, void *arg, struct error *er
         return request(call, reverting, err);
     if (reverting->number != number_of(call)) {
         call->over = true;
-        return error_set(err, ERROR_CONFLICT, "The volume is reverted otherwise meanwhile.");
+        return error_set(err, ERROR_CONFLICT, "Another revert of the volume has been requested.");
     }
     if (json_text_is(revert_of(call), "phase", "Done"))
         return 1;

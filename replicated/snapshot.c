@@ -59,7 +59,7 @@ static int check_state(struct replicated_call *call, const struct taking *taking
 
     if (is_going(taking) || !config || strcmp(config, taking->config) != 0) {
         call->over = true;
-        return error_set(err, ERROR_CONFLICT, "Snapshot %s is there already and not this one.",
+        return error_set(err, ERROR_CONFLICT, "Snapshot %s already exists and is another one.",
                          taking->name);
     }
     if (phase && strcmp(phase, "Failed") == 0)
@@ -205,7 +205,7 @@ static void fit(struct replicated_making *making, const struct taking *taking) {
 
     if (making->bytes < json_bytes_at(status, "capacity.storage"))
         making->bytes = json_bytes_at(status, "capacity.storage");
-    if (!making->replicas_said && pools > 0 && making->replicas > pools)
+    if (!making->replicas_given && pools > 0 && making->replicas > pools)
         making->replicas = pools;
 }
 
@@ -221,7 +221,8 @@ static int make(struct replicated_call *call, struct cloning *cloning, struct er
         return -1;
     }
     if (!cloning->taking.found)
-        return error_set(err, ERROR_NOT_FOUND, "There is no snapshot %s.", cloning->taking.name);
+        return error_set(err, ERROR_NOT_FOUND, "Snapshot %s could not be found.",
+                         cloning->taking.name);
     fit(making, &cloning->taking);
     making->source =
         arena_join(call->arena, config_of(&cloning->taking), "@", cloning->taking.name, NULL);
@@ -253,7 +254,7 @@ static int clone(struct replicated *backend, struct arena *arena,
     struct replicated_call call;
 
     if (volume->size_gb < source_gb)
-        return error_set(err, ERROR_BAD_REQUEST, "Volume %s is smaller than what it is made of.",
+        return error_set(err, ERROR_BAD_REQUEST, "Volume %s is smaller than its source.",
                          volume->id);
     if (driver_fence_check(volume->fence, err) < 0 ||
         replicated_begin(backend, arena, volume, &call, err) < 0 ||
@@ -283,7 +284,7 @@ int replicated_clone_volume(void *handle, struct arena *arena, const struct driv
     };
 
     if (!source->provider_location)
-        return error_set(err, ERROR_NOT_FOUND, "Volume %s was never made.", source->id);
+        return error_set(err, ERROR_NOT_FOUND, "Volume %s was never created.", source->id);
     return clone(handle, arena, volume, source->size_gb, &cloning, progress, ret, err);
 }
 

@@ -28,7 +28,7 @@ static const json_t *find_policy(const struct replicated_call *call, const char 
     if (policy)
         return policy;
     if (failure.kind == ERROR_NOT_FOUND)
-        error_set(err, ERROR_BAD_REQUEST, "There is no volume policy %s.", name);
+        error_set(err, ERROR_BAD_REQUEST, "Volume policy %s could not be found.", name);
     else
         *err = failure;
     return NULL;
@@ -67,7 +67,7 @@ int replicated_read_spec(const struct replicated_call *call, const struct driver
     if (ret->policy && !(document = find_policy(call, ret->policy, err)))
         return -1;
     pools = json_at(document, "spec.replicaPoolInfo");
-    ret->replicas_said = count || json_array_size(pools) > 0;
+    ret->replicas_given = count || json_array_size(pools) > 0;
     if (json_array_size(pools) > 0)
         ret->replicas = (int64_t)json_array_size(pools);
     return count ? read_count(count, &ret->replicas, err) : 0;
@@ -96,7 +96,7 @@ static json_t *new_config(const struct replicated_call *call,
 static int refuse_name(struct replicated_call *call, struct error *err) {
     call->over = true;
     return error_set(err, ERROR_CONFLICT,
-                     "Volume config %s is there already and not this volume's.", call->name);
+                     "Volume config %s already exists and belongs to another volume.", call->name);
 }
 
 int replicated_read_made(struct replicated_call *call, struct error *err) {
