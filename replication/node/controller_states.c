@@ -56,25 +56,24 @@ static const char *const actions[] = {
 /* Without a target. */
 #define ROWS_WITHOUT_TARGET(STATE)                                                       \
     ROW(STATE, LEFT_OVER, IDLE, OPEN,                                                    \
-        "The volume was served here and is assigned elsewhere; its daemon is found."),   \
+        "The volume was served here and is assigned elsewhere; its daemon is adopted."),   \
     ROW(STATE, POOL_AWAITED, STATE, WAIT,                                                \
-        "A daemon may use a pool that does not respond; nothing is opened before it is " \
-        "known to."),                                                                    \
+        "A daemon may use a pool that does not respond; nothing is opened meanwhile."),                                                                    \
     ROW(STATE, RETIRED, ENDED, CONTINUE, "The controller ends.")
 
 /* With a target. */
 #define ROWS_WITH_TARGET(STATE)                                                          \
     ROW(STATE, POOLS_CHANGED, STATE, CLOSE,                                              \
-        "A pool has stopped or begun to respond; the target is opened again."),          \
+        "A pool has stopped or begun to respond; the target is reopened."),          \
     ROW(STATE, CLOSED, IDLE, CONTINUE, "No target is open.")
 #define ROWS_UNTIL_STOP(STATE)                                                           \
     ROW(STATE, UNASSIGNED, STOPPING, STOP,                                               \
         "The volume is not assigned to this node any more."),                            \
     ROW(STATE, CHANGED, STOPPING, STOP,                                                  \
-        "The epoch, the revert or the forced recovery is another one; the target is "    \
-        "stopped and opened again."),                                                    \
+        "The epoch, the revert or the forced recovery has changed; the target is "    \
+        "stopped and reopened."),                                                    \
     ROW(STATE, MOVED, STATE, CLOSE,                                                      \
-        "Replicas are reached otherwise; the target is opened again.")
+        "The access to replicas has changed; the target is reopened.")
 
 /* With a daemon that may run. */
 #define ROWS_WITH_DAEMON(STATE)                                                          \
@@ -111,26 +110,26 @@ static const struct state_row rows[] = {
     ROWS_WITH_TARGET(EVALUATING),
 
     ROW(SERVING, CURRENT, SERVING, SERVE, "The volume is served."),
-    ROW(SERVING, LOST, STARTING, CONTINUE, "The daemon has died or was ended."),
+    ROW(SERVING, LOST, STARTING, CONTINUE, "The daemon has died or was killed."),
     ROWS_UNTIL_STOP(SERVING),
     ROWS_WITH_DAEMON(SERVING),
     ROWS_WITH_TARGET(SERVING),
 
     ROW(REVERTING, CURRENT, REVERTING, REVERT, "The volume is being reverted to a snapshot."),
-    ROW(REVERTING, LOST, STARTING, CONTINUE, "The daemon has died or was ended."),
+    ROW(REVERTING, LOST, STARTING, CONTINUE, "The daemon has died or was killed."),
     ROW(REVERTING, REVERT_FAILED, STOPPING, STOP,
-        "The revert has failed; it begins anew with another daemon."),
+        "The revert has failed; it is started again with another daemon."),
     ROWS_UNTIL_STOP(REVERTING),
     ROWS_WITH_DAEMON(REVERTING),
     ROWS_WITH_TARGET(REVERTING),
 
-    ROW(STOPPING, UNASSIGNED, STOPPING, STOP, "The daemon is being stopped, and nothing is left."),
+    ROW(STOPPING, UNASSIGNED, STOPPING, STOP, "The daemon is being stopped and its files removed."),
     ROW(STOPPING, CHANGED, STOPPING, STOP, "The daemon is being stopped."),
     ROWS_WITH_DAEMON(STOPPING),
     ROWS_WITH_TARGET(STOPPING),
 
     ROW(RELEASED, NOTHING_LEFT, RELEASED, CONTINUE,
-        "Calls into pools that do not respond are waited for."),
+        "Abandoned calls into pools are awaited."),
     ROW(RELEASED, DOCUMENT_CHANGED, IDLE, CONTINUE, "The volume's document has changed."),
     ROWS_WITHOUT_TARGET(RELEASED),
 };
@@ -179,16 +178,16 @@ static const struct state_row revert_rows[] = {
     REVERT_ROW(ANNOUNCED, CLOSED, NONE, WAIT, "The attempt is abandoned before it began."),
 
     REVERT_ROW(RUNNING, KNOWN, RUNNING, START,
-               "The copying could not begin, or its daemon was lost; it begins anew."),
+               "The copy could not start, or its daemon was lost; it is started again."),
     REVERT_ROW(RUNNING, UNKNOWN, ANNOUNCED, REPORT,
                "The document has a later attempt; another one is reported."),
-    REVERT_ROW(RUNNING, HELD, DONE, REPORT, "The volume holds what the snapshot does."),
+    REVERT_ROW(RUNNING, HELD, DONE, REPORT, "The volume equals the snapshot."),
     REVERT_ROW(RUNNING, HAS_FAILED, FAILED, STOP, "The attempt has failed; another one follows."),
     REVERT_ROW(RUNNING, CLOSED, NONE, WAIT, "The attempt is abandoned; another one follows."),
 
     REVERT_ROW(FAILED, CLOSED, NONE, WAIT, "Another attempt follows."),
 
-    REVERT_ROW(DONE, CLOSED, NONE, WAIT, "The document has the end of the revert, or lost it."),
+    REVERT_ROW(DONE, CLOSED, NONE, WAIT, "The document has the outcome of the revert, or lost it."),
 };
 static atomic_uint revert_reached[LENGTH(revert_rows)];
 
@@ -217,8 +216,8 @@ static const char *const work_events[] = {
 
 static const char *const work_actions[] = {
     [REPLICA_WORK_CONTINUE] = "-",
-    [REPLICA_WORK_FREE_REBUILD] = "free its place among rebuilds",
-    [REPLICA_WORK_FREE_COMPARE] = "free its place among comparisons",
+    [REPLICA_WORK_FREE_REBUILD] = "free its rebuild slot",
+    [REPLICA_WORK_FREE_COMPARE] = "free its scrub slot",
 };
 
 #define WORK_ROW(STATE, EVENT, NEXT, ACTION, SENTENCE)                                    \
@@ -234,7 +233,7 @@ static const struct state_row work_rows[] = {
     WORK_ROW(REBUILD, ENDS, NONE, FREE_REBUILD, "The replica was rebuilt, or the rebuild failed."),
     WORK_ROW(REBUILD, CLOSED, NONE, FREE_REBUILD, "The rebuild is abandoned with its target."),
 
-    WORK_ROW(SNAPSHOT, WITHDRAWN, CANCEL, CONTINUE, "The snapshot is wanted no more; it ends."),
+    WORK_ROW(SNAPSHOT, WITHDRAWN, CANCEL, CONTINUE, "The snapshot is not assigned any more; it is cancelled."),
     WORK_ROW(SNAPSHOT, ENDS, NONE, CONTINUE, "The snapshot was taken, or has failed."),
     WORK_ROW(SNAPSHOT, CLOSED, NONE, CONTINUE, "The snapshot is abandoned with its target."),
 
@@ -242,9 +241,9 @@ static const struct state_row work_rows[] = {
     WORK_ROW(CANCEL, CLOSED, NONE, CONTINUE, "The snapshot has ended with its target."),
 
     WORK_ROW(COMPARE, REBUILD_BEGINS, REBUILD, FREE_COMPARE,
-             "A rebuild or repair comes first; comparing goes on behind it."),
+             "A rebuild or repair comes first; comparing is resumed after it."),
     WORK_ROW(COMPARE, SNAPSHOT_BEGINS, SNAPSHOT, FREE_COMPARE,
-             "A snapshot comes first; comparing goes on behind it."),
+             "A snapshot comes first; comparing is resumed after it."),
     WORK_ROW(COMPARE, ENDS, NONE, FREE_COMPARE, "The replicas were compared, or cannot be now."),
     WORK_ROW(COMPARE, CLOSED, NONE, FREE_COMPARE, "The comparison is abandoned with its target."),
 };

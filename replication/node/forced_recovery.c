@@ -11,12 +11,12 @@ static const char *const names[] = {
 
 static const char *const events[] = {
     [FORCED_REQUESTED] = "another request",
-    [FORCED_REPLICA_FIT] = "no quorum, replica is whole",
-    [FORCED_REPLICA_FLAW] = "no quorum, replica is flawed",
+    [FORCED_REPLICA_FIT] = "no quorum, replica complete",
+    [FORCED_REPLICA_FLAW] = "no quorum, replica incomplete",
     [FORCED_HAS_QUORUM] = "there is a quorum",
     [FORCED_SERVED] = "served as confirmed",
     [FORCED_CLOSED] = "target closed",
-    [FORCED_CLOSED_REQUESTED] = "target closed, request waits",
+    [FORCED_CLOSED_REQUESTED] = "target closed, request open",
 };
 
 static const char *const actions[] = { [FORCED_WAIT] = "-", [FORCED_REPORT] = "report" };
@@ -47,11 +47,11 @@ static const struct state_row rows[] = {
       "The request is evaluated; the volume is not exported." },
     { FORCED_REFUSED, FORCED_CLOSED, FORCED_UNKNOWN, FORCED_WAIT, "The request was withdrawn." },
     { FORCED_REFUSED, FORCED_CLOSED_REQUESTED, FORCED_REFUSED, FORCED_REPORT,
-      "The request stays refused: it is about no later loss." },
+      "The request stays refused: it does not apply to a later loss." },
 
     { FORCED_DONE, FORCED_REQUESTED, FORCED_UNKNOWN, FORCED_WAIT,
       "The request is evaluated; the volume is not exported." },
-    { FORCED_DONE, FORCED_CLOSED, FORCED_UNKNOWN, FORCED_WAIT, "The volume is served no more." },
+    { FORCED_DONE, FORCED_CLOSED, FORCED_UNKNOWN, FORCED_WAIT, "The volume is not served any more." },
     { FORCED_DONE, FORCED_CLOSED_REQUESTED, FORCED_UNKNOWN, FORCED_WAIT,
       "The request is evaluated again." },
 };

@@ -17,7 +17,7 @@ static const char *const events[] = {
     [POOL_FOUND_READ_ONLY] = "takes no writes",
     [POOL_FOUND_GONE] = "not mounted",
     [POOL_FOUND_FOREIGN] = "another file system",
-    [POOL_FOUND_FAILING] = "a look fails",
+    [POOL_FOUND_FAILING] = "reading fails",
     [POOL_DOES_NOT_ANSWER] = "does not answer",
     [POOL_DOES_NOT_ANSWER_FOR_LONG] = "does not answer for 30 s",
 };
@@ -33,12 +33,12 @@ static const char *const actions[] = { [POOL_CONTINUES] = "-", [POOL_REPORTS] = 
         ROW(STATE, POOL_FOUND_GONE, POOL_IS_GONE,                                          \
             "The pool's directory is missing or empty: it may not be mounted."),           \
         ROW(STATE, POOL_FOUND_FOREIGN, POOL_IS_FOREIGN,                                    \
-            "Another file system is in the pool's place; nothing there is touched."),      \
+            "Another file system is in the pool's place; it is not accessed."),            \
         ROW(STATE, POOL_FOUND_FAILING, POOL_IS_FAILING, "The pool cannot be read."),       \
         ROW(STATE, POOL_DOES_NOT_ANSWER, POOL_IS_UNRESPONSIVE,                             \
-            "The pool does not answer; nothing there is touched."),                        \
+            "The pool does not answer; it is not accessed."),                              \
         ROW(STATE, POOL_DOES_NOT_ANSWER_FOR_LONG, POOL_IS_ABANDONED,                       \
-            "The pool does not answer; its replicas are served to no other node any more.")
+            "The pool does not answer; the sessions of its replicas end.")
 
 static const struct state_row rows[] = {
     ROWS(POOL_IS_NEW),     ROWS(POOL_IS_ONLINE),  ROWS(POOL_IS_READ_ONLY),
