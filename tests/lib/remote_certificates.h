@@ -25,7 +25,7 @@ static inline bool make_certificates(const char *directory) {
     return size < (int)sizeof(command) && system(command) == 0;
 }
 
-/* Adds certificates, named with blanks between them, to crl.pem, which is replaced by a new file. */
+/* Adds certificates, named with blanks between them, to crl.pem, which becomes a new file. */
 static inline bool revoke_certificates(const char *directory, const char *names) {
     char command[2048];
     int size = snprintf(

@@ -408,5 +408,4 @@ CHECK_MAIN("file", a_volume_that_has_all_its_blocks_is_connected_without_discard
            on_nfs_without_locks_attached_volumes_are_deferred, the_pool_has_the_backends_name,
            a_raw_file_is_connected_in_a_form_of_the_compute_service,
            no_image_is_connected_as_a_raw_file, a_mount_that_covers_the_volumes_is_detected,
-           a_file_system_that_refuses_writes_is_no_pool,
-           a_replaced_directory_is_detected)
+           a_file_system_that_refuses_writes_is_no_pool, a_replaced_directory_is_detected)
