@@ -58,7 +58,7 @@ static const struct subject subjects[] = {
       { "quobyte_volume_url=quobyte://server:/export" } },
 };
 
-/* What the filter does with the next call of one kind; everything else passes. */
+/* The filter's effect on the next call of one kind; everything else passes. */
 struct fault_order {
     const char *call;
     enum fault_action action;

@@ -73,7 +73,7 @@ static void prepare_namespace(void) {
                "group = \"root\"\ndynamic_ownership = 0\nnamespaces = []\n"
                "cgroup_controllers = []\n"
                /* or libvirt asks 370 questions about the processor, of which QEMU reads each letter
-                  by letter: most of what a start takes */
+                  by letter: most of the time of a start */
                "capability_filters = [\"cpu-unavailable-features\"]\n");
     snprintf(path, sizeof(path), "%s/libvirtd.conf", guests_folder);
     write_file(path,

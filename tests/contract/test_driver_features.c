@@ -1,10 +1,10 @@
 /*
- * What a bit of struct driver's features promises, asked of every driver that sets it.
+ * The promises of the bits of struct driver's features, for every driver that sets them.
  */
 #include "tests/contract/driver_subject.h"
 #include "tests/unit/drivers/xfs.h"
 
-/* What the only pool reports of itself. */
+/* The only pool's report of itself. */
 static bool reports(struct place *place, const char *capability) {
     struct bench *bench = &place->bench;
     struct driver_pool *pools;
@@ -106,7 +106,7 @@ static const char *guest_path(struct place *place, const struct driver_volume *v
     return path;
 }
 
-/* What a guest has written: one number stands for all of it. */
+/* The data of a guest: one number stands for all of it. */
 static void write_content(struct place *place, const struct driver_volume *volume,
                           int64_t content) {
     char bytes[1 << 16];
@@ -321,8 +321,8 @@ static void take_and_drop_snapshots(struct place *place, bool reported) {
     ck_assert_int_eq(read_content(place, &volume), 12);
 }
 
-/* Of three the one in the middle goes, then the newest, then the oldest; the others keep what they
- * have, and so does the volume, whatever it is called meanwhile. */
+/* Of three the one in the middle goes, then the newest, then the oldest; the others keep their
+ * content, and so does the volume, whatever it is called meanwhile. */
 static void drop_any_snapshot(struct place *place, bool reported) {
     static const int order[] = { 1, 2, 0 };
     struct driver_volume volume = a_volume(place);
@@ -389,7 +389,7 @@ static int settle(struct place *place, const struct driver_volume *volume,
     return result;
 }
 
-/* What the host has not done is undone as often as one likes; what it has done stays. */
+/* Work that the host has not done is undone as often as one likes; finished work stays. */
 static void help_the_host(struct place *place, bool reported) {
     struct driver_volume volume = a_volume(place);
     struct driver_snapshot snapshot = A_SNAPSHOT, other = A_SNAPSHOT;
@@ -571,7 +571,7 @@ static void give_room_back(struct place *place, bool reported) {
     }
 }
 
-/* What lies in a snapshot, beside it or below it, stays. */
+/* Data in a snapshot, beside it or below it, stays. */
 static void give_none_of_a_snapshot_back(struct place *place, bool reported) {
     struct driver_volume volume = a_volume(place);
     struct driver_snapshot snapshot = A_SNAPSHOT;
@@ -587,7 +587,7 @@ static void give_none_of_a_snapshot_back(struct place *place, bool reported) {
     ck_assert_int_eq(read_content(place, &volume), 11);
 }
 
-/* ---- what others have made ---- */
+/* ---- objects of other programs ---- */
 
 static int get_manageable(struct place *place, const struct driver_volume *volume, const char *name,
                           int64_t *ret_bytes) {
@@ -878,7 +878,7 @@ static const struct {
     { DRIVER_RECLAIM, give_none_of_a_snapshot_back },
 };
 
-/* What pools report is true only where the bit is set. */
+/* Reports of pools are true only where the bit is set. */
 static void keep_promise(size_t i, const struct driver_feature_row *row,
                          const struct subject *subject, bool filtered) {
     struct place place;

@@ -67,7 +67,7 @@ START_TEST(guests_that_share_raw_are_extended_under) {
 }
 END_TEST
 
-/* What our lock is for: taken by the same bytes as QEMU's own, it keeps a guest out. */
+/* The purpose of our lock: taken by the same bytes as QEMU's own, it keeps a guest out. */
 START_TEST(a_guest_cannot_start_while_we_grow) {
     static const int bytes[] = { 100, 101, 103 };
     autobench struct bench bench;

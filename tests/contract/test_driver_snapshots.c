@@ -1,5 +1,5 @@
 /*
- * Snapshots and clones of files below real QEMU processes, and what they find of files that change.
+ * Snapshots and clones of files below real QEMU processes, and their result with files that change.
  */
 #include "tests/contract/driver_guest.h"
 #include "tests/unit/drivers/xfs.h"
@@ -112,7 +112,7 @@ START_TEST(below_a_guest_nothing_is_copied) {
 }
 END_TEST
 
-/* The guest has an overlay open: what lies below it stays, whatever the rows say. */
+/* The guest has an overlay open: the images below it stay, whatever the rows have. */
 static void expect_chain_stays(bool attached) {
     autobench struct bench bench;
     autoguest struct guest guest = { 0 };
@@ -280,7 +280,7 @@ static pid_t start_writes(const struct bench *bench) {
     return child;
 }
 
-/* As after a loss of power: clusters may be lost (3), but what is there is right (0). */
+/* As after a loss of power: clusters may be lost (3), but the others are right (0). */
 static void snapshot_below_qemu(void) {
     autobench struct bench bench;
     struct driver_volume volume;

@@ -42,7 +42,7 @@ static void start(struct scene *scene) {
     virDomainFree(domain);
 }
 
-/* SIGTERM: what QEMU knows is in the files afterwards. */
+/* SIGTERM: QEMU's state is in the files afterwards. */
 static void stop(struct scene *scene) {
     virDomainPtr domain = virDomainLookupByUUIDString(scene->control, INSTANCE);
 
@@ -70,7 +70,7 @@ static struct scene *scene_running(void) {
     return scene;
 }
 
-/* What the guest's device writes: 64 KiB of a byte, at as many times 64 KiB. */
+/* The writes of the guest's device: 64 KiB of a byte, at as many times 64 KiB. */
 static void guest_write(struct scene *scene, unsigned byte) {
     virDomainPtr domain = virDomainLookupByUUIDString(scene->control, INSTANCE);
     char command[200], *answer = NULL;
@@ -86,7 +86,8 @@ static void guest_write(struct scene *scene, unsigned byte) {
     virDomainFree(domain);
 }
 
-/* What can be read through the image: bytes 1 to `last` where they were written, and no more. */
+/* The content that can be read through the image: bytes 1 to `last` where they were written, and no
+ * more. */
 static void assert_content(const char *name, const char *format, unsigned last) {
     for (unsigned byte = 1; byte <= 5; byte++)
         shell("qemu-io -r -f %s -c 'read -P %u %uk 64k' %s/%s > /dev/null", format,
@@ -101,7 +102,7 @@ static void assert_below(const char *name, const char *below, const char *format
           guests_folder, name, format);
 }
 
-/* ---- what is asked of the hypervisor ---- */
+/* ---- requests to the hypervisor ---- */
 
 static int snapshot(struct scene *scene, const struct disk *disk, const char *name) {
     const struct disk_overlay overlay = { disk, path_of(scene, name) };
@@ -303,7 +304,7 @@ END_TEST
 
 /* ---- merges ---- */
 
-/* What is left works without the one that went, also for a guest that starts anew. */
+/* The remaining images work without the one that went, also for a guest that starts again. */
 static void check_merged(struct scene *scene, const char *gone, const char *chain) {
     await_chain(scene, chain);
     guest_write(scene, 5);
@@ -396,7 +397,7 @@ START_TEST(a_late_merge_changes_nothing) {
 }
 END_TEST
 
-/* It ends, or has ended, somewhere in the middle: what can be read stays the same. */
+/* It ends, or has ended, somewhere in the middle: the readable content stays the same. */
 START_TEST(a_guest_that_stops_in_the_middle_loses_nothing) {
     static const char *const merges[][2] = { { SECOND, FIRST }, { FIRST, BASE }, { NULL, FIRST } };
     struct scene *scene = scene_running();
@@ -574,7 +575,7 @@ START_TEST(the_agent_takes_and_merges_snapshots) {
 }
 END_TEST
 
-/* R50 on a chain: the overlay that is on top grows, and what is below stays. */
+/* R50 on a chain: the overlay that is on top grows, and the images below stay. */
 START_TEST(the_agent_extends_a_chain) {
     struct scene *scene = scene_running();
     struct script_server *server = script_server_new();

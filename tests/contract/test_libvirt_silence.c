@@ -133,7 +133,7 @@ static void check_hung_guests(int count, bool hidden) {
     scene_end(scene);
 }
 
-/* ---- what must hold ---- */
+/* ---- invariants ---- */
 
 /* More than libvirtd has threads. */
 START_TEST(hung_guests_delay_only_their_own_disks) {

@@ -152,7 +152,7 @@ static inline void lossy_watch(int directory, const char *name) {
     ck_assert_int_gt(syscall(SYS_pread64, fd, lossy.header, sizeof(lossy.header), 0L), 0);
 }
 
-/* As when the power is cut, or the kernel reads what the disk has. */
+/* As when the power is cut, or the kernel reads the disk's content. */
 static inline void lossy_read_disk(int fd) {
     char path[32];
     autoclose int writable = -1;

@@ -12,7 +12,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-/* Of the volume and its snapshots "1" and "2": what was written before each, and last. */
+/* Of the volume and its snapshots "1" and "2": the letter written before each, and last. */
 #define FIRST  "1"
 #define SECOND "2"
 
@@ -132,7 +132,7 @@ static int merge_call(struct place *place, const char *id, bool settles) {
                                           &snapshot, true, &assist, &place->bench.err);
 }
 
-/* What a guest's host does with the newest, and with the oldest. */
+/* The work of a guest's host on the newest, and on the oldest. */
 static int pull_second(struct place *place) {
     return merge_call(place, SECOND, false) < 0
                ? -1
@@ -195,7 +195,7 @@ static int delete_volume(struct place *place) {
                               &place->bench.err);
 }
 
-/* ---- what holds whenever a call has ended, however ---- */
+/* ---- invariants after each call, however it ended ---- */
 
 static void check_taken(struct place *place, bool done) {
     ck_assert(volume_reads(place, 2) && snapshot_reads(place, FIRST, 1));
@@ -268,7 +268,7 @@ static void check_deleted(struct place *place, bool done) {
 
 /* ---- every one in turn ---- */
 
-/* What is flushed there takes no time. */
+/* Flushes there take no time. */
 static bool enter_tmpfs(const char *options) {
     return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("tmpfs", "/tmp", "tmpfs", 0, options) == 0;
@@ -385,7 +385,7 @@ START_TEST(chains_below_a_guest_survive_every_failure) {
 }
 END_TEST
 
-/* ---- a disk that does not take what is flushed ---- */
+/* ---- a disk that does not take a flush ---- */
 
 /* Of the overlay above a snapshot that is deleted: 1 the n-th flush of it was reached. */
 static bool survive_lost_flush(unsigned n) {

@@ -34,7 +34,7 @@ static int64_t size_of(struct place *place) {
     return bytes;
 }
 
-/* Is there nothing, or a whole volume, or what the next create knows to be unfinished? */
+/* Is there nothing, or a whole volume, or a file that the next create knows to be unfinished? */
 static void assert_no_half_volume(struct place *place) {
     struct stat status;
 
@@ -330,7 +330,7 @@ START_TEST(a_file_system_without_allocation_gets_zeros) {
 }
 END_TEST
 
-/* Nothing is written: what NFS 4.2 can do is not sent over the network as zeros. */
+/* Nothing is written: NFS 4.2 allocates without sending zeros over the network. */
 START_TEST(a_file_system_that_allocates_with_the_length_only_is_called_so) {
     autobench struct bench bench;
     autoclose int fd = -1;

@@ -1,6 +1,6 @@
 /*
- * Every system call fails in turn while a volume gives back room.  Whatever came of it, what is in
- * the volume is the same, and the same call succeeds in a world that works.
+ * Every system call fails in turn during a reclaim of a volume.  Whatever came of it, the content
+ * of the volume is the same, and the same call succeeds in a world that works.
  */
 #include "drivers/file/volume_file.h"
 

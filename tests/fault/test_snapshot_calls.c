@@ -14,7 +14,7 @@
 #define SNAPSHOT_NAME "snapshot-s"
 #define CLONE_NAME    "volume-c"
 
-/* What the byte of the raw volume is, or the place where qcow2 has no header. */
+/* The value of the byte of the raw volume, or a place where qcow2 has no header. */
 static void set_byte(struct place *place, const char *name, char byte) {
     autoclose int fd = openat(place->directory.fd, name, O_RDWR | O_CLOEXEC);
 
@@ -71,7 +71,7 @@ static int revert(struct place *place) {
                               &place->bench.err);
 }
 
-/* ---- what holds whenever a call has ended, however ---- */
+/* ---- invariants after each call, however it ended ---- */
 
 static void snapshot_is_whole_or_missing(struct place *place, bool done) {
     ck_assert(has(place, SNAPSHOT_NAME) || !done);
@@ -260,7 +260,7 @@ END_TEST
 
 /* ---- file systems that cannot ---- */
 
-/* What is missing is done without. */
+/* Missing functions are done without. */
 static void do_without(const char *call, int error, size_t kind, size_t i) {
     autoplace struct place place;
 
@@ -502,7 +502,7 @@ static bool loses_volume(const struct driver_fence *fence) {
 }
 
 /* The volume got another name meanwhile: nothing is put under the old one, and the new one keeps
- * what it has. */
+ * its content. */
 START_TEST(a_late_revert_finds_nothing) {
     bool late = true;
     int n;

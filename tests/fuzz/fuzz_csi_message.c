@@ -1,6 +1,6 @@
 /*
  * A byte that picks a request of the driver's services, and any bytes as its message: it is refused
- * with a reason, or all its texts are UTF-8, and what is written of it reads the same.
+ * with a reason, or all its texts are UTF-8, and it reads the same after it was written.
  */
 #include "common/cleanup.h"
 #include "common/utf8.h"

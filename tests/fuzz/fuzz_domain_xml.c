@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct arena *arena = arena_new();
     const char *const *paths;
     struct disk_limits *limited = NULL;
-    const char *wish = NULL;
+    const char *snapshot = NULL;
     struct error err = { 0 };
     char *xml = malloc(size + 1);
     int found;
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     if (domain_xml_list_chain(xml, "serial", arena, &paths, NULL) == 1 && !paths[0])
         abort();
-    if (domain_xml_snapshot(xml, &overlay, 1, arena, &wish, NULL) == 1 && !wish)
+    if (domain_xml_snapshot(xml, &overlay, 1, arena, &snapshot, NULL) == 1 && !snapshot)
         abort();
     if (domain_xml_list_limits(xml, arena, &limited, NULL) == 0)
         for (; limited; limited = limited->next)

@@ -91,7 +91,7 @@ static void write_and_read(struct arena *arena, const json_t *tree) {
     require(again && json_equal(tree, again));
 }
 
-/* A list has as many pieces as items, and a piece is what the item is. */
+/* A list has as many pieces as items, and each piece is the text of its item. */
 static void cut(struct arena *arena, const uint8_t *bytes, size_t size, const json_t *tree) {
     struct json_span rest = { (const char *)bytes, (const char *)bytes + size }, item;
     const char *end = rest.end;

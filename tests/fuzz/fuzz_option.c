@@ -1,6 +1,6 @@
 /*
  * Any bytes as a configuration file: refused with a message that names the file, or loaded; then
- * every value is within what its option promises.
+ * every value is within the range of its option.
  */
 #include "common/cleanup.h"
 #include "config/config.h"

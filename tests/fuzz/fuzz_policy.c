@@ -1,6 +1,5 @@
 /*
- * Any bytes as a policy file: loading refuses or accepts, and what it accepts answers every
- * question.
+ * Any bytes as a policy file: loading refuses or accepts, and accepted rules decide every request.
  */
 #include "common/cleanup.h"
 #include "policy/check_parse.private.h"

@@ -188,7 +188,7 @@ static const struct {
     { "maximum", fits_maximum },
     { "properties", says_nothing },           /* see fits_members() */
     { "additionalProperties", says_nothing }, /* see fits_members() */
-    { "pattern", says_nothing },              /* of what is sent; the service itself reads it */
+    { "pattern", says_nothing },              /* of a request body; the service itself reads it */
     { "propertyNames", says_nothing },
     { "format", says_nothing },
     { "description", says_nothing },

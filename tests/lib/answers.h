@@ -1,8 +1,8 @@
 /*
- * What the API answers a test is held against its own description (api/openapi.h): a status that
- * the operation has, a body that its schema takes at the microversion of the answer with no key
- * missing and none unknown, and for what was accepted also the body that was sent.  A difference
- * ends the test's process.
+ * Each response of the API to a test is checked against its own description (api/openapi.h): a
+ * status that the operation has, a body that its schema takes at the microversion of the response
+ * with no key missing and none unknown, and for accepted requests also the body that was sent.  A
+ * difference ends the test's process.
  */
 #pragma once
 

@@ -225,7 +225,7 @@ class BlockStorage:
     # ---- the rest ----
 
     def wait_manager(self, timeout=120):
-        """Until what a manager reported is there, and new enough for a volume to be placed."""
+        """Until the report of a manager is there, and new enough for a volume to be placed."""
         def reported():
             rows = self.ask("GET", "/os-services?binary=cinder-volume")["services"]
             return rows and all(row["state"] == "up" for row in rows)

@@ -10,7 +10,7 @@ import struct
 import time
 
 RESET = struct.pack("ii", 1, 0)  # of SO_LINGER: closing sends RST
-LONG = (33000, 40000, 70000)     # around and above what a listener reads of a head
+LONG = (33000, 40000, 70000)     # around and above the part of a head that a listener reads
 WALKED = 2000                    # bytes of a sample whose offsets are cut one after the other
 WAYS = ("reset", "close", "half-close", "half-close and reset", "pause", "pause and reset",
         "answer and reset", "deaf")

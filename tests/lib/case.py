@@ -81,8 +81,8 @@ class ServiceCase(unittest.TestCase):
         return volume["id"]
 
     def discard(self, volume_id):
-        """Waits for the end: until then it counts in the quota that the next test looks at, and
-        what lies on a share outlives this service and its database."""
+        """Waits for the end: until then it counts in the quota that the next test checks, and files
+        on a share outlive this service and its database."""
         api = self.client()
         if api.exists(volume_id):
             api.remove(volume_id)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 /* Of a long walk over cases that hardly differ: each of them, or with $WALK_STEP one in so many,
- * from the $WALK_FIRST on.  What each build runs again need not be all of it. */
+ * from the $WALK_FIRST on.  Not each build has to run all of it again. */
 static inline unsigned walk_number(const char *name, unsigned otherwise) {
     const char *text = getenv(name);
 

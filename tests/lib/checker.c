@@ -63,7 +63,7 @@ void checker_send(struct checker *checker, unsigned count) {
         unsigned block = checker_draw(checker, checker->blocks);
 
         if (checker->most[block] != checker->least[block])
-            continue; /* it is on its way, or it is not known what became of it */
+            continue; /* it is on its way, or its outcome is unknown */
         fill(block, ++checker->most[block], data);
         if (nbd_send(checker->fd, NBD_WRITE, block, block * checker->stride, data, CHECKER_BLOCK) <
             0)
@@ -111,7 +111,7 @@ bool checker_write(struct checker *checker, unsigned count) {
     return false;
 }
 
-/* Version 0 is what a new volume has. */
+/* A new volume has version 0. */
 static void judge(struct checker *checker, unsigned block, const char *data) {
     char expected[CHECKER_BLOCK] = { 0 };
     unsigned version = 0;

@@ -1,7 +1,7 @@
 /*
- * Writes blocks that say what they are, and knows what must be read: a block has the version whose
- * write was answered last, or a later one that was on its way when the connection went, whole, and
- * of its own place.  What was seen once is not taken back.
+ * Writes blocks that name themselves, and knows the content that must be read: a block has the
+ * version whose write was answered last, or a later one that was on its way when the connection
+ * went, whole, and of its own place.  A version that was seen once is not taken back.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 """
 Debian's own commands, openstack and cinder, begun by a process that has read their modules already:
-that is nearly all of what one of them takes.
+that is nearly all of their run time.
 """
 
 import multiprocessing
@@ -33,7 +33,7 @@ def become(arguments, variables, output, errors):
 
 
 def run_client(arguments, **variables):
-    """What it prints."""
+    """Its output."""
     with tempfile.NamedTemporaryFile("r") as output, tempfile.NamedTemporaryFile("r") as errors:
         process = starter.Process(target=become, args=(
             list(arguments), {"PATH": os.environ["PATH"], "HOME": "/nonexistent",

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """
 Writes the first inputs of a fuzz target: corpus.py TARGET DIRECTORY. Files that are there stay, so
-what a run has found helps the next one.
+inputs that a run has found help the next one.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """
-One call of a CSI driver: csi_call.py SOCKET PACKAGE.SERVICE/METHOD [JSON...].  What the JSON objects say
-together is the request; the answer is printed as JSON, and a refusal as its code.
+One call of a CSI driver: csi_call.py SOCKET PACKAGE.SERVICE/METHOD [JSON...]. The JSON objects
+together are the request; the response is printed as JSON, and a refusal as its code.
 """
 
 import json

@@ -48,7 +48,7 @@ class Driver:
         self.channel.close()
 
     def send(self, module, service, method, timeout=DEADLINE_S, /, **fields):
-        """What a call will answer, as a future; and at once its request id."""
+        """The response of a call, as a future; and at once its request id."""
         request = getattr(module, f"{method}Request")(**fields)
         answer = getattr(module, f"{method}Response")
         package = module.DESCRIPTOR.package

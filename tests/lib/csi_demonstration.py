@@ -1,6 +1,7 @@
 """
-A volume over CSI, as the sidecars of Kubernetes and the kubelet call for it: made, mounted, written, grown
-below its mount, its unused room given back, deleted.  What is mounted is so in a namespace of this process.
+A volume over CSI, as the sidecars of Kubernetes and the kubelet call for it: made, mounted,
+written, grown below its mount, its unused space reclaimed, deleted. The mounts are in a namespace
+of this process.
 """
 
 import glob
@@ -120,7 +121,7 @@ class CsiDemonstration:
         self.story.check(not self.api.exists(volume_id) and not self.leftovers(),
                          "it is gone; no mount and no loop device is left")
 
-    # ---- what an earlier run, or this one, leaves ----
+    # ---- leftovers of an earlier run, or of this one ----
 
     def leftovers(self):
         found = []

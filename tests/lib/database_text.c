@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Each table, and what makes a text of one of its rows. */
+/* Each table, and the expression of the text of one of its rows. */
 #define TABLES                                                                                  \
     (postgresql_given()                                                                         \
          ? "SELECT table_name, 'CAST(t AS TEXT)' FROM information_schema.tables "               \

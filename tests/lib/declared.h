@@ -1,5 +1,5 @@
 /*
- * What tests of the controller share: pools, configs as clients declare them, and what nodes say.
+ * Common to tests of the controller: pools, configs as clients declare them, and reports of nodes.
  * All helpers assert that they worked.
  */
 #pragma once

@@ -25,13 +25,13 @@ from hypervisor import Domain, disk_of
 
 GIB = 1 << 30
 NAME = "quickstart"
-BEFORE, SINCE, COUNT = 0x5c, 0xa3, 65536  # what is written before the snapshot and since
+BEFORE, SINCE, COUNT = 0x5c, 0xa3, 65536  # the bytes written before the snapshot and since
 FICLONE = 0x40049409  # linux/fs.h
 SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 class Story:
-    """Prints what happens and remembers whether all of it held."""
+    """Prints each step and remembers whether all of it held."""
 
     def __init__(self):
         self.failures = 0

@@ -1,7 +1,7 @@
 """
-What the running service answers is held against its own description, docs/openapi.json, as
-tests/lib/answers.c does with what unit tests get: a status that the operation has, and a body that
-its schema takes at the microversion of the answer, with no key missing and none unknown.
+Each response of the running service is checked against its own description, docs/openapi.json, as
+tests/lib/answers.c does in unit tests: a status that the operation has, and a body that its schema
+takes at the microversion of the response, with no key missing and none unknown.
 """
 
 import functools

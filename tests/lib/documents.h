@@ -1,5 +1,5 @@
 /*
- * Documents in a world: what clients ask of them, and what the service makes of them.
+ * Documents in a world: requests of clients, and their effect in the service.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
     "\"path\": \"/p\", \"capacity\": \"1Gi\", \"maximum\": \"1Ti\", "                     \
     "\"replicationFactor\": 1}}"
 
-/* The uid of what a request makes. */
+/* The uid of the document that a request creates. */
 static inline const char *documents_make(struct world *world, const char *collection,
                                          const char *word, const char *body) {
     int status = world_call(world, "POST", arena_join(world->arena, "/", collection, NULL), body);
@@ -35,7 +35,7 @@ static inline const char *documents_make(struct world *world, const char *collec
 struct documents_own {
     const struct document_kind *owner_kind, *kind;
     const char *owner_id, *name, *body, *node;
-    const char *id; /* of what was made */
+    const char *id; /* of the created document */
 };
 
 static inline int documents_own_body(struct work *work, void *arg, struct error *err) {

@@ -1,6 +1,6 @@
 /*
- * An HTTP exchange without a server: what a handler gets and what it answers.  What the API answers
- * is held against its description (answers.h).
+ * An HTTP exchange without a server: the request of a handler and its response.  Responses of the
+ * API are checked against its description (answers.h).
  */
 #pragma once
 
@@ -22,7 +22,7 @@ int test_exchange_await(struct test_exchange *test);
 
 /* ---- an answer in pieces (http/stream.h) ---- */
 
-/* What was put so far; NULL: the answer is none. */
+/* The body so far; NULL: the response has none. */
 const char *test_exchange_pieces(struct test_exchange *test);
 /* Its first piece since the client took all again, and its last, counted among those of all
  * exchanges; 0: there is none. */

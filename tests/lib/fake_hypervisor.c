@@ -13,7 +13,7 @@ struct fake_disk {
     struct disk disk;
     char chain[MOST][200]; /* the present one first */
     unsigned chain_length;
-    unsigned merged_at, merged; /* what the job takes out of the chain */
+    unsigned merged_at, merged; /* the images that the job removes from the chain */
     struct io_limits limits;
     bool ours;
     char alone[200]; /* the image that its guest is started from, and no other named */

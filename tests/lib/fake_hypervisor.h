@@ -1,6 +1,6 @@
 /*
  * A hypervisor for tests: disks in memory, faults and pauses on demand, calls counted.  Its disks'
- * capacity is what guests see; thread-safe.
+ * capacity is the one that guests see; thread-safe.
  */
 #pragma once
 
@@ -80,7 +80,7 @@ void fake_hypervisor_hold(struct fake_hypervisor *fake);
 void fake_hypervisor_await_held(struct fake_hypervisor *fake);
 void fake_hypervisor_release(struct fake_hypervisor *fake);
 
-/* Does what its guest is started from name no image below the one that the disk has now? */
+/* Does the definition that its guest is started from name no image below the present one? */
 bool fake_hypervisor_forgot_chain(struct fake_hypervisor *fake, const char *volume_id);
 
 /* The limits of the disk: -1 when there is none; and that another program sets them. */

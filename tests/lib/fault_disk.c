@@ -50,7 +50,7 @@ static int fault_of(const char *kind) {
     return has_fault(kind, "fails") ? -EIO : 0;
 }
 
-/* What is removed is gone, also while it is open. */
+/* A removed file is gone, also while it is open. */
 static void *do_init(struct fuse_conn_info *connection, struct fuse_config *settings) {
     (void)connection;
     settings->hard_remove = 1;

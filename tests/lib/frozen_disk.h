@@ -1,7 +1,7 @@
 /*
  * A file system over a directory that may be frozen: reads are answered, and each write waits in
- * the kernel until it is thawed, whatever becomes of its process.  Only this process and what it
- * starts have it, and it goes with them.
+ * the kernel until it is thawed, whatever becomes of its process.  Only this process and its
+ * children have it, and it goes with them.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ static inline int frozen_disk_do(const char *directory, unsigned long request) {
     return result;
 }
 
-/* Whatever becomes of this process: what waits for a frozen disk could not be ended. */
+/* Whatever becomes of this process: processes that wait for a frozen disk could not be ended. */
 static inline bool thaw_at_the_end(const char *directory) {
     int disk = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     pid_t parent = getpid(), pid = disk < 0 ? -1 : fork();

@@ -3,7 +3,7 @@ A domain with a guest system: Debian's cloud kernel, emulated, over a first file
 that mounts its first disk and speaks for its file systems as QEMU's guest agent does.
 
 The kernel, its block device, its file system and its FITRIM are real. The agent inside is a script
-that answers what libvirt asks: guest-sync, guest-get-fsinfo and guest-fstrim.
+that answers the commands of libvirt: guest-sync, guest-get-fsinfo and guest-fstrim.
 """
 
 import os
@@ -53,7 +53,7 @@ CHANNEL = """\
 
 
 class GuestDomain(Domain):
-    """Its disks give back what their guest gives up, but those in `keeping`."""
+    """Its disks pass on the discards of their guest, but those in `keeping`."""
 
     keeping = ()
     system = None

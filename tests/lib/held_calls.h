@@ -1,7 +1,7 @@
 /*
  * A program that includes this may have its own calls to the file system held, as a disk does that
- * ceases to answer in the middle of one: of one function, for files of one name.  What is held goes
- * on when all are let go.  Once in a program.
+ * ceases to answer in the middle of one: of one function, for files of one name.  Held calls go on
+ * when all are let go.  Once in a program.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static struct {
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t changed;
     const char *function, *end; /* of the path; NULL: nothing is held */
     unsigned count;             /* that are held */

@@ -25,7 +25,7 @@ class HypervisorError(RuntimeError):
 
 
 def virsh(*arguments, timeout=60, text=None):
-    """What virsh prints; `text` is its standard input."""
+    """The output of virsh; `text` is its standard input."""
     result = subprocess.run(["virsh", "-q", "-c", URI, *arguments], capture_output=True, text=True,
                             input=text, timeout=timeout, env=ENVIRONMENT, check=False)
     if result.returncode != 0:
@@ -105,7 +105,7 @@ DISK = """\
     </disk>
 """
 
-# What is on its way when the server lets go of its clients stops the guest, and is done again.
+# A request in progress when the server lets go of its clients stops the guest, and is repeated.
 NETWORK_DISK = """\
     <disk type='network' device='disk'>
       <driver name='qemu' type='{format}' cache='none' error_policy='stop' rerror_policy='stop'/>
@@ -116,7 +116,7 @@ NETWORK_DISK = """\
 """
 
 # Without that capability libvirt asks QEMU two questions about the processor instead of 370, which
-# is most of what a start takes; QEMU reads them letter by letter.
+# is most of the time of a start; QEMU reads them letter by letter.
 DOMAIN = """\
 <domain type='qemu' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
   <name>{name}</name>

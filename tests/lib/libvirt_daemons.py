@@ -52,8 +52,8 @@ def kvm_is_closed():
 
 
 def close_kvm(libc):
-    """For this process and its children; mounts of others still appear. What is put there must be a
-    device, and of mode 0: libvirt asks whether its QEMU user may open it."""
+    """For this process and its children; mounts of others still appear. The substitute must be a
+    device, and of mode 0: libvirt checks whether its QEMU user may open it."""
     if libc.unshare(CLONE_NEWNS) == 0:
         libc.mount(None, b"/", None, MS_REC | MS_SLAVE, None)
         libc.mount(b"none", b"/mnt", b"tmpfs", 0, None)

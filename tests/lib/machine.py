@@ -1,6 +1,6 @@
 """
-A small machine with a kernel of its own over the root file system of this one, for what needs a
-kernel: NFS, block devices.
+A small machine with a kernel of its own over the root file system of this one, for tests that need
+a kernel: NFS, block devices.
 
 Debian's cloud kernel under QEMU, emulated, with the host's own root file system below an overlay:
 every program that is installed or built here runs there, and nothing that it writes comes back,

@@ -41,7 +41,7 @@ def of_kind(kind):
 
 
 def pod(kind):
-    """The pod of the Deployment or DaemonSet, with what every component adds to it: its containers
+    """The pod of the Deployment or DaemonSet, with the additions of every component: its containers
     and its volumes by name, and the rest."""
     containers, volumes, rest = {}, {}, {}
     for workload in of_kind(kind):

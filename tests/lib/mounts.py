@@ -1,5 +1,5 @@
 """
-A namespace of mounts for a test and what it starts.
+A namespace of mounts for a test and its children.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
 """
-A client of NBD on a Unix socket that knows what must be read: each block has the version whose write
-was answered last, or a later one that was on its way when the connection went.
+A client of NBD on a Unix socket that knows the content that must be read: each block has the
+version whose write was answered last, or a later one that was on its way when the connection went.
 """
 
 import os
@@ -14,7 +14,7 @@ READ, WRITE, FLUSH = 0, 1, 3
 
 
 class Gone(Exception):
-    """The connection is; what was asked may have been done."""
+    """The connection is gone; its requests may have been executed."""
 
 
 class Disk:
@@ -98,7 +98,7 @@ class Disk:
         self._do(FLUSH)
 
     def check(self):
-        """What was answered is there, whole, and what is seen is not taken back."""
+        """Answered writes are there, whole, and a version that was seen is not taken back."""
         for block, most in self.most.items():
             data = self._do(READ, block * BLOCK, size=BLOCK)
             place, version = struct.unpack(">QQ", data[:16])

@@ -7,7 +7,7 @@ A peer that is no scoria: oslo.messaging as other services use it. Prints one JS
                                                                     sign of life for so long
     oslo_peer.py URL cast TOPIC METHOD VERSION ARGUMENTS [SERVER]   SERVER "*": fanout
     oslo_peer.py URL listen TOPIC COUNT                             so many notifications, each once
-    oslo_peer.py URL serve TOPIC SERVER                             prints what it is called with
+    oslo_peer.py URL serve TOPIC SERVER                             prints its calls
 """
 
 import json
@@ -86,7 +86,7 @@ class Listener:
 
     def info(self, context, publisher_id, event_type, payload, metadata):
         if metadata["message_id"] in self.ids:
-            return  # once more: at least once is what is promised
+            return  # once more: the promise is at least once
         self.ids.add(metadata["message_id"])
         self.heard.put({"context": context, "publisher_id": publisher_id, "event": event_type,
                         "payload": payload, "metadata": metadata})

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The Debian 12 packages: what ./quickstart needs, and what ./test needs beside it.
+# The Debian 12 packages: those of ./quickstart, and those of ./test beside them.
 # shellcheck disable=SC2034 # used by the scripts that read this file
 
 build_packages=(
@@ -9,7 +9,7 @@ build_packages=(
     nettle-dev protobuf-c-compiler protobuf-compiler
 )
 
-# What the service calls and the demonstration uses.
+# Programs that the service and the demonstration call.
 run_packages=(
     curl e2fsprogs libvirt-clients libvirt-daemon libvirt-daemon-system python3-grpcio python3-minimal
     python3-protobuf python3 qemu-system-common qemu-system-x86 qemu-utils util-linux xfsprogs

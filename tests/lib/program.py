@@ -19,7 +19,7 @@ os.environ.setdefault("SCORIA_STATE_TABLES", "strict")
 
 
 def end_on_sigterm():
-    """SIGTERM ends the caller as an exception does: what it has started is stopped and removed."""
+    """SIGTERM ends the caller as an exception does: its children are stopped and removed."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
 
 
@@ -182,7 +182,7 @@ def processes_with(text):
 
 
 def check(state_directory, *options):
-    """What `scoria manage check` finds: a list of {promise, text}."""
+    """The findings of `scoria manage check`: a list of {promise, text}."""
     status, found = _manage("check", state_directory, options)
     if (status == 0) != (not found):
         raise AssertionError(f"manage check ended with {status}: {found}")

@@ -35,9 +35,9 @@ def answers(port):
 
 class Control:
     """
-    rabbitmqctl, of which one process serves all commands: to begin one takes most of its time.
-    A line in is a command's words; what it prints comes out, and a line with how it ended. It ends
-    with its input.
+    rabbitmqctl, of which one process serves all commands: to begin one takes most of its time. A
+    line in is a command's words; its output comes out, and a line with how it ended. It ends with
+    its input.
     """
 
     END = "\x1e"
@@ -233,7 +233,7 @@ class Broker:
         return f"rabbit://{user}:{password}@127.0.0.1:{port or self.port}/{vhost}"
 
     def control(self, *words):
-        """What rabbitmqctl prints."""
+        """The output of rabbitmqctl."""
         return self.ctl.run(*words)
 
     def queues(self, vhost="/"):

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What ./quickstart and ./test share: packages and builds. The reader has set `top`, the top of
-# the sources, and `logs`, a directory, and `set -euo pipefail`.
+# Common to ./quickstart and ./test: packages and builds. The reader has set `top`, the top of the
+# sources, and `logs`, a directory, and `set -euo pipefail`.
 : "${top:?}" "${logs:?}"
 # shellcheck source=tests/lib/packages.sh
 source "$top/tests/lib/packages.sh"
@@ -8,7 +8,7 @@ source "$top/tests/lib/packages.sh"
 # Objects that were compiled before, in any directory, are taken from there.
 [[ ! -d /usr/lib/ccache ]] || export PATH=/usr/lib/ccache:$PATH CCACHE_NOHASHDIR=1
 
-# Standard output is for the reader: a title, and what belongs to it indented.
+# Standard output is for the reader: a title, and its lines indented.
 say() {
     printf '\n== %s\n' "$*"
 }
@@ -52,7 +52,7 @@ install_packages() {
     }
 }
 
-# Makes ./configure when it is missing or older than what it is made from.
+# Makes ./configure when it is missing or older than its sources.
 make_configure() {
     if [[ -f $top/configure && -f $top/Makefile.in ]] &&
         [[ -z $(cd "$top" && find configure.ac Makefile.am ./*/local.mk -newer configure) ]]; then

@@ -1,5 +1,5 @@
 /*
- * A small file system over a directory, which only this process and what it starts have, and which
+ * A small file system over a directory, which only this process and its children have, and which
  * goes with them, whatever comes of the test.
  */
 #pragma once

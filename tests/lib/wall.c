@@ -1,6 +1,6 @@
 /*
  * Preloaded, sets the wall's clock of one program: it is ahead of the machine's by the seconds in
- * the file WALL_FILE, read at each call.  Every other clock stays what it is.
+ * the file WALL_FILE, read at each call.  Every other clock stays as it is.
  */
 #include <errno.h>
 #include <fcntl.h>

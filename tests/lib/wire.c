@@ -219,16 +219,16 @@ struct wire_answer *wire_await(struct wire *wire, int32_t stream) {
 
 bool wire_ping(struct wire *wire) {
     struct wire_frame *frame = malloc(sizeof(*frame));
-    struct wire_answer *nobody = calloc(1, sizeof(*nobody));
+    struct wire_answer *unread = calloc(1, sizeof(*unread));
     bool answered = false, there = wire_send(wire, NGHTTP2_PING, 0, 0, "12345678", 8);
 
     while (there && !answered) {
         there = wire_read(wire, frame);
         if (there)
-            take_frame(wire, frame, false, nobody);
+            take_frame(wire, frame, false, unread);
         answered = there && frame->type == NGHTTP2_PING;
     }
-    free(nobody);
+    free(unread);
     free(frame);
     return answered;
 }

@@ -1,6 +1,6 @@
 /*
- * A client of HTTP/2 that sends whatever frames a test wants, right ones and others, and reads what
- * comes back.  Whatever is waited for comes within WIRE_PATIENCE_S or the test fails.
+ * A client of HTTP/2 that sends any frames, right ones and others, and reads the responses.  Each
+ * awaited frame comes within WIRE_PATIENCE_S or the test fails.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct wire_frame {
     uint8_t bytes[65536];
 };
 
-/* What came for one stream until its end. */
+/* All that came for one stream until its end. */
 struct wire_answer {
     char http_status[8], status[8]; /* "" : none came */
     char message[2048], request_id[64];

@@ -1,8 +1,8 @@
 /*
- * What the tests of ledger/ and volume/ share: a test runs whole inside one transaction, which is
+ * Common to tests of ledger/ and volume/: a test runs whole inside one transaction, which is
  * undone, on a database in memory, with a clock that stands still and ids that repeat.
  *
- *     WORK_TEST(name_says_the_promise) {
+ *     WORK_TEST(name_of_the_promise) {
  *         … work … err …
  *     }
  *
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define NOW_US   INT64_C(1800000000000000)
-#define CLOCK_US INT64_C(1700000000000000) /* the database's: far from what is shown */
+#define CLOCK_US INT64_C(1700000000000000) /* the database's: far from the displayed times */
 #define PROJECT  "0123456789abcdef0123456789abcdef"
 #define OTHER    "fedcba9876543210fedcba9876543210"
 
@@ -169,7 +169,7 @@ __attribute__((format(printf, 2, 3))) static inline int64_t sql_int(struct work 
     return number;
 }
 
-/* Everything in a table as one number: what must not have changed is compared by it. */
+/* Everything in a table as one number, to compare that nothing has changed. */
 static inline int64_t rows_of(struct work *work, const char *table) {
     return sql_int(work, "SELECT COUNT(*) FROM %s", table);
 }

@@ -193,7 +193,7 @@ void world_beside_others(void) {
     schemas = own;
 }
 
-/* What another test has left would be from the future: a clock that meets that is not sure. */
+/* Rows of another test would be from the future: a clock that meets them is not sure. */
 static void forget_times(const char *schema) {
     static const char *const tables[] = { "clock", "operations", "services", "outbox" };
     char sql[512] = "SET session_replication_role = replica";
@@ -333,7 +333,7 @@ struct world *world_new(const struct world_settings *wanted) {
     struct world *world = calloc(1, sizeof *world);
 
     assert(world);
-    log_open(getenv("WORLD_LOG") ? 2 : -1, LOG_DEBUG, LOG_TEXT); /* for a look at what went wrong */
+    log_open(getenv("WORLD_LOG") ? 2 : -1, LOG_DEBUG, LOG_TEXT); /* to inspect a failure */
     world->now_us = 1800000000000000;
     world->random = settings.seed;
     world->clock = (struct clock){ .now_us = tell_wall,
@@ -450,7 +450,7 @@ static void keep_answer(struct world *world, struct test_exchange *exchange) {
              http->reply_body ? http->reply_body : "");
 }
 
-/* What the answer itself begins is left to the test. */
+/* The effects of the response itself are left to the test. */
 static void await_answer(struct world *world, struct test_exchange *exchange) {
     for (int i = 0; i < 1000 && !test_exchange_answered(exchange) && !world->dead; i++)
         if (world_relay(world) == 0 || !world_step(world, 0))

@@ -40,7 +40,7 @@ struct world_event {
     bool wants_completion;
 };
 
-/* What the host of a guest was asked to do with a snapshot. */
+/* The request to the host of a guest about a snapshot. */
 struct world_assist {
     char snapshot_id[37];
     char host[64];
@@ -48,7 +48,7 @@ struct world_assist {
     bool deletes, again;
 };
 
-/* What it was asked to have its guest give back. */
+/* The request to have its guest trim a volume. */
 struct world_trim {
     char id[37], volume_id[37], instance_uuid[37];
     char host[64], endpoint[80];
@@ -76,7 +76,7 @@ struct world {
     unsigned incarnation;
     char owner[64];
 
-    /* The compute side: what it answers to the next events, and what it was sent. */
+    /* The compute side: its responses to the next events, and the events that it got. */
     struct compute_sender sender;
     enum event_verdict verdict;
     struct world_event events[WORLD_EVENTS];
@@ -142,14 +142,14 @@ const char *world_answer_id(struct world *world, const char *wrapper);
 void world_settle(struct world *world);
 /* One message, the index-th waiting; false when there is none. */
 bool world_step(struct world *world, unsigned index);
-/* Publishes what is in the outbox; how many messages wait then. */
+/* Publishes the rows of the outbox; how many messages wait then. */
 unsigned world_relay(struct world *world);
 /* Time passes, the periodic work runs once. */
 void world_advance(struct world *world, int64_t seconds);
 /* The wall's clock is set: no time passes. */
 void world_step_wall(struct world *world, int64_t seconds);
 
-/* What its API and its manager are started with; the rpc engine stands out. */
+/* The configuration of its API and its manager; the rpc engine stands out. */
 struct api_settings world_api_settings(struct world *world);
 struct manager_settings world_manager_settings(struct world *world);
 

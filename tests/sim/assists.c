@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define ROUND_US 10000000                 /* between two signs of life */
-#define APART_US (300 * INT64_C(1000000)) /* what goes together with it has to come before that */
+#define APART_US (300 * INT64_C(1000000)) /* the members of its set have to come before that */
 
 void assists_begin(struct sim *sim) {
     struct settings *settings = &sim->world->settings;
@@ -113,7 +113,7 @@ static bool is_there(struct sim *sim, const struct assist *assist) {
     return memory_read_snapshot(sim->world->memory, assist->snapshot_id) >= 0;
 }
 
-/* The guest does it, unless what it is to be done with is gone by then. */
+/* The guest does it, unless an image of the request is gone by then. */
 static void do_it(struct sim *sim, const struct assist *assist) {
     bool before = is_there(sim, assist);
 

@@ -10,7 +10,7 @@
 
 #define MEMBER "member:" WORLD_PROJECT
 
-/* ---- what the client knows ---- */
+/* ---- the client's knowledge ---- */
 
 struct model *model_of(struct sim *sim, const char *volume_id) {
     for (unsigned i = 0; i < SIM_VOLUMES; i++)
@@ -43,7 +43,7 @@ static struct model *pick(struct sim *sim) {
     return NULL;
 }
 
-static const char *anybody(struct sim *sim) {
+static const char *any_caller(struct sim *sim) {
     return chance(sim, 30) ? MEMBER : SIM_ADMIN;
 }
 
@@ -104,7 +104,7 @@ void volume_make(struct sim *sim, void *arg) {
     autoanswer struct answer answer;
 
     (void)arg;
-    call_api(sim, anybody(sim), "POST", "/volumes",
+    call_api(sim, any_caller(sim), "POST", "/volumes",
              arena_format(arena, "{\"volume\": {\"size\": %jd}}", (intmax_t)size), &answer);
     if (judge_answer(sim, "create", &answer) > 0)
         model_new(sim, &answer, size);
@@ -127,7 +127,7 @@ static bool is_unlocked(struct sim *sim, const struct model *model) {
     return memory_lock(memory, model->id, false);
 }
 
-/* Will an extend succeed?  What an operator has called available may have no image. */
+/* Will an extend succeed?  A volume that an operator has set to available may have no image. */
 static bool is_quiet(struct sim *sim, const struct model *model) {
     return is_unlocked(sim, model) && attachments_of(sim, model) == 0;
 }
@@ -142,7 +142,7 @@ static void extend(struct sim *sim, void *arg) {
 
     if (model->size_count < SIM_SIZES)
         model->sizes[model->size_count++] = size;
-    verdict = act_on(sim, anybody(sim), model->id, "{\"os-extend\": {\"new_size\": %jd}}",
+    verdict = act_on(sim, any_caller(sim), model->id, "{\"os-extend\": {\"new_size\": %jd}}",
                      (intmax_t)size);
     /* The client that attached it may have begun before this request, and not be back yet. */
     quiet = quiet && is_quiet(sim, model);
@@ -162,7 +162,7 @@ static void delete (struct sim *sim, void *arg) {
 
     disturb(model);
     before = model->disturbances;
-    call_api(sim, force ? SIM_ADMIN : anybody(sim), "DELETE",
+    call_api(sim, force ? SIM_ADMIN : any_caller(sim), "DELETE",
              arena_format(arena, "/volumes/%s?force=%s&cascade=%s", model->id,
                           force ? "true" : "false", cascade ? "true" : "false"),
              NULL, &answer);
@@ -193,7 +193,7 @@ static void metadata(struct sim *sim, void *arg) {
     struct model *model = arg;
     autoanswer struct answer answer;
 
-    call_api(sim, anybody(sim), "POST", arena_format(arena, "/volumes/%s/metadata", model->id),
+    call_api(sim, any_caller(sim), "POST", arena_format(arena, "/volumes/%s/metadata", model->id),
              chance(sim, 50) ? "{\"metadata\": {\"a\": \"b\"}}"
                              : "{\"metadata\": {\"extend_new_size\": \"999\"}}",
              &answer);
@@ -352,12 +352,12 @@ static void old_connect(struct sim *sim, void *arg) {
                "{\"os-terminate_connection\": {\"connector\": {\"host\": \"x\"}}}");
 }
 
-/* What is in it stays (snapshot_check_end()). */
+/* Its content stays (snapshot_check_end()). */
 static void reclaim(struct sim *sim, void *arg) {
     const struct model *model = arg;
 
     memory_waste(sim->world->memory, model->id, 1 + below(sim, 1000));
-    act_on(sim, anybody(sim), model->id, "{\"os-reclaim_space\": {}}");
+    act_on(sim, any_caller(sim), model->id, "{\"os-reclaim_space\": {}}");
 }
 
 /* ---- which of them ---- */

@@ -1,5 +1,5 @@
 /*
- * Hypervisor hosts: what the agent does is the program's own (compute/job.c, resize.c, trim_job.c,
+ * Hypervisor hosts: the agent's work is the program's own (compute/job.c, resize.c, trim_job.c,
  * report.c, client/volumes.c); its threads and its way to the API are here, its image tool and its
  * hypervisor in guests.c.  The linker takes these functions instead of those of common/worker.c,
  * identity/own_user.c and compute/image.c.

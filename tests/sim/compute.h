@@ -11,7 +11,7 @@ struct worker_pool;
 
 #define SIM_ASSISTS 32
 
-/* What a host was asked to do with a snapshot, and has not forgotten. */
+/* A request to a host about a snapshot that it has not forgotten. */
 struct assist {
     struct host *host;
     char volume_id[37], snapshot_id[37]; /* the latter "": none */
@@ -26,7 +26,7 @@ struct assist {
 
 struct plug {
     char volume_id[37]; /* "": none */
-    int64_t capacity;   /* what a running guest sees */
+    int64_t capacity;   /* the size that a running guest sees */
     int64_t told;       /* the requested size of a guest that hangs */
 };
 

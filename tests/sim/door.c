@@ -10,7 +10,7 @@
 
 /* ---- the disk ---- */
 
-static struct db *flushed; /* what is on the disk while unsynced commits are not */
+static struct db *flushed; /* the state on the disk while unsynced commits are not */
 
 static void disk_keep(struct sim *sim) {
     const struct db_settings settings = { .url = "sqlite://", .inline_writes = true };
@@ -23,7 +23,7 @@ static void disk_keep(struct sim *sim) {
     }
 }
 
-/* Before an unsynced commit.  What is not flushed may reach the disk nevertheless. */
+/* Before an unsynced commit.  Unflushed data may reach the disk nevertheless. */
 static void disk_lags(struct sim *sim) {
     if (sim->temper.power && !sim->calm && !postgresql_given() &&
         (!sim->disk_lags || chance(sim, 30))) {
@@ -113,7 +113,7 @@ static int door_transaction(struct db *db, db_body *body, void *arg, bool unsync
     if (result >= 0 && sim->current)
         model_committed(sim, sim->current);
     if (sim->current && sim->temper.commit_faults && chance(sim, 1))
-        return error_set(err, ERROR_UNAVAILABLE, "nobody knows whether it was committed");
+        return error_set(err, ERROR_UNAVAILABLE, "it is unknown whether it was committed");
     return result;
 }
 

@@ -1,6 +1,6 @@
 /*
- * What clients ask for about existing storage: a volume is let go of, and what lies there, be it
- * what such a one has left, becomes a volume.
+ * Requests of clients about existing storage: a volume is unmanaged, and an object, possibly one of
+ * those, is managed.
  */
 #include "drivers/memory.h"
 #include "tests/sim/sim.h"
@@ -27,7 +27,7 @@ static const char *name_left(struct arena *arena, const struct model *model) {
     return arena_format(arena, "unmanaged-%s", model->id);
 }
 
-/* What a volume has left, or NULL. */
+/* The object of an unmanaged volume, or NULL. */
 static struct model *find_left(struct sim *sim, struct arena *arena) {
     for (struct model *model = sim->models; model < sim->models + SIM_VOLUMES; model++)
         if (model->id[0] && memory_has(sim->world->memory, name_left(arena, model)))

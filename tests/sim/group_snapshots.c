@@ -1,6 +1,6 @@
 /*
- * What clients ask for about group snapshots, and what must hold of them: one that is available is
- * whole, and at rest each can be deleted.
+ * Requests of clients about group snapshots, and their invariants: one that is available is whole,
+ * and at rest each can be deleted.
  */
 #include "tests/sim/sim.h"
 

@@ -1,6 +1,6 @@
 /*
- * What clients ask for about groups.  A volume joins a new one or one that another is in, leaves
- * it, and goes with it: what becomes of a group becomes of all that are in it by then.
+ * Requests of clients about groups.  A volume joins a new one or one that another is in, leaves it,
+ * and goes with it: all volumes that are in a group by then share its fate.
  */
 #include "tests/sim/sim.h"
 

@@ -162,7 +162,8 @@ void guest_act(struct sim *sim) {
     struct guest *guest = guest_of(sim, index);
 
     for (unsigned i = 0; i < SIM_GUESTS && guest->state == GUEST_RUNNING && chance(sim, 50); i++)
-        guest = guest_of(sim, index = i); /* what is off or hangs does not stay so for long */
+        guest = guest_of(sim, index = i); /* a guest that is off or hangs does not stay so for
+                                           * long */
     switch (guest->state) {
     case GUEST_OFF:
         guest_on(sim, guest);

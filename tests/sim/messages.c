@@ -82,7 +82,7 @@ static int messages_publish(struct rpc *rpc, const struct rpc_message *message,
         snprintf(place->payload, sizeof place->payload, "%s", message->payload);
         return 0;
     }
-    return error_set(err, ERROR_UNAVAILABLE, "nobody takes %s", message->topic);
+    return error_set(err, ERROR_UNAVAILABLE, "no consumer of %s", message->topic);
 }
 
 static void give_back(struct messages *messages) {

@@ -1,5 +1,5 @@
 /*
- * What must hold: after each step, of the rows now and then, right before each effect on an image,
+ * The invariants: after each step, of the rows now and then, right before each effect on an image,
  * and when everything has come to rest.
  */
 #include "drivers/memory.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What comes between a fence and its effect is rare, and worst: there one sleeps as often. */
+/* Events between a fence and its effect are rare, and worst: there one sleeps as often. */
 #define GAP_PERCENT 25
 
 /* ---- looks that nothing comes between ---- */
@@ -350,7 +350,7 @@ static void check_volume(struct sim *sim, const struct model *model) {
         strcmp(look.status, "error_unmanaging") != 0)
         wrong(sim, "volume %s was deleted and is %s", model->id, look.status);
     if (look.size_gb > 0 && !is_known(model, look.size_gb))
-        wrong(sim, "volume %s has %jd GiB, which nobody asked for", model->id,
+        wrong(sim, "volume %s has %jd GiB, which was not requested", model->id,
               (intmax_t)look.size_gb);
     if (look.size_gb > 0 && look.size_gb < model->must_become)
         wrong(sim, "volume %s is %s with %jd GiB; an extend to %jd was accepted", model->id,

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MEMBERS = 2, PATIENCE_S = 200 }; /* less than a host waits for what goes together */
+enum { MEMBERS = 2, PATIENCE_S = 200 }; /* less than a host waits for a set */
 
 void moments_begin(struct sim *sim) {
     for (unsigned i = 0; i < MEMBERS; i++) {
@@ -38,7 +38,7 @@ static struct text whole_of(struct sim *sim, const struct moment *moment) {
                     moment->snapshot_id);
 }
 
-/* What a host waits for must be about to come: nothing of another stands on the volume. */
+/* A host must not wait for a member in vain: nothing of another stands on the volume. */
 static void check_circles(struct sim *sim) {
     static const char in_the_way[] =
         "SELECT p.target_id FROM operations p JOIN snapshots s ON s.id = p.target_id "
@@ -120,7 +120,7 @@ static bool plug(struct sim *sim, struct trial *trial) {
     return true;
 }
 
-/* Without waiting for what comes of it. */
+/* Without waiting for its outcome. */
 static void begin(struct sim *sim, const char *method, const char *path, const char *body,
                   char ret[37]) {
     autoanswer struct answer answer;
@@ -194,7 +194,7 @@ void moments_check_usable(struct sim *sim) {
     autoarena struct arena *arena = arena_new();
     struct trial trial = { .arena = arena };
 
-    /* What is in the way, a quota for instance, is no matter of theirs. */
+    /* Obstacles, a quota for instance, do not concern them. */
     if (!guest_with_room(sim, MEMBERS, &trial.guest) || !make_volumes(sim, &trial) ||
         !plug(sim, &trial))
         return;

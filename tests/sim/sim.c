@@ -359,7 +359,8 @@ static int run_part(const struct range *range, unsigned job, int report) {
     sim->verbose = range->verbose;
     world_beside_others();
     world_free(
-        world_new(NULL)); /* what the first one of a process draws for all is drawn by none */
+        world_new(NULL)); /* a fault that the first one of a process draws for all is drawn by
+                           * none */
     for (uint64_t i = job; i < range->count && (!sim->failed || range->all); i += range->jobs) {
         run_seed(sim, range->first + i);
         status = sim->failed ? EXIT_FAILURE : status;

@@ -14,7 +14,7 @@
  *     existing  the same of storage that is managed and unmanaged
  *     moments   group snapshots of one moment
  *     strangers requests without the right to them
- *     model     what must hold
+ *     model     the invariants
  *
  * Every thread of every process can be paused wherever it meets something outside: before and
  * after each transaction, before each call of a driver and between its check and its effect, around
@@ -76,7 +76,7 @@ struct thread {
     char made[37];      /* an object that was not needed any more when it was made; "": none */
 };
 
-/* What can go wrong in a seed: drawn for each, so that some see little else and some none. */
+/* The faults of a seed: drawn for each, so that some see little else and some none. */
 struct temper {
     bool pauses, node_pauses, deaths, clock_steps, driver_faults, commit_faults, late_guests, lies,
         losses;
@@ -90,16 +90,16 @@ struct temper {
     unsigned sleep_percent, act_percent;
 };
 
-/* What the clients know of a volume. */
+/* The clients' knowledge of a volume. */
 struct model {
     char id[37];
     bool exists;              /* a create was answered */
-    bool was_reset;           /* by an operator, to any status: it may be called what it is not */
+    bool was_reset;           /* by an operator, to any status: the status may be untrue */
     bool deleted;             /* a delete was accepted, and nothing came between since */
     bool removed;             /* a delete or an unmanage was accepted at any time */
     bool destroyed;           /* a delete was */
     bool had_image;           /* at any time */
-    bool given;               /* what was left of it may be another volume's */
+    bool given;               /* its leftovers may be another volume's */
     char joins[37];           /* the group that it is about to join; "": none */
     int64_t sizes[SIM_SIZES]; /* each that it may have */
     unsigned size_count;
@@ -158,7 +158,7 @@ struct sim {
     unsigned step;
     unsigned disks; /* that were there before any volume */
     enum sim_disk disk;
-    bool disk_lags; /* behind what unsynced transactions have committed */
+    bool disk_lags; /* after commits of unsynced transactions */
     bool calm;      /* nothing pauses, fails or lies any more */
     bool verbose, failed;
     char doing[256];
@@ -203,7 +203,8 @@ struct answer {
 
 void nodes_start(struct sim *sim);
 void nodes_free(struct sim *sim);
-bool nodes_work(struct sim *sim);      /* starts what waits at one of them; false: nothing does */
+bool nodes_work(struct sim *sim);      /* starts waiting work at one of them; false: there is
+                                        * none */
 void nodes_tick(struct sim *sim);      /* the periodic work of all */
 void nodes_revive(struct sim *sim);    /* all that are dead or paused */
 void node_act(struct sim *sim);        /* dies, starts again, pauses, wakes up, steps its clock */
@@ -270,7 +271,8 @@ void model_disturb(struct sim *sim, const char *volume_id);
 
 /* ---- snapshots.c: of the volume that is the argument ---- */
 
-/* What a query of one text about `id` finds, with nothing in between; "" when there is no row. */
+/* The result of a query of one text about `id`, with nothing in between; "" when there is no
+ * row. */
 struct text {
     const char *sql, *id;
     char found[64];
@@ -293,7 +295,7 @@ void snapshot_check_usable(struct sim *sim, const char *volume_id);
 
 void volume_let_go(struct sim *sim, void *arg);
 void volume_take_over(struct sim *sim, void *arg); /* of something that lies there */
-/* One that is gone, and was not deleted, has left what it was made of. */
+/* One that is gone, and was not deleted, has left the object that it was managed from. */
 void existing_check_end(struct sim *sim, const struct model *model);
 
 /* ---- groups.c ---- */
@@ -329,7 +331,7 @@ void moments_check_usable(struct sim *sim);
 int ask(struct sim *sim, const char *method, const char *path, const char *body,
         char answer_id[37]);
 
-/* Time passes in steps, and what runs comes to its end in each. */
+/* Time passes in steps, and running work comes to its end in each. */
 void work_for(struct sim *sim, int64_t seconds, int64_t each);
 void model_watch(struct sim *sim); /* the images */
 /* A transaction or a read of the thread has just been done, and nothing has come between. */

@@ -1,6 +1,6 @@
 /*
- * What clients ask for about snapshots, and what must hold of them: what is destroyed was given up
- * for good before, and what was written since a revert stays.
+ * Requests of clients about snapshots, and their invariants: a destroyed one was given up for good
+ * before, and writes since a revert stay.
  */
 #include "drivers/memory.h"
 #include "tests/sim/sim.h"

@@ -14,11 +14,11 @@
 
 enum target { VOLUME, ATTACHMENT };
 
-static const struct wish {
+static const struct request {
     enum target target;
     bool members_may; /* of the volume's project */
     const char *method, *rest, *body;
-} wishes[] = {
+} requests[] = {
     { VOLUME, true, "DELETE", "", NULL },
     { VOLUME, false, "DELETE", "?force=true", NULL },
     { VOLUME, true, "PUT", "", "{\"volume\": {\"name\": \"mine\"}}" },
@@ -46,25 +46,26 @@ static void judge(struct sim *sim, const struct answer *answer, bool stranger, c
         wrong(sim, "%s is answered %d %s", what, answer->status, answer->text);
 }
 
-static void wish_for(struct sim *sim, const struct model *model, const struct wish *wish) {
+static void send_request(struct sim *sim, const struct model *model,
+                         const struct request *request) {
     autoarena struct arena *arena = arena_new();
     bool stranger = chance(sim, 60);
-    const char *token = stranger                               ? STRANGER
-                        : wish->members_may || chance(sim, 50) ? READER
-                                                               : MEMBER;
+    const char *token = stranger                                  ? STRANGER
+                        : request->members_may || chance(sim, 50) ? READER
+                                                                  : MEMBER;
     const char *path =
-        wish->target == VOLUME
-            ? arena_format(arena, "/volumes/%s%s", model->id, wish->rest)
-            : arena_format(arena, "/attachments/%s%s", model->attachment, wish->rest);
+        request->target == VOLUME
+            ? arena_format(arena, "/volumes/%s%s", model->id, request->rest)
+            : arena_format(arena, "/attachments/%s%s", model->attachment, request->rest);
     autoanswer struct answer answer;
 
-    call_api(sim, token, wish->method, path, wish->body, &answer);
+    call_api(sim, token, request->method, path, request->body, &answer);
     judge(sim, &answer, stranger,
-          arena_format(arena, "%.*s: %s %s %s", (int)strcspn(token, ":"), token, wish->method, path,
-                       wish->body ? wish->body : ""));
+          arena_format(arena, "%.*s: %s %s %s", (int)strcspn(token, ":"), token, request->method,
+                       path, request->body ? request->body : ""));
 }
 
-/* What a stranger sees. */
+/* The response to a stranger. */
 static void look_around(struct sim *sim, const struct model *model) {
     autoarena struct arena *arena = arena_new();
     autoanswer struct answer one, all;
@@ -78,10 +79,10 @@ static void look_around(struct sim *sim, const struct model *model) {
 
 void trespass(struct sim *sim, void *arg) {
     const struct model *model = arg;
-    const struct wish *wish = &wishes[below(sim, LENGTH(wishes))];
+    const struct request *request = &requests[below(sim, LENGTH(requests))];
 
     if (chance(sim, 15))
         look_around(sim, model);
-    else if (wish->target == VOLUME || model->attachment[0])
-        wish_for(sim, model, wish);
+    else if (request->target == VOLUME || model->attachment[0])
+        send_request(sim, model, request);
 }

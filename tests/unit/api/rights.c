@@ -306,9 +306,9 @@ static const struct row volume_rows[] = {
 };
 
 static const struct row attachment_rows[] = {
-    { ANYBODY, "GET", "/attachments", NULL, 200, "", NULL },
-    { ANYBODY, "GET", "/attachments/detail", NULL, 200, "", NULL },
-    { TOLD | OWNED | ANYBODY | LATE, "GET", "/attachments?all_tenants=1&marker=%s", NULL, 200, "", NULL },
+    { PUBLIC, "GET", "/attachments", NULL, 200, "", NULL },
+    { PUBLIC, "GET", "/attachments/detail", NULL, 200, "", NULL },
+    { TOLD | OWNED | PUBLIC | LATE, "GET", "/attachments?all_tenants=1&marker=%s", NULL, 200, "", NULL },
     { OWNED_READER, "GET", "/attachments/%s", NULL, 200, "volume:get", NULL },
     { OWNED_MEMBER, "PUT", "/attachments/%s", "{\"attachment\": {\"connector\": {\"host\": \"h\"}}}",
       200, "volume:get volume:attachment_update", NULL },
@@ -543,9 +543,9 @@ static const struct row qos_rows[] = {
 };
 
 static const struct row group_type_rows[] = {
-    { ANYBODY, "GET", "/group_types", NULL, 200, "", NULL },
-    { ANYBODY, "GET", "/group_types/default", NULL, 404, "", NULL }, /* none by default */
-    { ANYBODY, "GET", "/group_types/%s", NULL, 200, "", NULL },
+    { PUBLIC, "GET", "/group_types", NULL, 200, "", NULL },
+    { PUBLIC, "GET", "/group_types/default", NULL, 404, "", NULL }, /* none by default */
+    { PUBLIC, "GET", "/group_types/%s", NULL, 200, "", NULL },
     { ADMIN, "POST", "/group_types", "{\"group_type\": {\"name\": \"new\"}}", 202,
       "group:group_types:create", NULL },
     { ADMIN, "PUT", "/group_types/%s", "{\"group_type\": {\"description\": \"d\"}}", 200,
@@ -561,8 +561,8 @@ static const struct row group_type_rows[] = {
 };
 
 static const struct row private_group_type_rows[] = {
-    { HIDDEN_ANYBODY, "GET", "/group_types/%s", NULL, 200, "", NULL },
-    { HIDDEN_ANYBODY, "GET", "/group_types?marker=%s&is_public=none", NULL, 200, "", NULL },
+    { HIDDEN_PUBLIC, "GET", "/group_types/%s", NULL, 200, "", NULL },
+    { HIDDEN_PUBLIC, "GET", "/group_types?marker=%s&is_public=none", NULL, 200, "", NULL },
     { HIDDEN_ADMIN | LATE, "GET", "/group_types/%s/group_specs", NULL, 200, "group:group_types_specs:get_all", NULL },
     { HIDDEN_ADMIN | LATE, "DELETE", "/group_types/%s", NULL, 202, "group:group_types:delete", NULL },
 };
@@ -639,7 +639,7 @@ static const struct row quota_rows[] = {
     { ADMIN, "GET", "/os-quota-class-sets/default", NULL, 200, CLASSES("get"), NULL },
     { ADMIN, "PUT", "/os-quota-class-sets/c", "{\"quota_class_set\": {\"volumes\": 20}}", 200,
       CLASSES("update"), NULL },
-    { ANYBODY, "GET", "/limits", NULL, 200, "", NULL },
+    { PUBLIC, "GET", "/limits", NULL, 200, "", NULL },
 };
 
 #define SERVICE(name, body, status, rules) \
@@ -677,10 +677,10 @@ static const struct row service_rows[] = {
     { ADMIN, "GET", "/scheduler-stats/get_pools", NULL, 200,
       "scheduler_extension:scheduler_stats:get_pools", NULL },
     { ADMIN, "GET", "/capabilities/node@memory", NULL, 200, "volume_extension:capabilities", NULL },
-    { ANYBODY, "GET", "/os-availability-zone", NULL, 200, "", NULL },
-    { ANYBODY, "GET", "/extensions", NULL, 200, "", NULL },
-    { ANYBODY, "GET", "/extensions/os-hosts", NULL, 200, "", NULL },
-    { ANYBODY, "GET", "/resource_filters", NULL, 200, "", NULL },
+    { PUBLIC, "GET", "/os-availability-zone", NULL, 200, "", NULL },
+    { PUBLIC, "GET", "/extensions", NULL, 200, "", NULL },
+    { PUBLIC, "GET", "/extensions/os-hosts", NULL, 200, "", NULL },
+    { PUBLIC, "GET", "/resource_filters", NULL, 200, "", NULL },
 };
 
 #define GROUP(rows, make) { rows, LENGTH(rows), make }

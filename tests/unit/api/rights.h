@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum right {
-    ANYBODY, /* no rule, nothing of one project */
+    PUBLIC, /* no rule, nothing of one project */
     READER,
     MEMBER,
     ADMIN,
@@ -22,7 +22,7 @@ enum right {
     TOLD = 8,   /* as OWNED, but a refusal of the project's own callers is a 403 */
     LATE = 16,  /* the object is sought behind the route's own rule: a body names it, or it is of no
                  * project */
-    NAMED = 32, /* the path names a project, which is what the rule is about */
+    NAMED = 32, /* the path names a project, which is the target of the rule */
     HIDDEN = 64, /* the object is there for administrators alone */
     OWNED_READER = READER | OWNED,
     OWNED_MEMBER = MEMBER | OWNED,
@@ -30,7 +30,7 @@ enum right {
     TOLD_READER = READER | OWNED | TOLD,
     TOLD_MEMBER = MEMBER | OWNED | TOLD,
     TOLD_ADMIN = ADMIN | OWNED | TOLD,
-    HIDDEN_ANYBODY = ANYBODY | OWNED | HIDDEN,
+    HIDDEN_PUBLIC = PUBLIC | OWNED | HIDDEN,
     HIDDEN_ADMIN = ADMIN | OWNED | HIDDEN,
 };
 
@@ -66,7 +66,7 @@ const char *rights_put_instead(struct arena *arena, const char *text, const char
 struct world *rights_world(const struct group *group, const struct row *row, const char *rules,
                            bool enforce_new_defaults, const char **ret_id);
 
-/* The id of what a request makes, under `wrapper` in its answer. */
+/* The id of the object that a request creates, under `wrapper` in its response. */
 const char *rights_make(struct world *world, const char *token, const char *wrapper,
                         const char *path, const char *body);
 

@@ -256,8 +256,8 @@ static void expect_kept(struct world *world, const char *volume, const char *id)
         json_object_get(answered(world, "connection_info"), "driver_volume_type"));
 }
 
-static void expect_nobody_takes(struct world *world, const char *token, const char *volume,
-                                const char *id) {
+static void expect_none_takes(struct world *world, const char *token, const char *volume,
+                              const char *id) {
     world->token = token;
     call(world, "DELETE", id, NULL);
     ck_assert_ptr_nonnull(
@@ -287,10 +287,10 @@ START_TEST(a_servers_disk_is_detached_only_by_callers_that_act_for_servers) {
 
     ck_assert_int_eq(complete(world, id), 204);
     roles_enter(world, NULL);
-    expect_nobody_takes(world, MEMBER, volume, id);
+    expect_none_takes(world, MEMBER, volume, id);
     world->settings.only_services_detach = true;
-    expect_nobody_takes(world, MEMBER, volume, id);
-    expect_nobody_takes(world, ADMIN, volume, id);
+    expect_none_takes(world, MEMBER, volume, id);
+    expect_none_takes(world, ADMIN, volume, id);
     world->token = ADMIN;
     world_action(world, volume, "{\"os-force_detach\": {\"attachment_id\": \"%s\"}}", id);
     expect_kept(world, volume, id);

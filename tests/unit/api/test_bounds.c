@@ -121,7 +121,7 @@ START_TEST(specs_of_a_type_are_bounded) {
 }
 END_TEST
 
-/* ---- a change costs what it names ---- */
+/* ---- a change costs as much as it names ---- */
 
 static unsigned rows_read;
 
@@ -238,7 +238,7 @@ START_TEST(requests_to_an_unresponsive_backend_are_bounded) {
 }
 END_TEST
 
-/* The limit of the questions is none of what is made. */
+/* The limit of queries does not limit created objects. */
 START_TEST(a_manage_request_is_accepted_beside_an_unresponsive_backend) {
     autoworld struct world *world = world_new(NULL);
 
@@ -314,7 +314,8 @@ START_TEST(requests_waiting_for_a_backend_leave_slots_to_other_projects) {
         ck_assert_int_eq(test_exchange_await(asked[i]), 200);
         test_exchange_free(asked[i]);
     }
-    for (int i = 0; i < 2; i++) /* the slots are free again, also for what fails in the end */
+    for (int i = 0; i < 2; i++) /* the slots are free again, also those of requests that fail in
+                                 * the end */
         asked[i] = ask_connection(world, api, mine, volume);
     assert_try_later(ask_connection(world, api, mine, volume));
     api_free(api);
@@ -562,7 +563,7 @@ START_TEST(a_summary_over_its_limit_is_refused_before_volumes_are_counted) {
 }
 END_TEST
 
-/* ---- what a query may cost ---- */
+/* ---- the cost of a query ---- */
 
 START_TEST(a_list_of_values_takes_the_memory_of_its_text) {
     enum { COUNT = 10000 };

@@ -22,7 +22,7 @@ static int read_body(struct db_tx *tx, void *arg, struct error *err) {
     return answered;
 }
 
-/* What the waiting request reads; the answer is in request->out. */
+/* The record that the waiting request reads; the response is in request->out. */
 static int look(struct world *world, struct request *request, struct error *err) {
     *request = (struct request){ .wait_operation = OPERATION };
     request->work.arena = world->arena;

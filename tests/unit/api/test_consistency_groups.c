@@ -333,7 +333,7 @@ START_TEST(groups_of_another_project_are_not_found) {
 }
 END_TEST
 
-/* ---- their snapshots, and what is made of others ---- */
+/* ---- their snapshots, and copies ---- */
 
 START_TEST(a_snapshot_of_one_is_made_shown_and_deleted) {
     const char *id, *volume, *of;

@@ -249,7 +249,7 @@ START_TEST(a_node_gets_its_own_documents_of_all_projects) {
 }
 END_TEST
 
-/* In either order: what one hears is not what was written for the other. */
+/* In either order: no watch gets the events of the other. */
 START_TEST(paths_and_hosts_are_sent_to_administrators_only) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *heard[4];

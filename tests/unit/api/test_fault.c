@@ -87,7 +87,7 @@ START_TEST(internal_errors_are_not_disclosed) {
 }
 END_TEST
 
-/* ---- what a member reads, and the log ---- */
+/* ---- the message of a member, and the log ---- */
 
 #define REQUEST_ID "request_id="
 
@@ -135,7 +135,7 @@ END_TEST
 
 #define SECRET "Geheimnis"
 
-/* Each refusal may quote what it refuses. */
+/* Each refusal may quote the refused value. */
 START_TEST(no_text_of_a_body_is_logged_at_any_level) {
     static const char *const bodies[] = {
         "{\"volume\": {\"size\": 1, \"name\": \"" SECRET "\"}",

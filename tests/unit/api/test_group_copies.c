@@ -64,7 +64,7 @@ START_TEST(a_group_is_made_of_a_group_snapshot) {
     ck_assert_str_eq(world->answer_text, PATH("{\"group\":{\"id\":\"%s\",\"name\":\"n\"}}", id));
     ck_assert_str_eq(status_of(world, id), "creating");
     ck_assert_int_eq(world_check(world), 0);
-    /* What it is made of stays meanwhile. */
+    /* Its source stays meanwhile. */
     ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", snapshot), NULL), 400);
     world_settle(world);
     assert_copy(world, id);

@@ -5,7 +5,7 @@
 
 #define UNKNOWN "99999999-9999-4999-8999-999999999999"
 
-/* ---- a group and what belongs to it ---- */
+/* ---- a group and its volumes ---- */
 
 /* A type of the API ("types", "group_types") with these members. */
 static void make_type(struct world *world, const char *plural, const char *members) {

@@ -96,7 +96,7 @@ static void expect_sound(struct world *world, const char *what) {
                       "%s: %s", what, world->answer_text);
 }
 
-/* What is not refused had better be allowed; the next request finds all as it was. */
+/* An accepted request had better be allowed; the next request finds all as it was. */
 static void send(struct place *place, const char *path, const char *body, bool allowed) {
     struct world *world = place->world;
     int status = world_call(world, place->row->method, path, body);
@@ -113,7 +113,7 @@ static void send(struct place *place, const char *path, const char *body, bool a
         place_enter(place);
 }
 
-/* What is refused changes nothing. */
+/* A refused request changes nothing. */
 static void send_by_all(struct place *place, const char *path, const char *body, bool allowed) {
     for (size_t i = 0; i < LENGTH(tokens); i++) {
         place->world->token = tokens[i];
@@ -162,7 +162,7 @@ static const char *hostile_id(struct arena *arena, size_t number, const char *id
         "a%20",
         "%20",
     };
-    /* what is nearly one that is there */
+    /* almost an existing one */
     static const char *const near[] = { "%s%00", "%s%20", "%20%s", "%s;", "%sx", "%s%2f", "{%s}" };
 
     if (number < LENGTH(ids))
@@ -414,8 +414,8 @@ static bool is_wrapped(const struct route *route) {
     return !(route->flags & (ROUTE_NO_WRAPPER | ROUTE_ONE_FIELD));
 }
 
-/* The row's body with `value` as what its outermost key has, or as `key` of that.  As text: what is
- * no number of ours is written as it stands. */
+/* The row's body with `value` in its outermost key, or as `key` of that.  As text: a number that is
+ * none of ours is written as it stands. */
 static const char *body_with(struct place *place, const char *key, const char *value) {
     struct arena *arena = place->arena;
     const char *text = rights_put_id(arena, place->row->body, place->id), *at;
@@ -459,7 +459,7 @@ static void send_values(struct place *place, const char *key) {
     send_value(place, key, nested(place->arena, '[', 30, ']'));
 }
 
-/* Each value in place of each other, and of what stands there alone. */
+/* Each value in place of each other, and of the one that stands there alone. */
 static void visit_values(struct place *place) {
     if (!place->row->body || strcmp(place->row->body, "{}") == 0)
         return;

@@ -86,7 +86,7 @@ START_TEST(invalid_specs_are_refused_and_create_nothing) {
         { "\"name\": \"\"", 400 },
         { "\"name\": \"  \"", 400 },
         { "\"name\": 5", 400 },
-        { "\"name\": \"x\", \"consumer\": \"nobody\"", 400 },
+        { "\"name\": \"x\", \"consumer\": \"unknown\"", 400 },
         { "\"name\": \"x\", \"consumer\": null", 400 },
         { "\"name\": \"x\", \"consumer\": \"\"", 400 },
         { "\"name\": \"x\", \"k\": 1", 400 },
@@ -125,7 +125,7 @@ START_TEST(an_update_changes_what_it_names) {
         int status;
     } cases[] = {
         { "\"a\": 1", 400 },
-        { "\"a\": \"x\", \"consumer\": \"nobody\"", 400 },
+        { "\"a\": \"x\", \"consumer\": \"unknown\"", 400 },
         { "\"a\": \"x\", \"consumer\": null", 400 },
         { "", 200 },
         { "\"b\": null", 200 },

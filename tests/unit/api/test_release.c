@@ -46,7 +46,7 @@ static int server_uses(void *arg, struct arena *arena, const struct attachment *
     strcpy(nova.attachment_id, attachment->id);
     if (nova.meanwhile)
         nova.meanwhile(nova.world, attachment->id);
-    return nova.says < 0 ? error_set(err, ERROR_UNAVAILABLE, "nobody there") : nova.says;
+    return nova.says < 0 ? error_set(err, ERROR_UNAVAILABLE, "not running") : nova.says;
 }
 
 static struct api *api_with_nova(struct world *world, unsigned slots, bool threaded) {
@@ -175,7 +175,7 @@ START_TEST(the_compute_service_is_not_queried_when_the_caller_decides) {
 }
 END_TEST
 
-/* ---- what changes while the question is open ---- */
+/* ---- changes while the query is open ---- */
 
 static void as_service(struct world *world, const char *method, const char *id, const char *body) {
     const char *token = world->token;

@@ -60,7 +60,7 @@ static struct request_slots *slots_all_taken(unsigned counts[]) {
     return slots;
 }
 
-/* In how many names the others have come, and what they have taken, does not matter. */
+/* In how many names the others have come, and their requests, does not matter. */
 START_TEST(the_next_project_finds_a_slot) {
     unsigned counts[GREEDY + MODEST] = { 0 };
     struct request_slots *slots = slots_all_taken(counts);
@@ -149,7 +149,7 @@ START_TEST(the_projects_of_a_group_share_its_share_evenly) {
         }
     for (unsigned i = 0; i < PROJECTS; i++)
         ck_assert_uint_eq(counts[i], SLOTS / 2 / PROJECTS);
-    others = take_all(slots, "elsewhere"); /* what they do among them costs no other group */
+    others = take_all(slots, "elsewhere"); /* requests among them cost no other group */
     ck_assert_uint_eq(others, SLOTS / 4 + 1);
     for (unsigned i = 0; i < PROJECTS; i++)
         while (counts[i]-- > 0)

@@ -19,28 +19,29 @@
 
 struct caller {
     const char *token;
-    enum right role; /* ANYBODY: an unknown one */
+    enum right role; /* PUBLIC: an unknown one */
     bool other;      /* of the other project */
 };
 
 static const struct caller callers[] = {
-    { "stranger:" WORLD_PROJECT, ANYBODY, false }, { "stranger:" WORLD_OTHER, ANYBODY, true },
-    { "reader:" WORLD_PROJECT, READER, false },    { "reader:" WORLD_OTHER, READER, true },
-    { "member:" WORLD_PROJECT, MEMBER, false },    { "member:" WORLD_OTHER, MEMBER, true },
-    { "service:" WORLD_PROJECT, MEMBER, false },   { "service:" WORLD_OTHER, MEMBER, true },
-    { "admin:" WORLD_PROJECT, ADMIN, false },      { "admin:" WORLD_OTHER, ADMIN, true },
+    { "stranger:" WORLD_PROJECT, PUBLIC, false }, { "stranger:" WORLD_OTHER, PUBLIC, true },
+    { "reader:" WORLD_PROJECT, READER, false },   { "reader:" WORLD_OTHER, READER, true },
+    { "member:" WORLD_PROJECT, MEMBER, false },   { "member:" WORLD_OTHER, MEMBER, true },
+    { "service:" WORLD_PROJECT, MEMBER, false },  { "service:" WORLD_OTHER, MEMBER, true },
+    { "admin:" WORLD_PROJECT, ADMIN, false },     { "admin:" WORLD_OTHER, ADMIN, true },
 };
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
-/* What SQLite has been asked, and how many rows it has found. */
+/* The statements that SQLite ran, and the number of rows that it found. */
 static struct { unsigned statements, rows; } looked;
 
 static int database_looked(unsigned kind, void *arg, void *statement, void *text) {
     (void)arg, (void)statement;
     if (kind == SQLITE_TRACE_ROW)
         looked.rows++;
-    else if (strncmp(text, "PRAGMA", 6) != 0) /* how to flush, after what needed it otherwise */
+    else if (strncmp(text, "PRAGMA", 6) != 0) /* how to flush, after a statement that needed it
+                                               * otherwise */
         looked.statements++;
     return 0;
 }
@@ -54,7 +55,7 @@ static void watch_databases(void) {
     ck_assert_int_eq(sqlite3_auto_extension((void (*)(void))database_opened), SQLITE_OK);
 }
 
-/* What `role` is refused with, 0 when it is not. */
+/* The status of a refusal of `role`, 0 when it is permitted. */
 static int refusal_of(enum right right, enum right role, bool other) {
     if (role == ADMIN)
         return 0;
@@ -91,8 +92,7 @@ static void expect_refusal(struct world *world, const char *token, const struct 
                                "\"message\":\"no such role\"}}");
 }
 
-/* What may not be seen is answered as what is not there, and for another project's no more is
- * looked at. */
+/* An invisible object is answered as a missing one, and for another project's no more is read. */
 static void expect_nothing_tells(struct world *world, const struct caller *caller,
                                  const struct row *row, const char *id) {
     const char *token = caller->token;
@@ -343,10 +343,11 @@ START_TEST(every_route_has_its_row) {
 
     for (const struct route *const *routes = api_routes; *routes; routes++)
         for (const struct route *route = *routes; route->method; route++, count++)
-            ck_assert_msg(route->flags & ROUTE_ABSENT || has_row(route),
-                          "%s %s %s has no row: write one into tests/unit/api/rights.c, with who "
-                          "may, the status and the rules that the reference gives it",
-                          route->method, route->path, route->action ? route->action : "");
+            ck_assert_msg(
+                route->flags & ROUTE_ABSENT || has_row(route),
+                "%s %s %s has no row: write one into tests/unit/api/rights.c, with the callers, "
+                "the status and the rules that the reference gives it",
+                route->method, route->path, route->action ? route->action : "");
     ck_assert_uint_gt(count, 100);
     for (const struct group *group = rights_groups; group->rows; group++)
         for (size_t i = 0; i < group->count; i++) {

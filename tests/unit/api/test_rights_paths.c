@@ -1,6 +1,6 @@
 /*
  * How a route (rights.h) is reached, by any caller: with the caller's own project in the path, or
- * with none; from its first microversion on; and what is routed where nothing answers.
+ * with none; from its first microversion on; and unserved paths.
  */
 #include "common/cleanup.h"
 #include "tests/lib/check_main.h"
@@ -129,7 +129,7 @@ START_TEST(unserved_paths_are_not_found_for_any_caller) {
     for (const struct route *const *routes = api_routes; *routes; routes++)
         for (const struct route *route = *routes; route->method; route++) {
             const char *path = rights_put_instead(world->arena, route->path, "{id}", "x");
-            const struct row row = { ANYBODY, route->method, path, "{}", 404, "", NULL };
+            const struct row row = { PUBLIC, route->method, path, "{}", 404, "", NULL };
 
             if (!(route->flags & ROUTE_ABSENT))
                 continue;

@@ -173,7 +173,7 @@ START_TEST(each_route_enforces_its_rules_in_order_and_no_other) {
 }
 END_TEST
 
-/* ---- what answers show ---- */
+/* ---- keys of responses ---- */
 
 static const struct group *group_of(const struct shown *what, struct row *ret) {
     for (const struct group *group = rights_groups; group->rows; group++)
@@ -259,7 +259,7 @@ END_TEST
 
 /* ---- other projects ---- */
 
-/* Whatever the rules give away, it is not what belongs to others. */
+/* Whatever the rules give away, it is never an object of others. */
 START_TEST(no_rule_opens_another_project) {
     autoarena struct arena *arena = arena_new();
     struct names names = names_read(arena);

@@ -105,7 +105,7 @@ START_TEST(rows_that_cannot_work_are_refused) {
 }
 END_TEST
 
-/* What looks at many rows although its path names no list. */
+/* Routes that read many rows although their path names no list. */
 static bool is_sum(const char *path) {
     static const char *const sums[] = { "/volumes/summary", "/os-quota-sets/{id}", "/limits",
                                         "/os-hosts/{id}",   "/groups/{id}",        NULL };

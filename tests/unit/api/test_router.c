@@ -187,7 +187,7 @@ static int after_waiting(struct request *request, struct error *err) {
     return 0;
 }
 
-/* What these answer is described nowhere: ROUTE_TEXT. */
+/* Responses of these are described nowhere: ROUTE_TEXT. */
 /* clang-format off */
 static const struct route thing_routes[] = {
     { .method = "GET", .path = "/things", .handler = list, .status = 200, .flags = ROUTE_TEXT },
@@ -270,7 +270,7 @@ static void *come_late(void *arg) {
         late->context->roles = member_roles;
     } else {
         http_add_header(late->exchange, "WWW-Authenticate", "somewhere");
-        error_set(&err, ERROR_UNAUTHORIZED, "Nobody knows you.");
+        error_set(&err, ERROR_UNAUTHORIZED, "Unknown caller.");
     }
     late->later->tell(late->later->arg, known ? IDENTITY_KNOWN : IDENTITY_FAILED, &err);
     return NULL;

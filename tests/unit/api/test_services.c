@@ -68,7 +68,7 @@ START_TEST(services_are_found_by_binary_and_host) {
     ck_assert_uint_eq(json_array_size(services(world, "")), 2);
     ck_assert_uint_eq(json_array_size(services(world, "?host=" WORLD_NODE)), 2);
     ck_assert_uint_eq(json_array_size(services(world, "?host=elsewhere")), 0);
-    ck_assert_uint_eq(json_array_size(services(world, "?binary=nobody")), 0);
+    ck_assert_uint_eq(json_array_size(services(world, "?binary=unknown")), 0);
     ck_assert_str_eq(text_at(backend_service(world), "state"), "up");
     ck_assert_str_eq(text_at(backend_service(world), "zone"), "nova");
     world->now_us += INT64_C(61000000);
@@ -349,7 +349,7 @@ START_TEST(pools_are_filtered_by_the_rules_of_each_version) {
                "{\"volume_type\": {\"name\": \"other\", \"extra_specs\": "
                "{\"storage_protocol\": \"made-up\"}}}");
     world->minor = 27;
-    ck_assert_uint_eq(pools(world, "?name=x&volume_backend_name=x&volume_type=nobody"), 1);
+    ck_assert_uint_eq(pools(world, "?name=x&volume_backend_name=x&volume_type=unknown"), 1);
     world->minor = 28;
     ck_assert_uint_eq(pools(world, "?name=x"), 0);
     ck_assert_uint_eq(pools(world, "?name=" WORLD_NODE "%40memory%23pool"), 1);
@@ -359,12 +359,12 @@ START_TEST(pools_are_filtered_by_the_rules_of_each_version) {
     ck_assert_int_eq(
         world_call(world, "GET", "/scheduler-stats/get_pools?volume_backend_name=x", NULL), 400);
     world->minor = 34;
-    ck_assert_uint_eq(pools(world, "?volume_type=nobody"), 1);
+    ck_assert_uint_eq(pools(world, "?volume_type=unknown"), 1);
     world->minor = 35;
     ck_assert_uint_eq(pools(world, "?volume_type=other"), 0);
     ck_assert_uint_eq(pools(world, "?volume_type=__DEFAULT__"), 1);
     ck_assert_int_eq(
-        world_call(world, "GET", "/scheduler-stats/get_pools?volume_type=nobody", NULL), 404);
+        world_call(world, "GET", "/scheduler-stats/get_pools?volume_type=unknown", NULL), 404);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /*
- * What recurses over input on its way from a client or a file, at its bound.
+ * Recursion over input from a client or a file, at its bound.
  */
 #include "api/router.h"
 #include "declared/schema.h"

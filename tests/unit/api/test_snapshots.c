@@ -231,7 +231,7 @@ START_TEST(a_snapshot_past_its_quota_changes_nothing) {
     ck_assert_ptr_nonnull(strstr(world->answer_text, "SnapshotLimitExceeded"));
     world_settle(world);
     ck_assert_int_eq(world_in_use(world, "gigabytes"), 2);
-    world->settings.no_snapshot_gb_quota = false; /* what was counted is given back, no more */
+    world->settings.no_snapshot_gb_quota = false; /* the counted quota is released, no more */
     ck_assert_int_eq(world_check(world), 0);
 }
 END_TEST

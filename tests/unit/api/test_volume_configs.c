@@ -1,5 +1,5 @@
 /*
- * Configs, and what the service makes of them, as clients and nodes see them.
+ * Configs, and their effect in the service, as clients and nodes see them.
  */
 #include "common/cleanup.h"
 #include "common/instance_header.h"
@@ -75,7 +75,7 @@ START_TEST(a_config_lives_from_its_declaration_to_its_deletion) {
 }
 END_TEST
 
-/* A config whose policy nests so deep: what the API answers. */
+/* A config whose policy nests so deep: the response of the API. */
 static int declare_deep(struct world *world, unsigned levels) {
     const char *affinity = "1";
 

@@ -1,4 +1,4 @@
-/* How SQLite finds what is asked for: the plan of the very statement that ran, and its steps. */
+/* How SQLite finds the rows of a query: the plan of the very statement that ran, and its steps. */
 #include "common/cleanup.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/postgresql.h"
@@ -328,7 +328,7 @@ START_TEST(a_page_of_qos_specs_is_read_in_its_order) {
 }
 END_TEST
 
-/* What the caller sees of the other pairs is asked of each row that the first one leads to. */
+/* The caller's view of the other pairs is evaluated for each row that the first one leads to. */
 START_TEST(a_pair_leads_to_its_page) {
     static const char *const queries[] = {
         "?metadata={'a':'b'}",
@@ -402,7 +402,7 @@ static struct cost cost_behind(struct world *world, const char *volume, int64_t 
     return cost;
 }
 
-/* What requests and jobs ask of the operations, however many of them wait on the volume. */
+/* Queries of requests and jobs about operations, however many of them wait on the volume. */
 START_TEST(a_snapshot_costs_the_same_behind_many) {
     enum { FEW = 10, MANY = 300 };
 

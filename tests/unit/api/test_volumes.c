@@ -110,7 +110,7 @@ START_TEST(a_bad_request_makes_nothing) {
         { "\"size\": 1, \"metadata\": {\"extend_new_size\": \"9\"}", 400 },
         { "\"size\": 1, \"metadata\": {\"extend_reservations\": \"[]\"}", 400 },
         { "\"size\": 1, \"colour\": \"red\"", 400 },
-        { "\"size\": 1, \"volume_type\": \"nobody\"", 404 },
+        { "\"size\": 1, \"volume_type\": \"unknown\"", 404 },
         { "\"size\": 1, \"availability_zone\": \"moon\"", 400 },
         { "\"size\": 1, \"imageRef\": \"" UNKNOWN "\"", 400 },
         { "\"size\": 1, \"image_id\": \"" UNKNOWN "\"", 400 },

@@ -15,7 +15,7 @@
 #define DISK         "/v2.1/servers/" SERVER "/os-volume_attachments/" VOLUME
 #define LIST         "/v2.1/servers/detail?all_tenants=True&soft_deleted=True&uuid=" SERVER
 #define ABSENT       "{\"itemNotFound\": {\"code\": 404, \"message\": \"not there\"}}"
-#define NOBODY       "{\"servers\": []}"
+#define UNUSED       "{\"servers\": []}"
 #define ATTACHED(id) "{\"volumeAttachment\": {\"attachment_id\": \"" id "\"}}"
 #define LISTED(id, task, volume)                                           \
     "{\"servers\": [{\"id\": \"" id "\", \"OS-EXT-STS:task_state\": " task \
@@ -74,7 +74,7 @@ START_TEST(the_response_of_nova_decides) {
         enum server_use use;
     } rows[] = {
         { 200, ATTACHED(OURS), 500, "", SERVER_USES },
-        { 404, ABSENT, 200, NOBODY, SERVER_USES_NOT },
+        { 404, ABSENT, 200, UNUSED, SERVER_USES_NOT },
         { 404, ABSENT, 200, LISTED(SERVER, "null", OTHER), SERVER_USES_NOT },
         { 200, ATTACHED(OTHER), 200, LISTED(SERVER, "null", VOLUME), SERVER_USES_NOT },
         /* it moves: the other attachment is where it goes to, or comes from */
@@ -89,18 +89,18 @@ START_TEST(the_response_of_nova_decides) {
         { 404, ABSENT, 200, "[]", SERVER_USE_UNKNOWN },
         { 404, ABSENT, 200, "{\"servers\": [{\"id\": \"" SERVER "\"}]}", SERVER_USE_UNKNOWN },
         { 404, ABSENT, 200, "no JSON", SERVER_USE_UNKNOWN },
-        { 200, ATTACHED(OTHER), 200, NOBODY, SERVER_USE_UNKNOWN },
+        { 200, ATTACHED(OTHER), 200, UNUSED, SERVER_USE_UNKNOWN },
         /* one that is too old, refuses us, or is in trouble */
-        { 200, "{\"volumeAttachment\": {\"id\": \"" VOLUME "\"}}", 200, NOBODY,
+        { 200, "{\"volumeAttachment\": {\"id\": \"" VOLUME "\"}}", 200, UNUSED,
           SERVER_USE_UNKNOWN },
-        { 200, "{}", 200, NOBODY, SERVER_USE_UNKNOWN },
-        { 200, "no JSON", 200, NOBODY, SERVER_USE_UNKNOWN },
-        { 406, "", 200, NOBODY, SERVER_USE_UNKNOWN },
-        { 401, "", 200, NOBODY, SERVER_USE_UNKNOWN },
-        { 403, "", 200, NOBODY, SERVER_USE_UNKNOWN },
-        { 500, "", 200, NOBODY, SERVER_USE_UNKNOWN },
-        { 503, "", 200, NOBODY, SERVER_USE_UNKNOWN },
-        { 204, "", 200, NOBODY, SERVER_USE_UNKNOWN },
+        { 200, "{}", 200, UNUSED, SERVER_USE_UNKNOWN },
+        { 200, "no JSON", 200, UNUSED, SERVER_USE_UNKNOWN },
+        { 406, "", 200, UNUSED, SERVER_USE_UNKNOWN },
+        { 401, "", 200, UNUSED, SERVER_USE_UNKNOWN },
+        { 403, "", 200, UNUSED, SERVER_USE_UNKNOWN },
+        { 500, "", 200, UNUSED, SERVER_USE_UNKNOWN },
+        { 503, "", 200, UNUSED, SERVER_USE_UNKNOWN },
+        { 204, "", 200, UNUSED, SERVER_USE_UNKNOWN },
     };
     autoscene struct scene scene;
 

@@ -68,17 +68,17 @@ START_TEST(the_requested_version_is_read_and_returned) {
 END_TEST
 
 START_TEST(a_version_outside_of_the_range_is_refused_with_the_range) {
-    static const char *const wishes[] = { "2.94", "2.0", "3.1", "1.99", "2.999999999" };
+    static const char *const versions[] = { "2.94", "2.0", "3.1", "1.99", "2.999999999" };
 
-    for (size_t i = 0; i < LENGTH(wishes); i++) {
+    for (size_t i = 0; i < LENGTH(versions); i++) {
         struct compute_version version = { 7, 7 };
         struct error err = { 0 };
         char told[64], wanted[64];
 
-        ck_assert_int_eq(negotiate(NULL, wishes[i], &version, &err, told), -1);
+        ck_assert_int_eq(negotiate(NULL, versions[i], &version, &err, told), -1);
         ck_assert_int_eq(err.kind, ERROR_NOT_ACCEPTABLE);
         ck_assert_ptr_nonnull(strstr(err.message, "Minimum is 2.1 and maximum is 2.93."));
-        snprintf(wanted, sizeof(wanted), "compute %s", wishes[i]);
+        snprintf(wanted, sizeof(wanted), "compute %s", versions[i]);
         ck_assert_str_eq(told, wanted);
         ck_assert_uint_eq(version.minor, 7);
     }
@@ -86,15 +86,15 @@ START_TEST(a_version_outside_of_the_range_is_refused_with_the_range) {
 END_TEST
 
 START_TEST(a_malformed_version_is_a_bad_request) {
-    static const char *const wishes[] = { "2",    "2.",    "2.x",  ".51", "x",           "2.51.1",
-                                          "2.05", "02.51", "0.51", "",    "2.1234567890" };
+    static const char *const versions[] = { "2",    "2.",    "2.x",  ".51", "x",           "2.51.1",
+                                            "2.05", "02.51", "0.51", "",    "2.1234567890" };
 
-    for (size_t i = 0; i < LENGTH(wishes); i++) {
+    for (size_t i = 0; i < LENGTH(versions); i++) {
         struct compute_version version = { 7, 7 };
         struct error err = { 0 };
         char told[64];
 
-        ck_assert_int_eq(negotiate(NULL, wishes[i], &version, &err, told), -1);
+        ck_assert_int_eq(negotiate(NULL, versions[i], &version, &err, told), -1);
         ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
         ck_assert_str_eq(told, "");
         ck_assert_uint_eq(version.minor, 7);

@@ -51,7 +51,7 @@ static int tell(struct grpc_call *call, const void *request, void *response, str
     answer->name = arena_format(call->arena, "%u %u %d %s %s", call->uid, call->gid, call->pid,
                                 call->path, colour ? colour : "none");
     answer->vendor_version = call->request_id;
-    log_info(NULL, "somebody asks", NULL);
+    log_info(NULL, "a call begins", NULL);
     return 0;
 }
 

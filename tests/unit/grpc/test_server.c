@@ -44,7 +44,7 @@ START_TEST(log_lines_of_a_handler_have_the_request_id) {
 
     begin_log("GRPC_LOG");
     answer = scene_ask(scene, 1, INFO, "", 0);
-    snprintf(wanted, sizeof(wanted), "somebody asks request_id=%s\n", answer->request_id);
+    snprintf(wanted, sizeof(wanted), "a call begins request_id=%s\n", answer->request_id);
     ck_assert(was_logged(wanted));
     scene_end(scene);
 }

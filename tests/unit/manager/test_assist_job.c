@@ -216,7 +216,7 @@ START_TEST(a_lock_that_no_row_explains_fails) {
 }
 END_TEST
 
-/* What else is asked of the volume meanwhile begins when it has ended. */
+/* Other operations on the volume begin when it has ended. */
 START_TEST(others_wait_for_the_host) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *first, *second, *clone;
@@ -485,7 +485,7 @@ START_TEST(a_reset_ends_the_wait_for_a_merge) {
 }
 END_TEST
 
-/* What a guest must not be below is refused at the request. */
+/* An image that must not be below a guest is refused at the request. */
 START_TEST(a_cascade_requests_no_host) {
     autoworld struct world *world = world_new(NULL);
     const char *volume, *id = kept_snapshot(world, &volume);
@@ -607,7 +607,7 @@ static void assert_asked_after(struct world *world, int seconds) {
 
     let_pass(world, seconds - 1);
     ck_assert_uint_eq(world->assist_count, before);
-    /* A message of what waits is lost when it is older than the grace of orphans. */
+    /* A message of a waiting operation is lost when it is older than the grace of orphans. */
     for (int i = 0; i < 30 && world->assist_count == before; i++)
         let_pass(world, 1);
     ck_assert_uint_eq(world->assist_count, before + 1);
@@ -714,7 +714,7 @@ START_TEST(an_agent_that_cannot_do_it_ends_the_wait) {
 }
 END_TEST
 
-/* It cannot join: what runs already would be begun once more. */
+/* It cannot join: a running job would be begun once more. */
 START_TEST(a_compute_service_is_requested_once) {
     for (int64_t effects = WALK_FIRST; effects < 40; effects += WALK_STEP) {
         autoworld struct world *world = world_new(NULL);
@@ -868,7 +868,7 @@ START_TEST(a_host_that_is_down_is_not_waited_for) {
 }
 END_TEST
 
-/* What the host has done before it went down is found. */
+/* The work that the host did before it went down is found. */
 START_TEST(the_result_of_a_host_that_went_down_is_found) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id;

@@ -1,5 +1,5 @@
 /*
- * A driver that finds in use what it needs: the operation leaves its worker, counts no attempt and
+ * A driver that finds a needed file in use: the operation leaves its worker, counts no attempt and
  * goes on once that is free, however long it takes.
  */
 #include "common/cleanup.h"
@@ -218,7 +218,7 @@ START_TEST(the_progress_of_a_copy_is_shown_at_little_cost) {
 }
 END_TEST
 
-/* ---- what else ---- */
+/* ---- other operations ---- */
 
 /* Else those that read would keep a change away for ever, one after the other. */
 START_TEST(new_readers_stay_behind_a_change_that_found_the_files_in_use) {

@@ -1,5 +1,5 @@
 /*
- * What other programs may call through the broker, as the manager takes it.
+ * Calls of other programs through the broker, as the manager takes them.
  */
 #include "manager/call.h"
 #include "volume/volume.h"

@@ -678,7 +678,7 @@ START_TEST(death_at_any_effect_of_the_hand_over_strands_nothing) {
 }
 END_TEST
 
-/* The database takes nothing for a while: what was begun is finished later. */
+/* The database takes nothing for a while: begun work is finished later. */
 START_TEST(commits_that_fail_strand_nothing) {
     for (unsigned hiccups = 1; hiccups < 4; hiccups++) {
         autoworld struct world *world = world_new(NULL);
@@ -779,7 +779,7 @@ static char asked[64];
 static enum event_verdict note_endpoint(struct compute_sender *sender, struct arena *arena,
                                         const struct compute_event *event, struct error *err) {
     (void)sender, (void)arena;
-    snprintf(asked, sizeof asked, "%s", event->endpoint ? event->endpoint : "nobody");
+    snprintf(asked, sizeof asked, "%s", event->endpoint ? event->endpoint : "none");
     error_set(err, ERROR_UNAVAILABLE, "a refusal of the test");
     return EVENT_REFUSED;
 }
@@ -795,8 +795,8 @@ START_TEST(only_an_agent_that_reports_gets_events) {
         const char *asked;
     } rows[] = {
         { REPORT(WORLD_NODE), 0, "http://" WORLD_NODE "/v2.1" },
-        { REPORT("elsewhere"), 0, "nobody" },
-        { REPORT(WORLD_NODE), 3600, "nobody" },
+        { REPORT("elsewhere"), 0, "none" },
+        { REPORT(WORLD_NODE), 3600, "none" },
     };
 
     for (unsigned i = 0; i < LENGTH(rows); i++) {
@@ -828,7 +828,7 @@ START_TEST(a_disabled_agent_gets_no_events) {
                      200);
     ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
     world_settle(world);
-    ck_assert_str_eq(asked, "nobody");
+    ck_assert_str_eq(asked, "none");
 }
 END_TEST
 

@@ -262,7 +262,7 @@ START_TEST(leases_of_other_processes_outlive_a_start) {
 END_TEST
 
 /* The database server's clock was set ahead, and this manager has just started: until the others
- * have set it right, what waits is not over, and nothing that is kept is thrown away. */
+ * have set it right, waiting operations are not over, and kept messages are not thrown away. */
 START_TEST(an_unsure_clock_expires_no_lease) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);

@@ -1,6 +1,6 @@
 /*
- * A backend that does not answer, or is slow, in a process of threads as it is served: what is its
- * own waits, and nothing else does, and of its own no project waits for another's queue.
+ * A backend that does not answer, or is slow, in a process of threads as it is served: its own
+ * operations wait, and no others, and of its own no project waits for another's queue.
  */
 #include "common/log.h"
 #include "drivers/fault.h"
@@ -134,7 +134,7 @@ static int side_open(const struct driver_backend *settings, void **ret, struct e
     return 0;
 }
 
-/* What it stores outlives the manager. */
+/* Its storage outlives the manager. */
 static void side_close(void *handle) {
     (void)handle;
 }
@@ -303,7 +303,7 @@ static int extend_body(struct work *work, void *arg, struct error *err) {
     return count;
 }
 
-/* ---- what is seen ---- */
+/* ---- visible state ---- */
 
 __attribute__((format(printf, 1, 2))) static int64_t count(const char *format, ...) {
     char sql[512];
@@ -368,8 +368,8 @@ static bool node_is_up(void) {
     return sight.up;
 }
 
-/* Time passes, all that answers reports itself and a round of the manager has been made: the leases
- * of what runs are seen to be kept. */
+/* Time passes, every responsive backend reports itself and a round of the manager has been made:
+ * the leases of running operations are kept. */
 static void pass(int seconds) {
     int64_t now_us;
 
@@ -784,8 +784,8 @@ static void await_end(pthread_t thread) {
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 
-/* What began is waited for (cmd/run.c knows how long) and keeps its lease; nothing more begins, and
- * what waits stays for the next start. */
+/* Begun work is waited for (cmd/run.c knows how long) and keeps its lease; nothing more begins, and
+ * waiting work stays for the next start. */
 START_TEST(a_stop_begins_no_operation) {
     enum { VOLUMES = WORKERS + 4 };
     pthread_t thread;

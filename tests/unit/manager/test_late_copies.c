@@ -1,7 +1,6 @@
 /*
  * Snapshots, copies of volumes and reverts whose worker sleeps in front of its effect, dies between
- * two steps, or cannot write down what it has done: nothing newer is lost, and nothing is left
- * over.
+ * two steps, or cannot record its result: nothing newer is lost, and nothing is left over.
  */
 #include "common/cleanup.h"
 #include "db/engine.h"
@@ -198,7 +197,7 @@ START_TEST(a_late_copy_replaces_and_leaves_nothing) {
 }
 END_TEST
 
-/* What is open on the copy might still have to do with the old name. */
+/* An open operation on the copy might still need the old name. */
 static void copied_and_renamed_and_busy(void) {
     copied_and_renamed();
     new_snapshot(scene.world, scene.copy);
@@ -282,11 +281,11 @@ START_TEST(a_late_cascade_deletes_no_restored_snapshot) {
 }
 END_TEST
 
-/* ---- death between each two steps, and what cannot be written down ---- */
+/* ---- death between each two steps, and unrecorded results ---- */
 
 static const struct {
     void (*begin)(void);
-    const char *volume, *snapshot; /* what they are in the end */
+    const char *volume, *snapshot; /* their state in the end */
     int64_t content;
 } works[] = {
     { revert, "available", "available", 7 },      { copy_snapshot, "available", "available", 8 },
@@ -393,7 +392,7 @@ START_TEST(a_failed_read_decides_nothing) {
 }
 END_TEST
 
-/* ---- what stands in the way ---- */
+/* ---- obstacles ---- */
 
 START_TEST(a_forced_delete_waits_for_readers) {
     autoworld struct world *world = world_new(NULL);

@@ -1,6 +1,6 @@
 /*
- * A worker of a delete sleeps between its last look and the effect, for as long as it likes:
- * whatever another manager and an operator do meanwhile, what is built on the volume then is not
+ * A worker of a delete sleeps between its last check and the effect, for as long as it likes:
+ * whatever another manager and an operator do meanwhile, a volume that is built then is not
  * destroyed.
  */
 #include "common/cleanup.h"
@@ -87,7 +87,7 @@ static void attach(void) {
         1);
 }
 
-/* ---- what happens meanwhile ---- */
+/* ---- events meanwhile ---- */
 
 static void reset_and_closed(void) {
     ck_assert_int_eq(world_action(scene.world, scene.id, RESET), 202);
@@ -233,7 +233,7 @@ START_TEST(a_cancelled_delete_whose_closing_dies_anywhere_leaves_the_volume_whol
 }
 END_TEST
 
-/* Each write fails once, as on a full disk: what was not written down is not done. */
+/* Each write fails once, as on a full disk: an unrecorded step is not done. */
 START_TEST(an_unrecorded_name_is_not_used) {
     autoworld struct world *world = world_new(NULL);
 

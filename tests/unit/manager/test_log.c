@@ -1,5 +1,5 @@
 /*
- * What a driver logs: it knows of no request, and its lines name the one that it works for.
+ * Log lines of a driver: it knows of no request, and its lines name the one that it works for.
  */
 #include "common/log.h"
 #include "tests/lib/extend.h"
@@ -7,7 +7,7 @@
 
 #define REQUEST "req-01234567-89ab-4cde-8f01-23456789abcd"
 
-static struct driver quiet; /* what the talking one does */
+static struct driver quiet; /* the work of the logging driver */
 
 static enum driver_outcome talk_extend(void *handle, struct arena *arena,
                                        const struct driver_volume *volume, int64_t new_gb,
@@ -34,7 +34,7 @@ static struct world *talking_world(void) {
     return world;
 }
 
-/* What was logged from now on. */
+/* The log from now on. */
 static void listen_anew(void) {
     begin_log("WORLD_LOG");
     ck_assert_int_eq(ftruncate(reasons_fd, 0), 0);

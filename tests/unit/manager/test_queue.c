@@ -137,7 +137,7 @@ START_TEST(a_project_without_a_worker_is_announced_past_the_queue) {
 }
 END_TEST
 
-/* Until the broker has taken what was sent, nothing more gathers. */
+/* Until the broker has taken earlier announcements, nothing more gathers. */
 START_TEST(an_unresponsive_broker_gets_no_more_announcements) {
     autoworld struct world *world = world_new(NULL);
     struct broker broker;

@@ -199,7 +199,7 @@ STEPS_TEST(a_response_is_kept_for_its_time) {
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
 }
 
-/* ---- what is shown ---- */
+/* ---- displayed times ---- */
 
 static int64_t shown(const json_t *object, const char *key) {
     int64_t instant_us;

@@ -10,7 +10,7 @@ static const struct context member = {
 };
 static const struct policy_target own = { .project_id = "p1", .user_id = "u1" };
 static const struct policy_target other = { .project_id = "p2", .user_id = "u2" };
-static const struct policy_target nobody = { .project_id = NULL };
+static const struct policy_target unowned = { .project_id = NULL };
 
 static bool answer(const char *text, const struct context *context,
                    const struct policy_target *target) {
@@ -101,8 +101,8 @@ START_TEST(an_attribute_missing_in_the_target_matches_no_caller) {
 
     expect("project_id:%(volume_id)s", false);
     expect("not project_id:%(volume_id)s", true);
-    ck_assert(!answer("project_id:%(project_id)s", &member, &nobody));
-    ck_assert(!answer("project_id:%(project_id)s", &nowhere, &nobody));
+    ck_assert(!answer("project_id:%(project_id)s", &member, &unowned));
+    ck_assert(!answer("project_id:%(project_id)s", &nowhere, &unowned));
     ck_assert(!answer("project_id:%(project_id)s", &nowhere,
                       &(struct policy_target){ .project_id = "None" }));
     ck_assert(answer("project_id:None", &nowhere, &own));

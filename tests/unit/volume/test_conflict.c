@@ -101,7 +101,7 @@ static struct meeting {
     bool grouped;
     const struct request *request;
     const char *call;   /* of the driver, in the middle of which the request comes; NULL: none */
-    bool resets_before; /* what is open is cancelled by a reset right before the request */
+    bool resets_before; /* the open operation is cancelled by a reset right before the request */
     bool waits;         /* until that call has ended */
     int status;         /* the answer; 0: not asked yet */
 } meeting;
@@ -150,7 +150,7 @@ static void in_the_event(struct world *world, const struct world_event *event) {
         meet();
 }
 
-/* ---- what is open ---- */
+/* ---- open operations ---- */
 
 static void new_volume(void) {
     struct world *world = meeting.world;
@@ -328,7 +328,7 @@ static void reclaim(void) {
     ck_assert_int_eq(world_action(meeting.world, meeting.id, "{\"os-reclaim_space\": null}"), 202);
 }
 
-/* The question of the request itself is not what is met. */
+/* The check of the request itself is not the one under test. */
 static void manage(void) {
     struct world *world = meeting.world;
     struct fault_decision (*decide)(void *arg, const char *call, const char *volume_id) =
@@ -512,7 +512,7 @@ static void assert_at_rest(const struct setting *setting) {
                       "%s, %s: still there", setting->name, about);
 }
 
-/* What no table may say otherwise. */
+/* Invariants above every table. */
 static void assert_answer(const struct setting *setting) {
     enum volume_action action = meeting.request->action;
     const char *about = meeting.request->body ? meeting.request->body : meeting.request->method;
@@ -655,7 +655,7 @@ static int reserve(struct world *world) {
     return world_action(world, meeting.id, "{\"os-reserve\": null}");
 }
 
-static void reset_and_nobody_gets_it(struct world *world) {
+static void reset_and_expect_unavailable(struct world *world) {
     ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
     ck_assert_str_eq(world_status(world, meeting.id), "available");
     ck_assert_int_eq(reserve(world), 400);
@@ -665,7 +665,7 @@ static void reset_and_nobody_gets_it(struct world *world) {
 
 /* Its worker detects it right before the effect, and until then the volume is not available. */
 START_TEST(a_running_delete_that_was_reset_destroys_nothing) {
-    autoworld struct world *world = world_with("delete_volume", reset_and_nobody_gets_it);
+    autoworld struct world *world = world_with("delete_volume", reset_and_expect_unavailable);
 
     open_delete();
     world_settle(world);
@@ -825,7 +825,7 @@ START_TEST(a_reset_delete_does_not_check_an_object_that_was_never_created) {
 }
 END_TEST
 
-/* A manager that dies with what was cancelled in its hands: its next start sees to it. */
+/* A manager that dies with a cancelled operation in its hands: its next start finishes it. */
 static void reset_and_the_manager_dies(struct world *world) {
     ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
     world_die_after(world, 0);
@@ -855,7 +855,8 @@ static void reset_in_the_middle(struct world *world) {
     ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
 }
 
-/* What an operator calls available while it is made is so when it is made, and else an error. */
+/* A volume that an operator sets to available while it is made becomes so when it is made, and else
+ * an error. */
 START_TEST(a_reset_create_ends_in_its_real_state) {
     for (int fails = 0; fails <= 1; fails++) {
         autoworld struct world *world = world_with("create_volume", reset_in_the_middle);

@@ -189,7 +189,7 @@ static struct fault_decision ended_meanwhile(void *arg, const char *call, const 
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-/* The request still waits, but its connection was ended: it must not learn what to open. */
+/* The request still waits, but its connection was ended: it must not get the image. */
 START_TEST(a_response_after_the_end_gives_no_connection) {
     autoworld struct world *world = world_new(NULL);
     const char *snapshot, *id = volume_with_snapshot(world, &snapshot);
@@ -239,7 +239,7 @@ START_TEST(the_connections_of_a_volume_are_bounded) {
 }
 END_TEST
 
-/* As upstream: with it goes what was given out. */
+/* As upstream: its connection ends with it. */
 START_TEST(a_connected_volume_may_be_deleted) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);

@@ -207,7 +207,7 @@ START_TEST(a_revert_that_is_taken_over_leaves_the_name_that_others_know) {
 }
 END_TEST
 
-/* ---- what not every backend can do ---- */
+/* ---- features that not every backend has ---- */
 
 #define FEATURES(can)                                                                          \
     "UPDATE pools SET capabilities = '{\"snapshot_support\": " can ", \"clone_support\": " can \
@@ -342,7 +342,7 @@ START_TEST(a_cascade_below_a_guest_begins_with_none) {
 }
 END_TEST
 
-/* What an earlier attempt has begun with may be destroyed already. */
+/* A snapshot that an earlier attempt has begun with may be destroyed already. */
 START_TEST(a_cascade_below_a_guest_restores_no_begun_snapshot) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id = snapshot_of_volume(world, volume);

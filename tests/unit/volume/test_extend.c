@@ -1,5 +1,5 @@
 /*
- * os-extend: what begins an extend, and the life of its reservation.
+ * os-extend: the begin of an extend, and the life of its reservation.
  */
 #include "tests/lib/extend.h"
 
@@ -282,7 +282,7 @@ START_TEST(a_reservation_ends_once_and_fits_its_key) {
 }
 END_TEST
 
-/* X31, X45, X32: what is refused and what is allowed while an extend is pending. */
+/* X31, X45, X32: requests that are refused and allowed while an extend is pending. */
 START_TEST(other_operations_are_refused_meanwhile) {
     static const char *const refused[] = {
         EXTEND(7),

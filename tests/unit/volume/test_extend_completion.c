@@ -97,7 +97,7 @@ START_TEST(completion_sends_no_event) {
 }
 END_TEST
 
-/* R2, X22 and D10: what `error` may be. */
+/* R2, X22 and D10: values of `error`. */
 START_TEST(error_is_read_as_a_boolean) {
     static const struct {
         const char *body;
@@ -387,7 +387,7 @@ START_TEST(a_late_success_of_an_earlier_extend_ends_no_newer_one) {
 }
 END_TEST
 
-/* What is refused is not lost: the object decides at the deadline, which no report moves. */
+/* A refused report is not lost: the object decides at the deadline, which no report moves. */
 START_TEST(the_deadline_decides_without_a_report) {
     for (int grows = 0; grows < 2; grows++) {
         autoworld struct world *world = world_new(NULL);

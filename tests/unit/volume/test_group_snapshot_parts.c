@@ -118,7 +118,7 @@ static void assert_gone(struct world *world, const char *id) {
     assert_rests(world);
 }
 
-/* Whatever is left of it is deleted, with hosts that do what they are asked. */
+/* The remaining members are deleted, with hosts that execute their requests. */
 static void delete_all(struct world *world, const struct members *members, const char *id) {
     world->verdict = EVENT_ACCEPTED;
     world->on_assist = do_it;
@@ -272,7 +272,7 @@ START_TEST(an_unresponsive_host_is_not_waited_for) {
 }
 END_TEST
 
-/* What is asked of a member behind it begins behind its host, and it begins behind another's. */
+/* Work on a member behind it begins behind its host, and it begins behind another's. */
 START_TEST(a_group_snapshot_waits_in_the_queue) {
     struct members members;
     autoworld struct world *world = with_guests(&members);

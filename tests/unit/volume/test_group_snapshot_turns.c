@@ -20,7 +20,7 @@ static const char merged[] = "{\"os-update_snapshot_status\": {\"status\": \"del
 
 static const char *volumes[MEMBERS];
 
-/* What the host was asked for and has not done yet. */
+/* Requests to the host that are not done yet. */
 static struct {
     struct world_assist asked;
     int64_t since_us;
@@ -75,7 +75,7 @@ static bool has_all(const struct world_assist *assist) {
     return true;
 }
 
-/* What goes with it has not come. */
+/* The other members of its set have not come. */
 static void give_up(struct world *world, const char *snapshot_id) {
     world_call(world, "POST", PATH("/snapshots/%s/action", snapshot_id), not_made);
 }
@@ -115,7 +115,7 @@ static unsigned draw(unsigned *seed, unsigned below) {
     return *seed / 65536 % below;
 }
 
-/* Another manager has claimed what is queued, and sleeps for three seconds. */
+/* Another manager has claimed the queued operation, and sleeps for three seconds. */
 static void take_away(struct world *world) {
     world_sql(world, PATH("UPDATE operations SET owner = 'other', phase = 'running', attempts = 1, "
                           "lease_until = %jd WHERE phase = 'queued' AND kind = 'snapshot_create'",
@@ -248,7 +248,7 @@ START_TEST(a_merge_gets_its_turn_among_those_without_end) {
 }
 END_TEST
 
-static const char *begins; /* what another manager does while the group snapshot is looked at */
+static const char *begins; /* another manager's work during the check of the group snapshot */
 
 static struct fault_decision begin_beside(void *arg, const char *call, const char *volume_id) {
     struct world *world = arg;

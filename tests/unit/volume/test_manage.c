@@ -1,5 +1,5 @@
 /*
- * Existing storage becomes a volume, a volume is let go of, and what could be taken over is listed.
+ * Existing storage becomes a volume, a volume is unmanaged, and manageable objects are listed.
  */
 #include "common/cleanup.h"
 #include "drivers/memory.h"
@@ -442,7 +442,7 @@ START_TEST(a_manage_interrupted_anywhere_is_finished_by_the_next) {
 }
 END_TEST
 
-/* An operator gives up what a dead worker had begun: what was there before is not destroyed. */
+/* An operator gives up the work of a dead worker: the object of before is not destroyed. */
 static bool given_up_after(int64_t effects, bool called_broken) {
     autoworld struct world *world = world_new(NULL);
     const char *id = NULL;
@@ -527,7 +527,7 @@ START_TEST(manageable_objects_are_listed) {
 }
 END_TEST
 
-/* What a list of everything logs. */
+/* The log lines of a complete list. */
 static const char *log_of_list(struct world *world) {
     char *text = arena_alloc(world->arena, 4096);
     autoclose int fd = memfd_create("log", MFD_CLOEXEC);
@@ -555,7 +555,7 @@ START_TEST(invalid_queries_are_refused) {
         "",
         "?cluster=c",
         "?host=node@memory&cluster=c",
-        "?host=nobody",
+        "?host=unknown",
         "?host=node@memory&sort=name",
         "?host=node@memory&sort=size:up",
         "?host=node@memory&sort=size&sort_key=size",

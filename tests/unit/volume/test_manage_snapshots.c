@@ -1,6 +1,5 @@
 /*
- * Existing storage becomes a snapshot, a snapshot is let go of, and what could be taken over is
- * listed.
+ * Existing storage becomes a snapshot, a snapshot is unmanaged, and manageable objects are listed.
  */
 #include "drivers/memory.h"
 #include "tests/lib/other_manager.h"
@@ -380,7 +379,7 @@ START_TEST(a_manage_interrupted_anywhere_is_finished_by_the_next) {
 }
 END_TEST
 
-/* An operator gives up what a dead worker had begun: what was there before is not destroyed. */
+/* An operator gives up the work of a dead worker: the object of before is not destroyed. */
 static bool given_up_after(int64_t effects) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *id = NULL;

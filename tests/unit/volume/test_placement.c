@@ -50,30 +50,30 @@ static struct volume_type type_with(const char *key, const char *value) {
 }
 
 /* The host that is picked, or "none"; 1 GiB unless the request has another size. */
-static const char *pick_wish(struct work *work, struct placement wish) {
+static const char *pick_request(struct work *work, struct placement request) {
     const char *host = "none";
     struct error err = { 0 };
     int picked;
 
-    if (wish.size_gb == 0)
-        wish.size_gb = 1;
-    picked = placement_pick(work, &wish, &host, NULL, &err);
+    if (request.size_gb == 0)
+        request.size_gb = 1;
+    picked = placement_pick(work, &request, &host, NULL, &err);
     ck_assert_msg(picked >= 0, "%s", err.message);
     ck_assert_int_eq(picked, strcmp(host, "none") != 0);
     return host;
 }
 /* The message to a user where nothing fits. */
-static const char *refusal(struct work *work, struct placement wish) {
+static const char *refusal(struct work *work, struct placement request) {
     const char *host, *why = NULL;
     struct error err = { 0 };
 
-    if (wish.size_gb == 0)
-        wish.size_gb = 1;
-    ck_assert_int_eq(placement_pick(work, &wish, &host, &why, &err), 0);
+    if (request.size_gb == 0)
+        request.size_gb = 1;
+    ck_assert_int_eq(placement_pick(work, &request, &host, &why, &err), 0);
     return why;
 }
 
-#define PICK(...) pick_wish(work, (struct placement){ __VA_ARGS__ })
+#define PICK(...) pick_request(work, (struct placement){ __VA_ARGS__ })
 
 static const json_t *hints_of(struct work *work, const char *text) {
     struct error err = { 0 };
@@ -221,10 +221,10 @@ WORK_TEST(a_thin_pool_provisions_space_up_to_its_ratio) {
          .capabilities = "{\"thin_provisioning_support\": true, "
                          "\"max_over_subscription_ratio\": \"2.0\"}");
     ck_assert_str_eq(PICK(.size_gb = 100), "n@a#p");
-    ck_assert_str_eq(PICK(.size_gb = 101), "none"); /* twice what is free */
+    ck_assert_str_eq(PICK(.size_gb = 101), "none"); /* twice the free space */
     OK(pool_allocate(work, "n@a#p", 150, err));
     ck_assert_str_eq(PICK(.size_gb = 50), "n@a#p");
-    ck_assert_str_eq(PICK(.size_gb = 51), "none"); /* twice the total, with what is allocated */
+    ck_assert_str_eq(PICK(.size_gb = 51), "none"); /* twice the total, with the allocated space */
     ck_assert_str_eq(PICK(.size_gb = 1, .type = &thick), "none");
 }
 
@@ -407,10 +407,10 @@ WORK_TEST(a_malformed_expression_is_refused) {
     POOL("n@a#p", .free_gb = 30);
     for (size_t i = 0; i < LENGTH(texts); i++) {
         json_t *hints = json_pack("{ss}", "query", texts[i]);
-        struct placement wish = { .size_gb = 1, .hints = hints };
+        struct placement request = { .size_gb = 1, .hints = hints };
         const char *host;
 
-        REFUSED(placement_pick(work, &wish, &host, NULL, err), BAD_REQUEST);
+        REFUSED(placement_pick(work, &request, &host, NULL, err), BAD_REQUEST);
         ck_assert_ptr_nonnull(strstr(err->message, "query"));
         json_decref(hints);
     }
@@ -427,9 +427,9 @@ WORK_TEST(a_malformed_hint_is_refused_by_name) {
 
     put_hinted(work);
     for (size_t i = 0; i < LENGTH(texts); i++) {
-        struct placement wish = { .size_gb = 1, .hints = hints_of(work, texts[i]) };
+        struct placement request = { .size_gb = 1, .hints = hints_of(work, texts[i]) };
 
-        REFUSED(placement_pick(work, &wish, &host, NULL, err), BAD_REQUEST);
+        REFUSED(placement_pick(work, &request, &host, NULL, err), BAD_REQUEST);
         ck_assert_ptr_nonnull(strstr(err->message, "same_host"));
     }
     ck_assert_str_eq(host, "untouched");
@@ -438,12 +438,12 @@ WORK_TEST(a_malformed_hint_is_refused_by_name) {
 WORK_TEST(a_failing_database_is_reported) {
     if (postgresql_given())
         return; /* there a failed statement ends the transaction */
-    struct placement wish = { .size_gb = 1 };
+    struct placement request = { .size_gb = 1 };
     struct placement hinted = { .size_gb = 1,
                                 .hints = hints_of(work, "{\"same_host\": \"" V1 "\"}") };
     const char *host;
 
-    FAILS_WITHOUT("pools", placement_pick(work, &wish, &host, NULL, err));
+    FAILS_WITHOUT("pools", placement_pick(work, &request, &host, NULL, err));
     FAILS_WITHOUT("volumes", placement_pick(work, &hinted, &host, NULL, err));
     FAILS_READING("volumes", placement_pick(work, &hinted, &host, NULL, err));
     FAILS_WITHOUT("pools", placement_fits(work, "n@a#p", 1, err));

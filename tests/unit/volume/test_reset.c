@@ -1,5 +1,5 @@
 /*
- * os-reset_status, and what it does to an extend (R56–R58, X33, X34).
+ * os-reset_status, and its effect on an extend (R56–R58, X33, X34).
  */
 #include "tests/lib/extend.h"
 
@@ -125,7 +125,8 @@ START_TEST(a_reset_volume_without_an_object_is_not_extended) {
 }
 END_TEST
 
-/* Nor is what was never made: the create was cancelled by a delete, and the delete by a reset. */
+/* Nor is one that was never made: the create was cancelled by a delete, and the delete by a
+ * reset. */
 START_TEST(a_reset_volume_that_was_never_made_cannot_be_extended) {
     autoworld struct world *world = world_new(NULL);
     const char *id;

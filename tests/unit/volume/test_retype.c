@@ -1,6 +1,6 @@
 /*
- * os-retype: a volume gets another type where it is, with all that counts by type; what would have
- * to move is refused.
+ * os-retype: a volume gets another type where it is, with all that counts by type; a type that
+ * needs a move is refused.
  */
 #include "common/cleanup.h"
 #include "tests/lib/groups.h"
@@ -143,7 +143,7 @@ START_TEST(an_impossible_retype_changes_nothing) {
         const char *why;
     } rows[] = {
         { "__DEFAULT__", NULL, 400, "has that type already" },
-        { "nobody", NULL, 404, "nobody" },
+        { "unknown", NULL, 404, "unknown" },
         { "away", "{\"volume_backend_name\": \"elsewhere\"}", 400, "are not moved" },
         { "zone", "{\"RESKEY:availability_zones\": \"moon\"}", 400, "are not moved" },
         { "large", "{\"provisioning:min_vol_size\": \"5\"}", 400, "5" },

@@ -9,7 +9,7 @@
 #define PATIENCE_S 60 /* far below the deadline */
 
 static const char *attachment, *leaves_at;
-static bool unreadable; /* once, what is looked at then */
+static bool unreadable; /* once, the object of the check */
 
 /* The guest leaves right before that call of the driver. */
 static struct fault_decision leave(void *arg, const char *call, const char *name_id) {

@@ -17,7 +17,7 @@ static struct scene {
     bool host_acts, acted;
 } scene;
 
-/* ---- what an operator does ---- */
+/* ---- actions of an operator ---- */
 
 #define SNAPSHOT_RESET(to) "/snapshots/S/action", "{\"os-reset_status\": {\"status\": \"" to "\"}}"
 #define VOLUME_RESET(id, what, to) \
@@ -61,12 +61,12 @@ static int ask(const char *path, const char *body) {
 }
 
 static void act(void) {
-    const struct act *wish = scene.act;
+    const struct act *chosen = scene.act;
 
     scene.acted = true;
-    ck_assert_int_lt(ask(wish->path, wish->body), 500);
-    if (wish->then_path)
-        ck_assert_int_lt(ask(wish->then_path, wish->then_body), 500);
+    ck_assert_int_lt(ask(chosen->path, chosen->body), 500);
+    if (chosen->then_path)
+        ck_assert_int_lt(ask(chosen->then_path, chosen->then_body), 500);
 }
 
 static struct fault_decision in_the_driver(void *arg, const char *call, const char *id) {
@@ -104,7 +104,7 @@ static void host(struct world *world, const struct world_assist *assist) {
         memory_assist(world->memory, assist->snapshot_id);
 }
 
-/* ---- what is open ---- */
+/* ---- open operations ---- */
 
 /* Used by a guest, whose host takes the snapshots. */
 static void volume_in_use(void) {
@@ -273,10 +273,10 @@ static void assert_at_rest(const struct phase *phase) {
         ck_assert_msg(memory_read(world->memory, scene.copy) >= 7, "%s: an empty copy", about);
 }
 
-static void hold_meeting(const struct phase *phase, const struct act *wish, bool host_acts) {
+static void hold_meeting(const struct phase *phase, const struct act *chosen, bool host_acts) {
     autoworld struct world *world = world_new(NULL);
 
-    scene = (struct scene){ .world = world, .copy = "", .act = wish, .host_acts = host_acts };
+    scene = (struct scene){ .world = world, .copy = "", .act = chosen, .host_acts = host_acts };
     world->on_assist = host;
     phase->open();
     scene.call = phase->call;

@@ -202,7 +202,7 @@ START_TEST(each_end_notifies_the_next_one_alone) {
 }
 END_TEST
 
-/* All that read may begin when what was in front of them has ended. */
+/* All readers may begin when the operation in front of them has ended. */
 START_TEST(the_end_of_a_change_notifies_all_readers) {
     enum { MANY = 9 };
     autoworld struct world *world = world_new(NULL);

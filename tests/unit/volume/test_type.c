@@ -109,7 +109,7 @@ WORK_TEST(a_list_gives_each_type_its_own_extra_specs) {
     ck_assert_int_eq(volume_type_list(work, &query, &types, err), 0);
 }
 
-/* ---- what extra specs say ---- */
+/* ---- meaning of extra specs ---- */
 
 WORK_TEST(is_true_needs_an_operator) {
     struct volume_type type = { .extra_specs = SPECS({ "a", "<is> True" }, { "b", "<is>  yes" },

@@ -8,7 +8,7 @@ static void put_made(struct work *work, const char *id, const char *host) {
     sql(work, "UPDATE volumes SET provider_location = 'at-%s' WHERE id = '%s'", id, id);
 }
 
-/* Whatever order the column has: what stands elsewhere in a sorted list is the same text or not. */
+/* Whatever order the column has: the text at another place of a sorted list is the same or not. */
 WORK_TEST(only_a_backends_own_volumes_are_recorded_there) {
     if (postgresql_given())
         sql(work, "ALTER TABLE volumes ALTER COLUMN host TYPE TEXT COLLATE \"en-x-icu\"");

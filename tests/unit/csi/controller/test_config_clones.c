@@ -61,7 +61,7 @@ static struct scene *scene_with_source(void) {
     return scene;
 }
 
-static void nobody_has_the_name(struct scene *scene) {
+static void expect_unused_name(struct scene *scene) {
     answer(scene, "GET", "/v3/volumes/detail*", 200, "{\"volumes\": []}", 0);
 }
 
@@ -149,7 +149,7 @@ static void check_end(struct scene *scene) {
 START_TEST(a_clone_uses_a_temporary_snapshot) {
     struct scene *scene = scene_with_source();
 
-    nobody_has_the_name(scene);
+    expect_unused_name(scene);
     answer(scene, "GET", CONFIGS "/n", 404, NULL, 0);
     answer(scene, "GET", SHOTS "/" NAME, 404, NULL, 1);
     answer(scene, "POST", SHOTS, 201, THE_SHOT(OURS, "", "Pending", "\"poolInfo\": []"), 0);
@@ -176,7 +176,7 @@ END_TEST
 START_TEST(a_repeated_call_continues_the_clone) {
     struct scene *scene = scene_with_source(); /* the snapshot is there */
 
-    nobody_has_the_name(scene);
+    expect_unused_name(scene);
     answer(scene, "GET", CONFIGS "/n", 404, NULL, 0);
     answer(scene, "POST", CONFIGS, 201, BOUND, 0);
     expect_end(scene, DONE);
@@ -186,7 +186,7 @@ START_TEST(a_repeated_call_continues_the_clone) {
     scene_end(scene);
 
     scene = scene_new(NULL); /* the config is there; its source need not be any more */
-    nobody_has_the_name(scene);
+    expect_unused_name(scene);
     answer(scene, "GET", CONFIGS "/n", 200, BOUND, 0);
     expect_end(scene, DONE);
     clone(scene, "0");
@@ -195,7 +195,7 @@ START_TEST(a_repeated_call_continues_the_clone) {
     scene_end(scene);
 
     scene = scene_new(NULL); /* the snapshot has gone; the config is changed meanwhile */
-    nobody_has_the_name(scene);
+    expect_unused_name(scene);
     answer(scene, "GET", CONFIGS "/n", 200, BOUND, 0);
     answer(scene, "GET", SHOTS "/" NAME, 404, NULL, 0);
     answer(scene, "PATCH", CONFIGS "/" CLONE, 409, NULL, 1);
@@ -207,7 +207,7 @@ START_TEST(a_repeated_call_continues_the_clone) {
     scene_end(scene);
 
     scene = scene_new(NULL); /* all is done */
-    nobody_has_the_name(scene);
+    expect_unused_name(scene);
     answer(scene, "GET", CONFIGS "/n", 200, DONE, 0);
     clone(scene, "0");
     ck_assert_uint_eq(count(scene, NULL, NULL), 2);
@@ -224,7 +224,7 @@ START_TEST(a_clone_without_capacity_is_reported_and_continues_later) {
     struct scene *scene = scene_new(NULL);
     const char *events = CONFIGS "/" CLONE "/events";
 
-    nobody_has_the_name(scene);
+    expect_unused_name(scene);
     answer(scene, "GET", CONFIGS "/n", 200, PENDING, 0);
     answer(scene, "GET", events, 200, EVENTS(EVENT("Normal", "Provisioning") "," NO_PLACE), 1);
     clone(scene, "8");
@@ -248,7 +248,7 @@ END_TEST
 START_TEST(a_failed_clone_is_deleted_and_may_be_created_again) {
     struct scene *scene = scene_new(NULL);
 
-    nobody_has_the_name(scene);
+    expect_unused_name(scene);
     answer(scene, "GET", CONFIGS "/n", 200, THE_CLONE(BEGUN, LABEL, "Failed"), 0);
     answer(scene, "GET", CONFIGS "/" CLONE, 200, THE_CLONE(BEGUN, LABEL, "Failed"), 1);
     answer(scene, "DELETE", CONFIGS "/" CLONE, 202, NULL, 0);
@@ -261,7 +261,7 @@ START_TEST(a_failed_clone_is_deleted_and_may_be_created_again) {
     scene_end(scene);
 
     scene = scene_new(NULL); /* this one may have been reported to a client */
-    nobody_has_the_name(scene);
+    expect_unused_name(scene);
     answer(scene, "GET", CONFIGS "/n", 200, THE_CLONE(ENDED, LABEL, "Failed"), 0);
     clone(scene, "9");
     ck_assert_uint_eq(count(scene, "DELETE", NULL), 0);
@@ -280,7 +280,7 @@ START_TEST(a_refused_clone_leaves_no_snapshot) {
     for (size_t i = 0; i < LENGTH(rows); i++) {
         struct scene *scene = scene_with_source();
 
-        nobody_has_the_name(scene);
+        expect_unused_name(scene);
         answer(scene, "GET", CONFIGS "/n", 404, NULL, 0);
         answer(scene, "POST", CONFIGS, rows[i].status, NULL, 0);
         expect_end(scene, DONE);
@@ -294,7 +294,7 @@ END_TEST
 START_TEST(a_snapshot_of_another_owner_is_left_alone) {
     struct scene *scene = scene_with_source();
 
-    nobody_has_the_name(scene);
+    expect_unused_name(scene);
     answer(scene, "GET", CONFIGS "/n", 404, NULL, 0);
     answer(scene, "GET", SHOTS "/" NAME, 200, THE_SHOT("", "", "Ready", ALL_POOLS), 0);
     clone(scene, "6");
@@ -428,7 +428,7 @@ END_TEST
 START_TEST(neither_kind_is_created_from_the_other) {
     struct scene *scene = scene_with_source();
 
-    nobody_has_the_name(scene);
+    expect_unused_name(scene);
     answer(scene, "GET", CONFIGS "/n", 404, NULL, 0);
     answer(scene, "GET", "/v3/volumes/" PLAIN, 200, THE_PLAIN(""), 0);
     answer(scene, "GET", "/v3/snapshots/" SNAP, 200,

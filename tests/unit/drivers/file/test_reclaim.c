@@ -48,7 +48,7 @@ static void assert_same(const struct bench *bench, const char *one, const char *
     ck_assert_int_eq(BENCH_RUN("cmp", in(bench, one), in(bench, other)), 0);
 }
 
-static int dig(struct bench *bench, const char *name, bool qcow2) {
+static int reclaim_file(struct bench *bench, const char *name, bool qcow2) {
     const struct image_punch how = { .qcow2 = qcow2 };
     autoclose int fd = open_file(bench, name);
 
@@ -56,8 +56,8 @@ static int dig(struct bench *bench, const char *name, bool qcow2) {
     return image_punch(fd, &how, &bench->err);
 }
 
-static void assert_dug(struct bench *bench, const char *name, bool qcow2) {
-    ck_assert_msg(dig(bench, name, qcow2) == 0, "%s", bench->err.message);
+static void assert_reclaimed(struct bench *bench, const char *name, bool qcow2) {
+    ck_assert_msg(reclaim_file(bench, name, qcow2) == 0, "%s", bench->err.message);
 }
 
 /* What `name` has given back of `before`, beside what the best tool leaves. */
@@ -100,13 +100,13 @@ START_TEST(zeros_of_a_raw_file_are_reclaimed) {
     copy(&bench, "raw", "best");
     before = usage(&bench, "raw");
     ck_assert_int_eq(BENCH_RUN("fallocate", "-d", in(&bench, "best")), 0);
-    assert_dug(&bench, "raw", false);
+    assert_reclaimed(&bench, "raw", false);
     assert_same(&bench, "raw", "was");
     /* It began sparse, and the copy did not. */
     ck_assert_int_le(usage(&bench, "raw"),
                      usage(&bench, "best") + (before - usage(&bench, "best")) / 20);
     before = usage(&bench, "raw");
-    assert_dug(&bench, "raw", false);
+    assert_reclaimed(&bench, "raw", false);
     ck_assert_int_eq(usage(&bench, "raw"), before);
     assert_same(&bench, "raw", "was");
 }
@@ -121,7 +121,7 @@ START_TEST(unwritten_space_is_reclaimed) {
     fd = open_file(&bench, "raw");
     ck_assert_int_eq(fallocate(fd, 0, 0, 64 * MIB), 0);
     put(fd, 'a', 10 * MIB, MIB);
-    assert_dug(&bench, "raw", false);
+    assert_reclaimed(&bench, "raw", false);
     ck_assert_int_lt(usage(&bench, "raw"), 2 * MIB);
     ck_assert_int_eq(lseek(fd, 0, SEEK_END), 64 * MIB);
 }
@@ -139,7 +139,7 @@ START_TEST(a_file_is_not_cut_into_pieces) {
     for (int64_t at = 64 * KIB; at < 4 * MIB - 64 * KIB; at += 64 * KIB)
         put(fd, 0, at, 8 * KIB);
     before = usage(&bench, "raw");
-    assert_dug(&bench, "raw", false);
+    assert_reclaimed(&bench, "raw", false);
     ck_assert_int_eq(usage(&bench, "raw"), before);
 }
 END_TEST
@@ -177,14 +177,14 @@ static bool is_same_image(const struct bench *bench, const char *one, const char
                      in(bench, other)) == 0;
 }
 
-static void assert_image_dug(struct bench *bench, const char *name) {
+static void assert_image_reclaimed(struct bench *bench, const char *name) {
     int64_t before = usage(bench, name);
 
     copy(bench, name, "was");
     ck_assert_int_eq(BENCH_RUN("qemu-img", "convert", "-f", "qcow2", "-O", "qcow2", in(bench, name),
                                in(bench, "best")),
                      0);
-    assert_dug(bench, name, true);
+    assert_reclaimed(bench, name, true);
     ck_assert(is_same_image(bench, name, "was"));
     ck_assert_int_eq(BENCH_RUN("qemu-img", "check", "-f", "qcow2", in(bench, name)),
                      BENCH_RUN("qemu-img", "check", "-f", "qcow2", in(bench, "was")));
@@ -208,7 +208,7 @@ START_TEST(a_reclaimed_image_is_as_small_as_a_fresh_copy) {
         bench_new(&bench);
         make_qcow2(&bench, "image", options[i]);
         fill_qcow2(&bench, "image", "unmap");
-        assert_image_dug(&bench, "image");
+        assert_image_reclaimed(&bench, "image");
         /* What a guest writes later finds its place. */
         qemu_io(&bench, "image", "write -P 33 1M 40M");
         qemu_io(&bench, "image", "read -P 33 1M 40M");
@@ -230,7 +230,7 @@ START_TEST(unreferenced_clusters_are_reclaimed) {
     fd = open_file(&bench, "image");
     put(fd, 'x', lseek(fd, 0, SEEK_END) / MIB * MIB + MIB, 16 * MIB);
     before = usage(&bench, "image");
-    assert_image_dug(&bench, "image");
+    assert_image_reclaimed(&bench, "image");
     ck_assert_int_le(usage(&bench, "image"), before - 15 * MIB);
 }
 END_TEST
@@ -246,7 +246,7 @@ START_TEST(compressed_clusters_stay) {
                      0);
     qemu_io(&bench, "image", "write -P 0 0 1M");
     copy(&bench, "image", "was");
-    assert_dug(&bench, "image", true);
+    assert_reclaimed(&bench, "image", true);
     ck_assert(is_same_image(&bench, "image", "was"));
     ck_assert_int_eq(BENCH_RUN("qemu-img", "check", "-f", "qcow2", in(&bench, "image")), 0);
 }
@@ -262,7 +262,7 @@ START_TEST(unknown_image_features_keep_every_byte) {
     ck_assert_int_eq(BENCH_RUN("qemu-img", "snapshot", "-c", "kept", in(&bench, "image")), 0);
     fill_qcow2(&bench, "image", "unmap");
     copy(&bench, "image", "was");
-    assert_dug(&bench, "image", true);
+    assert_reclaimed(&bench, "image", true);
     assert_same(&bench, "image", "was");
     for (unsigned change = 0; change < 24; change++) {
         autoclose int fd = -1;
@@ -276,7 +276,7 @@ START_TEST(unknown_image_features_keep_every_byte) {
         byte = (unsigned char)(byte ^ 1 << change % 8);
         ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
         copy(&bench, "other", "was");
-        dig(&bench, "other", true);
+        reclaim_file(&bench, "other", true);
         /* A header with other positions of the tables. */
         if (BENCH_RUN("qemu-img", "check", "-f", "qcow2", in(&bench, "was")) != 0)
             continue;
