@@ -175,7 +175,7 @@ static int begin(const struct client_exports_settings *settings,
 
 /* ---- reconciliation ---- */
 
-static bool is_wanted(const struct client_exports_request *request, const char *client) {
+static bool is_admitted(const struct client_exports_request *request, const char *client) {
     for (unsigned i = 0; i < request->count; i++) {
         if (strcmp(request->clients[i].node, client) == 0)
             return true;
@@ -201,7 +201,7 @@ static int end_others(const struct client_exports_request *request,
                       struct export exports[CLIENT_EXPORTS_MOST], int64_t timeout_ms,
                       struct error *err) {
     for (unsigned i = 0; i < CLIENT_EXPORTS_MOST; i++) {
-        if (exports[i].client && is_wanted(request, exports[i].client))
+        if (exports[i].client && is_admitted(request, exports[i].client))
             continue;
         if (end(exports[i].run, timeout_ms, err) < 0)
             return -1;

@@ -64,8 +64,8 @@ static bool is_ready(const struct change *change, const char *uid) {
     return false;
 }
 
-static void add_wanted(struct volume_controller *controller, const struct replica *replica,
-                       struct change *change) {
+static void add_assigned(struct volume_controller *controller, const struct replica *replica,
+                         struct change *change) {
     const struct target_replica *seen = status_of(controller, replica->uid);
 
     bool ready = (seen && seen->votes) || may_be_rebuilt(controller, replica);
@@ -122,7 +122,7 @@ static struct change find_change(struct volume_controller *controller) {
         if (assigned->removing && strcmp(assigned->removing, replica.uid) == 0)
             continue;
         known += status_of(controller, replica.uid) != NULL;
-        add_wanted(controller, &replica, &change);
+        add_assigned(controller, &replica, &change);
     }
     change.surplus = controller->status.count > known || controller->status.wanted != change.count;
     find_missing(controller, &change);
@@ -225,7 +225,7 @@ void volume_controller_rebuild(struct volume_controller *controller) {
     volume_controller_end_jobs(controller);
     if (volume_controller_has_job(controller))
         return;
-    rebuild_failures_heed(&controller->rebuild_failures, controller->status.decisions);
+    rebuild_failures_note_decisions(&controller->rebuild_failures, controller->status.decisions);
     change = find_change(controller);
     if (change.waits)
         return;

@@ -42,7 +42,7 @@ static bool is_due(const struct volume_controller *controller) {
 }
 
 /* Each reason to resynchronize restarts the comparison at once. */
-static void heed_resync(struct volume_controller *controller) {
+static void note_resync(struct volume_controller *controller) {
     if (controller->status.resyncs == controller->resyncs)
         return;
     controller->resyncs = controller->status.resyncs;
@@ -109,7 +109,7 @@ void volume_controller_scrub(struct volume_controller *controller) {
     struct error err;
     int more;
 
-    heed_resync(controller);
+    note_resync(controller);
     if (!is_due(controller)) {
         volume_controller_end_scrub(controller);
         return;

@@ -49,7 +49,7 @@ static int64_t unresponsive_ms(const struct volume_controller *controller, const
     return call_ms > probe_ms ? call_ms : probe_ms;
 }
 
-static void look_at(struct volume_controller *controller, unsigned i, struct hang *hang) {
+static void check_pool(struct volume_controller *controller, unsigned i, struct hang *hang) {
     const struct replica *replica = &controller->assignment->volume.replicas[i];
     const struct target_replica *seen = status_of(controller, replica->uid);
     int64_t ms =
@@ -110,7 +110,7 @@ int volume_controller_check_pools(struct volume_controller *controller, struct e
     struct hang hang = { 0 };
 
     for (unsigned i = 0; i < controller->assignment->volume.count; i++)
-        look_at(controller, i, &hang);
+        check_pool(controller, i, &hang);
     if (hang.unseen_ms > 0 && hang.unseen_ms < most_ms && daemon_runs(controller->run))
         return await(controller, hang.unseen, err);
     controller->awaited = hang.ms >= most_ms / 6 ? hang.voters : 0;

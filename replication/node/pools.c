@@ -24,9 +24,9 @@ struct pool {
     bool started;
     pthread_mutex_t lock; /* guards the following */
     pthread_cond_t changed;
-    bool ends, has_news;
-    struct assignment **news; /* held */
-    unsigned news_count;
+    bool ends, has_update;
+    struct assignment **pending; /* held */
+    unsigned pending_count;
     /* Of its thread: */
     struct replicas *replicas;
     struct pool_status status;
@@ -35,7 +35,7 @@ struct pool {
     bool refused, set;
     /* Of the boottime clock: the last accepted and the last sent heartbeat; 0: none.  The time of a
      * suspend counts. */
-    int64_t taken_us, beat_us;
+    int64_t taken_us, heartbeat_us;
 };
 
 struct pools {
@@ -95,7 +95,7 @@ static void report(struct pool *pool, const struct state_row *row) {
         log_warning(NULL, "pool not online", "pool", name, "state", pool_states.states[row->next],
                     "reason", pool->status.why.message, NULL);
     pool->reported = false;
-    replicas_look_soon(pool->replicas);
+    replicas_check_soon(pool->replicas);
 }
 
 static void read_status(struct pool *pool) {
@@ -129,7 +129,7 @@ static void try_chance(struct pool *pool) {
     }
 }
 
-static int send_beat(const struct pool *pool, struct error *err) {
+static int report_pool(const struct pool *pool, struct error *err) {
     const struct pool_status *status = &pool->status;
     const bool marked = pool_is_marked(status);
     const struct remote_replica_pool sent = {
@@ -148,22 +148,22 @@ static int send_beat(const struct pool *pool, struct error *err) {
     return replica_pools_report(&pool->all->settings.api, arena, &sent, err);
 }
 
-static void beat(struct pool *pool) {
+static void send_heartbeat(struct pool *pool) {
     int64_t now_us = clock_boottime_us(), pause_us = pool->all->settings.heartbeat_ms * 1000;
     struct error err = { 0 };
     int outcome;
 
-    if (pool->beat_us > 0 && pool->reported && now_us < pool->beat_us + pause_us)
+    if (pool->heartbeat_us > 0 && pool->reported && now_us < pool->heartbeat_us + pause_us)
         return;
-    outcome = send_beat(pool, &err);
-    pool->beat_us = now_us;
+    outcome = report_pool(pool, &err);
+    pool->heartbeat_us = now_us;
     if (outcome < 0 && !pool->refused)
         log_warning(NULL, "pool heartbeat failed", "pool", pool->settings->name, "reason",
                     err.message, NULL);
     pool->refused = outcome < 0;
     pool->reported = outcome == 0 || err.kind != ERROR_UNAVAILABLE;
     if (pool->set && pool_is_marked(&pool->status))
-        replicas_look_for_strangers(pool->replicas);
+        replicas_log_unknown(pool->replicas);
     if (outcome == 0)
         pool->taken_us = now_us;
     else if (err.kind != ERROR_UNAVAILABLE)
@@ -176,13 +176,13 @@ static bool is_ours(const struct pool *pool) {
     return pool->taken_us > 0 && clock_boottime_us() < pool->taken_us + most_us;
 }
 
-static void take_news(struct pool *pool) {
-    struct assignment **assignments = pool->news;
-    unsigned count = pool->news_count;
+static void take_update(struct pool *pool) {
+    struct assignment **assignments = pool->pending;
+    unsigned count = pool->pending_count;
 
-    pool->news = NULL;
-    pool->news_count = 0;
-    pool->has_news = false;
+    pool->pending = NULL;
+    pool->pending_count = 0;
+    pool->has_update = false;
     pthread_mutex_unlock(&pool->lock);
     replicas_set(pool->replicas, assignments, count);
     pool->set = true;
@@ -193,7 +193,7 @@ static void take_news(struct pool *pool) {
 }
 
 static int64_t work(struct pool *pool) {
-    int64_t next_us = clock_monotonic_us() + pool->all->settings.look_ms * 1000, due_us;
+    int64_t next_us = clock_monotonic_us() + pool->all->settings.check_ms * 1000, due_us;
 
     read_status(pool);
     if (pool->status.in_use) {
@@ -201,7 +201,7 @@ static int64_t work(struct pool *pool) {
         return next_us;
     }
     try_chance(pool);
-    beat(pool);
+    send_heartbeat(pool);
     due_us = replicas_work(pool->replicas, &pool->status, is_ours(pool));
     return due_us < next_us ? due_us : next_us;
 }
@@ -213,12 +213,12 @@ static void *run(void *arg) {
     while (!pool->ends) {
         int64_t next_us;
 
-        if (pool->has_news)
-            take_news(pool);
+        if (pool->has_update)
+            take_update(pool);
         pthread_mutex_unlock(&pool->lock);
         next_us = work(pool);
         pthread_mutex_lock(&pool->lock);
-        while (!pool->ends && !pool->has_news &&
+        while (!pool->ends && !pool->has_update &&
                thread_cond_wait(&pool->changed, &pool->lock, next_us))
             ;
     }
@@ -229,23 +229,23 @@ static void *run(void *arg) {
 
 /* ---- other threads ---- */
 
-static void drop_news(struct pool *pool) {
-    for (unsigned i = 0; i < pool->news_count; i++)
-        assignment_release(pool->news[i]);
-    free(pool->news);
-    pool->news = NULL;
-    pool->news_count = 0;
+static void drop_pending(struct pool *pool) {
+    for (unsigned i = 0; i < pool->pending_count; i++)
+        assignment_release(pool->pending[i]);
+    free(pool->pending);
+    pool->pending = NULL;
+    pool->pending_count = 0;
 }
 
 static void set(struct pool *pool, struct assignment *const *assignments, unsigned count) {
     pthread_mutex_lock(&pool->lock);
-    drop_news(pool);
-    pool->news = heap_new((count + 1) * sizeof(struct assignment *));
+    drop_pending(pool);
+    pool->pending = heap_new((count + 1) * sizeof(struct assignment *));
     for (unsigned i = 0; i < count; i++) {
         if (strcmp(assignments[i]->replica.pool, pool->settings->name) == 0)
-            pool->news[pool->news_count++] = assignment_hold(assignments[i]);
+            pool->pending[pool->pending_count++] = assignment_hold(assignments[i]);
     }
-    pool->has_news = true;
+    pool->has_update = true;
     pthread_cond_signal(&pool->changed);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -262,7 +262,7 @@ static void begin(struct pool *pool, struct pools *pools, const struct pool_sett
         .reports = pools->settings.reports,
         .sessions = pools->settings.sessions,
         .run_directory = pools->settings.run_directory,
-        .look_ms = pools->settings.heartbeat_ms,
+        .check_ms = pools->settings.heartbeat_ms,
     };
 
     pool->all = pools;
@@ -279,8 +279,8 @@ int pools_start(const struct pools_settings *settings, struct pools **ret, struc
     pools->settings = *settings;
     if (pools->settings.heartbeat_ms <= 0)
         pools->settings.heartbeat_ms = DEFAULT_HEARTBEAT_MS;
-    if (pools->settings.look_ms <= 0)
-        pools->settings.look_ms = DEFAULT_LOOK_MS;
+    if (pools->settings.check_ms <= 0)
+        pools->settings.check_ms = DEFAULT_LOOK_MS;
     for (unsigned i = 0; i < settings->count && code == 0; i++) {
         struct pool *pool = &pools->pools[pools->count++];
 
@@ -316,7 +316,7 @@ bool pools_stop(struct pools *pools, int64_t ms) {
             all = false;
     }
     for (unsigned i = 0; all && pools && i < pools->count; i++) {
-        drop_news(&pools->pools[i]);
+        drop_pending(&pools->pools[i]);
         replicas_free(pools->pools[i].replicas);
         pthread_mutex_destroy(&pools->pools[i].lock);
         pthread_cond_destroy(&pools->pools[i].changed);

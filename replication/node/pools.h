@@ -31,7 +31,7 @@ struct pools_settings { /* what they point to outlives the pools */
     const char *run_directory;           /* of the node's storage daemons; NULL: none */
     struct health_probes *health_probes; /* NULL: pools are not probed */
     int64_t heartbeat_ms;                /* 0: 10 000 */
-    int64_t look_ms;                     /* 0: 1 000 */
+    int64_t check_ms;                    /* 0: 1 000 */
 };
 
 int pools_start(const struct pools_settings *settings, struct pools **ret, struct error *err);

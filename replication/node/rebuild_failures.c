@@ -62,7 +62,7 @@ void rebuild_failures_see(struct rebuild_failures *failures, const char *replica
     }
 }
 
-void rebuild_failures_heed(struct rebuild_failures *failures, unsigned decisions) {
+void rebuild_failures_note_decisions(struct rebuild_failures *failures, unsigned decisions) {
     if (failures->decisions == decisions)
         return;
     failures->decisions = decisions;

@@ -32,7 +32,7 @@ void rebuild_failures_see(struct rebuild_failures *failures, const char *replica
 /* `decisions`: of the volume's target (target_status).  Each may have made blocks readable that a
  * rebuild could not read: the next attempt of every replica is due, with its failures still
  * counted. */
-void rebuild_failures_heed(struct rebuild_failures *failures, unsigned decisions);
+void rebuild_failures_note_decisions(struct rebuild_failures *failures, unsigned decisions);
 /* After a successful rebuild. */
 void rebuild_failures_forget(struct rebuild_failures *failures, const char *replica);
 /* NULL: none. */

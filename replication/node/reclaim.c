@@ -17,9 +17,9 @@ static void take_request(struct reclaim *reclaim, const struct assignment_reclai
     };
 }
 
-static void note(struct reclaim *reclaim, const struct replica *place) {
-    log_info(NULL, "space of a replica reclaimed", "replica_id", place->uid, "pool", place->pool,
-             "before_bytes", LOG_INT(reclaim->reclaimed.before_bytes), "after_bytes",
+static void note(struct reclaim *reclaim, const struct replica *replica) {
+    log_info(NULL, "space of a replica reclaimed", "replica_id", replica->uid, "pool",
+             replica->pool, "before_bytes", LOG_INT(reclaim->reclaimed.before_bytes), "after_bytes",
              LOG_INT(reclaim->reclaimed.after_bytes), NULL);
 }
 
@@ -36,37 +36,38 @@ static int64_t done_bytes(const struct reclaim *reclaim, const struct reclaim_jo
 }
 
 static void run_job(struct reclaim *reclaim, struct reclaim_jobs *jobs,
-                    const struct replica *place) {
+                    const struct replica *replica) {
     struct error why;
-    int outcome = reclaim_jobs_run(jobs, place, &reclaim->reclaimed, &why);
+    int outcome = reclaim_jobs_run(jobs, replica, &reclaim->reclaimed, &why);
 
     if (outcome > 0)
         return;
     reclaim->why = outcome < 0 ? why : (struct error){ .kind = ERROR_NONE };
     if (outcome == 0) {
         reclaim->phase = RECLAIM_DONE;
-        note(reclaim, place);
+        note(reclaim, replica);
     } else if (!is_passing(&why)) {
         reclaim->phase = RECLAIM_ENDED;
         reclaim->reason =
             why.kind == ERROR_BAD_REQUEST ? RECLAIM_REASON_UNSUPPORTED : RECLAIM_REASON_FAILED;
-        log_warning(NULL, "reclaim of a replica's space failed", "replica_id", place->uid, "pool",
-                    place->pool, "reason", why.message, NULL);
+        log_warning(NULL, "reclaim of a replica's space failed", "replica_id", replica->uid, "pool",
+                    replica->pool, "reason", why.message, NULL);
     }
 }
 
 bool reclaim_reconcile(struct reclaim *reclaim, struct reclaim_jobs *jobs,
-                       const struct replica *place, const struct assignment *assignment, bool may) {
+                       const struct replica *replica, const struct assignment *assignment,
+                       bool may) {
     const struct assignment_reclaim *assigned = &assignment->replica.reclaim;
 
     if (reclaim->number != assigned->number) {
-        reclaim_jobs_cancel(jobs, place->uid);
+        reclaim_jobs_cancel(jobs, replica->uid);
         take_request(reclaim, assigned);
     }
     if (reclaim->number == 0 || reclaim->phase != RECLAIM_PENDING)
         return false;
     if (may)
-        run_job(reclaim, jobs, place);
+        run_job(reclaim, jobs, replica);
     return reclaim->phase == RECLAIM_PENDING;
 }
 

@@ -20,7 +20,8 @@ struct reclaim { /* all zeros: not requested */
 /* The next step of the requested reclaim; nothing is started unless `may`.  True: not finished, to
  * be called again. */
 bool reclaim_reconcile(struct reclaim *reclaim, struct reclaim_jobs *jobs,
-                       const struct replica *place, const struct assignment *assignment, bool may);
+                       const struct replica *replica, const struct assignment *assignment,
+                       bool may);
 /* For the status of the replica; the caller's.  NULL: not requested.  `counters`: with its
  * progress. */
 json_t *reclaim_json(const struct reclaim *reclaim, const struct reclaim_jobs *jobs,

@@ -11,7 +11,7 @@
 struct reclaim_jobs {
     struct arena *arena; /* of the running job; NULL: none */
     struct replica replica;
-    bool unwanted;        /* its result is not requested any more */
+    bool cancelled;       /* its result is not requested any more */
     char next[UUID_SIZE]; /* the longest waiting replica; "": none */
     pthread_t thread;
     atomic_bool ends, done;
@@ -45,7 +45,7 @@ static int start(struct reclaim_jobs *jobs, const struct replica *replica,
 
     jobs->replica = replica_keep(arena, replica);
     jobs->err = (struct error){ .kind = ERROR_NONE };
-    jobs->unwanted = false;
+    jobs->cancelled = false;
     jobs->reclaimed = *reclaimed;
     atomic_store(&jobs->ends, false);
     atomic_store(&jobs->done, false);
@@ -75,12 +75,12 @@ static void discard(struct reclaim_jobs *jobs) {
 }
 
 static bool is_of(const struct reclaim_jobs *jobs, const char *replica) {
-    return jobs->arena && !jobs->unwanted && strcmp(jobs->replica.uid, replica) == 0;
+    return jobs->arena && !jobs->cancelled && strcmp(jobs->replica.uid, replica) == 0;
 }
 
 /* The result of a job is returned once, to its requester; until then no other one starts. */
 static bool is_taken(const struct reclaim_jobs *jobs) {
-    return jobs->arena && !(jobs->unwanted && atomic_load(&jobs->done));
+    return jobs->arena && !(jobs->cancelled && atomic_load(&jobs->done));
 }
 
 static int wait_for_turn(struct reclaim_jobs *jobs, const char *replica) {
@@ -114,7 +114,7 @@ void reclaim_jobs_cancel(struct reclaim_jobs *jobs, const char *replica) {
     if (!is_of(jobs, replica))
         return;
     atomic_store(&jobs->ends, true);
-    jobs->unwanted = true;
+    jobs->cancelled = true;
 }
 
 void reclaim_jobs_end(struct reclaim_jobs *jobs) {

@@ -10,7 +10,7 @@
 
 struct pass {
     struct snapshot_copier *copier;
-    const struct replica *place;
+    const struct replica *replica;
     const struct assignment_replica *assigned;
     struct error *errs; /* of each assigned snapshot */
     struct replica_snapshot *there;
@@ -22,7 +22,7 @@ struct pass {
 static void list(struct pass *pass) {
     struct error err;
 
-    pass->count = replica_snapshot_list(pass->place, pass->there, LISTED_MOST, &err);
+    pass->count = replica_snapshot_list(pass->replica, pass->there, LISTED_MOST, &err);
     if (pass->count < 0 && err.kind == ERROR_NOT_FOUND)
         pass->count = 0;
     if (pass->count > LISTED_MOST)
@@ -42,15 +42,15 @@ static const struct replica_snapshot *find(const struct pass *pass, const char *
 static void remove_one(struct pass *pass, unsigned which) {
     const char *uid = pass->assigned->snapshots[which].uid;
 
-    snapshot_copier_stop(pass->copier, pass->place->uid, uid);
-    (void)replica_snapshot_delete(pass->place, uid, &pass->errs[which]);
+    snapshot_copier_stop(pass->copier, pass->replica->uid, uid);
+    (void)replica_snapshot_delete(pass->replica, uid, &pass->errs[which]);
 }
 
 static void copy_one(struct pass *pass, unsigned which) {
     const struct assignment_snapshot *assigned = &pass->assigned->snapshots[which];
     const struct copy copy = { .source = assigned->source,
                                .snapshot = assigned->uid,
-                               .target = *pass->place };
+                               .target = *pass->replica };
 
     if (assigned->source.uid && snapshot_copier_run(pass->copier, &copy, &pass->errs[which]) > 0)
         pass->ret->copying = true;
@@ -93,14 +93,14 @@ static void report(struct pass *pass) {
     }
 }
 
-void replica_snapshots_reconcile(struct snapshot_copier *copier, const struct replica *place,
+void replica_snapshots_reconcile(struct snapshot_copier *copier, const struct replica *replica,
                                  const struct assignment *assignment,
                                  struct replica_snapshots_status *ret) {
     autoarena struct arena *arena = arena_new();
     const struct assignment_replica *assigned = &assignment->replica;
     struct pass pass = {
         .copier = copier,
-        .place = place,
+        .replica = replica,
         .assigned = assigned,
         .errs = arena_alloc(arena, (assigned->snapshot_count + 1) * sizeof(*pass.errs)),
         .there = arena_alloc(arena, LISTED_MOST * sizeof(*pass.there)),

@@ -15,6 +15,6 @@ struct replica_snapshots_status {
 };
 
 /* Deletes snapshots, starts or continues copies, and reads the status. */
-void replica_snapshots_reconcile(struct snapshot_copier *copier, const struct replica *place,
+void replica_snapshots_reconcile(struct snapshot_copier *copier, const struct replica *replica,
                                  const struct assignment *assignment,
                                  struct replica_snapshots_status *ret);

@@ -39,7 +39,7 @@ struct replicas {
     LIST_HEAD(file_list, file) files;
     struct snapshot_copier *copier;
     struct reclaim_jobs *jobs;
-    unsigned strangers; /* number of unknown directories that was logged */
+    unsigned unknown; /* number of unknown directories that was logged */
 };
 
 /* ---- reports ---- */
@@ -94,7 +94,7 @@ static void say(struct replicas *replicas, struct file *file, const char *phase,
 
 /* ---- work ---- */
 
-static struct replica place_of(const struct replicas *replicas, const struct file *file) {
+static struct replica replica_of(const struct replicas *replicas, const struct file *file) {
     return (struct replica){ .pool = replicas->settings.path, .uid = file->assignment->uid };
 }
 
@@ -124,13 +124,13 @@ static void remove_log(const struct replicas *replicas, const struct file *file)
 
 static void remove_file(struct replicas *replicas, struct file *file,
                         const struct pool_status *pool) {
-    const struct replica place = place_of(replicas, file);
+    const struct replica replica = replica_of(replicas, file);
     autoarena struct arena *arena = arena_new();
     struct error err = { 0 };
 
     snapshot_copier_stop(replicas->copier, file->assignment->uid, NULL);
     reclaim_jobs_stop(replicas->jobs, file->assignment->uid);
-    if (end_session(replicas, file, &err) == 0 && replica_delete(&place, &err) == 0 &&
+    if (end_session(replicas, file, &err) == 0 && replica_delete(&replica, &err) == 0 &&
         !is_same_pool(replicas, pool))
         error_set(&err, ERROR_UNAVAILABLE, "%s was replaced meanwhile", replicas->settings.path);
     if (err.kind != ERROR_NONE) {
@@ -153,7 +153,7 @@ static int make_clone(struct replicas *replicas, struct file *file, const struct
     const struct copy copy = {
         .source = { .pool = replicas->settings.path, .uid = assigned->source },
         .snapshot = assigned->source_snapshot,
-        .target = place_of(replicas, file),
+        .target = replica_of(replicas, file),
         .volume = assigned->volume,
         .maximum_bytes = assigned->maximum_bytes,
         .first = first,
@@ -166,16 +166,16 @@ static int make_clone(struct replicas *replicas, struct file *file, const struct
 
 static int make_file(struct replicas *replicas, struct file *file, struct error *err) {
     const struct assignment_replica *assigned = &file->assignment->replica;
-    const struct replica place = place_of(replicas, file);
+    const struct replica replica = replica_of(replicas, file);
     struct generation first;
 
     if (file->created || assigned->count == 0)
-        return replica_create(&place, assigned->volume, assigned->maximum_bytes, NULL, err);
+        return replica_create(&replica, assigned->volume, assigned->maximum_bytes, NULL, err);
     generation_first(assigned->volume, assigned->size_bytes, assigned->members, assigned->count,
                      &first);
     if (assigned->source)
         return make_clone(replicas, file, &first, err);
-    return replica_create(&place, assigned->volume, assigned->maximum_bytes, &first, err);
+    return replica_create(&replica, assigned->volume, assigned->maximum_bytes, &first, err);
 }
 
 static const char *phase_of(const struct replica_look *look) {
@@ -205,7 +205,7 @@ static bool is_half_made(const struct file *file) {
 }
 
 static void reconcile_file(struct replicas *replicas, struct file *file) {
-    const struct replica place = place_of(replicas, file);
+    const struct replica replica = replica_of(replicas, file);
     const char *volume = file->assignment->replica.volume;
     struct replica_look look;
     struct error err = { 0 };
@@ -216,14 +216,14 @@ static void reconcile_file(struct replicas *replicas, struct file *file) {
         say(replicas, file, "Init", NULL, NULL);
         return;
     }
-    replica_look(&place, volume, &look);
+    replica_look(&replica, volume, &look);
     if (has_stray_data(&look) && !is_half_made(file)) {
         file->created = true;
         say(replicas, file, "Error", &look, &look.why);
         return;
     }
     if (look.health == REPLICA_GONE && make_file(replicas, file, &err) == 0)
-        replica_look(&place, volume, &look);
+        replica_look(&replica, volume, &look);
     if (err.kind == ERROR_NONE && look.health != REPLICA_GOOD)
         err = look.why;
     if (look.health == REPLICA_GONE && !file->created) {
@@ -246,12 +246,12 @@ static void forget_snapshots(struct file *file) {
 /* Reports nothing of a pool that was replaced meanwhile. */
 static void reconcile_snapshots(struct replicas *replicas, struct file *file,
                                 const struct pool_status *pool) {
-    const struct replica place = place_of(replicas, file);
+    const struct replica replica = replica_of(replicas, file);
     struct replica_snapshots_status seen;
 
     if (file->assignment->replica.snapshot_count == 0)
         return;
-    replica_snapshots_reconcile(replicas->copier, &place, file->assignment, &seen);
+    replica_snapshots_reconcile(replicas->copier, &replica, file->assignment, &seen);
     file->snapshots = seen.list;
     file->copying = seen.copying;
     file->waits = seen.waits;
@@ -262,10 +262,10 @@ static void reconcile_snapshots(struct replicas *replicas, struct file *file,
 /* ---- reclaim ---- */
 
 static void reconcile_reclaim(struct replicas *replicas, struct file *file) {
-    const struct replica place = place_of(replicas, file);
+    const struct replica replica = replica_of(replicas, file);
 
-    file->reclaiming =
-        reclaim_reconcile(&file->reclaim, replicas->jobs, &place, file->assignment, file->created);
+    file->reclaiming = reclaim_reconcile(&file->reclaim, replicas->jobs, &replica, file->assignment,
+                                         file->created);
 }
 
 static bool is_here(const struct replicas *replicas, const struct file *file, struct error *err) {
@@ -309,13 +309,13 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
         reconcile_reclaim(replicas, file);
         reconcile_file(replicas, file);
     }
-    pause_ms = is_well(file) ? replicas->settings.look_ms : SOON_MS;
+    pause_ms = is_well(file) ? replicas->settings.check_ms : SOON_MS;
     if (file->copying || reclaim_jobs_have(replicas->jobs, file->assignment->uid))
         pause_ms = COPY_MS;
     file->due_us = clock_monotonic_us() + pause_ms * 1000;
 }
 
-void replicas_look_soon(struct replicas *replicas) {
+void replicas_check_soon(struct replicas *replicas) {
     struct file *file;
 
     LIST_FOREACH(file, &replicas->files, next) {
@@ -394,7 +394,7 @@ void replicas_set(struct replicas *replicas, struct assignment *const *assignmen
     }
 }
 
-void replicas_look_for_strangers(struct replicas *replicas) {
+void replicas_log_unknown(struct replicas *replicas) {
     DIR *directory = opendir(replicas->settings.path);
     const struct dirent *entry;
     char uid[UUID_SIZE], last[UUID_SIZE] = "";
@@ -408,10 +408,10 @@ void replicas_look_for_strangers(struct replicas *replicas) {
     }
     if (directory)
         closedir(directory);
-    if (count > replicas->strangers)
+    if (count > replicas->unknown)
         log_warning(NULL, "unknown directories in the pool", "pool", replicas->settings.pool,
                     "directories", LOG_INT(count), "one", last, NULL);
-    replicas->strangers = count;
+    replicas->unknown = count;
 }
 
 void replicas_end(struct replicas *replicas) {

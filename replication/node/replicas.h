@@ -22,7 +22,7 @@ struct replicas_settings {
     struct sessions *sessions; /* of other nodes with these replicas; NULL: none */
     const char *run_directory; /* of write logs, which are deleted with the replicas; NULL: none */
     struct reports *reports;
-    int64_t look_ms; /* between two checks of a healthy replica */
+    int64_t check_ms; /* between two checks of a healthy replica */
 };
 
 struct replicas *replicas_new(const struct replicas_settings *settings);
@@ -34,10 +34,10 @@ void replicas_free(struct replicas *replicas);
 void replicas_set(struct replicas *replicas, struct assignment *const *assignments, unsigned count);
 
 /* Logs directories in the pool that no document names. */
-void replicas_look_for_strangers(struct replicas *replicas);
+void replicas_log_unknown(struct replicas *replicas);
 
 /* All replicas are due, as after a change of the pool. */
-void replicas_look_soon(struct replicas *replicas);
+void replicas_check_soon(struct replicas *replicas);
 /* Reconciles the replicas that are due.  `ours`: the API accepts the pool of this node.  Returns
  * when the next one is due, on the monotonic clock. */
 int64_t replicas_work(struct replicas *replicas, const struct pool_status *pool, bool ours);

@@ -116,7 +116,7 @@ static bool is_ended(const struct session_reaper *reaper, const struct replica_s
 
 /* ---- checks ---- */
 
-static void look_at(struct session_reaper *reaper, struct arena *arena, const char *uid) {
+static void check_session(struct session_reaper *reaper, struct arena *arena, const char *uid) {
     struct sessions *sessions = reaper->settings.sessions;
     struct replica_session session;
     static struct log_limit ended = LOG_LIMIT;
@@ -154,7 +154,7 @@ void session_reaper_scan(struct session_reaper *reaper) {
     for (const char **uid = sessions_all(reaper->settings.sessions, arena); *uid; uid++) {
         if (is_ending(reaper))
             return;
-        look_at(reaper, arena, *uid);
+        check_session(reaper, arena, *uid);
     }
     forget_unseen(reaper);
 }

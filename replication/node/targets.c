@@ -64,7 +64,7 @@ static void reap(struct targets *targets) {
     }
 }
 
-static bool is_wanted(const struct targets *targets, const struct assignment *assignment) {
+static bool is_assigned(const struct targets *targets, const struct assignment *assignment) {
     return !assignment->deleting && strcmp(assignment->volume.node, targets->settings.node) == 0;
 }
 
@@ -77,7 +77,7 @@ static void take_assignment(struct targets *targets, struct assignment *assignme
         return;
     if (entry)
         reap(targets);
-    if (is_wanted(targets, assignment) ||
+    if (is_assigned(targets, assignment) ||
         volume_controller_finds(&targets->settings, assignment->uid))
         begin(targets, assignment);
     else if (assignment->volume.has_target || assignment->volume.observed < assignment->generation)
@@ -125,7 +125,7 @@ static void adopt(struct targets *targets, const char *uid, const char *run) {
         assignment_read(ASSIGNMENT_VOLUME, json_parse(arena, manifest, strlen(manifest), &err),
                         &assignment, &err) < 0)
         return;
-    if (strcmp(assignment->uid, uid) == 0 && is_wanted(targets, assignment))
+    if (strcmp(assignment->uid, uid) == 0 && is_assigned(targets, assignment))
         begin(targets, assignment);
     assignment_release(assignment);
 }

@@ -143,7 +143,7 @@ static inline const json_t *reported(const char *uid) {
     return body ? json_object_get(json_parse(arena, body, strlen(body), NULL), "status") : NULL;
 }
 
-static inline const char *phase_told(const char *uid) {
+static inline const char *reported_phase(const char *uid) {
     const char *phase = json_text_of(reported(uid), "phase");
 
     return phase ? phase : "";
@@ -152,8 +152,8 @@ static inline const char *phase_told(const char *uid) {
 static inline void await_phase(const char *uid, const char *phase) {
     int64_t until_us = clock_monotonic_us() + 60 * SECOND_US;
 
-    while (strcmp(phase_told(uid), phase) != 0) {
-        ck_assert_msg(clock_monotonic_us() < until_us, "%s is %s, not %s", uid, phase_told(uid),
+    while (strcmp(reported_phase(uid), phase) != 0) {
+        ck_assert_msg(clock_monotonic_us() < until_us, "%s is %s, not %s", uid, reported_phase(uid),
                       phase);
         poll(NULL, 0, 5);
     }

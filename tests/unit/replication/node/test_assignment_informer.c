@@ -12,7 +12,7 @@
 /* What was handed over: how often, and how many the last time. */
 static struct { atomic_uint calls, count, version; } replicas, volumes;
 static bool holds; /* something of the volume is left here */
-static char node_wanted[16];
+static char assigned_node[16];
 static struct assignment_informer *informer;
 
 static void set_replicas(void *arg, struct assignment *const *assignments, unsigned count) {
@@ -24,7 +24,7 @@ static void set_replicas(void *arg, struct assignment *const *assignments, unsig
 
 static void set_volumes(void *arg, struct assignment *const *assignments, unsigned count) {
     (void)arg;
-    snprintf(node_wanted, sizeof(node_wanted), "%s", count > 0 ? assignments[0]->volume.node : "");
+    snprintf(assigned_node, sizeof(assigned_node), "%s", count > 0 ? assignments[0]->volume.node : "");
     atomic_store(&volumes.count, count);
     atomic_fetch_add(&volumes.calls, 1);
 }
@@ -50,7 +50,7 @@ static void begin_with(int64_t period_ms) {
     ck_assert_int_eq(assignment_informer_start(&settings, &informer, &err), 0);
 }
 
-static void begin_wanted(void) {
+static void begin_informer(void) {
     begin_with(5);
 }
 
@@ -86,7 +86,7 @@ static void await_rounds(unsigned more) {
 START_TEST(unchanged_assignments_are_not_delivered_again) {
     answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 1), replica_document(1, 1));
     answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
-    begin_wanted();
+    begin_informer();
     await_calls(&volumes.calls, 1);
     await_rounds(3);
     ck_assert_uint_eq(atomic_load(&replicas.calls), 1);
@@ -99,7 +99,7 @@ START_TEST(unchanged_assignments_are_not_delivered_again) {
     await_calls(&replicas.calls, 2);
     await_calls(&volumes.calls, 2);
     ck_assert_uint_eq(atomic_load(&replicas.version), 2);
-    ck_assert_str_eq(node_wanted, NODE);
+    ck_assert_str_eq(assigned_node, NODE);
 }
 END_TEST
 
@@ -108,7 +108,7 @@ START_TEST(failed_queries_and_invalid_documents_change_nothing) {
 
     answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 1), NULL);
     answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
-    begin_wanted();
+    begin_informer();
     await_calls(&replicas.calls, 1);
     script_server_clear(server);
     answer(NULL, NULL, 503, NULL);
@@ -152,10 +152,10 @@ START_TEST(an_unassigned_local_volume_is_read_by_its_uid) {
     answer("GET", ONE_PATH, 200,
            json_text(arena, json_keep(arena, json_pack("{s:O}", "replicated_volume",
                                                        volume_document("other", "64Mi", 4)))));
-    begin_wanted();
+    begin_informer();
     await_calls(&volumes.calls, 1);
     ck_assert_uint_eq(atomic_load(&volumes.count), 1);
-    ck_assert_str_eq(node_wanted, "other");
+    ck_assert_str_eq(assigned_node, "other");
     await_rounds(3); /* asked now and then only, and known meanwhile */
     ck_assert_uint_eq(script_server_count(server, "GET", ONE_PATH), 1);
     ck_assert_uint_eq(atomic_load(&volumes.count), 1);
@@ -167,7 +167,7 @@ START_TEST(a_local_volume_without_a_document_is_not_changed) {
     answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
     answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
     answer("GET", ONE_PATH, 404, NULL);
-    begin_wanted();
+    begin_informer();
     await_calls(&volumes.calls, 1);
     await_rounds(2);
     ck_assert_uint_eq(atomic_load(&volumes.count), 0);

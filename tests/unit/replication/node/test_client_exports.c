@@ -130,8 +130,8 @@ static void end(void) {
 }
 
 /* `more` is the status of the document, or NULL; it is taken. */
-static void want_with(const char *node, const char *capacity, const char *one, const char *two,
-                      json_t *more) {
+static void assign_with(const char *node, const char *capacity, const char *one, const char *two,
+                        json_t *more) {
     json_t *document = volume_document(node, capacity, version++), *clients = json_array();
     struct assignment *assignment;
 
@@ -148,7 +148,7 @@ static void want_with(const char *node, const char *capacity, const char *one, c
 }
 
 static void assign(const char *capacity, const char *one, const char *two) {
-    want_with(NODE, capacity, one, two, NULL);
+    assign_with(NODE, capacity, one, two, NULL);
 }
 
 static const json_t *export_in(const json_t *status, const char *name) {
@@ -340,9 +340,10 @@ END_TEST
 START_TEST(a_reported_port_is_taken_from_the_document) {
     int before = 20000 + getpid() % 10000;
 
-    want_with(NODE, "64Mi", "host-b", NULL,
-              json_pack("{s:s, s:{s:s, s:s, s:[{s:s, s:i}]}}", "phase", "Init", "target", "nodeId",
-                        NODE, "state", "Serving", "clients", "nodeId", "host-b", "port", before));
+    assign_with(NODE, "64Mi", "host-b", NULL,
+                json_pack("{s:s, s:{s:s, s:s, s:[{s:s, s:i}]}}", "phase", "Init", "target",
+                          "nodeId", NODE, "state", "Serving", "clients", "nodeId", "host-b", "port",
+                          before));
     ck_assert_uint_eq(port_of("host-b"), (unsigned)before);
 }
 END_TEST
@@ -369,7 +370,7 @@ START_TEST(a_host_removed_from_the_document_is_revoked) {
     ck_assert(!daemon_runs(export_run(0)));
 
     /* Nobody has it here: nothing is left of it. */
-    want_with("", "64Mi", NULL, NULL, NULL);
+    assign_with("", "64Mi", NULL, NULL, NULL);
     while (volume_controller_finds(&settings, VOLUME))
         poll(NULL, 0, 5);
     ck_assert(!does(theirs, second, "read 0 4k"));

@@ -59,8 +59,8 @@ static void be_slow(void *arg, const atomic_bool *left) {
     answer(arg, left);
 }
 
-static const struct pool_call look_that_answers = { .run = answer, .reads = true };
-static const struct pool_call look_that_hangs = { .run = hang, .reads = true };
+static const struct pool_call read_that_answers = { .run = answer, .reads = true };
+static const struct pool_call read_that_hangs = { .run = hang, .reads = true };
 static const struct pool_call deed_that_hangs = { .run = hang };
 static const struct pool_call slow_deed = { .run = be_slow };
 
@@ -78,7 +78,7 @@ static void await_ends(int count) {
 START_TEST(a_call_returns_its_result) {
     struct work work = { .question = 41 };
 
-    ck_assert(pool_calls_do(calls, POOL, &look_that_answers, &work, sizeof(work)));
+    ck_assert(pool_calls_do(calls, POOL, &read_that_answers, &work, sizeof(work)));
     ck_assert_int_eq(work.answer, 42);
     ck_assert_int_eq(pool_calls_unresponsive_ms(calls, POOL), 0);
     await_ends(0);
@@ -88,12 +88,12 @@ END_TEST
 START_TEST(an_abandoned_call_excludes_others_and_its_late_result_is_dropped) {
     struct work work = { .question = 41 };
 
-    ck_assert(!pool_calls_do(calls, POOL, &look_that_hangs, &work, sizeof(work)));
-    ck_assert(!pool_calls_do(calls, POOL, &look_that_hangs, &work, sizeof(work)));
+    ck_assert(!pool_calls_do(calls, POOL, &read_that_hangs, &work, sizeof(work)));
+    ck_assert(!pool_calls_do(calls, POOL, &read_that_hangs, &work, sizeof(work)));
     ck_assert_int_eq(begun, 1);
     ck_assert_int_ge(pool_calls_unresponsive_ms(calls, POOL), 5000);
     ck_assert_int_eq(pool_calls_unresponsive_ms(calls, OTHER), 0);
-    ck_assert(pool_calls_do(calls, OTHER, &look_that_answers, &work, sizeof(work)));
+    ck_assert(pool_calls_do(calls, OTHER, &read_that_answers, &work, sizeof(work)));
     ck_assert_int_eq(work.answer, 42);
 
     work = (struct work){ .question = 1 };
@@ -101,7 +101,7 @@ START_TEST(an_abandoned_call_excludes_others_and_its_late_result_is_dropped) {
     while (pool_calls_unresponsive_ms(calls, POOL) > 0)
         poll(NULL, 0, 1);
     ck_assert_int_eq(work.answer, 0);
-    ck_assert(pool_calls_do(calls, POOL, &look_that_answers, &work, sizeof(work)));
+    ck_assert(pool_calls_do(calls, POOL, &read_that_answers, &work, sizeof(work)));
     ck_assert_int_eq(work.answer, 2);
 }
 END_TEST
@@ -159,7 +159,7 @@ END_TEST
 START_TEST(an_abandoned_call_outlives_its_caller) {
     struct work work = { .question = 41 };
 
-    ck_assert(!pool_calls_do(calls, POOL, &look_that_hangs, &work, sizeof(work)));
+    ck_assert(!pool_calls_do(calls, POOL, &read_that_hangs, &work, sizeof(work)));
     pool_calls_free(calls);
     calls = NULL;
     await_ends(1);

@@ -26,7 +26,7 @@ static void start(void) {
         .reports = reports,
         .health_probes = health_probes,
         .heartbeat_ms = heartbeat_ms,
-        .look_ms = 5,
+        .check_ms = 5,
     };
 
     of[0] = (struct pool_settings){ names[0], paths[0],
@@ -342,7 +342,7 @@ START_TEST(data_stay_while_the_pool_is_another_or_not_accepted) {
     ck_assert_int_eq(rename(away, paths[0]), 0);
     await_state("Online");
     poll(NULL, 0, 20);
-    ck_assert_str_eq(phase_told(uids[0]), "Offline");
+    ck_assert_str_eq(reported_phase(uids[0]), "Offline");
     ck_assert(exists(file(0, "data")));
     answer_all(200, 200);
     await_phase(uids[0], "Deleted");
@@ -429,16 +429,16 @@ static const json_t *reported_snapshot(const char *uid) {
     return NULL;
 }
 
-static int64_t generation_told(void) {
+static int64_t reported_generation(void) {
     return json_integer_value(json_object_get(reported(uids[0]), "observedGeneration"));
 }
 
-static void want_snapshots(int version, json_t *list) {
+static void assign_snapshots(int version, json_t *list) {
     json_t *document = replica_document(0, version);
 
     json_object_set_new(json_object_get(document, "spec"), "snapshots", list);
     assign(document);
-    while (generation_told() < version)
+    while (reported_generation() < version)
         poll(NULL, 0, 5);
 }
 
@@ -528,20 +528,21 @@ START_TEST(a_snapshot_is_copied_from_its_source_and_deleted_by_its_document) {
     start();
     await_state("Online");
     make_source(1, SNAPSHOT);
-    want_snapshots(1, json_pack("[{s:s}]", "uid", SNAPSHOT));
+    assign_snapshots(1, json_pack("[{s:s}]", "uid", SNAPSHOT));
     await_snapshot(SNAPSHOT, "Pending"); /* nobody says from where */
-    want_snapshots(2, json_pack("[{s:s, s:s, s:s}]", "uid", SNAPSHOT, "source", uids[2],
-                                "sourcePath", paths[1]));
+    assign_snapshots(2, json_pack("[{s:s, s:s, s:s}]", "uid", SNAPSHOT, "source", uids[2],
+                                  "sourcePath", paths[1]));
     await_snapshot(SNAPSHOT, "Ready");
     assert_content(file(0, "snapshot-" SNAPSHOT));
     ck_assert_int_eq(json_integer_value(json_object_get(reported_snapshot(SNAPSHOT), "sizeBytes")),
                      SIZE);
 
     assign(replica_document(0, 3)); /* named no more: it is left alone */
-    while (generation_told() < 3)
+    while (reported_generation() < 3)
         poll(NULL, 0, 5);
     ck_assert(exists(file(0, "snapshot-" SNAPSHOT)));
-    want_snapshots(4, json_pack("[{s:s, s:b}, {s:s}]", "uid", SNAPSHOT, "remove", 1, "uid", OTHER));
+    assign_snapshots(4,
+                     json_pack("[{s:s, s:b}, {s:s}]", "uid", SNAPSHOT, "remove", 1, "uid", OTHER));
     await_snapshot(OTHER, "Pending");
     ck_assert_ptr_null(reported_snapshot(SNAPSHOT));
     ck_assert(!exists(file(0, "snapshot-" SNAPSHOT)));
@@ -578,11 +579,11 @@ START_TEST(no_snapshots_are_reported_of_a_missing_pool) {
     answer_all(404, 200);
     start();
     await_state("Online");
-    want_snapshots(1, json_pack("[{s:s}]", "uid", SNAPSHOT));
+    assign_snapshots(1, json_pack("[{s:s}]", "uid", SNAPSHOT));
     await_snapshot(SNAPSHOT, "Pending");
     ck_assert_int_eq(rename(paths[0], arena_join(arena, top, "/away", NULL)), 0);
     await_state("Gone");
-    want_snapshots(2, json_pack("[{s:s, s:b}]", "uid", SNAPSHOT, "remove", 1));
+    assign_snapshots(2, json_pack("[{s:s, s:b}]", "uid", SNAPSHOT, "remove", 1));
     await_phase(uids[0], "Offline");
     ck_assert_ptr_null(json_object_get(reported(uids[0]), "snapshots"));
 }

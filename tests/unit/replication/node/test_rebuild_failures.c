@@ -72,12 +72,12 @@ START_TEST(a_decision_about_refused_blocks_makes_the_next_attempt_due) {
 
     for (int i = 0; i < 5; i++)
         rebuild_fails(&failures, A, 0);
-    rebuild_failures_heed(&failures, 0);
+    rebuild_failures_note_decisions(&failures, 0);
     ck_assert_int_eq(rebuild_failures_next(&failures, both, 1, SECOND_US), -1);
-    rebuild_failures_heed(&failures, 1);
+    rebuild_failures_note_decisions(&failures, 1);
     ck_assert_int_eq(rebuild_failures_next(&failures, both, 1, SECOND_US), 0);
     rebuild_fails(&failures, A, 0);
-    rebuild_failures_heed(&failures, 1);
+    rebuild_failures_note_decisions(&failures, 1);
     ck_assert_int_eq(rebuild_failures_find(&failures, A)->backoff.due_us, 160 * SECOND_US);
 }
 END_TEST

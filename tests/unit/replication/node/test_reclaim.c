@@ -24,7 +24,7 @@ static void start(void) {
         .api = api,
         .reports = reports,
         .heartbeat_ms = 2000,
-        .look_ms = 5,
+        .check_ms = 5,
     };
 
     *settings = (struct pool_settings){ .name = names[0],
@@ -69,7 +69,7 @@ static int64_t figure(const char *key) {
     return json_integer_value(json_object_get(reported_reclaim(), key));
 }
 
-static bool is_told(int number, const char *phase) {
+static bool is_reported(int number, const char *phase) {
     const char *found = json_text_of(reported_reclaim(), "phase");
 
     return figure("number") == number && found && strcmp(found, phase) == 0;
@@ -78,7 +78,7 @@ static bool is_told(int number, const char *phase) {
 static void await(int number, const char *phase) {
     int64_t until_us = clock_monotonic_us() + 60 * SECOND_US;
 
-    while (!is_told(number, phase)) {
+    while (!is_reported(number, phase)) {
         ck_assert_msg(clock_monotonic_us() < until_us, "%s", json_text(arena, reported_reclaim()));
         poll(NULL, 0, 5);
     }
@@ -140,7 +140,7 @@ START_TEST(space_is_reclaimed_once_for_each_number) {
     ck_assert_int_eq(figure("afterBytes"), used());
     ck_assert_int_ge(before - used(), 8 * MIB);
     ck_assert_ptr_null(json_object_get(reported_reclaim(), "message"));
-    ck_assert_str_eq(phase_told(uids[0]), "Healthy");
+    ck_assert_str_eq(reported_phase(uids[0]), "Healthy");
     assert_byte(0, 'a');
     assert_byte(MIB - 1, 'a');
     assert_byte(MIB, 0);
@@ -150,7 +150,7 @@ START_TEST(space_is_reclaimed_once_for_each_number) {
     while (json_integer_value(json_object_get(reported(uids[0]), "observedGeneration")) <
            generation)
         poll(NULL, 0, 5);
-    ck_assert(is_told(1, "Done"));
+    ck_assert(is_reported(1, "Done"));
     ck_assert_int_ge(used(), 8 * MIB);
     assign(2, NULL);
     await(2, "Done");
@@ -168,7 +168,7 @@ START_TEST(a_replica_in_use_is_awaited) {
     ck_assert_int_eq(image_lock_writer(daemon, false, &err), IMAGE_LOCKED);
     assign(1, NULL);
     await_message("is in use");
-    ck_assert(is_told(1, "Pending"));
+    ck_assert(is_reported(1, "Pending"));
     ck_assert_int_ge(used(), 9 * MIB);
     cleanup_close(&daemon);
     daemon = -1;

@@ -270,7 +270,7 @@ START_TEST(data_are_deleted_after_the_session_ended) {
                                           .path = paths[0],
                                           .sessions = sessions,
                                           .run_directory = run,
-                                          .look_ms = 1000 };
+                                          .check_ms = 1000 };
     json_t *deleting = replica_document(0, 2);
     struct assignment *assignment;
     struct pool_status look;
@@ -304,7 +304,7 @@ static const char *session_log(void) {
 START_TEST(the_log_of_a_session_is_truncated) {
     const struct pool_status look = { .state = POOL_FAILING, /* whatever becomes of the pool */
                                       .why = { ERROR_UNAVAILABLE, "it fails" } };
-    struct replicas_settings settings = { .pool = names[0], .path = paths[0], .look_ms = 1000 };
+    struct replicas_settings settings = { .pool = names[0], .path = paths[0], .check_ms = 1000 };
     struct assignment *assignment = assignment_of(ASSIGNMENT_REPLICA, replica_document(0, 1));
     struct replicas *replicas;
     struct stat facts;

@@ -154,7 +154,7 @@ static gnutls_certificate_credentials_t credentials_of(const char *name) {
 }
 
 /* Is whoever shows this certificate told what there is? */
-static bool is_told(unsigned port, const char *name, const char *priorities) {
+static bool is_reported(unsigned port, const char *name, const char *priorities) {
     static const char list[] = "IHAVEOPT\0\0\0\3\0\0\0"; /* and the zero behind it */
     gnutls_certificate_credentials_t credentials = credentials_of(name);
     gnutls_session_t session;
@@ -179,9 +179,9 @@ START_TEST(a_session_admits_its_opener_alone) {
     struct replica_data data;
 
     assert_done(try_open(&data));
-    ck_assert(is_told((unsigned)atoi(data.port), "client", MODERN));
-    ck_assert(!is_told((unsigned)atoi(data.port), "server", MODERN));
-    ck_assert(is_told((unsigned)atoi(data.port), "client", MODERN));
+    ck_assert(is_reported((unsigned)atoi(data.port), "client", MODERN));
+    ck_assert(!is_reported((unsigned)atoi(data.port), "server", MODERN));
+    ck_assert(is_reported((unsigned)atoi(data.port), "client", MODERN));
 }
 END_TEST
 
@@ -200,8 +200,8 @@ START_TEST(old_tls_versions_are_refused) {
     struct replica_data data;
 
     assert_done(try_open(&data));
-    ck_assert(!is_told((unsigned)atoi(data.port), "client", OLD));
-    ck_assert(is_told((unsigned)atoi(data.port), "client", MODERN));
+    ck_assert(!is_reported((unsigned)atoi(data.port), "client", OLD));
+    ck_assert(is_reported((unsigned)atoi(data.port), "client", MODERN));
 }
 END_TEST
 
@@ -226,10 +226,10 @@ START_TEST(a_revoked_certificate_is_refused_at_the_port_too) {
     end_service();
     make_service(NULL);
     assert_done(try_open(&data));
-    ck_assert(is_told((unsigned)atoi(data.port), "client", MODERN));
+    ck_assert(is_reported((unsigned)atoi(data.port), "client", MODERN));
     ck_assert(revoke_certificates(certificates, "client"));
     assert_done(try_open(&data));
-    ck_assert(!is_told((unsigned)atoi(data.port), "client", MODERN));
+    ck_assert(!is_reported((unsigned)atoi(data.port), "client", MODERN));
 }
 END_TEST
 

@@ -1155,11 +1155,11 @@ START_TEST(a_hung_pool_costs_its_replica_alone) {
 END_TEST
 
 /* Who looks only when he is woken is so until the look has come back, too. */
-static void want_until_well(void) {
+static void assign_until_healthy(void) {
     do {
         assign(NODE, "64Mi");
         poll(NULL, 0, 50);
-    } while (strcmp(phase_told(VOLUME), "Healthy") != 0);
+    } while (strcmp(reported_phase(VOLUME), "Healthy") != 0);
     assert_healthy();
 }
 
@@ -1172,7 +1172,7 @@ START_TEST(a_pool_that_hangs_after_a_probe_costs_its_replica_alone) {
     assert_goes_on_without_the_second();
     ck_assert(was_logged("unresponsive pool excluded"));
     hung_disk_end(paths[1], disk);
-    want_until_well();
+    assign_until_healthy();
 }
 END_TEST
 
@@ -1221,7 +1221,7 @@ static void begin_anew_with(const char *function, const char *file) {
     assert_goes_on_without_the_second();
     ck_assert_uint_eq(calls_held(), 1);
     calls_let_go();
-    want_until_well();
+    assign_until_healthy();
 }
 
 START_TEST(a_pool_that_hangs_when_a_replica_is_opened_costs_it_alone) {
@@ -1246,7 +1246,7 @@ START_TEST(a_pool_that_hangs_during_the_creation_of_a_replica_delays_no_volume) 
     }
     assert_goes_on_without_the_second();
     calls_let_go();
-    want_until_well();
+    assign_until_healthy();
 }
 END_TEST
 
@@ -1258,7 +1258,7 @@ START_TEST(a_pool_that_hangs_during_adoption_costs_its_replica_alone) {
     assert_goes_on_without_the_second();
     ck_assert_uint_eq(calls_held(), 1);
     calls_let_go();
-    want_until_well();
+    assign_until_healthy();
 }
 END_TEST
 
@@ -1280,7 +1280,7 @@ START_TEST(a_pool_that_hangs_during_a_reset_delays_no_volume) {
         poll(NULL, 0, 5);
     assert_goes_on_without_the_second();
     calls_let_go();
-    want_until_well();
+    assign_until_healthy();
 }
 END_TEST
 
@@ -1296,7 +1296,7 @@ START_TEST(an_end_reports_whether_a_pool_may_still_change) {
     while (has_thread("pool call"))
         poll(NULL, 0, 5);
     targets = targets_new(&settings);
-    want_until_well();
+    assign_until_healthy();
 }
 END_TEST
 
@@ -1316,7 +1316,7 @@ START_TEST(a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot) {
     do {
         assign_snapshot(SNAPSHOT);
         poll(NULL, 0, 50);
-    } while (strcmp(phase_told(VOLUME), "Healthy") != 0);
+    } while (strcmp(reported_phase(VOLUME), "Healthy") != 0);
     assert_healthy();
     ck_assert(!holds(1, SNAPSHOT));
 }
@@ -1335,7 +1335,7 @@ START_TEST(a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone)
     assert_goes_on_without_the_second();
     ck_assert_uint_eq(calls_held(), 1);
     calls_let_go();
-    want_until_well();
+    assign_until_healthy();
 }
 END_TEST
 
@@ -1394,7 +1394,7 @@ START_TEST(a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_
     ck_assert_int_ne(daemon_pid(), before);
     ck_assert(is_held(1)); /* by the one that cannot die */
     ck_assert(disk_thaw(paths[1]));
-    want_until_well();
+    assign_until_healthy();
     ck_assert(checker_read(&checker));
     checker_disconnect(&checker);
     assign("", "64Mi");
@@ -1468,7 +1468,7 @@ START_TEST(forced_recovery_is_evaluated_while_the_other_pools_hang) {
     ck_assert(checker_read(&checker));
     for (unsigned i = 0; i < 2; i++)
         hung_disk_end(paths[i + 1], disks[i]);
-    while (strcmp(phase_told(VOLUME), "Healthy") != 0) {
+    while (strcmp(reported_phase(VOLUME), "Healthy") != 0) {
         request_recovery(5, 0, 5);
         poll(NULL, 0, 50);
     }
@@ -1491,7 +1491,7 @@ static void assert_waits_for_two(void) {
     ck_assert_str_eq(reported_state(), "Serving");
     for (unsigned i = 0; i < 2; i++)
         hung_disk_end(paths[i + 1], disks[i]);
-    want_until_well();
+    assign_until_healthy();
 }
 
 START_TEST(a_volume_waits_for_needed_pools) {
@@ -1528,13 +1528,13 @@ static bool file_says(const char *path, int64_t at, char byte) {
     return fd >= 0 && pread(fd, &got, 1, at) == 1 && got == byte;
 }
 
-static const char *address_told(void) {
+static const char *reported_address(void) {
     const char *address = json_text_of(json_object_get(reported(VOLUME), "target"), "address");
 
     return address ? address : "";
 }
 
-static void want_file(void) {
+static void assign_file(void) {
     json_t *document = volume_document(NODE, "64Mi", version++);
 
     json_object_set_new(json_object_get(document, "spec"), "export", json_string("file"));
@@ -1548,8 +1548,8 @@ START_TEST(a_volume_is_exported_as_a_file_after_the_death_of_any_process) {
     if (access("/dev/fuse", W_OK) < 0 || geteuid() != 0)
         return;
     serve();
-    want_file();
-    while (strcmp(address_told(), path) != 0)
+    assign_file();
+    while (strcmp(reported_address(), path) != 0)
         poll(NULL, 0, 5);
     ck_assert(file_says(path, 50 << 20, 0));
     ck_assert_int_eq(daemon_kill(file_run, 10000, &err), 0);
@@ -1563,7 +1563,7 @@ START_TEST(a_volume_is_exported_as_a_file_after_the_death_of_any_process) {
     targets = targets_new(&settings);
     targets_adopt(targets);
     ck_assert(!volume_controller_finds(&settings, VOLUME));
-    want_file();
+    assign_file();
     assert_healthy();
     while (!file_says(path, 50 << 20, 0))
         poll(NULL, 0, 5);
