@@ -100,9 +100,9 @@ size_t document_row_bytes(const struct db_rows *rows) {
     return 16 * (strlen(db_text(rows, 8)) + strlen(db_text(rows, 9)) + strlen(db_text(rows, 10)));
 }
 
-int document_list(struct work *work, const struct query *asked, struct document **ret,
+int document_list(struct work *work, const struct query *given, struct document **ret,
                   struct error *err) {
-    struct query query = *asked;
+    struct query query = *given;
     autorows struct db_rows *rows = NULL;
     struct document *documents = NULL;
     unsigned count = 0;
@@ -124,7 +124,7 @@ int document_list(struct work *work, const struct query *asked, struct document 
     }
     if (more < 0)
         return -1;
-    if (count == ROWS_MOST && asked->limit > ROWS_MOST && query.cut)
+    if (count == ROWS_MOST && given->limit > ROWS_MOST && query.cut)
         *query.cut = true;
     *ret = documents;
     return (int)count;

@@ -117,8 +117,8 @@ int document_quota_check(struct work *work, const struct document *before,
 /* ---- changes ---- */
 
 /* The size decreased, which no edit of a client does. */
-static int give_back(struct work *work, const struct document *document, int64_t size_gb,
-                     struct error *err) {
+static int return_gigabytes(struct work *work, const struct document *document, int64_t size_gb,
+                            struct error *err) {
     struct quota_demands less = { .count = 0 };
 
     if (size_gb <= 0)
@@ -146,9 +146,9 @@ int document_quota_move(struct work *work, const struct document *before, struct
     more = more_of(work, before, after, after->size_gb);
     if (more.count > 0)
         return quota_take(work, after->project_id, &more, err);
-    return before
-               ? give_back(work, after, gigabytes(before->size_gb) - gigabytes(after->size_gb), err)
-               : 0;
+    return before ? return_gigabytes(work, after,
+                                     gigabytes(before->size_gb) - gigabytes(after->size_gb), err)
+                  : 0;
 }
 
 int document_quota_end(struct work *work, const struct document *document, struct error *err) {

@@ -8,7 +8,7 @@
 #include "declared/config_reclaim.h"
 #include "json/json.h"
 
-struct survey {
+struct summary {
     unsigned done, failed, unsupported, unreachable, waiting;
     int64_t before_bytes, after_bytes; /* of completed ones */
     const char *others;                /* pools with another outcome; "": none */
@@ -27,73 +27,73 @@ static bool is_unreachable(const struct reconcile *r, const struct document *rep
     return !pool || !pool->up || !text_is(pool->state, REPLICA_POOL_ONLINE);
 }
 
-static void add_other(struct survey *survey, struct arena *arena, const char *pool,
+static void add_other(struct summary *summary, struct arena *arena, const char *pool,
                       const char *why) {
-    survey->others =
-        arena_join(arena, survey->others, *survey->others ? ", " : "", pool, " (", why, ")", NULL);
+    summary->others = arena_join(arena, summary->others, *summary->others ? ", " : "", pool, " (",
+                                 why, ")", NULL);
 }
 
 static void count(const struct reconcile *r, const struct document *replica, json_int_t number,
-                  struct survey *survey) {
+                  struct summary *summary) {
     const json_t *report = report_of(replica, number);
     const char *phase = tree_text(report, "phase"), *pool = replica_pool_of(replica);
     bool unsupported = text_is(tree_text(report, "reason"), RECLAIM_REASON_UNSUPPORTED);
 
     if (text_is(phase, RECLAIM_PHASE_DONE)) {
-        survey->done++;
-        survey->before_bytes += json_int_at(report, "beforeBytes");
-        survey->after_bytes += json_int_at(report, "afterBytes");
+        summary->done++;
+        summary->before_bytes += json_int_at(report, "beforeBytes");
+        summary->after_bytes += json_int_at(report, "afterBytes");
     } else if (text_is(phase, RECLAIM_PHASE_FAILED)) {
-        survey->failed++;
-        survey->unsupported += unsupported;
-        add_other(survey, r->work->arena, pool,
+        summary->failed++;
+        summary->unsupported += unsupported;
+        add_other(summary, r->work->arena, pool,
                   unsupported ? "its file system does not support it" : "failed");
     } else if (is_unreachable(r, replica)) {
-        survey->unreachable++;
-        add_other(survey, r->work->arena, pool, "unreachable");
+        summary->unreachable++;
+        add_other(summary, r->work->arena, pool, "unreachable");
     } else {
-        survey->waiting++;
+        summary->waiting++;
     }
 }
 
 /* ---- the end ---- */
 
-static const char *message_of(struct arena *arena, const struct survey *survey) {
-    const char *of = *survey->others ? " Not reclaimed on: " : "";
+static const char *message_of(struct arena *arena, const struct summary *summary) {
+    const char *of = *summary->others ? " Not reclaimed on: " : "";
 
-    if (survey->done == 0)
-        return arena_format(arena, "No replica has reclaimed space: %s.", survey->others);
+    if (summary->done == 0)
+        return arena_format(arena, "No replica has reclaimed space: %s.", summary->others);
     return arena_format(arena, "The replicas take %jd bytes, and took %jd before.%s%s%s",
-                        (intmax_t)survey->after_bytes, (intmax_t)survey->before_bytes, of,
-                        survey->others, *of ? "." : "");
+                        (intmax_t)summary->after_bytes, (intmax_t)summary->before_bytes, of,
+                        summary->others, *of ? "." : "");
 }
 
-static const char *reason_of(const struct survey *survey) {
-    return survey->unsupported > 0 && survey->unsupported == survey->failed &&
-                   survey->unreachable == 0
+static const char *reason_of(const struct summary *summary) {
+    return summary->unsupported > 0 && summary->unsupported == summary->failed &&
+                   summary->unreachable == 0
                ? RECLAIM_REASON_UNSUPPORTED
-           : survey->failed > 0 ? RECLAIM_REASON_FAILED
-                                : RECLAIM_REASON_AWAY;
+           : summary->failed > 0 ? RECLAIM_REASON_FAILED
+                                 : RECLAIM_REASON_AWAY;
 }
 
-static int end(struct reconcile *r, const json_t *reclaim, const struct survey *survey,
+static int end(struct reconcile *r, const json_t *reclaim, const struct summary *summary,
                struct error *err) {
-    const char *message = message_of(r->work->arena, survey);
+    const char *message = message_of(r->work->arena, summary);
     json_t *ended = json_deep_copy(reclaim);
 
     json_object_set_new(ended, "phase",
-                        json_string(survey->done > 0 ? RECLAIM_PHASE_DONE : RECLAIM_PHASE_FAILED));
+                        json_string(summary->done > 0 ? RECLAIM_PHASE_DONE : RECLAIM_PHASE_FAILED));
     json_object_set_new(ended, "message", json_string(message));
-    if (survey->done > 0) {
-        json_object_set_new(ended, "beforeBytes", json_integer(survey->before_bytes));
-        json_object_set_new(ended, "afterBytes", json_integer(survey->after_bytes));
+    if (summary->done > 0) {
+        json_object_set_new(ended, "beforeBytes", json_integer(summary->before_bytes));
+        json_object_set_new(ended, "afterBytes", json_integer(summary->after_bytes));
     } else {
-        json_object_set_new(ended, "reason", json_string(reason_of(survey)));
+        json_object_set_new(ended, "reason", json_string(reason_of(summary)));
     }
     update_put_status(r, &r->config, "reclaim", ended);
-    return reconcile_record_event(r, *survey->others ? "Warning" : "Normal",
-                                  *survey->others ? "SpaceNotReclaimed" : "SpaceReclaimed", message,
-                                  err);
+    return reconcile_record_event(r, *summary->others ? "Warning" : "Normal",
+                                  *summary->others ? "SpaceNotReclaimed" : "SpaceReclaimed",
+                                  message, err);
 }
 
 /* ---- the step ---- */
@@ -116,12 +116,12 @@ static int put_requests(struct reconcile *r, struct error *err) {
 
 int reconcile_reclaim(struct reconcile *r, struct error *err) {
     const json_t *reclaim = config_reclaim_pending(&r->config.after);
-    struct survey survey = { .others = "" };
+    struct summary summary = { .others = "" };
 
     for (unsigned i = 0; i < r->count && reclaim; i++)
         if (!r->replicas[i].deleted_at)
-            count(r, &r->replicas[i], json_int_at(reclaim, "number"), &survey);
-    if (reclaim && survey.waiting == 0 && end(r, reclaim, &survey, err) < 0)
+            count(r, &r->replicas[i], json_int_at(reclaim, "number"), &summary);
+    if (reclaim && summary.waiting == 0 && end(r, reclaim, &summary, err) < 0)
         return -1;
     return put_requests(r, err);
 }

@@ -118,7 +118,8 @@ static int check_target(const struct document *volume, struct error *err) {
     return 0;
 }
 
-static int check_silent(const struct document *volume, const char *stopped, struct error *err) {
+static int check_silent_nodes(const struct document *volume, const char *stopped,
+                              struct error *err) {
     const char *unresponsive = tree_text(volume->status, "silentNodes");
 
     if (!*unresponsive || (stopped && strcmp(stopped, unresponsive) == 0))
@@ -180,7 +181,7 @@ int volume_recovery_request(struct work *work, const struct document *replica,
                          before.name);
     if (check_target(&before, err) < 0 || check_node_responds(work, &before, err) < 0 ||
         check_replica(&before, replica, err) < 0 ||
-        check_silent(&before, request->stopped, err) < 0)
+        check_silent_nodes(&before, request->stopped, err) < 0)
         return -1;
     state = volume_recovery_state(spec_of(&before));
     if (!state_table_next(&recovery_states, &state, RECOVERY_REQUESTED))

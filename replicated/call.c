@@ -27,25 +27,25 @@ static const char *text_of(const struct replicated *backend, const char *key) {
     return config_text(backend->backend->config, backend->backend->name, key);
 }
 
-static bool is_said(const struct driver_backend *place) {
-    return config_given(place->config, place->name, "volume_endpoint");
+static bool has_endpoint_option(const struct driver_backend *section) {
+    return config_given(section->config, section->name, "volume_endpoint");
 }
 
 bool replicated_is_early(const struct replicated *backend) {
-    const struct driver_backend *place = backend->backend;
+    const struct driver_backend *section = backend->backend;
 
-    return !is_said(place) && place->volume_url && !place->volume_url(place);
+    return !has_endpoint_option(section) && section->volume_url && !section->volume_url(section);
 }
 
 int replicated_api(const struct replicated *backend, struct client *ret, struct error *err) {
-    const struct driver_backend *place = backend->backend;
+    const struct driver_backend *section = backend->backend;
     const char *url = text_of(backend, "volume_endpoint");
 
     if (replicated_is_early(backend))
         return error_set(err, ERROR_UNAVAILABLE, "The API of this process does not listen yet.");
-    if (!is_said(place) && place->volume_url)
-        url = place->volume_url(place);
-    else if (!is_said(place) && own_user_is_known(backend->user))
+    if (!has_endpoint_option(section) && section->volume_url)
+        url = section->volume_url(section);
+    else if (!has_endpoint_option(section) && own_user_is_known(backend->user))
         url = NULL;
     *ret = volumes_client(url, text_of(backend, "volume_token"), backend->user);
     return 0;
@@ -169,7 +169,7 @@ static const char *last_warning(struct replicated_call *call) {
     return message ? message : "nothing tells why";
 }
 
-static int give_up(struct replicated_call *call, struct error *err) {
+static int fail_overdue(struct replicated_call *call, struct error *err) {
     return error_set(err, ERROR_BACKEND, "Volume config %s is not ready after %jd s: %s",
                      call->name, (intmax_t)(call->backend->timeout_us / 1000000),
                      last_warning(call));
@@ -177,11 +177,11 @@ static int give_up(struct replicated_call *call, struct error *err) {
 
 /* Is the failure temporary, so that the step may be repeated?  1. */
 static bool is_passing(const struct replicated_call *call, const struct error *failure,
-                       int64_t away_us) {
+                       int64_t unreachable_us) {
     if (call->over || replicated_is_early(call->backend))
         return false; /* or it is too late: this process ends */
     return failure->kind == ERROR_CONFLICT ||
-           (failure->kind == ERROR_UNAVAILABLE && away_us < UNREACHABLE_US);
+           (failure->kind == ERROR_UNAVAILABLE && unreachable_us < UNREACHABLE_US);
 }
 
 static int report_progress(const struct replicated_call *call, struct error *err) {
@@ -225,7 +225,7 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
         if (done < 0 && !is_passing(call, &failure, now_us - unreachable_since_us))
             return error_pass(err, &failure);
         if (now_us - begun_us >= call->backend->timeout_us)
-            return done < 0 ? error_pass(err, &failure) : give_up(call, err);
+            return done < 0 ? error_pass(err, &failure) : fail_overdue(call, err);
         if (replicated_may(call, err) < 0 || report_progress(call, err) < 0 ||
             may_take_long(call, now_us - entered_us, err) < 0)
             return -1;

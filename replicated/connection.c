@@ -33,7 +33,7 @@ struct connecting {
     const char *host; /* NULL: where it is served already */
     bool known;       /* its agent is known: it can serve, or be a client */
     bool responds;    /* the agent that will serve it reports */
-    bool said;
+    bool requested;
     const char *socket;
     const json_t *export; /* its client export; NULL: at the socket */
 };
@@ -206,14 +206,14 @@ static int share(struct replicated_call *call, const char *node, struct connecti
             return listens < 0 ? -1 : refuse_host(call, err);
         connecting->known = true;
     }
-    if (connecting->said && named)
+    if (connecting->requested && named)
         return await_target(call, node, connecting, err);
     clients = json_array();
     json_array_extend(clients, (json_t *)(uintptr_t)replicated_clients(call));
     if (!named)
         json_array_append_new(clients, json_pack("{s:s}", "nodeId", connecting->host));
-    connecting->said = publish(call, node, clients, err) == 0;
-    return connecting->said ? 0 : -1;
+    connecting->requested = publish(call, node, clients, err) == 0;
+    return connecting->requested ? 0 : -1;
 }
 
 static int connect_step(struct replicated_call *call, void *arg, struct error *err) {
@@ -231,9 +231,9 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
     if (!*node && !connecting->known && check_agent(call, connecting->host, err) < 0)
         return -1;
     connecting->known = true;
-    if (!connecting->said || !*node) {
-        connecting->said = publish(call, connecting->host, all_clients(call), err) == 0;
-        return connecting->said ? 0 : -1;
+    if (!connecting->requested || !*node) {
+        connecting->requested = publish(call, connecting->host, all_clients(call), err) == 0;
+        return connecting->requested ? 0 : -1;
     }
     return await_target(call, connecting->host, connecting, err);
 }

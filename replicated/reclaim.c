@@ -89,13 +89,13 @@ static void note_progress(struct replicated_call *call, struct reclaiming *recla
 
     for (size_t i = 0; i < json_array_size(replicas); i++) {
         const json_t *replica = json_array_get(replicas, i);
-        const json_t *told = json_at(replica, "status.reclaim");
+        const json_t *report = json_at(replica, "status.reclaim");
         const char *pool = json_text_at(replica, "spec.poolName");
-        bool heard = figure(told, "number") == reclaiming->number;
-        bool ended = heard && !json_text_is(told, "phase", RECLAIM_PHASE_PENDING);
+        bool is_current = figure(report, "number") == reclaiming->number;
+        bool ended = is_current && !json_text_is(report, "phase", RECLAIM_PHASE_PENDING);
 
         all += replicated_size(call);
-        done += ended ? replicated_size(call) : heard ? figure(told, "doneBytes") : 0;
+        done += ended ? replicated_size(call) : is_current ? figure(report, "doneBytes") : 0;
         if (!ended && pool)
             waits = arena_join(call->arena, waits, *waits ? ", " : "", pool, NULL);
     }

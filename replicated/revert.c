@@ -38,8 +38,8 @@ static void note_progress(struct replicated_call *call) {
     const json_t *volume =
         document_fetch_below(&call->api, call->arena, &replicated_configs, call->name, "volume",
                              "replicated_volume", &ignored);
-    const json_t *told = json_at(volume, "status.revert");
-    int64_t done = json_int_at(told, "doneBytes");
+    const json_t *report = json_at(volume, "status.revert");
+    int64_t done = json_int_at(report, "doneBytes");
 
     if (done > call->moved)
         call->moved = done;

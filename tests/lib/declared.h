@@ -103,7 +103,7 @@ static inline unsigned replicas_of(struct work *work, const char *config, struct
 }
 
 /* The status that the node reports of a document. */
-static inline void say(struct work *work, const struct document *document, const char *status) {
+static inline void report(struct work *work, const struct document *document, const char *status) {
     struct error err = { 0 };
     struct document after;
 
@@ -113,18 +113,18 @@ static inline void say(struct work *work, const struct document *document, const
 }
 
 /* Every node has made its replica. */
-static inline void say_made(struct work *work, const char *config) {
+static inline void report_made(struct work *work, const char *config) {
     struct document *replicas = NULL;
     unsigned count = replicas_of(work, config, &replicas);
 
     for (unsigned i = 0; i < count; i++)
-        say(work, &replicas[i], "{\"phase\":\"Healthy\"}");
+        report(work, &replicas[i], "{\"phase\":\"Healthy\"}");
 }
 
 /* The volume's node has applied the spec: it serves the volume, and all replicas are healthy but
  * one whose mode is `mode`, or that is gone when that is NULL. */
-static inline void say_served(struct work *work, const char *config, int64_t but,
-                              const char *mode) {
+static inline void report_served(struct work *work, const char *config, int64_t but,
+                                 const char *mode) {
     struct document volume = volume_of(work, config);
     const json_t *spec = json_object_get(volume.body, "spec");
     const json_t *list = json_object_get(spec, "replicas");
@@ -138,24 +138,24 @@ static inline void say_served(struct work *work, const char *config, int64_t but
                 arena_format(work->arena, "%s%s{\"replicaId\":\"%s\",\"mode\":\"%s\"}", rows,
                              *rows ? "," : "", json_text_of(json_array_get(list, i), "uid"), how);
     }
-    say(work, &volume,
-        arena_format(work->arena,
-                     "{\"phase\":\"Healthy\",\"capacity\":\"%s\",\"observedGeneration\":%jd,"
-                     "\"target\":{\"nodeId\":\"%s\",\"state\":\"Serving\",\"address\":\"x\"},"
-                     "\"replicaStatuses\":[%s]}",
-                     json_text_of(spec, "capacity"), (intmax_t)volume.generation, volume.node,
-                     rows));
+    report(work, &volume,
+           arena_format(work->arena,
+                        "{\"phase\":\"Healthy\",\"capacity\":\"%s\",\"observedGeneration\":%jd,"
+                        "\"target\":{\"nodeId\":\"%s\",\"state\":\"Serving\",\"address\":\"x\"},"
+                        "\"replicaStatuses\":[%s]}",
+                        json_text_of(spec, "capacity"), (intmax_t)volume.generation, volume.node,
+                        rows));
 }
 
 /* It serves it no more. */
-static inline void say_stopped(struct work *work, const char *config) {
+static inline void report_stopped(struct work *work, const char *config) {
     struct document volume = volume_of(work, config);
 
-    say(work, &volume,
-        arena_format(work->arena,
-                     "{\"phase\":\"Healthy\",\"capacity\":\"%s\",\"observedGeneration\":%jd}",
-                     json_text_of(json_object_get(volume.body, "spec"), "capacity"),
-                     (intmax_t)volume.generation));
+    report(work, &volume,
+           arena_format(work->arena,
+                        "{\"phase\":\"Healthy\",\"capacity\":\"%s\",\"observedGeneration\":%jd}",
+                        json_text_of(json_object_get(volume.body, "spec"), "capacity"),
+                        (intmax_t)volume.generation));
 }
 
 static inline int64_t last_version(struct work *work) {

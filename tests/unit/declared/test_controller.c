@@ -110,32 +110,32 @@ static int pools_body(struct work *work, void *arg, struct error *err) {
 static int made_body(struct work *work, void *arg, struct error *err) {
     (void)arg;
     (void)err;
-    say_made(work, declared);
+    report_made(work, declared);
     return 0;
 }
 
-struct looked {
+struct state {
     const char *phase, *event;
     int64_t version;
     int64_t documents;
 };
 
-static int look_body(struct work *work, void *arg, struct error *err) {
-    struct looked *looked = arg;
+static int state_body(struct work *work, void *arg, struct error *err) {
+    struct state *state = arg;
 
     (void)err;
-    looked->version = last_version(work);
-    looked->documents = sql_int(work, "SELECT COUNT(*) FROM documents");
-    looked->phase = looked->documents ? config_at(work, declared, "status.phase") : "";
-    looked->event = looked->documents ? last_event(work, declared) : "";
+    state->version = last_version(work);
+    state->documents = sql_int(work, "SELECT COUNT(*) FROM documents");
+    state->phase = state->documents ? config_at(work, declared, "status.phase") : "";
+    state->event = state->documents ? last_event(work, declared) : "";
     return 0;
 }
 
-static struct looked look(struct bench *bench) {
-    struct looked looked = { .phase = NULL };
+static struct state read_state(struct bench *bench) {
+    struct state state = { .phase = NULL };
 
-    act(bench, look_body, &looked);
-    return looked;
+    act(bench, state_body, &state);
+    return state;
 }
 
 static unsigned pools = 3;
@@ -146,29 +146,29 @@ START_TEST(a_declared_volume_is_reconciled_step_by_step) {
     ck_assert_int_eq(tick(bench), 500);
     act(bench, declare_body, &pools);
     ck_assert_int_eq(tick(bench), 500);
-    ck_assert_int_eq(look(bench).documents, 5);
+    ck_assert_int_eq(read_state(bench).documents, 5);
     act(bench, made_body, NULL);
     ck_assert_int_eq(tick(bench), 500);
-    ck_assert_str_eq(look(bench).phase, "\"Bound\"");
+    ck_assert_str_eq(read_state(bench).phase, "\"Bound\"");
     bench_free(bench);
 }
 END_TEST
 
 START_TEST(an_evaluation_without_changes_writes_nothing) {
     struct bench *bench = bench_new(true);
-    struct looked before;
+    struct state before;
 
     act(bench, declare_body, &pools);
     tick(bench);
     act(bench, made_body, NULL);
     tick(bench);
-    before = look(bench);
+    before = read_state(bench);
     for (int i = 0; i < 5; i++) {
         bench->steady_us += 31 * SECOND_US;
         tick(bench);
     }
-    ck_assert_int_eq(look(bench).version, before.version);
-    ck_assert_str_eq(look(bench).event, before.event);
+    ck_assert_int_eq(read_state(bench).version, before.version);
+    ck_assert_str_eq(read_state(bench).event, before.event);
     bench_free(bench);
 }
 END_TEST
@@ -219,7 +219,7 @@ START_TEST(a_started_controller_continues_pending_work) {
     controller_free(bench->controller);
     bench->controller = controller_on(bench, 30);
     tick(bench);
-    ck_assert_str_eq(look(bench).phase, "\"Bound\"");
+    ck_assert_str_eq(read_state(bench).phase, "\"Bound\"");
     bench_free(bench);
 }
 END_TEST
@@ -231,16 +231,16 @@ START_TEST(failing_configs_are_retried_with_growing_pauses) {
 
     act(bench, declare_body, &none);
     tick(bench);
-    ck_assert_ptr_nonnull(strstr(look(bench).event, "Warning Provisioning 1: "));
+    ck_assert_ptr_nonnull(strstr(read_state(bench).event, "Warning Provisioning 1: "));
     for (int dry_run = 2; dry_run < 15; dry_run++) {
         bench->steady_us += pause_us - 1;
         tick(bench);
-        ck_assert_ptr_null(
-            strstr(look(bench).event, arena_format(bench->arena, "Provisioning %d: ", dry_run)));
+        ck_assert_ptr_null(strstr(read_state(bench).event,
+                                  arena_format(bench->arena, "Provisioning %d: ", dry_run)));
         bench->steady_us += 1;
         tick(bench);
-        ck_assert_ptr_nonnull(
-            strstr(look(bench).event, arena_format(bench->arena, "Provisioning %d: ", dry_run)));
+        ck_assert_ptr_nonnull(strstr(read_state(bench).event,
+                                     arena_format(bench->arena, "Provisioning %d: ", dry_run)));
         pause_us *= 2;
     }
     bench_free(bench);
@@ -256,11 +256,11 @@ START_TEST(a_waiting_config_gets_the_first_suitable_pool) {
         tick(bench);
         bench->steady_us += 30 * SECOND_US;
     }
-    ck_assert_int_eq(look(bench).documents, 1);
+    ck_assert_int_eq(read_state(bench).documents, 1);
     act(bench, pools_body, &pools);
     bench->steady_us += SECOND_US;
     tick(bench);
-    ck_assert_int_eq(look(bench).documents, 5);
+    ck_assert_int_eq(read_state(bench).documents, 5);
     bench_free(bench);
 }
 END_TEST
@@ -277,9 +277,9 @@ START_TEST(two_controllers_do_no_more_than_one) {
         if (i == 2)
             act(bench, made_body, NULL);
     }
-    ck_assert_int_eq(look(bench).documents, 5);
-    ck_assert_str_eq(look(bench).phase, "\"Bound\"");
-    ck_assert_str_eq(look(bench).event, "Normal Provisioned 1: The volume is ready.");
+    ck_assert_int_eq(read_state(bench).documents, 5);
+    ck_assert_str_eq(read_state(bench).phase, "\"Bound\"");
+    ck_assert_str_eq(read_state(bench).event, "Normal Provisioned 1: The volume is ready.");
     bench->controller = first;
     controller_free(second);
     bench_free(bench);
@@ -300,7 +300,7 @@ static int gone_body(struct work *work, void *arg, struct error *err) {
     (void)arg;
     (void)err;
     for (unsigned i = 0; i < count; i++)
-        say(work, &replicas[i], "{\"phase\":\"Deleted\"}");
+        report(work, &replicas[i], "{\"phase\":\"Deleted\"}");
     return 0;
 }
 
@@ -312,9 +312,9 @@ START_TEST(a_config_is_deleted_with_the_last_of_its_data) {
     act(bench, drop_body, NULL);
     tick(bench);
     act(bench, gone_body, NULL);
-    ck_assert_int_eq(look(bench).documents, 1);
+    ck_assert_int_eq(read_state(bench).documents, 1);
     tick(bench);
-    ck_assert_int_eq(look(bench).documents, 0);
+    ck_assert_int_eq(read_state(bench).documents, 0);
     bench_free(bench);
 }
 END_TEST
@@ -333,10 +333,10 @@ START_TEST(a_failed_database_is_retried) {
     db_set_fault(bench->db, broken, NULL);
     tick(bench);
     db_set_fault(bench->db, NULL, NULL);
-    ck_assert_int_eq(look(bench).documents, 1);
+    ck_assert_int_eq(read_state(bench).documents, 1);
     bench->steady_us += SECOND_US;
     tick(bench);
-    ck_assert_int_eq(look(bench).documents, 5);
+    ck_assert_int_eq(read_state(bench).documents, 5);
     bench_free(bench);
 }
 END_TEST
@@ -357,7 +357,7 @@ START_TEST(many_that_change_at_once_are_all_met) {
     tick(bench);
     act(bench, many_body, &many);
     tick(bench);
-    ck_assert_int_eq(look(bench).documents, 3300);
+    ck_assert_int_eq(read_state(bench).documents, 3300);
     bench_free(bench);
 }
 END_TEST
@@ -390,13 +390,13 @@ START_TEST(an_obstacle_in_the_documents_is_reported_as_an_event) {
 
     act(bench, large_body, NULL);
     tick(bench);
-    ck_assert_int_eq(look(bench).documents, 2);
-    ck_assert_str_eq(look(bench).event,
+    ck_assert_int_eq(read_state(bench).documents, 2);
+    ck_assert_str_eq(read_state(bench).event,
                      "Warning ReconcileFailed 1: config db: Volume config db would be larger than "
                      "131072 bytes.");
     bench->steady_us += 5000;
     tick(bench);
-    ck_assert_ptr_nonnull(strstr(look(bench).event, "ReconcileFailed 2: "));
+    ck_assert_ptr_nonnull(strstr(read_state(bench).event, "ReconcileFailed 2: "));
     bench_free(bench);
 }
 END_TEST
@@ -415,14 +415,15 @@ START_TEST(a_project_over_its_quota_gets_its_volume_when_quota_is_available) {
     act(bench, small_body, NULL);
     bench->fixture.settings.document_bytes = 1;
     tick(bench);
-    ck_assert_int_eq(look(bench).documents, 1);
-    ck_assert_ptr_nonnull(strstr(look(bench).event, "Warning ReconcileFailed 1: config db: With "
-                                                    "Volume config db the documents of the "
-                                                    "project would have "));
+    ck_assert_int_eq(read_state(bench).documents, 1);
+    ck_assert_ptr_nonnull(strstr(read_state(bench).event,
+                                 "Warning ReconcileFailed 1: config db: With "
+                                 "Volume config db the documents of the "
+                                 "project would have "));
     bench->fixture.settings.document_bytes = 100000;
     bench->steady_us += 5000;
     tick(bench);
-    ck_assert_int_eq(look(bench).documents, 3);
+    ck_assert_int_eq(read_state(bench).documents, 3);
     bench_free(bench);
 }
 END_TEST
@@ -438,7 +439,7 @@ static int policy_body(struct work *work, void *arg, struct error *err) {
 START_TEST(a_policy_requeues_configs_of_its_project_alone) {
     struct bench *bench = bench_new(true);
     char *own = arena_text(bench->arena, bench->fixture.context.project_id), other[] = "other";
-    struct looked first;
+    struct state first;
 
     act(bench, declare_alone_body, NULL);
     for (int i = 0; i < 20; i++) {
@@ -446,14 +447,14 @@ START_TEST(a_policy_requeues_configs_of_its_project_alone) {
         bench->steady_us += 30 * SECOND_US;
     }
     tick(bench);
-    first = look(bench);
+    first = read_state(bench);
     act(bench, policy_body, other);
     bench->fixture.context.project_id = own;
     tick(bench);
-    ck_assert_str_eq(look(bench).event, first.event);
+    ck_assert_str_eq(read_state(bench).event, first.event);
     act(bench, policy_body, own);
     tick(bench);
-    ck_assert_str_ne(look(bench).event, first.event);
+    ck_assert_str_ne(read_state(bench).event, first.event);
     bench_free(bench);
 }
 END_TEST
@@ -501,7 +502,7 @@ START_TEST(varying_free_space_requeues_configs_at_a_limited_rate) {
     struct bench *bench = bench_new(true);
     int64_t free_gib = 10;
     unsigned two = 2;
-    struct looked first;
+    struct state first;
 
     act(bench, pools_body, &two);
     act(bench, declare_alone_body, NULL);
@@ -510,25 +511,25 @@ START_TEST(varying_free_space_requeues_configs_at_a_limited_rate) {
         bench->steady_us += 1001 * SECOND_US;
     }
     tick(bench);
-    first = look(bench);
+    first = read_state(bench);
     for (; free_gib > 2; free_gib--) {
         act(bench, room_body, &free_gib);
         bench->steady_us += SECOND_US;
         tick(bench);
     }
-    ck_assert_str_eq(look(bench).event, first.event);
+    ck_assert_str_eq(read_state(bench).event, first.event);
     free_gib = 100;
     act(bench, room_body, &free_gib);
     bench->steady_us += SECOND_US;
     tick(bench);
-    ck_assert_str_ne(look(bench).event, first.event);
-    first = look(bench);
+    ck_assert_str_ne(read_state(bench).event, first.event);
+    first = read_state(bench);
     for (; free_gib < 109; free_gib++) {
         act(bench, room_body, &free_gib);
         bench->steady_us += SECOND_US;
         tick(bench);
     }
-    ck_assert_str_eq(look(bench).event, first.event);
+    ck_assert_str_eq(read_state(bench).event, first.event);
     bench_free(bench);
 }
 END_TEST
@@ -552,8 +553,8 @@ static int two_body(struct work *work, void *arg, struct error *err) {
 
 static int two_made_body(struct work *work, void *arg, struct error *err) {
     (void)arg, (void)err;
-    say_made(work, first_config);
-    say_made(work, second_config);
+    report_made(work, first_config);
+    report_made(work, second_config);
     return 0;
 }
 
@@ -688,7 +689,7 @@ static int publish_body(struct work *work, void *arg, struct error *err) {
 
 static int served_body(struct work *work, void *arg, struct error *err) {
     (void)arg, (void)err;
-    say_served(work, first_config, -1, NULL);
+    report_served(work, first_config, -1, NULL);
     return 0;
 }
 
@@ -834,7 +835,7 @@ static int all_made_body(struct work *work, void *arg, struct error *err) {
     for (int i = 0; i < count; i++) {
         struct document replica = document_of(work, &kind_volume_replica, ids[i]);
 
-        say(work, &replica, "{\"phase\":\"Healthy\"}");
+        report(work, &replica, "{\"phase\":\"Healthy\"}");
     }
     return 0;
 }
@@ -867,13 +868,13 @@ START_TEST(a_change_wakes_its_thread) {
     controller_start(bench->controller);
     db_on_event(bench->db, DB_DOCUMENTS, wake, bench->controller);
     act(bench, declare_body, &pools);
-    for (int i = 0; i < 60000 && look(bench).documents < 5; i++)
+    for (int i = 0; i < 60000 && read_state(bench).documents < 5; i++)
         usleep(1000);
-    ck_assert_int_eq(look(bench).documents, 5);
+    ck_assert_int_eq(read_state(bench).documents, 5);
     act(bench, made_body, NULL);
-    for (int i = 0; i < 60000 && strcmp(look(bench).phase, "\"Bound\"") != 0; i++)
+    for (int i = 0; i < 60000 && strcmp(read_state(bench).phase, "\"Bound\"") != 0; i++)
         usleep(1000);
-    ck_assert_str_eq(look(bench).phase, "\"Bound\"");
+    ck_assert_str_eq(read_state(bench).phase, "\"Bound\"");
     db_on_event(bench->db, DB_DOCUMENTS, NULL, NULL);
     bench_free(bench);
 }

@@ -155,7 +155,7 @@ WORK_TEST(documents_of_the_service_are_counted_and_never_refused) {
     put_pools(work, 1);
     settings_of(work)->document_bytes = 1;
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Bound\"");
     ck_assert_int_gt(bytes_of(work, PROJECT), before); /* spec.cstorVolumeRef */
@@ -164,7 +164,7 @@ WORK_TEST(documents_of_the_service_are_counted_and_never_refused) {
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
     ck_assert_int_eq(bytes_of(work, PROJECT), before);
     settle(work, id);
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
     ck_assert_int_eq(bytes_of(work, PROJECT), before);
@@ -189,7 +189,7 @@ WORK_TEST(the_largest_config_becomes_bound) {
     ck_assert_int_eq(bytes_of(work, PROJECT), DOCUMENT_BYTES_MOST);
     put_pools(work, 1);
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Bound\"");
     OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}}", err));
@@ -250,7 +250,7 @@ static void *write_until_full(void *arg) {
     return NULL;
 }
 
-static int look(struct work *work, void *arg, struct error *err) {
+static int read_bytes(struct work *work, void *arg, struct error *err) {
     (void)err;
     assert_counted(work);
     *(int64_t *)arg = bytes_of(work, PROJECT);
@@ -284,7 +284,7 @@ START_TEST(concurrent_writers_have_one_limit_together) {
                                &(struct work){ .arena = arena,
                                                .context = &writers[0].fixture.context,
                                                .settings = &writers[0].fixture.settings },
-                               look, &bytes, &err),
+                               read_bytes, &bytes, &err),
                      0);
     ck_assert_int_le(bytes, 10000);
     ck_assert_int_gt(bytes, 10000 - 1000);

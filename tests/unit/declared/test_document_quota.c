@@ -106,7 +106,7 @@ WORK_TEST(a_deleted_config_returns_its_quota_once) {
 
     put_pools(work, 1);
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     OK(document_delete(work, &config, true, &after, err));
     config = config_of(work, id);
@@ -114,7 +114,7 @@ WORK_TEST(a_deleted_config_returns_its_quota_once) {
     settle(work, id);
     assert_used(work, 1, 10);
     replicas_of(work, id, &replicas);
-    say(work, &replicas[0], "{\"phase\":\"Deleted\"}");
+    report(work, &replicas[0], "{\"phase\":\"Deleted\"}");
     assert_used(work, 1, 10); /* the config is there */
     ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_SETTLED);
     assert_used(work, 0, 0);
@@ -196,7 +196,7 @@ static const char *bound(struct work *work) {
 
     put_pools(work, 1);
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     return id;
 }
@@ -218,10 +218,10 @@ WORK_TEST(a_snapshot_takes_the_size_of_its_config_from_the_quota_and_returns_it)
     settle(work, config);
     assert_snapshots(work, 1, 13); /* its files are there */
     replicas_of(work, config, &replicas);
-    say(work, &replicas[0],
-        arena_format(work->arena,
-                     "{\"phase\":\"Healthy\",\"observedGeneration\":%jd,\"snapshots\":[]}",
-                     (intmax_t)replicas[0].generation));
+    report(work, &replicas[0],
+           arena_format(work->arena,
+                        "{\"phase\":\"Healthy\",\"observedGeneration\":%jd,\"snapshots\":[]}",
+                        (intmax_t)replicas[0].generation));
     settle(work, config);
     assert_snapshots(work, 0, 10);
 }

@@ -58,7 +58,7 @@ static const char *bound(struct work *work, const char *name, unsigned replicas)
                      name, replicas));
 
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     return id;
 }
@@ -75,17 +75,17 @@ WORK_TEST(each_phase_of_a_config_is_reached) {
     id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 3, ",\"policy\":{}"));
     settle(work, id);
     change(work, id, WORKERS(7));
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     change(work, id, WORKERS(8));
     changed(work, id, WORKERS(9));
     ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Bound\"");
     publish(work, id, "host-a");
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     settle(work, id);
     changed(work, id, WORKERS(10)); /* and its node has not applied it */
     ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Reconciling\"");
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     settle(work, id);
     sql(work, "UPDATE replica_pools SET draining = 1 WHERE name = 'pool-c'");
     settle(work, id);
@@ -139,7 +139,7 @@ static void taken(struct work *work, const struct state_row *row) {
     struct document volume;
 
     publish(work, config, "host-a");
-    say_served(work, config, -1, NULL);
+    report_served(work, config, -1, NULL);
     settle(work, config);
     volume = volume_of(work, config);
     json_object_set_new(volume.status, "phase", json_string(phase));
@@ -214,17 +214,18 @@ WORK_TEST(each_phase_of_a_replica_is_reached) {
     "{\"storage\":\"1Gi\"}}"
 
 /* So many replicas hold the snapshot, and the others do not. */
-static void say_holders(struct work *work, const char *config, const char *uid, unsigned holders) {
+static void report_holders(struct work *work, const char *config, const char *uid,
+                           unsigned holders) {
     struct document *replicas = NULL;
     unsigned count = replicas_of(work, config, &replicas);
     const char *row =
         arena_format(work->arena, "{\"uid\":\"%s\",\"phase\":\"Ready\",\"sizeBytes\":1}", uid);
 
     for (unsigned i = 0; i < count; i++)
-        say(work, &replicas[i],
-            arena_format(work->arena,
-                         "{\"phase\":\"Healthy\",\"observedGeneration\":%jd,\"snapshots\":[%s]}",
-                         (intmax_t)replicas[i].generation, i < holders ? row : ""));
+        report(work, &replicas[i],
+               arena_format(work->arena,
+                            "{\"phase\":\"Healthy\",\"observedGeneration\":%jd,\"snapshots\":[%s]}",
+                            (intmax_t)replicas[i].generation, i < holders ? row : ""));
     settle(work, config);
 }
 
@@ -247,15 +248,15 @@ WORK_TEST(each_phase_of_a_snapshot_is_reached) {
     settle(work, id);
     put_status(work, snapshot, TAKEN("Pending"));
     settle(work, id); /* no replica has reported it */
-    say_holders(work, id, snapshot, 3);
+    report_holders(work, id, snapshot, 3);
     settle(work, id);
-    say_holders(work, id, snapshot, 1);
-    say_holders(work, id, snapshot, 1); /* and have been requested to copy it */
-    say_holders(work, id, snapshot, 0);
-    say_holders(work, id, snapshot, 0);
+    report_holders(work, id, snapshot, 1);
+    report_holders(work, id, snapshot, 1); /* and have been requested to copy it */
+    report_holders(work, id, snapshot, 0);
+    report_holders(work, id, snapshot, 0);
     put_status(work, snapshot, TAKEN("Pending"));
     settle(work, id);
-    say_holders(work, id, snapshot, 0);
+    report_holders(work, id, snapshot, 0);
     assert_all_reached(work, &snapshot_states);
 }
 
@@ -269,7 +270,7 @@ WORK_TEST(each_step_of_a_revert_is_reached) {
     (void)err;
     settle(work, id);
     put_status(work, snapshot, TAKEN("Ready"));
-    say_holders(work, id, snapshot, 3);
+    report_holders(work, id, snapshot, 3);
     changed(work, id, REVERT("1"));
     changed(work, id, REVERT("2"));
     put_status(work, snapshot, TAKEN("Failed"));
@@ -277,8 +278,8 @@ WORK_TEST(each_step_of_a_revert_is_reached) {
     put_status(work, snapshot, TAKEN("Ready"));
     settle(work, id);
     volume = volume_of(work, id);
-    say(work, &volume,
-        "{\"phase\":\"Healthy\",\"revert\":{\"number\":2,\"attempt\":1,\"phase\":\"Done\"}}");
+    report(work, &volume,
+           "{\"phase\":\"Healthy\",\"revert\":{\"number\":2,\"attempt\":1,\"phase\":\"Done\"}}");
     settle(work, id);
     changed(work, id, REVERT("3"));
     assert_all_reached(work, &revert_states);
@@ -324,19 +325,19 @@ static void node_reports(struct recovery *walk) {
         if (strcmp(phase, "Able") == 0)
             walk->able = number;
     }
-    say(walk->work, &volume,
-        arena_format(arena,
-                     "{\"phase\":\"Offline\",\"capacity\":\"1Gi\",\"observedGeneration\":%jd,"
-                     "\"target\":{\"nodeId\":\"%s\",\"state\":\"Down\"},\"replicaStatuses\":["
-                     "{\"replicaId\":\"%s\",\"mode\":\"Degraded\"},"
-                     "{\"replicaId\":\"%s\",\"mode\":\"Degraded\"}]%s}",
-                     (intmax_t)volume.generation, volume.node, replicas[0].id, replicas[1].id,
-                     told));
+    report(walk->work, &volume,
+           arena_format(arena,
+                        "{\"phase\":\"Offline\",\"capacity\":\"1Gi\",\"observedGeneration\":%jd,"
+                        "\"target\":{\"nodeId\":\"%s\",\"state\":\"Down\"},\"replicaStatuses\":["
+                        "{\"replicaId\":\"%s\",\"mode\":\"Degraded\"},"
+                        "{\"replicaId\":\"%s\",\"mode\":\"Degraded\"}]%s}",
+                        (intmax_t)volume.generation, volume.node, replicas[0].id, replicas[1].id,
+                        told));
 }
 
 static void node_stops(struct recovery *walk) {
     if (volume_of(walk->work, walk->config).node)
-        say_stopped(walk->work, walk->config);
+        report_stopped(walk->work, walk->config);
 }
 
 static void administrator_requests(struct recovery *walk) {
@@ -427,7 +428,7 @@ WORK_TEST(a_reported_phase_without_a_row_is_refused_and_logged_once_a_minute) {
     log_open(log, LOG_INFO, LOG_TEXT);
     for (unsigned i = 0; i < 100; i++) {
         replicas_of(work, config, &replicas);
-        say(work, &replicas[0], i % 2 ? "{\"phase\":\"Healthy\"}" : "{\"phase\":\"Init\"}");
+        report(work, &replicas[0], i % 2 ? "{\"phase\":\"Healthy\"}" : "{\"phase\":\"Init\"}");
     }
     log_open(-1, LOG_ERROR, LOG_TEXT);
     replicas_of(work, config, &replicas);

@@ -23,8 +23,8 @@ static void declare_two(struct work *work) {
         settle(work, id);
         count = replicas_of(work, id, &replicas);
         for (unsigned k = 0; k < count; k++)
-            say(work, &replicas[k],
-                "{\"phase\":\"Healthy\",\"capacity\":{\"used\":\"100Mi\",\"total\":\"1Gi\"}}");
+            report(work, &replicas[k],
+                   "{\"phase\":\"Healthy\",\"capacity\":{\"used\":\"100Mi\",\"total\":\"1Gi\"}}");
         settle(work, id);
     }
 }
@@ -37,7 +37,7 @@ static struct replica_pool pool_b(struct work *work) {
     return pool;
 }
 
-static struct pool_drain look(struct work *work) {
+static struct pool_drain read_drain(struct work *work) {
     const struct replica_pool pool = pool_b(work);
     struct pool_drain drain;
     struct error err;
@@ -59,7 +59,7 @@ WORK_TEST(a_drain_that_begins_has_all_bytes_to_move) {
     (void)err;
     declare_two(work);
     begin(work);
-    drain = look(work);
+    drain = read_drain(work);
     ck_assert_int_eq(drain.replicas, 2);
     ck_assert_int_eq(drain.left_bytes, 200 * MIB);
     ck_assert_int_eq(drain.moved_bytes, 0);
@@ -102,14 +102,14 @@ WORK_TEST(copied_bytes_count_during_and_after_the_copy) {
     ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM replica_moves"), 1);
     put_progress(work, id, 25);
     work->clock_us += 5 * SECOND_US;
-    drain = look(work);
+    drain = read_drain(work);
     ck_assert_int_eq(drain.moved_bytes, 25 * MIB);
     ck_assert_int_eq(drain.left_bytes, 175 * MIB);
     ck_assert_int_eq(drain.bytes_per_second, 5 * MIB);
     ck_assert_int_eq(drain.remaining_s, 35);
     sql(work, "UPDATE documents SET deleted_at = 1 WHERE pool = 'pool-b'");
     work->clock_us += 5 * SECOND_US;
-    drain = look(work);
+    drain = read_drain(work);
     ck_assert_int_eq(drain.replicas, 2); /* whose data go */
     ck_assert_int_eq(drain.left_bytes, 0);
     ck_assert_int_eq(drain.moved_bytes, 200 * MIB);
@@ -125,10 +125,10 @@ WORK_TEST(no_figure_of_a_drain_is_negative_or_made_up) {
     begin(work);
     sql(work, "UPDATE replica_pools SET drain_bytes = 5 WHERE name = 'pool-b'");
     work->clock_us += SECOND_US;
-    ck_assert_int_eq(look(work).moved_bytes, 0);
-    ck_assert_int_eq(look(work).bytes_per_second, 0);
+    ck_assert_int_eq(read_drain(work).moved_bytes, 0);
+    ck_assert_int_eq(read_drain(work).bytes_per_second, 0);
     sql(work, "UPDATE replica_pools SET drain_bytes = NULL, drain_at = NULL");
-    drain = look(work);
+    drain = read_drain(work);
     ck_assert_int_eq(drain.moved_bytes, -1);
     ck_assert_int_eq(drain.left_bytes, 200 * MIB);
     ck_assert_int_eq(drain.remaining_s, -1);

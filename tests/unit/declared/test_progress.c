@@ -88,13 +88,14 @@ WORK_TEST(the_progress_of_a_rebuild_is_shown_while_it_runs) {
     put_pools(work, 3);
     id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 2, ""));
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err), 0);
     settle(work, id);
     volume = volume_of(work, id);
     replicas_of(work, id, &replicas);
-    say(work, &volume,
+    report(
+        work, &volume,
         arena_format(work->arena,
                      "{\"phase\":\"Degraded\",\"capacity\":\"1Gi\",\"target\":{\"nodeId\":"
                      "\"host-a\",\"state\":\"Serving\"},\"replicaStatuses\":[{\"replicaId\":\"%s\","
@@ -105,7 +106,7 @@ WORK_TEST(the_progress_of_a_rebuild_is_shown_while_it_runs) {
     ck_assert_ptr_nonnull(strstr(volume_at(work, id, "status.progress"), "\"percent\":25"));
     ck_assert_str_eq(config_at(work, id, "status.progress"),
                      volume_at(work, id, "status.progress"));
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     settle(work, id);
     ck_assert_str_eq(volume_at(work, id, "status.progress"), "null");
     ck_assert_str_eq(config_at(work, id, "status.progress"), "null");
@@ -146,13 +147,13 @@ WORK_TEST(the_progress_of_copies_to_replicas_is_shown_by_replica_and_config_whil
     put_pools(work, 2);
     id = declare(work, &kind_volume_config, DECLARED("copied", "1Gi", 2, ""));
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 2);
     for (unsigned i = 0; i < 2; i++)
-        say(work, &replicas[i],
-            "{\"phase\":\"Healthy\",\"copying\":{\"snapshotId\":\"s\",\"clone\":false,"
-            "\"doneBytes\":25,\"totalBytes\":100}}");
+        report(work, &replicas[i],
+               "{\"phase\":\"Healthy\",\"copying\":{\"snapshotId\":\"s\",\"clone\":false,"
+               "\"doneBytes\":25,\"totalBytes\":100}}");
     settle(work, id);
     replicas_of(work, id, &replicas);
     ck_assert_int_eq(number_at(json_object_get(replicas[0].status, "progress"), "percent"), 25);
@@ -160,7 +161,7 @@ WORK_TEST(the_progress_of_copies_to_replicas_is_shown_by_replica_and_config_whil
     sql(work, "UPDATE replica_pools SET seen_at = 1 WHERE name = 'pool-b'");
     settle(work, id);
     ck_assert_uint_eq(json_array_size(json_object_get(config_of(work, id).status, "progress")), 1);
-    say(work, &replicas[0], "{\"phase\":\"Healthy\"}");
+    report(work, &replicas[0], "{\"phase\":\"Healthy\"}");
     settle(work, id);
     ck_assert_str_eq(config_at(work, id, "status.progress"), "null");
     replicas_of(work, id, &replicas);

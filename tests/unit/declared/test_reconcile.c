@@ -13,7 +13,7 @@ static const char *bound(struct work *work) {
         work, &kind_volume_config,
         DECLARED("db", "10Gi", 3, POOLS(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c"))));
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
     return id;
@@ -26,7 +26,7 @@ static const char *served(struct work *work) {
 
     ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", &err), 0);
     settle(work, id);
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     return id;
 }
@@ -51,11 +51,11 @@ WORK_TEST(a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made) {
     ck_assert_ptr_null(volume_of(work, id).node);
     ck_assert_str_eq(last_event(work, id), "Normal Provisioning 1: 3 replicas are being created.");
 
-    say(work, &replicas[0], "{\"phase\":\"Healthy\"}");
-    say(work, &replicas[1], "{\"phase\":\"Healthy\"}");
+    report(work, &replicas[0], "{\"phase\":\"Healthy\"}");
+    report(work, &replicas[1], "{\"phase\":\"Healthy\"}");
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     ck_assert_str_eq(config_at(work, id, "status.phase"), PENDING);
-    say(work, &replicas[2], "{\"phase\":\"Healthy\"}");
+    report(work, &replicas[2], "{\"phase\":\"Healthy\"}");
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Bound\"");
     ck_assert_str_eq(config_at(work, id, "status.capacity"), "{\"storage\":\"10Gi\"}");
@@ -89,7 +89,7 @@ WORK_TEST(the_volume_has_the_settings_of_its_policy) {
     ck_assert_str_eq(volume_at(work, id, "spec.qos"), "{\"iops\":0,\"bytesPerSecond\":7}");
     ck_assert_str_eq(volume_at(work, id, "spec.replicationFactor"), "3");
     ck_assert_str_eq(volume_at(work, id, "spec.consistencyFactor"), "2");
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     sql(work, "UPDATE documents SET body = replace(body, '\"luWorkers\":8', '\"luWorkers\":9') "
               "WHERE kind = 'CStorVolumePolicy'");
@@ -157,9 +157,9 @@ WORK_TEST(a_replica_that_cannot_be_made_is_reported) {
     settle(work, id);
     for (int i = 0; i < 2; i++) {
         replicas_of(work, id, &replicas);
-        say(work, &replicas[0],
-            arena_format(work->arena, "{\"phase\":\"%s\",\"message\":\"/srv/a: no space\"}",
-                         phases[i]));
+        report(work, &replicas[0],
+               arena_format(work->arena, "{\"phase\":\"%s\",\"message\":\"/srv/a: no space\"}",
+                            phases[i]));
         ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
         ck_assert_str_eq(
             last_event(work, id),
@@ -169,7 +169,7 @@ WORK_TEST(a_replica_that_cannot_be_made_is_reported) {
         ck_assert_str_eq(config_at(work, id, "status.phase"), PENDING);
     }
     replicas_of(work, id, &replicas);
-    say(work, &replicas[0], "{\"phase\":\"Init\"}");
+    report(work, &replicas[0], "{\"phase\":\"Init\"}");
     ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_SETTLED);
 }
 
@@ -179,8 +179,8 @@ WORK_TEST(a_bound_config_stays_bound_whatever_becomes_of_its_replicas) {
 
     (void)err;
     replicas_of(work, id, &replicas);
-    say(work, &replicas[0], "{\"phase\":\"Error\",\"message\":\"gone\"}");
-    say(work, &replicas[1], "{\"phase\":\"Offline\"}");
+    report(work, &replicas[0], "{\"phase\":\"Error\",\"message\":\"gone\"}");
+    report(work, &replicas[1], "{\"phase\":\"Offline\"}");
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
 }
@@ -197,7 +197,7 @@ WORK_TEST(a_config_is_served_only_once_it_is_bound) {
     settle(work, id);
     ck_assert_ptr_null(volume_of(work, id).node);
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
-    say_made(work, id);
+    report_made(work, id);
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-x");
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-x\"");
@@ -213,16 +213,16 @@ WORK_TEST(another_node_gets_it_when_the_first_reports_its_stop) {
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
     /* It has not seen this spec: its report about the last one does not count. */
     generation = volume_of(work, id).generation;
-    say(work, &(struct document[]){ volume_of(work, id) }[0],
-        arena_format(work->arena,
-                     "{\"phase\":\"Healthy\",\"capacity\":\"10Gi\",\"observedGeneration\":%jd}",
-                     (intmax_t)generation - 1));
+    report(work, &(struct document[]){ volume_of(work, id) }[0],
+           arena_format(work->arena,
+                        "{\"phase\":\"Healthy\",\"capacity\":\"10Gi\",\"observedGeneration\":%jd}",
+                        (intmax_t)generation - 1));
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    say_served(work, id, -1, NULL); /* it has, and is still at it */
+    report_served(work, id, -1, NULL); /* it has, and is still at it */
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    say_stopped(work, id);
+    report_stopped(work, id);
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-b");
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-b\"");
@@ -333,12 +333,12 @@ WORK_TEST(a_volume_is_revoked_from_a_node_with_a_claim_by_its_report_alone) {
     ck_assert_int_eq(claimed_epoch(work, id), first);
     /* An earlier report arrives late, and withdraws nothing. */
     volume = volume_of(work, id);
-    say(work, &volume, "{\"phase\":\"Init\",\"claimedEpoch\":0}");
+    report(work, &volume, "{\"phase\":\"Init\",\"claimedEpoch\":0}");
     ck_assert_int_eq(claimed_epoch(work, id), first);
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    say_stopped(work, id);
+    report_stopped(work, id);
     OK(settle(work, id));
     ck_assert_ptr_null(volume_of(work, id).node);
     /* The next assignment needs a report of its own. */
@@ -373,7 +373,7 @@ WORK_TEST(the_export_is_a_file_on_request) {
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-a\"");
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\",\"export\":null}}", err));
     OK(settle(work, id));
-    say_stopped(work, id);
+    report_stopped(work, id);
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.export"), "\"file\""); /* not published */
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
@@ -398,7 +398,7 @@ WORK_TEST(other_hosts_are_admitted_where_it_is_served) {
     ck_assert_int_eq(edit(work, id, LET_IN("host-a", CLIENT("b,CN=c")), err), -1);
     OK(edit(work, id, LET_IN("host-a", CLIENT("host-b")), err));
     settle(work, id);
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.clients"), "[" CLIENT("host-b") "]");
     epoch = volume_epoch(work, id);
@@ -435,7 +435,7 @@ WORK_TEST(a_node_that_is_assigned_again_continues) {
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-a\"");
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
     OK(settle(work, id));
-    say_stopped(work, id);
+    report_stopped(work, id);
     OK(settle(work, id));
     ck_assert_ptr_null(volume_of(work, id).node);
     ck_assert_str_eq(last_event(work, id),
@@ -470,7 +470,7 @@ WORK_TEST(a_volume_in_use_has_grown_when_its_node_reports_it) {
     ck_assert_str_eq(last_event(work, id),
                      "Normal Resizing 1: The volume grows from 10Gi to 20Gi.");
     ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"20Gi\"");
     ck_assert_str_eq(conditions_at(work, id), "null");
@@ -483,10 +483,10 @@ WORK_TEST(a_failed_extend_is_reported_once_and_retried) {
     OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"20Gi\"}}}", err));
     OK(settle(work, id));
     volume = volume_of(work, id);
-    say(work, &volume,
-        "{\"phase\":\"Healthy\",\"capacity\":\"10Gi\",\"target\":{\"nodeId\":\"host-a\","
-        "\"state\":\"Serving\"},\"conditions\":[{\"type\":\"VolumeResizeFailed\",\"status\":"
-        "\"True\",\"message\":\"/srv/pool-a: no answer\"}]}");
+    report(work, &volume,
+           "{\"phase\":\"Healthy\",\"capacity\":\"10Gi\",\"target\":{\"nodeId\":\"host-a\","
+           "\"state\":\"Serving\"},\"conditions\":[{\"type\":\"VolumeResizeFailed\",\"status\":"
+           "\"True\",\"message\":\"/srv/pool-a: no answer\"}]}");
     OK(settle(work, id));
     OK(settle(work, id));
     ck_assert_str_eq(
@@ -496,7 +496,7 @@ WORK_TEST(a_failed_extend_is_reported_once_and_retried) {
     ck_assert_ptr_nonnull(strstr(conditions_at(work, id), "\"Resizing\""));
     ck_assert_ptr_nonnull(strstr(conditions_at(work, id), "\"VolumeResizeFailed\""));
     ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"10Gi\"");
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     OK(settle(work, id));
     ck_assert_str_eq(conditions_at(work, id), "null");
     ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"20Gi\"");
@@ -512,7 +512,7 @@ WORK_TEST(a_size_requested_before_it_is_bound_is_applied_afterwards) {
     OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"20Gi\"}}}", err));
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.capacity"), "\"10Gi\"");
-    say_made(work, id);
+    report_made(work, id);
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"20Gi\"");
     replicas_of(work, id, &replicas);
@@ -526,7 +526,7 @@ WORK_TEST(a_volume_has_whole_blocks) {
     put_pools(work, 1);
     id = declare(work, &kind_volume_config, DECLARED("db", "10000001", 1, ""));
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.capacity"), "\"9856Ki\"");
     ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"9856Ki\"");
@@ -547,7 +547,7 @@ WORK_TEST(an_edited_policy_is_reconciling_until_the_node_has_made_it_true) {
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
     ck_assert_str_eq(volume_at(work, id, "spec.luWorkers"), "9");
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
     ck_assert_str_eq(last_event(work, id), "Normal PolicySync 1: The policy holds.");
@@ -562,7 +562,7 @@ WORK_TEST(limits_of_clients_are_edited_and_reset) {
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
     ck_assert_str_eq(volume_at(work, id, "spec.qos"), "{\"iops\":500,\"bytesPerSecond\":0}");
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
     ck_assert_int_eq(
@@ -596,11 +596,11 @@ WORK_TEST(a_new_pool_counts_when_its_replica_has_been_rebuilt) {
     ck_assert_str_eq(volume_at(work, id, "spec.consistencyFactor"), "3");
     ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
     ck_assert_str_eq(config_at(work, id, "status.poolInfo"), "[\"pool-a\",\"pool-b\",\"pool-c\"]");
-    say_served(work, id, 3, "Rebuilding");
+    report_served(work, id, 3, "Rebuilding");
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
-    say(work, &replicas[3], "{\"phase\":\"Healthy\"}");
-    say_served(work, id, -1, NULL);
+    report(work, &replicas[3], "{\"phase\":\"Healthy\"}");
+    report_served(work, id, -1, NULL);
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
     ck_assert_str_eq(config_at(work, id, "status.poolInfo"),
@@ -633,11 +633,11 @@ WORK_TEST(no_replica_leaves_before_the_one_that_comes_for_it_is_made_and_rebuilt
     OK(settle(work, id));
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 4);
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
-    say(work, &replicas[3], "{\"phase\":\"Healthy\"}");
-    say_served(work, id, 3, "Rebuilding");
+    report(work, &replicas[3], "{\"phase\":\"Healthy\"}");
+    report_served(work, id, 3, "Rebuilding");
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.removing"),
                      arena_format(work->arena, "\"%s\"", replicas[2].id));
@@ -654,18 +654,18 @@ WORK_TEST(a_replica_leaves_the_vote_and_then_its_data_go) {
                      arena_format(work->arena, "\"%s\"", replicas[1].id));
     ck_assert_str_eq(volume_at(work, id, "spec.replicationFactor"), "2");
     ck_assert_int_eq(replicas[1].deleted_at, 0);
-    say_served(work, id, -1, NULL); /* its node has seen that, and still has it in the quorum */
+    report_served(work, id, -1, NULL); /* its node has seen that, and still has it in the quorum */
     OK(settle(work, id));
     replicas_of(work, id, &replicas);
     ck_assert_int_eq(replicas[1].deleted_at, 0);
-    say_served(work, id, 1, NULL);
+    report_served(work, id, 1, NULL);
     OK(settle(work, id));
     replicas_of(work, id, &replicas);
     ck_assert_int_ne(replicas[1].deleted_at, 0);
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
     ck_assert_str_eq(config_at(work, id, "status.poolInfo"), "[\"pool-a\",\"pool-b\",\"pool-c\"]");
-    say(work, &replicas[1], "{\"phase\":\"Deleted\"}");
-    say_served(work, id, -1, NULL);
+    report(work, &replicas[1], "{\"phase\":\"Deleted\"}");
+    report_served(work, id, -1, NULL);
     OK(settle(work, id));
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 2);
     ck_assert_str_eq(config_at(work, id, "status.poolInfo"), "[\"pool-a\",\"pool-c\"]");
@@ -677,7 +677,7 @@ WORK_TEST(no_replica_is_removed_while_another_is_unhealthy_or_the_volume_not_ser
     const char *id = served(work);
     struct document *replicas = NULL;
 
-    say_served(work, id, 2, "Offline");
+    report_served(work, id, 2, "Offline");
     OK(edit(work, id, TWO, err));
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
@@ -685,14 +685,14 @@ WORK_TEST(no_replica_is_removed_while_another_is_unhealthy_or_the_volume_not_ser
     ck_assert_ptr_nonnull(strstr(
         conditions_at(work, id),
         arena_format(work->arena, "is removed when replica %s is healthy.", replicas[2].id)));
-    say_served(work, id, -1, NULL);
-    say(work, &replicas[0], "{\"phase\":\"Degraded\"}");
+    report_served(work, id, -1, NULL);
+    report(work, &replicas[0], "{\"phase\":\"Degraded\"}");
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
     OK(settle(work, id));
-    say_made(work, id);
-    say_stopped(work, id);
+    report_made(work, id);
+    report_stopped(work, id);
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
     ck_assert_ptr_nonnull(
@@ -703,7 +703,7 @@ WORK_TEST(no_replica_is_removed_while_another_is_unhealthy_or_the_volume_not_ser
 WORK_TEST(a_change_of_pools_can_be_undone) {
     const char *id = served(work);
 
-    say_served(work, id, 2, "Offline");
+    report_served(work, id, 2, "Offline");
     OK(edit(work, id, TWO, err));
     OK(settle(work, id));
     REFUSED(edit(work, id, FOUR, err), CONFLICT);
@@ -736,7 +736,7 @@ WORK_TEST(a_deleted_config_leaves_nothing_when_the_data_are_gone) {
     for (unsigned i = 0; i < 3; i++) {
         ck_assert_int_ne(replicas[i].deleted_at, 0);
         ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 5 - i);
-        say(work, &replicas[i], "{\"phase\":\"Deleted\"}");
+        report(work, &replicas[i], "{\"phase\":\"Deleted\"}");
         OK(settle(work, id));
     }
     ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 0);
@@ -754,7 +754,7 @@ WORK_TEST(data_are_removed_when_they_are_no_longer_served) {
     ck_assert_int_eq(replicas[0].deleted_at, 0);
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    say_stopped(work, id);
+    report_stopped(work, id);
     OK(settle(work, id));
     replicas_of(work, id, &replicas);
     ck_assert_int_ne(replicas[0].deleted_at, 0);
@@ -768,7 +768,7 @@ WORK_TEST(data_that_cannot_be_removed_are_reported_once) {
     drop(work, id);
     OK(settle(work, id));
     replicas_of(work, id, &replicas);
-    say(work, &replicas[1], "{\"phase\":\"DeletionFailed\",\"message\":\"/srv: busy\"}");
+    report(work, &replicas[1], "{\"phase\":\"DeletionFailed\",\"message\":\"/srv: busy\"}");
     OK(settle(work, id));
     ck_assert_str_eq(
         last_event(work, id),
@@ -779,11 +779,11 @@ WORK_TEST(data_that_cannot_be_removed_are_reported_once) {
     events = sql_int(work, "SELECT SUM(times) FROM document_events");
     OK(settle(work, id));
     replicas_of(work, id, &replicas);
-    say(work, &replicas[1], "{\"phase\":\"DeletionFailed\",\"message\":\"/srv: gone\"}");
+    report(work, &replicas[1], "{\"phase\":\"DeletionFailed\",\"message\":\"/srv: gone\"}");
     OK(settle(work, id));
     ck_assert_int_eq(sql_int(work, "SELECT SUM(times) FROM document_events"), events);
     replicas_of(work, id, &replicas);
-    say(work, &replicas[1], "{\"phase\":\"Deleted\"}");
+    report(work, &replicas[1], "{\"phase\":\"Deleted\"}");
     OK(settle(work, id));
     ck_assert_str_eq(conditions_at(work, id), "null");
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 2);

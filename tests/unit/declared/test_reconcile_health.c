@@ -10,17 +10,17 @@ static const char *served(struct work *work) {
         work, &kind_volume_config,
         DECLARED("db", "10Gi", 3, POOLS(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c"))));
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", &err), 0);
     settle(work, id);
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     return id;
 }
 
 /* Its node reports this of the third replica: ",\"reason\":…". */
-static void say_third(struct work *work, const char *id, const char *mode, const char *more) {
+static void report_third(struct work *work, const char *id, const char *mode, const char *more) {
     struct document volume = volume_of(work, id);
     const json_t *list = json_object_get(json_object_get(volume.body, "spec"), "replicas");
     const char *rows = "";
@@ -29,12 +29,12 @@ static void say_third(struct work *work, const char *id, const char *mode, const
         rows = arena_format(work->arena, "%s%s{\"replicaId\":\"%s\",\"mode\":\"%s\"%s}", rows,
                             *rows ? "," : "", json_text_of(json_array_get(list, i), "uid"),
                             i == 2 ? mode : "Healthy", i == 2 ? more : "");
-    say(work, &volume,
-        arena_format(work->arena,
-                     "{\"phase\":\"Degraded\",\"capacity\":\"10Gi\",\"observedGeneration\":%jd,"
-                     "\"target\":{\"nodeId\":\"host-a\",\"state\":\"Serving\"},"
-                     "\"replicaStatuses\":[%s]}",
-                     (intmax_t)volume.generation, rows));
+    report(work, &volume,
+           arena_format(work->arena,
+                        "{\"phase\":\"Degraded\",\"capacity\":\"10Gi\",\"observedGeneration\":%jd,"
+                        "\"target\":{\"nodeId\":\"host-a\",\"state\":\"Serving\"},"
+                        "\"replicaStatuses\":[%s]}",
+                        (intmax_t)volume.generation, rows));
 }
 
 static const char *third(struct work *work, const char *id) {
@@ -48,8 +48,8 @@ WORK_TEST(a_rebuild_that_finds_no_space_is_a_condition_and_a_warning) {
     const char *id = served(work);
 
     (void)err;
-    say_third(work, id, "Degraded",
-              ",\"reason\":\"NoSpace\",\"message\":\"/srv/c: No space left on device\"");
+    report_third(work, id, "Degraded",
+                 ",\"reason\":\"NoSpace\",\"message\":\"/srv/c: No space left on device\"");
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     ck_assert_str_eq(condition_at(work, id, CONDITION_REBUILDING), "False NoSpace");
     ck_assert_str_eq(last_event(work, id),
@@ -63,7 +63,7 @@ WORK_TEST(a_rebuild_has_events_at_its_start_and_end) {
     const char *id = served(work);
 
     (void)err;
-    say_third(work, id, "Rebuilding", "");
+    report_third(work, id, "Rebuilding", "");
     settle(work, id);
     ck_assert_str_eq(condition_at(work, id, CONDITION_REBUILDING), "True Copying");
     ck_assert_str_eq(last_event(work, id),
@@ -72,7 +72,7 @@ WORK_TEST(a_rebuild_has_events_at_its_start_and_end) {
                                   third(work, id)));
     ck_assert_str_eq(config_at(work, id, "status.rebuiltReplicaId"),
                      arena_format(work->arena, "\"%s\"", third(work, id)));
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     ck_assert_str_eq(condition_at(work, id, CONDITION_REBUILDING), "False NotRebuilding");
     ck_assert_str_eq(last_event(work, id), "Normal RebuildFinished 1: The replica is rebuilt.");
@@ -83,21 +83,21 @@ WORK_TEST(a_rebuild_of_a_volume_that_stops_is_interrupted_and_not_finished) {
     const char *id = served(work);
 
     (void)err;
-    say_third(work, id, "Rebuilding", "");
+    report_third(work, id, "Rebuilding", "");
     settle(work, id);
-    say_stopped(work, id);
+    report_stopped(work, id);
     settle(work, id);
     ck_assert_str_eq(condition_at(work, id, CONDITION_REBUILDING), "False Interrupted");
     ck_assert_ptr_nonnull(strstr(last_event(work, id), "Warning RebuildInterrupted"));
 }
 
 /* Its node reports how many blocks write logs decided in the last start. */
-static void say_decided(struct work *work, const char *id, int64_t blocks) {
+static void report_decided(struct work *work, const char *id, int64_t blocks) {
     struct document volume = volume_of(work, id);
     json_t *status = json_keep(work->arena, json_deep_copy(volume.status));
 
     json_object_set_new(json_object_get(status, "target"), "decidedBlocks", json_integer(blocks));
-    say(work, &volume, json_text(work->arena, status));
+    report(work, &volume, json_text(work->arena, status));
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
 }
 
@@ -107,13 +107,13 @@ WORK_TEST(blocks_decided_by_write_logs_are_counted_and_reported_once) {
         "Normal BlocksDecided 1: 3 blocks differed after an unclean stop, and were decided by write logs.";
 
     (void)err;
-    say_decided(work, id, 0);
+    report_decided(work, id, 0);
     ck_assert_str_ne(last_event(work, id), told);
     for (int i = 0; i < 3; i++)
-        say_decided(work, id, 3);
+        report_decided(work, id, 3);
     ck_assert_str_eq(last_event(work, id), told);
     ck_assert_str_eq(config_at(work, id, "status.decidedBlocks"), "3");
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     ck_assert_str_eq(config_at(work, id, "status.decidedBlocks"), "null");
 }
@@ -152,7 +152,7 @@ WORK_TEST(the_phase_of_an_unpublished_volume_follows_from_its_pools) {
 
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
     settle(work, id);
-    say_stopped(work, id);
+    report_stopped(work, id);
     settle(work, id);
     ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Healthy\"");
     ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "True NotPublished");
@@ -194,7 +194,7 @@ WORK_TEST(a_phase_agrees_with_the_replicas_that_are_reported_with_it) {
     const char *id = served(work);
 
     (void)err;
-    say_served(work, id, 2, "Degraded"); /* with the phase Healthy */
+    report_served(work, id, 2, "Degraded"); /* with the phase Healthy */
     settle(work, id);
     ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Degraded\"");
     ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "True Served");
@@ -212,7 +212,7 @@ WORK_TEST(a_pool_whose_replica_is_not_healthy_may_go_while_another_comes) {
             EXCHANGED(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c") "," POOL("pool-d")),
             err));
     settle(work, id);
-    say_third(work, id, "Degraded", ",\"reason\":\"NoSpace\"");
+    report_third(work, id, "Degraded", ",\"reason\":\"NoSpace\"");
     settle(work, id);
     ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Reconciling\"");
     /* A healthy one stays until all is settled, and so do two. */

@@ -32,19 +32,20 @@ static const char *prepare(struct work *work) {
     put_pools(work, 3);
     id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 3, ""));
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Bound\"");
     return id;
 }
 
 /* A report of one replica's node; `more` of status.reclaim. */
-static void say_one(struct work *work, const char *config, unsigned which, int number,
-                    const char *phase, const char *more) {
+static void report_one(struct work *work, const char *config, unsigned which, int number,
+                       const char *phase, const char *more) {
     struct document *replicas = NULL;
 
     ck_assert_uint_gt(replicas_of(work, config, &replicas), which);
-    say(work, &replicas[which],
+    report(
+        work, &replicas[which],
         arena_format(work->arena,
                      "{\"phase\":\"Healthy\",\"observedGeneration\":%jd,\"reclaim\":{\"number\":%d,"
                      "\"phase\":\"%s\"%s}}",
@@ -52,8 +53,8 @@ static void say_one(struct work *work, const char *config, unsigned which, int n
     settle(work, config);
 }
 
-static void say_done(struct work *work, const char *config, unsigned which, int number) {
-    say_one(work, config, which, number, "Done", ",\"beforeBytes\":9000,\"afterBytes\":4096");
+static void report_done(struct work *work, const char *config, unsigned which, int number) {
+    report_one(work, config, which, number, "Done", ",\"beforeBytes\":9000,\"afterBytes\":4096");
 }
 
 static const char *asked(struct work *work, const char *config, unsigned which) {
@@ -101,11 +102,11 @@ WORK_TEST(all_replicas_reclaim_space_and_their_sum_is_reported) {
     change(work, config, RECLAIM("a"));
     assert_phase(work, config, 1, "Pending");
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
-    say_done(work, config, 0, 1);
-    say_one(work, config, 1, 1, "Pending", ",\"doneBytes\":4096,\"totalBytes\":8192");
-    say_done(work, config, 2, 1);
+    report_done(work, config, 0, 1);
+    report_one(work, config, 1, 1, "Pending", ",\"doneBytes\":4096,\"totalBytes\":8192");
+    report_done(work, config, 2, 1);
     assert_phase(work, config, 1, "Pending");
-    say_done(work, config, 1, 1);
+    report_done(work, config, 1, 1);
     assert_phase(work, config, 1, "Done");
     ck_assert_str_eq(config_at(work, config, "status.reclaim.beforeBytes"), "27000");
     ck_assert_str_eq(config_at(work, config, "status.reclaim.afterBytes"), "12288");
@@ -127,18 +128,18 @@ WORK_TEST(one_request_is_heard_once) {
     change(work, config, "{\"spec\":{\"reclaim\":null}}"); /* it goes on all the same */
     assert_phase(work, config, 1, "Pending");
     for (unsigned i = 0; i < 3; i++)
-        say_done(work, config, i, 1);
+        report_done(work, config, i, 1);
     change(work, config, RECLAIM("a")); /* the old document is put back */
     assert_phase(work, config, 1, "Done");
     change(work, config, RECLAIM("b"));
     assert_phase(work, config, 2, "Pending");
     for (unsigned i = 0; i < 3; i++)
-        say_done(work, config, i, 1); /* late */
+        report_done(work, config, i, 1); /* late */
     assert_phase(work, config, 2, "Pending");
     change(work, config, RECLAIM("c")); /* another request instead */
     assert_phase(work, config, 3, "Pending");
     for (unsigned i = 0; i < 3; i++)
-        say_done(work, config, i, 3);
+        report_done(work, config, i, 3);
     assert_phase(work, config, 3, "Done");
 }
 
@@ -150,7 +151,7 @@ WORK_TEST(an_unreachable_pool_is_not_awaited_and_is_named) {
     change(work, config, RECLAIM("a"));
     for (unsigned i = 0; i < 3; i++)
         if (i != away)
-            say_done(work, config, i, 1);
+            report_done(work, config, i, 1);
     assert_phase(work, config, 1, "Pending");
     go_silent(work, 1);
     settle(work, config);
@@ -158,7 +159,7 @@ WORK_TEST(an_unreachable_pool_is_not_awaited_and_is_named) {
     ck_assert(has_event(
         work, config,
         "Warning SpaceNotReclaimed 1: The replicas take 8192 bytes, and took 18000 before. Not reclaimed on: pool-b (unreachable)."));
-    say_done(work, config, away, 1); /* late: it changes nothing */
+    report_done(work, config, away, 1); /* late: it changes nothing */
     ck_assert_str_eq(config_at(work, config, "status.reclaim.afterBytes"), "8192");
 }
 
@@ -169,7 +170,7 @@ WORK_TEST(where_none_can_that_has_failed) {
     (void)err;
     change(work, config, RECLAIM("a"));
     for (unsigned i = 0; i < 3; i++)
-        say_one(work, config, i, 1, "Failed", cannot);
+        report_one(work, config, i, 1, "Failed", cannot);
     assert_phase(work, config, 1, "Failed");
     ck_assert_str_eq(config_at(work, config, "status.reclaim.reason"), "\"unsupported\"");
     ck_assert_str_eq(config_at(work, config, "status.reclaim.afterBytes"), "null");
@@ -177,17 +178,17 @@ WORK_TEST(where_none_can_that_has_failed) {
         strstr(last_event(work, config), "No replica has reclaimed space: pool-"));
 
     change(work, config, RECLAIM("b"));
-    say_one(work, config, 0, 2, "Failed", cannot);
-    say_one(work, config, 1, 2, "Failed", ",\"reason\":\"failed\",\"message\":\"secret\"");
-    say_one(work, config, 2, 2, "Failed", cannot);
+    report_one(work, config, 0, 2, "Failed", cannot);
+    report_one(work, config, 1, 2, "Failed", ",\"reason\":\"failed\",\"message\":\"secret\"");
+    report_one(work, config, 2, 2, "Failed", cannot);
     assert_phase(work, config, 2, "Failed");
     ck_assert_str_eq(config_at(work, config, "status.reclaim.reason"), "\"failed\"");
     ck_assert_ptr_null(strstr(config_at(work, config, "status"), "secret"));
 
     change(work, config, RECLAIM("c"));
-    say_one(work, config, 0, 3, "Failed", cannot);
-    say_done(work, config, 1, 3);
-    say_one(work, config, 2, 3, "Failed", cannot);
+    report_one(work, config, 0, 3, "Failed", cannot);
+    report_done(work, config, 1, 3);
+    report_one(work, config, 2, 3, "Failed", cannot);
     assert_phase(work, config, 3, "Done");
     ck_assert_str_eq(config_at(work, config, "status.reclaim.afterBytes"), "4096");
 }
@@ -216,7 +217,7 @@ WORK_TEST(a_publishing_node_gets_the_volume_and_ends_the_reclaim) {
 
     (void)err;
     change(work, config, RECLAIM("a"));
-    say_done(work, config, 0, 1);
+    report_done(work, config, 0, 1);
     change(work, config, PUBLISH("host-a"));
     assert_phase(work, config, 1, "Stopped");
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"host-a\"");
@@ -246,7 +247,7 @@ WORK_TEST(invalid_reclaims_are_refused) {
     config = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 3, ""));
     settle(work, config);
     expect_refused(work, config, RECLAIM("a"), "is not Bound");
-    say_made(work, config);
+    report_made(work, config);
     settle(work, config);
     REFUSED(edit(work, config, "{\"spec\":{\"reclaim\":{}}}", err), BAD_REQUEST);
     REFUSED(edit(work, config, RECLAIM(""), err), BAD_REQUEST);

@@ -22,13 +22,15 @@ static struct document replica_of(struct work *work, const char *config, unsigne
 }
 
 /* A report of the volume's node: its state, that of its replicas, and more. */
-static void say_how(struct work *work, const char *config, const char *phase, const char *state,
-                    const char *first, const char *second, const char *more) {
+static void report_state(struct work *work, const char *config, const char *phase,
+                         const char *state, const char *first, const char *second,
+                         const char *more) {
     struct document volume = volume_of(work, config);
     json_int_t epoch =
         json_integer_value(json_object_get(json_object_get(volume.body, "spec"), "epoch"));
 
-    say(work, &volume,
+    report(
+        work, &volume,
         arena_format(work->arena,
                      "{\"phase\":\"%s\",\"capacity\":\"1Gi\",\"target\":{\"nodeId\":\"%s\","
                      "\"state\":\"%s\",\"epoch\":%jd},\"replicaStatuses\":[{\"replicaId\":\"%s\","
@@ -38,18 +40,18 @@ static void say_how(struct work *work, const char *config, const char *phase, co
     settle(work, config);
 }
 
-static void say_lost(struct work *work, const char *config) {
-    say_how(work, config, "Offline", "Down", "Offline", "Degraded", "");
+static void report_lost(struct work *work, const char *config) {
+    report_state(work, config, "Offline", "Down", "Offline", "Degraded", "");
 }
 
-static void say_salvage(struct work *work, const char *config, int64_t number, const char *phase,
-                        const char *more) {
+static void report_recovery(struct work *work, const char *config, int64_t number,
+                            const char *phase, const char *more) {
     bool done = strcmp(phase, RECOVERY_PHASE_DONE) == 0;
 
-    say_how(work, config, done ? "Degraded" : "Offline", done ? "Serving" : "Down", "Offline",
-            done ? "Healthy" : "Degraded",
-            arena_format(work->arena, ",\"salvage\":{\"number\":%jd,\"phase\":\"%s\"%s}",
-                         (intmax_t)number, phase, more));
+    report_state(work, config, done ? "Degraded" : "Offline", done ? "Serving" : "Down", "Offline",
+                 done ? "Healthy" : "Degraded",
+                 arena_format(work->arena, ",\"salvage\":{\"number\":%jd,\"phase\":\"%s\"%s}",
+                              (intmax_t)number, phase, more));
 }
 
 /* "db", on two pools of one node and published there. */
@@ -60,7 +62,7 @@ static const char *prepare(struct work *work) {
     put_pool(work, "pool-b", "host-a", 800 * GIB);
     id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 2, ""));
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     change(work, id, PUBLISH("host-a"));
     return id;
@@ -101,7 +103,7 @@ WORK_TEST(forced_recovery_is_confirmed_when_the_node_finds_no_quorum) {
     int64_t number;
 
     (void)err;
-    say_lost(work, config);
+    report_lost(work, config);
     number = salvage(work, config, 1);
     ck_assert_str_eq(volume_at(work, config, "spec.salvage"),
                      arena_format(work->arena, "{\"number\":%jd,\"replicaId\":\"%s\"}",
@@ -110,24 +112,24 @@ WORK_TEST(forced_recovery_is_confirmed_when_the_node_finds_no_quorum) {
     ck_assert_ptr_nonnull(strstr(conditions_at(work, config), "recovery from replica db-pool-b"));
     ck_assert_int_eq(salvage(work, config, 1), number); /* the same once more is nothing new */
 
-    say_salvage(work, config, number, "Able", "");
+    report_recovery(work, config, number, "Able", "");
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
                      arena_format(work->arena, "%jd", (intmax_t)number));
-    say_lost(work, config);
+    report_lost(work, config);
     ck_assert_str_ne(volume_at(work, config, "spec.salvage"), "null");
-    say_salvage(work, config, number, "Refused", ",\"reason\":\"Away\""); /* it stands */
+    report_recovery(work, config, number, "Refused", ",\"reason\":\"Away\""); /* it stands */
     ck_assert_str_ne(volume_at(work, config, "spec.salvage"), "null");
-    say_salvage(work, config, number, "Done", "");
+    report_recovery(work, config, number, "Done", "");
     assert_nothing_pends(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
                      arena_format(work->arena, "%jd", (intmax_t)number));
     ck_assert(has_event(work, config, "Normal Salvaged 1"));
 
-    say_lost(work, config); /* the next loss: the report about the last one is ignored */
-    say_salvage(work, config, number, "Able", "");
+    report_lost(work, config); /* the next loss: the report about the last one is ignored */
+    report_recovery(work, config, number, "Able", "");
     ck_assert_str_eq(volume_at(work, config, "status.salvage"), "null");
     assert_nothing_pends(work, config);
-    say_lost(work, config);
+    report_lost(work, config);
     ck_assert_int_gt(salvage(work, config, 1), number);
 }
 
@@ -138,31 +140,31 @@ WORK_TEST(a_volume_with_a_quorum_refuses_forced_recovery) {
     (void)err;
     expect_refused(work, config, 1, (struct recovery_request){ 0 },
                    "has not reported the replicas");
-    say_how(work, config, "Healthy", "Serving", "Healthy", "Healthy", "");
+    report_state(work, config, "Healthy", "Serving", "Healthy", "Healthy", "");
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "is Healthy: nothing is lost");
-    say_how(work, config, "Offline", "Levelling", "Offline", "Degraded", "");
+    report_state(work, config, "Offline", "Levelling", "Offline", "Degraded", "");
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "are being resynchronized");
 
-    say_how(work, config, "Degraded", "Serving", "Healthy", "Healthy",
-            ",\"scrub\":{\"damagedBlocks\":0,\"undecidedBlocks\":3}");
+    report_state(work, config, "Degraded", "Serving", "Healthy", "Healthy",
+                 ",\"scrub\":{\"damagedBlocks\":0,\"undecidedBlocks\":3}");
     ck_assert_int_gt(salvage(work, config, 1), 0); /* reads of these fail, and none is chosen */
     change(work, config, PUBLISH(""));             /* and back: the request goes with the node */
     settle(work, config);
-    say_stopped(work, config);
+    report_stopped(work, config);
     settle(work, config);
     assert_nothing_pends(work, config);
     change(work, config, PUBLISH("host-a"));
-    say_lost(work, config); /* and it has a quorum by the time its node reads the request */
+    report_lost(work, config); /* and it has a quorum by the time its node reads the request */
     number = salvage(work, config, 1);
-    say_salvage(work, config, number - 1, "Able", "");
+    report_recovery(work, config, number - 1, "Able", "");
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
-    say_salvage(work, config, number, "Refused", ",\"reason\":\"HasVotes\"");
+    report_recovery(work, config, number, "Refused", ",\"reason\":\"HasVotes\"");
     assert_nothing_pends(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
     ck_assert_str_eq(last_event(work, config),
                      "Warning SalvageRefused 1: No forced recovery from replica db-pool-b: the "
                      "volume can be served without that.");
-    say_salvage(work, config, number, "Able", ""); /* a late report */
+    report_recovery(work, config, number, "Able", ""); /* a late report */
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
     assert_nothing_pends(work, config);
 }
@@ -172,7 +174,7 @@ WORK_TEST(a_served_volume_may_have_lost_its_quorum) {
     const char *config = prepare(work);
 
     (void)err;
-    say_how(work, config, "Degraded", "Serving", "Offline", "Healthy", "");
+    report_state(work, config, "Degraded", "Serving", "Offline", "Healthy", "");
     expect_refused(work, config, 0, (struct recovery_request){ 0 }, "it is offline");
     ck_assert_int_gt(salvage(work, config, 1), 0);
 }
@@ -181,13 +183,13 @@ WORK_TEST(an_incomplete_replica_is_refused_at_once) {
     const char *config = prepare(work);
 
     (void)err;
-    say_how(work, config, "Offline", "Down", "Offline", "NewReplicaDegraded", "");
+    report_state(work, config, "Offline", "Down", "Offline", "NewReplicaDegraded", "");
     expect_refused(work, config, 0, (struct recovery_request){ 0 },
                    "No forced recovery from volume replica db-pool-a: it is offline");
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "was not rebuilt to its end");
-    say_how(work, config, "Offline", "Down", "Offline", "Error", "");
+    report_state(work, config, "Offline", "Down", "Offline", "Error", "");
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "damaged, or too short");
-    say_lost(work, config);
+    report_lost(work, config);
     expect_refused(work, config, 1, (struct recovery_request){ .version = "1" },
                    "changed meanwhile");
 }
@@ -197,29 +199,29 @@ WORK_TEST(forced_recovery_needs_the_volumes_own_node) {
     int64_t number;
 
     (void)err;
-    say_lost(work, config);
+    report_lost(work, config);
     number = salvage(work, config, 1);
     change(work, config, PUBLISH("")); /* it goes with its node */
     assert_nothing_pends(work, config);
-    say_salvage(work, config, number, "Able", "");
+    report_recovery(work, config, number, "Able", "");
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "publish its config first");
-    say_stopped(work, config);
+    report_stopped(work, config);
     settle(work, config);
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "publish its config first");
 
     change(work, config, PUBLISH("host-a")); /* the report of an earlier epoch does not count */
     expect_refused(work, config, 1, (struct recovery_request){ 0 },
                    "has not reported the replicas");
-    say_lost(work, config);
+    report_lost(work, config);
     number = salvage(work, config, 1);
-    say_salvage(work, config, number, "Able", "");
+    report_recovery(work, config, number, "Able", "");
     change(work, config, PUBLISH("")); /* a confirmed request holds on the next node, too */
-    say_stopped(work, config);
+    report_stopped(work, config);
     settle(work, config);
     ck_assert_str_ne(volume_at(work, config, "spec.salvage"), "null");
     change(work, config, PUBLISH("host-a"));
-    say_salvage(work, config, number, "Done", "");
+    report_recovery(work, config, number, "Done", "");
     assert_nothing_pends(work, config);
 }
 
@@ -231,7 +233,7 @@ WORK_TEST(no_forced_recovery_at_an_unresponsive_node) {
     int64_t number;
 
     (void)err;
-    say_lost(work, config);
+    report_lost(work, config);
     work->clock_us += long_us;
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "Node host-a does not respond");
     put_pool(work, "pool-a", "host-a", 900 * GIB);
@@ -243,7 +245,7 @@ WORK_TEST(no_forced_recovery_at_an_unresponsive_node) {
                         "Warning SalvageRefused 1: No forced recovery from replica db-pool-b: the "
                         "volume's node does not report"));
     put_pool(work, "pool-a", "host-a", 900 * GIB);
-    say_salvage(work, config, number, "Able", "");
+    report_recovery(work, config, number, "Able", "");
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
 }
 
@@ -252,15 +254,15 @@ WORK_TEST(another_replica_may_be_requested_instead) {
     int64_t first, second;
 
     (void)err;
-    say_how(work, config, "Offline", "Down", "Degraded", "Degraded", "");
+    report_state(work, config, "Offline", "Down", "Degraded", "Degraded", "");
     first = salvage(work, config, 1);
     second = salvage(work, config, 0);
     ck_assert_int_gt(second, first);
-    say_how(work, config, "Offline", "Down", "Degraded", "Degraded",
-            arena_format(work->arena, ",\"salvage\":{\"number\":%jd,\"phase\":\"Able\"}",
-                         (intmax_t)first));
+    report_state(work, config, "Offline", "Down", "Degraded", "Degraded",
+                 arena_format(work->arena, ",\"salvage\":{\"number\":%jd,\"phase\":\"Able\"}",
+                              (intmax_t)first));
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
-    say_salvage(work, config, second, "Able", "");
+    report_recovery(work, config, second, "Able", "");
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
                      arena_format(work->arena, "%jd", (intmax_t)second));
 }
@@ -271,18 +273,18 @@ WORK_TEST(a_confirmed_request_may_be_repeated) {
     int64_t first, second;
 
     (void)err;
-    say_lost(work, config);
+    report_lost(work, config);
     first = salvage(work, config, 1);
-    say_salvage(work, config, first, "Able", "");
+    report_recovery(work, config, first, "Able", "");
     expect_refused(work, config, 1, (struct recovery_request){ .version = "1" },
                    "changed meanwhile");
-    say_lost(work, config);
+    report_lost(work, config);
     second = salvage(work, config, 1);
     ck_assert_int_gt(second, first);
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
                      arena_format(work->arena, "%jd", (intmax_t)first));
-    say_salvage(work, config, second, "Able", "");
-    say_salvage(work, config, second, "Done", "");
+    report_recovery(work, config, second, "Able", "");
+    report_recovery(work, config, second, "Done", "");
     assert_nothing_pends(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
                      arena_format(work->arena, "%jd", (intmax_t)second));

@@ -9,7 +9,7 @@
 
 static void bind(struct work *work, const char *id) {
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
 }
 
@@ -32,7 +32,7 @@ static void publish(struct work *work, const char *id) {
 
     ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", &err), 0);
     settle(work, id);
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     settle(work, id);
 }
 
@@ -80,16 +80,16 @@ static const char *pool_at(struct work *work, const char *id, unsigned i) {
 static void fill_fourth(struct work *work, const char *id, const char *mode) {
     const struct document made = at_index(work, id, 3);
 
-    say(work, &made, "{\"phase\":\"Healthy\"}");
-    say_served(work, id, 2, mode);
+    report(work, &made, "{\"phase\":\"Healthy\"}");
+    report_served(work, id, 2, mode);
     settle(work, id);
 }
 
 /* The node has evicted the third. */
 static void leave(struct work *work, const char *id) {
-    say_served(work, id, 2, NULL);
+    report_served(work, id, 2, NULL);
     settle(work, id);
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     settle(work, id);
 }
 
@@ -99,7 +99,7 @@ WORK_TEST(a_lost_replica_is_replaced_and_removed_when_the_new_one_is_healthy) {
 
     (void)err;
     go_away(work, "c", POLICY_S + 1);
-    say_served(work, id, 2, "Offline");
+    report_served(work, id, 2, "Offline");
     settle(work, id);
     ck_assert_uint_eq(count_of(work, id), 4);
     ck_assert_str_eq(pool_at(work, id, 3), "pool-d");
@@ -126,21 +126,21 @@ WORK_TEST(a_replica_is_not_replaced_before_its_time_or_while_it_is_healthy) {
     const char *id = served(work);
 
     go_away(work, "c", POLICY_S - 1);
-    say_served(work, id, 2, "Offline");
+    report_served(work, id, 2, "Offline");
     settle(work, id);
     ck_assert_uint_eq(count_of(work, id), 3);
     go_away(work, "c", POLICY_S + 1);
-    say_served(work, id, -1, NULL); /* its agent alone is down */
+    report_served(work, id, -1, NULL); /* its agent alone is down */
     settle(work, id);
     ck_assert_uint_eq(count_of(work, id), 3);
     OK(edit(work, id, "{\"spec\":{\"policy\":{\"replica\":{\"autoReplaceSeconds\":0}}}}", err));
     settle(work, id);
-    say_served(work, id, 2, "Offline");
+    report_served(work, id, 2, "Offline");
     settle(work, id);
     ck_assert_uint_eq(count_of(work, id), 3);
     OK(edit(work, id, "{\"spec\":{\"policy\":{\"replica\":{\"autoReplaceSeconds\":60}}}}", err));
     settle(work, id);
-    say_served(work, id, 2, "Offline");
+    report_served(work, id, 2, "Offline");
     settle(work, id);
     settle(work, id);
     ck_assert_uint_eq(count_of(work, id), 4);
@@ -156,7 +156,7 @@ WORK_TEST(a_pool_reported_offline_is_lost_like_an_unreported_one) {
     said.labels = json_keep(work->arena, json_object());
     go_away(work, "c", POLICY_S + 1);
     OK(replica_pool_report(work, &said, &pool, err));
-    say_served(work, id, 2, "Offline");
+    report_served(work, id, 2, "Offline");
     settle(work, id);
     ck_assert_uint_eq(count_of(work, id), 4);
     fill_fourth(work, id, "Offline");
@@ -186,7 +186,7 @@ WORK_TEST(nothing_is_replaced_while_half_of_the_pools_are_offline) {
     put_pool(work, "pool-f", "host-f", 100 * GIB);
     sql(work, "UPDATE replica_pools SET up_since = 1");
     go_away(work, "cde", POLICY_S + 1);
-    say_served(work, id, 2, "Offline");
+    report_served(work, id, 2, "Offline");
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     ck_assert_uint_eq(count_of(work, id), 3);
     /* Back a moment ago, as behind an outage of the API: the others have the same time. */
@@ -203,16 +203,16 @@ WORK_TEST(a_pool_that_comes_back_cancels_the_replacement) {
 
     (void)err;
     go_away(work, "c", POLICY_S + 1);
-    say_served(work, id, 2, "Offline");
+    report_served(work, id, 2, "Offline");
     settle(work, id);
     put_pool(work, "pool-c", "host-c", 100 * GIB);
     settle(work, id);
     ck_assert_str_eq(config_at(work, id, "status.replacement.cancelled"), "true");
-    say_served(work, id, 3, "Rebuilding");
+    report_served(work, id, 3, "Rebuilding");
     settle(work, id);
     ck_assert_str_eq(volume_at(work, id, "spec.removing"),
                      arena_format(work->arena, "\"%s\"", at_index(work, id, 3).id));
-    say_served(work, id, 3, NULL);
+    report_served(work, id, 3, NULL);
     settle(work, id);
     ck_assert_int_gt(at_index(work, id, 3).deleted_at, 0);
     ck_assert_int_eq(at_index(work, id, 2).deleted_at, 0);
@@ -238,7 +238,7 @@ WORK_TEST(a_drained_pool_is_emptied_and_takes_no_replica) {
     ck_assert_str_eq(pool_at(work, id, 3), "pool-e");
     fill_fourth(work, id, "Healthy");
     leave(work, id);
-    say(work, &(struct document[]){ at_index(work, id, 2) }[0], "{\"phase\":\"Deleted\"}");
+    report(work, &(struct document[]){ at_index(work, id, 2) }[0], "{\"phase\":\"Deleted\"}");
     settle(work, id);
     ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Bound\"");
     ck_assert_str_eq(config_at(work, id, "status.poolInfo"), "[\"pool-a\",\"pool-b\",\"pool-e\"]");
@@ -250,7 +250,7 @@ WORK_TEST(a_drained_pool_is_emptied_and_takes_no_replica) {
 static void remove_data(struct work *work, const char *id, unsigned i) {
     const struct document replica = at_index(work, id, i);
 
-    say(work, &replica, "{\"phase\":\"Deleted\"}");
+    report(work, &replica, "{\"phase\":\"Deleted\"}");
     settle(work, id);
 }
 
@@ -274,15 +274,15 @@ WORK_TEST(a_replaced_pool_may_replace_another) {
         for (; strcmp(pool_at(work, id, k), drained[i]) != 0; k++)
             ck_assert_uint_lt(k, 3);
         old = &replicas[k];
-        say(work, &replicas[3], "{\"phase\":\"Healthy\"}");
-        say_served(work, id, -1, NULL);
+        report(work, &replicas[3], "{\"phase\":\"Healthy\"}");
+        report_served(work, id, -1, NULL);
         settle(work, id);
         ck_assert_str_eq(volume_at(work, id, "spec.removing"),
                          arena_format(work->arena, "\"%s\"", old->id));
-        say_served(work, id, k, NULL);
+        report_served(work, id, k, NULL);
         settle(work, id);
         remove_data(work, id, k);
-        say_served(work, id, -1, NULL);
+        report_served(work, id, -1, NULL);
         settle(work, id);
         ck_assert_str_eq(config_at(work, id, "status.poolInfo"), expected[i]);
         ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Bound\"");
@@ -315,7 +315,7 @@ WORK_TEST(a_drained_pool_of_an_unpublished_volume_is_emptied_without_clients) {
     ck_assert_uint_eq(count_of(work, id), 4);
     ck_assert_ptr_nonnull(volume_of(work, id).node);
     ck_assert_str_eq(volume_at(work, id, "spec.serve"), "false");
-    say_served(work, id, 3, "Rebuilding");
+    report_served(work, id, 3, "Rebuilding");
     settle(work, id);
     fill_fourth(work, id, "Healthy");
     leave(work, id);

@@ -29,35 +29,35 @@ static void expect_refused(struct work *work, const char *config, const char *pa
 }
 
 /* A report of the volume's node, with more members. */
-static void say_more(struct work *work, const char *config, const char *more) {
+static void report_more(struct work *work, const char *config, const char *more) {
     struct document volume = volume_of(work, config);
 
-    say(work, &volume,
-        arena_format(work->arena,
-                     "{\"phase\":\"Healthy\",\"capacity\":\"1Gi\",\"observedGeneration\":%jd,"
-                     "\"target\":{\"nodeId\":\"%s\",\"state\":\"Serving\"}%s}",
-                     (intmax_t)volume.generation, volume.node, more));
+    report(work, &volume,
+           arena_format(work->arena,
+                        "{\"phase\":\"Healthy\",\"capacity\":\"1Gi\",\"observedGeneration\":%jd,"
+                        "\"target\":{\"nodeId\":\"%s\",\"state\":\"Serving\"}%s}",
+                        (intmax_t)volume.generation, volume.node, more));
     settle(work, config);
 }
 
-static void say_revert(struct work *work, const char *config, int number, int attempt,
-                       const char *phase) {
-    say_more(work, config,
-             arena_format(work->arena,
-                          ",\"revert\":{\"number\":%d,\"attempt\":%d,\"phase\":\"%s\"}", number,
-                          attempt, phase));
+static void report_revert(struct work *work, const char *config, int number, int attempt,
+                          const char *phase) {
+    report_more(work, config,
+                arena_format(work->arena,
+                             ",\"revert\":{\"number\":%d,\"attempt\":%d,\"phase\":\"%s\"}", number,
+                             attempt, phase));
 }
 
 /* Each replica reports that it holds those, or none. */
-static void say_holds(struct work *work, const char *config, const char *list) {
+static void report_holds(struct work *work, const char *config, const char *list) {
     struct document *replicas = NULL;
     unsigned count = replicas_of(work, config, &replicas);
 
     for (unsigned i = 0; i < count; i++)
-        say(work, &replicas[i],
-            arena_format(work->arena,
-                         "{\"phase\":\"Healthy\",\"observedGeneration\":%jd,\"snapshots\":[%s]}",
-                         (intmax_t)replicas[i].generation, list));
+        report(work, &replicas[i],
+               arena_format(work->arena,
+                            "{\"phase\":\"Healthy\",\"observedGeneration\":%jd,\"snapshots\":[%s]}",
+                            (intmax_t)replicas[i].generation, list));
     settle(work, config);
 }
 
@@ -65,11 +65,11 @@ static const char *shoot(struct work *work, const char *config, const char *text
     const char *id = declare(work, &kind_volume_config_snapshot, text);
 
     settle(work, config);
-    say_more(work, config,
-             arena_format(work->arena,
-                          ",\"snapshots\":[{\"uid\":\"%s\",\"phase\":\"Ready\",\"sizeBytes\":"
-                          "1073741824}]",
-                          id));
+    report_more(work, config,
+                arena_format(work->arena,
+                             ",\"snapshots\":[{\"uid\":\"%s\",\"phase\":\"Ready\",\"sizeBytes\":"
+                             "1073741824}]",
+                             id));
     return id;
 }
 
@@ -81,18 +81,18 @@ static const char *prepare(struct work *work, const char **ret_one) {
         put_pool(work, arena_format(work->arena, "pool-%c", 'a' + i), "host-a", 900 * GIB);
     id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 3, ""));
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     change(work, id, PUBLISH("host-a"));
     one = shoot(work, id, SNAPSHOT("one", "db"));
     two = shoot(work, id, SNAPSHOT("two", "db"));
-    say_holds(work, id,
-              arena_format(work->arena,
-                           "{\"uid\":\"%s\",\"phase\":\"Ready\"},{\"uid\":\"%s\",\"phase\":"
-                           "\"Ready\"}",
-                           one, two));
+    report_holds(work, id,
+                 arena_format(work->arena,
+                              "{\"uid\":\"%s\",\"phase\":\"Ready\"},{\"uid\":\"%s\",\"phase\":"
+                              "\"Ready\"}",
+                              one, two));
     change(work, id, PUBLISH(""));
-    say_stopped(work, id);
+    report_stopped(work, id);
     settle(work, id);
     ck_assert_ptr_null(volume_of(work, id).node);
     *ret_one = one;
@@ -132,16 +132,16 @@ WORK_TEST(a_node_reverts_an_unpublished_volume) {
     REFUSED(document_delete(work, &snapshot, false, &after, err), CONFLICT);
     ck_assert_str_eq(err->message, "Volume config db is being reverted to snapshot one.");
 
-    say_more(work, config, "");
-    say_revert(work, config, 1, 1, "Pending");
+    report_more(work, config, "");
+    report_revert(work, config, 1, 1, "Pending");
     assert_pending(work, config, 1);
-    say_revert(work, config, 1, 1, "Done");
+    report_revert(work, config, 1, 1, "Done");
     assert_done(work, config, 1);
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
     ck_assert_str_eq(conditions_at(work, config), "null");
     ck_assert_str_eq(last_event(work, config),
                      "Normal Reverted 1: The volume has been reverted to snapshot one.");
-    say_revert(work, config, 1, 1, "Done"); /* a late report: requests nothing */
+    report_revert(work, config, 1, 1, "Done"); /* a late report: requests nothing */
     ck_assert_str_eq(volume_at(work, config, "status.revert"), "null");
     change(work, config, PUBLISH("host-a"));
     ck_assert_str_eq(volume_at(work, config, "spec.serve"), "true");
@@ -154,32 +154,32 @@ WORK_TEST(one_request_is_one_revert) {
 
     (void)err;
     change(work, config, REVERT("one", "a"));
-    say_revert(work, config, 1, 1, "Pending");
+    report_revert(work, config, 1, 1, "Pending");
     version = last_version(work);
     change(work, config, REVERT("one", "a"));
     ck_assert_int_eq(last_version(work), version);
     change(work, config, "{\"spec\":{\"revert\":null}}"); /* it goes on all the same */
     assert_pending(work, config, 1);
-    say_revert(work, config, 1, 1, "Done");
+    report_revert(work, config, 1, 1, "Done");
     change(work, config, REVERT("one", "a")); /* the old document is put back */
     assert_done(work, config, 1);
     change(work, config, REVERT("one", "b"));
     assert_pending(work, config, 2);
     change(work, config, REVERT("two", "b")); /* another request instead */
     assert_pending(work, config, 3);
-    say_revert(work, config, 2, 3, "Done");
+    report_revert(work, config, 2, 3, "Done");
     assert_pending(work, config, 3);
-    say_revert(work, config, 3, 3, "Done");
+    report_revert(work, config, 3, 3, "Done");
     assert_done(work, config, 3);
 }
 
 static void revert(struct work *work, const char *config, const char *patch, int number) {
     change(work, config, patch);
     assert_pending(work, config, number);
-    say_revert(work, config, number, 1, "Pending");
-    say_revert(work, config, number, 1, "Done");
+    report_revert(work, config, number, 1, "Pending");
+    report_revert(work, config, number, 1, "Done");
     assert_done(work, config, number);
-    say_stopped(work, config);
+    report_stopped(work, config);
     settle(work, config);
 }
 
@@ -219,11 +219,11 @@ WORK_TEST(a_pending_snapshot_is_taken_before_a_revert) {
     settle(work, config);
     expect_refused(work, config, REVERT("one", "a"), ERROR_CONFLICT,
                    "before its snapshot three is taken");
-    say_more(work, config,
-             arena_format(work->arena,
-                          ",\"snapshots\":[{\"uid\":\"%s\",\"phase\":\"Ready\",\"sizeBytes\":"
-                          "1073741824}]",
-                          three));
+    report_more(work, config,
+                arena_format(work->arena,
+                             ",\"snapshots\":[{\"uid\":\"%s\",\"phase\":\"Ready\",\"sizeBytes\":"
+                             "1073741824}]",
+                             three));
     change(work, config, REVERT("one", "a"));
     assert_pending(work, config, 1);
     declare(work, &kind_volume_config_snapshot, SNAPSHOT("four", "db"));
@@ -237,15 +237,15 @@ WORK_TEST(reports_of_earlier_attempts_are_ignored) {
 
     (void)err;
     change(work, config, REVERT("one", "a"));
-    say_revert(work, config, 1, 1, "Pending");
-    say_revert(work, config, 1, 2, "Pending");
-    say_revert(work, config, 1, 1, "Done");
+    report_revert(work, config, 1, 1, "Pending");
+    report_revert(work, config, 1, 2, "Pending");
+    report_revert(work, config, 1, 1, "Done");
     assert_pending(work, config, 1);
     ck_assert_str_eq(volume_at(work, config, "status.revert.attempt"), "2");
-    say_more(work, config, "");
-    say_revert(work, config, 1, 1, "Done");
+    report_more(work, config, "");
+    report_revert(work, config, 1, 1, "Done");
     assert_pending(work, config, 1);
-    say_revert(work, config, 1, 2, "Done");
+    report_revert(work, config, 1, 2, "Done");
     assert_done(work, config, 1);
 }
 
@@ -256,13 +256,13 @@ WORK_TEST(reports_of_earlier_reverts_are_ignored) {
     (void)err;
     revert(work, config, REVERT("one", "a"), 1);
     change(work, config, REVERT("one", "b"));
-    say_revert(work, config, 1, 5, "Done");
+    report_revert(work, config, 1, 5, "Done");
     ck_assert_str_eq(volume_at(work, config, "status.revert"), "null");
-    say_revert(work, config, 2, 1, "Pending");
-    say_revert(work, config, 1, 5, "Done");
+    report_revert(work, config, 2, 1, "Pending");
+    report_revert(work, config, 1, 5, "Done");
     assert_pending(work, config, 2);
     ck_assert_str_eq(volume_at(work, config, "status.revert.attempt"), "1");
-    say_revert(work, config, 2, 1, "Done");
+    report_revert(work, config, 2, 1, "Done");
     assert_done(work, config, 2);
 }
 
@@ -289,7 +289,7 @@ WORK_TEST(invalid_reverts_are_refused) {
     change(work, config, PUBLISH("host-a"));
     expect_refused(work, config, REVERT("one", "a"), ERROR_CONFLICT, "publish.nodeId");
     change(work, config, "{\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}}");
-    say_served(work, config, -1, NULL);
+    report_served(work, config, -1, NULL);
     settle(work, config);
     change(work, config, PUBLISH(""));
     expect_refused(work, config, REVERT("one", "a"), ERROR_CONFLICT, "differs in size");
@@ -302,10 +302,10 @@ WORK_TEST(a_lost_snapshot_of_a_revert_is_reported_and_another_may_be_named) {
     struct document snapshot, after;
 
     change(work, config, REVERT("one", "a"));
-    say_revert(work, config, 1, 1, "Pending");
-    say_holds(work, config,
-              arena_format(work->arena, "{\"uid\":\"%s\",\"phase\":\"Ready\"}",
-                           document_of(work, &kind_volume_config_snapshot, "two").id));
+    report_revert(work, config, 1, 1, "Pending");
+    report_holds(work, config,
+                 arena_format(work->arena, "{\"uid\":\"%s\",\"phase\":\"Ready\"}",
+                              document_of(work, &kind_volume_config_snapshot, "two").id));
     ck_assert_str_eq(
         last_event(work, config),
         "Warning SnapshotLost 1: Snapshot one no longer exists. The volume must be reverted to another one.");
@@ -314,12 +314,12 @@ WORK_TEST(a_lost_snapshot_of_a_revert_is_reported_and_another_may_be_named) {
     expect_refused(work, config, PUBLISH("host-a"), ERROR_CONFLICT, "publish.nodeId");
     snapshot = document_of(work, &kind_volume_config_snapshot, one);
     OK(document_delete(work, &snapshot, false, &after, err));
-    say_stopped(work, config);
+    report_stopped(work, config);
     settle(work, config);
     change(work, config, REVERT("two", "a"));
     assert_pending(work, config, 2);
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"host-a\"");
-    say_revert(work, config, 2, 2, "Done");
+    report_revert(work, config, 2, 2, "Done");
     assert_done(work, config, 2);
 }
 
@@ -336,7 +336,7 @@ WORK_TEST(another_may_be_named_while_pools_change) {
     ck_assert_str_eq(config_at(work, config, "status.phase"), "\"Reconciling\"");
     change(work, config, REVERT("two", "a"));
     assert_pending(work, config, 2);
-    say_revert(work, config, 2, 1, "Done");
+    report_revert(work, config, 2, 1, "Done");
     assert_done(work, config, 2);
     expect_refused(work, config, REVERT("one", "b"), ERROR_CONFLICT, "is not Bound");
 }

@@ -19,7 +19,7 @@ static const char *bound(struct work *work, bool near) {
         work, &kind_volume_config,
         DECLARED("db", "1Gi", 3, POOLS(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c"))));
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Bound\"");
     return id;
@@ -47,23 +47,23 @@ static const char *snapshot_at(struct work *work, const char *id, const char *pa
 }
 
 /* The volume's node reports the snapshot as taken, or why it is not. */
-static void say_taken(struct work *work, const char *config, const char *id, const char *why) {
+static void report_taken(struct work *work, const char *config, const char *id, const char *why) {
     struct document volume = volume_of(work, config);
     const char *how = why ? arena_format(work->arena, "\"Pending\",\"message\":\"%s\"", why)
                           : "\"Ready\",\"sizeBytes\":1073741824";
 
-    say(work, &volume,
-        arena_format(work->arena,
-                     "{\"phase\":\"Healthy\",\"capacity\":\"1Gi\",\"observedGeneration\":%jd,"
-                     "\"target\":{\"nodeId\":\"%s\",\"state\":\"Serving\"},"
-                     "\"snapshots\":[{\"uid\":\"%s\",\"phase\":%s}]}",
-                     (intmax_t)volume.generation, volume.node, id, how));
+    report(work, &volume,
+           arena_format(work->arena,
+                        "{\"phase\":\"Healthy\",\"capacity\":\"1Gi\",\"observedGeneration\":%jd,"
+                        "\"target\":{\"nodeId\":\"%s\",\"state\":\"Serving\"},"
+                        "\"snapshots\":[{\"uid\":\"%s\",\"phase\":%s}]}",
+                        (intmax_t)volume.generation, volume.node, id, how));
 }
 
 /* The replica on that pool reports that it holds the snapshot, or does not; NULL: it reports no
  * snapshots. */
-static void say_holds(struct work *work, const char *config, unsigned which, const char *id,
-                      const char *phase) {
+static void report_holds(struct work *work, const char *config, unsigned which, const char *id,
+                         const char *phase) {
     struct document *replicas = NULL;
     const char *list = "";
 
@@ -73,9 +73,9 @@ static void say_holds(struct work *work, const char *config, unsigned which, con
                    ? arena_format(work->arena, ",\"snapshots\":[{\"uid\":\"%s\",\"phase\":\"%s\"}]",
                                   id, phase)
                    : ",\"snapshots\":[]";
-    say(work, &replicas[which],
-        arena_format(work->arena, "{\"phase\":\"Healthy\",\"observedGeneration\":%jd%s}",
-                     (intmax_t)replicas[which].generation, list));
+    report(work, &replicas[which],
+           arena_format(work->arena, "{\"phase\":\"Healthy\",\"observedGeneration\":%jd%s}",
+                        (intmax_t)replicas[which].generation, list));
 }
 
 static const char *replica_at(struct work *work, const char *config, unsigned which,
@@ -98,10 +98,10 @@ static const char *ready(struct work *work, const char *config, const char *text
     const char *id = shoot(work, text);
 
     settle(work, config);
-    say_taken(work, config, id, NULL);
+    report_taken(work, config, id, NULL);
     settle(work, config);
     for (unsigned i = 0; i < 3; i++)
-        say_holds(work, config, i, id, "Ready");
+        report_holds(work, config, i, id, "Ready");
     settle(work, config);
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Ready\"");
     return id;
@@ -134,22 +134,22 @@ WORK_TEST(a_snapshot_is_taken_once_and_ready_when_most_hold_it) {
     ck_assert_str_eq(volume_at(work, config, "spec.snapshots"),
                      arena_format(work->arena, "[{\"uid\":\"%s\",\"name\":\"s\"}]", id));
     ck_assert_str_eq(replica_at(work, config, 0, "spec.snapshots"), "null");
-    say_taken(work, config, id, NULL);
+    report_taken(work, config, id, NULL);
     settle(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.snapshots"), "null");
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Pending\"");
     ck_assert_str_eq(snapshot_at(work, id, "status.capacity.storage"), "\"1Gi\"");
     ck_assert_str_ne(snapshot_at(work, id, "status.creationTime"), "null");
-    say_holds(work, config, 0, id, "Ready");
+    report_holds(work, config, 0, id, "Ready");
     settle(work, config);
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Pending\"");
-    say_holds(work, config, 2, id, "Ready");
+    report_holds(work, config, 2, id, "Ready");
     settle(work, config);
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Ready\"");
     ck_assert_str_eq(snapshot_at(work, id, "status.poolInfo"), "[\"pool-a\",\"pool-c\"]");
     ck_assert_str_eq(snapshot_at(work, id, "status.pendingPoolInfo"), "[\"pool-b\"]");
     ck_assert_str_eq(last_event(work, config), "Normal SnapshotReady 1: Snapshot s is ready.");
-    say_taken(work, config, id, NULL); /* a late report of before */
+    report_taken(work, config, id, NULL); /* a late report of before */
     settle(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.snapshots"), "null");
 }
@@ -160,14 +160,14 @@ WORK_TEST(a_failed_snapshot_is_reported_and_retried) {
 
     (void)err;
     settle(work, config);
-    say_taken(work, config, id, "/srv/pool-a: No space left on device");
+    report_taken(work, config, id, "/srv/pool-a: No space left on device");
     settle(work, config);
     ck_assert(
         has_event(work, config,
                   "Warning SnapshotFailed 1: Node host-a could not take snapshot s, and retries."));
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Pending\"");
     ck_assert_str_ne(volume_at(work, config, "spec.snapshots"), "null");
-    say_taken(work, config, id, NULL);
+    report_taken(work, config, id, NULL);
     settle(work, config);
     ck_assert_str_eq(snapshot_at(work, id, "status.message"), "null");
 }
@@ -180,11 +180,11 @@ WORK_TEST(an_unpublished_volume_is_served_for_a_snapshot_and_released) {
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"host-a\"");
     ck_assert_str_eq(volume_at(work, config, "spec.serve"), "false");
     ck_assert_str_eq(config_at(work, config, "publish"), "{}");
-    say_taken(work, config, id, NULL);
+    report_taken(work, config, id, NULL);
     settle(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
     ck_assert_ptr_nonnull(volume_of(work, config).node);
-    say_stopped(work, config);
+    report_stopped(work, config);
     settle(work, config);
     ck_assert_ptr_null(volume_of(work, config).node);
     ck_assert_str_eq(volume_at(work, config, "spec.serve"), "true");
@@ -195,16 +195,16 @@ WORK_TEST(a_publishing_node_gets_the_volume_and_takes_the_snapshot) {
 
     (void)err;
     settle(work, config);
-    say_served(work, config, -1, NULL);
+    report_served(work, config, -1, NULL);
     publish(work, config, "host-b");
     ck_assert_str_eq(volume_of(work, config).node, "host-a");
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
-    say_stopped(work, config);
+    report_stopped(work, config);
     settle(work, config);
     ck_assert_str_eq(volume_of(work, config).node, "host-b");
     ck_assert_str_eq(volume_at(work, config, "spec.serve"), "true");
     ck_assert_str_ne(volume_at(work, config, "spec.snapshots"), "null");
-    say_taken(work, config, id, NULL);
+    report_taken(work, config, id, NULL);
     settle(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"host-b\"");
 }
@@ -250,7 +250,7 @@ static const char *bound_at(struct work *work, const char *nodes) {
         work, &kind_volume_config,
         DECLARED("db", "1Gi", 3, POOLS(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c"))));
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     return id;
 }
@@ -259,7 +259,7 @@ WORK_TEST(an_unresponsive_node_delays_no_snapshot) {
     const char *config = publish(work, bound_at(work, "abb"), "host-a"), *id;
 
     (void)err;
-    say_served(work, config, -1, NULL);
+    report_served(work, config, -1, NULL);
     publish(work, config, "");
     id = shoot(work, SNAPSHOT("s"));
     for (int i = 0; i < 7; i++) {
@@ -269,7 +269,7 @@ WORK_TEST(an_unresponsive_node_delays_no_snapshot) {
     settle(work, config);
     ck_assert_str_eq(volume_of(work, config).node, "host-b");
     ck_assert_str_eq(volume_at(work, config, "spec.serve"), "false");
-    say_taken(work, config, id, NULL);
+    report_taken(work, config, id, NULL);
     settle(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
 }
@@ -307,12 +307,12 @@ WORK_TEST(a_snapshot_is_refused_where_it_is_published_alone) {
     expect_refused(work, "spec.volumeName: Volume config db: node host-a, where the volume is "
                          "published, has 1 of its replicas, and a snapshot is taken by a node "
                          "that has 2.");
-    say_served(work, config, -1, NULL);
+    report_served(work, config, -1, NULL);
     publish(work, config, "");
     id = shoot(work, SNAPSHOT("s"));
     settle(work, config);
     ck_assert_str_eq(volume_of(work, config).node, "host-a");
-    say_stopped(work, config);
+    report_stopped(work, config);
     settle(work, config);
     ck_assert_str_eq(volume_of(work, config).node, "host-b"); /* not the previous node */
     ck_assert_str_eq(snapshot_at(work, id, "status.message"), "null");
@@ -344,7 +344,7 @@ WORK_TEST(the_obstacle_of_a_waiting_snapshot_is_reported) {
     publish(work, config, "host-b");
     ck_assert_str_eq(snapshot_at(work, id, "status.message"), "null");
     ck_assert_str_ne(volume_at(work, config, "spec.snapshots"), "null");
-    say_taken(work, config, id, NULL);
+    report_taken(work, config, id, NULL);
     settle(work, config);
     ck_assert_str_ne(snapshot_at(work, id, "status.creationTime"), "null");
 }
@@ -355,11 +355,11 @@ WORK_TEST(a_replica_that_missed_a_snapshot_copies_it_from_one_of_its_node) {
 
     (void)err;
     settle(work, config);
-    say_taken(work, config, id, NULL);
+    report_taken(work, config, id, NULL);
     settle(work, config);
-    say_holds(work, config, 0, id, "Ready");
-    say_holds(work, config, 1, id, "Ready");
-    say_holds(work, config, 2, id, "Pending");
+    report_holds(work, config, 0, id, "Ready");
+    report_holds(work, config, 1, id, "Ready");
+    report_holds(work, config, 2, id, "Pending");
     settle(work, config);
     copying = arena_format(work->arena,
                            "[{\"uid\":\"%s\",\"source\":\"%s\",\"sourcePath\":\"/pool\",\"remove\":"
@@ -367,10 +367,10 @@ WORK_TEST(a_replica_that_missed_a_snapshot_copies_it_from_one_of_its_node) {
                            id, replica_id(work, config, 0));
     ck_assert_str_eq(replica_at(work, config, 2, "spec.snapshots"), copying);
     ck_assert_str_eq(snapshot_at(work, id, "status.pendingPoolInfo"), "[\"pool-c\"]");
-    say_holds(work, config, 2, id, "Pending");
+    report_holds(work, config, 2, id, "Pending");
     settle(work, config);
     ck_assert_str_eq(replica_at(work, config, 2, "spec.snapshots"), copying);
-    say_holds(work, config, 2, id, "Ready");
+    report_holds(work, config, 2, id, "Ready");
     settle(work, config);
     ck_assert_str_eq(replica_at(work, config, 2, "spec.snapshots"),
                      arena_format(work->arena, "[{\"uid\":\"%s\",\"remove\":false}]", id));
@@ -383,13 +383,13 @@ WORK_TEST(a_snapshot_on_too_few_replicas_without_a_source_fails) {
 
     (void)err;
     settle(work, config);
-    say_taken(work, config, id, NULL);
+    report_taken(work, config, id, NULL);
     settle(work, config);
-    say_holds(work, config, 0, id, "Ready");
-    say_holds(work, config, 1, id, "");
+    report_holds(work, config, 0, id, "Ready");
+    report_holds(work, config, 1, id, "");
     settle(work, config);
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Pending\"");
-    say_holds(work, config, 2, id, "");
+    report_holds(work, config, 2, id, "");
     settle(work, config);
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Failed\"");
     ck_assert_str_eq(last_event(work, config),
@@ -402,21 +402,21 @@ WORK_TEST(a_snapshot_is_deleted_when_each_replica_reports_it) {
     const char *removing = arena_format(work->arena, "[{\"uid\":\"%s\",\"remove\":true}]", id);
 
     (void)err;
-    say_served(work, config, -1, NULL);
+    report_served(work, config, -1, NULL);
     settle(work, config);
     drop(work, &kind_volume_config_snapshot, id);
     settle(work, config);
     ck_assert_str_eq(replica_at(work, config, 1, "spec.snapshots"), removing);
     for (unsigned i = 0; i < 3; i++) {
         ck_assert_uint_eq(rows(work, &kind_volume_config_snapshot), 1);
-        say_holds(work, config, i, id, i == 0 ? "Ready" : "");
+        report_holds(work, config, i, id, i == 0 ? "Ready" : "");
         settle(work, config);
     }
     ck_assert_uint_eq(rows(work, &kind_volume_config_snapshot), 1);
-    say_holds(work, config, 0, id, NULL); /* its pool is offline */
+    report_holds(work, config, 0, id, NULL); /* its pool is offline */
     settle(work, config);
     ck_assert_uint_eq(rows(work, &kind_volume_config_snapshot), 1);
-    say_holds(work, config, 0, id, "");
+    report_holds(work, config, 0, id, "");
     settle(work, config);
     ck_assert_uint_eq(rows(work, &kind_volume_config_snapshot), 0);
     ck_assert_str_eq(last_event(work, config), "Normal SnapshotDeleted 1: Snapshot s is deleted.");
@@ -434,7 +434,7 @@ WORK_TEST(no_file_is_removed_while_it_may_still_be_made) {
     settle(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.snapshots"), "null");
     ck_assert_str_eq(replica_at(work, config, 0, "spec.snapshots"), "null");
-    say_served(work, config, -1, NULL);
+    report_served(work, config, -1, NULL);
     settle(work, config);
     ck_assert_str_ne(replica_at(work, config, 0, "spec.snapshots"), "null");
 }
@@ -458,7 +458,7 @@ WORK_TEST(a_clone_is_put_where_its_snapshot_is_and_made_of_it) {
                                       replica_id(work, config, of), id));
     }
     ck_assert_str_eq(volume_at(work, clone, "spec.capacity"), "\"2Gi\"");
-    say_made(work, clone);
+    report_made(work, clone);
     settle(work, clone);
     ck_assert_str_eq(config_at(work, clone, "status.phase"), "\"Bound\"");
 }
@@ -473,15 +473,15 @@ WORK_TEST(a_clone_keeps_its_label_while_a_replica_is_made_of_its_source) {
     clone = declare(work, &kind_volume_config,
                     DECLARED("c", "2Gi", 2, ",\"cstorVolumeSource\":\"db@s\""));
     settle(work, clone);
-    say_made(work, clone);
+    report_made(work, clone);
     settle(work, clone);
     replicas_of(work, clone, &replicas);
-    say(work, &replicas[0], "{\"phase\":\"Init\"}");
+    report(work, &replicas[0], "{\"phase\":\"Init\"}");
     OK(edit(work, clone, none, err));
     ck_assert_str_eq(config_at(work, clone, "metadata.labels"),
                      "{\"openebs.io/source-volume\":\"db\"}");
     replicas_of(work, clone, &replicas);
-    say(work, &replicas[0], "{\"phase\":\"Healthy\"}");
+    report(work, &replicas[0], "{\"phase\":\"Healthy\"}");
     OK(edit(work, clone, none, err));
     ck_assert_str_eq(config_at(work, clone, "metadata.labels"), "{}");
 }
@@ -531,7 +531,7 @@ WORK_TEST(a_clone_of_a_lost_snapshot_waits_and_is_never_empty) {
 }
 
 /* P19: it is made of nothing, and later neither. */
-static void assert_given_up(struct work *work, const char *clone, const char *why) {
+static void assert_failed(struct work *work, const char *clone, const char *why) {
     unsigned volumes = rows(work, &kind_replicated_volume);
 
     ck_assert_int_eq(settle(work, clone), RECONCILE_SETTLED);
@@ -551,13 +551,13 @@ WORK_TEST(a_clone_of_a_snapshot_that_failed_never_comes) {
     clone = declare(work, &kind_volume_config,
                     DECLARED("c", "2Gi", 2, ",\"cstorVolumeSource\":\"db@s\""));
     for (unsigned i = 0; i < 3; i++)
-        say_holds(work, config, i, id, "");
+        report_holds(work, config, i, id, "");
     settle(work, config);
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Failed\"");
-    assert_given_up(work, clone, "spec.cstorVolumeSource: too few copies of snapshot s are left.");
+    assert_failed(work, clone, "spec.cstorVolumeSource: too few copies of snapshot s are left.");
     for (unsigned i = 0; i < 3; i++) /* too late */
-        say_holds(work, config, i, id, "Ready");
-    assert_given_up(work, clone, "spec.cstorVolumeSource: too few copies of snapshot s are left.");
+        report_holds(work, config, i, id, "Ready");
+    assert_failed(work, clone, "spec.cstorVolumeSource: too few copies of snapshot s are left.");
     drop(work, &kind_volume_config_snapshot, id); /* which nothing holds any more */
     document = config_of(work, clone);
     OK(document_delete(work, &document, false, &after, err));
@@ -572,18 +572,18 @@ WORK_TEST(a_clone_of_a_snapshot_that_has_gone_never_comes) {
     clone = declare(work, &kind_volume_config,
                     DECLARED("c", "2Gi", 2, ",\"cstorVolumeSource\":\"db@s\""));
     ck_assert_int_eq(db_run(work->tx, err, "DELETE FROM documents WHERE name = 's'"), 1);
-    assert_given_up(work, clone, "spec.cstorVolumeSource: Snapshot db@s could not be found.");
+    assert_failed(work, clone, "spec.cstorVolumeSource: Snapshot db@s could not be found.");
     ready(work, config, SNAPSHOT("s")); /* of another moment */
-    assert_given_up(work, clone, "spec.cstorVolumeSource: Snapshot db@s could not be found.");
+    assert_failed(work, clone, "spec.cstorVolumeSource: Snapshot db@s could not be found.");
 }
 
 WORK_TEST(no_replica_leaves_with_the_only_copy_of_a_snapshot) {
     const char *config = publish(work, bound(work, false), "host-a");
     const char *id = ready(work, config, SNAPSHOT("s"));
 
-    say_holds(work, config, 1, id, "");
-    say_holds(work, config, 2, id, "");
-    say_served(work, config, -1, NULL);
+    report_holds(work, config, 1, id, "");
+    report_holds(work, config, 2, id, "");
+    report_served(work, config, -1, NULL);
     settle(work, config);
     OK(edit(work, config,
             "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[{\"poolName\":\"pool-b\"},{\"poolName\":"
@@ -591,7 +591,7 @@ WORK_TEST(no_replica_leaves_with_the_only_copy_of_a_snapshot) {
             err));
     settle(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.removing"), "null");
-    say_holds(work, config, 1, id, "Ready");
+    report_holds(work, config, 1, id, "Ready");
     settle(work, config);
     ck_assert_str_ne(volume_at(work, config, "spec.removing"), "null");
 }

@@ -108,7 +108,7 @@ static void hold(struct file *file, const char *id, unsigned content) {
     file->held[file->held_count++].content = content;
 }
 
-static void let_go(struct file *file, const char *id) {
+static void forget_held(struct file *file, const char *id) {
     struct held *held = held_of(file, id);
 
     if (held)
@@ -323,7 +323,7 @@ static void remove_held(struct walk *walk, struct work *work, struct file *file,
     (void)walk;
     if (document_list(work, &query, &snapshot, &err) > 0)
         ck_assert_msg(snapshot->deleted_at != 0, "a file goes of a snapshot that is wanted");
-    let_go(file, id);
+    forget_held(file, id);
 }
 
 /* The snapshots that it is to hold or to remove, as its node's part of the status. */
@@ -401,9 +401,10 @@ static void node_replica(struct walk *walk, struct work *work, const struct docu
     if (strcmp(phase, "Offline") != 0 && strcmp(phase, "Deleted") != 0)
         snapshots = node_snapshots(walk, work, replica, file);
     if (!chance(walk, 20))
-        say(work, replica,
-            arena_format(work->arena, "{\"phase\":\"%s\",\"observedGeneration\":%jd%s%s}", phase,
-                         (intmax_t)replica->generation, snapshots, node_room(walk, work, replica)));
+        report(work, replica,
+               arena_format(work->arena, "{\"phase\":\"%s\",\"observedGeneration\":%jd%s%s}", phase,
+                            (intmax_t)replica->generation, snapshots,
+                            node_room(walk, work, replica)));
 }
 
 /* Rebuilds empty replicas, evicts those to be removed. */
@@ -455,11 +456,11 @@ static bool claims(struct walk *walk, struct work *work, const struct document *
     if (is_claimed(volume))
         return false;
     if (!chance(walk, 20))
-        say(work, volume,
-            arena_format(work->arena,
-                         "{\"phase\":\"Init\",\"target\":{\"nodeId\":\"%s\",\"state\":\"Down\","
-                         "\"epoch\":%jd}}",
-                         volume->node, epoch_of(volume)));
+        report(work, volume,
+               arena_format(work->arena,
+                            "{\"phase\":\"Init\",\"target\":{\"nodeId\":\"%s\",\"state\":\"Down\","
+                            "\"epoch\":%jd}}",
+                            volume->node, epoch_of(volume)));
     return true;
 }
 
@@ -534,7 +535,7 @@ static void node_volume(struct walk *walk, struct work *work, const struct docum
     if (wanted)
         run_target(walk, volume);
     if (!chance(walk, 20))
-        say(work, volume, status_of(walk, work, volume, target, !target->fails, wanted));
+        report(work, volume, status_of(walk, work, volume, target, !target->fails, wanted));
 }
 
 /* One document of a node that is there. */
@@ -554,7 +555,7 @@ static void node_acts(struct walk *walk, struct work *work, void *arg) {
 }
 
 /* Some stay offline for longer than any policy permits, or are drained; the rest are online. */
-static void pools_stay_away(struct walk *walk, struct work *work, void *arg) {
+static void keep_pools_offline(struct walk *walk, struct work *work, void *arg) {
     unsigned first = draw(walk, POOL_COUNT), away = draw(walk, 3);
 
     (void)arg;
@@ -981,7 +982,7 @@ static void all_stay_away(struct walk *walk, struct picture *picture) {
         act(walk, all_configs, NULL, false);
         act(walk, check, picture, false);
     }
-    act(walk, pools_stay_away, NULL, false);
+    act(walk, keep_pools_offline, NULL, false);
     act(walk, all_nodes, NULL, false);
     act(walk, check, picture, false);
     act(walk, all_configs, NULL, false);

@@ -9,8 +9,8 @@ static const char *bound(struct work *work, int64_t free_a) {
     id = declare(work, &kind_volume_config, DECLARED("db", "10Gi", 2, ""));
     settle(work, id);
     replicas_of(work, id, &replicas);
-    say(work, &replicas[0], "{\"phase\":\"Healthy\",\"capacity\":{\"used\":\"4Gi\"}}");
-    say(work, &replicas[1], "{\"phase\":\"Healthy\"}");
+    report(work, &replicas[0], "{\"phase\":\"Healthy\",\"capacity\":{\"used\":\"4Gi\"}}");
+    report(work, &replicas[1], "{\"phase\":\"Healthy\"}");
     settle(work, id);
     put_pool(work, "pool-a", "host-a", free_a);
     put_pool(work, "pool-b", "host-b", 100 * GIB);

@@ -86,7 +86,7 @@ static void agent_reads(struct walk *walk) {
             assignment->snapshot = i + 1;
 }
 
-static void let_go(struct agent *agent) {
+static void stop_target(struct agent *agent) {
     agent->has_target = agent->copies = false;
     agent->attempt = agent->reverted = 0;
 }
@@ -95,7 +95,7 @@ static void copy(struct walk *walk) {
     struct agent *agent = &walk->agent;
 
     if (chance(walk, 20)) {
-        let_go(agent);
+        stop_target(agent);
     } else if (!chance(walk, 50)) {
         agent->copies = walk->torn = false;
         agent->reverted = agent->number;
@@ -156,7 +156,7 @@ static void agent_acts(struct walk *walk) {
     const struct assignment *assignment = &agent->assignment;
 
     if (agent->has_target && (!assignment->wanted || agent->number != assignment->number))
-        let_go(agent);
+        stop_target(agent);
     if (!agent->has_target && assignment->wanted && assignment->claimed) {
         agent->has_target = true;
         agent->number = assignment->number;
@@ -244,7 +244,7 @@ static void prepare(struct walk *walk) {
         put_pool(work, arena_format(work->arena, "pool-%c", 'a' + i), "host-a", 900 * GIB);
     walk->config = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 3, ""));
     settle(work, walk->config);
-    say_made(work, walk->config);
+    report_made(work, walk->config);
     settle(work, walk->config);
     for (unsigned i = 0; i < SHOTS; i++) {
         walk->shots[i] = declare(

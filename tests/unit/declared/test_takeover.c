@@ -14,11 +14,11 @@ static const char *served(struct work *work) {
         work, &kind_volume_config,
         DECLARED("db", "10Gi", 3, POOLS(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c"))));
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     settle(work, id);
     ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", &err), 0);
     settle(work, id);
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     return id;
 }
@@ -95,7 +95,7 @@ static const char *moving(struct work *work, bool addressed) {
     for (char letter = 'a'; letter <= 'c'; letter++)
         put_addressed_pool(work, letter, addressed);
     settle(work, id);
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", &err), 0);
     settle(work, id);
     return id;
@@ -166,7 +166,7 @@ WORK_TEST(a_node_that_is_heard_again_has_time_to_stop) {
     pass(work, 30, "abc");
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    say_stopped(work, id);
+    report_stopped(work, id);
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-b");
     ck_assert_int_gt(volume_epoch(work, id), first);
@@ -182,7 +182,7 @@ WORK_TEST(no_takeover_without_a_fencing_quorum) {
         work, id, "CannotFence",
         "Node host-a does not respond and must be fenced: 1 of the 2 needed replicas are on nodes that respond. An administrator must confirm that it has stopped.");
     ck_assert_int_eq(reconcile_evaluate(work, id, NULL, err), RECONCILE_SETTLED);
-    say_stopped(work, id); /* an administrator, instead of the node */
+    report_stopped(work, id); /* an administrator, instead of the node */
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-b");
     ck_assert_str_eq(conditions_at(work, id), "null");
@@ -211,10 +211,10 @@ WORK_TEST(a_volume_of_two_replicas_is_never_taken_over) {
     id = declare(work, &kind_volume_config,
                  DECLARED("db", "10Gi", 2, POOLS(POOL("pool-b") "," POOL("pool-c"))));
     settle(work, id);
-    say_made(work, id);
+    report_made(work, id);
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
     settle(work, id);
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
     pass(work, 3600, "bc");
     OK(settle(work, id));
@@ -340,7 +340,7 @@ WORK_TEST(a_deletion_reports_the_node_that_it_waits_for) {
     ck_assert_str_eq(conditions_at(work, id), "null");
     pass(work, 31, "b");
     OK(settle(work, id));
-    say_stopped(work, id); /* an administrator, instead of the node */
+    report_stopped(work, id); /* an administrator, instead of the node */
     OK(settle(work, id));
     replicas_of(work, id, &replicas);
     ck_assert_int_ne(replicas[0].deleted_at, 0);
@@ -355,9 +355,9 @@ WORK_TEST(a_node_without_pools_is_unresponsive_when_its_volume_does_not_change) 
 
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-x\"}}", err));
     settle(work, id);
-    say_stopped(work, id);
+    report_stopped(work, id);
     settle(work, id);
-    say_served(work, id, -1, NULL);
+    report_served(work, id, -1, NULL);
     ck_assert_str_eq(volume_of(work, id).node, "host-x");
     pass(work, 3600, "abc");
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
@@ -367,22 +367,22 @@ WORK_TEST(a_node_without_pools_is_unresponsive_when_its_volume_does_not_change) 
     OK(settle(work, id));
     assert_stopping(work, id, "host-x");
     ck_assert_str_eq(volume_of(work, id).node, "host-x"); /* it is never taken over */
-    say_stopped(work, id);
+    report_stopped(work, id);
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-b");
     ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
 /* The node that has it now can open one of three: the one before may serve the two others yet. */
-static void say_lost(struct work *work, const char *id, const char *state) {
+static void report_lost(struct work *work, const char *id, const char *state) {
     struct document volume = volume_of(work, id), *replicas = NULL;
 
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
-    say(work, &volume,
-        arena_format(work->arena,
-                     "{\"phase\":\"Offline\",\"target\":{\"nodeId\":\"%s\",\"state\":\"%s\"},"
-                     "\"replicaStatuses\":[{\"replicaId\":\"%s\",\"mode\":\"Degraded\"}]}",
-                     volume.node, state, replicas[1].id));
+    report(work, &volume,
+           arena_format(work->arena,
+                        "{\"phase\":\"Offline\",\"target\":{\"nodeId\":\"%s\",\"state\":\"%s\"},"
+                        "\"replicaStatuses\":[{\"replicaId\":\"%s\",\"mode\":\"Degraded\"}]}",
+                        volume.node, state, replicas[1].id));
     settle(work, id);
 }
 
@@ -394,7 +394,7 @@ WORK_TEST(no_forced_recovery_while_an_earlier_node_may_serve) {
     pass(work, 61, "bc");
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "\"host-a\"");
-    say_lost(work, id, "Down");
+    report_lost(work, id, "Down");
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
     REFUSED(
         volume_recovery_request(work, &replicas[1], &(struct recovery_request){ 0 }, &volume, err),
@@ -412,15 +412,15 @@ WORK_TEST(a_node_with_a_quorum_clears_the_unresponsive_nodes) {
     OK(settle(work, id));
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-c\"}}", err));
     pass(work, 61, "bc");
-    say_lost(work, id, "Down"); /* claimed */
+    report_lost(work, id, "Down"); /* claimed */
     put_addressed_pool(work, 'a', true);
     pass(work, 61, "ac");
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-c");
     ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "\"host-a,host-b\"");
-    say_lost(work, id, "Levelling");
+    report_lost(work, id, "Levelling");
     ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "null");
-    say_lost(work, id, "Down");
+    report_lost(work, id, "Down");
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
     OK(volume_recovery_request(work, &replicas[1], &(struct recovery_request){ 0 }, &volume, err));
 }
