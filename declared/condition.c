@@ -63,7 +63,7 @@ static json_t *instant(int64_t now_us) {
     return json_string(shown);
 }
 
-static void fill(json_t *object, const struct condition *condition, int64_t now_us) {
+static void set_members(json_t *object, const struct condition *condition, int64_t now_us) {
     bool turns = !has_text(object, "status", condition->status);
 
     json_object_set_new(object, "type", json_string(condition->type));
@@ -82,7 +82,7 @@ bool condition_change(json_t *conditions, const struct condition *condition, int
                    has_text(found, "reason", condition->reason) &&
                    has_text(found, "message", condition->message)))
         return false;
-    fill(found, condition, now_us);
+    set_members(found, condition, now_us);
     return true;
 }
 
@@ -92,7 +92,7 @@ bool condition_put(json_t *conditions, const struct condition *condition, int64_
     if (condition_find(conditions, condition->type))
         return condition_change(conditions, condition, now_us);
     made = json_object();
-    fill(made, condition, now_us);
+    set_members(made, condition, now_us);
     json_array_append_new(conditions, made);
     return true;
 }

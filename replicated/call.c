@@ -166,7 +166,7 @@ static const char *last_warning(struct replicated_call *call) {
         if (type && strcmp(type, "Warning") == 0)
             message = json_text_of(event, "message");
     }
-    return message ? message : "nothing tells why";
+    return message ? message : "it has no warning event";
 }
 
 static int fail_overdue(struct replicated_call *call, struct error *err) {
@@ -176,8 +176,8 @@ static int fail_overdue(struct replicated_call *call, struct error *err) {
 }
 
 /* Is the failure temporary, so that the step may be repeated?  1. */
-static bool is_passing(const struct replicated_call *call, const struct error *failure,
-                       int64_t unreachable_us) {
+static bool is_temporary(const struct replicated_call *call, const struct error *failure,
+                         int64_t unreachable_us) {
     if (call->over || replicated_is_early(call->backend))
         return false; /* or it is too late: this process ends */
     return failure->kind == ERROR_CONFLICT ||
@@ -222,7 +222,7 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
             unreachable_since_us = 0;
         else if (unreachable_since_us == 0) /* after a suspension, silence before does not count */
             unreachable_since_us = read_us;
-        if (done < 0 && !is_passing(call, &failure, now_us - unreachable_since_us))
+        if (done < 0 && !is_temporary(call, &failure, now_us - unreachable_since_us))
             return error_pass(err, &failure);
         if (now_us - begun_us >= call->backend->timeout_us)
             return done < 0 ? error_pass(err, &failure) : fail_overdue(call, err);

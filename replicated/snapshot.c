@@ -156,8 +156,8 @@ enum driver_outcome replicated_delete_snapshot(void *handle, struct arena *arena
         return DRIVER_DONE;
     if (!taking.begun || failure.kind != ERROR_BACKEND)
         return (enum driver_outcome)error_pass(err, &failure);
-    log_warning(NULL, "data of a deleted snapshot go later", "snapshot_id", snapshot->id, "reason",
-                failure.message, NULL);
+    log_warning(NULL, "data of a deleted snapshot are removed later", "snapshot_id", snapshot->id,
+                "reason", failure.message, NULL);
     return DRIVER_DONE;
 }
 

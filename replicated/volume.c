@@ -200,8 +200,8 @@ int replicated_delete_volume(void *handle, struct arena *arena, const struct dri
         return 0;
     if (!ending.begun || failure.kind != ERROR_BACKEND)
         return error_pass(err, &failure);
-    log_warning(NULL, "data of a deleted volume go later", "volume_id", volume->id, "reason",
-                failure.message, NULL);
+    log_warning(NULL, "data of a deleted volume are removed later", "volume_id", volume->id,
+                "reason", failure.message, NULL);
     return 0;
 }
 
