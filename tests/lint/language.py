@@ -1,7 +1,8 @@
-"""Counts persons and private metaphors in comments, texts and names: language.py --held "A B" FOLDER...
+"""Counts persons and private metaphors in comments, texts and names: language.py --held "A B" --documents "A B" FOLDER...
 
 A folder that is held has at most one person in 1,000 words of its comments, none in a text (log lines, errors,
 help), none in a name of a test, and no banned word anywhere. The others are counted in one line.
+A document has at most one person and two clauses in place of a noun (what it says) in 1,000 words, no banned word.
 docs/glossary.md: each name stands in a header of its folder, and each held folder has its table."""
 
 import pathlib
@@ -20,12 +21,19 @@ BANNED = (
 BANNED_WORD = re.compile(rf"(?<![\w-])(?:{BANNED})(?![\w-])", re.IGNORECASE)
 BANNED_IN_NAME = re.compile(rf"(?:^|_)(?:{BANNED})(?:_|$)", re.IGNORECASE)
 
+# Clauses in place of a noun. WHAT is a word of a synopsis.
+CLAUSE = re.compile(r"(?<![\w'-])(?:[Ww]hat|[Ss]ays?|[Ss]aid|[Tt]ells?|[Tt]old|[Hh]ears?|[Hh]eard)(?![\w'-])")
+
+# A document without its commands, output and names, in as many lines.
+NOT_PROSE = re.compile(r"^```.*?^```|^(?: {4}|\t)[^\n]*|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+
 # Comments and strings of C; what is neither is code.
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 NAME = re.compile(r"[A-Za-z_]\w*")
 C_TEST = re.compile(r"START_TEST\((\w+)\)")
 PYTHON_TEST = re.compile(r"^\s*def (test_\w+)", re.MULTILINE)
 MOST_PER_1000 = 1.0
+MOST_CLAUSES_PER_1000 = 2.0
 
 
 def split(text):
@@ -88,6 +96,24 @@ class Folder:
                 self.note(self.wrong, path, text, found.start(), f"name of a test: {found.group(1)}")
 
 
+def document(path):
+    """Each place of a document that breaks a rule."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        text = NOT_PROSE.sub(lambda found: "\n" * found.group().count("\n"), text)
+    words = len(re.findall(r"[A-Za-z']+", text))
+    wrong = []
+    for pattern, what, most in (
+        (PERSON, "a person", MOST_PER_1000),
+        (CLAUSE, "a clause in place of a noun", MOST_CLAUSES_PER_1000),
+        (BANNED_WORD, "a metaphor", 0),
+    ):
+        found = list(pattern.finditer(text))
+        if 1000 * len(found) > most * words:
+            wrong += [f"{path}:{text.count(chr(10), 0, each.start()) + 1}: {what}: {each.group()}" for each in found]
+    return wrong
+
+
 def suites(root, held):
     """Names of tests of the suites that belong to no folder; they are held once every folder is."""
     return [
@@ -122,9 +148,11 @@ def glossary(root, held):
     return wrong
 
 
-def check(root, held, folders):
+def check(root, held, documents, folders):
     """What is wrong, and the counts of the folders that are not held."""
     wrong, counts = [], []
+    for name in documents:
+        wrong += document(root / name)
     for name in folders:
         folder = Folder(name, root)
         if name in held:
@@ -142,7 +170,7 @@ def self_test():
     import tempfile  # pylint: disable=import-outside-toplevel
 
     header = "/* The volume of a request. */\nint volume_show(void);\n"
-    good = {"a/a.h": header, "tests/unit/a/test_a.c": "START_TEST(volume_is_shown)\n",
+    good = {"README.md": "The volume is deleted.\n", "a/a.h": header, "tests/unit/a/test_a.c": "START_TEST(volume_is_shown)\n",
             "docs/glossary.md": "## `a/`\n\n| `volume` | a disk |\n| `show` | reads one |\n"}
     faults = {
         "person": {"a/b.c": "/* For whoever asks. */\n"},
@@ -153,6 +181,9 @@ def self_test():
         "test": {"tests/unit/a/test_b.c": "START_TEST(nobody_sees_a_volume)\n"},
         "glossary": {"docs/glossary.md": "## `a/`\n\n| `snapshot` | a copy |\n"},
         "no table": {"docs/glossary.md": ""},
+        "person in a document": {"README.md": "Whoever asks.\n"},
+        "clause in a document": {"README.md": "What the manager says.\n"},
+        "metaphor in a document": {"README.md": "A knock of the disk.\n"},
     }
     for fault, files in {"": {}, **faults}.items():
         with tempfile.TemporaryDirectory() as top:
@@ -160,7 +191,7 @@ def self_test():
                 path = pathlib.Path(top, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
-            wrong, _ = check(pathlib.Path(top), ["a"], ["a"])
+            wrong, _ = check(pathlib.Path(top), ["a"], ["README.md"], ["a"])
         if bool(wrong) != bool(fault):
             print(f"language.py: self-test: {fault or 'a good folder'}: {wrong}")
             return 1
@@ -171,8 +202,8 @@ def main(arguments):
     """The exit status."""
     if arguments == ["--self-test"]:
         return self_test()
-    held, folders = arguments[1].split(), arguments[2:]
-    wrong, counts = check(pathlib.Path("."), held, folders)
+    held, documents, folders = arguments[1].split(), arguments[3].split(), arguments[4:]
+    wrong, counts = check(pathlib.Path("."), held, documents, folders)
     for line in wrong:
         print(line)
     if counts:
