@@ -1,6 +1,6 @@
 /*
- * What tests of the storage agent share: a directory with pools that goes away, an API that answers
- * by a script, and documents.
+ * Common to tests of the storage agent: a temporary directory with pools, an API that answers by a
+ * script, and documents.
  */
 #pragma once
 
@@ -127,9 +127,9 @@ static inline struct assignment *assignment_of(enum assignment_kind kind, const 
     return assignment;
 }
 
-/* ---- what was told ---- */
+/* ---- reports ---- */
 
-/* The last status that was sent of this document; NULL: none. */
+/* The last status that was sent for this document; NULL: none. */
 static inline const json_t *reported(const char *uid) {
     const char *path = arena_join(arena, "/v3/*", NULL), *body = NULL;
     unsigned count = script_server_count(server, "PUT", path);

@@ -47,7 +47,7 @@ static struct assignment_reclaim reclaim_of(const char *reported) {
     return found;
 }
 
-/* Of another request, or in words that nobody says, nothing is done. */
+/* The status of another request, or an unknown phase, counts for nothing. */
 START_TEST(a_reported_reclaim_is_recognized_by_its_number) {
     struct assignment_reclaim done =
         reclaim_of("{\"number\":2,\"phase\":\"Done\",\"beforeBytes\":9000,\"afterBytes\":4096}");

@@ -9,9 +9,9 @@
 #define VOLUMES_PATH  "/v3/replicated_volumes?sort=id:asc&node=host-a&limit=1000"
 #define ONE_PATH      "/v3/replicated_volumes/" VOLUME
 
-/* What was handed over: how often, and how many the last time. */
+/* Deliveries: how many, and the length of the last one. */
 static struct { atomic_uint calls, count, version; } replicas, volumes;
-static bool holds; /* something of the volume is left here */
+static bool holds; /* the node has files of the volume */
 static char assigned_node[16];
 static struct assignment_informer *informer;
 
@@ -24,7 +24,8 @@ static void set_replicas(void *arg, struct assignment *const *assignments, unsig
 
 static void set_volumes(void *arg, struct assignment *const *assignments, unsigned count) {
     (void)arg;
-    snprintf(assigned_node, sizeof(assigned_node), "%s", count > 0 ? assignments[0]->volume.node : "");
+    snprintf(assigned_node, sizeof(assigned_node), "%s",
+             count > 0 ? assignments[0]->volume.node : "");
     atomic_store(&volumes.count, count);
     atomic_fetch_add(&volumes.calls, 1);
 }
@@ -59,7 +60,7 @@ static void end(void) {
     end_storage();
 }
 
-/* A list with so many of these documents, on one page. */
+/* A list with `count` of these documents, on one page. */
 static void answer_list(const char *path, const char *word, json_t *first, json_t *second) {
     json_t *list = json_array();
 
@@ -139,7 +140,7 @@ START_TEST(a_notified_change_is_read_at_once) {
     answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
     script_server_add(
         server, &(struct script_rule){ .path = watch, .status = 200, .body = event, .times = 1 });
-    script_server_drop_silent(server); /* it watches again */
+    script_server_drop_silent(server); /* the watch is connected again */
     await_calls(&replicas.calls, 2);
     ck_assert_uint_eq(atomic_load(&replicas.version), 2);
 }
@@ -156,7 +157,7 @@ START_TEST(an_unassigned_local_volume_is_read_by_its_uid) {
     await_calls(&volumes.calls, 1);
     ck_assert_uint_eq(atomic_load(&volumes.count), 1);
     ck_assert_str_eq(assigned_node, "other");
-    await_rounds(3); /* asked now and then only, and known meanwhile */
+    await_rounds(3); /* read at intervals, and known meanwhile */
     ck_assert_uint_eq(script_server_count(server, "GET", ONE_PATH), 1);
     ck_assert_uint_eq(atomic_load(&volumes.count), 1);
 }
@@ -174,21 +175,21 @@ START_TEST(a_local_volume_without_a_document_is_not_changed) {
 }
 END_TEST
 
-/* The last one of a page has gone before the next page was asked for. */
+/* The last document of a page was deleted before the next page was requested. */
 START_TEST(a_list_with_a_lost_marker_is_read_again) {
     script_server_add(
         server, &(struct script_rule){
                     .method = "GET", .path = VOLUMES_PATH "&marker=*", .status = 404, .times = 2 });
     answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
     answer_list(VOLUMES_PATH, "replicated_volumes", volume_document(NODE, "64Mi", 1), NULL);
-    begin_with(60000); /* one round, and no other */
+    begin_with(60000); /* exactly one query */
     await_calls(&volumes.calls, 1);
     ck_assert_uint_eq(atomic_load(&volumes.count), 1);
     ck_assert_uint_eq(script_server_count(server, "GET", VOLUMES_PATH), 3);
 }
 END_TEST
 
-/* Everything that is served here would end. */
+/* An empty list would end everything that is served here. */
 START_TEST(an_invalid_list_is_not_an_empty_one) {
     static const char *const bodies[] = { "{}", "{\"volume_replicas\": {}}",
                                           "{\"volume_replicas\": [{}]}", "[]", "<html>" };
@@ -216,7 +217,7 @@ START_TEST(a_document_has_the_requested_name_or_uid) {
 }
 END_TEST
 
-/* Somebody on the way loses the query. */
+/* A gateway drops the query. */
 START_TEST(a_page_that_comes_again_ends_the_list) {
     const struct remote_documents kind = { .collection = "volume_replicas", .node = NODE };
 

@@ -1,5 +1,5 @@
 /*
- * Other hosts are let in to a volume: by the daemons themselves, over TLS, with QEMU's own client.
+ * Exports of a volume to other hosts: with real daemons, over TLS, and with QEMU's own client.
  */
 #include "replication/node/client_exports.h"
 #include "replication/node/targets.h"
@@ -24,7 +24,7 @@ static int version;
 
 /* ---- hosts ---- */
 
-/* A directory with what a client of this name shows: NAME with '/' for each part. */
+/* A directory with the certificate of a client of this name: NAME with '/' for each part. */
 static const char *client(const char *authority, const char *directory, const char *name) {
     const char *path = arena_join(arena, top, "/", directory, NULL);
     const char *command = arena_format(
@@ -165,7 +165,7 @@ static const json_t *reported_export(const char *name) {
     return export_in(reported(VOLUME), name);
 }
 
-/* All of it is taken from one status: another may be told at any time. */
+/* All of it is read from one status: another one may be reported at any time. */
 static unsigned port_of(const char *name) {
     const json_t *status, *export;
 
@@ -201,7 +201,7 @@ static void await(bool (*done)(const char *directory, unsigned port, const char 
     }
 }
 
-/* ---- who is let in ---- */
+/* ---- admission ---- */
 
 START_TEST(a_host_in_the_document_is_admitted_and_no_other) {
     unsigned port;
@@ -225,7 +225,7 @@ START_TEST(a_host_in_the_document_is_admitted_and_no_other) {
 }
 END_TEST
 
-/* What a client's QEMU can read is of no use to open replicas with. */
+/* The certificate of a client opens no replica. */
 START_TEST(clients_may_have_a_certificate_authority_of_their_own) {
     const char *both = arena_join(arena, certificates, "/both.pem", NULL), *theirs;
     unsigned port;
@@ -275,9 +275,9 @@ START_TEST(a_node_without_a_listener_exports_to_no_host_and_serves) {
 }
 END_TEST
 
-/* ---- how long ---- */
+/* ---- duration ---- */
 
-/* Pools that it waits for keep it from seeing to its clients. */
+/* A controller that waits for pools does not reconcile its clients. */
 START_TEST(one_host_cannot_use_the_export_of_another) {
     unsigned port;
     int disks[2];
@@ -320,7 +320,7 @@ START_TEST(the_port_stays_after_the_death_of_any_process) {
     kill_daemon(run);
     await(does, ours, port, "read -P 0x5a 1M 64k");
 
-    /* The agent: what serves goes on, and is found again. */
+    /* After a restart of the agent the running exports are adopted. */
     ck_assert(targets_stop(targets, 60000));
     ck_assert(does(ours, port, "write -P 0x11 1M 64k"));
     kill_daemon(export_run(0));
@@ -328,7 +328,7 @@ START_TEST(the_port_stays_after_the_death_of_any_process) {
     targets_adopt(targets);
     await(does, ours, port, "read -P 0x11 1M 64k");
 
-    /* It grows, and is as large there. */
+    /* A resize applies to the export, too. */
     assign("128Mi", "host-b", NULL);
     ck_assert_uint_eq(port_of("host-b"), port);
     ck_assert(does(ours, port, "write -P 0x22 100M 64k"));
@@ -336,7 +336,7 @@ START_TEST(the_port_stays_after_the_death_of_any_process) {
 }
 END_TEST
 
-/* As after a loss of power. */
+/* As after a power failure. */
 START_TEST(a_reported_port_is_taken_from_the_document) {
     int before = 20000 + getpid() % 10000;
 
@@ -369,7 +369,7 @@ START_TEST(a_host_removed_from_the_document_is_revoked) {
     ck_assert_ptr_null(reported_export("host-b"));
     ck_assert(!daemon_runs(export_run(0)));
 
-    /* Nobody has it here: nothing is left of it. */
+    /* The volume is assigned to no node: nothing is left. */
     assign_with("", "64Mi", NULL, NULL, NULL);
     while (volume_controller_finds(&settings, VOLUME))
         poll(NULL, 0, 5);
@@ -378,7 +378,7 @@ START_TEST(a_host_removed_from_the_document_is_revoked) {
 }
 END_TEST
 
-/* What a machine that went down has left. */
+/* Remains of a crashed machine. */
 START_TEST(the_export_of_a_deleted_volume_ends) {
     const char *ours = client(certificates, "b", "/CN=host-b");
     unsigned port;

@@ -51,7 +51,7 @@ START_TEST(from_every_state_a_volume_controller_can_end) {
 }
 END_TEST
 
-/* Half of it is gone: its clients are disconnected, its replicas perhaps closed. */
+/* The stop is half done: clients are disconnected, replicas perhaps closed. */
 START_TEST(a_started_stop_is_finished) {
     for (unsigned i = 0; i < table->count; i++) {
         const struct state_row *row = &table->rows[i];
@@ -100,13 +100,13 @@ START_TEST(a_volume_that_is_reverted_is_served_to_no_client) {
 }
 END_TEST
 
-/* ---- a walk over all that can happen ---- */
+/* ---- a walk over all events ---- */
 
-/* What is so, whatever the table says. */
+/* The model, independent of the table. */
 struct model {
     unsigned state;
     bool open, serves, sealed;
-    bool opens, starts; /* the last action does */
+    bool opens, starts; /* the effect of the last action */
 };
 
 static bool is_stopping(const struct model *model) {
@@ -119,7 +119,7 @@ static bool happens_without_target(const struct model *model, unsigned event) {
     switch (event) {
     case CONTROLLER_UNCLAIMED:
     case CONTROLLER_ASSIGNED:
-        return !released; /* that has another document first */
+        return !released; /* first in another document */
     case CONTROLLER_DOCUMENT_CHANGED:
         return released;
     case CONTROLLER_OPENED:
@@ -165,7 +165,7 @@ static void apply(struct model *model, unsigned event, unsigned action) {
     if (event == CONTROLLER_LOST)
         model->serves = false;
     model->opens = action == CONTROLLER_OPEN;
-    model->starts = action == CONTROLLER_START || event == CONTROLLER_OPENED; /* found again */
+    model->starts = action == CONTROLLER_START || event == CONTROLLER_OPENED; /* adopted */
     if (event == CONTROLLER_RETIRED)
         *model = (struct model){ .state = CONTROLLER_IDLE };
 }
@@ -230,14 +230,14 @@ START_TEST(a_revert_begins_with_an_attempt_that_its_document_has) {
 }
 END_TEST
 
-/* Clients may have written since, for all that this node knows. */
+/* As far as this node knows, clients may have written since. */
 START_TEST(a_finished_revert_is_not_repeated) {
     for (unsigned event = 0; event < NODE_REVERT_CLOSED; event++)
         ck_assert_ptr_null(state_table_find(&node_revert_states, NODE_REVERT_DONE, event));
 }
 END_TEST
 
-/* ---- what is copied or compared ---- */
+/* ---- copying and comparing ---- */
 
 START_TEST(every_row_of_copying_and_comparing_is_reached) {
     reach_every_row(&replica_work_states);

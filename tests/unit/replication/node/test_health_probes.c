@@ -53,7 +53,7 @@ START_TEST(a_missing_directory_is_responsive) {
 }
 END_TEST
 
-/* As one that was stopped for an hour goes on: it has seen no more of it than a moment. */
+/* A process that was suspended for an hour counts a few seconds of it. */
 START_TEST(only_observed_time_counts_as_unresponsive) {
     int disk = hung_disk(top);
     int64_t first_ms, next_ms;
@@ -64,7 +64,7 @@ START_TEST(only_observed_time_counts_as_unresponsive) {
     ck_assert_int_gt(first_ms, 0);
     monotonic_pass(3600);
     next_ms = health_probes_unresponsive_ms(health_probes, top);
-    monotonic_pass(-3600); /* libcheck has an eye on it, too */
+    monotonic_pass(-3600); /* used by libcheck, too */
     ck_assert_int_gt(next_ms, first_ms);
     ck_assert_int_lt(next_ms, first_ms + 60000);
     hung_disk_end(top, disk);
@@ -73,7 +73,7 @@ START_TEST(only_observed_time_counts_as_unresponsive) {
 }
 END_TEST
 
-/* A lease holds up each open for writing, and no read. */
+/* A lease blocks each open for writing, and no read. */
 START_TEST(a_pool_that_hangs_on_writes_alone_is_unresponsive) {
     autoclose int probe = -1;
 

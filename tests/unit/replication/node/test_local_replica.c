@@ -7,7 +7,7 @@
 #define EPOCH   5
 #define MAXIMUM (INT64_C(1) << 30)
 
-static struct pool_calls *calls; /* that have all the time of the world */
+static struct pool_calls *calls; /* without a short timeout */
 static struct pool_calls *short_calls;
 static struct replica_access near, hasty;
 static struct replica replica;
@@ -113,7 +113,7 @@ START_TEST(an_abandoned_write_of_a_state_refuses_further_calls) {
 }
 END_TEST
 
-/* Whoever has it now has a higher epoch. */
+/* Meanwhile it was opened in a higher epoch. */
 START_TEST(a_late_call_changes_nothing_of_a_higher_epoch) {
     calls_hold("flock", "/epoch");
     assert_left(write_state(&hasty, EPOCH));
@@ -140,7 +140,7 @@ START_TEST(a_flush_does_not_wait_for_an_unresponsive_pool) {
 }
 END_TEST
 
-/* Whatever the kernel has in its memory: no call writes all of it. */
+/* However many dirty pages there are, no single call writes all of them. */
 START_TEST(a_flush_is_written_piece_by_piece) {
     autoclose int fd = open(replica_data_path(arena, &replica), O_WRONLY | O_CLOEXEC);
 
@@ -151,7 +151,7 @@ START_TEST(a_flush_is_written_piece_by_piece) {
     await_return();
     calls_count("sync_file_range", "/data");
     ck_assert_int_eq(near.flush(near.arg, &replica, EPOCH, &err), 0);
-    ck_assert_uint_eq(calls_counted(), 2); /* nothing where there is a hole */
+    ck_assert_uint_eq(calls_counted(), 2); /* no piece for a hole */
 }
 END_TEST
 
@@ -225,14 +225,15 @@ START_TEST(a_snapshot_does_not_wait_for_an_unresponsive_pool) {
 }
 END_TEST
 
-/* Those of other replicas may be gone by then, and the next of its name be of another moment. */
+/* The snapshots of other replicas may be deleted by then, and the next one of that name be of
+ * another moment. */
 START_TEST(a_late_snapshot_is_removed) {
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
     calls_hold("fsync", ".new");
     assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_END));
     await_return();
     ck_assert_int_eq(snapshot_size(), 0);
-    ck_assert(!is_begun()); /* nor is there a file as large as the volume that nobody removes */
+    ck_assert(!is_begun()); /* nor does a file as large as the volume remain */
 }
 END_TEST
 
@@ -298,7 +299,7 @@ START_TEST(a_replica_created_late_is_removed) {
 }
 END_TEST
 
-/* Nor is anything taken away that others have made. */
+/* Nor is a replica deleted that another caller created. */
 START_TEST(an_existing_replica_stays_when_its_creation_is_late) {
     const struct replica other = { .pool = paths[0], .uid = uids[1] };
     struct replica_look seen;

@@ -15,11 +15,11 @@ struct work {
 };
 
 static struct pool_calls *calls;
-static int ends[2]; /* who is held reads from the one, and hears when the other is closed */
+static int ends[2]; /* a blocked call reads from the first and ends when the second is closed */
 static atomic_int begun, ended, probes;
 static int64_t unresponsive_ms;
 
-/* In place of the one that health_probes. */
+/* Replaces the probe. */
 int64_t health_probes_unresponsive_ms(struct health_probes *health_probes, const char *directory) {
     (void)health_probes, (void)directory;
     probes++;
@@ -122,7 +122,7 @@ START_TEST(a_change_has_the_given_time) {
 }
 END_TEST
 
-/* Or was silent for a while, and not yet for long. */
+/* The same for a pool that is unresponsive for a short while. */
 START_TEST(a_slow_change_in_a_responsive_pool_has_more_time) {
     struct work work = { .question = 41 };
 

@@ -84,7 +84,7 @@ START_TEST(a_program_that_an_agent_has_started_does_not_keep_its_lock) {
     pid = child_fork(sleep_long, NULL);
     ck_assert_int_gt(pid, 0);
     pool_lock_end(&first);
-    while (start_agent(&second) < 0) /* until the program is there */
+    while (start_agent(&second) < 0) /* until the program runs */
         poll(NULL, 0, 1);
     end_child(pid);
 }
@@ -142,7 +142,7 @@ START_TEST(an_instance_that_was_damaged_is_replaced) {
     ck_assert(uuid_is_canonical(next));
     ck_assert_str_ne(next, instance);
     ck_assert_str_eq(start_in(0), next);
-    ck_assert(uuid_is_canonical(instance_of(arena, -1))); /* it cannot be kept */
+    ck_assert(uuid_is_canonical(instance_of(arena, -1))); /* it cannot be stored */
 }
 END_TEST
 

@@ -129,7 +129,7 @@ START_TEST(an_empty_directory_of_a_known_pool_counts_as_not_mounted) {
     ck_assert(!exists(file(POOLS, POOL_MARK)));
     ck_assert(!exists(file(0, "")));
 
-    touch(file(POOLS, POOL_MARK)); /* an operator's word */
+    touch(file(POOLS, POOL_MARK)); /* put there by an operator */
     await_state("Online");
     await_phase(uids[0], "Healthy");
 }
@@ -146,7 +146,7 @@ START_TEST(no_pool_is_marked_while_the_api_is_unavailable) {
 }
 END_TEST
 
-/* An empty directory is one that is not mounted, unless the API itself has never heard of it. */
+/* An empty directory counts as not mounted, unless the API itself does not know the pool. */
 START_TEST(an_answer_of_a_gateway_makes_no_new_pool) {
     answer("GET", POOL_PATH, 404, "<html>");
     answer("PUT", NULL, 200, "{}");
@@ -170,7 +170,7 @@ START_TEST(a_directory_with_another_mark_is_not_changed) {
     assign(replica_document(0, 1));
     await_phase(uids[0], "Init");
     ck_assert_str_eq(reported_state(), "Foreign");
-    answer_all(200, 200); /* the name is known */
+    answer_all(200, 200); /* the API knows the name */
     ck_assert_int_eq(unlink(file(POOLS, POOL_MARK)), 0);
     ck_assert_int_eq(rmdir(paths[0]), 0);
     await_state("Gone");
@@ -189,7 +189,7 @@ START_TEST(a_pool_of_another_agent_is_not_changed_or_reported) {
     poll(NULL, 0, 100);
     ck_assert_uint_eq(script_server_count(server, "PUT", NULL), 0);
     ck_assert(!exists(file(0, "")));
-    pool_lock_end(&another); /* that agent has ended */
+    pool_lock_end(&another); /* the other agent has ended */
     await_state("Online");
     await_phase(uids[0], "Healthy");
     ck_assert_int_eq(pool_lock_keep(&another, paths[0], &err), -1);
@@ -210,7 +210,7 @@ START_TEST(a_replica_is_created_with_the_first_generation_once) {
     ck_assert_uint_eq(seen.state.generation.count, 3);
     ck_assert_int_eq(seen.bytes, INT64_C(1) << 30);
 
-    /* It is lost, all at once: nothing of what it had comes back by itself. */
+    /* The whole replica is lost, and none of its data come back by themselves. */
     ck_assert_int_eq(mkdir(empty, 0700), 0);
     ck_assert_int_eq(renameat2(AT_FDCWD, empty, AT_FDCWD, file(0, ""), RENAME_EXCHANGE), 0);
     assign(replica_document(0, 2));
@@ -241,7 +241,7 @@ START_TEST(data_without_a_state_stay) {
 }
 END_TEST
 
-/* A look fails, for which a name of another kind stands here: nobody knows what it is. */
+/* Reading its status fails, for which a file of another type stands here: its state is unknown. */
 START_TEST(an_unreadable_replica_is_offline) {
     struct replica_look seen;
 
@@ -261,7 +261,7 @@ START_TEST(an_unreadable_replica_is_offline) {
 }
 END_TEST
 
-/* Not when it is their turn to be looked at again. */
+/* Before their next check is due. */
 START_TEST(replicas_of_a_pool_that_fails_are_reported_at_once) {
     const char *away = arena_join(arena, paths[0], "-away", NULL);
 
@@ -311,7 +311,7 @@ START_TEST(data_are_deleted_only_by_their_document) {
     start();
     assign(replica_document(0, 1));
     await_phase(uids[0], "Healthy");
-    pools_set(pools, NULL, 0); /* a list that was short */
+    pools_set(pools, NULL, 0); /* an incomplete list */
     poll(NULL, 0, 20);
     ck_assert(exists(file(0, "data")));
 
@@ -330,8 +330,8 @@ START_TEST(data_stay_while_the_pool_is_another_or_not_accepted) {
     start();
     assign(replica_document(0, 1));
     await_phase(uids[0], "Healthy");
-    answer_all(200, 409);                        /* another node's has the name */
-    ck_assert_int_eq(rename(paths[0], away), 0); /* and it is not mounted any more */
+    answer_all(200, 409);                        /* the pool of another node has the name */
+    ck_assert_int_eq(rename(paths[0], away), 0); /* not mounted any more */
     ck_assert_int_eq(mkdir(paths[0], 0700), 0);
     await_state("Gone");
     set_deleting(document);
@@ -349,7 +349,7 @@ START_TEST(data_stay_while_the_pool_is_another_or_not_accepted) {
 }
 END_TEST
 
-/* While the machine slept its pool may have become another node's. */
+/* During a suspend the pool may have been taken over by another node. */
 START_TEST(data_stay_after_a_suspend_until_the_api_accepts_the_pool) {
     json_t *document = replica_document(0, 2);
 
@@ -396,7 +396,7 @@ static struct replica place_in(unsigned pool, const char *uid) {
     return (struct replica){ .pool = paths[pool], .uid = uid };
 }
 
-/* A replica of another volume in that pool, and a snapshot of it. */
+/* A replica of another volume in that pool, with a snapshot. */
 static void make_source(unsigned pool, const char *snapshot) {
     const struct replica replica = place_in(pool, uids[2]);
     const char *path;
@@ -405,7 +405,7 @@ static void make_source(unsigned pool, const char *snapshot) {
     ck_assert_int_eq(replica_create(&replica, uids[2], SIZE, NULL, &err), 0);
     ck_assert_int_eq(replica_snapshot_begin(&replica, snapshot, SIZE, arena, &path, &err), 0);
     fd = open(path, O_WRONLY);
-    for (int part = 2; part <= 16; part *= 2) /* more than a file that nobody has written to */
+    for (int part = 2; part <= 16; part *= 2) /* more than a file without data has */
         ck_assert_int_eq(pwrite(fd, CONTENT, sizeof(CONTENT), SIZE / part), sizeof(CONTENT));
     ck_assert_int_eq(replica_snapshot_end(&replica, snapshot, &err), 0);
 }
@@ -418,7 +418,7 @@ static void assert_content(const char *path) {
     ck_assert_str_eq(content, CONTENT);
 }
 
-/* Of the replica: {"uid": …, "phase": …}; NULL: nothing is told of that one. */
+/* Of the replica: {"uid": …, "phase": …}; NULL: it is not reported. */
 static const json_t *reported_snapshot(const char *uid) {
     const json_t *list = json_object_get(reported(uids[0]), "snapshots");
 
@@ -471,7 +471,7 @@ START_TEST(a_clone_has_the_data_of_its_source_after_any_crash) {
     ck_assert_int_eq(seen.bytes, INT64_C(1) << 30);
     assert_content(file(0, "data"));
 
-    ck_assert_int_eq(unlink(file(0, "state")), 0); /* now it is one that may have been written to */
+    ck_assert_int_eq(unlink(file(0, "state")), 0); /* now clients may have written to it */
     json_object_set_new(json_object_get(document, "metadata"), "generation", json_integer(2));
     assign(document);
     await_phase(uids[0], "Error");
@@ -507,7 +507,7 @@ START_TEST(a_failed_copy_is_reported_and_delayed) {
     ck_assert_int_eq(outcome, -1);
     ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
     while ((outcome = snapshot_copier_run(copier, &other, &err)) >
-           0) /* one more is no forgetting */
+           0) /* a second failure does not replace the first one */
         poll(NULL, 0, 1);
     ck_assert_int_eq(outcome, -1);
     make_source(1, SNAPSHOT);
@@ -529,7 +529,7 @@ START_TEST(a_snapshot_is_copied_from_its_source_and_deleted_by_its_document) {
     await_state("Online");
     make_source(1, SNAPSHOT);
     assign_snapshots(1, json_pack("[{s:s}]", "uid", SNAPSHOT));
-    await_snapshot(SNAPSHOT, "Pending"); /* nobody says from where */
+    await_snapshot(SNAPSHOT, "Pending"); /* without a source */
     assign_snapshots(2, json_pack("[{s:s, s:s, s:s}]", "uid", SNAPSHOT, "source", uids[2],
                                   "sourcePath", paths[1]));
     await_snapshot(SNAPSHOT, "Ready");
@@ -537,7 +537,7 @@ START_TEST(a_snapshot_is_copied_from_its_source_and_deleted_by_its_document) {
     ck_assert_int_eq(json_integer_value(json_object_get(reported_snapshot(SNAPSHOT), "sizeBytes")),
                      SIZE);
 
-    assign(replica_document(0, 3)); /* named no more: it is left alone */
+    assign(replica_document(0, 3)); /* not in the document any more: it stays */
     while (reported_generation() < 3)
         poll(NULL, 0, 5);
     ck_assert(exists(file(0, "snapshot-" SNAPSHOT)));
@@ -550,7 +550,7 @@ START_TEST(a_snapshot_is_copied_from_its_source_and_deleted_by_its_document) {
 }
 END_TEST
 
-/* A thread that had touched it could not be ended. */
+/* A thread that accessed it could not be ended. */
 START_TEST(an_unresponsive_pool_is_reported_and_not_accessed) {
     int disk = hung_disk(paths[0]);
 

@@ -20,7 +20,7 @@ START_TEST(a_replica_that_cannot_be_rebuilt_does_not_delay_another) {
     rebuild_fails(&failures, A, 0);
     ck_assert_int_eq(rebuild_failures_next(&failures, both, 2, 0), 1);
     ck_assert_int_eq(rebuild_failures_next(&failures, both, 1, 0), -1);
-    /* Both are due: the one that failed more often waits for the other. */
+    /* Both are due: the one with fewer failures is first. */
     ck_assert_int_eq(rebuild_failures_next(&failures, both, 2, 10 * SECOND_US), 1);
     rebuild_fails(&failures, B, 10 * SECOND_US);
     rebuild_fails(&failures, B, 20 * SECOND_US);
@@ -53,7 +53,7 @@ START_TEST(a_returned_pool_ends_the_wait_of_its_replica_alone) {
         rebuild_fails(&failures, A, 0);
         rebuild_fails(&failures, B, 0);
     }
-    rebuild_failures_see(&failures, A, true); /* it was there all the time */
+    rebuild_failures_see(&failures, A, true); /* its pool was present all the time */
     ck_assert_ptr_nonnull(rebuild_failures_find(&failures, A));
     rebuild_failures_see(&failures, A, false);
     ck_assert_int_eq(rebuild_failures_next(&failures, both, 2, SECOND_US), -1);

@@ -1,5 +1,5 @@
 /*
- * Replicas of a pool that are asked to give back room, by the agent that has the pool.
+ * Reclaim of space of the replicas of a pool, as their documents request it.
  */
 #include "common/image_lock.h"
 #include "replication/engine/replica_epoch.h"
@@ -44,7 +44,7 @@ static int64_t used(void) {
     return (int64_t)facts.st_blocks * 512;
 }
 
-/* `told`: what the status says of it already; NULL: nothing. */
+/* `reported`: its present status; NULL: none. */
 static void assign(int number, const char *reported) {
     json_t *document = replica_document(0, ++generation);
     struct assignment *assignment;
@@ -146,7 +146,7 @@ START_TEST(space_is_reclaimed_once_for_each_number) {
     assert_byte(MIB, 0);
 
     write_at(MIB, 0, 8 * MIB);
-    assign(1, NULL); /* the same once more is nothing new */
+    assign(1, NULL); /* the same request again has no effect */
     while (json_integer_value(json_object_get(reported(uids[0]), "observedGeneration")) <
            generation)
         poll(NULL, 0, 5);
@@ -177,7 +177,7 @@ START_TEST(a_replica_in_use_is_awaited) {
 }
 END_TEST
 
-/* An agent that begins anew tells what the one before has told. */
+/* A restarted agent reports the outcome of an earlier one. */
 START_TEST(a_finished_reclaim_is_reported_and_not_repeated) {
     assign(3, "{\"number\":3,\"phase\":\"Done\",\"beforeBytes\":9000,\"afterBytes\":4096}");
     await(3, "Done");
@@ -268,7 +268,7 @@ START_TEST(the_longest_waiting_replica_is_next) {
     ck_assert_int_eq(make(jobs, 0), 1);
     ck_assert_int_eq(make(jobs, 1), 1);
     ck_assert_int_eq(make(jobs, 2), 1);
-    reclaim_jobs_cancel(jobs, uids[0]); /* wanted anew, again and again */
+    reclaim_jobs_cancel(jobs, uids[0]); /* replaced by newer requests */
     await_end();
     ck_assert_int_eq(make(jobs, 0), 1);
     ck_assert_int_eq(make(jobs, 2), 1);
@@ -277,8 +277,8 @@ START_TEST(the_longest_waiting_replica_is_next) {
     ck_assert(reclaim_jobs_have(jobs, uids[1]));
 
     ck_assert_int_eq(make(jobs, 0), 1);
-    ck_assert(reclaim_jobs_have(jobs, uids[0])); /* it comes soon */
-    reclaim_jobs_cancel(jobs, uids[0]);          /* nobody waits for one that does not come */
+    ck_assert(reclaim_jobs_have(jobs, uids[0])); /* it is next */
+    reclaim_jobs_cancel(jobs, uids[0]); /* and no other replica waits for a cancelled one */
     ck_assert(!reclaim_jobs_have(jobs, uids[0]));
     await_end();
     ck_assert_int_eq(make(jobs, 1), 0);

@@ -111,7 +111,7 @@ static struct replica_look look_at(int64_t epoch) {
     return look;
 }
 
-/* -1: nobody lets a client in there. */
+/* -1: no connection is accepted there. */
 static int connect_to(const struct replica_data *where) {
     int64_t bytes = 0;
     int fd = nbd_connect_port((unsigned)atoi(where->port), where->export, &bytes);
@@ -164,7 +164,8 @@ START_TEST(a_session_serves_the_file_until_it_is_closed) {
 }
 END_TEST
 
-/* Also of the same epoch: what is on its way in the old one is never written behind the new one. */
+/* Also in the same epoch: a request in flight of the old session is never written after the start
+ * of the new one. */
 START_TEST(a_new_session_ends_the_previous_one) {
     autoclose int old = -1, new = -1;
     struct replica_data last;
@@ -206,7 +207,7 @@ START_TEST(a_lower_epoch_changes_nothing) {
     assert_done(remote->write_state(remote->arg, &replica, 7, &state, &err));
     ck_assert_int_eq(look_at(7).state.mark, REPLICA_DISPUTED);
 
-    /* It is durable: the session's end and a new agent change nothing. */
+    /* It is durable: the end of the session and a new agent do not change it. */
     assert_done(remote->close(remote->arg, &replica, 7, &err));
     assert_refused(try_open(6), ERROR_CONFLICT);
     ck_assert_int_eq(look_at(6).epoch, 7);
@@ -240,7 +241,7 @@ START_TEST(a_session_outlives_the_agent) {
     make_sessions();
     make_service();
     ck_assert_int_eq(write_block(fd, 'a'), 0);
-    ck_assert(look_at(1).held); /* before the API has said anything */
+    ck_assert(look_at(1).held); /* before the first response of the API */
     assert_done(remote->close(remote->arg, &replica, 1, &err));
     assert_refused(try_open(1), ERROR_UNAVAILABLE);
     set_replica_index(replica_document(0, 1));
@@ -254,7 +255,7 @@ START_TEST(a_locked_replica_gets_no_session) {
 
     assert_done(replica_lock(&here, &lock, &err));
     assert_refused(try_open(1), ERROR_CONFLICT);
-    ck_assert_int_eq(look_at(1).epoch, 1); /* and who decides finds it */
+    ck_assert_int_eq(look_at(1).epoch, 1); /* and the owner of the lock finds it */
 }
 END_TEST
 
@@ -296,13 +297,13 @@ START_TEST(data_are_deleted_after_the_session_ended) {
 }
 END_TEST
 
-/* Its directory is that of the replica's uid without dashes. */
+/* Its directory is named by the replica's uid without dashes. */
 static const char *session_log(void) {
     return arena_join(arena, run, "/s0000000000004000800000000000000a/log", NULL);
 }
 
 START_TEST(the_log_of_a_session_is_truncated) {
-    const struct pool_status look = { .state = POOL_FAILING, /* whatever becomes of the pool */
+    const struct pool_status look = { .state = POOL_FAILING, /* whatever happens to the pool */
                                       .why = { ERROR_UNAVAILABLE, "it fails" } };
     struct replicas_settings settings = { .pool = names[0], .path = paths[0], .check_ms = 1000 };
     struct assignment *assignment = assignment_of(ASSIGNMENT_REPLICA, replica_document(0, 1));
@@ -317,7 +318,7 @@ START_TEST(the_log_of_a_session_is_truncated) {
     replicas_set(replicas, &assignment, 1);
     assignment_release(assignment);
     replicas_work(replicas, &look, true);
-    ck_assert_int_ne(access(session_log(), F_OK), 0); /* where there is none, none is made */
+    ck_assert_int_ne(access(session_log(), F_OK), 0); /* a missing log is not created */
     assert_done(try_open(1));
     fd = connect_to(&data);
     ck_assert_int_eq(truncate(session_log(), 100 * 1024), 0);
@@ -332,11 +333,11 @@ START_TEST(the_log_of_a_session_is_truncated) {
 }
 END_TEST
 
-/* ---- sessions that nobody will use again ---- */
+/* ---- unused sessions ---- */
 
 struct end_case {
     int epoch;
-    const char *node, *target, *phase; /* target: the node that its status names; NULL: none */
+    const char *node, *target, *phase; /* target: the node in its status; NULL: none */
     int observed;                      /* of generation 3 */
 };
 
@@ -383,7 +384,7 @@ START_TEST(a_session_stays_while_its_target_may_run) {
         ck_assert_msg(write_block(fd, 'a') == 0, "%zu", i);
     }
     script_server_clear(server);
-    answer(NULL, NULL, 404, NULL); /* the API does not know it, or is away */
+    answer(NULL, NULL, 404, NULL); /* unknown to the API, or the API is unavailable */
     look_for_ends(1, 3);
     answer(NULL, NULL, 503, NULL);
     look_for_ends(1, 3);
@@ -392,7 +393,7 @@ START_TEST(a_session_stays_while_its_target_may_run) {
 }
 END_TEST
 
-/* A conflict is another one that serves, and what is not found a replica that was lost. */
+/* A conflict would mean another target, and "not found" a lost replica. */
 START_TEST(an_answer_of_a_gateway_reports_no_replica) {
     static const int statuses[] = { 200, 204, 302, 400, 404, 409, 503 };
     const char *url = script_server_url(server);
@@ -439,13 +440,13 @@ START_TEST(a_session_without_connections_ends) {
     assert_done(try_open(5));
     look_for_ends(INT32_MAX, 3);
     ck_assert(look_at(5).held);
-    look_for_ends(1, 1); /* seen once: since when is not known */
+    look_for_ends(1, 1); /* seen once: for how long is unknown */
     ck_assert(look_at(5).held);
     look_for_ends(1, 2);
     ck_assert(!look_at(5).held);
     ck_assert_int_eq(look_at(5).health, REPLICA_GOOD);
 
-    /* One that has begun meanwhile is none that was found idle. */
+    /* A session that started meanwhile is not the one found idle. */
     assert_done(try_open(5));
     ck_assert(sessions_find(sessions, arena, uids[0], &session));
     assert_done(try_open(5));
@@ -479,7 +480,7 @@ static unsigned take_port(int *ret_fd) {
     return ntohs(taken.sin_port);
 }
 
-/* Another port is tried where one is taken, and for no other reason. */
+/* Another port is tried if one is in use, and for no other reason. */
 START_TEST(a_failure_of_every_port_is_reported_once) {
     autoclose int fd = -1;
 
@@ -505,7 +506,7 @@ START_TEST(a_replica_without_a_document_is_not_found) {
     set_deleting(deleting);
     set_replica_index(deleting);
     assert_refused(try_open(1), ERROR_NOT_FOUND);
-    set_replica_index(replica_document(1, 1)); /* of a pool that is not in our configuration */
+    set_replica_index(replica_document(1, 1)); /* of a pool without configuration */
     replica.uid = uids[1];
     assert_refused(try_open(1), ERROR_NOT_FOUND);
     replica.uid = uids[0];
@@ -606,7 +607,7 @@ START_TEST(a_write_log_is_read_from_another_host) {
     ck_assert_uint_eq(log.count, 1);
     ck_assert_int_eq(log.generation.number, third.number);
     ck_assert_str_eq(log.generation.nonce, third.nonce);
-    assert_done(try_open(2)); /* of another target, which goes on from there */
+    assert_done(try_open(2)); /* of another target, which continues it */
     log = read_log_of(2);
     ck_assert_uint_eq(log.count, 1);
     assert_refused(remote->read_log(remote->arg, &replica, 1, arena, &log, &err), ERROR_CONFLICT);
@@ -621,7 +622,7 @@ START_TEST(a_write_log_is_read_from_another_host) {
 }
 END_TEST
 
-/* The state of another replica, or of another volume, is never written beside these data. */
+/* The state of another replica or volume is never written beside these data. */
 START_TEST(a_state_of_another_replica_is_refused) {
     struct replica_state state = look_at(1).state;
 

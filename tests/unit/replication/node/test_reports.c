@@ -40,7 +40,7 @@ START_TEST(changes_of_counters_alone_wait) {
     poll(NULL, 0, 50);
     ck_assert_uint_eq(sent(), 1);
     ck_assert_uint_eq(reports_open(reports), 1);
-    put("{\"n\":3}", "b"); /* the last ones go along */
+    put("{\"n\":3}", "b"); /* with the last counters */
     await_all();
     ck_assert_uint_eq(sent(), 2);
     reports_free(reports);
@@ -62,7 +62,7 @@ START_TEST(counters_of_running_work_wait_less) {
     reports_put(reports, ASSIGNMENT_VOLUME, VOLUME, "{\"n\":2}", "a", true);
     await_all();
     ck_assert_uint_eq(sent(), 2);
-    put("{\"n\":3}", "a"); /* it has ended, and nothing else has changed */
+    put("{\"n\":3}", "a"); /* the work has ended, without another change */
     poll(NULL, 0, 50);
     ck_assert_uint_eq(sent(), 2);
 }
@@ -80,7 +80,7 @@ START_TEST(a_failed_report_is_sent_again) {
 }
 END_TEST
 
-/* One that was given up may come late, and then the API believes that. */
+/* A report that timed out may be applied late. */
 START_TEST(an_accepted_report_is_sent_again_after_a_while) {
     const struct reports_settings settings = { .api = api, .node = NODE, .again_ms = 10 };
 
@@ -95,7 +95,7 @@ START_TEST(an_accepted_report_is_sent_again_after_a_while) {
 }
 END_TEST
 
-/* As of another agent that claims the node's name. */
+/* As by another agent with the same node name. */
 START_TEST(a_status_that_was_replaced_in_the_document_is_sent_again) {
     const struct reports_settings settings = { .api = api, .node = NODE, .differs_ms = 10 };
 
@@ -106,7 +106,7 @@ START_TEST(a_status_that_was_replaced_in_the_document_is_sent_again) {
     await_all();
     reports_differs(reports, ASSIGNMENT_VOLUME, VOLUME, true);
     ck_assert(script_server_await(server, "PUT", STATUS_PATH, 2));
-    while (sent() < 3) { /* once for each time that it is seen */
+    while (sent() < 3) { /* once for each time that it is noticed */
         reports_differs(reports, ASSIGNMENT_VOLUME, VOLUME, true);
         poll(NULL, 0, 2);
     }
@@ -151,7 +151,7 @@ START_TEST(the_last_report_is_forgotten_once_accepted) {
     put("{\"n\":1}", "a");
     reports_put_last(reports, ASSIGNMENT_VOLUME, VOLUME, "{}");
     await_all();
-    reports_put_last(reports, ASSIGNMENT_VOLUME, VOLUME, "{}"); /* somebody asks again */
+    reports_put_last(reports, ASSIGNMENT_VOLUME, VOLUME, "{}"); /* a new status of it */
     await_all();
     ck_assert_uint_ge(sent(), 2);
     ck_assert_str_eq(script_server_request(server, "PUT", STATUS_PATH, sent() - 1)->body,

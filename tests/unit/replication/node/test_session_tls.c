@@ -1,5 +1,5 @@
 /*
- * Sessions with TLS: who is let in at the port of a storage daemon.
+ * Sessions with TLS: admission at the port of a storage daemon.
  */
 #include "replication/node/replica_client.h"
 #include "replication/node/replica_service.h"
@@ -34,7 +34,7 @@ static void assert_done(int outcome) {
     ck_assert_msg(outcome == 0, "%s", err.message);
 }
 
-/* `crl` NULL: the service looks at no lists; storage daemons do. */
+/* `crl` NULL: the service has no revocation lists; storage daemons have. */
 static void make_service(const char *crl) {
     static struct pool_settings pool;
     const char *tls = arena_join(arena, run, "/tls", NULL);
@@ -118,7 +118,7 @@ static int try_open(struct replica_data *ret) {
     return access->open(access->arg, &replica, VOLUME, 1, ret, &err);
 }
 
-/* ---- a stranger at the port ---- */
+/* ---- other clients at the port ---- */
 
 struct hello {
     uint32_t flags;
@@ -126,7 +126,7 @@ struct hello {
     uint32_t option, length;
 } __attribute__((packed));
 
-/* As far as TLS begins. */
+/* As far as the TLS handshake. */
 static int probe(unsigned port) {
     const struct sockaddr_in at = { .sin_family = AF_INET,
                                     .sin_port = htons((uint16_t)port),
@@ -153,9 +153,9 @@ static gnutls_certificate_credentials_t credentials_of(const char *name) {
     return ret;
 }
 
-/* Is whoever shows this certificate told what there is? */
+/* Does a client with this certificate get the list of exports? */
 static bool is_reported(unsigned port, const char *name, const char *priorities) {
-    static const char list[] = "IHAVEOPT\0\0\0\3\0\0\0"; /* and the zero behind it */
+    static const char list[] = "IHAVEOPT\0\0\0\3\0\0\0"; /* and its terminating zero */
     gnutls_certificate_credentials_t credentials = credentials_of(name);
     gnutls_session_t session;
     char answer[20];
@@ -205,7 +205,7 @@ START_TEST(old_tls_versions_are_refused) {
 }
 END_TEST
 
-/* Also over the connection that he had. */
+/* Also over an existing connection. */
 START_TEST(a_revoked_certificate_opens_no_session_from_the_next_call_on) {
     struct replica_data data;
 
@@ -219,7 +219,7 @@ START_TEST(a_revoked_certificate_opens_no_session_from_the_next_call_on) {
 }
 END_TEST
 
-/* What serves the data has lists of its own. */
+/* The storage daemon has revocation lists of its own. */
 START_TEST(a_revoked_certificate_is_refused_at_the_port_too) {
     struct replica_data data;
 
@@ -255,7 +255,7 @@ static void begin_for(const char *name) {
     assert_done(sessions_begin(sessions, &here, &request, &session, &err));
 }
 
-/* Another node with a certificate may open a replica again and again. */
+/* Another node with a valid certificate may open a replica repeatedly. */
 START_TEST(each_client_of_a_replica_is_logged) {
     static char lines[16384];
     autoclose int log = memfd_create("log", MFD_CLOEXEC);

@@ -54,7 +54,7 @@ START_TEST(no_replica_is_healthy_that_is_not_in_sync_and_none_is_without_a_messa
 }
 END_TEST
 
-/* In sync, failed, without a vote, in a pool that does not answer, rebuilt. */
+/* In sync, failed, not voting, in an unresponsive pool, rebuilding. */
 static const unsigned kinds[] = { 1, 1 + 16, 0, 1 + 2, 4 };
 
 static struct target_facts volume_of(unsigned number) {
@@ -118,7 +118,7 @@ START_TEST(the_phase_of_a_volume_never_contradicts_its_replicas) {
 }
 END_TEST
 
-/* ---- the words ---- */
+/* ---- messages ---- */
 
 START_TEST(a_degraded_volume_names_its_replica_and_why) {
     autoarena struct arena *arena = arena_new();

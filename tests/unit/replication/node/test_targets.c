@@ -120,7 +120,7 @@ static void serve(void) {
     ck_assert(checker_write(&checker, 100));
 }
 
-/* Whatever was answered is there, and all agree about it. */
+/* Every acknowledged write is present, and all replicas are equal. */
 static void assert_healthy(void) {
     await_phase(VOLUME, "Healthy");
     connect_checker();
@@ -133,7 +133,7 @@ static void await_end(void) {
         poll(NULL, 0, 5);
 }
 
-/* One that is being started has not written its number yet. */
+/* A starting daemon has not written its pid yet. */
 static pid_t daemon_pid(void) {
     char path[170], text[32] = "";
     autoclose int fd = -1;
@@ -145,7 +145,7 @@ static pid_t daemon_pid(void) {
     return (pid_t)strtol(text, NULL, 10);
 }
 
-/* What the daemon has open by its path it has until it ends. */
+/* The daemon has a file open until it ends. */
 START_TEST(a_new_address_of_a_replica_disturbs_no_client) {
     json_t *document = volume_document(NODE, "64Mi", 1);
     json_t *spec = json_object_get(document, "spec");
@@ -193,12 +193,12 @@ START_TEST(a_volume_is_served_while_assigned_and_nothing_is_left_afterwards) {
 
     assign("", "64Mi");
     await_end();
-    await_phase(VOLUME, "Init"); /* as its document says */
+    await_phase(VOLUME, "Init"); /* as in its document */
     ck_assert_ptr_null(json_object_get(reported(VOLUME), "target"));
     assign("", "64Mi");
     ck_assert(!volume_controller_finds(&settings, VOLUME));
 
-    assign(NODE, "64Mi"); /* in good order: nothing is to be made level */
+    assign(NODE, "64Mi"); /* a clean stop: nothing is resynchronized */
     await_phase(VOLUME, "Healthy");
     connect_checker();
     ck_assert(checker_read(&checker));
@@ -208,7 +208,7 @@ START_TEST(a_volume_is_served_while_assigned_and_nothing_is_left_afterwards) {
 }
 END_TEST
 
-/* Whoever gave it to this node waits to hear of it. */
+/* The API waits for a report of this node. */
 START_TEST(an_assignment_withdrawn_before_its_start_is_reported) {
     assign("", "64Mi");
     await_phase(VOLUME, "Init");
@@ -219,7 +219,7 @@ START_TEST(an_assignment_withdrawn_before_its_start_is_reported) {
 }
 END_TEST
 
-/* The document of an epoch, of which the API has heard that we are about to serve, or not. */
+/* A document with this epoch, and the last one that the API knows as claimed. */
 static json_t *of_epoch(int epoch, int claimed) {
     json_t *document = volume_document(NODE, "64Mi", version++);
 
@@ -252,7 +252,7 @@ START_TEST(no_target_starts_before_the_document_has_its_claim) {
 }
 END_TEST
 
-/* Another node had it in between. */
+/* Another node had it meanwhile. */
 START_TEST(a_reassigned_volume_is_served_after_its_new_claim) {
     set(of_epoch(1, 1));
     assert_healthy();
@@ -265,7 +265,7 @@ START_TEST(a_reassigned_volume_is_served_after_its_new_claim) {
 }
 END_TEST
 
-/* Its name is in no list of ours any more. */
+/* It is not in this node's list any more. */
 START_TEST(an_unlisted_volume_that_was_never_served_is_forgotten) {
     set(of_epoch(1, 0));
     await_claim(1);
@@ -278,7 +278,7 @@ START_TEST(an_unlisted_volume_that_was_never_served_is_forgotten) {
     await_claim(3);
     set(of_epoch(3, 3));
     assert_healthy();
-    targets_set(targets, NULL, 0); /* that ends nothing that serves */
+    targets_set(targets, NULL, 0); /* a served volume goes on */
     poll(NULL, 0, 100);
     ck_assert_uint_eq(targets_count(targets), 1);
     assert_healthy();
@@ -293,18 +293,18 @@ START_TEST(a_daemon_outlives_the_agent_and_is_adopted_without_the_api) {
     ck_assert(targets_stop(targets, 60000));
     ck_assert(checker_write(&checker, 30));
 
-    settings.rebuild_speed = 8 * STRIDE; /* a mode that lasts is reported */
+    settings.rebuild_speed = 8 * STRIDE; /* slow enough to be reported */
     targets = targets_new(&settings);
     targets_adopt(targets);
     ck_assert_int_eq(unlink(arena_join(arena, paths[1], "/", uids[1], "/data", NULL)), 0);
-    while (strcmp(reported_mode(1), "Rebuilding") != 0) /* so somebody watches */
+    while (strcmp(reported_mode(1), "Rebuilding") != 0) /* so it is watched */
         poll(NULL, 0, 5);
     assert_healthy();
     ck_assert_int_eq(daemon_pid(), pid);
 }
 END_TEST
 
-/* The last agent could not write down what it served. */
+/* The last agent could not write the manifest. */
 START_TEST(an_adopted_daemon_takes_no_epoch_of_another_node) {
     json_t *document = volume_document("other", "64Mi", 9);
 
@@ -347,11 +347,11 @@ END_TEST
 START_TEST(a_lost_replica_is_rebuilt) {
     serve();
     ck_assert_int_eq(rename(paths[2], arena_join(arena, top, "/away", NULL)),
-                     0); /* its pool is gone */
+                     0); /* its pool is missing */
     await_phase(VOLUME, "Degraded");
     ck_assert_str_eq(reported_mode(2), "Offline");
     ck_assert(checker_write(&checker, 30));
-    ck_assert_int_eq(mkdir(paths[2], 0700), 0); /* what is below it is no pool */
+    ck_assert_int_eq(mkdir(paths[2], 0700), 0); /* the mount point is not a pool */
     poll(NULL, 0, 100);
     ck_assert_int_eq(rmdir(paths[2]), 0);
     ck_assert_int_eq(rename(arena_join(arena, top, "/away", NULL), paths[2]), 0);
@@ -359,7 +359,7 @@ START_TEST(a_lost_replica_is_rebuilt) {
 }
 END_TEST
 
-/* What cannot be left out, as it is needed, is no reason to leave the others as they are. */
+/* A replica that cannot be excluded, as it is needed, does not prevent the rebuild of others. */
 START_TEST(a_failed_needed_replica_does_not_prevent_the_rebuild_of_others) {
     const char *away = arena_join(arena, top, "/away", NULL);
 
@@ -398,7 +398,7 @@ static void assign_qos(int iops, int bytes_per_second) {
     version++;
 }
 
-/* The daemon hears one client: the controller goes, and comes back. */
+/* The monitor has one client: the controller is stopped and started again. */
 static void assert_limits(int iops, int bytes_per_second) {
     const char *path = arena_join(arena, run, "/qmp", NULL);
     json_t *limits = NULL;
@@ -423,7 +423,7 @@ START_TEST(limits_of_clients_follow_the_document) {
     assign_qos(100000, 0);
     ck_assert(checker_write(&checker, 10));
     assert_limits(100000, 0);
-    assign_qos(0, 1 << 30); /* by whom finds the daemon, too */
+    assign_qos(0, 1 << 30); /* also after adoption */
     ck_assert(checker_write(&checker, 10));
     assert_limits(0, 1 << 30);
     assign_qos(0, 0);
@@ -460,7 +460,7 @@ START_TEST(a_damaged_replica_is_repaired) {
 }
 END_TEST
 
-/* Behind everybody's back, where nobody reads. */
+/* Without the daemon, where no client reads. */
 static void damage(unsigned i, int64_t at, size_t size) {
     autoclose int fd = open(arena_join(arena, paths[i], "/", uids[i], "/data", NULL), O_WRONLY);
     char junk[700];
@@ -483,7 +483,7 @@ static int64_t reported_scrub(const char *key) {
     return json_integer_value(json_object_get(json_object_get(reported(VOLUME), "scrub"), key));
 }
 
-/* One has other data than the rest, and the daemon told it to nobody. */
+/* One replica differs, and the daemon reported that to no agent. */
 START_TEST(damage_without_an_agent_is_found_after_adoption) {
     const int64_t at = 5 * STRIDE + 100;
     char right[700];
@@ -581,7 +581,7 @@ START_TEST(a_snapshot_is_taken_once_while_clients_write) {
         ck_assert(holds(i, SNAPSHOT));
     replica = place(0);
     ck_assert_int_eq(replica_snapshot_delete(&replica, SNAPSHOT, &err), 0);
-    assign_snapshot(SNAPSHOT); /* others hold it: it is not taken anew */
+    assign_snapshot(SNAPSHOT); /* others hold it: it is not taken again */
     assert_healthy();
     ck_assert(!holds(0, SNAPSHOT));
     ck_assert_str_eq(json_text_of(reported_snapshot(), "phase"), "Ready");
@@ -619,7 +619,7 @@ static bool is_copied(unsigned i) {
     return json_object_get(json_array_get(list, i), "totalBytes") != NULL;
 }
 
-/* Its place among the rebuilds of the node is free for another volume's. */
+/* Its rebuild slot of the node is free for another volume. */
 START_TEST(a_rebuild_has_ended_before_a_snapshot_begins) {
     settings.rebuild_speed = 4 * STRIDE;
     ck_assert(targets_stop(targets, 60000));
@@ -657,7 +657,7 @@ END_TEST
 
 static uint32_t then[BLOCKS];
 
-/* A snapshot, and what was written behind it. */
+/* A snapshot, and writes after it. */
 static void prepare_revert(void) {
     serve();
     assign_snapshot(SNAPSHOT);
@@ -668,7 +668,7 @@ static void prepare_revert(void) {
     checker_disconnect(&checker);
 }
 
-/* The document has heard of so many attempts; `phase`: as the last of them has told, or NULL. */
+/* The document has this attempt; `phase`: as last reported, or NULL. */
 static void assign_revert(int64_t number, int64_t attempt, const char *phase) {
     json_t *document = volume_document(NODE, "64Mi", version++);
 
@@ -723,15 +723,15 @@ START_TEST(a_volume_is_reverted_before_any_client_is_admitted) {
 }
 END_TEST
 
-/* Nothing begins before the document says that it is to, and nothing again of which it says that it
- * is done. */
+/* Nothing starts before the document has the attempt, and nothing is repeated that is done
+ * according to it. */
 START_TEST(a_revert_starts_when_its_document_has_the_attempt) {
     prepare_revert();
     assign_revert(1, 3, "Pending");
-    await_reported_revert(4, "Pending"); /* an earlier agent's were three */
+    await_reported_revert(4, "Pending"); /* three were of earlier agents */
     assign(NODE, "64Mi");
     connect_checker();
-    ck_assert(checker_read(&checker)); /* so nothing was begun */
+    ck_assert(checker_read(&checker)); /* so nothing was started */
     checker_disconnect(&checker);
     assign_revert(2, 4, "Done");
     while (json_integer_value(json_object_get(reported(VOLUME), "observedGeneration")) <
@@ -746,7 +746,7 @@ END_TEST
 
 START_TEST(a_revert_finishes_after_the_death_of_any_process) {
     prepare_revert();
-    settings.rebuild_speed = 1; /* it ends in no test's time */
+    settings.rebuild_speed = 1; /* never finishes during the test */
     ck_assert(targets_stop(targets, 60000));
     targets = targets_new(&settings);
     assign_revert(1, 0, NULL);
@@ -755,15 +755,15 @@ START_TEST(a_revert_finishes_after_the_death_of_any_process) {
     while (!json_object_get(json_object_get(reported(VOLUME), "revert"), "doneBytes"))
         poll(NULL, 0, 5);
     kill(daemon_pid(), SIGKILL);
-    await_reported_revert(2, "Pending"); /* it is begun anew */
+    await_reported_revert(2, "Pending"); /* it is started again */
     assign_revert(1, 2, "Pending");
     while (!json_object_get(json_object_get(reported(VOLUME), "revert"), "doneBytes"))
         poll(NULL, 0, 5);
     settings.rebuild_speed = 0;
-    ck_assert(targets_stop(targets, 60000)); /* and its daemon goes on */
+    ck_assert(targets_stop(targets, 60000)); /* its daemon goes on */
     ck_assert(!is_connectable());
     targets = targets_new(&settings);
-    targets_adopt(targets); /* nothing, without the API */
+    targets_adopt(targets); /* adopts nothing without the API */
     ck_assert(!is_connectable());
     assign_revert(1, 2, "Pending");
     await_reported_revert(3, "Pending");
@@ -773,7 +773,7 @@ START_TEST(a_revert_finishes_after_the_death_of_any_process) {
 }
 END_TEST
 
-/* ---- a salvage ---- */
+/* ---- forced recovery ---- */
 
 static void move_pool(unsigned i, bool away) {
     const char *place = arena_join(arena, paths[i], ".away", NULL);
@@ -781,7 +781,7 @@ static void move_pool(unsigned i, bool away) {
     ck_assert_int_eq(rename(away ? paths[i] : place, away ? place : paths[i]), 0);
 }
 
-/* The first two are away, or back. */
+/* Removes the first two pools, or restores them. */
 static void move_pools(bool away) {
     move_pool(0, away);
     move_pool(1, away);
@@ -817,7 +817,7 @@ START_TEST(a_volume_lost_during_a_rebuild_frees_its_rebuild_slot) {
 }
 END_TEST
 
-/* One is to be believed, by that word; and the last word that stands. */
+/* Recovery from replica `i` by request `number`; `recovered`: the last confirmed one. */
 static void request_recovery_at(const char *node, int64_t number, unsigned i, int64_t recovered) {
     json_t *document = volume_document(node, "64Mi", version++);
     json_t *spec = json_object_get(document, "spec");
@@ -857,11 +857,11 @@ START_TEST(a_volume_is_recovered_from_one_replica_and_the_others_rebuilt) {
     await_phase(VOLUME, "Degraded");
     connect_checker();
     ck_assert(checker_read(&checker));
-    ck_assert(checker_write(&checker, 100)); /* what came back has not these */
+    ck_assert(checker_write(&checker, 100)); /* the restored replicas do not have these */
     checker_disconnect(&checker);
     request_recovery_at("", 0, 0, 5);
     await_end();
-    move_pool(2, true); /* without it what comes back is a majority, and counts for nothing */
+    move_pool(2, true); /* without it the restored replicas are a majority, which does not count */
     move_pools(false);
     request_recovery(0, 0, 5);
     await_phase(VOLUME, "Offline");
@@ -872,7 +872,7 @@ START_TEST(a_volume_is_recovered_from_one_replica_and_the_others_rebuilt) {
 }
 END_TEST
 
-/* Both differ in a block that none of them has a majority about. */
+/* Two replicas differ from each other and from the third in one block. */
 START_TEST(a_served_volume_with_undecided_blocks_is_recovered_from_one_replica) {
     const char *disagreed;
 
@@ -903,7 +903,7 @@ START_TEST(a_served_volume_with_undecided_blocks_is_recovered_from_one_replica) 
 }
 END_TEST
 
-/* One of the others is there: nobody waits for the one that is lost until a second has all. */
+/* One of the others is present: its rebuild does not wait for the lost one. */
 START_TEST(a_remaining_replica_is_rebuilt_though_another_is_lost) {
     lose_two();
     request_recovery(5, 2, 0);
@@ -927,13 +927,13 @@ START_TEST(a_served_volume_is_not_recovered_from_one_replica) {
     serve();
     request_recovery(5, 2, 0);
     await_reported_recovery(5, "Refused", "HasVotes");
-    ck_assert(checker_write(&checker, 30)); /* and nobody has to connect again */
+    ck_assert(checker_write(&checker, 30)); /* over the same connection */
     ck_assert(checker_read(&checker));
     ck_assert_str_eq(reported_state(), "Serving");
 }
 END_TEST
 
-/* Two of three are gone: fewer than the quorum take no writes. */
+/* Two of three are lost: without a quorum there are no writes. */
 START_TEST(a_served_volume_that_lost_its_quorum_may_be_recovered) {
     serve();
     move_pools(true);
@@ -950,8 +950,8 @@ START_TEST(a_served_volume_that_lost_its_quorum_may_be_recovered) {
 }
 END_TEST
 
-/* What was answered since the word was refused is not given up by it, though nobody has heard yet
- * that it was, and the votes are lost now. */
+/* Writes acknowledged after the refusal are not discarded by that request, though its refusal is
+ * not in the document yet and the quorum is lost now. */
 START_TEST(a_refused_recovery_is_about_no_later_loss) {
     serve();
     request_recovery(5, 2, 0);
@@ -979,7 +979,7 @@ START_TEST(a_volume_that_regained_its_quorum_is_not_recovered_from_one_replica) 
     targets = targets_new(&settings);
     request_recovery(5, 2, 0);
     await_reported_recovery(5, "Refused", "HasVotes");
-    ck_assert(!is_connectable()); /* until the document has heard that */
+    ck_assert(!is_connectable()); /* until the document has that report */
     assign(NODE, "64Mi");
     assert_healthy();
 }
@@ -994,7 +994,7 @@ START_TEST(a_volume_is_not_recovered_from_an_incomplete_replica) {
     ck_assert_int_eq(truncate(arena_join(arena, paths[2], "/", uids[2], "/data", NULL), 512), 0);
     request_recovery(6, 2, 0);
     await_reported_recovery(6, "Refused", "Unfit");
-    assign(NODE, "64Mi"); /* whoever looks at it meanwhile */
+    assign(NODE, "64Mi"); /* until the controller has released the replica */
     while (json_object_get(reported(VOLUME), "salvage"))
         poll(NULL, 0, 5);
     ck_assert_int_eq(replica_reset(&replica, VOLUME, INT64_C(1) << 30, &err), 0);
@@ -1004,9 +1004,9 @@ START_TEST(a_volume_is_not_recovered_from_an_incomplete_replica) {
 }
 END_TEST
 
-/* An agent has told that it can be, and dies; the next one hears of the word before the document
- * has heard that, and finds that it is not needed.  Nobody is let in before it is known which of
- * the two was heard. */
+/* An agent reports that recovery is possible, and dies; the next one gets the request before the
+ * document has that report, and finds the recovery unnecessary.  The volume is exported to no
+ * client before it is known which report the document has. */
 START_TEST(a_recovery_request_is_applied_at_most_once_after_any_death) {
     lose_two();
     request_recovery(5, 2, 0);
@@ -1019,10 +1019,10 @@ START_TEST(a_recovery_request_is_applied_at_most_once_after_any_death) {
     await_reported_recovery(5, "Refused", "HasVotes");
     ck_assert(!is_connectable());
 
-    request_recovery(5, 2, 5); /* the first was heard */
+    request_recovery(5, 2, 5); /* the document has the first report */
     assert_healthy();
     checker_disconnect(&checker);
-    ck_assert(targets_stop(targets, 60000)); /* and nobody has heard that it is done */
+    ck_assert(targets_stop(targets, 60000)); /* the outcome was not reported */
     kill(daemon_pid(), SIGKILL);
     targets = targets_new(&settings);
     request_recovery(5, 2, 5);
@@ -1033,7 +1033,9 @@ START_TEST(a_recovery_request_is_applied_at_most_once_after_any_death) {
     assert_healthy();
     checker_disconnect(&checker);
 
-    assign("", "64Mi"); /* the next loss: the same word, which nobody took back, is about nothing */
+    assign(
+        "",
+        "64Mi"); /* the next loss: the same request, which was not withdrawn, does not apply to it */
     await_end();
     move_pool(2, true);
     move_pool(1, true);
@@ -1056,7 +1058,7 @@ START_TEST(a_replica_is_removed_and_added_again) {
     version = 3;
     assert_healthy();
     checker_disconnect(&checker);
-    assign(NODE, "64Mi"); /* filled anew, whatever it still has */
+    assign(NODE, "64Mi"); /* rebuilt, whatever data it still has */
     while (json_array_size(json_object_get(reported(VOLUME), "replicaStatuses")) != 3)
         poll(NULL, 0, 5);
     assert_healthy();
@@ -1110,7 +1112,7 @@ START_TEST(a_hung_daemon_delays_no_other_volume) {
 }
 END_TEST
 
-/* The controller looks only when it is woken: it is not in the middle of a look when it begins. */
+/* The controller reads statuses only when woken: the hang starts between two reads. */
 static bool serve_for_pools_that_hang(struct health_probes *health_probes) {
     ck_assert(targets_stop(targets, 60000));
     settings.health_probes = health_probes;
@@ -1142,19 +1144,20 @@ START_TEST(a_hung_pool_costs_its_replica_alone) {
     if (disk < 0)
         return;
     assert_goes_on_without_the_second();
-    ck_assert(targets_stop(targets, 60000)); /* nothing of ours waits for it */
+    ck_assert(targets_stop(targets, 60000)); /* no thread waits for it */
 
     settings.watch_ms = 20;
     targets = targets_new(&settings);
     assign(NODE, "64Mi");
     await_phase(VOLUME, "Degraded");
-    ck_assert(checker_write(&checker, 10)); /* and who comes next takes over what serves */
+    ck_assert(checker_write(&checker, 10)); /* the next controller adopts the daemon */
     hung_disk_end(paths[1], disk);
     assert_healthy();
 }
 END_TEST
 
-/* Who looks only when he is woken is so until the look has come back, too. */
+/* A controller that reads statuses only when woken is unresponsive until the read has returned,
+ * too. */
 static void assign_until_healthy(void) {
     do {
         assign(NODE, "64Mi");
@@ -1163,7 +1166,7 @@ static void assign_until_healthy(void) {
     assert_healthy();
 }
 
-/* As if it had answered each probe: it is the look at the replica that finds nobody. */
+/* As if each probe had succeeded: the read of the replica finds the pool unresponsive. */
 START_TEST(a_pool_that_hangs_after_a_probe_costs_its_replica_alone) {
     int disk = own_mounts() && serve_for_pools_that_hang(NULL) ? hung_disk(paths[1]) : -1;
 
@@ -1195,7 +1198,7 @@ static bool has_thread(const char *name) {
     return found;
 }
 
-/* Nor does the end of who waits for a look. */
+/* Nor does the end of a controller that waits for a read. */
 START_TEST(a_controller_ends_during_a_status_read_that_hangs) {
     int disk = own_mounts() && serve_for_pools_that_hang(NULL) ? hung_disk(paths[1]) : -1;
 
@@ -1213,7 +1216,7 @@ START_TEST(a_controller_ends_during_a_status_read_that_hangs) {
 }
 END_TEST
 
-/* The daemon ends, and the next one is begun while that call to the second pool hangs. */
+/* The daemon ends and the next one starts while that call into the second pool hangs. */
 static void begin_anew_with(const char *function, const char *file) {
     serve_for_pools_that_hang(NULL);
     calls_hold(function, arena_join(arena, paths[1], "/", uids[1], file, NULL));
@@ -1284,7 +1287,7 @@ START_TEST(a_pool_that_hangs_during_a_reset_delays_no_volume) {
 }
 END_TEST
 
-/* Else another agent would begin, whose replica is changed behind its back. */
+/* Otherwise another agent would start, and its replica would be changed by the late call. */
 START_TEST(an_end_reports_whether_a_pool_may_still_change) {
     serve_for_pools_that_hang(NULL);
     calls_hold("fsync", arena_join(arena, paths[1], "/", uids[1], "/state.new", NULL));
@@ -1300,7 +1303,7 @@ START_TEST(an_end_reports_whether_a_pool_may_still_change) {
 }
 END_TEST
 
-/* Two of three are enough for it; the third has none, or the whole of it. */
+/* Two of three replicas are sufficient; the third has no snapshot or a complete one. */
 START_TEST(a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot) {
     serve_for_pools_that_hang(NULL);
     calls_hold("fsync",
@@ -1322,7 +1325,7 @@ START_TEST(a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot) {
 }
 END_TEST
 
-/* Who has found a daemon again compares its replicas at once. */
+/* After the adoption of a daemon its replicas are compared at once. */
 START_TEST(a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone) {
     serve_for_pools_that_hang(NULL);
     ck_assert(targets_stop(targets, 60000));
@@ -1339,7 +1342,7 @@ START_TEST(a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone)
 }
 END_TEST
 
-/* Nobody takes the volume before all that was begun here has come to its end. */
+/* The volume is released only after all calls of this node have ended. */
 START_TEST(a_pool_that_hangs_during_reassignment_does_not_delay_it) {
     serve_for_pools_that_hang(NULL);
     calls_hold("fsync", arena_join(arena, paths[1], "/", uids[1], "/data", NULL));
@@ -1371,8 +1374,8 @@ static bool is_held(unsigned i) {
     return image_lock_look(data, &err) == IMAGE_HELD;
 }
 
-/* The daemon's write stays in the kernel, which does not let it die: it gives back the files of the
- * other pools, and the one that the write is about stays locked until it has ended. */
+/* The daemon's write is blocked in the kernel, which delays its death: it releases the files of the
+ * other pools, and the file of the write stays locked until the write has ended. */
 START_TEST(a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_nothing) {
     const char *image = arena_join(arena, top, "/image", NULL);
     pid_t before;
@@ -1392,7 +1395,7 @@ START_TEST(a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_
     checker_disconnect(&checker);
     assert_goes_on_without_the_second();
     ck_assert_int_ne(daemon_pid(), before);
-    ck_assert(is_held(1)); /* by the one that cannot die */
+    ck_assert(is_held(1)); /* by the blocked daemon */
     ck_assert(disk_thaw(paths[1]));
     assign_until_healthy();
     ck_assert(checker_read(&checker));
@@ -1417,7 +1420,7 @@ static bool says_that_it_waits(void) {
     return message && strstr(message, "does not answer");
 }
 
-/* What serves is found again with all that it serves, when a disk was merely silent for a while. */
+/* After a brief hang of a disk the daemon is adopted with all its replicas. */
 START_TEST(a_pool_that_hangs_briefly_at_the_start_costs_nothing) {
     int disk = -1;
     int64_t before;
@@ -1435,7 +1438,7 @@ START_TEST(a_pool_that_hangs_briefly_at_the_start_costs_nothing) {
     assign(NODE, "64Mi");
     while (disk >= 0 && !says_that_it_waits())
         poll(NULL, 0, 20);
-    connect_checker(); /* it serves meanwhile */
+    connect_checker(); /* the volume is served meanwhile */
     ck_assert(checker_read(&checker));
     hung_disk_end(paths[1], disk);
     assert_healthy();
@@ -1445,7 +1448,7 @@ START_TEST(a_pool_that_hangs_briefly_at_the_start_costs_nothing) {
 }
 END_TEST
 
-/* To a forced recovery, a pool that does not respond is lost. */
+/* For a forced recovery an unresponsive pool counts as lost. */
 START_TEST(forced_recovery_is_evaluated_while_the_other_pools_hang) {
     int disks[2];
 
@@ -1476,7 +1479,7 @@ START_TEST(forced_recovery_is_evaluated_while_the_other_pools_hang) {
 }
 END_TEST
 
-/* No one else has what it has: it waits, and says for what. */
+/* No other replica has its data: the volume waits, and reports for what. */
 static void assert_waits_for_two(void) {
     int disks[2];
 
@@ -1520,7 +1523,7 @@ START_TEST(remains_of_a_crashed_machine_are_removed) {
 }
 END_TEST
 
-/* One who looks at it and reads does not wait. */
+/* A client that reads its attributes or data does not wait. */
 static bool file_says(const char *path, int64_t at, char byte) {
     autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
     char got = 0;
@@ -1556,7 +1559,7 @@ START_TEST(a_volume_is_exported_as_a_file_after_the_death_of_any_process) {
     while (!file_says(path, 50 << 20, 0))
         poll(NULL, 0, 5);
 
-    checker_disconnect(&checker); /* the whole machine, but for the mount */
+    checker_disconnect(&checker); /* the whole machine except for the mount */
     ck_assert(targets_stop(targets, 60000));
     ck_assert_int_eq(daemon_kill(run, 10000, &err), 0);
     ck_assert_int_eq(daemon_kill(file_run, 10000, &err), 0);

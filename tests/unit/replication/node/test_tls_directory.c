@@ -34,7 +34,7 @@ START_TEST(the_directory_has_the_names_that_qemu_expects) {
     assert_link("client-cert.pem", "/c");
     assert_link("client-key.pem", "/k");
 
-    /* Another certificate is taken, and what was half done does no harm. */
+    /* A new certificate replaces the old one, and files of an interrupted attempt do no harm. */
     ck_assert_int_eq(unlink(in_it("client-key.pem")), 0);
     ck_assert_int_eq(truncate(in_it("dh-params.pem"), 10), 0);
     files.cert = "/c2";
@@ -62,7 +62,7 @@ START_TEST(revocation_lists_are_linked_while_configured) {
 }
 END_TEST
 
-/* Without one each server would look for a prime; one of less than 3072 bits is none for long. */
+/* Otherwise each server would generate a prime; one of less than 3072 bits is insufficient. */
 START_TEST(no_server_generates_a_group_of_its_own) {
     gnutls_datum_t text, prime, generator;
     gnutls_dh_params_t group;
