@@ -5,7 +5,7 @@
  *
  * Prints "ready http://127.0.0.1:PORT" and runs until a signal ends it.  The event loop is that of
  * http/server.c.  "each": as there, each request gets a response of its own, because a
- * header of each differs (the request id); what scoria needs beside this is its own.  "once": all
+ * header of each differs (the request id); the rest of scoria's time is its own.  "once": all
  * requests share one response made beforehand, which is the least that libmicrohttpd can do.
  */
 #include <arpa/inet.h>

@@ -101,8 +101,8 @@ static int begin(const char *path) {
     return fd;
 }
 
-/* Reads the answer's frames. The trailers of an OK are kept in nghttp2's table behind the first
- * call, so what is looked at is that there were headers, a message and trailers. */
+/* Reads the response's frames. The trailers of an OK are kept in nghttp2's table behind the first
+ * call, so the check is that there were headers, a message and trailers. */
 static void read_answer(int fd, uint32_t stream) {
     static uint8_t bytes[65536];
     static size_t have;

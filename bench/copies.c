@@ -1,5 +1,5 @@
 /*
- * What a snapshot of a file costs where blocks are shared, and a clone where they are copied.
+ * The cost of a snapshot of a file where blocks are shared, and of a clone where they are copied.
  *
  *     copies snapshot DIRECTORY GIB ROUNDS
  *     copies scattered DIRECTORY GIB ROUNDS

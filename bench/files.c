@@ -1,5 +1,5 @@
 /*
- * The file operations that a raw volume needs, alone: what the service adds to them is its own.
+ * The file operations that a raw volume needs, alone: the rest of the service's time is its own.
  *
  *     files create|extend|delete DIRECTORY COUNT THREADS
  *

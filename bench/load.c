@@ -144,7 +144,7 @@ static void connection_send(struct connection *connection, const struct request 
         die("send");
 }
 
-/* Takes what has come. True: the answer is complete. */
+/* Takes the bytes that have come. True: the response is complete. */
 static bool connection_receive(struct connection *connection, struct answer *ret) {
     const char *body, *length;
     ssize_t count;

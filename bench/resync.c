@@ -92,7 +92,7 @@ static int declare_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* What their nodes would say. */
+/* The reports that their nodes would send. */
 static int made_body(struct work *work, void *arg, struct error *err) {
     (void)arg;
     return db_change(work->tx, err,

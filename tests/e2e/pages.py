@@ -1,6 +1,6 @@
 """
-Pages of docs/: the blocks that a reader pastes, which are indented, and the output of them that
-a page shows, which is fenced; "…" stands there for what differs from run to run.
+Pages of docs/: the blocks that a reader pastes, which are indented, and the output of them that a
+page shows, which is fenced; "…" stands there for parts that differ from run to run.
 """
 
 import os
@@ -67,7 +67,7 @@ def missing(patterns, output):
 
 
 def paste(text, words, prelude="", limit_s=LIMIT_S, cwd=program.REPOSITORY):
-    """All of the text in one shell, with each of `words` exchanged: its status, what it printed."""
+    """All of the text in one shell, with each of `words` exchanged: its status and its output."""
     for word, other in words.items():
         text = text.replace(word, other)
     process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", prelude + text], cwd=cwd,

@@ -1,10 +1,10 @@
 """
-What Kubernetes sends to the driver from the first call of a sidecar to a claim's delete: the calls that
+Kubernetes' calls to the driver from the first call of a sidecar to a claim's delete: the calls that
 1.36.3 made with external-provisioner 6.3, attacher 4.13, resizer 2.3, snapshotter 8.7, csi-addons 0.14
 and the kubelet, recorded by tests/conformance/kubernetes/run --record with the manifests of etc/kubernetes,
-in their order, with what is to be answered; and again what any of them may send again (after the driver's
-death, or twice at once). kubernetes/*.json has them; there <name> stands for what differs from run to run:
-given, or bound by the first answer that has it; <?> is anything.
+in their order, with the expected responses; and repetitions of any of them (after the driver's
+death, or twice at once). kubernetes/*.json has them; there <name> stands for a value that differs from run
+to run: given, or bound by the first answer that has it; <?> is anything.
 """
 
 import concurrent.futures
@@ -29,7 +29,7 @@ from mounts import can_mount, own_mounts
 HERE = os.path.dirname(os.path.abspath(__file__))
 NODE = "node-1"
 MODULES = {"csi.v1": csi, "identity": identity, "reclaimspace": reclaimspace}
-# What sidecars and the kubelet send again until there is another answer.
+# Codes after which sidecars and the kubelet send a call again.
 AGAIN = (grpc.StatusCode.ABORTED, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
 PATIENCE_S = 300  # that only a hang reaches
 PLACE = re.compile(r"<[^<>?]+>")
@@ -42,7 +42,7 @@ def setUpModule():
 
 
 class Values:
-    """The names of a recording and what stands for them."""
+    """The names of a recording and their values."""
 
     def __init__(self, given):
         self.known = dict(given)
@@ -81,7 +81,8 @@ class Values:
 
 
 class Kubernetes(ServiceCase):
-    """The images lie where files share blocks: a snapshot is taken of what a pod writes to."""
+    """The images lie where files share blocks: a snapshot is taken of an image that a pod writes
+    to."""
 
     @classmethod
     def setUpClass(cls):
@@ -113,7 +114,7 @@ class Kubernetes(ServiceCase):
         self.addCleanup(lambda: self.driver.close())
         self.addCleanup(self.let_go)
 
-    # ---- what a step does ----
+    # ---- actions of a step ----
 
     def send(self, step, fields):
         """The answer, as JSON has it; asked again as the sender would."""
@@ -138,7 +139,7 @@ class Kubernetes(ServiceCase):
             raise AssertionError(f"{step}: {refusals}") from None
 
     def ask(self, step, values):
-        """All answers are what they are to be."""
+        """All answers are the expected ones."""
         place, _, method = step["call"].partition("/")
         request = getattr(MODULES[place.rpartition(".")[0]], f"{method}Request")()
         json_format.ParseDict(values.fill(step.get("ask", {})), request)
@@ -198,7 +199,7 @@ class Kubernetes(ServiceCase):
             if word in step:
                 function(values.fill(step[word]))
 
-    # ---- what there is ----
+    # ---- state ----
 
     def mounts(self):
         with open("/proc/self/mountinfo", encoding="utf-8") as file:
@@ -216,7 +217,7 @@ class Kubernetes(ServiceCase):
         return found
 
     def let_go(self):
-        """Of what a replay that failed has left, which would outlive the test."""
+        """Leftovers of a failed replay, which would outlive the test."""
         for point in reversed(self.mounts()):
             subprocess.run(("umount", point), check=True)
         for device in self.devices():

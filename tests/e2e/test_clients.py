@@ -1,6 +1,6 @@
 """
-Debian's own clients, without authentication: the openstack and cinder commands, and cinder's
-Python library for what has no command.
+Debian's own clients, without authentication: the openstack and cinder commands, and cinder's Python
+library for calls without a command.
 """
 
 import json

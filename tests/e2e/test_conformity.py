@@ -43,7 +43,7 @@ class Answer:
 
 
 class Reference(unittest.TestCase):
-    """What readers of docs/ find is what the program does."""
+    """The references in docs/ agree with the program."""
 
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs")
 
@@ -141,7 +141,7 @@ class Service(unittest.TestCase):
         self.project = uuid.uuid4().hex
 
     def call(self, method, path, body=None, version=None, **headers):
-        """`body`: what becomes JSON, or bytes as they are; `headers`: with _ for -."""
+        """`body`: an object for JSON, or bytes as they are; `headers`: with _ for -."""
         sent = {"X-Auth-Token": f"user:{self.project}"}
         if version:
             sent["OpenStack-API-Version"] = f"volume {version}"
@@ -195,7 +195,7 @@ class Service(unittest.TestCase):
 
 
 class Frame(Service):
-    """Paths, versions, media types, request ids: what holds for every route."""
+    """Paths, versions, media types, request ids: rules of every route."""
 
     def test_unserved_paths_get_a_plain_404(self):
         for path in ("/nope", "/v2/volumes", "/v3/nope", "/v3/volumes/", "/v3/volumes//",

@@ -55,7 +55,7 @@ class DriverCase(ServiceCase):
         self.assertTrue(caught.exception.message)
         return caught.exception.message
 
-    # ---- what most tests need ----
+    # ---- helpers of most tests ----
 
     def name(self):
         return f"pvc-{uuid.uuid4()}"
@@ -322,7 +322,7 @@ class Volumes(DriverCase):
                          **{**ask, **row})
 
     def metadata(self, volume_id):
-        """But for what is the driver's own."""
+        """But for the driver's own keys."""
         pairs = self.api.show(volume_id)["metadata"]
         return {key: value for key, value in pairs.items() if not key.startswith("csi.")}
 
@@ -375,7 +375,7 @@ class Volumes(DriverCase):
                 self.refuses(code, self.driver.controller, "ControllerModifyVolume",
                              **{**ask, **row})
                 self.assertEqual(self.metadata(made.volume_id), {"tier": "lead", "e": "é"})
-        # What was modified since is no other volume.
+        # Modified metadata makes no other volume.
         again = self.create(name=name, mutable_parameters={"metadata.tier": "gold"})
         self.assertEqual(again.volume_id, made.volume_id)
 

@@ -35,7 +35,7 @@ class Names:
         self.drivers = [self.driver, self.new_driver(self.socket + "2")]
 
     def at_once(self, ask):
-        """What each gets, with one of the two drivers."""
+        """The response of each, with one of the two drivers."""
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             return list(pool.map(ask, self.drivers * (AT_ONCE // 2)))
 
@@ -92,7 +92,8 @@ class Names:
     # ---- at the API ----
 
     def ask_all(self, path, bodies):
-        """Statuses of requests at once, each by a client of its own; what was made goes again."""
+        """Statuses of requests at once, each by a client of its own; created objects are deleted
+        again."""
         apis = [self.connect() for _ in bodies]
 
         def ask(pair):

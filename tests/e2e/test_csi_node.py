@@ -230,7 +230,7 @@ class Node(ServiceCase):
                      publish_context=context)
 
     def test_a_node_without_the_api_leaves_an_image_below_a_snapshot_alone(self):
-        """What was published is out of date: by now the file is the snapshot's content."""
+        """The publish context is out of date: by now the file is the snapshot's content."""
         volume_id = self.create(PLAIN)
         context = self.attach(volume_id, PLAIN)
         self.driver.controller("ControllerUnpublishVolume", volume_id=volume_id, node_id="node-1")

@@ -177,7 +177,7 @@ class Policy(DeclaredCase):
 
     @staticmethod
     def kill(run):
-        """Until it is gone: what it held open, too."""
+        """Until it is gone: its open files, too."""
         with open(os.path.join(run, "daemon"), encoding="ascii") as file:
             pid = int(file.read())
         os.kill(pid, signal.SIGKILL)
@@ -239,7 +239,7 @@ class Policy(DeclaredCase):
               "the file to be there again")
         self.assertTrue(self.condition(volume_id))
         self.driver.node("NodeUnpublishVolume", volume_id=volume_id, target_path=self.target)
-        self.mount(volume_id, PLAIN, context)  # what is staged is dead, and goes
+        self.mount(volume_id, PLAIN, context)  # the staged mount is dead, and goes
         self.assertEqual(self.read(), b"data")
         self.assertFalse(self.condition(volume_id))
         self.assertEqual(len(self.devices()), 1)

@@ -22,7 +22,7 @@ def tearDownModule():
 
 
 class Growth:
-    """What holds for every format."""
+    """Promises of every format."""
 
     format = None
 
@@ -185,7 +185,7 @@ class Raw(Growth, DomainCase):
         self.api.reset(volume_id, "in-use")
         self.assert_volume(volume_id, "in-use", 1)
         self.assertEqual(self.api.gigabytes(), usage)
-        time.sleep(3)  # what the agent began before the reset it ends with the disk held
+        time.sleep(3)  # the agent ends its work of before the reset with the disk held
         domain.abort_copy(volume_id)
         time.sleep(2.5)  # the agent queries again: it is not awaited any more
         self.assert_volume(volume_id, "in-use", 1)
@@ -234,8 +234,8 @@ class Qcow2(Growth, DomainCase):
 
 
 class NewerClients(DomainCase):
-    """What python-cinderclient 9.5 and openstacksdk 4.5 send for the end of an extend, byte for
-    byte: Debian's releases have neither."""
+    """The requests of python-cinderclient 9.5 and openstacksdk 4.5 for the end of an extend, byte
+    for byte: Debian's releases have neither."""
 
     common = "Accept-Encoding: gzip, deflate\r\nConnection: keep-alive\r\n"
     cinderclient = ("User-Agent: python-cinderclient\r\nAccept: application/json\r\n"
@@ -244,7 +244,7 @@ class NewerClients(DomainCase):
                     "CPython/3.13.3\r\nAccept: */*\r\nOpenStack-API-Version: volume 3.71\r\n")
 
     def send(self, headers, volume_id, body):
-        """The status of the answer and what stands behind its headers."""
+        """The status of the answer and the bytes behind its headers."""
         url = urllib.parse.urlsplit(self.service.endpoint)
         project = "5f1d2c9a8b7e4d3c9a8b7e6d5c4f3a2b"
         request = (f"POST {url.path}/{project}/volumes/{volume_id}/action HTTP/1.1\r\n"

@@ -1,6 +1,6 @@
 """
-Bad surroundings: each ends in a refusal to start that names what is wrong, or in a failed request
-that changes nothing.
+Bad surroundings: each ends in a refusal to start that names the fault, or in a failed request that
+changes nothing.
 """
 
 import contextlib
@@ -279,7 +279,7 @@ class FirstWords(Workplace):
         self.assertEqual(service.stop(), 0)
 
     def completed(self, *words):
-        """What the completion of bash offers for the last of the words."""
+        """The offers of bash's completion for the last of the words."""
         script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _scoria; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')
         told = subprocess.run(

@@ -28,7 +28,7 @@ class Hostile(ServiceCase):
         url = urllib.parse.urlsplit(cls.service.endpoint)
         cls.address = (url.hostname, url.port)
         api = BlockStorage(cls.service.endpoint)
-        api.delete_and_wait(api.create_available(1)["id"])  # opens what it opens when needed
+        api.delete_and_wait(api.create_available(1)["id"])  # opens files only when needed
         cls.sockets = cls.service.socket_count()
         api.close()
 

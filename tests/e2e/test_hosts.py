@@ -62,7 +62,7 @@ class Hosts(DeclaredCase):
         for agent in self.agents:
             self.assertEqual(agent.stop(), 0)
 
-    # ---- what runs on a node ----
+    # ---- processes of a node ----
 
     def daemons(self, i):
         """Pids of the storage daemons of a node, by the names of their directories."""
@@ -119,7 +119,7 @@ class Hosts(DeclaredCase):
         self.agents[1].start()
         self.await_phase("far", "Healthy", "host-a")
 
-        for pid in self.sessions(2).values():  # so what was rebuilt has all that counts
+        for pid in self.sessions(2).values():  # so the rebuilt replica has all that counts
             os.kill(pid, signal.SIGKILL)
         disk.write(BLOCKS)
         disk.check()
@@ -157,7 +157,7 @@ class Hosts(DeclaredCase):
         until(lambda: uid not in os.listdir(self.path("run-0")), 60, "the old target to end")
         self.await_phase("near", "Healthy", "host-b")
         disk.check()
-        for pid in self.sessions(2).values():  # what was thrown away and filled has everything
+        for pid in self.sessions(2).values():  # the replaced replica has everything
             os.kill(pid, signal.SIGKILL)
         disk.check()
         reasons = [event["reason"] for event in

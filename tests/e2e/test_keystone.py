@@ -337,7 +337,7 @@ class Tokens(KeystoneCase):
 
 
 class Nova:
-    """A compute service of two answers: what a server has of a volume, and which servers there are."""
+    """A compute service of two answers: a server's attachments, and the list of servers."""
 
     def __init__(self):
         self.disk = self.servers = (500, {})

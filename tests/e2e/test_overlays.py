@@ -1,6 +1,6 @@
 """
 Snapshots below running QEMU domains where files share no blocks: the agent puts overlays below the
-guest and merges them again, and what each holds is what the guest had written then.
+guest and merges them again, and each holds the data that the guest had written then.
 """
 
 import os
@@ -23,7 +23,7 @@ def tearDownModule():
 
 
 class OverlayCase(DomainCase):
-    """What both have."""
+    """Common to both."""
 
     options = ("--file.file_snapshot_overlays=true",)
 

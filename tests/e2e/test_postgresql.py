@@ -1,7 +1,7 @@
 """
-What can be wrong with a PostgreSQL server, before the service starts and while it runs.  At the start
-it is one line that names option, place and reason, and never the password; later a client gets 503
-with Retry-After, and nothing has changed.
+Faults of a PostgreSQL server, before the service starts and while it runs. At the start it is one
+line that names option, place and reason, and never the password; later a client gets 503 with
+Retry-After, and nothing has changed.
 """
 
 import os

@@ -68,7 +68,7 @@ class DeclaredCase(ServiceCase):
                 f"--storage.run_directory={cls.path(run)}",
                 *(f"--{pool}.path={cls.path(pool)}" for pool in pools))
 
-    # ---- what is asked and seen ----
+    # ---- requests and state ----
 
     def config(self, name):
         return self.api.ask("GET", f"/volume_configs/{name}")["volume_config"]
@@ -202,7 +202,7 @@ class Provisioning(DeclaredCase):
         disk = self.publish("loser")
         disk.write(BLOCKS)
         away = self.path("away")
-        os.rename(self.path("pool-b"), away)  # not mounted any more: what is below is empty
+        os.rename(self.path("pool-b"), away)  # not mounted any more: the directory below is empty
         os.mkdir(self.path("pool-b"))
         status = self.await_phase("loser", "Degraded")
         self.assertEqual([replica["mode"] for replica in status["replicaStatuses"]
@@ -224,7 +224,7 @@ class Provisioning(DeclaredCase):
         self.await_phase("loser", "Healthy")
         disk.check()
 
-        self.lose("pool-a")  # so what was rebuilt has all that counts
+        self.lose("pool-a")  # so the rebuilt replica has all that counts
         self.await_phase("loser", "Degraded")
         disk.check()
         with open(os.path.join(self.path("pool-a"), MARK), "w", encoding="ascii"):
@@ -254,7 +254,7 @@ class Provisioning(DeclaredCase):
                 file.write(f"{line}\n{hashlib.md5(line.encode()).hexdigest()}\n")
 
     def data(self, pool):
-        """What the volume's replica there holds."""
+        """The content of the volume's replica there."""
         with open(os.path.join(os.path.dirname(self.states(pool)[0]), "data"), "rb") as file:
             return file.read(64 * MIB)
 

@@ -1,4 +1,5 @@
-"""What a reader of docs/provisioning.md and docs/drivers.md pastes does what the page promises."""
+"""The blocks of docs/provisioning.md and docs/drivers.md that a reader pastes work as the page
+promises."""
 
 import json
 import os
@@ -17,7 +18,7 @@ from ports import free_port
 from test_provisioning import MARK, POOLS, DeclaredCase
 
 PROVISIONING, DRIVERS = "provisioning.md", "drivers.md"
-PASTED = {  # each heading with something to paste, and what pastes it
+PASTED = {  # each heading with blocks to paste, and the class that pastes them
     PROVISIONING: {
         "Declared volumes": "Sections",
         "Snapshots, and volumes made of them": "Sections",
@@ -118,7 +119,7 @@ class Sections(DeclaredCase):
         self.change(name, spec={"capacity": {"storage": size}})
 
     def lose_all_but_one(self):
-        """The two others of db; its node has looked at what is left then."""
+        """The two others of db; its node has checked the remaining ones then."""
         self.change("db", publish={"nodeId": NODE})
         self.await_phase("db", "Healthy")
         for pool in ("pool-b", "pool-c"):

@@ -18,7 +18,7 @@ class Snapshots(DeclaredCase):
     def more_options(cls):
         return cls.storage("run", *POOLS)
 
-    # ---- what is asked and seen ----
+    # ---- requests and state ----
 
     def snapshot(self, name):
         return self.api.ask("GET", f"{SNAPSHOTS}/{name}")["volume_config_snapshot"]
@@ -62,7 +62,7 @@ class Snapshots(DeclaredCase):
         disk.check()
         return disk
 
-    # ---- what holds ----
+    # ---- promises ----
 
     def test_a_clone_has_the_content_of_its_snapshot(self):
         self.declare("source")

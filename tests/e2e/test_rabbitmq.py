@@ -1,5 +1,5 @@
 """
-API and manager as two programs with a real RabbitMQ between them, and what can happen to it.
+API and manager as two programs with a real RabbitMQ between them, and its faults.
 """
 
 import contextlib
@@ -180,8 +180,8 @@ class BrokerCase(unittest.TestCase):
         self.assert_soon(lambda: self.waiting(*others), {})
 
     def wait_taken(self):
-        """Until the manager takes messages from all of its queues. A fanout is lost before, and so is
-        what another queue is bound to."""
+        """Until the manager takes messages from all of its queues. A fanout is lost before, and so
+        is a message to a queue that is bound later."""
         self.assert_soon(lambda: {re.sub("[0-9a-f]{32}", "ID", name)
                                   for name in broker.taken(self.vhost)}, QUEUES)
 
@@ -193,7 +193,7 @@ class BrokerCase(unittest.TestCase):
         return connection.channel()
 
     def copies(self, channel, count):
-        """What has come to the queue of this name, which is at least so many."""
+        """The messages of the queue of this name, at least so many."""
         found = []
 
         def come():
@@ -717,7 +717,7 @@ class Calls(BrokerCase):
         self.call("here")
         begin = time.monotonic()
         self.assertEqual(self.answers("here"), ["here"])
-        self.assertLess(time.monotonic() - begin, 30)  # half of what an answer waits
+        self.assertLess(time.monotonic() - begin, 30)  # half of the time that an answer waits
         self.wire.queue_declare("reply_gone_299", auto_delete=False)
         self.assert_works()
         self.assert_empty("reply_gone_299")

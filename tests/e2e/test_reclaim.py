@@ -1,5 +1,5 @@
 """
-Volumes give back room that holds nothing, and keep what they hold, whatever else is asked of them
+Unused space of volumes is reclaimed, and their content stays, whatever other requests come
 meanwhile.
 """
 
@@ -15,7 +15,7 @@ DATA_MIB, ZEROS_MIB = 4, 12
 
 
 def at_once(functions):
-    """What they return, in their order."""
+    """Their results, in their order."""
     answers = [None] * len(functions)
 
     def keep(index):
@@ -25,10 +25,10 @@ def at_once(functions):
 
 
 class Reclaim:
-    """What holds for every format."""
+    """Promises of every format."""
 
     format = None
-    may_trim = None  # of connection_info: what a guest's disk may do
+    may_trim = None  # of connection_info: whether a guest's disk may discard
 
     def path(self, volume_id):
         return os.path.join(self.state, "volumes", f"volume-{volume_id}")

@@ -17,7 +17,7 @@ from test_provisioning import MIB, DeclaredCase
 DATA = range(0, 16 * MIB // BLOCK)  # without a hole: its rebuild takes its time
 NODES = {"pool-a": "host-a", "pool-b": "host-b", "pool-c": "host-c", "pool-d": "host-d",
          "pool-e": "host-e", "pool-f": "host-a"}
-AWAY_S = 4  # autoReplaceSeconds of what is replaced soon
+AWAY_S = 4  # autoReplaceSeconds of a replica that is replaced soon
 
 
 class Replacement(DeclaredCase):
@@ -61,7 +61,7 @@ class Replacement(DeclaredCase):
         for agent in self.agents.values():
             self.assertEqual(agent.stop(), 0)
 
-    # ---- what is seen ----
+    # ---- state ----
 
     def places(self, name):
         return sorted(self.config(name)["status"]["poolInfo"])
@@ -80,7 +80,7 @@ class Replacement(DeclaredCase):
         return self.config(name)["status"].get("replacement")
 
     def write(self, disk):
-        """As a client that connects again, and repeats what was not answered."""
+        """As a client that connects again, and repeats unanswered requests."""
         try:
             disk.write(DATA[::64])
         except Gone:
@@ -187,7 +187,7 @@ class Replacement(DeclaredCase):
         self.assertNotIn("ReplacementStarted", self.reasons("never"))
         self.assertEqual(self.places("never"), sorted(places))
 
-        self.bring_back("pool-c")  # what it has of the one goes, and of the other is rebuilt
+        self.bring_back("pool-c")  # its data of the one goes, and of the other is rebuilt
         self.moved("soon", ("pool-a", "pool-b", *new))
         self.await_phase("never", "Healthy", "host-a")
         never.connected().check()

@@ -54,7 +54,7 @@ class ReplicatedCase(ServiceCase):
 
     @classmethod
     def tearDownClass(cls):
-        # What the backend has the API knows.
+        # The pools of the backend are known to the API.
         found = program.check(cls.state, f"--host={NODE}", *cls.options,
                               f"--declared.volume_endpoint={cls.service.endpoint}")
         assert not found, f"manage check: {found}"

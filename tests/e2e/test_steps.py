@@ -38,7 +38,7 @@ def tearDownModule():
 
 
 class Wall:
-    """The wall's clock of what is started within `around`."""
+    """The wall's clock of programs started within `around`."""
 
     def __init__(self, name):
         self.path = os.path.join(PLACE["directory"], name)

@@ -1,7 +1,7 @@
 """
-API and manager of the program before ($SCORIA_PREVIOUS) beside those of this one: what has started
-goes on when the newer program migrates the database, and every operation ends whichever of them
-takes it.  No part of the rest: ./test upgrade builds the program before from the history.
+API and manager of the previous release ($SCORIA_PREVIOUS) beside those of this one: begun
+operations go on when the newer program migrates the database, and every operation ends whichever of
+them takes it. No part of the rest: ./test upgrade builds the previous release from the history.
 """
 
 import glob
@@ -85,7 +85,7 @@ class Upgrade(Workplace):
         self.assertEqual(old_manager.stop(), 0)
         self.lives(by_old, by_new)  # this one's
         self.assertEqual(new_manager.stop(), 0)
-        new_manager = self.manager("new-manager")  # it counts what the one before did not
+        new_manager = self.manager("new-manager")  # it counts values that the one before did not
         until(lambda: not self.findings(), 60, "nothing is found")
         self.assertEqual(by_new.show(kept)["status"], "available")
         self.assertEqual(by_old.show(kept)["status"], "available")
@@ -98,7 +98,7 @@ class Upgrade(Workplace):
         return program.check(f"{self.directory}/new-api", *self.options)
 
     def back(self, before):
-        """What has ended starts again with the older schema alone."""
+        """Stopped processes start again with the older schema alone."""
         after = schema(program.BINARY, *self.options, f"--state-dir={self.directory}/new-api")
         if before == after:
             return

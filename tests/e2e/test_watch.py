@@ -1,5 +1,6 @@
 """
-What is declared, watched: by many at once, by clients that never read, over deaths of the service.
+Declared documents, watched: by many at once, by clients that never read, over deaths of the
+service.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Files that include each other in a circle can only be read, tested and moved together, so there are
-# none but these. A file here is the .c with its headers; a circle may get smaller than it is stated,
-# and what is gone leaves the list.
+# Files that include each other in a circle can only be read, tested and moved together, so there
+# are none but these. A file here is the .c with its headers; a circle may get smaller than it is
+# stated, and a circle that is gone leaves the list.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The folders of the program from the bottom up, and for each what it may include beside itself. To be
-# sourced; every check takes its folders from here, with all that is below them.
+# The folders of the program from the bottom up, and for each the folders that it may include beside
+# itself. To be sourced; every check takes its folders from here, with all that is below them.
 folder_table='
 common
 json               common

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What the program prints from its tables and the tree keeps for readers must agree: the sample
+# The program's own tables and the copies of their output in the tree must agree: the sample
 # configuration, the sample policy, the description of the API, the definitions for Kubernetes, and the parts of
 # documents between a line with "begin: scoria manage WHAT" and one with "end: scoria manage WHAT".
 #

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A header is guarded and opens with what it promises; a file includes its own header first; feature
+# A header is guarded and opens with its promise; a file includes its own header first; feature
 # macros come from the build alone.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh

@@ -83,7 +83,7 @@ def shown(circle):
 
 
 def stated():
-    """The circles of the list: a line of functions, and below it, indented, what bounds it."""
+    """The circles of the list: a line of functions, and below it, indented, their bound."""
     result, last = {}, None
     with open(LIST, encoding="utf-8") as file:
         for line in file:

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A file of a volume or a snapshot loses its name by drivers/file/removal.h, and a draft by
-# drivers/file/unlink.h: the drivers, and what calls them, remove or replace a file by no other call.
+# drivers/file/unlink.h: the drivers, and their callers, remove or replace a file by no other call.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh

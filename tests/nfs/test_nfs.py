@@ -104,7 +104,7 @@ def tearDownModule():
 
 
 def unmount_below(directory):
-    """What a killed service had mounted stays: the next one uses it as it is, and leaves it."""
+    """Mounts of a killed service stay: the next one uses them as they are, and leaves them."""
     for point in mounts():
         if point.startswith(directory):
             run("umount", point)
@@ -313,7 +313,7 @@ class Attached(NfsCase):
 
 
 class Snapshots(NfsCase):
-    """What client and server really make of shared blocks, of holes, and of a file's replacement."""
+    """The real behaviour of client and server with shared blocks, holes, and a file's replacement."""
 
     def served_bytes(self, name, share):
         with open(f"{EXPORTS}/{share}/{name}", "rb") as file:

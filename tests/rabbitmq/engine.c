@@ -1,5 +1,5 @@
 /*
- * What rpc/rpc.h promises, asked of the engine with a broker behind it: the promises are those of
+ * The promises of rpc/rpc.h, tested with the engine and a broker behind it: those of
  * tests/unit/rpc/test_local.c and test_relay.c.
  *
  *     SCORIA_BROKER=rabbit://… engine
@@ -19,7 +19,7 @@ enum { KEYS = 8, EACH = 40, WAIT_MS = 90000 };
 
 static const struct option *const tables[] = { amqp_options, NULL };
 
-/* What consumers saw and publishers heard. */
+/* The messages of consumers and the confirmations of publishers. */
 struct witness {
     pthread_mutex_t lock;
     unsigned seen, refuse, kept, given_back;

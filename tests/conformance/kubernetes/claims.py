@@ -43,7 +43,7 @@ class Claims(Declared, Nodes, unittest.TestCase):
     service = None
     disks = ()  # the devices that volumes are on
 
-    # ---- what all tests have ----
+    # ---- common to all tests ----
 
     @classmethod
     def start(cls, images):
@@ -100,7 +100,7 @@ class Claims(Declared, Nodes, unittest.TestCase):
 
     @classmethod
     def edit(cls, change):
-        """Of the kustomization, what one does by hand."""
+        """The manual steps of the kustomization."""
         path = os.path.join(cls.tree, "etc/kubernetes/kustomization.yaml")
         text = change(read(path))
         with open(path, "w", encoding="utf-8") as file:
@@ -157,10 +157,10 @@ patches:
         for device in devices:
             subprocess.run(["losetup", "--detach", device], check=False)
 
-    # ---- what there is ----
+    # ---- state ----
 
     def left(self):
-        """What is not there when there are no claims."""
+        """Objects that are absent without claims."""
         api, cluster = self.new_api(), self.cluster
         found = {kind: [row["metadata"]["name"] for row in cluster.list(kind)] for kind in (
             "pv", "volumeattachment", "volumesnapshotcontent", "volumegroupsnapshotcontent")}
@@ -193,7 +193,7 @@ patches:
         except Exception:
             raise AssertionError(self.left()) from None
 
-    # ---- what tests do ----
+    # ---- steps of tests ----
 
     def claim(self, name, size="1Gi", source=None, group="", **more):
         spec = {"storageClassName": "scoria", "accessModes": ["ReadWriteOnce"],

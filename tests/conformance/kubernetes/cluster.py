@@ -56,7 +56,7 @@ class Cluster:
             return condition()
         return until(alive, PATIENCE_S, what, 0.2)
 
-    # ---- what the machine has ----
+    # ---- the machine ----
 
     def own_machine(self):
         self.node.own_machine()
@@ -69,7 +69,7 @@ class Cluster:
         for words in "link set lo up", f"address add {API}/32 dev lo":
             subprocess.run(["ip", *words.split()], check=True)
 
-    # ---- what runs ----
+    # ---- processes ----
 
     def start(self, images):
         self.own_machine()
@@ -143,7 +143,7 @@ class Cluster:
             process.wait()
         self.keep_logs()
 
-    # ---- what is asked of it ----
+    # ---- requests ----
 
     def kubectl(self, *words, check=True, text=None):
         """Its output; `text` is its input."""
@@ -172,7 +172,7 @@ class Cluster:
         self.kubectl("apply", "-f", "-", text="\n---\n".join(map(json.dumps, documents)))
 
     def describe(self):
-        """What an eye wants to see after a failure."""
+        """State to read after a failure."""
         words = [("get", "all,pvc,pv,volumeattachments,csinodes,volumesnapshots,leases", "-A",
                   "-o", "wide"), ("get", "events", "-A", "--sort-by=.metadata.creationTimestamp")]
         return "\n".join(self.kubectl(*row, check=False).stdout for row in words)

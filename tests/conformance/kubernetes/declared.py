@@ -38,7 +38,7 @@ def snapshot(name, volume):
 
 
 class Declared:
-    # ---- what there is ----
+    # ---- state ----
 
     @staticmethod
     def options_of_pools(cluster):

@@ -96,10 +96,10 @@ class Node:
     def program(self, name):
         return f"{name}-{self.number}" if self.first else name
 
-    # ---- what the machine has ----
+    # ---- the machine ----
 
     def own_machine(self):
-        """Nothing of what the kubelet writes or mounts is of the machine outside."""
+        """No write or mount of the kubelet reaches the machine outside."""
         run("mount", "--make-rshared", "/")
         for folder in OWN_FOLDERS:
             run("mount", "-t", "tmpfs", "-o", "mode=755", "own", folder)
@@ -136,7 +136,7 @@ class Node:
                                      "ranges": [[{"subnet": self.pods}]],
                                      "routes": [{"dst": "0.0.0.0/0"}]}}]})
 
-    # ---- what runs ----
+    # ---- processes ----
 
     def start(self, images):
         settings = self.write("containerd.toml", CONTAINERD.format(
@@ -166,7 +166,7 @@ class Node:
     def stop_kubelet(self):
         self.cluster.stop_program(self.program("kubelet"))
 
-    # ---- what there is ----
+    # ---- state ----
 
     def pid(self):
         return self.first.pid if self.first else os.getpid()
@@ -187,7 +187,7 @@ class Node:
     # ---- its end ----
 
     def processes(self):
-        """All that has its network, and what these have started: containers."""
+        """All processes in its network, and their children: containers."""
         network, found, parents = os.stat(f"/proc/{self.pid()}/ns/net").st_ino, set(), {}
         for path in glob.glob("/proc/[0-9]*"):
             pid = int(path.split("/")[2])

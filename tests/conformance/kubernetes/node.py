@@ -1,4 +1,4 @@
-"""What the driver has on this machine, for all its nodes: devices and processes."""
+"""The driver's part of this machine, for all its nodes: devices and processes."""
 
 import fcntl
 import glob

@@ -26,9 +26,9 @@ def of_hosts(**hosts):
 
 
 class Nodes:
-    images = None  # what a node has
+    images = None  # parts of a node
 
-    # ---- what there is ----
+    # ---- state ----
 
     @contextlib.contextmanager
     def two_nodes(self):

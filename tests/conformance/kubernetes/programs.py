@@ -1,6 +1,6 @@
 """
 The programs of Kubernetes, built with Go of the modules that go.mod names, and the images that the
-manifests ask for. What is built is kept in a cache of the user's, by what it was built of.
+manifests ask for. Built programs are kept in a cache of the user's, by their sources.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ OWN = ("registrar", "livenessprobe", "recorder")
 # Debian's programs of the cluster, as packages.
 PACKAGES = ("busybox-static", "containerd", "containernetworking-plugins", "etcd-server",
             "iproute2", "mmdebstrap", "runc")
-# What the programs of other projects are called in their images.
+# Names of other projects' programs in their images.
 NAMES = {"csi-node-driver-registrar": "registrar", "k8s-sidecar": "sidecar",
          "k8s-controller": "manager"}
 SNAPSHOT_DEFINITIONS = "github.com/kubernetes-csi/external-snapshotter/client/v8"
@@ -106,7 +106,7 @@ def build_programs(place):
 
 
 def build_base(place):
-    """What the last image of the Containerfile is made of."""
+    """The base of the last image of the Containerfile."""
     packages = re.findall(r"[\w.+-]+", packages_of_image())
     subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase",
                     f"--include={','.join(packages)}", SUITE, f"{place}/base.tar"], check=True)

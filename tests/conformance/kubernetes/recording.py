@@ -1,6 +1,7 @@
 """
-What sidecars and the kubelet ask the driver: a program stands before the driver of each half, and
-writes down each call. What differs from run to run has a name, as in tests/e2e/kubernetes.
+The calls of sidecars and the kubelet to the driver: a program stands before the driver of each
+half, and writes down each call. Values that differ from run to run have a name, as in
+tests/e2e/kubernetes.
 """
 
 import base64
@@ -70,7 +71,7 @@ def calls():
 
 
 class Names:
-    """What stands for the values of this run."""
+    """The names of the values of this run."""
 
     def __init__(self):
         self.known = {}

@@ -31,7 +31,7 @@ class Story(claims.Claims):
             "storage.kubernetes.io/csiProvisionerIdentity"])
 
     def tell(self, what):
-        """What was asked since the last time."""
+        """The calls since the last time."""
         found = recording.calls()
         self.rows += [{"what": what}, *found[self.seen:]]
         self.seen = len(found)
@@ -114,5 +114,5 @@ def load_tests(loader, _tests, _pattern):
     return loader.suiteClass(map(Story, names))
 
 
-# What `run` starts.
+# The steps that `run` starts.
 Claims = Story

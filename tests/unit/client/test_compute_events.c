@@ -553,7 +553,7 @@ START_TEST(a_host_is_requested_to_take_a_snapshot) {
 }
 END_TEST
 
-/* What stands for itself in a query. */
+/* Characters that stand for themselves in a query. */
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
 START_TEST(a_host_is_requested_to_merge_files) {
@@ -634,7 +634,7 @@ START_TEST(only_a_certain_refusal_of_a_host_is_one) {
 }
 END_TEST
 
-/* Ours joins what it is at already; a compute service would begin it once more. */
+/* Ours joins the job that runs already; a compute service would begin it once more. */
 START_TEST(only_our_own_agent_is_requested_again) {
     for (int nova = 0; nova <= 1; nova++) {
         struct scene *scene = scene_with(nova, NULL, NULL);

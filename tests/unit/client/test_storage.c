@@ -1,6 +1,6 @@
 /*
- * Snapshots, attachments, pools, types and groups as we ask the volume API for them, and changes of
- * volumes: what is sent, what is read, and that what makes no sense is no answer.
+ * Snapshots, attachments, pools, types and groups as we query them from the volume API, and changes
+ * of volumes: each request, each response, and that an invalid response counts as none.
  */
 #include "client/attachments.h"
 #include "client/groups.h"

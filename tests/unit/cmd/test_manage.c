@@ -273,7 +273,7 @@ START_TEST(a_check_reports_inconsistencies) {
     told = program_says(&home, "manage check");
     ck_assert_int_eq(told->status, EXIT_FAILURE);
     assert_has(told->text, "P2  ");
-    assert_has(told->text, "some?body"); /* and not what a terminal would obey */
+    assert_has(told->text, "some?body"); /* and no control characters of a terminal */
     assert_has(told->text, "1 finding\n");
     told = program_says(&home, "manage check --format=json");
     ck_assert_int_eq(told->status, EXIT_FAILURE);

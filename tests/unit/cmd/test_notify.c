@@ -127,7 +127,7 @@ START_TEST(watchdog_messages_end_with_the_process) {
     for (int i = 0; i < 3; i++)
         assert_heard(fd, "WATCHDOG=1");
     atomic_store(&life.alive, false);
-    hear_until_denied(fd, &life, 1); /* what was on its way */
+    hear_until_denied(fd, &life, 1); /* messages on their way */
     ck_assert_uint_eq(hear_until_denied(fd, &life, atomic_load(&life.denied) + 5), 0);
     notify_stopping(notify); /* takes its time, with the starter's patience */
     ck_assert_ptr_nonnull(strstr(hear_other(fd, text, sizeof text), "STOPPING=1\n"));

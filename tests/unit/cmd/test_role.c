@@ -262,7 +262,7 @@ static void hosts_of(const struct home *home, char hosts[256]) {
     sqlite3_close(raw);
 }
 
-/* For this process and what it starts. */
+/* For this process and its children. */
 static bool name_machine(const char *name) {
     static bool own;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the table prints. */
+/* The output of the table. */
 static const char *printed(struct arena *arena, const struct table *table) {
     char *text = arena_alloc(arena, 4096);
     FILE *kept = tmpfile();

@@ -231,7 +231,7 @@ START_TEST(a_started_call_that_is_finished_before_its_return_is_abandoned) {
 }
 END_TEST
 
-/* What its functions use is given back by last() alone. */
+/* The data of its functions is released by last() alone. */
 START_TEST(a_set_lives_until_it_is_freed_and_its_last_call_has_returned) {
     struct work work = { .question = 41 };
 

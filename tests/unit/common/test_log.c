@@ -17,7 +17,7 @@ static void open_log(enum log_level least, enum log_format format) {
     log_open(ends[1], least, format);
 }
 
-/* What was written since the last call; "" when nothing. */
+/* The lines since the last call; "" when there are none. */
 static const char *written(void) {
     static char text[1 << 17];
     ssize_t size = read(ends[0], text, sizeof(text) - 1);

@@ -300,7 +300,7 @@ START_TEST(threads_run_programs_side_by_side) {
 }
 END_TEST
 
-/* Goes on until it has seen the end of what is printed first. */
+/* Goes on until it has seen the end of the first output. */
 static bool until_printed(void *arg, const char *output, size_t size) {
     ++*(int *)arg;
     return !(size >= 6 && memcmp(output + size - 6, "begun\n", 6) == 0);

@@ -167,7 +167,7 @@ START_TEST(the_diagram_shows_every_row) {
 }
 END_TEST
 
-/* The one that aborts is in a case of its own: its signal is what it promises. */
+/* The one that aborts is in a case of its own: its signal is its promise. */
 static SRunner *runner_new(void) {
     Suite *suite = suite_create("state_table");
     TCase *cases = tcase_create("state_table"), *aborts = tcase_create("aborts");

@@ -322,7 +322,7 @@ START_TEST(delayed_work_is_of_its_group) {
     put_letters(pool, &play, "aaaa");
     assert_said(&play, 1, "a");
     worker_pool_put_later(pool, &(struct work_item){ .group = "b", .run = post, .arg = &came }, 0);
-    end_letter(&play, 'a'); /* the thread moves what is due, behind the next turn */
+    end_letter(&play, 'a'); /* the thread moves due items behind the next turn */
     assert_said(&play, 1, "aa");
     end_letter(&play, 'a');
     wait_for(&came);
@@ -361,7 +361,8 @@ static void set_alarm(struct worker_pool *pool, struct alarm *alarm, int64_t del
     alarm->latest_us = clock_monotonic_us() + delay_ms * 1000;
 }
 
-/* Was this one certainly due first? What is due at the same instant rings as it was set. */
+/* Was this one certainly due first? Items due at the same instant ring in the order they were
+ * set. */
 static bool goes_before(const struct alarm *one, const struct alarm *other) {
     return one->latest_us < other->earliest_us ||
            (one < other && one->latest_us <= other->earliest_us);

@@ -1,6 +1,6 @@
 /*
- * What tests of the agent's work share: a running guest with one disk, a scripted volume API, and
- * an agent between them.
+ * Common to tests of the agent's work: a running guest with one disk, a scripted volume API, and an
+ * agent between them.
  */
 #pragma once
 
@@ -41,7 +41,8 @@ static inline struct script_server *volume_api_new(char ret_url[URL_SIZE]) {
     return server;
 }
 
-/* Nothing is extending as it begins; the API takes what its rules of before do not answer. */
+/* Nothing is extending as it begins; the API accepts requests that its rules of before do not
+ * answer. */
 static inline struct agent *agent_new(struct fake_hypervisor *fake, struct script_server *server,
                                       const char *url) {
     const struct agent_settings settings = { .host = "here",

@@ -256,7 +256,7 @@ START_TEST(an_invalid_delete_info_is_refused_and_the_field_named) {
 }
 END_TEST
 
-/* What could not be done now: certain refusals, of which nothing remains. */
+/* Requests that are impossible now: certain refusals, of which nothing remains. */
 START_TEST(an_impossible_request_is_refused_immediately) {
     struct scene *scene = scene_new();
 

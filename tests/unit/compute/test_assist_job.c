@@ -252,7 +252,8 @@ START_TEST(the_last_overlay_absorbs_all_images_below) {
 }
 END_TEST
 
-/* More than one image would go, another snapshot's among them; or what the guest writes to. */
+/* More than one image would go, another snapshot's among them; or the one that the guest writes
+ * to. */
 START_TEST(a_change_that_does_not_fit_the_chain_is_not_started) {
     const struct assist requests[] = {
         merge("", ""),         merge(BASE, ""),

@@ -76,7 +76,7 @@ START_TEST(stopped_guests_are_checked_periodically) {
 }
 END_TEST
 
-/* It would write over what another guest has written since. */
+/* It would overwrite later writes of another guest. */
 START_TEST(a_guest_without_its_volume_stays_stopped) {
     put_disk(ONE);
     say(200, ATTACHED_TO(OTHER));

@@ -108,7 +108,7 @@ END_TEST
     "/nbd'/></source><target dev='" target "'/>"                           \
     "<serial>" serial "</serial></disk>"
 
-/* Only what could be ours is asked whether it is there. */
+/* Only possible serials of ours are looked up. */
 START_TEST(a_server_is_a_volumes_at_a_socket) {
     static const char xml[] =
         DOMAIN(OTHER DISK SERVED("vdb", "nbd", "unix", SERIAL) SERVED("vdc", "nbd", "unix", "root")

@@ -26,7 +26,7 @@ static const char guest[] = "<domain type='test'><name>guest</name><uuid>" INSTA
                             "<source file='/nowhere/image'/><target dev='vda' bus='virtio'/>"
                             "<serial>" VOLUME "</serial></disk></devices></domain>";
 
-/* A libvirt of another version, that only notes what it is asked for. */
+/* A libvirt of another version, that only notes its calls. */
 static unsigned long lib_version;
 static unsigned asked_flags, asked_times;
 
@@ -177,7 +177,7 @@ static const char *logged(struct arena *arena, int log) {
     return text;
 }
 
-/* What was never there is no failure; what was, and answers no more, is one. */
+/* A libvirt that was never there is no failure; one that was, and answers no more, is one. */
 START_TEST(a_host_without_libvirt_is_no_error) {
     autoarena struct arena *arena = arena_new();
     int log = memfd_create("log", MFD_CLOEXEC);

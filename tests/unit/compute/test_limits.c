@@ -58,7 +58,7 @@ static void end(void) {
     if (limiter)
         end_agent();
     script_server_free(server);
-    patient->free(patient); /* and what it asks */
+    patient->free(patient); /* and its requests */
 }
 
 static void say(int status, const char *body) {

@@ -368,7 +368,7 @@ START_TEST(a_trim_is_polled_for_its_outcome) {
 }
 END_TEST
 
-/* What one has come to is kept while another one trims the guest, and is not done again. */
+/* The outcome of one is kept while another one trims the guest, and is not done again. */
 START_TEST(two_volumes_of_a_guest_have_their_own_outcomes) {
     struct hypervisor *hypervisor = timed();
     const struct timespec pause = { .tv_nsec = 1000000 };

@@ -8,7 +8,7 @@
 #define STANDARD "OpenStack-API-Version"
 #define LEGACY   "X-OpenStack-Nova-API-Version"
 
-/* Negotiates with up to two headers; the result, and what the answer's headers say. */
+/* Negotiates with up to two headers; the result, and the headers of the response. */
 static int negotiate(const char *standard, const char *legacy, struct compute_version *version,
                      struct error *err, char told[64]) {
     struct http_header headers[3] = { 0 };

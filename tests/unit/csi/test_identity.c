@@ -47,7 +47,7 @@ START_TEST(an_invalid_name_prevents_the_start) {
 }
 END_TEST
 
-/* Each announcement is held against what is answered. */
+/* Each announcement is compared with the responses. */
 START_TEST(announced_capabilities_are_offered) {
     struct scene *scene = scene_new(NULL);
     autofree struct wire_answer *plugin =

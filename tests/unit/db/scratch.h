@@ -1,6 +1,6 @@
 /*
- * What the tests of db/ and rpc/ share: a database file in a directory of its own, and short ways
- * to run one statement.  All of it asserts that it worked.
+ * Common to the tests of db/ and rpc/: a database file in a directory of its own, and short ways to
+ * run one statement.  All of it asserts that it worked.
  */
 #pragma once
 

@@ -481,7 +481,7 @@ START_TEST(volumes_that_a_host_may_have_open_have_a_connection_after_an_upgrade)
         snprintf(sql, sizeof sql, "SELECT COUNT(*) FROM connections WHERE volume_id = 'v%zu'", i);
         ck_assert_msg(sql_int(db, sql) == cases[i].connections, "%s", cases[i].status);
     }
-    run_text(db, 50); /* what is there stays the only one */
+    run_text(db, 50); /* the existing one stays the only one */
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM connections WHERE volume_id = 'v0'"), 1);
     db_close(db);
 }

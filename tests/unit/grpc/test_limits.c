@@ -304,7 +304,7 @@ START_TEST(a_response_that_is_read_too_slowly_times_out) {
 }
 END_TEST
 
-/* What the server has not read of what was sent. */
+/* The number of sent bytes that the server has not read. */
 static int unread(const struct wire *wire) {
     int size = 0;
 
@@ -323,7 +323,7 @@ START_TEST(a_client_that_reads_no_responses_is_not_read_from) {
     wire_send(scene->wire, NGHTTP2_SETTINGS, 0, 0, "\0\4\x3f\0\0\0", 6);
     begin_list(scene, 3, 10000000);
     scene_await(scene, &scene->forgotten, 1);
-    assert_alive(scene); /* so it has written what it could */
+    assert_alive(scene); /* so it has written all that it could */
     for (int32_t stream = 5; stream < 25; stream += 2)
         ck_assert(wire_headers(scene->wire, 0, stream, malformed));
     size = unread(scene->wire);

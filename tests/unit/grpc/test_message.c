@@ -1,5 +1,5 @@
 /*
- * What a message may cost: a request of the largest size that comes is a few MiB in memory.
+ * The cost of a message: a request of the largest realistic size is a few MiB in memory.
  */
 #include "common/cleanup.h"
 #include "csi/proto/proto.h"

@@ -1,4 +1,4 @@
-/* Answers larger than what the kernel takes of them, and clients that do not read. */
+/* Responses larger than the kernel's buffer, and clients that do not read. */
 #include "common/cleanup.h"
 #include "http/server.h"
 #include "tests/lib/check_main.h"
@@ -201,7 +201,7 @@ START_TEST(a_single_response_fits_whatever_its_size) {
 }
 END_TEST
 
-/* What the request took goes before its client has read the answer. */
+/* The memory of the request is released before its client has read the response. */
 START_TEST(only_the_response_waits_for_its_client) {
     struct http_server *server = start(0);
     int reader = ask(server, "/large");

@@ -433,7 +433,7 @@ START_TEST(body_above_the_limit_is_thrown_away_and_answered) {
     say(fd, GET("/after"));
     assert_has(hear(fd), "|/after|");
 
-    /* Unannounced: what was collected before the limit is dropped too. */
+    /* Unannounced: the part that was collected before the limit is dropped too. */
     say(fd, "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 300; i++)
         say(fd, "5\r\nabcde\r\n");
@@ -535,7 +535,7 @@ START_TEST(malformed_requests_are_refused) {
 }
 END_TEST
 
-/* libmicrohttpd answers these itself: what follows is no request. */
+/* libmicrohttpd answers these itself: the bytes behind them are no request. */
 START_TEST(an_invalid_length_ends_the_connection) {
     static const char *const lengths[] = { "x",   "-1",  "+5",
                                            "0x5", "5 5", "5,5",

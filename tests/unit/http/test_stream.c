@@ -301,7 +301,7 @@ START_TEST(unread_data_is_bounded_and_its_client_is_closed) {
     while ((state = put(stream, piece)) == HTTP_STREAM_TAKEN || total < 100000) {
         if (state == HTTP_STREAM_TAKEN)
             total += sizeof(piece) - 1;
-        ck_assert_uint_lt(total, 1000000); /* with what the kernel keeps */
+        ck_assert_uint_lt(total, 1000000); /* with the kernel's buffers */
     }
     await_end(stream);
     ck_assert_int_eq(put(stream, "x"), HTTP_STREAM_OVER);

@@ -322,7 +322,7 @@ START_TEST(connections_are_counted_by_user) {
 }
 END_TEST
 
-/* It sends, and what is sent to it fails: the server finds that out in the midst of an answer. */
+/* It sends, and sending to it fails: the server finds that out in the midst of a response. */
 static int dial_deaf(const struct scene *scene) {
     const struct sockaddr_un address = address_of(scene->path);
     const struct timeval limit = { .tv_sec = 60 };
@@ -345,7 +345,8 @@ static void send_all(int fd, const char *bytes, size_t size) {
     }
 }
 
-/* libmicrohttpd answers each of these itself, before, in or after what it shows us of a request. */
+/* libmicrohttpd answers each of these itself, before, in or after the part of a request that it
+ * shows us. */
 START_TEST(an_answer_that_fails_without_a_request_reaches_no_handler) {
     static const struct {
         const char *begin;

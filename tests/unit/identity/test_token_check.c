@@ -391,7 +391,7 @@ START_TEST(requests_that_share_a_validation_are_bounded) {
     static const char *const others[] = { "one", "two" };
     struct caller callers[4], one_more;
 
-    for (unsigned round = 1; round <= 2; round++) { /* what they held is given back */
+    for (unsigned round = 1; round <= 2; round++) { /* their slots are released */
         script_server_add(scene->server, &(struct script_rule){ .method = "GET",
                                                                 .path = KEYSTONE_TOKENS "*",
                                                                 .manner = SCRIPT_SILENT });

@@ -11,7 +11,7 @@ static void setup(void) {
     arena = arena_new();
 }
 
-/* A member of any type; what a refusal must leave alone. */
+/* A member of any type, which a refusal must leave alone. */
 union member {
     const char *text;
     int64_t number;

@@ -1,5 +1,5 @@
 /*
- * What is printed as YAML reads back as the same tree.
+ * Printed YAML reads back as the same tree.
  */
 #include "common/cleanup.h"
 #include "tests/lib/check_main.h"

@@ -94,7 +94,7 @@ static unsigned writes(struct scene *scene) {
            script_server_count(scene->server, "DELETE", NULL);
 }
 
-/* What was sent. */
+/* The requests that were sent. */
 static const json_t *sent(struct scene *scene, const char *method, const char *path) {
     const struct script_request *request = script_server_request(scene->server, method, path, 0);
 
@@ -114,7 +114,7 @@ static void assert_applied(struct scene *scene, const char *status, const char *
     ck_assert_ptr_nonnull(strstr(json_text_of(last, "message"), words));
 }
 
-/* ---- what is wanted ---- */
+/* ---- desired state ---- */
 
 START_TEST(a_deleted_object_has_no_document) {
     struct scene *scene = scene_new();

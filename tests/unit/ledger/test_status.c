@@ -1,5 +1,5 @@
 /*
- * The door of statuses: what it changes, and what it leaves as it is.
+ * The door of statuses: the changes it makes, and the statuses that stay.
  */
 #include "ledger/status.h"
 

@@ -162,7 +162,7 @@ WORK_TEST(an_empty_queue_has_none) {
     ck_assert_int_eq(ask(work, 2, &found, err), 0);
 }
 
-static int64_t steps_done; /* of what is asked, as SQLite counts them */
+static int64_t steps_done; /* of the query, as SQLite counts them */
 
 static int statement_seen(unsigned kind, void *arg, void *statement, void *text) {
     (void)kind, (void)arg, (void)text;

@@ -7,7 +7,7 @@ typedef int transaction(struct db *db, const struct work *base, work_body *body,
 
 static transaction *const writing[] = { work_transaction, work_transaction_unsynced };
 
-/* A database, and what a body is to find in its work. */
+/* A database, and the members that a body has to find in its work. */
 struct bench {
     struct db *db;
     struct arena *arena;
@@ -37,7 +37,7 @@ static void bench_end(struct bench **bench) {
 }
 #define autobench __attribute__((cleanup(bench_end)))
 
-/* ---- what a body works with ---- */
+/* ---- the members of a body's work ---- */
 
 #define assert_about(told, instant_us)                      \
     do {                                                    \
@@ -73,7 +73,7 @@ START_TEST(a_body_gets_the_callers_context_and_two_instants) {
 }
 END_TEST
 
-/* ---- what stays ---- */
+/* ---- effects that stay ---- */
 
 static int put_service(struct work *work, void *arg, struct error *err) {
     bool fails = arg;

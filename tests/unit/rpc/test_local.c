@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a consumer saw and a publisher heard. */
+/* The messages of a consumer and the confirmations of a publisher. */
 struct witness {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -316,7 +316,7 @@ static int consume_slowly(void *arg, const struct rpc_message *message, struct e
     return 0;
 }
 
-/* Neither does what came from a release that did not say whose it is. */
+/* Neither do messages of a release that did not name a project. */
 START_TEST(a_project_waits_for_no_other_projects_queue) {
     enum { MANY = 50 };
     struct error err = { 0 };

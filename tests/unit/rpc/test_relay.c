@@ -364,7 +364,7 @@ START_TEST(more_rows_than_a_batch_keep_their_order) {
 END_TEST
 
 START_TEST(rows_of_a_topic_above_a_limit_wait_in_the_table) {
-    enum { LIMIT = 8192, MORE = 100 }; /* of one project: half of what there is */
+    enum { LIMIT = 8192, MORE = 100 }; /* of one project: half of the limit */
     struct db *db = scratch_open(database_url(), true);
     struct taker taker;
     struct relay *relay;
@@ -421,7 +421,7 @@ START_TEST(a_project_leaves_slots_of_a_topic_to_others) {
     ck_assert_int_eq(step(relay), THIRDS);
     put_many(db, "'fourth'", 1);
     ck_assert_int_eq(step(relay), 1);
-    /* What memory may take has an end all the same. */
+    /* Memory is bounded all the same. */
     put_many(db, "'of' || i", ALL);
     ck_assert_int_eq(step(relay), FREE - THIRDS - 1);
     ck_assert_int_eq(step(relay), 0);

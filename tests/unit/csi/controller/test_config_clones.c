@@ -19,7 +19,7 @@
     "{\"volume_config\": {\"metadata\": {\"name\": \"s\", \"uid\": \"" SOURCE "\"" metadata_ \
     ", \"annotations\": {\"csi.scoria.io/name\": \"s\"}}, \"spec\": {}, \"status\": {\"phase\": \"Bound\", \"capacity\": {\"storage\": \"2Gi\"}}}}"
 
-/* As its finalizers, what else its metadata have, and its phase are. */
+/* As its finalizers, its other metadata, and its phase are. */
 #define THE_CLONE(finalizers_, metadata_, phase_)                                                \
     "{\"volume_config\": {\"metadata\": {\"name\": \"n\", \"uid\": \"" CLONE                     \
     "\", \"resourceVersion\": \"7\", \"annotations\": {\"csi.scoria.io/name\": \"n\", "          \
@@ -130,7 +130,7 @@ static void check_sent(struct scene *scene, const char *method, const char *path
     ck_assert_msg(strstr(sent->body, part) != NULL, "%s is not in %s", part, sent->body);
 }
 
-/* The snapshot goes, and then what held the config and its source. */
+/* The snapshot goes, and then the finalizers of the config and its source. */
 static void expect_end(struct scene *scene, const char *shown) {
     answer(scene, "GET", SHOTS "/" NAME, 200, READY, 0);
     answer(scene, "DELETE", SHOTS "/" SHOT, 202, NULL, 0);

@@ -127,7 +127,7 @@ START_TEST(an_unreadable_object_in_progress_is_not_final) {
 }
 END_TEST
 
-/* Nor is what has failed and cannot be removed yet. */
+/* Nor is a failed object that cannot be removed yet. */
 START_TEST(leftovers_of_a_failure_are_not_final) {
     struct scene *scene = scene_new(NULL);
 
@@ -278,7 +278,7 @@ START_TEST(a_row_deleted_between_two_pages_ends_the_list) {
 }
 END_TEST
 
-/* ---- what was begun ---- */
+/* ---- begun work ---- */
 
 START_TEST(leftovers_of_a_publish_do_not_block_a_delete) {
     Csi__V1__DeleteVolumeRequest request = CSI__V1__DELETE_VOLUME_REQUEST__INIT;

@@ -79,7 +79,7 @@ START_TEST(a_refused_delete_is_reported) {
 }
 END_TEST
 
-/* What else goes on with a volume ends by itself. */
+/* Other operations on a volume end by themselves. */
 START_TEST(a_temporarily_refused_delete_is_repeated) {
     struct scene *scene = scene_new(NULL);
 
@@ -110,7 +110,7 @@ START_TEST(a_volume_unknown_to_a_gateway_does_not_count_as_deleted) {
 }
 END_TEST
 
-/* ---- what a driver created ---- */
+/* ---- objects that a driver created ---- */
 
 static struct scene *scene_of(const char *cluster) {
     static char option[128];

@@ -1,5 +1,5 @@
 /*
- * Lists are asked for in pages, and of each page stays what was kept of it.
+ * Lists are read in pages, and of each page only the kept rows stay.
  */
 #include "csi/controller/controller.private.h"
 

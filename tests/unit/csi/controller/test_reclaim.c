@@ -1,5 +1,5 @@
 /*
- * ControllerReclaimSpace: what the volume API answers, as CSI-Addons has it.
+ * ControllerReclaimSpace: responses of the volume API as CSI-Addons has them.
  */
 #include "tests/unit/csi/driver_test.h"
 
@@ -17,9 +17,9 @@ static void answer_once(struct scene *scene, const char *method, const char *pat
 
 static const struct {
     const char *code;
-    int found; /* what GET of the volume answers */
+    int found; /* the response to GET of the volume */
     const char *volume;
-    int begun;        /* what the action answers; 0: it is not asked */
+    int begun;        /* the response to the action; 0: it is not sent */
     const char *last; /* its outcome; NULL: not queried */
 } rows[] = {
     { "0", 200, IS("available"), 202, DONE },
@@ -68,10 +68,10 @@ END_TEST
 /* Of a volume made from a policy. */
 static const struct {
     const char *code;
-    int found; /* what GET answers first */
+    int found; /* the first response to GET */
     const char *config;
-    int changed;         /* what PATCH answers; 0: it is not asked */
-    const char *after;   /* what that is, and */
+    int changed;         /* the response to PATCH; 0: it is not sent */
+    const char *after;   /* its value, and */
     const char *last;    /* the response to GET then; NULL: not queried */
     const char *message; /* of the answer; NULL: any */
 } declared[] = {

@@ -1,5 +1,5 @@
 /*
- * A node with one volume, for tests of what the driver of a node does.
+ * A node with one volume, for tests of the node's driver.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * Room: what a volume has, growth, and what is given back.
+ * The capacity of a volume, its growth, and reclaimed space.
  */
 #define NODE_SCENE "3"
 #include "csi/node/volume_lock.h"

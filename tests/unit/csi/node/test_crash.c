@@ -43,8 +43,8 @@ static bool kill_at(pid_t child, unsigned number) {
 
 typedef int node_step(const struct node_capability *capability);
 
-/* false: the whole step was done before that.  What is shown has its device: the number of one that
- * has gone is another volume's at once. */
+/* false: the whole step was done before that.  A published volume has its device: the number of one
+ * that has gone is another volume's at once. */
 static bool die_in(node_step *step, const struct node_capability *capability, unsigned number) {
     pid_t child = fork();
     bool died;
@@ -127,7 +127,7 @@ START_TEST(a_kill_at_any_step_of_a_block_volume_is_recovered) {
 }
 END_TEST
 
-/* What is left of a block volume when the machine has started anew: an empty file. */
+/* The rest of a block volume when the machine has started again: an empty file. */
 START_TEST(a_reboot_leaves_no_obstacle) {
     autoimage int file = image(8 * MIB);
 

@@ -132,7 +132,7 @@ START_TEST(a_stopped_file_system_that_another_pod_uses_is_not_published) {
 }
 END_TEST
 
-/* What was asked for as read-only has not stopped. */
+/* A file system that was requested read-only has not stopped. */
 START_TEST(a_read_only_file_system_is_published_as_it_is) {
     autoimage int file = image(320 * MIB);
     static char option[] = "ro";
@@ -153,7 +153,7 @@ START_TEST(a_read_only_file_system_is_published_as_it_is) {
 }
 END_TEST
 
-/* ---- what the images lie on ---- */
+/* ---- the file system below the images ---- */
 
 static void mount_storage(void) {
     ck_assert_int_eq(

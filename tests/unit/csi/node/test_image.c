@@ -86,7 +86,7 @@ START_TEST(options_that_break_locks_are_refused) {
 }
 END_TEST
 
-/* What Nova calls a plain file. */
+/* Nova's names of a plain file. */
 START_TEST(a_plain_file_is_known_by_both_of_its_types) {
     const struct text_pair gpfs[] = { { "driver_volume_type", "gpfs" },
                                       { "format", "raw" },

@@ -110,7 +110,7 @@ START_TEST(a_changed_label_does_not_change_the_volume) {
         ck_assert_str_eq(names[0].label, first);
     }
 
-    /* Nor does it when another process begins, and finds what this one has kept. */
+    /* Nor does it when another process begins, and finds the records of this one. */
     loop_identity_set_file(kept);
     ck_assert_int_eq(labelled(first), (int)loop.number);
     write_label(loop.number, victim);
@@ -295,7 +295,7 @@ START_TEST(it_grows_with_its_file_and_never_by_itself) {
 }
 END_TEST
 
-/* What is mounted there shares blocks. */
+/* The file system that is mounted there shares blocks. */
 static void mount_storage(void) {
     ck_assert_int_eq(shell("cd %s && truncate -s 512M disk && mkfs.xfs -q -m reflink=1 disk && "
                            "mkdir storage && mount -o loop disk storage",

@@ -128,7 +128,7 @@ START_TEST(a_device_gets_the_limits_of_its_volume) {
 }
 END_TEST
 
-/* A pod that has it as a block volume may write what it likes on it. */
+/* A pod that has it as a block volume may write anything on it. */
 START_TEST(a_changed_label_does_not_change_the_limits) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop_info64 info;

@@ -1,5 +1,5 @@
 /*
- * What is published: a second target, and what keeps a volume staged.
+ * Published volumes: a second target, and reasons that keep a volume staged.
  */
 #include "common/image_lock.h"
 #define NODE_SCENE "2"

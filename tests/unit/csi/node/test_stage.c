@@ -1,5 +1,5 @@
 /*
- * Volumes are staged, and shown to pods, step by step; what is not as it must be is refused.
+ * Volumes are staged, and published to pods, step by step; every deviation is refused.
  */
 #include "common/image_lock.h"
 #include "csi/node/volume_lock.h"
@@ -429,7 +429,7 @@ START_TEST(a_share_is_unmounted_after_a_failure_or_a_kill) {
 }
 END_TEST
 
-/* ---- what was published is out of date ---- */
+/* ---- outdated publications ---- */
 
 static void write_info(const char *text) {
     autofile FILE *file = fopen(path_of("images/" ID ".info"), "we");

@@ -1,6 +1,6 @@
 /*
- * What is free becomes zeros in the image, and nothing else does.  The images here are files of
- * their own: in those of a storage daemon zeros are holes (tests/e2e/test_csi_policy.py).
+ * Free space becomes zeros in the image, and nothing else does.  The images here are files of their
+ * own: in those of a storage daemon zeros are holes (tests/e2e/test_csi_policy.py).
  */
 #include "csi/node/wipe.h"
 
@@ -102,7 +102,7 @@ static int wipe(bool (*may_continue)(void *), void *arg) {
     return wipe_free(&wipe, &err);
 }
 
-/* ---- what becomes of it ---- */
+/* ---- outcomes ---- */
 
 struct watch {
     int asked, end_at;

@@ -37,7 +37,7 @@ static struct passage {
     pthread_t thread;
     struct pair pairs[PAIRS_MOST];
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     enum direction direction;
     unsigned countdown; /* the message that ends its connection; 0: none */
     bool half, cut;
@@ -204,7 +204,7 @@ static bool passage_has_cut(void) {
     return cut;
 }
 
-/* ---- what is asked through it ---- */
+/* ---- statements through it ---- */
 
 static int insert_body(struct db_tx *tx, void *arg, struct error *err) {
     const int64_t *id = arg;
@@ -331,9 +331,9 @@ START_TEST(a_lost_connection_leaves_the_reported_outcome) {
 }
 END_TEST
 
-/* ---- sessions that are not what they were ---- */
+/* ---- sessions that have changed ---- */
 
-/* A server, or a proxy in front of it, that has forgotten what was prepared. */
+/* A server, or a proxy in front of it, that has forgotten prepared statements. */
 START_TEST(statements_unknown_to_the_server_are_prepared_again) {
     struct db *db;
 

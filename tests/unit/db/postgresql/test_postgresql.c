@@ -1,6 +1,6 @@
 /*
- * What only PostgreSQL has to prove; the promises of db.h are tested with both engines by the other
- * tests of this folder.  Without SCORIA_TEST_POSTGRESQL only the URLs are tested.
+ * Promises of PostgreSQL alone; those of db.h are tested with both engines by the other tests of
+ * this folder.  Without SCORIA_TEST_POSTGRESQL only the URLs are tested.
  */
 #include "db/postgresql/postgresql.h"
 
@@ -80,7 +80,7 @@ START_TEST(a_url_names_host_and_database) {
 }
 END_TEST
 
-/* ---- what is refused at the start ---- */
+/* ---- refusals at the start ---- */
 
 static enum error_kind open_refused(const char *url, const char *words) {
     const struct db_settings settings = { .url = url, .inline_writes = true };
@@ -563,7 +563,7 @@ START_TEST(other_processes_are_notified_of_messages_and_ends) {
     before = atomic_load(&outbox);
     doom("");
 
-    ck_assert(reaches(&outbox, before + 1)); /* what it missed is looked for when it is back */
+    ck_assert(reaches(&outbox, before + 1)); /* missed messages are read when it is back */
     db_close(teller);
     db_close(hearer);
 }

@@ -1,9 +1,10 @@
 /*
  * Flushes that fail and lose.  Between SQLite and the kernel stands a disk that remembers, page by
- * page, what a flush has brought to it.  One that fails forgets what it was to bring, as the kernel
- * does, and with the power goes all that was not flushed.
+ * page, the content that a flush has brought to it.  One that fails forgets its pages, as the
+ * kernel does, and with the power goes all that was not flushed.
  *
- * The programs are children that kill themselves; disk and answers outlive them in shared memory.
+ * The programs are children that kill themselves; disk and confirmations outlive them in shared
+ * memory.
  *
  * The functions below stand before those of the C library because the program defines them itself.
  */
@@ -35,7 +36,7 @@ static struct world {
     struct disk_file files[2];
     int countdown;     /* the n-th flush from now fails */
     bool fails_always; /* from then on */
-    bool drops_cache;  /* what was forgotten cannot be read any more, either */
+    bool drops_cache;  /* forgotten pages cannot be read any more, either */
     atomic_int failed; /* flushes */
     enum answer { UNASKED, ASKED, REFUSED, ANSWERED, ANSWERED_UNSYNCED } answers[ROWS];
 } * world;
@@ -243,7 +244,7 @@ static void run(program *code, const struct scratch *scratch, int from, int to) 
                   "signal %d", WTERMSIG(status));
 }
 
-/* What was answered is there, and what was refused is not. */
+/* Confirmed rows are there, and refused ones are not. */
 static void check_rows(const struct scratch *scratch, bool refused_too) {
     struct db *db = scratch_open(scratch->url, true);
 
@@ -348,7 +349,7 @@ START_TEST(a_copy_to_the_file_that_cannot_flush_loses_nothing) {
     ck_assert_int_eq(world->answers[250], ANSWERED);
     ck_assert_int_eq(world->answers[252], ANSWERED);
     power_fail(&scratch);
-    for (int id = 0; id < 252; id++) /* what was made good again is on the disk with the rest */
+    for (int id = 0; id < 252; id++) /* repaired pages are on the disk with the rest */
         world->answers[id] = ANSWERED;
     check_rows(&scratch, true);
 }

@@ -137,7 +137,7 @@ static int synchronous_body(struct db_tx *tx, void *arg, struct error *err) {
     return db_query_int(tx, &value, err, "PRAGMA synchronous") < 0 ? -1 : (int)value;
 }
 
-/* What is committed is flushed, unless nothing of it need be; and the next one is flushed again. */
+/* A commit is flushed, unless nothing of it need be; and the next one is flushed again. */
 START_TEST(a_group_is_flushed_for_its_most_careful_body) {
     enum { NORMAL = 1, FULL = 2 };
     static const int unsynced[] = { 0, JOBS, 1, JOBS - 1, JOBS, 0 };
@@ -410,8 +410,8 @@ static void write_much(struct db *db, int bytes) {
     sql_run(db, sql);
 }
 
-/* It sees what it began with, whatever is brought into the file; the log grows as long as it reads,
- * and begins anew behind it. */
+/* It sees its first snapshot, whatever is checkpointed into the file; the log grows as long as it
+ * reads, and restarts behind it. */
 START_TEST(a_reader_keeps_its_snapshot_and_not_the_log) {
     autoscratch struct scratch scratch;
     struct staying staying;

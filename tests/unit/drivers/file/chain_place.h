@@ -1,6 +1,6 @@
 /*
- * A directory with a volume whose snapshots are overlays, and what a guest and its host do with the
- * files.
+ * A directory with a volume whose snapshots are overlays, and the work of a guest and its host on
+ * the files.
  */
 #pragma once
 
@@ -144,7 +144,7 @@ static inline int settle_delete(struct place *place, const char *id, enum driver
                                  true, told, &place->bench.err);
 }
 
-/* What a guest's host does: pulls what is below into the active file, down to `base` (NULL:
+/* The work of a guest's host: pulls the images below into the active file, down to `base` (NULL:
  * all). */
 static inline void pull(struct place *place, const char *file, const char *base,
                         const char *format) {

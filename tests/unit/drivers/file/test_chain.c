@@ -154,7 +154,7 @@ START_TEST(only_regular_files_lie_below) {
 }
 END_TEST
 
-/* The guest chose what a raw volume holds. */
+/* The guest chose the content of a raw volume. */
 START_TEST(a_raw_base_is_read_as_nothing_else) {
     autoplace struct place place;
 
@@ -377,7 +377,7 @@ START_TEST(a_list_has_the_size_of_complete_chains_only) {
     static const char whole[] =
         "{\"active\": \"" FILE_NAME ".t\", \"s\": \"" FILE_NAME ".s\", \"t\": \"" FILE_NAME ".t\"}";
     static const struct {
-        const char *info, *removed, *above; /* `above`: what t lies above */
+        const char *info, *removed, *above; /* `above`: the file above t */
         int64_t s_bytes, t_bytes;
     } cases[] = {
         { whole, "none", FILE_NAME ".s", GIB, GIB },

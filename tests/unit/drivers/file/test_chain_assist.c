@@ -1,5 +1,5 @@
 /*
- * Which file a guest writes, as its locks and the files say it, and what becomes of a snapshot
+ * The file that a guest writes, as its locks and the files show it, and the outcome of a snapshot
  * then.
  */
 #include "drivers/file/chain_assist.h"
@@ -96,7 +96,7 @@ START_TEST(a_guest_that_is_off_has_left_its_traces) {
 }
 END_TEST
 
-/* It was on the overlay, and was started again from what it was before. */
+/* It was on the overlay, and was started again from its former image. */
 START_TEST(data_of_a_guest_is_never_thrown_away) {
     for (size_t i = 0; i < LENGTH(all_told); i++) {
         autoplace struct place place;
@@ -215,7 +215,7 @@ START_TEST(the_newest_is_pulled_and_the_one_before_lives_on) {
     ck_assert_str_eq(listed(&place), "");
     ck_assert_str_eq(active(&place), FILE_NAME ".t");
 
-    /* A repetition of what has ended takes nothing that bears its name. */
+    /* A repetition of an ended one removes nothing that bears its name. */
     ck_assert_int_eq(drop(&place, "t"), DRIVER_DONE);
     ck_assert(has(&place, FILE_NAME ".t"));
 

@@ -142,7 +142,7 @@ START_TEST(a_snapshot_whose_files_were_merged_is_not_read) {
 }
 END_TEST
 
-/* What is put above would be merged, too. */
+/* Writes put above would be merged, too. */
 START_TEST(nothing_is_begun_while_a_host_may_still_merge) {
     for (int told = 0; told <= 1; told++) {
         autoplace struct place place;

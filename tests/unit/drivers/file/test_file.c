@@ -60,7 +60,7 @@ START_TEST(a_volume_that_has_all_its_blocks_is_connected_without_discards) {
 }
 END_TEST
 
-/* ---- what a connection is called ---- */
+/* ---- the path of a connection ---- */
 
 static const char *type_of(struct bench *bench, const struct driver_volume *volume) {
     json_t *connector = json_object(), *info;
@@ -288,7 +288,8 @@ START_TEST(an_unusable_directory_prevents_the_start) {
 }
 END_TEST
 
-/* Nothing new is made, what is there is in reach, and all is well when the place is what it was. */
+/* Nothing new is made, existing volumes are in reach, and all is well when the directory is
+ * back. */
 static void assert_noticed(struct bench *bench, struct driver_volume *old,
                            void (*back)(const struct bench *bench)) {
     struct driver_volume volume = A_VOLUME;

@@ -1,5 +1,5 @@
 /*
- * Which files may become volumes, and what stays when one may not.
+ * Files that may become volumes, and the state that stays when one may not.
  */
 #include "common/image_lock.h"
 #include "tests/unit/drivers/driver_test.h"

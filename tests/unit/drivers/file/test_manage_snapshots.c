@@ -1,6 +1,6 @@
 /*
- * Which files may become snapshots of a volume, in its chain and beside it, and what stays when one
- * may not.
+ * Files that may become snapshots of a volume, in its chain and beside it, and the state that stays
+ * when one may not.
  */
 #include "common/image_lock.h"
 #include "tests/unit/drivers/driver_test.h"
@@ -145,7 +145,7 @@ START_TEST(a_file_open_in_a_guest_is_refused) {
 }
 END_TEST
 
-/* And what has either name already stays. */
+/* And a file that has either name already stays. */
 START_TEST(it_gets_another_name_and_nothing_else) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
@@ -227,7 +227,7 @@ START_TEST(a_file_outside_the_chain_is_refused) {
 }
 END_TEST
 
-/* What was let go of is a part of the volume: neither goes without the other. */
+/* An unmanaged snapshot is a part of the volume: neither goes without the other. */
 START_TEST(an_unmanaged_snapshot_is_not_deleted_with_its_volume) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;

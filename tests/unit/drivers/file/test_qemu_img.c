@@ -2,7 +2,7 @@
 
 #include "tests/unit/drivers/driver_test.h"
 
-/* What the real program prints, with the meaning of each (exit status 1 throughout). */
+/* The output of the real program, with the meaning of each (exit status 1 throughout). */
 static const struct {
     const char *errors;
     bool locked;

@@ -60,7 +60,7 @@ static void assert_reclaimed(struct bench *bench, const char *name, bool qcow2) 
     ck_assert_msg(reclaim_file(bench, name, qcow2) == 0, "%s", bench->err.message);
 }
 
-/* What `name` has given back of `before`, beside what the best tool leaves. */
+/* The reclaimed part of `before` of `name`, beside the result of the best tool. */
 static void assert_freed(const struct bench *bench, int64_t before, const char *name,
                          const char *best) {
     int64_t freed = before - usage(bench, name), possible = before - usage(bench, best);
@@ -209,7 +209,7 @@ START_TEST(a_reclaimed_image_is_as_small_as_a_fresh_copy) {
         make_qcow2(&bench, "image", options[i]);
         fill_qcow2(&bench, "image", "unmap");
         assert_image_reclaimed(&bench, "image");
-        /* What a guest writes later finds its place. */
+        /* Later writes of a guest find their place. */
         qemu_io(&bench, "image", "write -P 33 1M 40M");
         qemu_io(&bench, "image", "read -P 33 1M 40M");
         ck_assert_int_eq(BENCH_RUN("qemu-img", "check", "-f", "qcow2", in(&bench, "image")), 0);

@@ -51,7 +51,7 @@ static int pools(struct bench *bench, struct driver_pool **ret) {
     return count;
 }
 
-/* The point of a share, found by what was mounted. */
+/* The mount point of a share, found by its source. */
 static const char *point_of(struct bench *bench, const char *share) {
     char *table = bench_read(bench, "table");
     const char *line;
@@ -340,7 +340,7 @@ START_TEST(another_file_system_at_the_mount_point_of_a_share_is_not_used) {
     away = bench_path(&bench, "away");
     ck_assert_int_eq(rename(point, away), 0);
 
-    ck_assert_int_eq(bench_try_open(&bench), 0); /* the other share is what it was */
+    ck_assert_int_eq(bench_try_open(&bench), 0); /* the other share is unchanged */
     ck_assert_int_eq(nfs_driver.delete_volume(bench.handle, bench.arena, &volume, &bench.err), -1);
     ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
 
@@ -666,7 +666,7 @@ START_TEST(a_clone_of_shares_that_are_one_pool_is_beside_its_source) {
 }
 END_TEST
 
-/* ---- what lies there ---- */
+/* ---- files there ---- */
 
 static void put_file(struct bench *bench, const char *share, const char *name) {
     const char *path = arena_format(bench->arena, "%s/%s", point_of(bench, share), name);

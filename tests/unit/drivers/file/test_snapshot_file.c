@@ -82,9 +82,9 @@ static int revert(struct place *place) {
 
 static const struct driver_volume a_copy = { .id = "c", .name_id = "c", .size_gb = 1 };
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
-/* Under the name of a snapshot, or of the volume, stands what is no file of ours. */
+/* Under the name of a snapshot, or of the volume, stands a foreign file. */
 static void put_link(const char *path) {
     ck_assert_int_eq(symlink("/etc/passwd", path), 0);
 }
@@ -214,7 +214,7 @@ START_TEST(qcow2_is_not_cloned_for_several_instances) {
 }
 END_TEST
 
-/* ---- what stands beside each other ---- */
+/* ---- files beside each other ---- */
 
 static void note(void *arg, const char *name_id, int64_t bytes) {
     char *text = arg;

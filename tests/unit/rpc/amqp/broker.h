@@ -25,9 +25,9 @@ enum { BROKER_WAIT_MS = 60000, BROKER_ROOM = 1 << 18, BROKER_FRAME_END = 0xce };
 struct broker {
     int listener, fd; /* fd -1: not connected */
     char url[64];
-    size_t piece; /* what is sent leaves in writes of so many bytes; 0: whole */
+    size_t piece; /* writes have so many bytes; 0: whole */
     int heartbeat_s;
-    amqp_pool_t pool;       /* of what was read */
+    amqp_pool_t pool;       /* of the bytes read */
     unsigned heartbeats;    /* that came */
     char body[BROKER_ROOM]; /* of the last message that came */
 };
@@ -257,7 +257,7 @@ static inline struct said broker_expect(struct broker *broker, unsigned channel,
 
 /* ---- a connection ---- */
 
-/* What a client and a broker say to each other at the beginning, in this order. */
+/* The frames of a client and a broker at the beginning, in this order. */
 enum broker_step {
     BROKER_CONNECTED,
     BROKER_GREETED, /* the client has sent AMQP 0-9-1 */

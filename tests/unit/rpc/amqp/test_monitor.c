@@ -27,7 +27,7 @@ static void teardown(void) {
     monitor_free(monitor);
 }
 
-/* What a call with this _timeout makes of it. */
+/* The interval for a call with this _timeout. */
 static struct envelope call_of(struct arena *arena, const char *timeout) {
     const char *inner = arena_format(
         arena, "{\"method\": \"m\", \"_msg_id\": \"i\", \"_reply_q\": \"q\", \"_timeout\": %s}",
@@ -70,7 +70,7 @@ START_TEST(a_call_gets_heartbeats_until_it_ends) {
     ck_assert_int_eq(monitor_beat(monitor, 12 * SECOND_US), 14 * SECOND_US);
     ck_assert_uint_eq(sent, 1);
     ck_assert_ptr_eq(last, &called);
-    /* what was missed is one */
+    /* missed beats are one */
     ck_assert_int_eq(monitor_beat(monitor, 20 * SECOND_US), 22 * SECOND_US);
     ck_assert_uint_eq(sent, 2);
     monitor_leave(monitor, &call);

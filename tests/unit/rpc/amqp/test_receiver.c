@@ -1,6 +1,6 @@
 /*
- * The receiver with brokers that say and do whatever they like: a message is acknowledged when it
- * was handled, on the connection that it came on, and what was not comes again and is handled.
+ * The receiver with arbitrary brokers: a message is acknowledged when it was handled, on the
+ * connection that it came on; unhandled ones come again and are handled.
  */
 #include "rpc/amqp/receiver.h"
 
@@ -14,7 +14,7 @@
 
 enum { TASKS = LINK_SOURCES, OWN, FANOUT, SOURCES_END }; /* the channels of a topic's queues */
 
-/* ---- what is handled ---- */
+/* ---- handling ---- */
 
 static struct consumer {
     sem_t begun, may_end;
@@ -110,7 +110,7 @@ static void scene_end(struct scene *scene) {
 }
 #define autoscene __attribute__((cleanup(scene_end)))
 
-/* What is asked for on a queue's channel, all at once. */
+/* The requests on a queue's channel, all at once. */
 static void hear_source(struct broker *broker, unsigned channel) {
     static const amqp_method_number_t methods[] = {
         AMQP_CHANNEL_OPEN_METHOD, AMQP_EXCHANGE_DECLARE_METHOD, AMQP_QUEUE_DECLARE_METHOD,

@@ -339,7 +339,7 @@ START_TEST(a_key_keeps_its_order_over_connections) {
     broker_close_connection(broker);
     serve(broker);
     expect_body(broker, "b");
-    broker_nack(broker, 1, false); /* takes what is behind it along */
+    broker_nack(broker, 1, false); /* takes the frame behind it along */
     ck_assert_int_eq(verdict_of(0), 1);
     ck_assert_int_eq(verdict_of(1), -1);
     ck_assert_int_eq(verdict_of(2), -1);
