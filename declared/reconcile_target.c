@@ -190,7 +190,7 @@ static const char *find_obstacle(const struct reconcile *r, const char *node) {
 }
 
 /* Until the next node has most of the replicas, it is unknown whether this one has stopped. */
-static void put_silent_node(struct reconcile *r) {
+static void put_unresponsive_node(struct reconcile *r) {
     const char *before = tree_text(update_status(&r->volume), "silentNodes");
     const char *node = r->volume.before.node;
 
@@ -215,7 +215,7 @@ static int take_over(struct reconcile *r, const char *node, struct error *err) {
     set_node(r, node);
     update_advance(r, &r->volume, &volume_states, VOLUME_REVOKED);
     update_put_status(r, &r->volume, "target", NULL);
-    put_silent_node(r);
+    put_unresponsive_node(r);
     return reconcile_record_event(r, "Warning", "TakenOver", message, err);
 }
 

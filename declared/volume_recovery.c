@@ -209,9 +209,9 @@ void volume_silent_nodes_keep(const struct document *before, struct document *af
     const json_t *target = json_object_get(after->status, "target");
     const char *state = tree_text(target, "state");
     json_int_t reported = count_of(target, "epoch");
-    bool has_votes = strcmp(state, "Levelling") == 0 || strcmp(state, "Serving") == 0;
+    bool has_quorum = strcmp(state, "Levelling") == 0 || strcmp(state, "Serving") == 0;
 
     if (unresponsive &&
-        !(has_votes && (reported == 0 || reported >= count_of(spec_of(before), "epoch"))))
+        !(has_quorum && (reported == 0 || reported >= count_of(spec_of(before), "epoch"))))
         json_object_set(after->status, "silentNodes", unresponsive);
 }

@@ -111,7 +111,7 @@ static int find_target(struct replicated_call *call, const char *node,
  * restarted API, which has no reports yet. */
 static int find_agent(struct replicated_call *call, const char *host, struct error *err) {
     const json_t *pools = replicated_pools(&call->api, call->arena, err);
-    bool silent = false;
+    bool unresponsive = false;
 
     for (size_t i = 0; i < json_array_size(pools); i++) {
         const json_t *pool = json_array_get(pools, i);
@@ -121,9 +121,9 @@ static int find_agent(struct replicated_call *call, const char *host, struct err
             continue;
         if (!json_is_false(json_object_get(pool, "up")))
             return 1;
-        silent = true;
+        unresponsive = true;
     }
-    if (silent)
+    if (unresponsive)
         return error_set(
             err, ERROR_UNAVAILABLE,
             "The storage agent of host %s does not respond, and the volume is not served yet.",

@@ -111,9 +111,9 @@ int replicated_make(struct replicated_call *call, const struct replicated_making
 int replicated_made(struct replicated_call *call, replicated_step *step, void *arg,
                     struct driver_created *ret, struct error *err);
 /* Deletes the snapshot for the volume's clone: 1 its deletion has begun, 0 not yet. */
-int replicated_drop_clone(struct replicated_call *call, struct error *err);
+int replicated_delete_clone_snapshot(struct replicated_call *call, struct error *err);
 /* Deletes the config's snapshots for clones. */
-int replicated_drop_clones(struct replicated_call *call, struct error *err);
+int replicated_delete_clone_snapshots(struct replicated_call *call, struct error *err);
 
 /* Of its document. */
 const char *replicated_snapshot_name(struct arena *arena, const struct driver_snapshot *snapshot);

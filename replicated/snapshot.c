@@ -79,7 +79,8 @@ static int take_one(struct replicated_call *call, struct taking *taking, struct 
                                                                                                : -1;
 }
 
-static int drop_one(struct replicated_call *call, struct taking *taking, struct error *err) {
+static int delete_snapshot_document(struct replicated_call *call, struct taking *taking,
+                                    struct error *err) {
     const char *version;
 
     if (read_snapshot(call, taking, err) < 0)
@@ -100,8 +101,8 @@ static int take_step(struct replicated_call *call, void *arg, struct error *err)
     return take_one(call, arg, err);
 }
 
-static int drop_step(struct replicated_call *call, void *arg, struct error *err) {
-    return drop_one(call, arg, err);
+static int delete_snapshot_step(struct replicated_call *call, void *arg, struct error *err) {
+    return delete_snapshot_document(call, arg, err);
 }
 
 /* ---- snapshots of the service ---- */
@@ -152,7 +153,7 @@ enum driver_outcome replicated_delete_snapshot(void *handle, struct arena *arena
         return DRIVER_FAILED;
     call.fence = snapshot->fence;
     call.progress = progress;
-    if (replicated_walk(&call, drop_step, &taking, &failure) == 0)
+    if (replicated_walk(&call, delete_snapshot_step, &taking, &failure) == 0)
         return DRIVER_DONE;
     if (!taking.begun || failure.kind != ERROR_BACKEND)
         return (enum driver_outcome)error_pass(err, &failure);
@@ -189,7 +190,7 @@ struct cloning {
 };
 
 /* A foreign clone keeps its source, which a volume of the service does not need. */
-static int drop_source(struct replicated_call *call, struct error *err) {
+static int delete_source(struct replicated_call *call, struct error *err) {
     const json_t *labels = json_at(call->config, "metadata.labels");
 
     if (!json_text_of(labels, LABEL_SOURCE))
@@ -239,11 +240,11 @@ static int clone_step(struct replicated_call *call, void *arg, struct error *err
         return make(call, cloning, err);
     if (there == 0)
         return 0;
-    gone = drop_source(call, err);
+    gone = delete_source(call, err);
     if (gone <= 0 || !cloning->own)
         return gone;
     /* From here on the controller owns the snapshot, and deletes it. */
-    gone = drop_one(call, &cloning->taking, err);
+    gone = delete_snapshot_document(call, &cloning->taking, err);
     return gone < 0 ? -1 : gone > 0 || cloning->taking.begun;
 }
 
@@ -288,14 +289,14 @@ int replicated_clone_volume(void *handle, struct arena *arena, const struct driv
     return clone(handle, arena, volume, source->size_gb, &cloning, progress, ret, err);
 }
 
-int replicated_drop_clone(struct replicated_call *call, struct error *err) {
+int replicated_delete_clone_snapshot(struct replicated_call *call, struct error *err) {
     struct taking taking = { .name = clone_name(call->arena, call->name_id) };
-    int gone = drop_one(call, &taking, err);
+    int gone = delete_snapshot_document(call, &taking, err);
 
     return gone < 0 ? -1 : gone > 0 || taking.begun;
 }
 
-int replicated_drop_clones(struct replicated_call *call, struct error *err) {
+int replicated_delete_clone_snapshots(struct replicated_call *call, struct error *err) {
     const json_t *all = documents_fetch(&call->api, call->arena, &snapshots, err);
 
     for (size_t i = 0; i < json_array_size(all); i++) {

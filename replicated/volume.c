@@ -170,7 +170,7 @@ static int delete_step(struct replicated_call *call, void *arg, struct error *er
     if (found < 0)
         return -1;
     if (found == 0)
-        return ending->made ? 1 : replicated_drop_clone(call, err);
+        return ending->made ? 1 : replicated_delete_clone_snapshot(call, err);
     if (replicated_is_going(call)) {
         ending->begun = true;
         return 0;
@@ -179,7 +179,7 @@ static int delete_step(struct replicated_call *call, void *arg, struct error *er
         return replicated_change(
             call, json_pack("{s:{s:s, s:n}}", "publish", "nodeId", "", "clients"), err);
     version = json_text_at(call->config, "metadata.resourceVersion");
-    if (replicated_drop_clones(call, err) < 0 || replicated_may(call, err) < 0)
+    if (replicated_delete_clone_snapshots(call, err) < 0 || replicated_may(call, err) < 0)
         return -1;
     return document_drop_version(&call->api, call->arena, &replicated_configs, call->name, version,
                                  err);

@@ -95,7 +95,7 @@ static int declare_alone_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-static int room_body(struct work *work, void *arg, struct error *err) {
+static int space_body(struct work *work, void *arg, struct error *err) {
     (void)err;
     put_pool(work, "pool-a", "host-a", *(int64_t *)arg * GIB);
     return 0;
@@ -286,7 +286,7 @@ START_TEST(two_controllers_do_no_more_than_one) {
 }
 END_TEST
 
-static int drop_body(struct work *work, void *arg, struct error *err) {
+static int delete_body(struct work *work, void *arg, struct error *err) {
     struct document config = config_of(work, declared), after;
 
     (void)arg;
@@ -309,7 +309,7 @@ START_TEST(a_config_is_deleted_with_the_last_of_its_data) {
 
     act(bench, declare_body, &pools);
     tick(bench);
-    act(bench, drop_body, NULL);
+    act(bench, delete_body, NULL);
     tick(bench);
     act(bench, gone_body, NULL);
     ck_assert_int_eq(read_state(bench).documents, 1);
@@ -513,19 +513,19 @@ START_TEST(varying_free_space_requeues_configs_at_a_limited_rate) {
     tick(bench);
     first = read_state(bench);
     for (; free_gib > 2; free_gib--) {
-        act(bench, room_body, &free_gib);
+        act(bench, space_body, &free_gib);
         bench->steady_us += SECOND_US;
         tick(bench);
     }
     ck_assert_str_eq(read_state(bench).event, first.event);
     free_gib = 100;
-    act(bench, room_body, &free_gib);
+    act(bench, space_body, &free_gib);
     bench->steady_us += SECOND_US;
     tick(bench);
     ck_assert_str_ne(read_state(bench).event, first.event);
     first = read_state(bench);
     for (; free_gib < 109; free_gib++) {
-        act(bench, room_body, &free_gib);
+        act(bench, space_body, &free_gib);
         bench->steady_us += SECOND_US;
         tick(bench);
     }

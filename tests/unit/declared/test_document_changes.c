@@ -178,7 +178,7 @@ WORK_TEST(an_event_is_a_line_with_the_version_of_its_change) {
 WORK_TEST(many_changes_come_in_parts) {
     const struct document_scope scope = { .kind = &kind_volume_policy };
     struct document_position position = { 0 };
-    unsigned told = 0, parts = 0;
+    unsigned reported = 0, parts = 0;
 
     for (int i = 0; i < 250; i++) {
         struct document made =
@@ -192,9 +192,9 @@ WORK_TEST(many_changes_come_in_parts) {
 
         before = *text ? before : position.version;
         for (; *text; text++)
-            told += *text == ';';
+            reported += *text == ';';
     }
-    ck_assert_uint_eq(told, 250);
+    ck_assert_uint_eq(reported, 250);
     ck_assert_uint_gt(parts, 2);
     (void)err;
 }

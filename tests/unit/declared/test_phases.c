@@ -310,7 +310,7 @@ static int64_t number_at(struct recovery *walk, const char *path) {
 /* Its node reports that too few replicas are left, and perhaps the state of the request. */
 static void node_reports(struct recovery *walk) {
     static const char *const phases[] = { "", "Able", "Refused", "Done" };
-    const char *phase = phases[draw(walk, LENGTH(phases))], *told = "";
+    const char *phase = phases[draw(walk, LENGTH(phases))], *reported = "";
     struct document volume = volume_of(walk->work, walk->config), *replicas = NULL;
     struct arena *arena = walk->work->arena;
     int64_t number = number_at(walk, "spec.salvage.number") - (draw(walk, 4) == 0);
@@ -319,9 +319,9 @@ static void node_reports(struct recovery *walk) {
         return;
     replicas_of(walk->work, walk->config, &replicas);
     if (*phase && number > 0) {
-        told = arena_format(arena, ",\"salvage\":{\"number\":%jd,\"phase\":\"%s\"%s}",
-                            (intmax_t)number, phase,
-                            strcmp(phase, "Refused") == 0 ? ",\"reason\":\"HasVotes\"" : "");
+        reported = arena_format(arena, ",\"salvage\":{\"number\":%jd,\"phase\":\"%s\"%s}",
+                                (intmax_t)number, phase,
+                                strcmp(phase, "Refused") == 0 ? ",\"reason\":\"HasVotes\"" : "");
         if (strcmp(phase, "Able") == 0)
             walk->able = number;
     }
@@ -332,7 +332,7 @@ static void node_reports(struct recovery *walk) {
                         "{\"replicaId\":\"%s\",\"mode\":\"Degraded\"},"
                         "{\"replicaId\":\"%s\",\"mode\":\"Degraded\"}]%s}",
                         (intmax_t)volume.generation, volume.node, replicas[0].id, replicas[1].id,
-                        told));
+                        reported));
 }
 
 static void node_stops(struct recovery *walk) {

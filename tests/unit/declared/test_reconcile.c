@@ -719,7 +719,7 @@ WORK_TEST(a_change_of_pools_can_be_undone) {
 
 /* ---- the end ---- */
 
-static void drop(struct work *work, const char *id) {
+static void delete_config(struct work *work, const char *id) {
     struct document config = config_of(work, id), after;
     struct error err = { 0 };
 
@@ -730,7 +730,7 @@ WORK_TEST(a_deleted_config_leaves_nothing_when_the_data_are_gone) {
     const char *id = bound(work);
     struct document *replicas = NULL;
 
-    drop(work, id);
+    delete_config(work, id);
     OK(settle(work, id));
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
     for (unsigned i = 0; i < 3; i++) {
@@ -748,7 +748,7 @@ WORK_TEST(data_are_removed_when_they_are_no_longer_served) {
     struct document *replicas = NULL;
 
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
-    drop(work, id);
+    delete_config(work, id);
     OK(settle(work, id));
     replicas_of(work, id, &replicas);
     ck_assert_int_eq(replicas[0].deleted_at, 0);
@@ -765,7 +765,7 @@ WORK_TEST(data_that_cannot_be_removed_are_reported_once) {
     struct document *replicas = NULL;
     int64_t events;
 
-    drop(work, id);
+    delete_config(work, id);
     OK(settle(work, id));
     replicas_of(work, id, &replicas);
     report(work, &replicas[1], "{\"phase\":\"DeletionFailed\",\"message\":\"/srv: busy\"}");
@@ -792,7 +792,7 @@ WORK_TEST(data_that_cannot_be_removed_are_reported_once) {
 WORK_TEST(a_config_without_a_volume_is_deleted_at_once) {
     const char *id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 3, ""));
 
-    drop(work, id);
+    delete_config(work, id);
     OK(settle(work, id));
     ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 0);
     OK(reconcile_config(work, id, err)); /* and a late call finds nothing */

@@ -103,15 +103,15 @@ static void report_decided(struct work *work, const char *id, int64_t blocks) {
 
 WORK_TEST(blocks_decided_by_write_logs_are_counted_and_reported_once) {
     const char *id = served(work);
-    const char *told =
+    const char *reported =
         "Normal BlocksDecided 1: 3 blocks differed after an unclean stop, and were decided by write logs.";
 
     (void)err;
     report_decided(work, id, 0);
-    ck_assert_str_ne(last_event(work, id), told);
+    ck_assert_str_ne(last_event(work, id), reported);
     for (int i = 0; i < 3; i++)
         report_decided(work, id, 3);
-    ck_assert_str_eq(last_event(work, id), told);
+    ck_assert_str_eq(last_event(work, id), reported);
     ck_assert_str_eq(config_at(work, id, "status.decidedBlocks"), "3");
     report_served(work, id, -1, NULL);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
@@ -140,7 +140,7 @@ WORK_TEST(a_pool_with_little_space_is_a_condition_and_a_warning_until_it_has_mor
 
 /* ---- facts ---- */
 
-static void go_silent(struct work *work, const char *pool) {
+static void stop_reporting(struct work *work, const char *pool) {
     sql(work, "%s",
         arena_format(work->arena,
                      "UPDATE replica_pools SET seen_at = seen_at - 1000000000 WHERE name = '%s'",
@@ -156,12 +156,12 @@ WORK_TEST(the_phase_of_an_unpublished_volume_follows_from_its_pools) {
     settle(work, id);
     ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Healthy\"");
     ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "True NotPublished");
-    go_silent(work, "pool-a");
+    stop_reporting(work, "pool-a");
     settle(work, id);
     ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Degraded\"");
     ck_assert_str_eq(condition_at(work, id, CONDITION_REDUNDANT), "False PoolOffline");
     ck_assert(has_event(work, id, "Warning PoolOffline 1: 2 of 3 replicas can be used."));
-    go_silent(work, "pool-b");
+    stop_reporting(work, "pool-b");
     settle(work, id);
     ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Offline\"");
     ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "False TooFewReplicas");
@@ -179,7 +179,7 @@ WORK_TEST(the_state_at_an_unresponsive_node_is_unknown) {
 
     (void)err;
     ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "True Served");
-    go_silent(work, "pool-a"); /* host-a serves it */
+    stop_reporting(work, "pool-a"); /* host-a serves it */
     settle(work, id);
     ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "Unknown NodeSilent");
     ck_assert_str_eq(condition_at(work, id, CONDITION_REDUNDANT), "Unknown NodeSilent");

@@ -57,7 +57,7 @@ static void report_done(struct work *work, const char *config, unsigned which, i
     report_one(work, config, which, number, "Done", ",\"beforeBytes\":9000,\"afterBytes\":4096");
 }
 
-static const char *asked(struct work *work, const char *config, unsigned which) {
+static const char *requested(struct work *work, const char *config, unsigned which) {
     struct document *replicas = NULL;
 
     ck_assert_uint_gt(replicas_of(work, config, &replicas), which);
@@ -74,10 +74,10 @@ static void assert_phase(struct work *work, const char *config, int number, cons
     ck_assert_str_eq(config_at(work, config, "status.reclaim.number"),
                      arena_format(work->arena, "%d", number));
     for (unsigned i = 0; i < 3; i++)
-        ck_assert_str_eq(asked(work, config, i), wanted);
+        ck_assert_str_eq(requested(work, config, i), wanted);
 }
 
-static void go_silent(struct work *work, unsigned but) {
+static void stop_reporting(struct work *work, unsigned but) {
     work->clock_us += 40 * SECOND_US;
     for (unsigned i = 0; i < 3; i++)
         if (i != but)
@@ -153,7 +153,7 @@ WORK_TEST(an_unreachable_pool_is_not_awaited_and_is_named) {
         if (i != away)
             report_done(work, config, i, 1);
     assert_phase(work, config, 1, "Pending");
-    go_silent(work, 1);
+    stop_reporting(work, 1);
     settle(work, config);
     assert_phase(work, config, 1, "Done");
     ck_assert(has_event(

@@ -69,7 +69,7 @@ static const char *prepare(struct work *work) {
 }
 
 /* Its number. */
-static int64_t salvage(struct work *work, const char *config, unsigned i) {
+static int64_t recover(struct work *work, const char *config, unsigned i) {
     struct document replica = replica_of(work, config, i), volume;
     const struct recovery_request word = { 0 };
     struct error err = { 0 };
@@ -104,13 +104,13 @@ WORK_TEST(forced_recovery_is_confirmed_when_the_node_finds_no_quorum) {
 
     (void)err;
     report_lost(work, config);
-    number = salvage(work, config, 1);
+    number = recover(work, config, 1);
     ck_assert_str_eq(volume_at(work, config, "spec.salvage"),
                      arena_format(work->arena, "{\"number\":%jd,\"replicaId\":\"%s\"}",
                                   (intmax_t)number, replica_of(work, config, 1).id));
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
     ck_assert_ptr_nonnull(strstr(conditions_at(work, config), "recovery from replica db-pool-b"));
-    ck_assert_int_eq(salvage(work, config, 1), number); /* the same once more is nothing new */
+    ck_assert_int_eq(recover(work, config, 1), number); /* the same once more is nothing new */
 
     report_recovery(work, config, number, "Able", "");
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
@@ -130,7 +130,7 @@ WORK_TEST(forced_recovery_is_confirmed_when_the_node_finds_no_quorum) {
     ck_assert_str_eq(volume_at(work, config, "status.salvage"), "null");
     assert_nothing_pends(work, config);
     report_lost(work, config);
-    ck_assert_int_gt(salvage(work, config, 1), number);
+    ck_assert_int_gt(recover(work, config, 1), number);
 }
 
 WORK_TEST(a_volume_with_a_quorum_refuses_forced_recovery) {
@@ -147,7 +147,7 @@ WORK_TEST(a_volume_with_a_quorum_refuses_forced_recovery) {
 
     report_state(work, config, "Degraded", "Serving", "Healthy", "Healthy",
                  ",\"scrub\":{\"damagedBlocks\":0,\"undecidedBlocks\":3}");
-    ck_assert_int_gt(salvage(work, config, 1), 0); /* reads of these fail, and none is chosen */
+    ck_assert_int_gt(recover(work, config, 1), 0); /* reads of these fail, and none is chosen */
     change(work, config, PUBLISH(""));             /* and back: the request goes with the node */
     settle(work, config);
     report_stopped(work, config);
@@ -155,7 +155,7 @@ WORK_TEST(a_volume_with_a_quorum_refuses_forced_recovery) {
     assert_nothing_pends(work, config);
     change(work, config, PUBLISH("host-a"));
     report_lost(work, config); /* and it has a quorum by the time its node reads the request */
-    number = salvage(work, config, 1);
+    number = recover(work, config, 1);
     report_recovery(work, config, number - 1, "Able", "");
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
     report_recovery(work, config, number, "Refused", ",\"reason\":\"HasVotes\"");
@@ -176,7 +176,7 @@ WORK_TEST(a_served_volume_may_have_lost_its_quorum) {
     (void)err;
     report_state(work, config, "Degraded", "Serving", "Offline", "Healthy", "");
     expect_refused(work, config, 0, (struct recovery_request){ 0 }, "it is offline");
-    ck_assert_int_gt(salvage(work, config, 1), 0);
+    ck_assert_int_gt(recover(work, config, 1), 0);
 }
 
 WORK_TEST(an_incomplete_replica_is_refused_at_once) {
@@ -200,7 +200,7 @@ WORK_TEST(forced_recovery_needs_the_volumes_own_node) {
 
     (void)err;
     report_lost(work, config);
-    number = salvage(work, config, 1);
+    number = recover(work, config, 1);
     change(work, config, PUBLISH("")); /* it goes with its node */
     assert_nothing_pends(work, config);
     report_recovery(work, config, number, "Able", "");
@@ -214,7 +214,7 @@ WORK_TEST(forced_recovery_needs_the_volumes_own_node) {
     expect_refused(work, config, 1, (struct recovery_request){ 0 },
                    "has not reported the replicas");
     report_lost(work, config);
-    number = salvage(work, config, 1);
+    number = recover(work, config, 1);
     report_recovery(work, config, number, "Able", "");
     change(work, config, PUBLISH("")); /* a confirmed request holds on the next node, too */
     report_stopped(work, config);
@@ -237,7 +237,7 @@ WORK_TEST(no_forced_recovery_at_an_unresponsive_node) {
     work->clock_us += long_us;
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "Node host-a does not respond");
     put_pool(work, "pool-a", "host-a", 900 * GIB);
-    number = salvage(work, config, 1);
+    number = recover(work, config, 1);
     work->clock_us += long_us;
     settle(work, config);
     assert_nothing_pends(work, config);
@@ -255,8 +255,8 @@ WORK_TEST(another_replica_may_be_requested_instead) {
 
     (void)err;
     report_state(work, config, "Offline", "Down", "Degraded", "Degraded", "");
-    first = salvage(work, config, 1);
-    second = salvage(work, config, 0);
+    first = recover(work, config, 1);
+    second = recover(work, config, 0);
     ck_assert_int_gt(second, first);
     report_state(work, config, "Offline", "Down", "Degraded", "Degraded",
                  arena_format(work->arena, ",\"salvage\":{\"number\":%jd,\"phase\":\"Able\"}",
@@ -274,12 +274,12 @@ WORK_TEST(a_confirmed_request_may_be_repeated) {
 
     (void)err;
     report_lost(work, config);
-    first = salvage(work, config, 1);
+    first = recover(work, config, 1);
     report_recovery(work, config, first, "Able", "");
     expect_refused(work, config, 1, (struct recovery_request){ .version = "1" },
                    "changed meanwhile");
     report_lost(work, config);
-    second = salvage(work, config, 1);
+    second = recover(work, config, 1);
     ck_assert_int_gt(second, first);
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
                      arena_format(work->arena, "%jd", (intmax_t)first));

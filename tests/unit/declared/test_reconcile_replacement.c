@@ -77,7 +77,7 @@ static const char *pool_at(struct work *work, const char *id, unsigned i) {
 }
 
 /* The fourth is filled, and the third is `mode`. */
-static void fill_fourth(struct work *work, const char *id, const char *mode) {
+static void rebuild_fourth(struct work *work, const char *id, const char *mode) {
     const struct document made = at_index(work, id, 3);
 
     report(work, &made, "{\"phase\":\"Healthy\"}");
@@ -109,7 +109,7 @@ WORK_TEST(a_lost_replica_is_replaced_and_removed_when_the_new_one_is_healthy) {
     ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Reconciling\"");
     ck_assert(has_event(work, id, "Warning ReplacementStarted 1: "));
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
-    fill_fourth(work, id, "Offline");
+    rebuild_fourth(work, id, "Offline");
     ck_assert_str_eq(volume_at(work, id, "spec.removing"),
                      arena_format(work->arena, "\"%s\"", old.id));
     leave(work, id);
@@ -159,7 +159,7 @@ WORK_TEST(a_pool_reported_offline_is_lost_like_an_unreported_one) {
     report_served(work, id, 2, "Offline");
     settle(work, id);
     ck_assert_uint_eq(count_of(work, id), 4);
-    fill_fourth(work, id, "Offline");
+    rebuild_fourth(work, id, "Offline");
     leave(work, id);
     ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Bound\"");
     ck_assert_ptr_nonnull(strstr(conditions_at(work, id), "PoolOffline"));
@@ -236,7 +236,7 @@ WORK_TEST(a_drained_pool_is_emptied_and_takes_no_replica) {
     drain(work, "pool-d", true);
     settle(work, id);
     ck_assert_str_eq(pool_at(work, id, 3), "pool-e");
-    fill_fourth(work, id, "Healthy");
+    rebuild_fourth(work, id, "Healthy");
     leave(work, id);
     report(work, &(struct document[]){ at_index(work, id, 2) }[0], "{\"phase\":\"Deleted\"}");
     settle(work, id);
@@ -317,7 +317,7 @@ WORK_TEST(a_drained_pool_of_an_unpublished_volume_is_emptied_without_clients) {
     ck_assert_str_eq(volume_at(work, id, "spec.serve"), "false");
     report_served(work, id, 3, "Rebuilding");
     settle(work, id);
-    fill_fourth(work, id, "Healthy");
+    rebuild_fourth(work, id, "Healthy");
     leave(work, id);
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
 }
@@ -338,7 +338,7 @@ WORK_TEST(no_more_replicas_are_copied_at_once_than_the_limit) {
     OK(replica_replacement_count(work, &copied, err));
     ck_assert_int_eq(copied, 2);
     ck_assert_uint_eq(count_of(work, ids[2]), 3);
-    fill_fourth(work, ids[0], "Healthy"); /* it is copied, and frees a slot */
+    rebuild_fourth(work, ids[0], "Healthy"); /* it is copied, and frees a slot */
     settle(work, ids[2]);
     ck_assert_uint_eq(count_of(work, ids[2]), 4);
 }

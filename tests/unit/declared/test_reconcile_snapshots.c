@@ -107,7 +107,7 @@ static const char *ready(struct work *work, const char *config, const char *text
     return id;
 }
 
-static void drop(struct work *work, const struct document_kind *kind, const char *id) {
+static void delete_snapshot(struct work *work, const struct document_kind *kind, const char *id) {
     struct document document = document_of(work, kind, id), after;
     struct error err = { 0 };
 
@@ -318,7 +318,7 @@ WORK_TEST(a_snapshot_is_refused_where_it_is_published_alone) {
     ck_assert_str_eq(snapshot_at(work, id, "status.message"), "null");
 }
 
-static bool was_told(struct work *work, const char *config, const char *message) {
+static bool was_requested(struct work *work, const char *config, const char *message) {
     struct document_event *events;
     struct error err = { 0 };
     int count = document_events(work, config, &events, &err);
@@ -339,7 +339,7 @@ WORK_TEST(the_obstacle_of_a_waiting_snapshot_is_reported) {
     publish(work, config, "host-a");
     ck_assert_str_eq(snapshot_at(work, id, "status.message"),
                      arena_format(work->arena, "\"%s\"", why));
-    ck_assert(was_told(work, config, why));
+    ck_assert(was_requested(work, config, why));
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Pending\"");
     publish(work, config, "host-b");
     ck_assert_str_eq(snapshot_at(work, id, "status.message"), "null");
@@ -404,7 +404,7 @@ WORK_TEST(a_snapshot_is_deleted_when_each_replica_reports_it) {
     (void)err;
     report_served(work, config, -1, NULL);
     settle(work, config);
-    drop(work, &kind_volume_config_snapshot, id);
+    delete_snapshot(work, &kind_volume_config_snapshot, id);
     settle(work, config);
     ck_assert_str_eq(replica_at(work, config, 1, "spec.snapshots"), removing);
     for (unsigned i = 0; i < 3; i++) {
@@ -430,7 +430,7 @@ WORK_TEST(no_file_is_removed_while_it_may_still_be_made) {
 
     (void)err;
     settle(work, config);
-    drop(work, &kind_volume_config_snapshot, id);
+    delete_snapshot(work, &kind_volume_config_snapshot, id);
     settle(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.snapshots"), "null");
     ck_assert_str_eq(replica_at(work, config, 0, "spec.snapshots"), "null");
@@ -558,7 +558,7 @@ WORK_TEST(a_clone_of_a_snapshot_that_failed_never_comes) {
     for (unsigned i = 0; i < 3; i++) /* too late */
         report_holds(work, config, i, id, "Ready");
     assert_failed(work, clone, "spec.cstorVolumeSource: too few copies of snapshot s are left.");
-    drop(work, &kind_volume_config_snapshot, id); /* which nothing holds any more */
+    delete_snapshot(work, &kind_volume_config_snapshot, id); /* which nothing holds any more */
     document = config_of(work, clone);
     OK(document_delete(work, &document, false, &after, err));
     settle(work, clone);

@@ -248,7 +248,7 @@ static void client_edits(struct walk *walk, struct work *work, void *arg) {
     document_patch(work, &configs[which], tree(work, patch), false, &after, &err);
 }
 
-static void client_drops(struct walk *walk, struct work *work, void *arg) {
+static void client_deletes(struct walk *walk, struct work *work, void *arg) {
     struct document *configs = NULL, after;
     unsigned count = all_of(work, &kind_volume_config, &configs);
     struct error err = { 0 };
@@ -269,7 +269,7 @@ static void client_shoots(struct walk *walk, struct work *work, void *arg) {
     document_create(work, &kind_volume_config_snapshot, tree(work, text), false, &made, &err);
 }
 
-static void client_drops_snapshot(struct walk *walk, struct work *work, void *arg) {
+static void client_deletes_snapshot(struct walk *walk, struct work *work, void *arg) {
     struct document *all = NULL, after;
     unsigned count = all_of(work, &kind_volume_config_snapshot, &all);
     struct error err = { 0 };
@@ -349,7 +349,8 @@ static const char *node_snapshots(struct walk *walk, struct work *work,
 }
 
 /* The outcome of the requested space reclaim, as a part of its status. */
-static const char *node_room(struct walk *walk, struct work *work, const struct document *replica) {
+static const char *node_reclaim(struct walk *walk, struct work *work,
+                                const struct document *replica) {
     const json_t *wanted = json_object_get(spec_of(replica), "reclaim");
     const char *phase = chance(walk, 20) ? "Pending" : chance(walk, 20) ? "Failed" : "Done";
 
@@ -404,7 +405,7 @@ static void node_replica(struct walk *walk, struct work *work, const struct docu
         report(work, replica,
                arena_format(work->arena, "{\"phase\":\"%s\",\"observedGeneration\":%jd%s%s}", phase,
                             (intmax_t)replica->generation, snapshots,
-                            node_room(walk, work, replica)));
+                            node_reclaim(walk, work, replica)));
 }
 
 /* Rebuilds empty replicas, evicts those to be removed. */
@@ -990,8 +991,9 @@ static void all_stay_away(struct walk *walk, struct picture *picture) {
 
 static void step(struct walk *walk, struct picture *picture) {
     static void (*const clients[])(struct walk *, struct work *, void *) = {
-        client_declares,     client_edits,  client_edits,  client_edits,          client_drops,
-        client_makes_policy, client_shoots, client_shoots, client_drops_snapshot, client_clones,
+        client_declares,         client_edits,        client_edits,  client_edits,
+        client_deletes,          client_makes_policy, client_shoots, client_shoots,
+        client_deletes_snapshot, client_clones,
     };
     unsigned what = draw(walk, 100);
 
@@ -1056,7 +1058,7 @@ static void publish_all(struct walk *walk, struct work *work, void *arg) {
 }
 
 /* No space reclaim is pending or requested any more. */
-static void no_room_is_asked_for(struct work *work, const struct document *config) {
+static void no_reclaim_is_requested(struct work *work, const struct document *config) {
     struct document *replicas = NULL;
     unsigned count = replicas_of(work, config->id, &replicas);
 
@@ -1089,7 +1091,7 @@ static void all_are_true(struct walk *walk, struct work *work, void *arg) {
         int64_t wanted = 0, has = 0;
 
         ck_assert_int_eq(configs[i].deleted_at, 0);
-        no_room_is_asked_for(work, &configs[i]);
+        no_reclaim_is_requested(work, &configs[i]);
         ck_assert_str_eq(text_at(configs[i].status, "phase"), "Bound");
         assert_well(work, &configs[i]);
         ck_assert(json_array_size(named) == 0 || json_array_size(named) == json_array_size(used));
@@ -1128,7 +1130,7 @@ static void snapshots_are_true(struct walk *walk, struct work *work, void *arg) 
     }
 }
 
-static void drop_clones(struct walk *walk, struct work *work, void *arg) {
+static void delete_clones(struct walk *walk, struct work *work, void *arg) {
     struct document *configs = NULL, after;
     unsigned count;
     struct error err = { 0 };
@@ -1140,7 +1142,7 @@ static void drop_clones(struct walk *walk, struct work *work, void *arg) {
         (void)document_delete(work, &configs[i - 1], false, &after, &err);
 }
 
-static void drop_snapshots(struct walk *walk, struct work *work, void *arg) {
+static void delete_snapshots(struct walk *walk, struct work *work, void *arg) {
     struct document *all = NULL, after;
     unsigned count = all_of(work, &kind_volume_config_snapshot, &all);
     struct error err = { 0 };
@@ -1160,7 +1162,7 @@ static void no_snapshot_is_left(struct walk *walk, struct work *work, void *arg)
         ck_assert_uint_eq(walk->files[i].held_count, 0);
 }
 
-static void drop_all(struct walk *walk, struct work *work, void *arg) {
+static void delete_all(struct walk *walk, struct work *work, void *arg) {
     struct document *configs = NULL, after;
     unsigned count = all_of(work, &kind_volume_config, &configs);
     struct error err = { 0 };
@@ -1205,14 +1207,14 @@ static unsigned walk_once(uint64_t seed, struct db *db, unsigned *settling) {
     act(walk, all_are_true, NULL, false);
     act(walk, snapshots_are_true, NULL, false);
     act(walk, settled_have_no_work, NULL, false);
-    act(walk, drop_snapshots, NULL, false);
+    act(walk, delete_snapshots, NULL, false);
     settle_wholly(walk, picture);
     act(walk, no_snapshot_is_left, NULL, false);
     for (unsigned i = 0; i < CONFIGS; i++) {
-        act(walk, drop_clones, NULL, false);
+        act(walk, delete_clones, NULL, false);
         settle_wholly(walk, picture);
     }
-    act(walk, drop_all, NULL, false);
+    act(walk, delete_all, NULL, false);
     settle_wholly(walk, picture);
     act(walk, nothing_is_left, NULL, false);
     moves = walk->moves;

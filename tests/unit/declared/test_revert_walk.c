@@ -66,8 +66,8 @@ static void agent_reads(struct walk *walk) {
     const struct document volume = volume_of(walk->work, walk->config);
     const json_t *spec = json_object_get(volume.body, "spec");
     const json_t *revert = json_object_get(spec, "revert");
-    const json_t *told = json_object_get(volume.status, "revert");
-    const char *uid = json_text_of(revert, "uid"), *phase = json_text_of(told, "phase");
+    const json_t *reported = json_object_get(volume.status, "revert");
+    const char *uid = json_text_of(revert, "uid"), *phase = json_text_of(reported, "phase");
     struct assignment *assignment = &walk->agent.assignment;
 
     *assignment = (struct assignment){
@@ -77,10 +77,10 @@ static void agent_reads(struct walk *walk) {
         .generation = volume.generation,
         .epoch = int_at(spec, "epoch"),
         .number = int_at(revert, "number"),
-        .attempt = int_at(told, "attempt"),
+        .attempt = int_at(reported, "attempt"),
     };
     assignment->done =
-        phase && strcmp(phase, "Done") == 0 && int_at(told, "number") == assignment->number;
+        phase && strcmp(phase, "Done") == 0 && int_at(reported, "number") == assignment->number;
     for (unsigned i = 0; uid && i < SHOTS; i++)
         if (strcmp(uid, walk->shots[i]) == 0)
             assignment->snapshot = i + 1;
@@ -195,7 +195,7 @@ static void controller_acts(struct walk *walk) {
 
 /* Each request begins once, also when it is put back, and after any others. */
 static void client_reverts(struct walk *walk) {
-    unsigned shot = draw(walk, SHOTS), asked = draw(walk, ASKED);
+    unsigned shot = draw(walk, SHOTS), requested = draw(walk, ASKED);
     const char *number = config_at(walk->work, walk->config, "status.revert.number");
     struct error err;
 
@@ -203,12 +203,12 @@ static void client_reverts(struct walk *walk) {
                arena_format(walk->work->arena,
                             "{\"publish\":{\"nodeId\":\"\"},\"spec\":{\"revert\":"
                             "{\"snapshotName\":\"s%u\",\"request\":\"%u\"}}}",
-                            shot, asked),
+                            shot, requested),
                &err);
     if (strcmp(number, config_at(walk->work, walk->config, "status.revert.number")) == 0)
         return;
-    ck_assert_msg(!walk->begun[shot][asked], "s%u, %u begins twice", shot, asked);
-    walk->begun[shot][asked] = true;
+    ck_assert_msg(!walk->begun[shot][requested], "s%u, %u begins twice", shot, requested);
+    walk->begun[shot][requested] = true;
 }
 
 static void client_edits(struct walk *walk) {

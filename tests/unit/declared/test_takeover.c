@@ -112,11 +112,11 @@ static void tell(struct work *work, const char *pools) {
 }
 
 /* These are reported all the time. */
-static void pass(struct work *work, int64_t seconds, const char *told) {
+static void pass(struct work *work, int64_t seconds, const char *reported) {
     for (int64_t step; seconds > 0; seconds -= step) {
         step = seconds > 10 ? 10 : seconds;
         wait_s(work, step);
-        tell(work, told);
+        tell(work, reported);
     }
 }
 
