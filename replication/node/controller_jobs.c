@@ -17,9 +17,9 @@ void volume_controller_take_work(struct volume_controller *controller,
     const struct state_row *row = state_table_next(&replica_work_states, &controller->work, event);
 
     if (row && row->action == REPLICA_WORK_FREE_REBUILD)
-        rebuild_slots_give(controller->settings->rebuilds);
+        rebuild_slots_release(controller->settings->rebuilds);
     if (row && row->action == REPLICA_WORK_FREE_COMPARE)
-        rebuild_slots_give(controller->settings->scrubs);
+        rebuild_slots_release(controller->settings->scrubs);
 }
 
 void volume_controller_end_jobs(struct volume_controller *controller) {

@@ -35,7 +35,7 @@ enum controller_event {
     CONTROLLER_POOL_AWAITED,  /* a needed one is unresponsive, or another one not for long enough */
     CONTROLLER_POOL_EXCLUDED, /* the others are sufficient */
     CONTROLLER_POOLS_CHANGED,
-    /* Found of the target: */
+    /* Of the target: */
     CONTROLLER_OPENED,
     CONTROLLER_SERVED,
     CONTROLLER_SERVED_SEALED, /* to no client */
@@ -72,7 +72,7 @@ enum node_revert_state {
     NODE_REVERT_ANNOUNCED, /* its attempt was reported */
     NODE_REVERT_RUNNING,
     NODE_REVERT_FAILED, /* the target is being closed */
-    NODE_REVERT_DONE,   /* final */
+    NODE_REVERT_DONE,   /* it is not started again */
 };
 
 enum node_revert_event {

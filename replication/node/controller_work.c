@@ -411,7 +411,7 @@ int64_t volume_controller_work(struct volume_controller *controller) {
         !(assigned && controller->status.state == TARGET_SERVING))
         return (controller->backoff.due_us - now_us) / 1000 + 1;
     memset(controller->export_ports, 0,
-           sizeof(controller->export_ports)); /* of the assignment before, perhaps */
+           sizeof(controller->export_ports)); /* they may be of an earlier assignment */
     outcome = step(controller, &err);
     if (outcome < 0) {
         note_trouble(controller, &err);

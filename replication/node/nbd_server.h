@@ -10,7 +10,7 @@ struct nbd_server_settings {   /* what they point to outlives them */
     const char *tls_directory; /* tls_directory.h; NULL: no TLS */
     const char *host;          /* address to listen at */
     unsigned first_port, last_port;
-    int64_t timeout_ms; /* timeout of one answer of a daemon; 0: 10 000 */
+    int64_t timeout_ms; /* of one answer of a daemon; 0: 10 000 */
 };
 
 struct nbd_server_request {

@@ -1,7 +1,7 @@
 /*
  * The pools of this node.  Each has a thread that reads its status, sends heartbeats to the API and
- * reconciles its replicas (replicas.h).  An unresponsive pool delays no other one, and its
- * heartbeats stop.
+ * reconciles its replicas (replicas.h).  A pool that blocks its thread delays no other one and
+ * sends no heartbeats.
  *
  * A directory becomes a pool when it is empty and the API does not know a pool of this name, or
  * when it has an empty mark put there by an operator (pool_status.h).  A pool locked by another

@@ -29,6 +29,6 @@ bool rebuild_slots_take(struct rebuild_slots *slots) {
     return false;
 }
 
-void rebuild_slots_give(struct rebuild_slots *slots) {
+void rebuild_slots_release(struct rebuild_slots *slots) {
     atomic_fetch_sub(&slots->running, 1);
 }

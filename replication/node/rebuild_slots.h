@@ -11,4 +11,4 @@ struct rebuild_slots *rebuild_slots_new(unsigned most);
 void rebuild_slots_free(struct rebuild_slots *slots);
 
 bool rebuild_slots_take(struct rebuild_slots *slots); /* false: none is free */
-void rebuild_slots_give(struct rebuild_slots *slots);
+void rebuild_slots_release(struct rebuild_slots *slots);

@@ -15,8 +15,8 @@ struct reclaim_jobs;
 struct reclaim_jobs *reclaim_jobs_new(void);
 void reclaim_jobs_free(struct reclaim_jobs *jobs); /* after reclaim_jobs_end(); NULL is fine */
 
-/* As the engine's function, but 1: this replica or another one is being processed, to be called
- * again, or cancelled.  The first waiting replica is next. */
+/* As replica_dig(), but 1: this replica or another one is being processed, to be called again, or
+ * cancelled.  The first waiting replica is next. */
 int reclaim_jobs_run(struct reclaim_jobs *jobs, const struct replica *replica,
                      struct replica_dug *reclaimed, struct error *err);
 /* Is that replica being processed, or the next one?  Its progress; 0: it is not being processed. */

@@ -16,13 +16,12 @@ struct reports;
 
 struct reports_settings {
     struct client api;
-    const char *node; /* outlives the reports */
-    int64_t
-        counters_ms; /* least pause between two statuses that differ in counters only; 0: 30 000 */
-    int64_t running_ms; /* the same while work is in progress; 0: 2 000 */
-    int64_t retry_ms;   /* before the first retry; 0: 1 000 */
-    int64_t again_ms;   /* before an accepted status is sent again; 0: 600 000 */
-    int64_t differs_ms; /* the same while the document has another status; 0: 5 000 */
+    const char *node;    /* outlives the reports */
+    int64_t counters_ms; /* least pause between changes of counters only; 0: 30 000 */
+    int64_t running_ms;  /* the same while work is in progress; 0: 2 000 */
+    int64_t retry_ms;    /* before the first retry; 0: 1 000 */
+    int64_t again_ms;    /* before an accepted status is sent again; 0: 600 000 */
+    int64_t differs_ms;  /* the same while the document has another status; 0: 5 000 */
 };
 
 struct reports *reports_new(const struct reports_settings *settings, struct error *err);

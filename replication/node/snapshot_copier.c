@@ -60,17 +60,17 @@ static void *run(void *arg) {
     return NULL;
 }
 
-static int start(struct snapshot_copier *copier, const struct copy *assigned, struct error *err) {
+static int start(struct snapshot_copier *copier, const struct copy *copy, struct error *err) {
     struct arena *arena = copier->arena = arena_new();
     int code;
 
-    copier->copy = *assigned;
-    copier->copy.source = replica_keep(arena, &assigned->source);
-    copier->copy.target = replica_keep(arena, &assigned->target);
-    copier->copy.snapshot = arena_text(arena, assigned->snapshot);
-    if (assigned->volume) {
-        copier->copy.volume = arena_text(arena, assigned->volume);
-        copier->first = *assigned->first;
+    copier->copy = *copy;
+    copier->copy.source = replica_keep(arena, &copy->source);
+    copier->copy.target = replica_keep(arena, &copy->target);
+    copier->copy.snapshot = arena_text(arena, copy->snapshot);
+    if (copy->volume) {
+        copier->copy.volume = arena_text(arena, copy->volume);
+        copier->first = *copy->first;
         copier->copy.first = &copier->first;
     }
     atomic_store(&copier->progress.ends, false);
@@ -156,21 +156,21 @@ bool snapshot_copier_progress(const struct snapshot_copier *copier, const char *
     return true;
 }
 
-int snapshot_copier_run(struct snapshot_copier *copier, const struct copy *assigned,
+int snapshot_copier_run(struct snapshot_copier *copier, const struct copy *copy,
                         struct error *err) {
     const struct failure *failure;
     struct error ignored;
 
     if (copier->arena && !atomic_load(&copier->done))
         return 1;
-    if (is_of(copier, assigned->target.uid, assigned->snapshot))
+    if (is_of(copier, copy->target.uid, copy->snapshot))
         return collect(copier, err);
     if (copier->arena)
         (void)collect(copier, &ignored); /* its result is not requested any more */
-    failure = failure_of(copier, assigned->target.uid, assigned->snapshot);
+    failure = failure_of(copier, copy->target.uid, copy->snapshot);
     if (failure && backoff_waits(&failure->backoff, clock_monotonic_us()))
         return error_pass(err, &failure->err);
-    return start(copier, assigned, err);
+    return start(copier, copy, err);
 }
 
 void snapshot_copier_end(struct snapshot_copier *copier) {

@@ -24,13 +24,12 @@ struct copy { /* its texts are copied */
 };
 
 struct snapshot_copier *snapshot_copier_new(void);
-void snapshot_copier_free(
-    struct snapshot_copier *copier); /* after snapshot_copier_end(); NULL is fine */
+/* After snapshot_copier_end(); NULL is fine. */
+void snapshot_copier_free(struct snapshot_copier *copier);
 
 /* 1: this copy or another one is running, to be called again; 0: complete; -1: it failed, and is
  * retried after a pause. */
-int snapshot_copier_run(struct snapshot_copier *copier, const struct copy *assigned,
-                        struct error *err);
+int snapshot_copier_run(struct snapshot_copier *copier, const struct copy *copy, struct error *err);
 /* Is that replica being created as a clone? */
 bool snapshot_copier_clones(const struct snapshot_copier *copier, const char *replica);
 

@@ -1,5 +1,5 @@
 /*
- * The status of a volume's document, of its target.
+ * Prints the status of a volume's document: its target, replicas and work in progress.
  */
 #pragma once
 
@@ -25,5 +25,5 @@ struct target_text {
     const json_t *snapshots; /* status of the assigned ones; NULL: none */
 };
 
-/* with counters */
+/* `counters`: with counters; without them the result is the summary for reports_put(). */
 const char *target_text(struct arena *arena, const struct target_text *text, bool counters);

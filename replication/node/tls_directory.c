@@ -23,8 +23,8 @@ static int make_link(int directory, const char *name, const char *target, struct
     return 0;
 }
 
-/* Without them QEMU generates a prime at the start of each server: between a tenth of a second and
- * six seconds of processor time. */
+/* Without them QEMU generates a prime at the start of each server, which takes a tenth of a second
+ * of processor time, or several times that. */
 static int make_params(int directory, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *text = tls_group_text(arena, err);

@@ -633,7 +633,7 @@ START_TEST(a_rebuild_has_ended_before_a_snapshot_begins) {
     while (strcmp(reported_mode(2), "Healthy") != 0 || is_copied(2))
         poll(NULL, 0, 5);
     ck_assert(rebuild_slots_take(settings.rebuilds));
-    rebuild_slots_give(settings.rebuilds);
+    rebuild_slots_release(settings.rebuilds);
     ck_assert_str_eq(json_text_of(reported_snapshot(), "phase"), "Pending");
     await_snapshot();
     assert_healthy();
@@ -811,7 +811,7 @@ START_TEST(a_volume_lost_during_a_rebuild_frees_its_rebuild_slot) {
     await_phase(VOLUME, "Offline");
     while (!rebuild_slots_take(settings.rebuilds))
         poll(NULL, 0, 5);
-    rebuild_slots_give(settings.rebuilds);
+    rebuild_slots_release(settings.rebuilds);
     move_pools(false);
     assert_healthy();
 }
