@@ -107,7 +107,7 @@ class Agent(DomainCase):
 
     def test_libvirt_may_restart_during_an_extend(self):
         if not self.daemons.ours:
-            self.skipTest("libvirtd belongs to somebody else")
+            self.skipTest("libvirtd was started by another program")
         self.start_agent()
         volume_id, domain = self.running()
         self.hold(volume_id, domain)
@@ -120,7 +120,7 @@ class Agent(DomainCase):
 
     def test_without_libvirt_the_agent_waits_for_it(self):
         if not self.daemons.ours:
-            self.skipTest("libvirtd belongs to somebody else")
+            self.skipTest("libvirtd was started by another program")
         volume_id, domain = self.running()
         self.daemons.halt()
         self.addCleanup(self.daemons.start)

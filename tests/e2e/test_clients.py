@@ -418,8 +418,8 @@ class Cinder(ServiceCase):
         self.cinder("type-delete", "zinc")
 
     def test_quotas(self):
-        self.cinder("quota-update", "--volumes", "7", "--gigabytes", "70", "someone")
-        shown = properties(self.cinder("quota-show", "someone"))
+        self.cinder("quota-update", "--volumes", "7", "--gigabytes", "70", "another")
+        shown = properties(self.cinder("quota-show", "another"))
         self.assertEqual((shown["volumes"], shown["gigabytes"]), ("7", "70"))
         before = self.api.gigabytes()["in_use"]
         self.volume(2)
@@ -427,8 +427,8 @@ class Cinder(ServiceCase):
         self.assertEqual((usage["gigabytes"]["In_use"], usage["gigabytes"]["Reserved"]),
                          (str(before + 2), "0"))
         self.assertEqual(properties(self.cinder("quota-defaults", "admin"))["volumes"], "-1")
-        self.cinder("quota-delete", "someone")
-        self.assertEqual(properties(self.cinder("quota-show", "someone"))["volumes"], "-1")
+        self.cinder("quota-delete", "another")
+        self.assertEqual(properties(self.cinder("quota-show", "another"))["volumes"], "-1")
         limits = {row["Name"]: row["Value"] for row in table(self.cinder("absolute-limits"))}
         self.assertEqual(limits["totalGigabytesUsed"], str(before + 2))
 

@@ -166,7 +166,7 @@ class Cluster(unittest.TestCase):
                     if answer.status != 503:
                         return answer
                 time.sleep(0.1)
-            raise AssertionError(f"{method} {path}: nobody answers")
+            raise AssertionError(f"{method} {path}: no API answers")
 
         def use(number):
             clients = [BlockStorage(url) for url in (endpoints if number % 2 else endpoints[::-1])]

@@ -27,7 +27,7 @@ SCORIA = os.environ.get("SCORIA", "build/plain/scoria")
 FAULTS = {400: "badRequest", 403: "forbidden", 404: "itemNotFound", 406: "computeFault",
           409: "conflictingRequest", 413: "overLimit", 415: "badMediaType"}
 
-NOBODY = str(uuid.UUID(int=0x1234))
+UNKNOWN_ID = str(uuid.UUID(int=0x1234))
 HOST = "node@file"
 
 
@@ -299,7 +299,7 @@ class Frame(Service):
 
     def test_request_ids(self):
         theirs = f"req-{uuid.uuid4()}"
-        answer = self.expect(404, "GET", f"/v3/volumes/{NOBODY}", X_OpenStack_Request_ID=theirs)
+        answer = self.expect(404, "GET", f"/v3/volumes/{UNKNOWN_ID}", X_OpenStack_Request_ID=theirs)
         own = answer.headers["x-openstack-request-id"]
         self.assertRegex(own, r"^req-[0-9a-f-]{36}$")
         self.assertNotEqual(own, theirs)
@@ -344,15 +344,15 @@ class Bodies(Service):
                {"metadata": {"a": 1}}, {"metadata": {"": "x"}}, {"metadata": {"k" * 256: "x"}},
                {"metadata": {"k": "x" * 256}}, {"metadata": {"ä": "x"}},
                {"metadata": {"a;b": "x"}},
-               {"snapshot_id": "x"}, {"imageRef": NOBODY}, {"multiattach": True},
+               {"snapshot_id": "x"}, {"imageRef": UNKNOWN_ID}, {"multiattach": True},
                {"multiattach": "maybe"})
         self.expect_all(400, "POST", "/v3/volumes",
                         ({"volume": {"size": 1, **members}} for members in bad))
-        for members in ({"volume_type": "nope"}, {"snapshot_id": NOBODY}, {"source_volid": NOBODY},
-                        {"snapshot_id": NOBODY, "source_volid": NOBODY}, {"group_id": NOBODY},
-                        {"consistencygroup_id": NOBODY}):
+        for members in ({"volume_type": "nope"}, {"snapshot_id": UNKNOWN_ID}, {"source_volid": UNKNOWN_ID},
+                        {"snapshot_id": UNKNOWN_ID, "source_volid": UNKNOWN_ID}, {"group_id": UNKNOWN_ID},
+                        {"consistencygroup_id": UNKNOWN_ID}):
             self.expect(404, "POST", "/v3/volumes", {"volume": {"size": 1, **members}})
-        for hints in ([], {"same_host": "x"}, {"same_host": [NOBODY, NOBODY]}):
+        for hints in ([], {"same_host": "x"}, {"same_host": [UNKNOWN_ID, UNKNOWN_ID]}):
             self.expect(400, "POST", "/v3/volumes",
                         {"volume": {"size": 1}, "OS-SCH-HNT:scheduler_hints": hints})
         self.expect(400, "POST", "/v3/volumes", {"volume": {"size": 1, "foo": 1}}, "3.53")
@@ -390,7 +390,7 @@ class Bodies(Service):
         path = f"/v3/volumes/{volume}/action"
         self.expect_all(400, "POST", path, ({}, [], {"nope": {}}, {"os-reserve": {}, "x": 1}))
         self.expect(404, "POST", path, {"os-extend_volume_completion": {}}, "3.70")
-        self.expect(404, "POST", f"/v3/volumes/{NOBODY}/action", {"os-extend": {"new_size": 2}})
+        self.expect(404, "POST", f"/v3/volumes/{UNKNOWN_ID}/action", {"os-extend": {"new_size": 2}})
         for action, values in {
                 "os-extend": [{"new_size": size} for size in (
                     0, -1, 1, 2147483648, 9223372036854775807, "x", "", None, 1.5, True, [])] +
@@ -419,7 +419,7 @@ class Bodies(Service):
                 "os-unset_image_metadata": [None, {}, {"key": ""}]}.items():
             for value in values:
                 self.act(400, volume, action, value)
-        self.act(409, volume, "os-detach", {"attachment_id": NOBODY})
+        self.act(409, volume, "os-detach", {"attachment_id": UNKNOWN_ID})
         self.act(404, volume, "os-show_image_metadata", None)
         self.act(404, volume, "os-unset_image_metadata", {"key": "k"})
         self.assertEqual(self.show(volume), before)
@@ -497,7 +497,7 @@ class Views(Service):
 
     def test_an_attachments_life(self):
         volume, path = self.make(), "/v3/attachments"
-        body = {"attachment": {"volume_uuid": volume, "instance_uuid": NOBODY}}
+        body = {"attachment": {"volume_uuid": volume, "instance_uuid": UNKNOWN_ID}}
         made = self.expect(200, "POST", path, body, "3.27").json["attachment"]
         self.assertEqual(set(made), {"id", "status", "instance", "volume_id", "attached_at",
                                      "detached_at", "attach_mode", "connection_info"})
@@ -518,7 +518,7 @@ class Views(Service):
         self.assertEqual(shown["status"], "in-use")
         self.assertEqual([(row["id"], row["attachment_id"], row["server_id"], row["device"])
                           for row in shown["attachments"]],
-                         [(volume, made["id"], NOBODY, "/dev/vdb")])
+                         [(volume, made["id"], UNKNOWN_ID, "/dev/vdb")])
         self.expect(400, "DELETE", f"/v3/volumes/{volume}")
         left = self.expect(200, "DELETE", one, version="3.27").json
         self.assertEqual(left, {"attachments": []})
@@ -558,7 +558,7 @@ class Views(Service):
     def test_no_backend_is_a_message(self):
         name = "u" + self.project
         self.expect(200, "POST", "/v3/types", {"volume_type": {
-            "name": name, "extra_specs": {"vendor_name": "nobody"}}})
+            "name": name, "extra_specs": {"vendor_name": "unknown"}}})
         volume = self.expect(202, "POST", "/v3/volumes",
                              {"volume": {"size": 1, "volume_type": name}}).json["volume"]["id"]
         self.assertEqual(self.show(volume)["status"], "error")
@@ -622,7 +622,7 @@ class Lists(Service):
                     {"offset": 2147483648}, {"offset": 99999999999999999999}):
             self.list(400, **bad)
         self.assertEqual(self.ids_of(offset=3, limit=2), self.ids[::-1][3:5])
-        for marker in (NOBODY, "x' OR '1'='1", ""):
+        for marker in (UNKNOWN_ID, "x' OR '1'='1", ""):
             self.list(404, marker=marker)
 
     def test_every_order_can_be_walked(self):
@@ -665,7 +665,7 @@ class Lists(Service):
                 (0, {"host": "node"}), (0, {"zzz": 1}), (8, {"created_at": "gt:2020-01-01"}),
                 (0, {"created_at": "lt:2020-01-01T00:00:00"}),
                 (8, {"created_at": "lt:2020-01-01,gt:2020-01-01"}), (8, {"all_tenants": 0}),
-                (8, {"consumes_quota": "yes"}), (0, {"group_id": NOBODY})):
+                (8, {"consumes_quota": "yes"}), (0, {"group_id": UNKNOWN_ID})):
             self.assertEqual(len(self.ids_of(**query)), count, query)
         for query in ({"bootable": "zz"}, {"consumes_quota": "zz"}, {"all_tenants": "zz"},
                       {"created_at": "2020-01-01"}, {"created_at": "zz:2020-01-01"},
@@ -676,7 +676,7 @@ class Lists(Service):
     def test_filters_before_their_version(self):
         for version, count, query in (("3.3", 8, {"glance_metadata": "{'a': 'b'}"}),
                                       ("3.4", 0, {"glance_metadata": "{'a': 'b'}"}),
-                                      ("3.9", 8, {"group_id": NOBODY}),
+                                      ("3.9", 8, {"group_id": UNKNOWN_ID}),
                                       ("3.30", 8, {"created_at": "zz"}),
                                       ("3.33", 0, {"name_like": "lph"}),
                                       ("3.1", 0, {"bootable": "zz"})):

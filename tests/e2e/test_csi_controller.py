@@ -16,9 +16,9 @@ from csi_client import (Code, Driver, Modes, Refused, capability, csi, identity,
                         of_volume, sizes)
 
 PLAIN = capability()
-NOBODY = str(uuid.UUID(int=0x1234))
+UNKNOWN_ID = str(uuid.UUID(int=0x1234))
 ROUTES = ("detail", "summary", "action", "metadata")  # of the API, where an id may stand
-FOREIGN = ("fake-vol-id", "a/b", "..", "ü" * 40, NOBODY, *ROUTES)
+FOREIGN = ("fake-vol-id", "a/b", "..", "ü" * 40, UNKNOWN_ID, *ROUTES)
 NODE_1, NODE_2 = "node-1", "node-2"
 FAULT = ("--file.volume_driver=fault", "--file.fault_driver=file")
 
@@ -140,7 +140,7 @@ class Volumes(DriverCase):
             (Code.INVALID_ARGUMENT, {"volume_content_source": source}),
             (Code.INVALID_ARGUMENT, {"volume_content_source": of_volume("")}),
             (Code.NOT_FOUND, {"volume_content_source": of_snapshot("non-existing-snapshot-id")}),
-            (Code.NOT_FOUND, {"volume_content_source": of_volume(NOBODY)}),
+            (Code.NOT_FOUND, {"volume_content_source": of_volume(UNKNOWN_ID)}),
         )
         count = len(self.api.list_all())
         for code, fields in rows:
@@ -286,7 +286,7 @@ class Volumes(DriverCase):
                 break
         self.assertEqual(found, [row.volume.volume_id for row in whole.entries])
         self.refuses(Code.INVALID_ARGUMENT, self.driver.controller, "ListVolumes", max_entries=-1)
-        for token in "invalid-token", NOBODY, "&limit=0":
+        for token in "invalid-token", UNKNOWN_ID, "&limit=0":
             self.refuses(Code.ABORTED, self.driver.controller, "ListVolumes", starting_token=token)
 
     def test_validate(self):
@@ -363,7 +363,7 @@ class Volumes(DriverCase):
             self.driver.controller("ControllerModifyVolume", volume_id=made.volume_id,
                                    mutable_parameters=wanted)
         for code, row in ((Code.INVALID_ARGUMENT, {"volume_id": ""}),
-                          (Code.NOT_FOUND, {"volume_id": NOBODY, "mutable_parameters": {}}),
+                          (Code.NOT_FOUND, {"volume_id": UNKNOWN_ID, "mutable_parameters": {}}),
                           (Code.INVALID_ARGUMENT, {"mutable_parameters": {"type": "fast"}}),
                           (Code.INVALID_ARGUMENT, {"mutable_parameters": {"metadata.": "1"}}),
                           (Code.INVALID_ARGUMENT, {"mutable_parameters": {
@@ -880,7 +880,7 @@ class Groups(GroupsCase):
                      volume_group_id=group_id, volume_ids=[one, three])
         self.assertEqual(self.members(self.shown(group_id)), sorted([one, two]))
         self.refuses(Code.NOT_FOUND, self.driver.groups, "ModifyVolumeGroupMembership",
-                     volume_group_id=group_id, volume_ids=[one, NOBODY])
+                     volume_group_id=group_id, volume_ids=[one, UNKNOWN_ID])
         self.assertEqual(self.members(self.shown(group_id)), sorted([one, two]))
         self.refuses(Code.FAILED_PRECONDITION, self.driver.controller, "DeleteVolume",
                      volume_id=one)
@@ -908,7 +908,7 @@ class Groups(GroupsCase):
                  {"name": "n", "parameters": {"group_type": "none"}}),
                 (Code.INVALID_ARGUMENT, "CreateVolumeGroup",
                  {"name": "n", "parameters": {"volume_types": "none"}}),
-                (Code.NOT_FOUND, "CreateVolumeGroup", {"name": "n", "volume_ids": [NOBODY]}),
+                (Code.NOT_FOUND, "CreateVolumeGroup", {"name": "n", "volume_ids": [UNKNOWN_ID]}),
                 (Code.FAILED_PRECONDITION, "CreateVolumeGroup",
                  {"name": "n", "volume_ids": [volume_id]}),
                 (Code.INVALID_ARGUMENT, "ModifyVolumeGroupMembership", {"volume_ids": [volume_id]}),
@@ -917,7 +917,7 @@ class Groups(GroupsCase):
                  {"volume_group_id": empty, "parameters": {"x": "y"}}),
                 (Code.INVALID_ARGUMENT, "DeleteVolumeGroup", {}),
                 (Code.INVALID_ARGUMENT, "ControllerGetVolumeGroup", {}),
-                (Code.NOT_FOUND, "ControllerGetVolumeGroup", {"volume_group_id": NOBODY}),
+                (Code.NOT_FOUND, "ControllerGetVolumeGroup", {"volume_group_id": UNKNOWN_ID}),
                 (Code.INVALID_ARGUMENT, "ListVolumeGroups", {"max_entries": -1}),
                 (Code.ABORTED, "ListVolumeGroups", {"starting_token": "invalid-token"})):
             with self.subTest(method=method, ask=ask):
@@ -977,7 +977,7 @@ class Groups(GroupsCase):
                      snapshot_id=snapshot_ids[0])
         for method in "GetVolumeGroupSnapshot", "DeleteVolumeGroupSnapshot":
             self.refuses(Code.INVALID_ARGUMENT, self.driver.snapshots, method,
-                         group_snapshot_id=first.group_snapshot_id, snapshot_ids=[NOBODY])
+                         group_snapshot_id=first.group_snapshot_id, snapshot_ids=[UNKNOWN_ID])
         self.refuses(Code.FAILED_PRECONDITION, self.driver.groups, "DeleteVolumeGroup",
                      volume_group_id=group_id)
         for _ in range(2):

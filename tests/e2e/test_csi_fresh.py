@@ -4,7 +4,7 @@ group, as both texts of CSI-Addons have it.
 """
 
 from csi_client import Code, identity
-from test_csi_controller import NOBODY, DriverCase
+from test_csi_controller import UNKNOWN_ID, DriverCase
 
 
 class Fresh(DriverCase):
@@ -50,7 +50,7 @@ class Fresh(DriverCase):
         self.refuses(Code.FAILED_PRECONDITION, self.driver.controller, "DeleteVolume",
                      volume_id=ids[0])
         self.refuses(Code.NOT_FOUND, self.groups, "ModifyVolumeGroupMembership",
-                     volume_group_id=group.volume_group_id, volume_ids=[NOBODY])
+                     volume_group_id=group.volume_group_id, volume_ids=[UNKNOWN_ID])
         self.assertEqual(self.members(self.shown(group.volume_group_id)), ids[:2])
 
         for _ in range(2):

@@ -29,10 +29,10 @@ class BuiltInAgent(Workplace):
                 for row in api.ask("GET", "/os-services?binary=scoria-compute")["services"]]
 
     def test_it_is_registered_when_the_service_is_ready(self):
-        nobody = f"http://127.0.0.1:{free_port()}/v3"
+        elsewhere = f"http://127.0.0.1:{free_port()}/v3"
         service = program.serve(self.state, "--host=e2e-node",
                                 "--compute_agent.libvirt_uri=test:///default",
-                                f"--compute_agent.volume_endpoint={nobody}")
+                                f"--compute_agent.volume_endpoint={elsewhere}")
         self.addCleanup(service.kill)
         service.start()
         self.assertEqual(self.agents(service), [("e2e-node", "up")])

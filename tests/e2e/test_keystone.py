@@ -33,7 +33,7 @@ def setUpModule():
         keystone.user("boss", "mine", ("admin",))
         keystone.user("mia", "mine", ("member", "reader"))
         keystone.user("rita", "mine", ("reader",))
-        keystone.user("nobody", "mine", ("stranger",))
+        keystone.user("stranger", "mine", ("stranger",))
         keystone.user("olga", "others", ("member", "reader"))
         keystone.user("system", roles=("admin",), system=True)
         keystone.service("image", "http://127.0.0.1:1/v2")
@@ -222,7 +222,7 @@ class Roles:
 
     def test_each_route_needs_its_role(self):
         volume_id = self.volume()
-        users = ("boss", "mia", "rita", "nobody")
+        users = ("boss", "mia", "rita", "stranger")
         for user, column in zip(users, range(4)):
             api = self.of(user)
             for method, path, body, statuses in self.rows(volume_id):
@@ -392,15 +392,15 @@ class ComputeService(KeystoneCase):
 
     def test_used_attachments_stay_and_stale_ones_are_deleted(self):
         volume_id, made = self.attached()
-        gone, nobody = (404, {"itemNotFound": {"code": 404, "message": "gone"}}), {"servers": []}
+        gone, no_servers = (404, {"itemNotFound": {"code": 404, "message": "gone"}}), {"servers": []}
         for disk, servers in (((200, {"volumeAttachment": {"attachment_id": made}}), (500, {})),
-                              ((503, {}), (200, nobody)),
+                              ((503, {}), (200, no_servers)),
                               (gone, (403, {"forbidden": {"code": 403, "message": "no"}}))):
             self.nova.disk, self.nova.servers = disk, servers
             for user in ("mia", "boss"):
                 self.assertEqual(self.take(user, made), 409)
         self.assertEqual(self.api.show(volume_id)["status"], "attaching")
-        self.nova.disk, self.nova.servers = gone, (200, nobody)
+        self.nova.disk, self.nova.servers = gone, (200, no_servers)
         self.nova.asked.clear()
         self.assertEqual(self.take("mia", made), 200)
         self.assertEqual(self.api.show(volume_id)["status"], "available")

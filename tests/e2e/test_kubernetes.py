@@ -14,7 +14,7 @@ from csi_client import Driver, csi, identity
 from mounts import can_mount, own_mounts
 from pages import blocks, paste
 
-NOBODY = 65532
+UNPRIVILEGED = 65532
 
 
 def setUpModule():
@@ -70,7 +70,7 @@ class AsManifests(ServiceCase):
 
     def test_the_controller_serves_what_the_sidecars_call(self):
         self.assertEqual(manifests.pod("Deployment")["spec"]["securityContext"]["runAsUser"],
-                         NOBODY)
+                         UNPRIVILEGED)
         client = self.start("Deployment")
         self.assertTrue(client.call(csi, "Identity", "Probe").ready.value)
         said = manifests.of_kind("CSIDriver")[0]

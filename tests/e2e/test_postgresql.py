@@ -151,7 +151,7 @@ class AtTheStart(PostgresqlCase):
         self.assert_refused(self.url(name="nowhere"), '"nowhere" does not exist')
 
     def test_a_missing_role_is_refused(self):
-        self.assert_refused(self.url(f"nobody:{SECRET}"), "nobody")
+        self.assert_refused(self.url(f"unknown:{SECRET}"), "unknown")
 
     def test_a_server_without_tls_is_refused_when_tls_is_required(self):
         url = cluster.create("without_tls").replace("postgres@", f"postgres:{SECRET}@")

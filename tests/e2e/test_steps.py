@@ -217,7 +217,7 @@ class OnPostgresql(Steps):
         self.server_wall.step(seconds)
         self.wait("available", 1, timeout=TAKEN_S)
         until(lambda: "the clock of the database server was set" in two.log() +
-              self.api_program.log(), 60, "somebody saw it")
+              self.api_program.log(), 60, "the step to be detected")
         self.end(two)
 
     def test_a_take_over_waits_for_no_server_whose_clock_went_back(self):

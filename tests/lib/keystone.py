@@ -189,9 +189,9 @@ class Keystone:
         """A token by a new application credential of the user, with access rules."""
         token = self.token(user, project)
         user_id = self.find("users", user)
-        wish = {"name": name, **({"access_rules": rules} if rules is not None else {})}
+        credential = {"name": name, **({"access_rules": rules} if rules is not None else {})}
         made = self.ask("POST", f"/users/{user_id}/application_credentials",
-                        {"application_credential": wish}, token)["application_credential"]
+                        {"application_credential": credential}, token)["application_credential"]
         self.secrets.add(made["secret"])
         return self.authenticate({"methods": ["application_credential"], "application_credential": {
             "id": made["id"], "secret": made["secret"]}})

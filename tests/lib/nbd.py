@@ -43,7 +43,7 @@ class Disk:
         return True
 
     def connected(self, timeout=60):
-        until(self.connect, timeout, f"somebody to serve at {self.path}")
+        until(self.connect, timeout, f"a server at {self.path}")
         return self
 
     def close(self):

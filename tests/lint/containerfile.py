@@ -40,11 +40,11 @@ def main():
     libraries += LOADED
     found = packages_of([*(f"*/lib/x86_64-linux-gnu/{name}" for name in libraries),
                          *(f"*bin/{name}" for name in PROGRAMS)])
-    wrong = [f"whose {name} is, nobody knows" for name in (*libraries, *PROGRAMS)
+    wrong = [f"no package has {name}" for name in (*libraries, *PROGRAMS)
              if name not in found]
     needed = set(found.values()) - OF_ALL | ALSO
     wrong += [f"Containerfile installs no {name}" for name in sorted(needed - named())]
-    wrong += [f"Containerfile installs {name} for nobody" for name in sorted(named() - needed)]
+    wrong += [f"Containerfile installs {name} without need" for name in sorted(named() - needed)]
     for name in PROGRAMS + LOADED:
         if not said_by("grep", "-rlF", "--include=*.c", "--include=*.h", f'"{name}"', "csi",
                        "drivers", "compute", "common"):

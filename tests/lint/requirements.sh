@@ -51,7 +51,7 @@ check_row() {
 while IFS= read -r row; do
     [[ $row =~ ^\|\ ([A-Z][0-9]+)\ \| ]] || continue
     id=${BASH_REMATCH[1]}
-    [[ " ${known[*]}" == *" ${id:0:1}"* ]] || wrong "$id: nobody knows the letter"
+    [[ " ${known[*]}" == *" ${id:0:1}"* ]] || wrong "$id: unknown letter"
     check_row "$id" "$row"
 done <"$document"
 
