@@ -15,7 +15,7 @@
 #define DEFAULT_PERIOD_MS 1000
 #define WATCHED_PERIODS   10
 #define LOST_PERIOD_US    (5 * SECOND_US)
-#define REST              3 /* ratio of the pause to the duration of the last list */
+#define PAUSE_RATIO       3 /* ratio of the pause to the duration of the last list */
 
 struct assignments {
     struct assignment **all; /* held; ordered by uid */
@@ -39,7 +39,7 @@ struct assignment_informer {
 
 /* ---- lists ---- */
 
-static void let_go(struct assignments *assignments) {
+static void release_all(struct assignments *assignments) {
     for (unsigned i = 0; i < assignments->count; i++)
         assignment_release(assignments->all[i]);
     free(assignments->all);
@@ -174,10 +174,10 @@ static void replace(struct assignments *old, struct assignments *new, bool deliv
     *old = *new;
     if (!delivered || !same(&before, old))
         set(arg, old->all, old->count);
-    let_go(&before);
+    release_all(&before);
 }
 
-static int round_of(struct assignment_informer *informer, struct error *err) {
+static int run_round(struct assignment_informer *informer, struct error *err) {
     const struct assignment_informer_settings *settings = &informer->settings;
     autoarena struct arena *arena = arena_new();
     const char **local_volumes = settings->local_volumes(settings->arg, arena);
@@ -187,7 +187,7 @@ static int round_of(struct assignment_informer *informer, struct error *err) {
         return -1;
     if (list(informer, arena, ASSIGNMENT_VOLUME, &informer->volumes, count_of(local_volumes),
              &volumes, err) < 0) {
-        let_go(&replicas);
+        release_all(&replicas);
         return -1;
     }
     add_lost(informer, arena, local_volumes, &volumes);
@@ -225,11 +225,11 @@ static int64_t period_us(const struct assignment_informer *informer) {
 }
 
 /* The lock is held.  Simultaneous changes are read by one list. */
-static void rest(struct assignment_informer *informer, int64_t begun_us) {
-    int64_t now_us = clock_monotonic_us(), rested_us = now_us + REST * (now_us - begun_us);
+static void pause_before_next(struct assignment_informer *informer, int64_t begun_us) {
+    int64_t now_us = clock_monotonic_us(), paused_us = now_us + PAUSE_RATIO * (now_us - begun_us);
     int64_t next_us = begun_us + period_us(informer);
 
-    while (!informer->ends && thread_cond_wait(&informer->changed, &informer->lock, rested_us))
+    while (!informer->ends && thread_cond_wait(&informer->changed, &informer->lock, paused_us))
         ;
     while (!informer->ends && !informer->notified &&
            thread_cond_wait(&informer->changed, &informer->lock, next_us))
@@ -246,9 +246,9 @@ static void *run(void *arg) {
 
         informer->notified = false;
         pthread_mutex_unlock(&informer->lock);
-        log_outage(informer, round_of(informer, &err), &err);
+        log_outage(informer, run_round(informer, &err), &err);
         pthread_mutex_lock(&informer->lock);
-        rest(informer, begun_us);
+        pause_before_next(informer, begun_us);
     }
     pthread_mutex_unlock(&informer->lock);
     return NULL;
@@ -298,8 +298,8 @@ bool assignment_informer_stop(struct assignment_informer *informer, int64_t ms) 
     if (!thread_join_within(informer->thread, ms) ||
         !assignment_watches_stop(informer->watches, ms))
         return false;
-    let_go(&informer->replicas);
-    let_go(&informer->volumes);
+    release_all(&informer->replicas);
+    release_all(&informer->volumes);
     pthread_mutex_destroy(&informer->lock);
     pthread_cond_destroy(&informer->changed);
     free(informer);

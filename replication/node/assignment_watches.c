@@ -37,7 +37,7 @@ static void set_on(struct watch *watch, bool on) {
     pthread_mutex_unlock(&watch->all->lock);
 }
 
-static int hear(void *arg, const char *type, const json_t *object, struct error *err) {
+static int receive(void *arg, const char *type, const json_t *object, struct error *err) {
     struct watch *watch = arg;
 
     (void)object, (void)err;
@@ -55,7 +55,7 @@ static int listen(struct watch *watch) {
                                   "?node=", http_encode(arena, settings->node), NULL);
     struct error err;
 
-    return client_watch(&settings->api, arena, path, &watch->version, hear, watch,
+    return client_watch(&settings->api, arena, path, &watch->version, receive, watch,
                         &watch->all->until_us, &err);
 }
 

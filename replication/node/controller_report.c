@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-static bool hangs(const struct volume_controller *controller, const char *uid) {
+static bool is_unresponsive(const struct volume_controller *controller, const char *uid) {
     const struct assignment_volume *assigned = &controller->assignment->volume;
 
     for (unsigned i = 0; i < assigned->count; i++)
@@ -25,7 +25,7 @@ static void add_facts(const struct volume_controller *controller, struct replica
         rebuild_failures_find(&controller->rebuild_failures, facts->uid);
 
     facts->unresponsive =
-        hangs(controller, facts->uid) && (controller->awaited > 0 || !facts->votes);
+        is_unresponsive(controller, facts->uid) && (controller->awaited > 0 || !facts->votes);
     if (!failure)
         return;
     facts->has_retries = true;

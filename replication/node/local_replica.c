@@ -163,7 +163,7 @@ static void drop(void *arg) {
 }
 
 /* false: the pool is unresponsive. */
-static bool make(struct pool_calls *calls, struct work *work) {
+static bool call_pool(struct pool_calls *calls, struct work *work) {
     const struct pool_call call = { .run = run,
                                     .drop = drop,
                                     .reads = work->kind == LOOK || work->kind == SNAPSHOT_SIZE };
@@ -171,8 +171,8 @@ static bool make(struct pool_calls *calls, struct work *work) {
     return pool_calls_do(calls, work->pool.text, &call, work, sizeof(*work) + work->size);
 }
 
-static int make_or_refuse(struct pool_calls *calls, struct work *work, struct error *err) {
-    if (!make(calls, work))
+static int call_or_refuse(struct pool_calls *calls, struct work *work, struct error *err) {
+    if (!call_pool(calls, work))
         return unresponsive_refuse(work->pool.text, err);
     return work->result < 0 ? error_pass(err, &work->err) : work->result;
 }
@@ -185,7 +185,7 @@ static int write_out(struct pool_calls *calls, const struct work *of, struct err
 
     work.kind = WRITE_OUT;
     do {
-        more = make_or_refuse(calls, &work, err);
+        more = call_or_refuse(calls, &work, err);
     } while (more > 0);
     return more;
 }
@@ -196,7 +196,7 @@ static int open_local(void *arg, const struct replica *replica, const char *volu
                       struct replica_data *ret, struct error *err) {
     struct work work = work_on(OPEN, replica, volume, epoch);
 
-    if (make_or_refuse(arg, &work, err) < 0)
+    if (call_or_refuse(arg, &work, err) < 0)
         return -1;
     *ret = work.data;
     return 0;
@@ -206,7 +206,7 @@ static void look_local(void *arg, const struct replica *replica, const char *vol
                        struct replica_look *ret) {
     struct work work = work_on(LOOK, replica, volume, epoch);
 
-    if (make(arg, &work))
+    if (call_pool(arg, &work))
         *ret = work.look;
     else
         replica_unresponsive.look(replica_unresponsive.arg, replica, volume, epoch, ret);
@@ -217,7 +217,7 @@ static int write_state_local(void *arg, const struct replica *replica, int64_t e
     struct work work = work_on(WRITE_STATE, replica, "", epoch);
 
     work.state = *state;
-    return make_or_refuse(arg, &work, err);
+    return call_or_refuse(arg, &work, err);
 }
 
 static int reset_local(void *arg, const struct replica *replica, const char *volume,
@@ -225,13 +225,13 @@ static int reset_local(void *arg, const struct replica *replica, const char *vol
     struct work work = work_on(RESET, replica, volume, epoch);
 
     work.bytes = maximum_bytes;
-    return make_or_refuse(arg, &work, err);
+    return call_or_refuse(arg, &work, err);
 }
 
 static int flush_local(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
     struct work work = work_on(FLUSH, replica, "", epoch);
 
-    return write_out(arg, &work, err) < 0 ? -1 : make_or_refuse(arg, &work, err);
+    return write_out(arg, &work, err) < 0 ? -1 : call_or_refuse(arg, &work, err);
 }
 
 static int sums_local(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
@@ -244,7 +244,7 @@ static int sums_local(void *arg, const struct replica *replica, int64_t epoch, i
     work.at = *at;
     work.end = end;
     work.count = count;
-    result = make_or_refuse(arg, &work, err);
+    result = call_or_refuse(arg, &work, err);
     if (result < 0)
         return -1;
     *at = work.at;
@@ -255,7 +255,7 @@ static int sums_local(void *arg, const struct replica *replica, int64_t epoch, i
 static int lock_local(void *arg, const struct replica *replica, int *ret, struct error *err) {
     struct work work = work_on(LOCK, replica, "", 0);
 
-    if (make_or_refuse(arg, &work, err) < 0)
+    if (call_or_refuse(arg, &work, err) < 0)
         return -1;
     *ret = work.lock;
     return 0;
@@ -266,13 +266,13 @@ static int create_local(void *arg, const struct replica *replica, const char *vo
     struct work work = work_on(CREATE, replica, volume, 0);
 
     work.bytes = maximum_bytes;
-    return make_or_refuse(arg, &work, err);
+    return call_or_refuse(arg, &work, err);
 }
 
 static int adopt_local(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
     struct work work = work_on(ADOPT, replica, "", epoch);
 
-    return make_or_refuse(arg, &work, err);
+    return call_or_refuse(arg, &work, err);
 }
 
 static int snapshot_local(void *arg, const struct replica *replica, enum replica_snapshot_step step,
@@ -284,14 +284,14 @@ static int snapshot_local(void *arg, const struct replica *replica, enum replica
     work.bytes = size_bytes;
     if (step == REPLICA_SNAPSHOT_END && write_out(arg, &work, err) < 0)
         return -1;
-    return make_or_refuse(arg, &work, err);
+    return call_or_refuse(arg, &work, err);
 }
 
 static int64_t snapshot_size_local(void *arg, const struct replica *replica, const char *name) {
     struct work work = work_on(SNAPSHOT_SIZE, replica, "", 0);
 
     snprintf(work.name, sizeof(work.name), "%s", name);
-    return make(arg, &work) ? work.bytes : -1;
+    return call_pool(arg, &work) ? work.bytes : -1;
 }
 
 static int read_local(void *arg, const struct replica *replica, int64_t at, size_t size, void *ret,
@@ -301,7 +301,7 @@ static int read_local(void *arg, const struct replica *replica, int64_t at, size
     *work = work_on(READ, replica, "", 0);
     work->at = at;
     work->size = size;
-    if (make_or_refuse(arg, work, err) < 0)
+    if (call_or_refuse(arg, work, err) < 0)
         return -1;
     memcpy(ret, work->read, size);
     return 0;

@@ -38,7 +38,7 @@ static int open_mark(const char *mark) {
     return fd < 0 && errno != ENOENT ? open(mark, O_RDONLY | flags) : fd;
 }
 
-static void do_without(struct pool_lock *lock, const char *path, const char *reason) {
+static void use_without_lock(struct pool_lock *lock, const char *path, const char *reason) {
     if (!lock->no_lock)
         log_warning(NULL, "pool is used without a lock", "path", path, "reason", reason, NULL);
     lock->no_lock = true;
@@ -62,7 +62,7 @@ int pool_lock_keep(struct pool_lock *lock, const char *path, struct error *err) 
         pool_lock_end(lock);
         return error_set(err, ERROR_CONFLICT, "%s is in use by another storage agent", path);
     }
-    do_without(lock, path, strerror(errno));
+    use_without_lock(lock, path, strerror(errno));
     pool_lock_end(lock);
     return 0;
 }

@@ -27,10 +27,10 @@ bool pool_is_marked(const struct pool_status *status) {
     return status->state == POOL_ONLINE || status->state == POOL_READ_ONLY;
 }
 
-static void say(struct pool_status *status, enum pool_state state, const char *path,
-                const char *what) {
+static void fail(struct pool_status *status, enum pool_state state, const char *path,
+                 const char *action) {
     status->state = state;
-    error_errno(&status->why, ERROR_UNAVAILABLE, "%s: %s", path, what);
+    error_errno(&status->why, ERROR_UNAVAILABLE, "%s: %s", path, action);
 }
 
 /* Files of a new file system, an unfinished mark and an unfinished probe are ignored. */
@@ -53,7 +53,7 @@ static void read_unmarked(int fd, const char *path, struct pool_status *status) 
     while (empty && (entry = readdir(directory)))
         empty = !counts(entry->d_name);
     if (!directory) {
-        say(status, POOL_FAILING, path, "reading the directory");
+        fail(status, POOL_FAILING, path, "reading the directory");
     } else if (empty) {
         status->state = POOL_GONE;
         status->chance = POOL_EMPTY;
@@ -89,7 +89,7 @@ static void check_mark(int fd, const char *path, const char *name, struct pool_s
     if (mark < 0 && errno == ENOENT) {
         read_unmarked(fd, path, status);
     } else if (got < 0) {
-        say(status, POOL_FAILING, path, "reading its mark");
+        fail(status, POOL_FAILING, path, "reading its mark");
     } else if (got == 0) {
         status->state = POOL_GONE;
         status->chance = POOL_GIVEN;
@@ -106,11 +106,11 @@ void pool_status_read(const char *path, const char *name, struct pool_status *re
 
     *ret = (struct pool_status){ .state = POOL_ONLINE };
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        say(ret, POOL_GONE, path, "opening the directory");
+        fail(ret, POOL_GONE, path, "opening the directory");
         return;
     }
     if (fd < 0 || fstat(fd, &facts) < 0 || fstatvfs(fd, &file_system) < 0) {
-        say(ret, POOL_FAILING, path, "reading its attributes");
+        fail(ret, POOL_FAILING, path, "reading its attributes");
         return;
     }
     ret->device = facts.st_dev;

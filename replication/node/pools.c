@@ -112,7 +112,7 @@ static void read_status(struct pool *pool) {
 
 /* Only an operator's mark, or an answer of the API that it does not know the pool, makes a
  * directory the pool. */
-static void try_chance(struct pool *pool) {
+static void try_marking(struct pool *pool) {
     const struct pool_settings *settings = pool->settings;
     autoarena struct arena *arena = arena_new();
     struct error err = { 0 };
@@ -170,7 +170,7 @@ static void send_heartbeat(struct pool *pool) {
         pool->taken_us = 0;
 }
 
-static bool is_ours(const struct pool *pool) {
+static bool is_accepted(const struct pool *pool) {
     int64_t most_us = BEATS * pool->all->settings.heartbeat_ms * 1000;
 
     return pool->taken_us > 0 && clock_boottime_us() < pool->taken_us + most_us;
@@ -200,9 +200,9 @@ static int64_t work(struct pool *pool) {
         pool->taken_us = 0;
         return next_us;
     }
-    try_chance(pool);
+    try_marking(pool);
     send_heartbeat(pool);
-    due_us = replicas_work(pool->replicas, &pool->status, is_ours(pool));
+    due_us = replicas_work(pool->replicas, &pool->status, is_accepted(pool));
     return due_us < next_us ? due_us : next_us;
 }
 

@@ -24,7 +24,7 @@ static void note(struct reclaim *reclaim, const struct replica *replica) {
 }
 
 /* The replica is in use for a while. */
-static bool is_passing(const struct error *failure) {
+static bool is_temporary(const struct error *failure) {
     return failure->kind == ERROR_CONFLICT || failure->kind == ERROR_UNAVAILABLE;
 }
 
@@ -46,7 +46,7 @@ static void run_job(struct reclaim *reclaim, struct reclaim_jobs *jobs,
     if (outcome == 0) {
         reclaim->phase = RECLAIM_DONE;
         note(reclaim, replica);
-    } else if (!is_passing(&why)) {
+    } else if (!is_temporary(&why)) {
         reclaim->phase = RECLAIM_ENDED;
         reclaim->reason =
             why.kind == ERROR_BAD_REQUEST ? RECLAIM_REASON_UNSUPPORTED : RECLAIM_REASON_FAILED;

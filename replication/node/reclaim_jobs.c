@@ -83,7 +83,7 @@ static bool is_taken(const struct reclaim_jobs *jobs) {
     return jobs->arena && !(jobs->cancelled && atomic_load(&jobs->done));
 }
 
-static int wait_for_turn(struct reclaim_jobs *jobs, const char *replica) {
+static int queue_replica(struct reclaim_jobs *jobs, const char *replica) {
     if (!*jobs->next)
         snprintf(jobs->next, sizeof(jobs->next), "%s", replica);
     return 1;
@@ -94,7 +94,7 @@ int reclaim_jobs_run(struct reclaim_jobs *jobs, const struct replica *replica,
     if (is_of(jobs, replica->uid))
         return atomic_load(&jobs->done) ? collect(jobs, reclaimed, err) : 1;
     if (is_taken(jobs) || (*jobs->next && strcmp(jobs->next, replica->uid) != 0))
-        return wait_for_turn(jobs, replica->uid);
+        return queue_replica(jobs, replica->uid);
     discard(jobs);
     jobs->next[0] = '\0';
     return start(jobs, replica, reclaimed, err);

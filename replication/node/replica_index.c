@@ -20,7 +20,7 @@ struct replica_index *replica_index_new(void) {
     return index;
 }
 
-static void let_go(struct assignment **all, unsigned count) {
+static void release_all(struct assignment **all, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         assignment_release(all[i]);
     free(all);
@@ -29,7 +29,7 @@ static void let_go(struct assignment **all, unsigned count) {
 void replica_index_free(struct replica_index *index) {
     if (!index)
         return;
-    let_go(index->all, index->count);
+    release_all(index->all, index->count);
     pthread_mutex_destroy(&index->lock);
     free(index);
 }
@@ -53,7 +53,7 @@ void replica_index_set(struct replica_index *index, struct assignment *const *as
     index->count = count;
     index->known = true;
     pthread_mutex_unlock(&index->lock);
-    let_go(before, before_count);
+    release_all(before, before_count);
 }
 
 static int compare_uid(const void *uid, const void *assignment) {

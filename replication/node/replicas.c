@@ -77,8 +77,8 @@ static const char *status_text(struct arena *arena, const struct replicas *repli
     return json_text(arena, json_keep(arena, status));
 }
 
-static void say(struct replicas *replicas, struct file *file, const char *phase,
-                const struct replica_look *look, const struct error *why) {
+static void report(struct replicas *replicas, struct file *file, const char *phase,
+                   const struct replica_look *look, const struct error *why) {
     autoarena struct arena *arena = arena_new();
     const char *message = why ? why->message : "";
 
@@ -134,7 +134,7 @@ static void remove_file(struct replicas *replicas, struct file *file,
         !is_same_pool(replicas, pool))
         error_set(&err, ERROR_UNAVAILABLE, "%s was replaced meanwhile", replicas->settings.path);
     if (err.kind != ERROR_NONE) {
-        say(replicas, file, "DeletionFailed", NULL, &err);
+        report(replicas, file, "DeletionFailed", NULL, &err);
         return;
     }
     remove_log(replicas, file);
@@ -213,13 +213,13 @@ static void reconcile_file(struct replicas *replicas, struct file *file) {
     /* The files of a finished copy look complete before its thread has ended. */
     if (is_half_made(file) && snapshot_copier_clones(replicas->copier, file->assignment->uid)) {
         file->copying = true;
-        say(replicas, file, "Init", NULL, NULL);
+        report(replicas, file, "Init", NULL, NULL);
         return;
     }
     replica_look(&replica, volume, &look);
     if (has_stray_data(&look) && !is_half_made(file)) {
         file->created = true;
-        say(replicas, file, "Error", &look, &look.why);
+        report(replicas, file, "Error", &look, &look.why);
         return;
     }
     if (look.health == REPLICA_GONE && make_file(replicas, file, &err) == 0)
@@ -227,12 +227,12 @@ static void reconcile_file(struct replicas *replicas, struct file *file) {
     if (err.kind == ERROR_NONE && look.health != REPLICA_GOOD)
         err = look.why;
     if (look.health == REPLICA_GONE && !file->created) {
-        say(replicas, file, "Init", NULL, file->copying ? NULL : &err);
+        report(replicas, file, "Init", NULL, file->copying ? NULL : &err);
         return;
     }
     file->created = true;
-    say(replicas, file, phase_of(&look), look.bytes > 0 ? &look : NULL,
-        err.kind == ERROR_NONE ? NULL : &err);
+    report(replicas, file, phase_of(&look), look.bytes > 0 ? &look : NULL,
+           err.kind == ERROR_NONE ? NULL : &err);
 }
 
 /* ---- snapshots ---- */
@@ -276,19 +276,19 @@ static bool is_here(const struct replicas *replicas, const struct file *file, st
     return false;
 }
 
-static bool is_well(const struct file *file) {
+static bool is_healthy(const struct file *file) {
     return strcmp(file->phase, "Deleted") == 0 ||
            (strcmp(file->phase, "Healthy") == 0 && !file->waits && !file->reclaiming);
 }
 
-static void work_on(struct replicas *replicas, struct file *file, const struct pool_status *pool,
-                    bool ours) {
+static void reconcile_replica(struct replicas *replicas, struct file *file,
+                              const struct pool_status *pool, bool accepted) {
     const char *away = file->created ? "Offline" : "Init";
     struct error err = pool->why, ended;
     int64_t pause_ms;
     bool here;
 
-    if (pool_is_marked(pool) && !ours)
+    if (pool_is_marked(pool) && !accepted)
         error_set(&err, ERROR_UNAVAILABLE,
                   "The volume API has not accepted the pool %s of this node.",
                   replicas->settings.pool);
@@ -300,8 +300,8 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
     here = is_here(replicas, file, &err);
     if (!here)
         reclaim_jobs_cancel(replicas->jobs, file->assignment->uid);
-    if (!here || !pool_is_marked(pool) || !ours)
-        say(replicas, file, away, NULL, &err);
+    if (!here || !pool_is_marked(pool) || !accepted)
+        report(replicas, file, away, NULL, &err);
     else if (file->assignment->deleting)
         remove_file(replicas, file, pool);
     else {
@@ -309,7 +309,7 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
         reconcile_reclaim(replicas, file);
         reconcile_file(replicas, file);
     }
-    pause_ms = is_well(file) ? replicas->settings.check_ms : SOON_MS;
+    pause_ms = is_healthy(file) ? replicas->settings.check_ms : SOON_MS;
     if (file->copying || reclaim_jobs_have(replicas->jobs, file->assignment->uid))
         pause_ms = COPY_MS;
     file->due_us = clock_monotonic_us() + pause_ms * 1000;
@@ -323,13 +323,13 @@ void replicas_check_soon(struct replicas *replicas) {
     }
 }
 
-int64_t replicas_work(struct replicas *replicas, const struct pool_status *pool, bool ours) {
+int64_t replicas_work(struct replicas *replicas, const struct pool_status *pool, bool accepted) {
     int64_t first_us = INT64_MAX;
     struct file *file;
 
     LIST_FOREACH(file, &replicas->files, next) {
         if (file->due_us <= clock_monotonic_us())
-            work_on(replicas, file, pool, ours);
+            reconcile_replica(replicas, file, pool, accepted);
         if (file->due_us < first_us)
             first_us = file->due_us;
     }

@@ -38,6 +38,6 @@ void replicas_log_unknown(struct replicas *replicas);
 
 /* All replicas are due, as after a change of the pool. */
 void replicas_check_soon(struct replicas *replicas);
-/* Reconciles the replicas that are due.  `ours`: the API accepts the pool of this node.  Returns
+/* Reconciles the replicas that are due.  `accepted`: the pool, by the API.  Returns
  * when the next one is due, on the monotonic clock. */
-int64_t replicas_work(struct replicas *replicas, const struct pool_status *pool, bool ours);
+int64_t replicas_work(struct replicas *replicas, const struct pool_status *pool, bool accepted);

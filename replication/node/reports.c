@@ -169,7 +169,7 @@ static void note_outcome(struct reports *reports, const struct sending *sending,
 }
 
 /* The lock is held, and released while the report is sent. */
-static void work_on(struct reports *reports, const struct report *report) {
+static void send_report(struct reports *reports, const struct report *report) {
     struct error err = { 0 };
     struct sending sending = { .kind = report->kind };
     int outcome;
@@ -196,7 +196,7 @@ static void *run(void *arg) {
         const struct report *report = next_due(reports, &due);
 
         if (report && due <= clock_monotonic_us())
-            work_on(reports, report);
+            send_report(reports, report);
         else if (report)
             thread_cond_wait(&reports->changed, &reports->lock, due);
         else

@@ -52,7 +52,7 @@ static struct idle *find_idle(struct session_reaper *reaper, const char *name) {
     return idle;
 }
 
-static bool is_left(struct session_reaper *reaper, const struct replica_session *session) {
+static bool is_idle(struct session_reaper *reaper, const struct replica_session *session) {
     struct connections connections;
     struct idle *idle;
 
@@ -88,7 +88,7 @@ static bool is_served(const struct assignment_volume *volume) {
            (strcmp(volume->phase, "Healthy") == 0 || strcmp(volume->phase, "Degraded") == 0);
 }
 
-static bool is_over(const struct assignment *assignment, int64_t epoch) {
+static bool is_superseded(const struct assignment *assignment, int64_t epoch) {
     const struct assignment_volume *volume = &assignment->volume;
 
     if (volume->epoch > epoch)
@@ -98,20 +98,22 @@ static bool is_over(const struct assignment *assignment, int64_t epoch) {
 }
 
 /* Without a document of the API: false. */
-static bool is_ended(const struct session_reaper *reaper, const struct replica_session *session) {
+static bool target_has_ended(const struct session_reaper *reaper,
+                             const struct replica_session *session) {
     autoarena struct arena *arena = arena_new();
     const json_t *document;
     struct assignment *assignment;
     struct error err;
-    bool over;
+    bool superseded;
 
     document = document_fetch(&reaper->settings.api, arena, reports_kind(ASSIGNMENT_VOLUME),
                               session->volume, &err);
     if (!document || assignment_read(ASSIGNMENT_VOLUME, document, &assignment, &err) < 0)
         return false;
-    over = strcmp(assignment->uid, session->volume) == 0 && is_over(assignment, session->epoch);
+    superseded =
+        strcmp(assignment->uid, session->volume) == 0 && is_superseded(assignment, session->epoch);
     assignment_release(assignment);
-    return over;
+    return superseded;
 }
 
 /* ---- checks ---- */
@@ -122,12 +124,12 @@ static void check_session(struct session_reaper *reaper, struct arena *arena, co
     static struct log_limit ended = LOG_LIMIT;
     struct error err;
     unsigned others;
-    bool left;
+    bool idle;
 
     if (!sessions_find(sessions, arena, uid, &session))
         return;
-    left = is_left(reaper, &session);
-    if (!left && !is_ended(reaper, &session))
+    idle = is_idle(reaper, &session);
+    if (!idle && !target_has_ended(reaper, &session))
         return;
     if (sessions_end_one(sessions, uid, &session, &err) < 0)
         log_warning(NULL, "cannot end the session of another node", "replica_id", uid, "reason",
@@ -135,7 +137,7 @@ static void check_session(struct session_reaper *reaper, struct arena *arena, co
     else if (log_limit_allows(&ended, uid, clock_monotonic_us(), &others))
         log_info(NULL, "session of another node ended", "replica_id", uid, "volume_id",
                  session.volume, "epoch", LOG_INT(session.epoch), "reason",
-                 left ? "no client is connected" : "its target has ended", "others",
+                 idle ? "no client is connected" : "its target has ended", "others",
                  LOG_INT(others), NULL);
 }
 

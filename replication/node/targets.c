@@ -52,12 +52,12 @@ static void begin(struct targets *targets, struct assignment *assignment) {
 
 static void reap(struct targets *targets) {
     struct entry *entry, *next;
-    bool left; /* false for an ended one */
+    bool running; /* false for an ended one */
 
     for (entry = LIST_FIRST(&targets->entries); entry; entry = next) {
         next = LIST_NEXT(entry, next);
         if (!volume_controller_ended(entry->controller) ||
-            !volume_controller_join(entry->controller, ENDED_MS, &left))
+            !volume_controller_join(entry->controller, ENDED_MS, &running))
             continue;
         LIST_REMOVE(entry, next);
         free(entry);
@@ -195,7 +195,7 @@ struct targets *targets_new(const struct volume_controller_settings *settings) {
 bool targets_stop(struct targets *targets, int64_t ms) {
     int64_t until_us = clock_monotonic_us() + ms * 1000;
     struct entry *entry, *next;
-    bool all = true, any_left = false;
+    bool all = true, any_running = false;
 
     if (!targets)
         return true;
@@ -203,19 +203,19 @@ bool targets_stop(struct targets *targets, int64_t ms) {
         volume_controller_end(entry->controller);
     }
     for (entry = LIST_FIRST(&targets->entries); entry; entry = next) {
-        bool left;
+        bool running;
 
         next = LIST_NEXT(entry, next);
         if (!volume_controller_join(entry->controller, (until_us - clock_monotonic_us()) / 1000,
-                                    &left)) {
+                                    &running)) {
             all = false;
             continue;
         }
-        any_left |= left;
+        any_running |= running;
         LIST_REMOVE(entry, next);
         free(entry);
     }
     if (all)
         free(targets);
-    return all && !any_left;
+    return all && !any_running;
 }

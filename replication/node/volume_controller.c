@@ -94,7 +94,7 @@ static bool try_end(struct volume_controller *controller) {
     return ends;
 }
 
-static void wait_for(const struct volume_controller *controller, int64_t ms) {
+static void wait_for_update(const struct volume_controller *controller, int64_t ms) {
     struct pollfd polled[] = {
         { .fd = controller->wake_fd, .events = POLLIN },
         { .fd = controller->target ? target_fd(controller->target) : -1, .events = POLLIN },
@@ -115,7 +115,7 @@ static void *run(void *arg) {
         if (!controller->target &&
             !volume_controller_finds(controller->settings, controller->uid) && try_end(controller))
             break;
-        wait_for(controller, ms);
+        wait_for_update(controller, ms);
     }
     volume_controller_close_target(controller);
     return NULL;
@@ -175,10 +175,10 @@ static void free_controller(struct volume_controller *controller) {
     free(controller);
 }
 
-bool volume_controller_join(struct volume_controller *controller, int64_t ms, bool *ret_left) {
+bool volume_controller_join(struct volume_controller *controller, int64_t ms, bool *ret_running) {
     if (!thread_join_within(controller->thread, ms))
         return false;
-    *ret_left = pool_calls_may_change(controller->calls);
+    *ret_running = pool_calls_may_change(controller->calls);
     free_controller(controller);
     return true;
 }

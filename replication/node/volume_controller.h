@@ -55,8 +55,8 @@ bool volume_controller_ended(struct volume_controller *controller);
 /* Has its thread end; the daemon goes on serving. */
 void volume_controller_end(struct volume_controller *controller);
 /* Waits at most `ms` for the end of its thread; false: it is blocked, and its memory is kept.
- * *ret_left: an abandoned call may still change something in a pool. */
-bool volume_controller_join(struct volume_controller *controller, int64_t ms, bool *ret_left);
+ * *ret_running: an abandoned call may still change something in a pool. */
+bool volume_controller_join(struct volume_controller *controller, int64_t ms, bool *ret_running);
 
 /* Does the run directory have anything of this volume, as a daemon? */
 bool volume_controller_finds(const struct volume_controller_settings *settings, const char *uid);
