@@ -206,6 +206,8 @@ EXTRA_DIST += \
 	tests/lint/links.sh \
 	tests/lint/manifests.py \
 	tests/lint/manifests.sh \
+	tests/lint/quotes.py \
+	tests/lint/quotes.sh \
 	tests/lint/recursion.list \
 	tests/lint/recursion.py \
 	tests/lint/recursion.sh \
