@@ -1021,7 +1021,7 @@ class Clusters(GroupsCase):
             message = self.refuses(Code.FAILED_PRECONDITION, getattr(driver, call), method, **fields)
             self.assertIn("was created for cluster east", message)
 
-    def test_no_cluster_deletes_what_another_created(self):
+    def test_no_cluster_deletes_objects_of_another(self):
         name = self.name()
         ids = [self.create(name).volume_id, self.create().volume_id]
         self.assertEqual(self.create(name).volume_id, ids[0])

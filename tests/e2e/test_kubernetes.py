@@ -68,7 +68,7 @@ class AsManifests(ServiceCase):
     def kinds(self, answer):
         return {row.rpc.type for row in answer.capabilities}
 
-    def test_the_controller_serves_what_the_sidecars_call(self):
+    def test_the_controller_serves_the_calls_of_the_sidecars(self):
         self.assertEqual(manifests.pod("Deployment")["spec"]["securityContext"]["runAsUser"],
                          UNPRIVILEGED)
         client = self.start("Deployment")
@@ -96,7 +96,7 @@ class AsManifests(ServiceCase):
         self.assertNotIn(csi.PluginCapability.Service.VOLUME_ACCESSIBILITY_CONSTRAINTS,
                          [row.service.type for row in services])
 
-    def test_a_node_serves_what_the_kubelet_calls(self):
+    def test_a_node_serves_the_calls_of_the_kubelet(self):
         client = self.start("DaemonSet")
         self.assertEqual(client.node("NodeGetInfo").node_id, "node-1")
         self.assertEqual(client.call(csi, "Identity", "GetPluginInfo").name,

@@ -187,7 +187,7 @@ class ActiveActive(Roles):
     def test_a_start_leaves_operations_of_the_other_manager_alone(self):
         self.assert_left_alone()
 
-    def test_two_managers_of_one_host_name_are_told_apart(self):
+    def test_two_managers_of_one_host_name_are_distinguished(self):
         self.assert_left_alone("--host=node-1")
 
     def test_a_stopped_manager_finishes_running_operations_and_leaves_the_rest(self):

@@ -183,13 +183,13 @@ class NfsCase(DomainCase):
 
 
 class Shares(NfsCase):
-    def test_they_are_mounted_as_configured(self):
+    def test_shares_are_mounted_as_configured(self):
         versions = {source: version for source, version in mounts().values()}
         self.assertEqual(versions["127.0.0.1:/sparse"], "vers=4.2")
         self.assertEqual(versions["127.0.0.1:/thick"], "vers=4.2")
         self.assertEqual(versions[f"127.0.0.1:{EXPORTS}/qcow"], "vers=3")
 
-    def test_a_stop_unmounts_what_the_service_mounted_and_nothing_else(self):
+    def test_a_stop_unmounts_only_mounts_of_the_service(self):
         points = {source: point for point, (source, _) in mounts().items()}
         self.assertEqual(self.service.stop(60), 0)
         self.assertEqual(mounts(), {})
@@ -355,7 +355,7 @@ class Snapshots(NfsCase):
         self.api.extend(volume_id, 2)
         self.assert_grown(volume_id, domain, 2)
 
-    def test_elsewhere_it_is_copied_with_its_holes(self):
+    def test_elsewhere_a_snapshot_is_copied_with_its_holes(self):
         volume_id = self.written("sparse")
         snapshot_id = self.snapshot(volume_id)
         status = os.stat(f"{EXPORTS}/sparse/snapshot-{snapshot_id}")
@@ -363,14 +363,14 @@ class Snapshots(NfsCase):
         self.assertLess(status.st_blocks * 512, 1 << 20)
         self.assertEqual(self.served_bytes(f"snapshot-{snapshot_id}", "sparse"), b"a" * 65536)
 
-    def test_elsewhere_there_is_none_below_a_domain(self):
+    def test_elsewhere_no_snapshot_is_taken_below_a_domain(self):
         volume_id = self.written("sparse")
         self.domain_of(volume_id)
         self.snapshot(volume_id, "error")
         self.assertFalse([name for name in os.listdir(f"{EXPORTS}/sparse")
                           if name.lstrip(".").startswith("snapshot-")])
 
-    def test_a_volume_goes_back(self):
+    def test_a_volume_is_reverted(self):
         for share in ("shared", "sparse"):
             volume_id = self.written(share)
             snapshot_id = self.snapshot(volume_id)
@@ -381,7 +381,7 @@ class Snapshots(NfsCase):
 
 
 class ServerAway(NfsCase):
-    def test_what_needs_it_waits_and_all_else_goes_on(self):
+    def test_operations_on_a_missing_server_wait_and_others_continue(self):
         first = self.volume()
         run("rpc.nfsd", "0")
         try:
@@ -401,7 +401,7 @@ class ServerAway(NfsCase):
         self.assertEqual(os.stat(self.served("sparse", first)).st_size, 2 * GIB)
         self.assertEqual(os.stat(self.served("sparse", second)).st_size, GIB)
 
-    def test_a_kill_while_it_is_away_loses_nothing(self):
+    def test_a_kill_while_the_server_is_away_loses_nothing(self):
         volume_id = self.volume()
         run("rpc.nfsd", "0")
         try:
@@ -430,7 +430,7 @@ class ServerAwayForLong(NfsCase):
         self.api.wait_status(local, "available")
         self.api.delete_and_wait(local)
 
-    def test_only_its_own_work_waits_also_through_an_end_and_a_start(self):
+    def test_only_its_own_operations_wait_also_over_a_restart(self):
         volumes = [self.volume() for _ in range(WORKERS + 2)]
         run("rpc.nfsd", "0")
         self.addCleanup(serve_nfs)

@@ -279,7 +279,7 @@ patches:
         self.cluster.kubectl("delete", "pv", "--all")
         self.api.delete_and_wait(volume)
 
-    def test_all_that_the_page_says(self):
+    def test_all_commands_of_the_page_work(self):
         said = self.bash(commands("A claim and its pod, grown, cut and given back."))
         self.assertRegex(said, r"/dev/loop\d+ +(1\.9|2\.0)G ")
         self.wait_bound("data-restored")
@@ -297,7 +297,7 @@ patches:
         self.cluster.kubectl("delete", "reclaimspacejob", "data-now")
         return result == "Succeeded"
 
-    def test_room_of_deleted_files_goes_back(self):
+    def test_space_of_deleted_files_is_reclaimed(self):
         self.bash(f"kubectl apply -f {EXAMPLES}/pod.yaml")
         self.wait_ready("writer")
         before = self.room_of("data")

@@ -83,7 +83,7 @@ class Declared:
             self.assertEqual(states.get("Established"), "True", found)
             self.assertEqual(states.get("NonStructuralSchema", "False"), "False", found)
 
-    def test_all_that_the_page_says_of_declared_volumes(self):
+    def test_all_commands_of_the_page_work_for_declared_volumes(self):
         self.bash(page_commands())
         self.assertEqual(self.documents(), {})
 
@@ -130,7 +130,7 @@ class Declared:
         self.assertEqual(found["volume_config_snapshots"], [])
         self.assertEqual(self.documents(), {})
 
-    def test_what_is_published_stays_until_it_is_not(self):
+    def test_volumes_are_kept_while_published(self):
         self.cluster.apply(config("data"))
         self.wait_config_bound("data")
         self.patch_config("data", publish={"nodeId": NODE})

@@ -101,7 +101,7 @@ START_TEST(a_bad_group_type_is_refused) {
 }
 END_TEST
 
-START_TEST(an_update_changes_what_it_names) {
+START_TEST(an_update_changes_the_named_fields) {
     static const struct {
         const char *members;
         int status;
@@ -306,7 +306,7 @@ END_TEST
 
 CHECK_MAIN("group_types", a_fresh_database_has_the_type_of_consistency_groups,
            a_group_type_is_made_and_shown, a_bad_group_type_is_refused,
-           an_update_changes_what_it_names, a_group_type_is_deleted_when_no_group_has_it,
+           an_update_changes_the_named_fields, a_group_type_is_deleted_when_no_group_has_it,
            the_default_is_the_configured_one, a_default_is_there_from_the_start,
            callers_other_than_admins_see_public_types_without_specs,
            a_list_is_cut_into_pages_and_filtered_by_nothing_else,

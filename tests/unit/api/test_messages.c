@@ -129,7 +129,7 @@ START_TEST(the_query_counts_from_3_5_on) {
 }
 END_TEST
 
-START_TEST(messages_are_filtered_by_what_they_are_about) {
+START_TEST(messages_are_filtered_by_their_resource) {
     autoworld struct world *world = world_new(NULL);
 
     put(world, WORLD_PROJECT, VOLUME, "007", "009");
@@ -198,6 +198,6 @@ END_TEST
 
 CHECK_MAIN("messages", a_message_names_the_event_and_its_resource,
            a_message_about_nothing_names_no_resource, messages_are_there_from_3_3_on,
-           the_query_counts_from_3_5_on, messages_are_filtered_by_what_they_are_about,
+           the_query_counts_from_3_5_on, messages_are_filtered_by_their_resource,
            a_project_has_only_its_own_messages, a_message_is_deleted_by_members_only,
            a_failing_database_is_no_answer)

@@ -208,7 +208,7 @@ START_TEST(every_body_and_response_is_described_or_has_a_reason) {
 }
 END_TEST
 
-START_TEST(lists_have_what_their_resource_takes) {
+START_TEST(lists_have_the_filters_of_their_resource) {
     ck_assert_ptr_nonnull(parameter_of("GET", "/volumes", "all_tenants"));
     ck_assert_ptr_nonnull(parameter_of("GET", "/volumes/detail", "availability_zone"));
     ck_assert_ptr_nonnull(parameter_of("GET", "/volumes", "metadata"));
@@ -362,6 +362,6 @@ CHECK_MAIN("openapi", every_route_is_listed_from_its_version_on, unserved_routes
            bodies_have_the_limits_of_their_fields,
            objects_with_any_key_have_a_schema_for_their_values,
            every_body_and_response_is_described_or_has_a_reason,
-           lists_have_what_their_resource_takes, references_resolve_and_are_defined_once,
+           lists_have_the_filters_of_their_resource, references_resolve_and_are_defined_once,
            the_text_is_made_once, a_response_has_exactly_the_keys_of_its_schema,
            a_response_that_differs_ends_the_test)

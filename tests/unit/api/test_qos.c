@@ -119,7 +119,7 @@ START_TEST(invalid_specs_are_refused_and_create_nothing) {
 }
 END_TEST
 
-START_TEST(an_update_changes_what_it_names) {
+START_TEST(an_update_changes_the_named_fields) {
     static const struct {
         const char *members;
         int status;
@@ -300,7 +300,7 @@ START_TEST(a_deleted_type_is_disassociated) {
 END_TEST
 
 CHECK_MAIN("qos", specs_are_made_and_shown_with_links_beside_them,
-           invalid_specs_are_refused_and_create_nothing, an_update_changes_what_it_names,
+           invalid_specs_are_refused_and_create_nothing, an_update_changes_the_named_fields,
            keys_go_all_of_them_or_none, keys_are_bounded, a_list_is_cut_into_pages_and_filtered,
            a_type_belongs_to_one_of_them, missing_specs_and_types_are_not_associated,
            those_with_types_are_deleted_by_force_only, a_deleted_type_is_disassociated)

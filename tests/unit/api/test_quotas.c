@@ -179,7 +179,7 @@ END_TEST
 
 /* ---- classes ---- */
 
-START_TEST(the_default_class_is_what_projects_without_limits_have) {
+START_TEST(projects_without_limits_have_those_of_the_default_class) {
     autoworld struct world *world = world_new(NULL);
 
     ck_assert_int_eq(world_call(world, "PUT", DEFAULT_SET,
@@ -200,7 +200,7 @@ START_TEST(the_default_class_is_what_projects_without_limits_have) {
 }
 END_TEST
 
-START_TEST(what_is_not_implemented_is_not_found) {
+START_TEST(unimplemented_paths_are_not_found) {
     static const struct {
         const char *method, *path;
     } cases[] = {
@@ -231,7 +231,7 @@ static int64_t absolute(const struct world *world, const char *key) {
     return json_integer_value(value);
 }
 
-START_TEST(limits_show_totals_and_what_is_used) {
+START_TEST(limits_show_totals_and_usage) {
     static const char *const keys[] = { "maxTotalSnapshots",       "maxTotalBackups",
                                         "maxTotalBackupGigabytes", "totalSnapshotsUsed",
                                         "totalBackupsUsed",        "totalBackupGigabytesUsed" };
@@ -357,7 +357,7 @@ CHECK_MAIN("quotas", a_quota_set_has_every_resource_and_the_id, usage_is_shown_o
            an_exceeded_quota_answers_413_with_retry_after,
            a_project_reads_its_own_quotas_and_changes_none,
            private_types_of_others_have_no_quota_to_see,
-           the_default_class_is_what_projects_without_limits_have,
-           what_is_not_implemented_is_not_found, limits_show_totals_and_what_is_used,
+           projects_without_limits_have_those_of_the_default_class,
+           unimplemented_paths_are_not_found, limits_show_totals_and_usage,
            an_admin_sees_another_projects_limits_from_3_39_on,
            usage_is_omitted_without_the_right_to_see_it, a_failing_database_is_no_answer)

@@ -188,7 +188,7 @@ static const struct group *group_of(const struct shown *what, struct row *ret) {
     return NULL;
 }
 
-START_TEST(each_rule_shows_what_is_its_own) {
+START_TEST(each_rule_shows_its_own_keys) {
     autoarena struct arena *arena = arena_new();
     const struct names names = names_read(arena);
 
@@ -283,5 +283,5 @@ START_TEST(no_rule_opens_another_project) {
 END_TEST
 
 CHECK_MAIN("rights_rules", each_route_enforces_its_rules_in_order_and_no_other,
-           each_rule_shows_what_is_its_own, each_rule_is_enforced_by_a_route,
+           each_rule_shows_its_own_keys, each_rule_is_enforced_by_a_route,
            no_rule_opens_another_project)

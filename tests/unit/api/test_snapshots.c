@@ -195,7 +195,7 @@ START_TEST(an_unsupported_snapshot_below_a_guest_is_refused) {
 }
 END_TEST
 
-START_TEST(an_update_changes_what_it_names) {
+START_TEST(an_update_changes_the_named_fields) {
     autoworld struct world *world = world_new(NULL);
     const char *id = snapshot_of_volume(world, world_volume(world, 1));
     const char *path = PATH("/snapshots/%s", id);
@@ -447,7 +447,7 @@ CHECK_MAIN("snapshots", snapshots_are_promised_space_of_the_pool,
            a_snapshot_is_made_shown_listed_and_deleted, a_volume_with_snapshots_is_not_deleted,
            snapshots_of_one_volume_are_worked_on_one_after_the_other, a_bad_body_makes_nothing,
            the_meaning_of_force_follows_the_microversion,
-           an_unsupported_snapshot_below_a_guest_is_refused, an_update_changes_what_it_names,
+           an_unsupported_snapshot_below_a_guest_is_refused, an_update_changes_the_named_fields,
            a_snapshot_past_its_quota_changes_nothing, a_snapshot_being_destroyed_is_unavailable,
            a_queued_delete_that_is_reset_destroys_nothing,
            a_report_follows_the_map_and_ends_no_work_of_ours, changes_of_a_snapshot_are_notified,

@@ -64,7 +64,7 @@ START_TEST(an_encryption_is_set_and_shown) {
 }
 END_TEST
 
-START_TEST(an_update_changes_what_it_names) {
+START_TEST(an_update_changes_the_named_fields) {
     autoworld struct world *world = world_new(NULL);
     const char *path = make(world, "gold"), *one = PATH("%s/any", path);
 
@@ -192,7 +192,7 @@ START_TEST(a_failing_database_is_reported) {
 }
 END_TEST
 
-CHECK_MAIN("type_encryption", an_encryption_is_set_and_shown, an_update_changes_what_it_names,
+CHECK_MAIN("type_encryption", an_encryption_is_set_and_shown, an_update_changes_the_named_fields,
            an_encryption_is_deleted_alone_or_with_its_type, a_type_with_volumes_stays_as_it_is,
            no_volume_of_an_encrypted_type_is_made_in_the_clear, a_bad_encryption_is_refused,
            encryption_is_for_administrators, a_failing_database_is_reported)

@@ -117,7 +117,7 @@ END_TEST
 
 /* ---- update, delete ---- */
 
-START_TEST(an_update_changes_what_it_names) {
+START_TEST(an_update_changes_the_named_fields) {
     autoworld struct world *world = world_new(NULL);
     const char *path = PATH("/types/%s", make(world, "gold", ""));
 
@@ -436,7 +436,7 @@ START_TEST(a_failing_database_is_no_answer) {
 END_TEST
 
 CHECK_MAIN("types", a_type_is_made_and_shown, a_bad_type_is_refused_and_not_made,
-           the_default_type_is_shown_without_its_access, an_update_changes_what_it_names,
+           the_default_type_is_shown_without_its_access, an_update_changes_the_named_fields,
            a_bad_update_changes_nothing, a_type_is_deleted_when_no_volume_has_it,
            an_admin_lists_public_private_or_all_types,
            a_user_lists_public_types_and_those_shared_with_its_project, a_list_is_cut_into_pages,

@@ -87,7 +87,7 @@ static const char *text_at(const json_t *object, const char *key) {
     return json_string_value(json_object_get(object, key));
 }
 
-START_TEST(the_document_has_what_clients_read) {
+START_TEST(the_document_has_the_keys_of_clients) {
     struct test_exchange *test = test_exchange_new("GET", "/", NULL, NULL);
     const json_t *versions, *version, *links, *media;
 
@@ -115,4 +115,4 @@ END_TEST
 
 CHECK_MAIN("versions", supported_versions_are_accepted, invalid_version_headers_are_bad_requests,
            unsupported_versions_are_echoed, an_unsupported_version_is_refused_with_the_range,
-           a_long_version_is_not_echoed_whole, the_document_has_what_clients_read)
+           a_long_version_is_not_echoed_whole, the_document_has_the_keys_of_clients)

@@ -331,7 +331,7 @@ END_TEST
 
 /* ---- update ---- */
 
-START_TEST(update_changes_what_is_given_and_nothing_else) {
+START_TEST(update_changes_only_the_given_fields) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1), *path = PATH("/volumes/%s", id);
 
@@ -492,7 +492,7 @@ CHECK_MAIN("volumes", create_answers_a_volume_in_creation_without_attributes,
            an_image_needs_a_right_of_its_own, a_multiattach_type_needs_a_right_of_its_own,
            readers_make_nothing, the_owner_sees_its_volume_and_no_host,
            volumes_of_others_are_not_found, a_refused_read_is_answered_as_not_found,
-           update_changes_what_is_given_and_nothing_else, update_needs_a_known_key_from_3_53_on,
+           update_changes_only_the_given_fields, update_needs_a_known_key_from_3_53_on,
            a_refused_update_changes_nothing, delete_ends_with_the_volume_gone,
            force_is_for_admins_and_from_3_23_on, a_refused_delete_leaves_the_volume,
            a_plain_volume_has_no_encryption_key, an_encryption_key_is_shown_bare,

@@ -306,7 +306,7 @@ static const struct {
 };
 /* clang-format on */
 
-START_TEST(each_call_sends_what_the_api_takes) {
+START_TEST(each_call_sends_a_request_that_the_api_accepts) {
     struct scene *scene = scene_new();
 
     for (size_t i = 0; i < LENGTH(calls); i++) {
@@ -534,9 +534,9 @@ START_TEST(a_type_is_found_by_name_or_id) {
 }
 END_TEST
 
-CHECK_MAIN("storage", each_call_sends_what_the_api_takes, a_renamed_header_is_sent_by_both_names,
-           an_invalid_uuid_is_not_found, an_invalid_response_counts_as_none,
-           a_fault_has_its_kind_and_text, the_request_id_goes_along_with_every_call,
-           pools_have_their_segment_and_reachability,
+CHECK_MAIN("storage", each_call_sends_a_request_that_the_api_accepts,
+           a_renamed_header_is_sent_by_both_names, an_invalid_uuid_is_not_found,
+           an_invalid_response_counts_as_none, a_fault_has_its_kind_and_text,
+           the_request_id_goes_along_with_every_call, pools_have_their_segment_and_reachability,
            capacity_is_the_sum_and_the_maximum_of_the_pools, a_type_is_found_by_name_or_id,
            a_response_of_another_server_is_no_success, an_object_of_another_id_is_not_accepted)

@@ -16,7 +16,7 @@ START_TEST(set_fills_kind_and_message_and_refuses) {
 }
 END_TEST
 
-START_TEST(none_is_refused_some_are_not_and_a_failure_stays_what_it_is) {
+START_TEST(an_empty_result_is_refused_and_a_failure_stays_the_same) {
     struct error err = { ERROR_BACKEND, "as it was" };
 
     ck_assert_int_eq(error_if_none(2, &err, ERROR_NOT_FOUND, "no volume %s", "v1"), 0);
@@ -164,10 +164,10 @@ START_TEST(kinds_have_the_statuses_and_names_of_the_api) {
 END_TEST
 
 CHECK_MAIN("error", set_fills_kind_and_message_and_refuses,
-           none_is_refused_some_are_not_and_a_failure_stays_what_it_is,
-           a_separate_error_is_passed_on, an_error_without_a_destination_is_dropped,
-           errno_stands_behind_the_message_and_survives, context_stands_in_front_and_keeps_the_kind,
-           a_message_may_be_made_of_itself, long_messages_end_at_a_character,
-           a_long_context_is_cut_and_the_kind_stays, a_message_is_utf8_whatever_it_is_made_of,
+           an_empty_result_is_refused_and_a_failure_stays_the_same, a_separate_error_is_passed_on,
+           an_error_without_a_destination_is_dropped, errno_stands_behind_the_message_and_survives,
+           context_stands_in_front_and_keeps_the_kind, a_message_may_be_made_of_itself,
+           long_messages_end_at_a_character, a_long_context_is_cut_and_the_kind_stays,
+           a_message_is_utf8_whatever_it_is_made_of,
            an_error_that_cannot_be_formatted_still_refuses,
            kinds_have_the_statuses_and_names_of_the_api)

@@ -449,7 +449,7 @@ static void finish_slowly(void *arg) {
     sem_post(arg);
 }
 
-START_TEST(stop_waits_for_what_runs_and_drops_the_rest) {
+START_TEST(stop_waits_for_running_work_and_drops_the_rest) {
     struct worker_pool *pool = worker_pool_new("stop", 1);
     const struct work_item later = { .run = must_not_run };
     int finished = 0;
@@ -519,5 +519,5 @@ CHECK_MAIN("worker", works_of_one_key_run_one_by_one_in_order,
            a_queued_key_does_not_block_other_items_of_its_group, delayed_work_is_of_its_group,
            delayed_work_runs_when_it_is_due_and_not_before,
            pending_counts_queued_and_running_but_not_delayed,
-           stop_waits_for_what_runs_and_drops_the_rest, a_closed_pool_begins_nothing_more,
+           stop_waits_for_running_work_and_drops_the_rest, a_closed_pool_begins_nothing_more,
            threads_bear_the_name_of_the_pool)

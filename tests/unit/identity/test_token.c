@@ -74,7 +74,7 @@ END_TEST
 #define RULE(service, method, path) \
     "{\"service\": \"" service "\", \"method\": \"" method "\", \"path\": \"" path "\"}"
 
-START_TEST(access_rules_allow_what_they_name_and_nothing_else) {
+START_TEST(access_rules_allow_only_the_named_calls) {
     static const struct {
         const char *pattern, *path;
         bool fits;
@@ -214,6 +214,6 @@ START_TEST(the_least_recently_used_is_evicted_and_bad_tokens_evict_no_good_ones)
 END_TEST
 
 CHECK_MAIN("token", a_token_has_user_project_and_roles, other_scopes_are_seen,
-           a_malformed_token_is_refused, access_rules_allow_what_they_name_and_nothing_else,
+           a_malformed_token_is_refused, access_rules_allow_only_the_named_calls,
            access_rules_of_others_and_broken_ones_allow_nothing, results_expire,
            the_least_recently_used_is_evicted_and_bad_tokens_evict_no_good_ones)

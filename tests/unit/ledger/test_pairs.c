@@ -73,7 +73,7 @@ WORK_TEST(a_set_has_a_bound_of_items) {
     OK(put(work, "t2", true, PAIRS({ "c", "" }), err));
 }
 
-WORK_TEST(a_set_has_a_bound_of_characters_where_its_table_says_so) {
+WORK_TEST(a_set_has_the_bound_of_characters_of_its_table) {
     static const struct pair_rows unbounded = {
         .what = "Words of thing",
         PAIR_ROWS("things", "thing_id"),
@@ -101,5 +101,5 @@ WORK_TEST(a_failing_database_is_reported) {
 }
 
 CHECK_MAIN("pairs", a_value_is_found_by_its_key, a_set_is_added_to_or_replaced,
-           a_set_has_a_bound_of_items, a_set_has_a_bound_of_characters_where_its_table_says_so,
+           a_set_has_a_bound_of_items, a_set_has_the_bound_of_characters_of_its_table,
            a_failing_database_is_reported)

@@ -142,7 +142,7 @@ WORK_TEST(a_page_is_the_requested_part) {
 
 /* ---- arrays and places ---- */
 
-WORK_TEST(an_array_keeps_what_it_has_while_it_grows) {
+WORK_TEST(an_array_keeps_its_members_while_it_grows) {
     int *numbers = NULL;
 
     (void)err;
@@ -166,5 +166,5 @@ END_TEST
 CHECK_MAIN("query", all_rows_are_read_in_their_order, no_rows_are_none_and_no_failure,
            one_row_is_the_first, a_column_of_texts_needs_no_reader,
            a_row_that_cannot_be_read_fails_and_writes_nothing, a_failing_database_is_reported,
-           a_page_is_the_requested_part, an_array_keeps_what_it_has_while_it_grows,
+           a_page_is_the_requested_part, an_array_keeps_its_members_while_it_grows,
            counts_of_parameters_are_powers_of_two)

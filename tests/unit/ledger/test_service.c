@@ -50,7 +50,7 @@ WORK_TEST(a_service_without_reports_is_down_after_the_timeout) {
     ck_assert(found(work, SERVICE_VOLUME, "node@a").up);
 }
 
-WORK_TEST(a_report_does_not_enable_what_an_operator_disabled) {
+WORK_TEST(a_report_does_not_enable_a_disabled_service) {
     struct service service;
 
     report(work, SERVICE_VOLUME, "node@a");
@@ -131,6 +131,5 @@ WORK_TEST(a_failing_database_is_reported) {
 
 CHECK_MAIN("service", a_report_makes_the_service_and_then_renews_it,
            a_service_without_reports_is_down_after_the_timeout,
-           a_report_does_not_enable_what_an_operator_disabled,
-           a_list_is_narrowed_by_binary_and_host,
+           a_report_does_not_enable_a_disabled_service, a_list_is_narrowed_by_binary_and_host,
            a_zone_is_available_when_an_enabled_volume_service_is_up, a_failing_database_is_reported)

@@ -198,7 +198,7 @@ static void the_same_is_asked_of_few_and_of_many(struct work *work, struct error
     ck_assert_msg(many == few, "%jd steps of few, %jd of many", (intmax_t)few, (intmax_t)many);
 }
 
-START_TEST(a_long_line_costs_what_a_short_one_does) {
+START_TEST(a_long_queue_costs_as_little_as_a_short_one) {
     if (postgresql_given())
         return; /* it has plans of its own */
 
@@ -209,4 +209,4 @@ END_TEST
 
 CHECK_MAIN("unserved", one_of_each_project_without_a_worker_is_found,
            no_more_are_found_than_are_wanted_and_the_oldest_first, an_empty_queue_has_none,
-           a_long_line_costs_what_a_short_one_does)
+           a_long_queue_costs_as_little_as_a_short_one)

@@ -45,7 +45,7 @@ WORK_TEST(unknown_space_stays_unknown) {
     ck_assert(pool.infinite);
 }
 
-WORK_TEST(a_report_keeps_what_is_allocated) {
+WORK_TEST(a_report_keeps_the_allocated_space) {
     struct pool pool = sample;
 
     OK(pool_report(work, &pool, err));
@@ -172,7 +172,7 @@ WORK_TEST(a_failing_database_is_reported) {
 }
 
 CHECK_MAIN("pool", a_pool_is_read_back_as_it_was_reported, unknown_space_stays_unknown,
-           a_report_keeps_what_is_allocated, a_new_pool_has_the_allocation_of_its_volumes,
+           a_report_keeps_the_allocated_space, a_new_pool_has_the_allocation_of_its_volumes,
            a_pool_is_active_while_its_service_is_up_enabled_and_not_frozen,
            capabilities_have_every_key_that_clients_count_on,
            the_row_overrides_the_space_in_the_report, an_unreadable_report_is_an_empty_one,

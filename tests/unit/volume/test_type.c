@@ -165,7 +165,7 @@ WORK_TEST(multiattach_and_cacheable_exclude_each_other) {
     OK(volume_type_specs_set(work, &multi, &neither, err));
 }
 
-WORK_TEST(an_update_changes_only_what_it_names) {
+WORK_TEST(an_update_changes_only_the_named_fields) {
     struct volume_type gold = plain(work, "gold", true), read;
 
     OK(volume_type_update(work, &gold, NULL, true, "other", -1, err));
@@ -307,7 +307,7 @@ CHECK_MAIN("type", a_type_is_read_back_as_it_was_made,
            a_type_is_found_by_name_but_an_id_goes_first, the_default_type_is_the_configured_one,
            a_list_gives_each_type_its_own_extra_specs, is_true_needs_an_operator,
            a_type_bounds_the_size_of_its_volumes, a_taken_name_is_refused_and_nothing_is_made,
-           multiattach_and_cacheable_exclude_each_other, an_update_changes_only_what_it_names,
+           multiattach_and_cacheable_exclude_each_other, an_update_changes_only_the_named_fields,
            a_rename_takes_the_quotas_along, a_type_can_be_deleted_when_nothing_needs_it,
            the_last_type_stays_and_without_a_default_none_goes,
            specs_change_only_while_no_volume_has_the_type, access_lists_belong_to_private_types,

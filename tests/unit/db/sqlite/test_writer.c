@@ -446,7 +446,7 @@ START_TEST(a_reader_keeps_its_snapshot_and_not_the_log) {
 }
 END_TEST
 
-START_TEST(a_close_finishes_what_is_queued) {
+START_TEST(a_close_finishes_queued_transactions) {
     autoscratch struct scratch scratch;
     struct batch batch = { .left = JOBS + 1 }; /* nothing waits for it */
     struct db *db;
@@ -476,4 +476,4 @@ CHECK_MAIN("writer", a_group_shares_one_commit_and_a_failure_undoes_only_itself,
            a_commit_without_space_changes_nothing_and_works_again_with_space,
            a_lock_of_another_program_is_waited_for, a_lock_that_stays_is_an_error_after_a_while,
            a_quiet_writer_brings_the_wal_into_the_file, a_large_wal_is_brought_in_at_once,
-           a_reader_keeps_its_snapshot_and_not_the_log, a_close_finishes_what_is_queued)
+           a_reader_keeps_its_snapshot_and_not_the_log, a_close_finishes_queued_transactions)

@@ -348,7 +348,7 @@ START_TEST(a_volume_being_deleted_cannot_be_used) {
 END_TEST
 
 /* X27 */
-START_TEST(an_overlay_is_never_smaller_than_what_is_below) {
+START_TEST(an_overlay_is_never_smaller_than_the_image_below) {
     autoplace struct place place;
     int64_t bytes = 0;
 
@@ -416,5 +416,5 @@ CHECK_MAIN("chain", a_header_leads_nowhere_else, only_regular_files_lie_below,
            a_raw_base_is_read_as_nothing_else, an_invalid_chain_file_is_refused,
            an_info_file_keeps_unknown_keys, a_hundred_snapshots_and_no_more,
            files_that_are_read_are_not_changed, a_chain_is_one_volume_under_any_name,
-           a_volume_being_deleted_cannot_be_used, an_overlay_is_never_smaller_than_what_is_below,
+           a_volume_being_deleted_cannot_be_used, an_overlay_is_never_smaller_than_the_image_below,
            a_list_has_the_size_of_complete_chains_only)

@@ -130,7 +130,7 @@ START_TEST(locks_that_do_not_show_prove_nothing) {
 END_TEST
 
 /* X27: as large as the file below, also when that is larger than its record. */
-START_TEST(an_overlay_is_never_smaller_than_what_is_below) {
+START_TEST(an_overlay_is_never_smaller_than_the_image_below) {
     autoplace struct place place;
     struct volume_image image;
 
@@ -313,7 +313,7 @@ CHECK_MAIN("assisted chains", a_guest_below_the_overlay_undoes_it_whatever_was_r
            a_guest_on_the_overlay_keeps_it_whatever_was_reported,
            between_two_files_nothing_is_decided, a_guest_that_is_off_has_left_its_traces,
            data_of_a_guest_is_never_thrown_away, locks_that_do_not_show_prove_nothing,
-           an_overlay_is_never_smaller_than_what_is_below, an_undoing_goes_on_where_it_was,
+           an_overlay_is_never_smaller_than_the_image_below, an_undoing_goes_on_where_it_was,
            without_overlays_no_assist_is_requested,
            the_newest_is_pulled_and_the_one_before_lives_on, an_older_one_is_committed,
            files_that_were_not_merged_stay_whatever_was_reported, a_late_merge_is_found,
