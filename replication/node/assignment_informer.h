@@ -14,7 +14,7 @@
 
 struct assignment_informer;
 
-struct assignment_informer_settings { /* what they point to outlives it */
+struct assignment_informer_settings { /* referenced objects outlive it */
     struct client api;
     const char *node;
     int64_t period_ms; /* without a connected watch; 0: 1 000 */

@@ -10,7 +10,7 @@
 
 struct assignment_watches;
 
-struct assignment_watches_settings { /* what they point to outlives them */
+struct assignment_watches_settings { /* referenced objects outlive them */
     struct client api;
     const char *node;
     void (*notify)(void *arg); /* called by any of their threads */

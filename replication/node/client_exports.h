@@ -15,7 +15,7 @@
 
 #define CLIENT_EXPORTS_MOST 4
 
-struct client_exports_settings { /* what they point to outlives them */
+struct client_exports_settings { /* referenced objects outlive them */
     struct nbd_server_settings listener;
     const char *host; /* name of this one for others */
 };

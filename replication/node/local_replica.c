@@ -60,7 +60,7 @@ struct work {
     int lock;
     int result;
     struct error err;
-    size_t size; /* of what follows */
+    size_t size; /* of `read` */
     unsigned char read[];
 };
 

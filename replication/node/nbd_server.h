@@ -5,7 +5,7 @@
 
 #include "replication/engine/qmp.h"
 
-struct nbd_server_settings {   /* what they point to outlives them */
+struct nbd_server_settings {   /* referenced objects outlive them */
     const char *program;       /* NULL: qemu-storage-daemon */
     const char *tls_directory; /* tls_directory.h; NULL: no TLS */
     const char *host;          /* address to listen at */

@@ -20,7 +20,7 @@ struct pool_settings {
     struct pool_lock *lock; /* kept by the pool's thread; NULL: none */
 };
 
-struct pools_settings { /* what they point to outlives the pools */
+struct pools_settings { /* referenced objects outlive the pools */
     const struct pool_settings *pools;
     unsigned count;
     const char *node;

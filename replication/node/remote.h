@@ -13,7 +13,7 @@
 
 struct remote;
 
-struct remote_settings { /* what they point to outlives it */
+struct remote_settings { /* referenced objects outlive it */
     const struct config *config;
     const char *run_directory;
     struct client api;

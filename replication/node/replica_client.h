@@ -8,7 +8,7 @@
 
 struct replica_client;
 
-struct replica_client_settings { /* what they point to outlives it */
+struct replica_client_settings { /* referenced objects outlive it */
     const char *cert_file, *key_file, *ca_file;
     bool plain;              /* without TLS, for tests */
     int64_t timeout_ms;      /* of a short call; 0: 5 000 */

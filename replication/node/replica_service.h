@@ -17,7 +17,7 @@
 
 struct replica_service;
 
-struct replica_service_settings { /* what they point to outlives it */
+struct replica_service_settings { /* referenced objects outlive it */
     struct replica_index *replica_index;
     struct sessions *sessions;
     struct health_probes *health_probes; /* NULL: pools are not probed */

@@ -16,7 +16,7 @@
 
 struct session_reaper;
 
-struct session_reaper_settings { /* what they point to outlives it */
+struct session_reaper_settings { /* referenced objects outlive it */
     struct sessions *sessions;
     struct client api;
     int64_t period_ms; /* 0: 120 000 */

@@ -18,7 +18,7 @@
 
 struct sessions;
 
-struct sessions_settings {     /* what they point to outlives them */
+struct sessions_settings {     /* referenced objects outlive them */
     const char *run_directory; /* absolute, at most 66 bytes */
     struct nbd_server_settings listener;
 };

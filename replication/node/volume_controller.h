@@ -17,7 +17,7 @@ struct replica_access;
 struct sessions;
 struct volume_controller;
 
-struct volume_controller_settings { /* what they point to outlives every controller */
+struct volume_controller_settings { /* referenced objects outlive every controller */
     const char *node;
     const char *run_directory; /* of all volumes */
     /* Access of this node to replicas of other nodes, and of other nodes to replicas of this one;

@@ -116,7 +116,7 @@ int volume_controller_revert(struct volume_controller *controller, int outcome, 
 void volume_controller_close_revert(struct volume_controller *controller); /* with its target */
 /* A forced recovery is requested and not confirmed: the volume is not exported. */
 bool volume_controller_awaits_recovery(const struct volume_controller *controller);
-/* Evaluates whether it is possible; -1: err says what is awaited. */
+/* Evaluates whether it is possible; -1: err has the awaited condition. */
 int volume_controller_evaluate(struct volume_controller *controller, struct error *err);
 /* The outcome of the current request is known. */
 bool volume_controller_has_evaluated(const struct volume_controller *controller);
