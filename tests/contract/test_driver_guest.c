@@ -1,6 +1,6 @@
 /*
  * Extends under real QEMU processes that hold the image, paused and without a guest system: the
- * locks are all that matters.  Where there is no QEMU the tests have nothing to say and pass.
+ * locks are all that matters.  Where there is no QEMU the tests check nothing and pass.
  */
 #include "tests/contract/driver_guest.h"
 

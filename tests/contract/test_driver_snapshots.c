@@ -43,7 +43,7 @@ static bool has(const struct bench *bench, const char *name) {
     return bench_has(bench, arena_format(bench->arena, "volumes/%s", name));
 }
 
-/* Whatever the rows say: attached or not, the guest is there. */
+/* Whatever the rows have: attached or not, the guest is there. */
 static void expect_below_guest(const char *option, bool attached, bool shareable, bool shared) {
     autobench struct bench bench;
     autoguest struct guest guest = { 0 };

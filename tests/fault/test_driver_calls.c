@@ -215,7 +215,8 @@ static bool create_late(struct place *place, struct lease *lease, bool *ret_left
     return true;
 }
 
-/* Only a pause between the last look and the name leaves one, and then the caller hears of it. */
+/* Only a pause between the last check and the name leaves one, and then the caller gets an
+ * error. */
 START_TEST(a_late_create_leaves_no_file_of_a_deleted_volume) {
     for (size_t kind = 0; kind < LENGTH(kinds); kind++)
         for (int behind = 0; behind < 2; behind++) {

@@ -43,7 +43,7 @@ void checker_disconnect(struct checker *checker) {
     checker->depth = 0;
 }
 
-/* Every 64 bytes of a block say which it is and in which version. */
+/* Every 64 bytes of a block name the block and its version. */
 static void fill(unsigned block, uint32_t version, char *data) {
     for (size_t i = 0; i < CHECKER_BLOCK; i += TEXT_SIZE) {
         char digest[MD5_HEX_SIZE];

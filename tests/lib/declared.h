@@ -209,7 +209,7 @@ static inline bool is_health(const char *type) {
     return false;
 }
 
-/* Conditions of a config but those that say how its volume is, which it has all the time; "null". */
+/* Conditions of a config but those of its volume's health, which it has all the time; "null". */
 static inline const char *conditions_at(struct work *work, const char *id) {
     struct document config = config_of(work, id);
     const json_t *all = json_object_get(config.status, "conditions");

@@ -12,7 +12,7 @@ import sys
 
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`]+)`")
-# Words as in a sentence, and what stands for a value: a path, an address, a number.
+# Words as in a sentence, and placeholders of values: a path, an address, a number.
 QUOTE = re.compile(r"[A-Za-z…][^=<>{}\[\]|$*\\~@()#\"]*")
 COMMANDS = re.compile(r"(?:scoria|manage|openstack|cinder|kubectl|virsh|volume|make|podman|rabbitmqctl|xfs_io|sqlite3|man|curl"
                       r"|pg_dump|losetup|fallocate|e2fsck|qemu-\w+|kill|GET|POST|PUT|PATCH|DELETE|[\w.-]+:) ")

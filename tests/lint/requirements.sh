@@ -55,7 +55,7 @@ while IFS= read -r row; do
     check_row "$id" "$row"
 done <"$document"
 
-# docs/security.md: the rows of its tables "what must hold | proved by".
+# docs/security.md: the rows of its tables with the column "proved by".
 document=docs/security.md
 proves=no
 while IFS= read -r row; do

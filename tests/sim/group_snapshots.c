@@ -52,7 +52,7 @@ void group_snapshot_reset(struct sim *sim, void *arg) {
 
 /* Those of clients that neither attached nor terminated: docs/operations.md has the operator end
  * them, before which no image of the volume is removed.  Of several attachments a terminate does
- * not say which, a reset does. */
+ * not name one, a reset does. */
 static void end_connections(struct sim *sim) {
     static const char sql[] = "SELECT volume_id FROM connections WHERE $1 = '' LIMIT 1";
     static const char terminate[] =

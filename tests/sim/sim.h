@@ -20,7 +20,7 @@
  * after each transaction, before each call of a driver and between its check and its effect, around
  * each event and each call of the agent.  Meanwhile others go on and time passes; it wakes up later
  * and goes on where it was.  A process that dies is one whose threads get to the end without any
- * further effect.  When the power fails all of the service dies at once, and what was not flushed
+ * further effect.  When the power fails all of the service dies at once, and unflushed data
  * is gone; after a flush that failed nothing is committed until the log is good.
  */
 #pragma once

@@ -13,7 +13,7 @@ static struct world *world_quiet(void) {
     struct world *world = world_new(NULL);
 
     log_open(-1, LOG_INFO, LOG_TEXT);
-    world_advance(world, 10); /* the services say their levels */
+    world_advance(world, 10); /* the services report their levels */
     return world;
 }
 
@@ -79,7 +79,7 @@ START_TEST(the_api_takes_a_level_at_once_another_service_at_its_heartbeat) {
                                            "cinder-scheduler " WORLD_NODE " scoria.manager=INFO; "
                                            "cinder-volume " BACKEND " scoria.manager=INFO");
     world_advance(world, 10);
-    /* in the world all of them are one process, and the scheduler is the last to say */
+    /* in the world all of them are one process, and the scheduler is the last to report */
     ck_assert_str_eq(said(world, MANAGER), "cinder-api " WORLD_NODE " scoria.manager=ERROR; "
                                            "cinder-scheduler " WORLD_NODE " scoria.manager=ERROR; "
                                            "cinder-volume " BACKEND " scoria.manager=ERROR");

@@ -82,7 +82,7 @@ START_TEST(extend_grows_an_available_volume_at_every_version) {
 }
 END_TEST
 
-/* One rule is asked: which one, the volume's status and the version say. */
+/* One rule is enforced: the volume's status and the version decide which. */
 START_TEST(extend_of_a_volume_in_use_needs_3_42_and_its_own_right) {
     static const char *const body[] = { "{\"os-extend\": {\"new_size\": 3}}", NULL };
     autoworld struct world *world = world_new(NULL);

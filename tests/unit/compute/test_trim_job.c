@@ -244,7 +244,7 @@ START_TEST(a_temporary_obstacle_is_waited_for) {
 }
 END_TEST
 
-/* Behind a hypervisor of patience each begins well and is heard to have failed a round later. */
+/* Behind a hypervisor with deadlines each begins well and is found failed a round later. */
 START_TEST(a_permanent_obstacle_is_not_waited_for) {
     struct scene *scene = calloc(1, sizeof(*scene));
 

@@ -44,7 +44,7 @@ static int64_t told(struct db *db) {
     return clock_shared_us(db_clock(db));
 }
 
-/* The few calls of a test tell instants that follow each other. */
+/* The few calls of a test get instants that follow each other. */
 #define assert_about(db, instant_us)                        \
     do {                                                    \
         int64_t about_ = told(db);                          \

@@ -225,7 +225,7 @@ START_TEST(a_client_without_http_2_is_disconnected) {
 }
 END_TEST
 
-/* The test itself may have been too slow to say its first word in time. */
+/* The test itself may have been too slow to send its first byte in time. */
 static void open_in_time(struct scene *scene) {
     while (!wire_ping(scene->wire)) {
         wire_close(scene->wire);

@@ -18,7 +18,7 @@ static bool is_from_here(const char *host, const char *page, const struct http_o
     return is_taken(headers, origin);
 }
 
-/* As an image or a link in a page, which say no Origin. */
+/* As an image or a link in a page, which send no Origin. */
 static bool is_from_site(const char *site, const struct http_origin *origin) {
     const struct http_header headers[] = { { "Host", "localhost:8776" },
                                            { "Sec-Fetch-Site", site },

@@ -287,7 +287,7 @@ START_TEST(refused_connections_are_retried_and_requests_time_out) {
     script_server_clear(scene->server);
     script_server_add(scene->server, &(struct script_rule){ .manner = SCRIPT_SILENT });
     keystone_token_refused(scene->keystone, KEYSTONE_OWN);
-    do { /* until the question was heard before its time was over */
+    do { /* until the request arrived before its time was over */
         time_ms *= 2;
         begin = clock_monotonic_us();
         ck_assert_int_eq(

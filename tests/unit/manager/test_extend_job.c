@@ -59,7 +59,7 @@ START_TEST(an_extend_taken_over_waits_for_a_backend_that_is_away) {
 }
 END_TEST
 
-/* R32, R24: done while attached: finished, and every instance hears of it once (X19). */
+/* R32, R24: done while attached: finished, and every instance is notified once (X19). */
 START_TEST(an_extend_below_instances_notifies_them) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
@@ -503,7 +503,7 @@ START_TEST(detach_during_the_drivers_call_is_settled_at_once) {
 }
 END_TEST
 
-/* X19: of two instances one leaves: the one that is left at the hand-over hears of it. */
+/* X19: of two instances one leaves: the one that is left at the hand-over is notified. */
 START_TEST(the_event_goes_to_the_instance_attached_at_that_moment) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
@@ -734,7 +734,7 @@ START_TEST(a_larger_image_stays) {
 }
 END_TEST
 
-/* X39: the driver hears how an extend has ended, whichever way it went. */
+/* X39: the driver is notified how an extend has ended, whichever way it went. */
 static struct {
     unsigned times;
     int64_t size_gb;
@@ -853,7 +853,7 @@ static enum event_verdict answer_by_host(struct compute_sender *sender, struct a
     return here ? hosts.here : hosts.there;
 }
 
-/* X21: the instance moves and has an attachment on either host: both hear of it, and one that has
+/* X21: the instance moves and has an attachment on either host: both are notified, and one that has
  * the guest is enough. */
 START_TEST(both_hosts_of_a_moving_instance_get_the_event) {
     static const struct {
@@ -891,7 +891,7 @@ START_TEST(both_hosts_of_a_moving_instance_get_the_event) {
 END_TEST
 
 /* The instance began to move before the extend and arrives while its end is awaited: its new host
- * hears of it, when the guest is there. */
+ * is notified, when the guest is there. */
 START_TEST(the_new_host_of_an_instance_gets_the_event_of_a_pending_extend) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);

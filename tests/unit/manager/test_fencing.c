@@ -213,7 +213,7 @@ END_TEST
 static struct world *sleeper;
 static const struct db_engine *engine;
 
-/* Another thread of the process hears of the operation before the sleeper has looked up. */
+/* Another thread of the process gets the operation before the sleeper has looked up. */
 static void sleep_after_commit(struct db *db, struct db_job *job) {
     db->engine = engine;
     engine->submit(db, job);

@@ -1,6 +1,5 @@
 /*
- * Operations that wait long for a worker: how often they are announced, and what is announced past
- * a broker's queue.
+ * Operations that wait long for a worker: how often they are announced, also past a broker's queue.
  */
 #include "manager/host.h"
 #include "tests/lib/check_main.h"
@@ -57,7 +56,7 @@ struct broker {
     struct rpc rpc; /* its first member */
     unsigned count;
     char topic[64], project[64]; /* of the last message */
-    bool silent;                 /* it takes, and does not say so */
+    bool silent;                 /* it takes, and does not confirm */
     void (*confirm)(void *arg, bool taken);
     void *confirm_arg;
 };

@@ -155,7 +155,7 @@ static int take_project(void *arg, const struct rpc_message *message, struct err
     return 0;
 }
 
-/* Rows of a release that did not say it are left in the table by an upgrade. */
+/* Rows of a release without that column are left in the table by an upgrade. */
 START_TEST(a_row_brings_its_project_or_none) {
     struct db *db = scratch_open(database_url(), true);
     struct row row = { "a", "k", "{}", "p1" };

@@ -705,7 +705,7 @@ static const char *without_storage(struct world *world) {
 
 #define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
 
-/* Those that end something write the status that the attachments say. */
+/* Operations that end one write the status that follows from the attachments. */
 static const char *const endings[] = {
     "{\"os-detach\": {}}",
     "{\"os-force_detach\": {\"connector\": null}}",

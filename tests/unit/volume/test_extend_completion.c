@@ -7,7 +7,7 @@
 
 #include <sys/mman.h>
 
-/* R1, R4, R7, R13, R14: the report is taken, the keys go, the manager hears of it. */
+/* R1, R4, R7, R13, R14: the report is taken, the keys go, the manager is notified. */
 START_TEST(completion_is_accepted_without_waiting_for_the_manager) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending_extend(world);
@@ -208,7 +208,7 @@ START_TEST(unsound_keys_are_400_and_stay) {
 }
 END_TEST
 
-/* X1, X7: of two reports one is taken, whatever they say. */
+/* X1, X7: of two reports one is taken, whatever their outcomes. */
 START_TEST(second_completion_is_400) {
     static const char *const bodies[] = { COMPLETE_OK, COMPLETE_ERROR };
 

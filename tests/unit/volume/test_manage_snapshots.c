@@ -87,7 +87,7 @@ START_TEST(an_object_becomes_a_snapshot_with_its_content) {
 }
 END_TEST
 
-/* Below a guest, too: neither hears of it. */
+/* Below a guest, too: neither is notified. */
 START_TEST(a_volume_in_use_gets_a_managed_snapshot) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *id;

@@ -1,5 +1,5 @@
 /*
- * Notifications: with the change they tell of, once, and not at all unless they are wanted
+ * Notifications: with the change that they report, once, and not at all unless they are enabled
  * (R22, X42).
  */
 #include "tests/lib/extend.h"

@@ -60,7 +60,7 @@ static void end_with(const char *type) {
     ck_assert_int_eq(unlink(path_of("image")), 0);
 }
 
-/* A file of blocks that say so, and one that stays. */
+/* A file of marked blocks, and one that stays. */
 static void fill(void) {
     ck_assert_int_eq(
         shell("head -c 20000001 /dev/urandom >%1$s/kept && sha256sum %1$s/kept >%1$s/sum "
@@ -74,7 +74,7 @@ static void delete_much(void) {
     ck_assert_int_eq(unlink(path_of("m/much")), 0);
 }
 
-/* Bytes of the image that say so. */
+/* Marked bytes of the image. */
 static int64_t deleted(void) {
     char block[BLOCK];
     int64_t sum = 0;

@@ -158,8 +158,8 @@ static void make_qcow2(const struct bench *bench, const char *name, const char *
         0);
 }
 
-/* Data, zeros that were written, clusters that say zero with something in them, and such that were
- * given up while the file kept them (`discard`). */
+/* Data, zeros that were written, clusters that are flagged zero with something in them, and such
+ * that were freed while the file kept them (`discard`). */
 static void fill_qcow2(const struct bench *bench, const char *name, const char *discard) {
     static const char *const commands[] = { "write -P 17 0 10M", "write -P 0 2M 3M",
                                             "write -P 18 15M 10M", "write -z 16M 4M",

@@ -285,7 +285,7 @@ START_TEST(a_repeated_create_finds_the_share_of_the_first) {
 }
 END_TEST
 
-/* A worker has made the file, and died before it could say where; then its share went away. */
+/* A worker has made the file, and died before it could record its share; then that went away. */
 START_TEST(a_repeated_create_searches_every_share) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME, again = A_VOLUME;

@@ -157,7 +157,7 @@ START_TEST(an_encrypted_volume_is_refused) {
 }
 END_TEST
 
-/* The volume's image becomes one that `options` of qemu-img create say. */
+/* The volume's image becomes one made with `options` of qemu-img create. */
 static void make_image(struct place *place, const char *const *options) {
     const char *arguments[16] = { "qemu-img", "create", "-q", "-f", "qcow2" };
     size_t count = 5;

@@ -491,7 +491,7 @@ START_TEST(a_broker_that_is_blocked_is_waited_for) {
     BROKER_SAY(broker, 0, AMQP_CONNECTION_BLOCKED_METHOD, amqp_connection_blocked_t,
                .reason = amqp_cstring_bytes("low on memory"));
     broker_ack(broker, 1, false);
-    ck_assert_int_eq(verdict_of(0), 1); /* so it has heard that, too */
+    ck_assert_int_eq(verdict_of(0), 1); /* so it has received that, too */
     put_plain(&scene, 1);
     file = (struct pollfd){ .fd = broker->fd, .events = POLLIN };
     for (unsigned beats = 0; beats < 4; beats++) {
