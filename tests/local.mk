@@ -202,6 +202,7 @@ EXTRA_DIST += \
 	tests/lint/headers.sh \
 	tests/lint/language.py \
 	tests/lint/language.sh \
+	tests/lint/language_tests.py \
 	tests/lint/layers.sh \
 	tests/lint/links.sh \
 	tests/lint/manifests.py \

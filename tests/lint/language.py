@@ -27,11 +27,10 @@ CLAUSE = re.compile(r"(?<![\w'-])(?:[Ww]hat|[Ss]ays?|[Ss]aid|[Tt]ells?|[Tt]old|[
 # A document without its commands, output and names, in as many lines.
 NOT_PROSE = re.compile(r"^```.*?^```|^(?: {4}|\t)[^\n]*|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
-# Comments and strings of C; what is neither is code.
+# Comments and strings of C; the rest is code.
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 NAME = re.compile(r"[A-Za-z_]\w*")
 C_TEST = re.compile(r"START_TEST\((\w+)\)")
-PYTHON_TEST = re.compile(r"^\s*def (test_\w+)", re.MULTILINE)
 MOST_PER_1000 = 1.0
 MOST_CLAUSES_PER_1000 = 2.0
 
@@ -49,7 +48,7 @@ def split(text):
 
 
 class Folder:
-    """What one folder has: its words and persons, and each place that breaks a rule."""
+    """One folder: its words and persons, and each place that breaks a rule."""
 
     def __init__(self, name, root):
         self.name, self.words, self.persons, self.wrong = name, 0, 0, []
@@ -114,18 +113,8 @@ def document(path):
     return wrong
 
 
-def suites(root, held):
-    """Names of tests of the suites that belong to no folder; they are held once every folder is."""
-    return [
-        f"{path}: {name}"
-        for path in sorted(root.glob("tests/e2e/*.py"))
-        for name in PYTHON_TEST.findall(path.read_text(encoding="utf-8"))
-        if held and PERSON_IN_NAME.search(name)
-    ]
-
-
 def glossary(root, held):
-    """What docs/glossary.md names that no header of the folder has, and held folders without a table."""
+    """Rows of docs/glossary.md without a name in a header of the folder, and held folders without a table."""
     path = root / "docs/glossary.md"
     wrong, folder, names = [], None, {}
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -149,7 +138,7 @@ def glossary(root, held):
 
 
 def check(root, held, documents, folders):
-    """What is wrong, and the counts of the folders that are not held."""
+    """Each place that breaks a rule, and the counts of the folders that are not held."""
     wrong, counts = [], []
     for name in documents:
         wrong += document(root / name)
@@ -160,8 +149,6 @@ def check(root, held, documents, folders):
         else:
             counts.append(f"{name} {folder.per_1000():.1f}")
     wrong += glossary(root, held)
-    if len(held) == len(folders):
-        wrong += suites(root, held)
     return wrong, counts
 
 
