@@ -25,15 +25,13 @@ const struct option compute_client_options[] = {
       .type = OPTION_WORD,
       .fallback = "agent",
       .words = services,
-      .help =
-          "What grows the disks of running guests: the agent registered for the guest's host, or "
-          "a compute service (nova) that reports back when it is done." },
+      .help = "Component that grows the disks of running guests: the agent registered for the "
+              "guest's host, or a compute service (nova) that reports back when it is done." },
     { .section = SECTION,
       .key = "endpoint",
       .type = OPTION_TEXT,
-      .help =
-          "URL of the compute service, with /v2.1. Unset, with service = nova: what the catalog "
-          "says to the user of section nova." },
+      .help = "URL of the compute service, with /v2.1. Unset, with service = nova: the catalog's "
+              "endpoint for the user of section nova." },
     { .section = SECTION,
       .key = "extend_completion_microversion",
       .type = OPTION_TEXT,

@@ -36,10 +36,10 @@ struct policy {
 /* clang-format off */
 const struct option policy_options[] = {
     { .section = "oslo_policy", .key = "policy_file", .type = OPTION_TEXT, .fallback = "policy.yaml",
-      .help = "File of policy rules that replace the built-in ones: YAML or JSON, names to rules. "
-              "It may be missing, then the built-in rules apply; where this option is given, a "
-              "warning says so, and a file that goes missing later leaves the rules as they are. "
-              "A relative path is looked up beside the configuration file." },
+      .help = "File of policy rules that replace the built-in ones: YAML or JSON, names to rules. It may be "
+              "missing, then the built-in rules apply; where this option is given, with a warning, and a file that "
+              "goes missing later leaves the rules as they are. A relative path is looked up beside the "
+              "configuration file." },
     { .section = "oslo_policy", .key = "policy_dirs", .type = OPTION_TEXT, .fallback = "policy.d",
       .help = "Directory of further files of policy rules (*.yaml, *.json), taken in alphabetical "
               "order; a later rule replaces an earlier one. It may be missing." },

@@ -35,7 +35,7 @@ const struct option amqp_options[] = {
     { .section = SECTION, .key = "rabbit_interval_max", .type = OPTION_SECONDS, .fallback = "10", .min = 1, .max = 3600,
       .help = "The longest pause in seconds." },
     { .section = SECTION, .key = "ssl", .type = OPTION_BOOL, .fallback = "false",
-      .help = "Connect with TLS; ssl=1 in transport_url says the same." },
+      .help = "Connect with TLS; ssl=1 in transport_url is the same." },
     { .section = SECTION, .key = "ssl_ca_file", .type = OPTION_TEXT,
       .help = "Authorities that may have signed the broker's certificate (PEM). Unset: the system's." },
     { .section = SECTION, .key = "ssl_cert_file", .type = OPTION_TEXT,
