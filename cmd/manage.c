@@ -103,7 +103,7 @@ const struct command_word manage_words[] = {
       .help = "the kinds of documents as CustomResourceDefinitions of Kubernetes" },
     { "states", .run = print_states, .help = "the phases of declared volumes and their transitions" },
     { "drivers", .run = manage_drivers, .json = true,
-      .help = "what each storage driver can do, and its options" },
+      .help = "features and options of each storage driver" },
     { "options-man", .run = print_options_man, .help = "the options as scoria.conf(5) has them" },
     { "apply", .effect = WORD_WRITES_API, .run_on = manage_apply, .more = "-f FILE [--dry-run]",
       .help = "creates or changes the objects that the documents of a file declare" },

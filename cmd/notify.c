@@ -150,7 +150,7 @@ void notify_stopping(struct notify *notify) {
     pthread_mutex_lock(&notify->lock);
     notify->stopping = true;
     pthread_mutex_unlock(&notify->lock);
-    send_text(notify, "STOPPING=1\nSTATUS=ending: finishing what runs");
+    send_text(notify, "STOPPING=1\nSTATUS=ending: finishing running operations");
 }
 
 void notify_close(struct notify *notify) {

@@ -100,7 +100,7 @@ void part_end_watch(struct parts *parts, const sigset_t *ends) {
     if (watch->signals >= 0 && watch->stop >= 0 &&
         thread_start(&watch->thread, "end", watch_end, watch) == 0)
         return;
-    log_error(NULL, "cannot report what delays the shutdown", NULL);
+    log_error(NULL, "cannot report the operations that delay the shutdown", NULL);
     watch->parts = NULL;
     pthread_sigmask(SIG_UNBLOCK, ends, NULL);
 }

@@ -53,8 +53,8 @@ static int judge(const struct http_call *call, struct arena *arena,
     message = json_text_of(said, "message");
     if (kind != ERROR_UNAVAILABLE && !is_status(said, answer->status))
         return error_set(err, ERROR_UNAVAILABLE,
-                         "%s: what answered %d at %s is not Kubernetes: %.160s", call->method,
-                         answer->status, call->url, answer->body);
+                         "%s: status %d at %s is not a response of Kubernetes: %.160s",
+                         call->method, answer->status, call->url, answer->body);
     return error_set(err, kind, "%s %s: Kubernetes answered %d: %.300s", call->method, call->url,
                      answer->status, message ? message : answer->body);
 }

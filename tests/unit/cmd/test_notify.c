@@ -80,7 +80,7 @@ static void hear_a_life(const char *name) {
     notify_ready(notify, "ready http://h:1/v3", says, &life);
     assert_heard(fd, "READY=1\nSTATUS=ready http://h:1/v3");
     notify_stopping(notify);
-    assert_heard(fd, "STOPPING=1\nSTATUS=ending: finishing what runs");
+    assert_heard(fd, "STOPPING=1\nSTATUS=ending: finishing running operations");
     notify_close(notify);
 }
 

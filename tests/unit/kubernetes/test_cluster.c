@@ -140,7 +140,7 @@ START_TEST(a_response_of_another_server_is_no_result) {
                 cluster_call(&scene->cluster, scene->arena, "GET", "/one", NULL, NULL, &scene->err),
                 -1);
             ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
-            ck_assert_ptr_nonnull(strstr(scene->err.message, "is not Kubernetes"));
+            ck_assert_ptr_nonnull(strstr(scene->err.message, "is not a response of Kubernetes"));
             ck_assert_ptr_nonnull(strstr(scene->err.message, scene->cluster.url));
         }
     scene_end(scene);
