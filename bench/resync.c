@@ -62,15 +62,15 @@ static int pools_body(struct work *work, void *arg, struct error *err) {
     (void)arg;
     for (char letter = 'a'; letter < 'f'; letter++) {
         const char *name = arena_format(work->arena, "%c", letter);
-        struct replica_pool pool, said = { .id = name,
-                                           .node = name,
-                                           .path = "/pool",
-                                           .labels = json_keep(work->arena, json_object()),
-                                           .total_bytes = INT64_C(1) << 40,
-                                           .free_bytes = INT64_C(1) << 40,
-                                           .state = "Online" };
+        struct replica_pool pool, reported = { .id = name,
+                                               .node = name,
+                                               .path = "/pool",
+                                               .labels = json_keep(work->arena, json_object()),
+                                               .total_bytes = INT64_C(1) << 40,
+                                               .free_bytes = INT64_C(1) << 40,
+                                               .state = "Online" };
 
-        if (replica_pool_report(work, &said, &pool, err) < 0)
+        if (replica_pool_report(work, &reported, &pool, err) < 0)
             return -1;
     }
     return 0;

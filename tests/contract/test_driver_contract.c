@@ -325,7 +325,7 @@ START_TEST(connect_takes_an_image_larger_than_its_record) {
 }
 END_TEST
 
-static void tell_pools(struct place *place) {
+static void report_pools(struct place *place) {
     struct bench *bench = &place->bench;
     struct driver_pool *pools;
     int count = bench->driver->get_pools(bench->handle, bench->arena, &pools, &bench->err);
@@ -339,7 +339,7 @@ static void tell_pools(struct place *place) {
 }
 
 START_TEST(pools_report_their_capacity) {
-    each_subject(tell_pools);
+    each_subject(report_pools);
 }
 END_TEST
 

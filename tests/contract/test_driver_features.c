@@ -379,11 +379,11 @@ static int prepare(struct place *place, const struct driver_volume *volume,
 }
 
 static int settle(struct place *place, const struct driver_volume *volume,
-                  const struct driver_snapshot *snapshot, enum driver_reported told) {
+                  const struct driver_snapshot *snapshot, enum driver_reported host_report) {
     struct driver_created created = { 0 };
-    int result =
-        place->bench.driver->complete_assist(place->bench.handle, place->bench.arena, volume,
-                                             snapshot, false, told, &created, &place->bench.err);
+    int result = place->bench.driver->complete_assist(place->bench.handle, place->bench.arena,
+                                                      volume, snapshot, false, host_report,
+                                                      &created, &place->bench.err);
 
     ck_assert(result <= 0 || created.format);
     return result;

@@ -51,13 +51,13 @@ class Reference(unittest.TestCase):
         with open(os.path.join(self.folder, name), encoding="utf-8") as file:
             return file.read()
 
-    def told(self, *words):
+    def printed(self, *words):
         return subprocess.run([SCORIA, "manage", *words], capture_output=True, text=True,
                               timeout=20, check=True).stdout
 
     def test_the_reference_has_the_completion(self):
         row = re.search(r"^POST +/volumes/\{id\}/action +os-extend_volume_completion +(\S+) +(\S+)$",
-                        self.told("routes"), re.MULTILINE)
+                        self.printed("routes"), re.MULTILINE)
         self.assertEqual(row.groups(),
                          ("3.71", "volume_extension:volume_admin_actions:extend_volume_completion"))
         reference = self.read("api.md")
@@ -67,7 +67,7 @@ class Reference(unittest.TestCase):
             self.assertIn(word, section)
 
     def test_the_driver_matrix_has_online_extend(self):
-        head, *rows = self.told("drivers").split("\n\n")[0].splitlines()
+        head, *rows = self.printed("drivers").split("\n\n")[0].splitlines()
         at = head.index("online extend")
         matrix = {row.split()[0]: row[at:].split()[0] for row in rows}
         for driver in ("nfs", "netapp_nfs", "powerstore_nfs", "quobyte"):

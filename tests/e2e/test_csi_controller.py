@@ -386,8 +386,8 @@ class Volumes(DriverCase):
             shown = self.driver.controller("ControllerGetVolume", volume_id=volume_id).status
             listed = next(row.status for row in self.driver.controller("ListVolumes").entries
                           if row.volume.volume_id == volume_id)
-            for said in shown.volume_condition, listed.volume_condition:
-                self.assertEqual((said.abnormal, said.message),
+            for condition in shown.volume_condition, listed.volume_condition:
+                self.assertEqual((condition.abnormal, condition.message),
                                  (abnormal, f"The volume is {status}."))
 
     def test_capacity(self):
@@ -575,10 +575,10 @@ class Limited(DriverCase):
         self.api.attach(self.volume(), str(uuid.uuid4()), NODE_1)  # a server's, of the same host
         for volume_id in ids[:-1]:
             self.publish(volume_id)
-        said = self.refuses(Code.RESOURCE_EXHAUSTED, self.driver.controller,
-                            "ControllerPublishVolume", volume_id=ids[-1], node_id=NODE_1,
-                            volume_capability=PLAIN)
-        self.assertIn(NODE_1, said)
+        message = self.refuses(Code.RESOURCE_EXHAUSTED, self.driver.controller,
+                               "ControllerPublishVolume", volume_id=ids[-1], node_id=NODE_1,
+                               volume_capability=PLAIN)
+        self.assertIn(NODE_1, message)
         self.assertEqual(self.api.show(ids[-1])["status"], "available")
         self.publish(ids[0])  # is there
         self.publish(ids[-1], NODE_2)

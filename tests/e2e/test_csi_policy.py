@@ -406,8 +406,8 @@ class Policy(DeclaredCase):
         self.assertEqual(config["spec"]["provision"]["replicaCount"], 3)
         room = min(pool["free_bytes"] for pool in self.api.ask("GET", "/replica_pools")["replica_pools"])
         for parameters, most in (CLASS, room), ({"cstorVolumePolicy": "none"}, 0):
-            told = self.driver.controller("GetCapacity", parameters=parameters).available_capacity
-            self.assertLess(abs(told - min(most, 1024 * GIB)), 8 * GIB)
+            available = self.driver.controller("GetCapacity", parameters=parameters).available_capacity
+            self.assertLess(abs(available - min(most, 1024 * GIB)), 8 * GIB)
         listed = self.driver.controller("ListVolumes").entries
         self.assertEqual([row.volume.volume_id for row in listed], [first.volume_id])
         shown = self.driver.controller("ControllerGetVolume", volume_id=first.volume_id)
@@ -432,21 +432,21 @@ class Policy(DeclaredCase):
         node = Driver(socket)
         self.addCleanup(node.close)
         volume_id, _ = self.up()
-        def told(abnormal):
+        def condition(abnormal):
             condition = node.node("NodeGetVolumeStats", volume_id=volume_id,
                                   volume_path=self.target).volume_condition
             return condition.message if condition.abnormal == abnormal else None
-        until(lambda: told(False), 60, "the volume to be well")
+        until(lambda: condition(False), 60, "the volume to be well")
         away = self.path(POOLS[1]) + ".away"
         os.rename(self.path(POOLS[1]), away)
         try:
             self.write(b"data")
-            self.assertEqual(until(lambda: told(True), 60, "the loss to be told"),
+            self.assertEqual(until(lambda: condition(True), 60, "the loss to be reported"),
                              "Some of its replicas are missing, or are being rebuilt.")
             self.assertFalse(self.condition(volume_id))
         finally:
             os.rename(away, self.path(POOLS[1]))
-        until(lambda: told(False), 60, "the volume to be well again")
+        until(lambda: condition(False), 60, "the volume to be well again")
 
     # ---- snapshots ----
 

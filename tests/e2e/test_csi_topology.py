@@ -84,10 +84,10 @@ class Topology(ServiceCase):
 
     def test_segments_in_use_are_announced(self):
         constraints = csi.PluginCapability.Service.VOLUME_ACCESSIBILITY_CONSTRAINTS
-        for driver, says in ((self.both, True), (self.zones, True), (self.neither, False)):
+        for driver, reports in ((self.both, True), (self.zones, True), (self.neither, False)):
             answer = driver.call(csi, "Identity", "GetPluginCapabilities")
             kinds = [row.service.type for row in answer.capabilities]
-            self.assertEqual(constraints in kinds, says)
+            self.assertEqual(constraints in kinds, reports)
 
     def test_a_volume_is_created_where_its_pod_may_run(self):
         east, west = segments("node-e", "nova"), segments("node-w", "nova")

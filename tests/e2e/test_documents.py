@@ -56,14 +56,14 @@ class Documents(ServiceCase):
         return result.returncode, result.stdout + result.stderr
 
     def done(self, *words, text=None):
-        status, said = self.manage(*words, text=text)
-        self.assertEqual(status, 0, said)
-        return said
+        status, output = self.manage(*words, text=text)
+        self.assertEqual(status, 0, output)
+        return output
 
     def refused(self, reason, *words, text=None):
-        status, said = self.manage(*words, text=text)
-        self.assertEqual(status, 1, said)
-        self.assertIn(reason, said)
+        status, output = self.manage(*words, text=text)
+        self.assertEqual(status, 1, output)
+        self.assertIn(reason, output)
 
     def test_a_file_may_be_applied_repeatedly(self):
         path = os.path.join(self.directory, "policies.yaml")
@@ -90,8 +90,8 @@ class Documents(ServiceCase):
 
     def test_a_dry_run_reports_and_changes_nothing(self):
         text = POLICY.format(name="tried", workers=2)
-        said = self.done("apply", "-f", "-", "--dry-run", text=text)
-        self.assertTrue(said.startswith("CStorVolumePolicy/tried would be created\n"), said)
+        output = self.done("apply", "-f", "-", "--dry-run", text=text)
+        self.assertTrue(output.startswith("CStorVolumePolicy/tried would be created\n"), output)
         self.assertEqual(json.loads(self.done("get", "cvp", "--format=json")), [])
         self.done("apply", "-f", "-", text=text)
         self.assertEqual(
@@ -102,8 +102,8 @@ class Documents(ServiceCase):
         self.done("delete", "cvp", "tried")
 
     def test_a_config_is_described_with_its_volume(self):
-        said = self.done("apply", "-f", "-", text=CONFIG.format(name="db", size="10Gi"))
-        self.assertEqual(said, "CStorVolumeConfig/db created\n")
+        output = self.done("apply", "-f", "-", text=CONFIG.format(name="db", size="10Gi"))
+        self.assertEqual(output, "CStorVolumeConfig/db created\n")
         self.assertEqual(self.done("apply", "-f", "-", text=CONFIG.format(name="db", size="10Gi")),
                          "CStorVolumeConfig/db unchanged\n")
         self.refused("spec.capacity.storage can only grow: it is 10Gi.",
@@ -125,9 +125,9 @@ class Documents(ServiceCase):
             "versionDetails": {text: [text]}}})
         described = self.done("describe", "cvc", "loud")
         self.assertIn("a?[2J?1m??\u00e9", described)
-        for said in (self.done("get", "cvc"), described):
-            self.assertFalse(any(c != "\n" and (c < " " or "\x7f" <= c <= "\x9f") for c in said),
-                             repr(said))
+        for output in (self.done("get", "cvc"), described):
+            self.assertFalse(any(c != "\n" and (c < " " or "\x7f" <= c <= "\x9f") for c in output),
+                             repr(output))
         self.done("delete", "cvc", "loud")
 
     def test_concurrent_edits_by_version_lose_nothing(self):

@@ -243,7 +243,7 @@ db.commit()
 class FirstWords(Workplace):
     """Input of a first-time user."""
 
-    def say(self, *words):
+    def output_of(self, *words):
         return subprocess.run([program.BINARY, *words], capture_output=True, text=True, check=False)
 
     def test_every_command_prints_its_usage(self):
@@ -251,26 +251,26 @@ class FirstWords(Workplace):
         manage = ["check", "operations", "db sync", "db version", "db copy", "config", "policy",
                   "routes", "drivers", "options-man"]
         for words in (["--help"], ["-h"], ["help"]):
-            told = self.say(*words)
-            self.assertEqual((told.returncode, told.stderr), (0, ""), words)
+            output = self.output_of(*words)
+            self.assertEqual((output.returncode, output.stderr), (0, ""), words)
             for command in commands:
-                self.assertIn(f"\n  {command} ", told.stdout)
+                self.assertIn(f"\n  {command} ", output.stdout)
         for words in commands + [f"manage {what}" for what in manage] + ["manage db"]:
-            first = self.say(*words.split(), "--help")
+            first = self.output_of(*words.split(), "--help")
             self.assertEqual((first.returncode, first.stderr), (0, ""), words)
             self.assertIn(f"usage: scoria {words} ", first.stdout)
-            self.assertEqual(self.say(*words.split(), "-h").stdout, first.stdout)
-            self.assertEqual(self.say("help", *words.split()).stdout, first.stdout)
-        options = self.say("serve", "--help-all", "--quota_volumes=3").stdout
+            self.assertEqual(self.output_of(*words.split(), "-h").stdout, first.stdout)
+            self.assertEqual(self.output_of("help", *words.split()).stdout, first.stdout)
+        options = self.output_of("serve", "--help-all", "--quota_volumes=3").stdout
         for option in ("--listen ", "--quota_volumes=", "--database.connection=",
                        "--BACKEND.file_volume_directory="):
             self.assertIn(option, options)
         self.assertEqual(os.listdir(self.directory), [])
 
     def test_the_version_is_printed_and_begins_the_log(self):
-        told = self.say("--version").stdout
-        version = re.fullmatch(r"scoria (\d+\.\d+\.\d+(?: \([0-9a-z.-]+\))?)\n", told)
-        self.assertIsNotNone(version, told)
+        output = self.output_of("--version").stdout
+        version = re.fullmatch(r"scoria (\d+\.\d+\.\d+(?: \([0-9a-z.-]+\))?)\n", output)
+        self.assertIsNotNone(version, output)
         service = program.serve(self.state, "--compute_agent.enabled=false")
         self.addCleanup(service.kill)
         service.start()
@@ -282,31 +282,31 @@ class FirstWords(Workplace):
         """The offers of bash's completion for the last of the words."""
         script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _scoria; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')
-        told = subprocess.run(
+        output = subprocess.run(
             ["bash", "-c", script, "bash",
              os.path.join(program.REPOSITORY, "etc/scoria.bash-completion"), program.BINARY, *words],
             capture_output=True, text=True, check=True)
-        return set(told.stdout.split())
+        return set(output.stdout.split())
 
     def test_completion_offers_every_command(self):
-        commands = re.findall(r"^  ([a-z]+) ", self.say("--help").stdout, re.M)
-        whats = re.findall(r"^  ([a-z][a-z-]*(?: [a-z]+)?)  ", self.say("manage", "--help").stdout, re.M)
+        commands = re.findall(r"^  ([a-z]+) ", self.output_of("--help").stdout, re.M)
+        tools = re.findall(r"^  ([a-z][a-z-]*(?: [a-z]+)?)  ", self.output_of("manage", "--help").stdout, re.M)
         self.assertIn("storage", commands)
-        self.assertIn("salvage", whats)
-        self.assertIn("host rename", whats)
+        self.assertIn("salvage", tools)
+        self.assertIn("host rename", tools)
         self.assertLessEqual(set(commands), self.completed(""))
-        self.assertEqual({what.split()[0] for what in whats}, self.completed("manage", ""))
-        self.assertEqual({what.split()[1] for what in whats if what.startswith("db ")},
+        self.assertEqual({what.split()[0] for what in tools}, self.completed("manage", ""))
+        self.assertEqual({what.split()[1] for what in tools if what.startswith("db ")},
                          self.completed("manage", "db", ""))
         self.assertEqual({"rename"}, self.completed("manage", "host", ""))
         self.assertIn("--quota_volumes=", self.completed("serve", "--quota_v"))
 
     def test_completion_offers_every_option(self):
-        commands = re.findall(r"^  ([a-z]+) ", self.say("--help").stdout, re.M)
-        whats = re.findall(r"^  ([a-z][a-z-]*)(?: [a-z]+)?  ", self.say("manage", "--help").stdout, re.M)
-        for words in [[command] for command in commands] + [["manage", what] for what in whats]:
+        commands = re.findall(r"^  ([a-z]+) ", self.output_of("--help").stdout, re.M)
+        tools = re.findall(r"^  ([a-z][a-z-]*)(?: [a-z]+)?  ", self.output_of("manage", "--help").stdout, re.M)
+        for words in [[command] for command in commands] + [["manage", what] for what in tools]:
             shown = set(re.findall(r"^  (?:-[a-z], )?(--[a-z-]+)(?= |$)",
-                                   self.say(*words, "--help").stdout, re.M))
+                                   self.output_of(*words, "--help").stdout, re.M))
             self.assertLessEqual({"--config-file", "--help"}, shown)
             offered = {word for word in self.completed(*words, "--") if not word.endswith("=")}
             self.assertEqual(offered, shown, words)
@@ -319,14 +319,14 @@ class FirstWords(Workplace):
                                (["help", "computte"], "compute"), (["manage", "chexck"], "check"),
                                (["manage", "db", "syncc"], "db sync"),
                                (["manage", "route", "--help"], "routes")):
-            told = self.say(*words)
-            self.assertEqual((told.returncode, told.stdout), (2, ""), words)
-            self.assertIn(f'did you mean "{nearest}"?', told.stderr)
+            output = self.output_of(*words)
+            self.assertEqual((output.returncode, output.stdout), (2, ""), words)
+            self.assertIn(f'did you mean "{nearest}"?', output.stderr)
         for words in ([], ["xyzzyxyzzy"], ["manage"], ["manage", "xyzzyxyzzy"], ["serve", "now"],
                       ["manage", "check", "--format=xml"]):
-            told = self.say(*words)
-            self.assertEqual((told.returncode, told.stdout), (2, ""), words)
-            self.assertNotEqual(told.stderr, "")
+            output = self.output_of(*words)
+            self.assertEqual((output.returncode, output.stdout), (2, ""), words)
+            self.assertNotEqual(output.stderr, "")
 
 
 class FullDisk(Workplace):

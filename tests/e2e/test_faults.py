@@ -70,7 +70,7 @@ class Faults(DeclaredCase):
     @classmethod
     def more_options(cls):
         cls.control = os.path.join(cls.place, "control")
-        cls.tell("", "")
+        cls.set_fault("", "")
         tool = os.path.join(cls.place, "fault_disk")
         subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64",
                         "-I/usr/include/fuse3", "-o", tool, SOURCE, "-lfuse3"], check=True)
@@ -84,24 +84,24 @@ class Faults(DeclaredCase):
 
     @classmethod
     def unmount(cls):
-        cls.tell("", "")
+        cls.set_fault("", "")
         subprocess.run(["umount", "-l", cls.path(POOLS[2])], check=False)
         cls.process.send_signal(signal.SIGTERM)
         cls.process.wait(60)
 
     @classmethod
-    def tell(cls, kind, fault):
+    def set_fault(cls, kind, fault):
         with open(cls.control + ".new", "w", encoding="ascii") as file:
             file.write(f"{kind} {fault}\n")
         os.rename(cls.control + ".new", cls.control)
 
-    def assert_told(self, name):
+    def assert_reported(self, name):
         """Of the volume and of its replica: a phase that is not Healthy, and why."""
-        def told():
+        def reported():
             status = self.volume_of(name)["status"]
             modes = {row["poolName"]: row["mode"] for row in status.get("replicaStatuses", [])}
             return status["phase"] == "Degraded" and modes.get(POOLS[2]) != "Healthy"
-        until(told, 120, "the volume to be Degraded")
+        until(reported, 120, "the volume to be Degraded")
 
     def suffer(self, kind, fault, name):
         self.declare(name)
@@ -109,14 +109,14 @@ class Faults(DeclaredCase):
         writer = Writer(disk)
         try:
             writer.goes_on()
-            self.tell(kind, fault)
-            self.assert_told(name)
+            self.set_fault(kind, fault)
+            self.assert_reported(name)
             writer.goes_on()
-            self.tell("", "")
+            self.set_fault("", "")
             self.await_phase(name, "Healthy")
             writer.goes_on()
         finally:
-            self.tell("", "")
+            self.set_fault("", "")
             writer.end()
         until(disk.connect, 60, "a connection")
         disk.check()

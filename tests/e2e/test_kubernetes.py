@@ -26,12 +26,12 @@ def setUpModule():
 class Page(Workplace):
     def test_pasted_blocks_work(self):
         place = os.path.join(self.directory, "kube")
-        status, said = paste("".join(blocks("kubernetes.md", "With a gRPC client")),
+        status, output = paste("".join(blocks("kubernetes.md", "With a gRPC client")),
                              {"/var/tmp/kube": place})
-        self.assertEqual(status, 0, said)
-        self.assertIn("csi.scoria.io", said)
-        self.assertIn("\nhello\n", said)
-        self.assertRegex(said, r"usage_bytes")
+        self.assertEqual(status, 0, output)
+        self.assertIn("csi.scoria.io", output)
+        self.assertIn("\nhello\n", output)
+        self.assertRegex(output, r"usage_bytes")
         self.assertFalse(os.path.exists(place))
 
 
@@ -73,9 +73,9 @@ class AsManifests(ServiceCase):
                          UNPRIVILEGED)
         client = self.start("Deployment")
         self.assertTrue(client.call(csi, "Identity", "Probe").ready.value)
-        said = manifests.of_kind("CSIDriver")[0]
+        described = manifests.of_kind("CSIDriver")[0]
         self.assertEqual(client.call(csi, "Identity", "GetPluginInfo").name,
-                         said["metadata"]["name"])
+                         described["metadata"]["name"])
         can = csi.ControllerServiceCapability.RPC
         kinds = self.kinds(client.controller("ControllerGetCapabilities"))
         containers = manifests.pod("Deployment")["containers"]
@@ -84,7 +84,7 @@ class AsManifests(ServiceCase):
                               ("resizer", can.EXPAND_VOLUME),
                               ("snapshotter", can.CREATE_DELETE_SNAPSHOT)):
             self.assertEqual(sidecar in containers, kind in kinds, sidecar)
-        spec = said["spec"]
+        spec = described["spec"]
         self.assertEqual(spec["attachRequired"], can.PUBLISH_UNPUBLISH_VOLUME in kinds)
         self.assertIn(can.GET_CAPACITY, kinds)
         self.assertEqual(spec["storageCapacity"],

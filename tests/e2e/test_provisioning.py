@@ -173,9 +173,9 @@ class Provisioning(DeclaredCase):
         path = os.path.join(self.path("run"), uid, "nbd")
         for _ in range(3):
             self.change("reached", publish={"nodeId": NODE})
-            status, said = self.manage("wait", "replicated_volumes", "reached",
+            status, output = self.manage("wait", "replicated_volumes", "reached",
                                        "--for=phase=Healthy")
-            self.assertEqual(status, 0, said)
+            self.assertEqual(status, 0, output)
             disk = Disk(path)
             self.assertTrue(disk.connect())
             disk.close()
@@ -262,17 +262,17 @@ class Provisioning(DeclaredCase):
         self.declare("salvaged", 2, pools=("pool-a", "pool-b"))
         disk = self.publish("salvaged")
         disk.write(BLOCKS)
-        status, said = self.manage("salvage", "salvaged-pool-a")
-        self.assertEqual((status, "nothing is lost" in said), (1, True), said)
+        status, output = self.manage("salvage", "salvaged-pool-a")
+        self.assertEqual((status, "nothing is lost" in output), (1, True), output)
 
         away = self.path("away")
         os.rename(self.path("pool-b"), away)
         os.mkdir(self.path("pool-b"))
         self.await_phase("salvaged", "Offline")  # one is too few, and takes no writes
-        status, said = self.manage("salvage", "salvaged-pool-b")
-        self.assertEqual((status, "it is offline" in said), (1, True), said)
-        status, said = self.manage("salvage", "salvaged-pool-a")
-        self.assertEqual(status, 0, said)
+        status, output = self.manage("salvage", "salvaged-pool-b")
+        self.assertEqual((status, "it is offline" in output), (1, True), output)
+        status, output = self.manage("salvage", "salvaged-pool-a")
+        self.assertEqual(status, 0, output)
         self.service.kill()
         self.restarted()
         self.await_phase("salvaged", "Degraded")
@@ -290,8 +290,8 @@ class Provisioning(DeclaredCase):
 
         self.lose("pool-b")  # for good, and a new disk comes in its place
         self.await_phase("salvaged", "Offline")
-        status, said = self.manage("salvage", "salvaged-pool-a")
-        self.assertEqual(status, 0, said)
+        status, output = self.manage("salvage", "salvaged-pool-a")
+        self.assertEqual(status, 0, output)
         with open(os.path.join(self.path("pool-b"), MARK), "w", encoding="ascii"):
             pass
         self.await_phase("salvaged", "Healthy")
@@ -381,7 +381,7 @@ class Provisioning(DeclaredCase):
             "metadata": {"name": "greedy"},
             "spec": {"capacity": {"storage": "64Mi"}, "provision": {"replicaCount": 5}}}})
         until(lambda: self.api.ask("GET", "/volume_configs/greedy/events")["events"], 60,
-              "an event that says why")
+              "an event with the reason")
         self.assertEqual(self.config("greedy")["status"]["phase"], "Pending")
         self.api.ask("DELETE", "/volume_configs/greedy")
         until(lambda: not self.api.ask("GET", "/volume_configs")["volume_configs"], 60, "an end")

@@ -58,18 +58,18 @@ class Page(Workplace):
     def test_pasted_blocks_work(self):
         place = os.path.join(self.directory, "declared")
         heading = "From beginning to end"
-        status, said = pages.paste("".join(pages.blocks(PROVISIONING, heading)), {
+        status, output = pages.paste("".join(pages.blocks(PROVISIONING, heading)), {
             "/var/tmp/declared": place, "8776": str(free_port()),
             "build/plain/scoria": program.BINARY})
-        self.assertEqual(status, 0, said)
-        self.assertNotIn("verification failed", said)
-        self.assertIsNone(pages.missing(pages.shown(PROVISIONING, heading), said), said)
+        self.assertEqual(status, 0, output)
+        self.assertNotIn("verification failed", output)
+        self.assertIsNone(pages.missing(pages.shown(PROVISIONING, heading), output), output)
         for was_read in ("67108864/67108864", "33554432/33554432"):
-            self.assertIn(f"read {was_read} bytes at offset", said)
-        self.assertEqual(healthy(said.rpartition("CStorVolumeConfig/db is Bound\n")[2]),
+            self.assertIn(f"read {was_read} bytes at offset", output)
+        self.assertEqual(healthy(output.rpartition("CStorVolumeConfig/db is Bound\n")[2]),
                          {"db-pool-b", "db-pool-c", "db-pool-d"})
-        self.assertIn("\n0 findings\n", said)
-        self.assertEqual(re.findall(rf"^{place}/(\S+)$", said, re.M),
+        self.assertIn("\n0 findings\n", output)
+        self.assertEqual(re.findall(rf"^{place}/(\S+)$", output, re.M),
                          [f"pool-{pool}/scoria-pool" for pool in "abcd"])
         self.assertFalse(os.path.exists(place))
 
@@ -105,9 +105,9 @@ class Sections(DeclaredCase):
         """In a directory of the test, with `scoria` and the address of its service."""
         prelude = f'scoria() {{ "{program.BINARY}" "$@" --api="{self.service.endpoint}"; }}\n'
         words = {"http://127.0.0.1:8776/v3": self.service.endpoint, **words}
-        status, said = pages.paste(text, words, prelude, 300, self.directory)
-        self.assertEqual(status, 0, said)
-        return said
+        status, output = pages.paste(text, words, prelude, 300, self.directory)
+        self.assertEqual(status, 0, output)
+        return output
 
     def section(self, heading, first=0, end=None, **words):
         return self.paste("".join(pages.blocks(PROVISIONING, heading)[first:end]), **words)
@@ -151,14 +151,14 @@ class Sections(DeclaredCase):
               f"{name} to go")
 
     def test_sections_work_from_top_to_bottom(self):
-        said = self.section("Declared volumes")
+        output = self.section("Declared volumes")
         policy = self.document("/volume_policies/fast")["spec"]
         self.assertEqual(policy["target"]["queueDepth"], "32")
-        self.assertTrue(said.endswith("CStorVolumeConfig/db is Bound\n"), said)
+        self.assertTrue(output.endswith("CStorVolumeConfig/db is Bound\n"), output)
 
-        said = self.section("Snapshots, and volumes made of them")
-        self.assertIn("CStorVolumeSnapshot/monday is Ready\n", said)
-        self.assertIn("CStorVolumeConfig/db-of-monday is Bound\n", said)
+        output = self.section("Snapshots, and volumes made of them")
+        self.assertIn("CStorVolumeSnapshot/monday is Ready\n", output)
+        self.assertIn("CStorVolumeConfig/db-of-monday is Bound\n", output)
         self.section("Reverting to a snapshot")
         self.assertEqual(self.config("db")["status"]["revert"]["request"], "after the upgrade")
         self.section("Reclaiming space")
@@ -169,8 +169,8 @@ class Sections(DeclaredCase):
         self.api.ask("DELETE", "/replica_pools/pool-far")
 
         self.lose_all_but_one()
-        said = self.section("Too many replicas are lost")
-        self.assertRegex(said, r"(?m)^db-pool-a +\S+ ")
+        output = self.section("Too many replicas are lost")
+        self.assertRegex(output, r"(?m)^db-pool-a +\S+ ")
         self.await_phase("db", "Degraded")
         self.replace_disks()
 
@@ -178,13 +178,13 @@ class Sections(DeclaredCase):
         self.watching()
 
     def command_line(self):
-        said = self.section("From the command line")
+        output = self.section("From the command line")
         for words in ("CStorVolumePolicy/fast would be configured\n"
                       "  spec.target.luWorkers: 6 -> 8\n",
                       "CStorVolumePolicy/fast configured\n", "CStorVolumePolicy/fast deleted\n",
                       "CStorVolumeSnapshot/monday is Ready\n", "\nreplicas:\n", "\nevents:\n"):
-            self.assertIn(words, said)
-        self.assertIn("\npool-a ", said)
+            self.assertIn(words, output)
+        self.assertIn("\npool-a ", output)
         self.gone("volume_policies", "fast")
 
     def watching(self):
@@ -232,8 +232,8 @@ class Sections(DeclaredCase):
     def test_a_pool_is_drained(self):
         self.declare("drained", 1, "16Mi", pools=("pool-a",))
         drain, stop = "".join(pages.blocks(PROVISIONING, "Replicas that are replaced")).splitlines()
-        said = self.paste(drain)
-        self.assertIn("pool pool-a is drained: 0 replicas left\n", said)
+        output = self.paste(drain)
+        self.assertIn("pool pool-a is drained: 0 replicas left\n", output)
         self.paste(stop)
         self.api.ask("DELETE", "/volume_configs/drained")
         self.gone("volume_configs", "drained")
@@ -308,8 +308,8 @@ class Configurations(Workplace):
         os.rename(os.path.join(self.directory, "pool-a"), lost)
         os.mkdir(os.path.join(self.directory, "pool-a"))
         self.pools(api, "Gone")
-        status, said = pages.paste(touch, {"/srv": self.directory})
-        self.assertEqual(status, 0, said)
+        status, output = pages.paste(touch, {"/srv": self.directory})
+        self.assertEqual(status, 0, output)
         self.pools(api, "Online")
         self.assertEqual(service.stop(), 0)
 

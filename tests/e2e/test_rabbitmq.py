@@ -679,17 +679,17 @@ class Calls(BrokerCase):
 
     def answers(self, last):
         """Ids of the calls that were answered, up to this one."""
-        heard = []
+        received = []
         def come():
             while (message := self.wire.basic_get("reply_me", no_ack=True)) is not None:
                 inner = json.loads(json.loads(message.body)["oslo.message"])
                 self.assertEqual(set(inner), {"result", "failure", "ending", "_msg_id",
                                               "_unique_id"})
                 self.assertEqual(message.properties["content_type"], "application/json")
-                heard.append(inner["_msg_id"])
-            return last in heard
+                received.append(inner["_msg_id"])
+            return last in received
         until(come, SOON_S, f"the answer to {last}")
-        return heard
+        return received
 
     def test_a_call_that_comes_twice_is_answered_once(self):
         self.call("a")
@@ -827,18 +827,18 @@ class Peers(BrokerCase):
                     "volume.reset_status.start", "volume.reset_status.end",
                     "volume.reset_status.start", "volume.reset_status.end",
                     "volume.delete.start", "volume.delete.end"]
-        heard = peer(self.url, "listen", "notifications", str(len(expected)))
+        received = peer(self.url, "listen", "notifications", str(len(expected)))
         # Each once; the API and the manager send their own, and nothing orders the one's among the
         # other's.
-        self.assertEqual(sorted(line["event"] for line in heard), sorted(expected))
-        for line in heard:
+        self.assertEqual(sorted(line["event"] for line in received), sorted(expected))
+        for line in received:
             self.assertEqual(line["publisher_id"], f"volume.{NODE}@file")
             self.assertEqual(set(line["payload"]), PAYLOAD_KEYS)
             self.assertEqual(line["payload"]["volume_id"], volume)
             self.assertRegex(line["metadata"]["timestamp"],
                              r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{6})?$")
             self.assertIn("request_id", line["context"])
-        resized = [line for line in heard if line["event"] == "volume.resize.end"]
+        resized = [line for line in received if line["event"] == "volume.resize.end"]
         self.assertEqual([line["payload"]["size"] for line in resized], [2])
         self.end()
 

@@ -19,9 +19,9 @@ PREVIOUS = os.environ.get("SCORIA_PREVIOUS", "")
 
 
 def schema(binary, *options):
-    told = subprocess.run([binary, "manage", "db", "version", "--format=json", *options],
+    output = subprocess.run([binary, "manage", "db", "version", "--format=json", *options],
                           capture_output=True, text=True, check=True)
-    return json.loads(told.stdout)["schema"]
+    return json.loads(output.stdout)["schema"]
 
 
 class Upgrade(Workplace):

@@ -94,12 +94,12 @@ class Watching(ServiceCase):
         expected = ([("ADDED", f"m{i}", version + i + 1) for i in range(5)] +
                     [("DELETED", f"m{i}", version + i + 6) for i in range(5)])
         for watch in watches:
-            heard = watch.events(5)
+            received = watch.events(5)
             # a slow watch does not get documents that had gone by then
-            while heard[-1] != expected[-1]:
-                heard += watch.events(1)
-            self.assertEqual([event for event in heard if event[0] == "DELETED"], expected[5:])
-            self.assertEqual(heard, [event for event in expected if event in heard])
+            while received[-1] != expected[-1]:
+                received += watch.events(1)
+            self.assertEqual([event for event in received if event[0] == "DELETED"], expected[5:])
+            self.assertEqual(received, [event for event in expected if event in received])
         for watch in watches:
             watch.close()
         until(lambda: self.service.socket_count() < 20, 60, "closed watches are let go of")
@@ -179,18 +179,18 @@ class Watching(ServiceCase):
                     time.sleep(0.3)
                     self.assertIsNone(waits.poll())
                     self.drop("awaited")
-                said, _ = waits.communicate(timeout=60)
+                output, _ = waits.communicate(timeout=60)
             self.assertEqual(waits.returncode, 0)
-            self.assertRegex(said, r"^CStorVolumePolicy/awaited is (Active|gone)\n$")
+            self.assertRegex(output, r"^CStorVolumePolicy/awaited is (Active|gone)\n$")
         self.api.ask("POST", "/volume_configs", {"volume_config": {
             "metadata": {"name": "never"},
             "spec": {"capacity": {"storage": "1Gi"}, "provision": {"replicaCount": 1}}}})
         until(lambda: self.api.ask("GET", "/volume_configs/never/events")["events"], 60, "an event")
         with self.manage("wait", "cvc", "never", "--for=phase=Bound", "--timeout=1s") as waits:
-            _, said = waits.communicate(timeout=60)
+            _, output = waits.communicate(timeout=60)
         self.assertEqual(waits.returncode, 1)
-        self.assertIn("never is not Bound after 1 s: its phase is Pending", said)
-        self.assertIn("last event Provisioning", said)
+        self.assertIn("never is not Bound after 1 s: its phase is Pending", output)
+        self.assertIn("last event Provisioning", output)
         self.api.ask("DELETE", "/volume_configs/never")
 
     def shown_until(self, shows, text):
@@ -216,11 +216,11 @@ class Watching(ServiceCase):
             self.service.start()
             self.api = self.connect()
             self.drop("survives")
-            said = "".join(waits.communicate(timeout=60))
+            output = "".join(waits.communicate(timeout=60))
             shown += self.shown_until(shows, "DELETED")
             shows.terminate()
         self.drop("told")
-        self.assertEqual(said, "CStorVolumePolicy/survives is gone\n")
+        self.assertEqual(output, "CStorVolumePolicy/survives is gone\n")
         self.assertRegex(shown, r"(?m)^ADDED +survives +Active ")
         self.assertRegex(shown, r"(?m)^DELETED +survives ")
 
@@ -256,7 +256,7 @@ class TwoProcesses(Workplace):
             second.ask("POST", "/volume_policies", policy(f"p{i}"))
             self.assertEqual(watch.events(1), [("ADDED", f"p{i}", i + 1)])
             delays.append(time.monotonic() - begun)
-        print(f"told by the other process after {sorted(delays)[10] * 1000:.1f} ms")
+        print(f"sent by the other process after {sorted(delays)[10] * 1000:.1f} ms")
         watch.close()
         first.close()
         second.close()
@@ -276,9 +276,9 @@ class TwoProcesses(Workplace):
         for writer in writers:
             writer.start()
         for watch in watches:
-            heard = watch.events(len(names))
-            self.assertEqual([event[2] for event in heard], list(range(1, len(names) + 1)))
-            self.assertEqual(sorted(event[1] for event in heard), sorted(names))
+            received = watch.events(len(names))
+            self.assertEqual([event[2] for event in received], list(range(1, len(names) + 1)))
+            self.assertEqual(sorted(event[1] for event in received), sorted(names))
             watch.close()
         for writer in writers:
             writer.join()

@@ -107,11 +107,11 @@ static int prepare_second(struct place *place) {
                                 false, &assist, &place->bench.err);
 }
 
-static int settle_second(struct place *place, enum driver_reported told) {
+static int settle_second(struct place *place, enum driver_reported reported) {
     struct driver_snapshot snapshot = snapshot_of(place, SECOND);
 
     return chain_assist_complete(&place->directory, place->bench.arena, &place->volume, &snapshot,
-                                 false, told, &place->bench.err);
+                                 false, reported, &place->bench.err);
 }
 
 static int undo_second(struct place *place) {

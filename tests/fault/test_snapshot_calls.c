@@ -337,7 +337,7 @@ START_TEST(below_a_guest_there_is_no_fallback) {
 END_TEST
 
 /* Nothing has its name before its content is on the disk. */
-static void tell_nothing_unflushed(void) {
+static void report_nothing_unflushed(void) {
     for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
         autoplace struct place place;
 
@@ -358,13 +358,13 @@ static void tell_nothing_unflushed(void) {
 }
 
 START_TEST(a_copy_is_flushed_before_it_is_named) {
-    tell_nothing_unflushed();
+    report_nothing_unflushed();
 }
 END_TEST
 
 START_TEST(a_reflink_is_flushed_before_it_is_named) {
     if (xfs_enter())
-        tell_nothing_unflushed();
+        report_nothing_unflushed();
 }
 END_TEST
 
@@ -375,7 +375,7 @@ enum { BEGIN = 1000000 };
 struct listener {
     struct driver_progress progress;
     int64_t last_us, longest_us, done_bytes;
-    unsigned told, until; /* cancelled at that one; 0: never */
+    unsigned reports, until; /* cancelled at that one; 0: never */
 };
 
 static bool listen(const struct driver_progress *progress, int64_t done_bytes, int64_t all_bytes) {
@@ -387,7 +387,7 @@ static bool listen(const struct driver_progress *progress, int64_t done_bytes, i
         listener->longest_us = since_us;
     listener->last_us = boottime.now_us;
     listener->done_bytes = done_bytes;
-    return ++listener->told != listener->until;
+    return ++listener->reports != listener->until;
 }
 
 /* By hand, so that the clock is moved by each write; `mib` of data, a hole of as much behind. */
@@ -420,7 +420,7 @@ START_TEST(a_copy_reports_its_progress_each_second) {
 
         bench_new(&bench);
         ck_assert_int_eq(copy_by_clock(&bench, 16, writes_us[i], &how), 0);
-        ck_assert_uint_ge(listener.told, 1);
+        ck_assert_uint_ge(listener.reports, 1);
         ck_assert_int_le(listener.longest_us, 1000000);
         ck_assert_int_le(boottime.now_us - listener.last_us, 1000000);
         boottime.now_us = 0;
@@ -436,7 +436,7 @@ START_TEST(a_copy_is_cancelled_at_any_point) {
     bench_new(&bench);
     ck_assert_int_eq(copy_by_clock(&bench, 16, 300000, &how), -1);
     ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
-    ck_assert_uint_eq(listener.told, 3);
+    ck_assert_uint_eq(listener.reports, 3);
     boottime.now_us = 0;
 }
 END_TEST

@@ -161,7 +161,7 @@ static bool fits_maximum(const struct look *look, const json_t *most, const json
            differs("it is too large");
 }
 
-static bool says_nothing(const struct look *look, const json_t *keyword, const json_t *value) {
+static bool is_annotation(const struct look *look, const json_t *keyword, const json_t *value) {
     (void)look, (void)keyword, (void)value;
     return true;
 }
@@ -186,13 +186,13 @@ static const struct {
     { "maxProperties", fits_most },
     { "minimum", fits_minimum },
     { "maximum", fits_maximum },
-    { "properties", says_nothing },           /* see fits_members() */
-    { "additionalProperties", says_nothing }, /* see fits_members() */
-    { "pattern", says_nothing },              /* of a request body; the service itself reads it */
-    { "propertyNames", says_nothing },
-    { "format", says_nothing },
-    { "description", says_nothing },
-    { "x-openstack", says_nothing },
+    { "properties", is_annotation },           /* see fits_members() */
+    { "additionalProperties", is_annotation }, /* see fits_members() */
+    { "pattern", is_annotation },              /* of a request body; the service itself reads it */
+    { "propertyNames", is_annotation },
+    { "format", is_annotation },
+    { "description", is_annotation },
+    { "x-openstack", is_annotation },
 };
 
 static bool fits_keyword(const struct look *look, const char *name, const json_t *keyword,

@@ -168,9 +168,9 @@ class BlockStorage:
             if volume["status"] == status:
                 return volume
             if volume["status"].startswith("error"):
-                told = [row["user_message"] for row in self.messages(volume_id)]
+                texts = [row["user_message"] for row in self.messages(volume_id)]
                 raise AssertionError(
-                    f"volume {volume_id}: {volume['status']}, not {status}: {told}")
+                    f"volume {volume_id}: {volume['status']}, not {status}: {texts}")
             return None
         return until(reached, timeout, f"volume {volume_id} {status}")
 

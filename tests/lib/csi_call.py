@@ -17,10 +17,10 @@ MODULES = {module.DESCRIPTOR.package: module
 
 def request_of(module, method, texts):
     """The fields of the request by name."""
-    said = {}
+    values = {}
     for text in texts:
-        said.update(json.loads(text))
-    message = json_format.ParseDict(said, getattr(module, f"{method}Request")())
+        values.update(json.loads(text))
+    message = json_format.ParseDict(values, getattr(module, f"{method}Request")())
     return {field.name: value for field, value in message.ListFields()}
 
 

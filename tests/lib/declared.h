@@ -32,17 +32,17 @@ static inline json_t *tree(struct work *work, const char *text) {
 
 static inline void put_pool(struct work *work, const char *name, const char *node,
                             int64_t free_bytes) {
-    struct replica_pool said = { .id = name,
-                                 .node = node,
-                                 .path = "/pool",
-                                 .labels = json_keep(work->arena, json_object()),
-                                 .total_bytes = 1000 * GIB,
-                                 .free_bytes = free_bytes,
-                                 .state = "Online" };
+    struct replica_pool reported = { .id = name,
+                                     .node = node,
+                                     .path = "/pool",
+                                     .labels = json_keep(work->arena, json_object()),
+                                     .total_bytes = 1000 * GIB,
+                                     .free_bytes = free_bytes,
+                                     .state = "Online" };
     struct replica_pool pool;
     struct error err = { 0 };
 
-    ck_assert_msg(replica_pool_report(work, &said, &pool, &err) == 0, "%s", err.message);
+    ck_assert_msg(replica_pool_report(work, &reported, &pool, &err) == 0, "%s", err.message);
 }
 
 /* pool-a … on host-a …, with less room each. */

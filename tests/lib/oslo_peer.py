@@ -21,7 +21,7 @@ from oslo_config import cfg
 TIMEOUT = 60
 
 
-def say(value):
+def write_line(value):
     print(json.dumps(value), flush=True)
 
 
@@ -62,12 +62,12 @@ CONTEXT = {"user_id": "u", "project_id": "p", "auth_token": "a-secret-token", "r
 
 def call(url, topic, method, version, arguments, server=None, monitor=None):
     try:
-        say({"result": client(url, topic, version, server, monitor).call(CONTEXT, method,
+        write_line({"result": client(url, topic, version, server, monitor).call(CONTEXT, method,
                                                                **json.loads(arguments))})
     except oslo_messaging.RemoteError as failure:
-        say({"failure": failure.exc_type, "text": str(failure.value)})
+        write_line({"failure": failure.exc_type, "text": str(failure.value)})
     except Exception as failure:  # pylint: disable=broad-except
-        say({"failure": type(failure).__name__.replace("_Remote", ""), "text": str(failure)})
+        write_line({"failure": type(failure).__name__.replace("_Remote", ""), "text": str(failure)})
 
 
 def watch(url, topic, method, version, arguments, seconds):
@@ -76,19 +76,19 @@ def watch(url, topic, method, version, arguments, seconds):
 
 def cast(url, topic, method, version, arguments, server=None):
     client(url, topic, version, server).cast(CONTEXT, method, **json.loads(arguments))
-    say({"cast": method})
+    write_line({"cast": method})
 
 
 class Listener:
     def __init__(self):
-        self.heard = queue.Queue()
+        self.received = queue.Queue()
         self.ids = set()
 
     def info(self, context, publisher_id, event_type, payload, metadata):
         if metadata["message_id"] in self.ids:
             return  # once more: the promise is at least once
         self.ids.add(metadata["message_id"])
-        self.heard.put({"context": context, "publisher_id": publisher_id, "event": event_type,
+        self.received.put({"context": context, "publisher_id": publisher_id, "event": event_type,
                         "payload": payload, "metadata": metadata})
 
 
@@ -100,7 +100,7 @@ def listen(url, topic, count):
     server.start()
     try:
         for _ in range(int(count)):
-            say(endpoint.heard.get(timeout=TIMEOUT))
+            write_line(endpoint.received.get(timeout=TIMEOUT))
     finally:
         server.stop()
         server.wait()
@@ -110,7 +110,7 @@ class Endpoint:
     target = oslo_messaging.Target(version="3.20")
 
     def extend_volume(self, context, **arguments):
-        say({"extend_volume": arguments})
+        write_line({"extend_volume": arguments})
 
 
 def serve(url, topic, server_name):
@@ -119,7 +119,7 @@ def serve(url, topic, server_name):
         transport, oslo_messaging.Target(topic=topic, server=server_name), [Endpoint()],
         executor="threading")
     server.start()
-    say({"serving": topic})
+    write_line({"serving": topic})
     sys.stdin.read()
     server.stop()
     server.wait()

@@ -56,8 +56,8 @@ void script_keystone_begin(struct script_server *server) {
                                                      .header = "X-Subject-Token: " KEYSTONE_OWN });
 }
 
-void script_keystone_say(struct script_server *server, int status, const char *body,
-                         unsigned times) {
+void script_keystone_answer(struct script_server *server, int status, const char *body,
+                            unsigned times) {
     script_server_add(server, &(struct script_rule){ .method = "GET",
                                                      .path = KEYSTONE_TOKENS "*",
                                                      .status = status,

@@ -21,8 +21,8 @@
  * and compute endpoints are <url>/volume/v3 and <url>/compute/v2.1. */
 void script_keystone_begin(struct script_server *server);
 /* Each token that is asked about from now on; `times` as in a rule. */
-void script_keystone_say(struct script_server *server, int status, const char *body,
-                         unsigned times);
+void script_keystone_answer(struct script_server *server, int status, const char *body,
+                            unsigned times);
 /* ISO time so many seconds from now; in a ring of a few buffers. */
 const char *script_keystone_time(int64_t seconds);
 /* Body of a good token: roles as JSON strings, "\"member\", \"reader\"", other members or "". */

@@ -24,19 +24,19 @@
 
 #define BOOTED_US 1799999000000000 /* where the steady clock began */
 
-static int64_t tell_wall(void *arg) {
+static int64_t read_wall(void *arg) {
     struct world *world = arg;
 
     return ++world->now_us + world->wall_ahead_us;
 }
 
-static int64_t tell_steady(void *arg) {
+static int64_t read_steady(void *arg) {
     struct world *world = arg;
 
     return ++world->now_us - BOOTED_US;
 }
 
-static int64_t tell_shared(void *arg) {
+static int64_t read_shared(void *arg) {
     struct world *world = arg;
 
     return ++world->now_us;
@@ -336,9 +336,9 @@ struct world *world_new(const struct world_settings *wanted) {
     log_open(getenv("WORLD_LOG") ? 2 : -1, LOG_DEBUG, LOG_TEXT); /* to inspect a failure */
     world->now_us = 1800000000000000;
     world->random = settings.seed;
-    world->clock = (struct clock){ .now_us = tell_wall,
-                                   .steady_us = tell_steady,
-                                   .shared_us = tell_shared,
+    world->clock = (struct clock){ .now_us = read_wall,
+                                   .steady_us = read_steady,
+                                   .shared_us = read_shared,
                                    .random = draw_bytes,
                                    .arg = world };
     world->settings = (struct settings){

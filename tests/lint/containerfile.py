@@ -14,14 +14,14 @@ ALSO = {"ca-certificates", "nfs-common"}  # for TLS, and mount's helper for shar
 OF_ALL = {"libc6", "libgcc-s1"}
 
 
-def said_by(*words):
+def output_of(*words):
     return subprocess.run(words, check=False, capture_output=True, text=True).stdout
 
 
 def packages_of(patterns):
     """{package} that has a file of each pattern."""
     found = {}
-    for line in said_by("dpkg-query", "--search", *patterns).splitlines():
+    for line in output_of("dpkg-query", "--search", *patterns).splitlines():
         package, _, path = line.partition(": ")
         found.setdefault(path.rpartition("/")[2], package.partition(":")[0])
     return found
@@ -36,7 +36,7 @@ def named():
 
 
 def main():
-    libraries = re.findall(r"\(NEEDED\).*\[(.*)\]", said_by("readelf", "--dynamic", sys.argv[1]))
+    libraries = re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "--dynamic", sys.argv[1]))
     libraries += LOADED
     found = packages_of([*(f"*/lib/x86_64-linux-gnu/{name}" for name in libraries),
                          *(f"*bin/{name}" for name in PROGRAMS)])
@@ -46,7 +46,7 @@ def main():
     wrong += [f"Containerfile installs no {name}" for name in sorted(needed - named())]
     wrong += [f"Containerfile installs {name} without need" for name in sorted(named() - needed)]
     for name in PROGRAMS + LOADED:
-        if not said_by("grep", "-rlF", "--include=*.c", "--include=*.h", f'"{name}"', "csi",
+        if not output_of("grep", "-rlF", "--include=*.c", "--include=*.h", f'"{name}"', "csi",
                        "drivers", "compute", "common"):
             wrong.append(f"scoria does not start or load {name} any more")
     for line in wrong:

@@ -25,14 +25,14 @@ def expect(held, text):
         wrong.append(text)
 
 
-def said_by(scoria, *words):
+def output_of(scoria, *words):
     return subprocess.run([scoria, *words], check=True, capture_output=True, text=True).stdout
 
 
 def read_options(scoria):
     """{section.key: its default} of the sample that the program prints."""
     options, section = {}, None
-    for line in said_by(scoria, "manage", "config").splitlines():
+    for line in output_of(scoria, "manage", "config").splitlines():
         if line.startswith("["):
             section = line.strip("[]")
         elif found := re.match(r"#(\w+) = ?(.*)", line):
@@ -69,7 +69,7 @@ def check_files():
 def check_images(scoria):
     top = manifests.documents("kustomization.yaml")[0]
     image = top["images"][0]
-    version = said_by(scoria, "--version").split()[1]  # the commit is behind it
+    version = output_of(scoria, "--version").split()[1]  # the commit is behind it
     expect(image["name"] == manifests.DRIVER, "kustomization.yaml names another image")
     expect(image["newTag"] == version, f"kustomization.yaml: the tag is not {version}")
     for name, document in manifests.all_documents():
@@ -166,10 +166,10 @@ def check_sockets():
     for kind in PODS:
         whole = pod(kind)
         for name, container in whole["containers"].items():
-            said = [text for text in container["args"] if "csi.sock" in text
+            sockets = [text for text in container["args"] if "csi.sock" in text
                     and not text.startswith("--kubelet-registration-path")]
             directory = {mount["mountPath"] for mount in mounts(container).values()}
-            expect(len(said) == 1 and said[0].endswith("/csi/csi.sock") and "/csi" in directory,
+            expect(len(sockets) == 1 and sockets[0].endswith("/csi/csi.sock") and "/csi" in directory,
                    f"{kind}: {name} has another socket")
 
 

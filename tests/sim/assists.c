@@ -94,8 +94,8 @@ enum event_verdict assist_event(struct sim *sim, const struct compute_assist *as
 /* ---- at work ---- */
 
 /* The status that came; 0: none. */
-static int tell(struct sim *sim, const struct assist *assist, const char *status,
-                const char *progress) {
+static int send_report(struct sim *sim, const struct assist *assist, const char *status,
+                       const char *progress) {
     autoarena struct arena *arena = arena_new();
     autoanswer struct answer answer;
 
@@ -134,7 +134,7 @@ static void report(struct sim *sim, const struct assist *assist) {
         return;
     note(sim, "%s: %.8s is %s", assist->host->process.name, assist->snapshot_id,
          done ? "done" : "not done");
-    while (tell(sim, assist, done ? meanwhile : failed, "90%") == 0)
+    while (send_report(sim, assist, done ? meanwhile : failed, "90%") == 0)
         if (!pause_here(sim, "before a report is repeated"))
             return;
 }
@@ -180,7 +180,7 @@ static bool are_awaited(struct sim *sim, const struct assist *assist) {
         struct assist one = *assist;
 
         memcpy(one.snapshot_id, assist->together[i], sizeof one.snapshot_id);
-        if (tell(sim, &one, "creating", "0%") != 202)
+        if (send_report(sim, &one, "creating", "0%") != 202)
             return false;
     }
     return true;
@@ -224,7 +224,7 @@ static bool goes_on(struct sim *sim, const struct assist *assist) {
     /* A compute service sends no query and reports only the end. */
     int awaited = sim->temper.once
                       ? 202
-                      : tell(sim, assist, assist->deletes ? "deleting" : "creating", "10%");
+                      : send_report(sim, assist, assist->deletes ? "deleting" : "creating", "10%");
 
     if (awaited != 202)
         return awaited == 0;

@@ -27,7 +27,7 @@ struct assist {
 struct plug {
     char volume_id[37]; /* "": none */
     int64_t capacity;   /* the size that a running guest sees */
-    int64_t told;       /* the requested size of a guest that hangs */
+    int64_t requested;  /* the requested size of a guest that hangs */
 };
 
 enum guest_state { GUEST_OFF, GUEST_RUNNING, GUEST_HANGING };

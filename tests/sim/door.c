@@ -141,7 +141,7 @@ static void door_on_event(struct db *db, enum db_event event, void (*hook)(void 
     (void)db, (void)event, (void)hook, (void)arg;
 }
 
-static void door_tell(struct db *db, enum db_event event) {
+static void door_notify(struct db *db, enum db_event event) {
     (void)db, (void)event;
 }
 
@@ -152,7 +152,7 @@ void door_open(struct node *node) {
     door_engine.read = door_read;
     door_engine.submit = door_submit;
     door_engine.on_event = door_on_event;
-    door_engine.tell = door_tell;
+    door_engine.tell = door_notify;
     node->door = *node->sim->world->db;
     node->door.engine = &door_engine;
 }

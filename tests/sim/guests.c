@@ -68,7 +68,7 @@ static bool take_image(struct sim *sim, struct plug *plug, const char *volume_id
     if (guest_holds(sim, volume_id) || !memory_lock(sim->world->memory, volume_id, true))
         return false;
     plug->capacity = memory_bytes(sim->world->memory, volume_id);
-    plug->told = 0;
+    plug->requested = 0;
     return true;
 }
 
@@ -86,7 +86,7 @@ bool guest_plug(struct sim *sim, unsigned index, const char *volume_id) {
 static void leave_image(struct sim *sim, struct guest *guest, struct plug *plug) {
     if (guest->state != GUEST_OFF)
         memory_lock(sim->world->memory, plug->volume_id, false);
-    plug->told = plug->capacity = 0;
+    plug->requested = plug->capacity = 0;
 }
 
 void guest_unplug(struct sim *sim, unsigned index, const char *volume_id) {
@@ -151,10 +151,10 @@ static void grow(struct sim *sim, struct plug *plug, int64_t bytes) {
 static void guest_goes_on(struct sim *sim, struct guest *guest) {
     guest->state = GUEST_RUNNING;
     for (unsigned i = 0; i < SIM_VOLUMES; i++)
-        if (guest->plugs[i].volume_id[0] && guest->plugs[i].told)
-            grow(sim, &guest->plugs[i], guest->plugs[i].told);
+        if (guest->plugs[i].volume_id[0] && guest->plugs[i].requested)
+            grow(sim, &guest->plugs[i], guest->plugs[i].requested);
     for (unsigned i = 0; i < SIM_VOLUMES; i++)
-        guest->plugs[i].told = 0;
+        guest->plugs[i].requested = 0;
 }
 
 void guest_act(struct sim *sim) {
@@ -297,7 +297,7 @@ static int host_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
         return error_set(err, ERROR_CONFLICT, "the guest is off");
     plug = plug_find(guest, disk->target);
     if (guest->state == GUEST_HANGING) {
-        plug->told = bytes > plug->told ? bytes : plug->told;
+        plug->requested = bytes > plug->requested ? bytes : plug->requested;
         return silent(err);
     }
     grow(host->sim, plug, bytes);

@@ -75,26 +75,26 @@ void nodes_tick(struct sim *sim) {
 
 /* ---- time, drivers, events ---- */
 
-static int64_t tell_wall(void *arg) {
+static int64_t read_wall(void *arg) {
     const struct node *node = arg;
 
     return ++node->sim->world->now_us + node->ahead_us;
 }
 
 /* Begins anew with each start of a machine: two processes have nothing in common. */
-static int64_t tell_steady(void *arg) {
+static int64_t read_steady(void *arg) {
     const struct node *node = arg;
 
     return ++node->sim->world->now_us - node->booted_us;
 }
 
-static int64_t tell_shared(void *arg) {
+static int64_t read_shared(void *arg) {
     const struct node *node = arg;
 
     return ++node->sim->world->now_us;
 }
 
-static void tell_random(void *arg, void *bytes, size_t size) {
+static void fill_random(void *arg, void *bytes, size_t size) {
     const struct node *node = arg;
 
     node->sim->world->clock.random(node->sim->world, bytes, size);
@@ -222,10 +222,10 @@ static void node_stop(struct node *node) {
 static void node_init(struct sim *sim, struct node *node, const char *name, bool serves) {
     *node = (struct node){ .sim = sim, .process = { .name = name }, .serves = serves };
     node->booted_us = sim->world->now_us - (int64_t)below(sim, 1000000) * 1000000;
-    node->clock = (struct clock){ .now_us = tell_wall,
-                                  .steady_us = tell_steady,
-                                  .shared_us = tell_shared,
-                                  .random = tell_random,
+    node->clock = (struct clock){ .now_us = read_wall,
+                                  .steady_us = read_steady,
+                                  .shared_us = read_shared,
+                                  .random = fill_random,
                                   .arg = node };
     node->settings = sim->world->settings;
     node->settings.clock = &node->clock;

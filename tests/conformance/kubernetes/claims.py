@@ -280,8 +280,8 @@ patches:
         self.api.delete_and_wait(volume)
 
     def test_all_commands_of_the_page_work(self):
-        said = self.bash(commands("A claim and its pod, grown, cut and given back."))
-        self.assertRegex(said, r"/dev/loop\d+ +(1\.9|2\.0)G ")
+        output = self.bash(commands("A claim and its pod, grown, cut and given back."))
+        self.assertRegex(output, r"/dev/loop\d+ +(1\.9|2\.0)G ")
         self.wait_bound("data-restored")
         self.cluster.apply(self.claim("cloned", "2Gi", "PersistentVolumeClaim/data-restored"),
                            self.pod("reader", ["data-restored", "cloned"]))
@@ -404,8 +404,8 @@ patches:
         read_it = ("exec", "pod", "--", "cat", "/claim/file")
         self.cluster.wait("the pod again", lambda: self.cluster.kubectl(
             *read_it, check=False).stdout == "hello\n")
-        said = self.cluster.get("pod", "pod")["status"]["containerStatuses"]
-        self.assertEqual([row["restartCount"] for row in said], [0])
+        statuses = self.cluster.get("pod", "pod")["status"]["containerStatuses"]
+        self.assertEqual([row["restartCount"] for row in statuses], [0])
 
     @classmethod
     def tearDownClass(cls):

@@ -156,8 +156,8 @@ class Cluster:
 
     def get(self, *words):
         """An object, None without it."""
-        said = self.kubectl("get", *words, "--ignore-not-found", "-o", "json").stdout
-        return json.loads(said) if said.strip() else None
+        output = self.kubectl("get", *words, "--ignore-not-found", "-o", "json").stdout
+        return json.loads(output) if output.strip() else None
 
     def list(self, *words):
         """Those of a kind."""

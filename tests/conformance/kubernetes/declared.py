@@ -90,13 +90,13 @@ class Declared:
     def test_an_edit_is_refused_by_the_definition_or_by_the_service(self):
         self.cluster.apply(config("data", size="2Gi"))
         self.wait_config_bound("data")
-        for part, said in (({"capacity": {"storage": "1Gi"}}, "spec.capacity.storage"),
+        for part, field in (({"capacity": {"storage": "1Gi"}}, "spec.capacity.storage"),
                            ({"provision": {"replicaCount": 1}}, "spec.provision.replicaCount"),
                            ({"policy": {"replicaPoolInfo": [{"poolName": "a"}] * 2}},
                             "Duplicate value")):
             answer = self.patch_config("data", check=False, spec=part)
             self.assertNotEqual(answer.returncode, 0)
-            self.assertIn(said, answer.stderr)
+            self.assertIn(field, answer.stderr)
         before = self.documents()["default.data"]["spec"]
         self.patch_config("data", spec={"policy": {"replicaPoolInfo": [
             {"poolName": POOLS[0]}, {"poolName": POOLS[1]}, {"poolName": "elsewhere"}]}})

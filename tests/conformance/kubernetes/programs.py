@@ -95,13 +95,13 @@ def build_programs(place):
     """One after the other: the largest takes 2 GB and all processors alone."""
     version = version_of("k8s.io/kubernetes")
     major, minor = version.removeprefix("v").split(".")[:2]
-    said = "k8s.io/component-base/version.git"
+    variable = "k8s.io/component-base/version.git"
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-trimpath -buildvcs=false"}
     packages = re.findall(r'^\t_ "(\S+/(?:cmd/\S+|sidecar))"', read(os.path.join(HERE, "tools.go")),
                           re.M)
     for package in [*packages, *(f"./{name}" for name in OWN)]:
         go("build", "-p", str(os.cpu_count()), "-o", f"{place}/", "-ldflags",
-           f"-s -w -X {said}Version={version} -X {said}Major={major} -X {said}Minor={minor}",
+           f"-s -w -X {variable}Version={version} -X {variable}Major={major} -X {variable}Minor={minor}",
            package, env=environment)
 
 

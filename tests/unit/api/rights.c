@@ -224,9 +224,9 @@ static const struct row volume_rows[] = {
     { MEMBER, "POST", "/volumes", "{\"volume\": {\"size\": 1}}", 202, "volume:create", NULL },
     { MEMBER, "POST", "/volumes", "{\"volume\": {\"size\": 1, \"imageRef\": \"image\"}}", 400,
       "volume:create volume:create_from_image", NULL },
-    { TOLD_MEMBER | LATE, "POST", "/volumes", "{\"volume\": {\"source_volid\": \"%s\"}}", 202,
+    { KNOWN_MEMBER | LATE, "POST", "/volumes", "{\"volume\": {\"source_volid\": \"%s\"}}", 202,
       "volume:create volume:get", NULL },
-    { TOLD_READER | LATE, "GET", "/volumes?all_tenants=1&marker=%s", NULL, 200, "volume:get_all", NULL },
+    { KNOWN_READER | LATE, "GET", "/volumes?all_tenants=1&marker=%s", NULL, 200, "volume:get_all", NULL },
     { OWNED_READER, "GET", "/volumes/%s", NULL, 200, "volume:get", NULL },
     { OWNED_MEMBER, "PUT", "/volumes/%s", "{\"volume\": {\"name\": \"n\"}}", 200,
       "volume:get volume:update", NULL },
@@ -308,7 +308,7 @@ static const struct row volume_rows[] = {
 static const struct row attachment_rows[] = {
     { PUBLIC, "GET", "/attachments", NULL, 200, "", NULL },
     { PUBLIC, "GET", "/attachments/detail", NULL, 200, "", NULL },
-    { TOLD | OWNED | PUBLIC | LATE, "GET", "/attachments?all_tenants=1&marker=%s", NULL, 200, "", NULL },
+    { KNOWN | OWNED | PUBLIC | LATE, "GET", "/attachments?all_tenants=1&marker=%s", NULL, 200, "", NULL },
     { OWNED_READER, "GET", "/attachments/%s", NULL, 200, "volume:get", NULL },
     { OWNED_MEMBER, "PUT", "/attachments/%s", "{\"attachment\": {\"connector\": {\"host\": \"h\"}}}",
       200, "volume:get volume:attachment_update", NULL },
@@ -324,26 +324,26 @@ static const struct row attachment_rows[] = {
 static const struct row snapshot_rows[] = {
     { READER, "GET", "/snapshots", NULL, 200, "volume:get_all_snapshots", NULL },
     { READER, "GET", "/snapshots/detail", NULL, 200, "volume:get_all_snapshots", NULL },
-    { TOLD_MEMBER | LATE, "POST", "/volumes", "{\"volume\": {\"snapshot_id\": \"%s\"}}", 202,
+    { KNOWN_MEMBER | LATE, "POST", "/volumes", "{\"volume\": {\"snapshot_id\": \"%s\"}}", 202,
       "volume:create volume:get_snapshot", NULL },
-    { TOLD_READER | LATE, "GET", "/snapshots?all_tenants=1&marker=%s", NULL, 200, "volume:get_all_snapshots", NULL },
-    SNAPSHOT(TOLD_READER, "GET", "", NULL, 200, ""),
-    SNAPSHOT(TOLD_MEMBER, "PUT", "", "{\"snapshot\": {\"name\": \"n\"}}", 200, " volume:update_snapshot"),
-    SNAPSHOT(TOLD_READER, "GET", "/metadata", NULL, 200, " volume:get_snapshot_metadata"),
-    SNAPSHOT(TOLD_MEMBER, "POST", "/metadata", METADATA, 200, " volume:update_snapshot_metadata"),
-    SNAPSHOT(TOLD_MEMBER, "PUT", "/metadata", METADATA, 200, " volume:update_snapshot_metadata"),
-    SNAPSHOT(TOLD_READER, "GET", "/metadata/k", NULL, 200, " volume:get_snapshot_metadata"),
-    SNAPSHOT(TOLD_MEMBER, "PUT", "/metadata/k", META, 200, " volume:update_snapshot_metadata"),
-    SNAPSHOT(TOLD_MEMBER, "DELETE", "/metadata/k", NULL, 200, " volume:delete_snapshot_metadata"),
-    SNAPSHOT(TOLD_MEMBER, "POST", "/action", "{\"os-update_snapshot_status\": {\"status\": \"error\"}}",
+    { KNOWN_READER | LATE, "GET", "/snapshots?all_tenants=1&marker=%s", NULL, 200, "volume:get_all_snapshots", NULL },
+    SNAPSHOT(KNOWN_READER, "GET", "", NULL, 200, ""),
+    SNAPSHOT(KNOWN_MEMBER, "PUT", "", "{\"snapshot\": {\"name\": \"n\"}}", 200, " volume:update_snapshot"),
+    SNAPSHOT(KNOWN_READER, "GET", "/metadata", NULL, 200, " volume:get_snapshot_metadata"),
+    SNAPSHOT(KNOWN_MEMBER, "POST", "/metadata", METADATA, 200, " volume:update_snapshot_metadata"),
+    SNAPSHOT(KNOWN_MEMBER, "PUT", "/metadata", METADATA, 200, " volume:update_snapshot_metadata"),
+    SNAPSHOT(KNOWN_READER, "GET", "/metadata/k", NULL, 200, " volume:get_snapshot_metadata"),
+    SNAPSHOT(KNOWN_MEMBER, "PUT", "/metadata/k", META, 200, " volume:update_snapshot_metadata"),
+    SNAPSHOT(KNOWN_MEMBER, "DELETE", "/metadata/k", NULL, 200, " volume:delete_snapshot_metadata"),
+    SNAPSHOT(KNOWN_MEMBER, "POST", "/action", "{\"os-update_snapshot_status\": {\"status\": \"error\"}}",
              400, " snapshot_extension:snapshot_actions:update_snapshot_status"), /* not creating */
-    SNAPSHOT(TOLD_ADMIN, "POST", "/action", "{\"os-reset_status\": {\"status\": \"available\"}}", 202,
+    SNAPSHOT(KNOWN_ADMIN, "POST", "/action", "{\"os-reset_status\": {\"status\": \"available\"}}", 202,
              " volume_extension:snapshot_admin_actions:reset_status"),
-    SNAPSHOT(TOLD_ADMIN, "POST", "/action", "{\"os-force_delete\": null}", 202,
+    SNAPSHOT(KNOWN_ADMIN, "POST", "/action", "{\"os-force_delete\": null}", 202,
              " volume_extension:snapshot_admin_actions:force_delete volume:delete_snapshot"),
-    SNAPSHOT(TOLD_ADMIN, "POST", "/action", "{\"os-unmanage\": null}", 202,
+    SNAPSHOT(KNOWN_ADMIN, "POST", "/action", "{\"os-unmanage\": null}", 202,
              " snapshot_extension:snapshot_unmanage"),
-    SNAPSHOT(TOLD_MEMBER, "DELETE", "", NULL, 202, " volume:delete_snapshot"),
+    SNAPSHOT(KNOWN_MEMBER, "DELETE", "", NULL, 202, " volume:delete_snapshot"),
 };
 
 #define SPECS(name)      "volume_extension:types_extra_specs:" name
@@ -378,14 +378,14 @@ static const struct row type_rows[] = {
 
 /* It is there for the projects that may use it. */
 static const struct row private_type_rows[] = {
-    { TOLD_READER | LATE, "GET", "/types?marker=%s", NULL, 200, "volume_extension:type_get_all", NULL },
-    { TOLD_READER | LATE, "GET", "/types?marker=%s&sort=name:asc,created_at:desc&is_public=none", NULL,
+    { KNOWN_READER | LATE, "GET", "/types?marker=%s", NULL, 200, "volume_extension:type_get_all", NULL },
+    { KNOWN_READER | LATE, "GET", "/types?marker=%s&sort=name:asc,created_at:desc&is_public=none", NULL,
       200, "volume_extension:type_get_all", NULL },
-    { TOLD_MEMBER | LATE, "POST", "/volumes", "{\"volume\": {\"size\": 1, \"volume_type\": \"%s\"}}",
+    { KNOWN_MEMBER | LATE, "POST", "/volumes", "{\"volume\": {\"size\": 1, \"volume_type\": \"%s\"}}",
       400, "volume:create", NULL }, /* it is encrypted */
-    { TOLD_READER | LATE, "GET", "/types/%s", NULL, 200, "volume_extension:type_get", NULL },
-    { TOLD_READER | LATE, "GET", "/types/%s/extra_specs", NULL, 200, SPECS("index"), NULL },
-    { TOLD_READER | LATE, "GET", "/types/%s/extra_specs/multiattach", NULL, 200, SPECS("show"), NULL },
+    { KNOWN_READER | LATE, "GET", "/types/%s", NULL, 200, "volume_extension:type_get", NULL },
+    { KNOWN_READER | LATE, "GET", "/types/%s/extra_specs", NULL, 200, SPECS("index"), NULL },
+    { KNOWN_READER | LATE, "GET", "/types/%s/extra_specs/multiattach", NULL, 200, SPECS("show"), NULL },
     { ADMIN, "PUT", "/types/%s", "{\"volume_type\": {\"description\": \"d\"}}", 200,
       "volume_extension:type_update", NULL },
     { ADMIN, "DELETE", "/types/%s", NULL, 202, "volume_extension:type_delete", NULL },
@@ -412,20 +412,20 @@ static const struct row multiattach_rows[] = {
 #define OF_GROUP(right, method, path, body, status, rules) \
     { right, method, "/groups/%s" path, body, status, "group:get" rules, NULL }
 #define UNREPLICATED(name) /* it does not replicate */ \
-    OF_GROUP(TOLD_MEMBER, "POST", "/action", "{\"" name "\": {}}", 400, " group:" name)
+    OF_GROUP(KNOWN_MEMBER, "POST", "/action", "{\"" name "\": {}}", 400, " group:" name)
 
 static const struct row group_rows[] = {
     { READER, "GET", "/groups", NULL, 200, "group:get_all", NULL },
     { READER, "GET", "/groups/detail", NULL, 200, "group:get_all", NULL },
     { MEMBER, "POST", "/groups", IN_GROUP_TYPE, 202, "group:create", NULL },
-    { TOLD_READER | LATE, "GET", "/groups?all_tenants=1&marker=%s", NULL, 200, "group:get_all", NULL },
-    { TOLD_MEMBER | LATE, "POST", "/volumes",
+    { KNOWN_READER | LATE, "GET", "/groups?all_tenants=1&marker=%s", NULL, 200, "group:get_all", NULL },
+    { KNOWN_MEMBER | LATE, "POST", "/volumes",
       "{\"volume\": {\"size\": 1, \"group_id\": \"%s\"}}", 400, /* of no type */
       "volume:create group:get", NULL },
-    OF_GROUP(TOLD_READER, "GET", "", NULL, 200, ""),
-    OF_GROUP(TOLD_MEMBER, "PUT", "", "{\"group\": {\"name\": \"n\"}}", 202, " group:update"),
-    OF_GROUP(TOLD_MEMBER, "POST", "/action", "{\"delete\": {}}", 202, " group:delete"),
-    OF_GROUP(TOLD_ADMIN, "POST", "/action", "{\"reset_status\": {\"status\": \"error\"}}", 202,
+    OF_GROUP(KNOWN_READER, "GET", "", NULL, 200, ""),
+    OF_GROUP(KNOWN_MEMBER, "PUT", "", "{\"group\": {\"name\": \"n\"}}", 202, " group:update"),
+    OF_GROUP(KNOWN_MEMBER, "POST", "/action", "{\"delete\": {}}", 202, " group:delete"),
+    OF_GROUP(KNOWN_ADMIN, "POST", "/action", "{\"reset_status\": {\"status\": \"error\"}}", 202,
              " group:reset_status"),
     UNREPLICATED("enable_replication"),
     UNREPLICATED("disable_replication"),
@@ -437,62 +437,62 @@ static const struct row group_rows[] = {
 
 static const struct row volume_policy_rows[] = {
     { READER, "GET", "/volume_policies", NULL, 200, "volume_policy:get_all", NULL },
-    { TOLD_READER | LATE, "GET", "/volume_policies?all_tenants=1&marker=%s", NULL, 200,
+    { KNOWN_READER | LATE, "GET", "/volume_policies?all_tenants=1&marker=%s", NULL, 200,
       "volume_policy:get_all", NULL },
     { MEMBER, "POST", "/volume_policies", POLICY, 201, "volume_policy:create", NULL },
-    { TOLD_READER, "GET", "/volume_policies/%s", NULL, 200, "volume_policy:get", NULL },
-    { TOLD_MEMBER, "PATCH", "/volume_policies/%s",
+    { KNOWN_READER, "GET", "/volume_policies/%s", NULL, 200, "volume_policy:get", NULL },
+    { KNOWN_MEMBER, "PATCH", "/volume_policies/%s",
       "{\"volume_policy\": {\"spec\": {\"target\": {\"luWorkers\": 2}}}}", 200,
       "volume_policy:update", NULL },
-    { TOLD_MEMBER, "PUT", "/volume_policies/%s",
+    { KNOWN_MEMBER, "PUT", "/volume_policies/%s",
       "{\"volume_policy\": {\"metadata\": {}, \"spec\": {}}}", 200, "volume_policy:update", NULL },
-    { TOLD_MEMBER, "DELETE", "/volume_policies/%s", NULL, 204, "volume_policy:delete", NULL },
+    { KNOWN_MEMBER, "DELETE", "/volume_policies/%s", NULL, 204, "volume_policy:delete", NULL },
 };
 
 static const struct row volume_config_rows[] = {
     { READER, "GET", "/volume_configs", NULL, 200, "volume_config:get_all", NULL },
-    { TOLD_READER | LATE, "GET", "/volume_configs?all_tenants=1&marker=%s", NULL, 200,
+    { KNOWN_READER | LATE, "GET", "/volume_configs?all_tenants=1&marker=%s", NULL, 200,
       "volume_config:get_all", NULL },
     { MEMBER, "POST", "/volume_configs", DOCUMENTS_CONFIG("\"name\": \"new\"", "1Gi", "1"), 201,
       "volume_config:create", NULL },
-    { TOLD_READER, "GET", "/volume_configs/%s", NULL, 200, "volume_config:get", NULL },
-    { TOLD_READER, "GET", "/volume_configs/%s/volume", NULL, 200, "volume_config:get", NULL },
-    { TOLD_READER, "GET", "/volume_configs/%s/replicas", NULL, 200, "volume_config:get", NULL },
-    { TOLD_READER, "GET", "/volume_configs/%s/events", NULL, 200, "volume_config:get", NULL },
-    { TOLD_MEMBER, "PATCH", "/volume_configs/%s",
+    { KNOWN_READER, "GET", "/volume_configs/%s", NULL, 200, "volume_config:get", NULL },
+    { KNOWN_READER, "GET", "/volume_configs/%s/volume", NULL, 200, "volume_config:get", NULL },
+    { KNOWN_READER, "GET", "/volume_configs/%s/replicas", NULL, 200, "volume_config:get", NULL },
+    { KNOWN_READER, "GET", "/volume_configs/%s/events", NULL, 200, "volume_config:get", NULL },
+    { KNOWN_MEMBER, "PATCH", "/volume_configs/%s",
       "{\"volume_config\": {\"publish\": {\"nodeId\": \"host-a\"}}}", 200,
       "volume_config:update", NULL },
-    { TOLD_MEMBER, "PUT", "/volume_configs/%s",
+    { KNOWN_MEMBER, "PUT", "/volume_configs/%s",
       DOCUMENTS_CONFIG("", "1Gi", "1"), 200, "volume_config:update", NULL },
-    { TOLD_MEMBER, "DELETE", "/volume_configs/%s", NULL, 202, "volume_config:delete", NULL },
+    { KNOWN_MEMBER, "DELETE", "/volume_configs/%s", NULL, 202, "volume_config:delete", NULL },
 };
 
 static const struct row volume_config_snapshot_rows[] = {
     { READER, "GET", "/volume_config_snapshots", NULL, 200, "volume_config_snapshot:get_all",
       NULL },
-    { TOLD_READER | LATE, "GET", "/volume_config_snapshots?all_tenants=1&marker=%s", NULL, 200,
+    { KNOWN_READER | LATE, "GET", "/volume_config_snapshots?all_tenants=1&marker=%s", NULL, 200,
       "volume_config_snapshot:get_all", NULL },
-    { TOLD_READER, "GET", "/volume_config_snapshots/%s", NULL, 200, "volume_config_snapshot:get",
+    { KNOWN_READER, "GET", "/volume_config_snapshots/%s", NULL, 200, "volume_config_snapshot:get",
       NULL },
     { MEMBER, "POST", "/volume_config_snapshots", CONFIG_SNAPSHOT("\"name\": \"new\""), 201,
       "volume_config_snapshot:create", NULL },
-    { TOLD_MEMBER, "PATCH", "/volume_config_snapshots/%s",
+    { KNOWN_MEMBER, "PATCH", "/volume_config_snapshots/%s",
       "{\"volume_config_snapshot\": {\"metadata\": {\"labels\": {\"a\": \"b\"}}}}", 200,
       "volume_config_snapshot:update", NULL },
-    { TOLD_MEMBER, "PUT", "/volume_config_snapshots/%s", CONFIG_SNAPSHOT(""), 200,
+    { KNOWN_MEMBER, "PUT", "/volume_config_snapshots/%s", CONFIG_SNAPSHOT(""), 200,
       "volume_config_snapshot:update", NULL },
-    { TOLD_MEMBER, "DELETE", "/volume_config_snapshots/%s", NULL, 202,
+    { KNOWN_MEMBER, "DELETE", "/volume_config_snapshots/%s", NULL, 202,
       "volume_config_snapshot:delete", NULL },
 };
 
 static const struct row replicated_volume_rows[] = {
     { READER, "GET", "/replicated_volumes", NULL, 200, "replicated_volume:get_all", NULL },
-    { TOLD_READER | LATE, "GET", "/replicated_volumes?all_tenants=1&marker=%s", NULL, 200,
+    { KNOWN_READER | LATE, "GET", "/replicated_volumes?all_tenants=1&marker=%s", NULL, 200,
       "replicated_volume:get_all", NULL },
-    { TOLD_READER, "GET", "/replicated_volumes/%s", NULL, 200, "replicated_volume:get", NULL },
-    { TOLD_READER, "GET", "/replicated_volumes/%s/events", NULL, 200, "replicated_volume:get",
+    { KNOWN_READER, "GET", "/replicated_volumes/%s", NULL, 200, "replicated_volume:get", NULL },
+    { KNOWN_READER, "GET", "/replicated_volumes/%s/events", NULL, 200, "replicated_volume:get",
       NULL },
-    { TOLD_ADMIN, "PUT", "/replicated_volumes/%s/status",
+    { KNOWN_ADMIN, "PUT", "/replicated_volumes/%s/status",
       "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Healthy\"}}", 200,
       "replicated_volume:update_status", NULL },
 };
@@ -507,13 +507,13 @@ static const struct row replicated_volume_rows[] = {
 
 static const struct row volume_replica_rows[] = {
     { READER, "GET", "/volume_replicas", NULL, 200, "volume_replica:get_all", NULL },
-    { TOLD_READER | LATE, "GET", "/volume_replicas?all_tenants=1&marker=%s", NULL, 200,
+    { KNOWN_READER | LATE, "GET", "/volume_replicas?all_tenants=1&marker=%s", NULL, 200,
       "volume_replica:get_all", NULL },
-    { TOLD_READER, "GET", "/volume_replicas/%s", NULL, 200, "volume_replica:get", NULL },
-    { TOLD_ADMIN, "PUT", "/volume_replicas/%s/status",
+    { KNOWN_READER, "GET", "/volume_replicas/%s", NULL, 200, "volume_replica:get", NULL },
+    { KNOWN_ADMIN, "PUT", "/volume_replicas/%s/status",
       "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Healthy\"}}", 200,
       "volume_replica:update_status", NULL },
-    { TOLD_ADMIN, "POST", "/volume_replicas/%s/salvage", "{\"salvage\": {}}", 202,
+    { KNOWN_ADMIN, "POST", "/volume_replicas/%s/salvage", "{\"salvage\": {}}", 202,
       "volume_replica:salvage", LOST_VOLUME },
 };
 
@@ -568,24 +568,24 @@ static const struct row private_group_type_rows[] = {
 };
 
 static const struct row group_of_one_rows[] = {
-    { TOLD_MEMBER | LATE, "POST", "/groups/action", "{\"create-from-src\": {\"source_group_id\": \"%s\"}}",
+    { KNOWN_MEMBER | LATE, "POST", "/groups/action", "{\"create-from-src\": {\"source_group_id\": \"%s\"}}",
       202, "group:create group:get", NULL },
-    { TOLD_MEMBER, "POST", "/group_snapshots", "{\"group_snapshot\": {\"group_id\": \"%s\"}}", 202,
+    { KNOWN_MEMBER, "POST", "/group_snapshots", "{\"group_snapshot\": {\"group_id\": \"%s\"}}", 202,
       "group:get group:create_group_snapshot", NULL },
 };
 
 static const struct row group_snapshot_rows[] = {
-    { TOLD_MEMBER | LATE, "POST", "/groups/action", "{\"create-from-src\": {\"group_snapshot_id\": \"%s\"}}",
+    { KNOWN_MEMBER | LATE, "POST", "/groups/action", "{\"create-from-src\": {\"group_snapshot_id\": \"%s\"}}",
       202, "group:create group:get_group_snapshot", NULL },
     { READER, "GET", "/group_snapshots", NULL, 200, "group:get_all_group_snapshots", NULL },
     { READER, "GET", "/group_snapshots/detail", NULL, 200, "group:get_all_group_snapshots", NULL },
-    { TOLD_READER | LATE, "GET", "/group_snapshots?all_tenants=1&marker=%s", NULL, 200,
+    { KNOWN_READER | LATE, "GET", "/group_snapshots?all_tenants=1&marker=%s", NULL, 200,
       "group:get_all_group_snapshots", NULL },
-    { TOLD_READER, "GET", "/group_snapshots/%s", NULL, 200, "group:get_group_snapshot", NULL },
-    { TOLD_MEMBER, "PUT", "/group_snapshots/%s", "{}", 400, "group:get_group_snapshot group:update_group_snapshot", NULL },
-    { TOLD_ADMIN, "POST", "/group_snapshots/%s/action", "{\"reset_status\": {\"status\": \"error\"}}",
+    { KNOWN_READER, "GET", "/group_snapshots/%s", NULL, 200, "group:get_group_snapshot", NULL },
+    { KNOWN_MEMBER, "PUT", "/group_snapshots/%s", "{}", 400, "group:get_group_snapshot group:update_group_snapshot", NULL },
+    { KNOWN_ADMIN, "POST", "/group_snapshots/%s/action", "{\"reset_status\": {\"status\": \"error\"}}",
       202, "group:get_group_snapshot group:reset_group_snapshot_status", NULL },
-    { TOLD_MEMBER, "DELETE", "/group_snapshots/%s", NULL, 202, "group:get_group_snapshot group:delete_group_snapshot", NULL },
+    { KNOWN_MEMBER, "DELETE", "/group_snapshots/%s", NULL, 202, "group:get_group_snapshot group:delete_group_snapshot", NULL },
 };
 
 #define FORCE "{\"consistencygroup\": {\"force\": true}}"
@@ -593,38 +593,38 @@ static const struct row group_snapshot_rows[] = {
 static const struct row consistency_group_rows[] = {
     { READER, "GET", "/consistencygroups", NULL, 200, "group:get_all", NULL },
     { READER, "GET", "/consistencygroups/detail", NULL, 200, "group:get_all", NULL },
-    { TOLD_READER | LATE, "GET", "/consistencygroups?all_tenants=1&marker=%s", NULL, 200, "group:get_all", NULL },
+    { KNOWN_READER | LATE, "GET", "/consistencygroups?all_tenants=1&marker=%s", NULL, 200, "group:get_all", NULL },
     { MEMBER, "POST", "/consistencygroups", CONSISTENCY_GROUP, 202, "group:create", NULL },
-    { TOLD_MEMBER | LATE, "POST", "/consistencygroups/create_from_src",
+    { KNOWN_MEMBER | LATE, "POST", "/consistencygroups/create_from_src",
       "{\"consistencygroup-from-src\": {\"source_cgid\": \"%s\"}}", 202, "group:create group:get", NULL },
-    { TOLD_READER, "GET", "/consistencygroups/%s", NULL, 200, "group:get", NULL },
-    { TOLD_MEMBER, "PUT", "/consistencygroups/%s", "{\"consistencygroup\": {\"name\": \"n\"}}", 202,
+    { KNOWN_READER, "GET", "/consistencygroups/%s", NULL, 200, "group:get", NULL },
+    { KNOWN_MEMBER, "PUT", "/consistencygroups/%s", "{\"consistencygroup\": {\"name\": \"n\"}}", 202,
       "group:get group:update", NULL },
-    { TOLD_MEMBER, "PUT", "/consistencygroups/%s/update", "{\"consistencygroup\": {\"name\": \"n\"}}", 202,
+    { KNOWN_MEMBER, "PUT", "/consistencygroups/%s/update", "{\"consistencygroup\": {\"name\": \"n\"}}", 202,
       "group:get group:update", NULL },
-    { TOLD_MEMBER, "POST", "/consistencygroups/%s/delete", FORCE, 202, "group:get group:delete", NULL },
-    { TOLD_MEMBER, "DELETE", "/consistencygroups/%s", FORCE, 202, "group:get group:delete", NULL },
-    { TOLD_MEMBER, "POST", "/cgsnapshots", "{\"cgsnapshot\": {\"consistencygroup_id\": \"%s\"}}", 202,
+    { KNOWN_MEMBER, "POST", "/consistencygroups/%s/delete", FORCE, 202, "group:get group:delete", NULL },
+    { KNOWN_MEMBER, "DELETE", "/consistencygroups/%s", FORCE, 202, "group:get group:delete", NULL },
+    { KNOWN_MEMBER, "POST", "/cgsnapshots", "{\"cgsnapshot\": {\"consistencygroup_id\": \"%s\"}}", 202,
       "group:get group:create_group_snapshot", NULL },
 };
 
 static const struct row cgsnapshot_rows[] = {
-    { TOLD_MEMBER | LATE, "POST", "/consistencygroups/create_from_src",
+    { KNOWN_MEMBER | LATE, "POST", "/consistencygroups/create_from_src",
       "{\"consistencygroup-from-src\": {\"cgsnapshot_id\": \"%s\"}}", 202,
       "group:create group:get_group_snapshot", NULL },
     { READER, "GET", "/cgsnapshots", NULL, 200, "group:get_all_group_snapshots", NULL },
     { READER, "GET", "/cgsnapshots/detail", NULL, 200, "group:get_all_group_snapshots", NULL },
-    { TOLD_READER | LATE, "GET", "/cgsnapshots?all_tenants=1&marker=%s", NULL, 200,
+    { KNOWN_READER | LATE, "GET", "/cgsnapshots?all_tenants=1&marker=%s", NULL, 200,
       "group:get_all_group_snapshots", NULL },
-    { TOLD_READER, "GET", "/cgsnapshots/%s", NULL, 200, "group:get_group_snapshot", NULL },
-    { TOLD_MEMBER, "DELETE", "/cgsnapshots/%s", NULL, 202, "group:get_group_snapshot group:delete_group_snapshot", NULL },
+    { KNOWN_READER, "GET", "/cgsnapshots/%s", NULL, 200, "group:get_group_snapshot", NULL },
+    { KNOWN_MEMBER, "DELETE", "/cgsnapshots/%s", NULL, 202, "group:get_group_snapshot group:delete_group_snapshot", NULL },
 };
 
 static const struct row message_rows[] = {
     { READER, "GET", "/messages", NULL, 200, "message:get_all", NULL },
-    { TOLD_READER | LATE, "GET", "/messages?all_tenants=1&marker=%s", NULL, 200, "message:get_all", NULL },
-    { TOLD_READER, "GET", "/messages/%s", NULL, 200, "message:get", NULL },
-    { TOLD_MEMBER, "DELETE", "/messages/%s", NULL, 204, "message:delete", NULL },
+    { KNOWN_READER | LATE, "GET", "/messages?all_tenants=1&marker=%s", NULL, 200, "message:get_all", NULL },
+    { KNOWN_READER, "GET", "/messages/%s", NULL, 200, "message:get", NULL },
+    { KNOWN_MEMBER, "DELETE", "/messages/%s", NULL, 204, "message:delete", NULL },
 };
 
 #define QUOTAS(name)  "volume_extension:quotas:" name

@@ -19,7 +19,7 @@ enum right {
     ADMIN,
     OWNED = 4,  /* of an object: not found for other projects, nor for callers that may not see
                  * it */
-    TOLD = 8,   /* as OWNED, but a refusal of the project's own callers is a 403 */
+    KNOWN = 8,  /* as OWNED, but a refusal of the project's own callers is a 403 */
     LATE = 16,  /* the object is sought behind the route's own rule: a body names it, or it is of no
                  * project */
     NAMED = 32, /* the path names a project, which is the target of the rule */
@@ -27,9 +27,9 @@ enum right {
     OWNED_READER = READER | OWNED,
     OWNED_MEMBER = MEMBER | OWNED,
     OWNED_ADMIN = ADMIN | OWNED,
-    TOLD_READER = READER | OWNED | TOLD,
-    TOLD_MEMBER = MEMBER | OWNED | TOLD,
-    TOLD_ADMIN = ADMIN | OWNED | TOLD,
+    KNOWN_READER = READER | OWNED | KNOWN,
+    KNOWN_MEMBER = MEMBER | OWNED | KNOWN,
+    KNOWN_ADMIN = ADMIN | OWNED | KNOWN,
     HIDDEN_PUBLIC = PUBLIC | OWNED | HIDDEN,
     HIDDEN_ADMIN = ADMIN | OWNED | HIDDEN,
 };

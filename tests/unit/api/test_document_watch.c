@@ -61,7 +61,7 @@ static struct test_exchange *watch(struct world *world, const char *query) {
 }
 
 /* The events so far: "ADDED a 1;". */
-static const char *told(struct test_exchange *test) {
+static const char *events_of(struct test_exchange *test) {
     static char text[4096];
     const char *line = test_exchange_pieces(test), *end;
 
@@ -92,12 +92,12 @@ START_TEST(a_list_has_the_version_to_watch_from) {
         json_object_get(json_object_get(world->answer, "metadata"), "resourceVersion"));
     ck_assert_str_eq(version, "2");
     test = watch(world, "watch=true&resourceVersion=2");
-    ck_assert_str_eq(told(test), "");
+    ck_assert_str_eq(events_of(test), "");
     make(world, "c");
     expect(world, "PATCH", "/volume_policies/a",
            "{\"volume_policy\": {\"metadata\": {\"labels\": {\"x\": \"1\"}}}}", 200);
     drop(world, "b");
-    ck_assert_str_eq(told(test), "ADDED c 3;MODIFIED a 4;DELETED b 5;");
+    ck_assert_str_eq(events_of(test), "ADDED c 3;MODIFIED a 4;DELETED b 5;");
     test_exchange_leave(test);
     api_documents_changed(world->api);
     ck_assert(test_exchange_ended(test));
@@ -109,15 +109,15 @@ START_TEST(a_watch_from_the_beginning_sends_existing_documents_first) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *empty = watch(world, "watch=true"), *test;
 
-    ck_assert_str_eq(told(empty), "BOOKMARK - 0;");
+    ck_assert_str_eq(events_of(empty), "BOOKMARK - 0;");
     make(world, "a");
     make(world, "b");
     drop(world, "a");
     test = watch(world, "watch=1&resourceVersion=");
-    ck_assert_str_eq(told(test), "ADDED b 2;BOOKMARK - 3;");
-    ck_assert_str_eq(told(empty), "BOOKMARK - 0;ADDED a 1;ADDED b 2;DELETED a 3;");
+    ck_assert_str_eq(events_of(test), "ADDED b 2;BOOKMARK - 3;");
+    ck_assert_str_eq(events_of(empty), "BOOKMARK - 0;ADDED a 1;ADDED b 2;DELETED a 3;");
     make(world, "c");
-    ck_assert_str_eq(told(test), "ADDED b 2;BOOKMARK - 3;ADDED c 4;");
+    ck_assert_str_eq(events_of(test), "ADDED b 2;BOOKMARK - 3;ADDED c 4;");
     world_free(take(world));
     ck_assert(test_exchange_ended(empty));
     ck_assert(test_exchange_ended(test));
@@ -136,7 +136,7 @@ START_TEST(a_resumed_watch_gets_the_current_state_of_all_documents) {
     drop(world, "a");
     make(world, "c");
     test = watch(world, "watch=true&resourceVersion=1");
-    ck_assert_str_eq(told(test), "ADDED b 2;DELETED a 3;ADDED c 4;");
+    ck_assert_str_eq(events_of(test), "ADDED b 2;DELETED a 3;ADDED c 4;");
     world_free(take(world));
     test_exchange_free(test);
 }
@@ -152,13 +152,13 @@ START_TEST(a_slow_watch_gets_the_state_of_the_time_it_reads) {
     make(world, "b");
     make(world, "c");
     drop(world, "b");
-    ck_assert_str_eq(told(test), "ADDED a 1;");
-    ck_assert_str_eq(told(other), "ADDED a 1;ADDED b 2;ADDED c 3;DELETED b 4;");
+    ck_assert_str_eq(events_of(test), "ADDED a 1;");
+    ck_assert_str_eq(events_of(other), "ADDED a 1;ADDED b 2;ADDED c 3;DELETED b 4;");
     test_exchange_hold(test, false);
     api_documents_changed(world->api);
-    ck_assert_str_eq(told(test), "ADDED a 1;ADDED c 3;DELETED b 4;");
+    ck_assert_str_eq(events_of(test), "ADDED a 1;ADDED c 3;DELETED b 4;");
     make(world, "d");
-    ck_assert_str_eq(told(test), "ADDED a 1;ADDED c 3;DELETED b 4;ADDED d 5;");
+    ck_assert_str_eq(events_of(test), "ADDED a 1;ADDED c 3;DELETED b 4;ADDED d 5;");
     world_free(take(world));
     test_exchange_free(test);
     test_exchange_free(other);
@@ -178,7 +178,7 @@ START_TEST(a_version_outside_the_history_is_refused_and_ends_a_watch) {
     make(world, "c");
     ck_assert(test_exchange_ended(slow));
     ck_assert(!test_exchange_ended(quick));
-    ck_assert_str_eq(told(quick), "ADDED b 2;ADDED c 10003;");
+    ck_assert_str_eq(events_of(quick), "ADDED b 2;ADDED c 10003;");
     ck_assert_ptr_null(
         ask_as(world, world->token, "/v3/volume_policies", "watch=true&resourceVersion=2"));
     ck_assert_int_eq(world->status, 410);
@@ -210,11 +210,11 @@ START_TEST(each_watch_gets_visible_and_matching_documents) {
            "{\"volume_policy\": {\"metadata\": {\"labels\": {\"disk\": \"ssd\"}}}}", 200);
     world->token = "user:" WORLD_OTHER;
     make(world, "mine");
-    ck_assert_str_eq(told(own), "ADDED a 1;ADDED b 2;MODIFIED a 3;MODIFIED b 4;");
-    ck_assert_str_eq(told(ssd), "ADDED a 1;DELETED a 3;MODIFIED b 4;");
-    ck_assert_str_eq(told(named), "ADDED b 2;MODIFIED b 4;");
-    ck_assert_str_eq(told(other), "ADDED mine 5;");
-    ck_assert_str_eq(told(all), "ADDED a 1;ADDED b 2;MODIFIED a 3;MODIFIED b 4;ADDED mine 5;");
+    ck_assert_str_eq(events_of(own), "ADDED a 1;ADDED b 2;MODIFIED a 3;MODIFIED b 4;");
+    ck_assert_str_eq(events_of(ssd), "ADDED a 1;DELETED a 3;MODIFIED b 4;");
+    ck_assert_str_eq(events_of(named), "ADDED b 2;MODIFIED b 4;");
+    ck_assert_str_eq(events_of(other), "ADDED mine 5;");
+    ck_assert_str_eq(events_of(all), "ADDED a 1;ADDED b 2;MODIFIED a 3;MODIFIED b 4;ADDED mine 5;");
     world_free(take(world));
     test_exchange_free(own);
     test_exchange_free(ssd);
@@ -241,8 +241,8 @@ START_TEST(a_node_gets_its_own_documents_of_all_projects) {
     world_sql(world, "INSERT INTO document_moves VALUES (2, 'CStorVolumeReplica', 'r')");
     world_sql(world, "UPDATE document_versions SET version = 3");
     api_documents_changed(world->api);
-    ck_assert_str_eq(told(a), "ADDED r 1;DELETED r 2;");
-    ck_assert_str_eq(told(b), "MODIFIED r 3;");
+    ck_assert_str_eq(events_of(a), "ADDED r 1;DELETED r 2;");
+    ck_assert_str_eq(events_of(b), "MODIFIED r 3;");
     world_free(take(world));
     test_exchange_free(a);
     test_exchange_free(b);
@@ -252,12 +252,12 @@ END_TEST
 /* In either order: no watch gets the events of the other. */
 START_TEST(paths_and_hosts_are_sent_to_administrators_only) {
     autoworld struct world *world = world_new(NULL);
-    struct test_exchange *heard[4];
+    struct test_exchange *watches[4];
 
     roles_enter(world, NULL);
-    for (unsigned i = 0; i < LENGTH(heard); i++)
-        heard[i] = ask_as(world, i % 3 ? "member:" WORLD_PROJECT : "admin:" WORLD_PROJECT,
-                          "/v3/volume_replicas", "watch=true&resourceVersion=0");
+    for (unsigned i = 0; i < LENGTH(watches); i++)
+        watches[i] = ask_as(world, i % 3 ? "member:" WORLD_PROJECT : "admin:" WORLD_PROJECT,
+                            "/v3/volume_replicas", "watch=true&resourceVersion=0");
     world_sql(
         world,
         "INSERT INTO documents (id, kind, project_id, name, version, first_version, "
@@ -266,15 +266,15 @@ START_TEST(paths_and_hosts_are_sent_to_administrators_only) {
         "{\"path\":\"/secret\",\"poolName\":\"secret\",\"capacity\":\"1Gi\"}}', '{\"message\":\"/secret\"}', 1)");
     world_sql(world, "UPDATE document_versions SET version = 1");
     api_documents_changed(world->api);
-    for (unsigned i = 0; i < LENGTH(heard); i++) {
-        ck_assert_str_eq(told(heard[i]), i % 3 ? "ADDED r 1;" : "ADDED v-secret 1;");
-        ck_assert(strstr(test_exchange_pieces(heard[i]), "\"capacity\":\"1Gi\"") != NULL);
-        ck_assert_msg(!strstr(test_exchange_pieces(heard[i]), "secret") == (i % 3 != 0), "%u: %s",
-                      i, test_exchange_pieces(heard[i]));
+    for (unsigned i = 0; i < LENGTH(watches); i++) {
+        ck_assert_str_eq(events_of(watches[i]), i % 3 ? "ADDED r 1;" : "ADDED v-secret 1;");
+        ck_assert(strstr(test_exchange_pieces(watches[i]), "\"capacity\":\"1Gi\"") != NULL);
+        ck_assert_msg(!strstr(test_exchange_pieces(watches[i]), "secret") == (i % 3 != 0), "%u: %s",
+                      i, test_exchange_pieces(watches[i]));
     }
     world_free(take(world));
-    for (unsigned i = 0; i < LENGTH(heard); i++)
-        test_exchange_free(heard[i]);
+    for (unsigned i = 0; i < LENGTH(watches); i++)
+        test_exchange_free(watches[i]);
 }
 END_TEST
 
@@ -389,7 +389,7 @@ START_TEST(a_watch_far_behind_does_not_delay_others) {
         test_exchange_hold(eager[i], false);
     test_exchange_hold(other, false);
     api_documents_changed(world->api);
-    ck_assert_str_eq(told(other), "ADDED mine 251;");
+    ck_assert_str_eq(events_of(other), "ADDED mine 251;");
     for (int i = 0; i < EAGER; i++)
         ck_assert_uint_lt(test_exchange_first_piece(other), test_exchange_last_piece(eager[i]));
     world_free(take(world));

@@ -139,7 +139,7 @@ static const struct {
 };
 
 /* An object is described by each of its keys. */
-static bool tells(const json_t *schema) {
+static bool is_specific(const json_t *schema) {
     const json_t *properties = json_object_get(schema, "properties");
     const json_t *others = json_object_get(schema, "additionalProperties");
     const char *key;
@@ -150,10 +150,10 @@ static bool tells(const json_t *schema) {
     if (!json_object_get(schema, "type") && !json_object_get(schema, "anyOf"))
         return false;
     json_object_foreach((json_t *)(uintptr_t)properties, key, inner) {
-        if (!tells(inner))
+        if (!is_specific(inner))
             return false;
     }
-    return json_object_size(properties) > 0 || !others || tells(others);
+    return json_object_size(properties) > 0 || !others || is_specific(others);
 }
 
 /* An action that answers no body has none among those of its path. */
@@ -168,7 +168,7 @@ static const json_t *answer_of_action(const json_t *schema, const char *name) {
     return NULL;
 }
 
-static bool is_answer_told(const struct route *route) {
+static bool is_response_described(const struct route *route) {
     const json_t *answer, *schema;
     char status[16];
 
@@ -179,7 +179,7 @@ static bool is_answer_told(const struct route *route) {
     schema = at(at(at(answer, "content"), "application/json"), "schema");
     if (route->action)
         schema = answer_of_action(schema, route->action);
-    return !schema || tells(schema);
+    return !schema || is_specific(schema);
 }
 
 static const char *why_untold(const struct route *route) {
@@ -196,14 +196,15 @@ START_TEST(every_body_and_response_is_described_or_has_a_reason) {
     for (const struct route *const *routes = api_routes; *routes; routes++)
         for (const struct route *route = *routes; route->method; route++) {
             bool sends = strcmp(route->method, "POST") == 0 || strcmp(route->method, "PUT") == 0;
-            bool told;
+            bool described;
 
             if (route->flags & ROUTE_ABSENT || route->status >= 400)
                 continue;
-            told = is_answer_told(route) &&
-                   (!sends || route->fields || route->flags & ROUTE_ANY_VALUE);
-            ck_assert_msg(told == !why_untold(route), "%s %s %s is %s", route->method, route->path,
-                          route->action ? route->action : "", told ? "told" : "not told");
+            described = is_response_described(route) &&
+                        (!sends || route->fields || route->flags & ROUTE_ANY_VALUE);
+            ck_assert_msg(described == !why_untold(route), "%s %s %s is %s", route->method,
+                          route->path, route->action ? route->action : "",
+                          described ? "told" : "not told");
         }
 }
 END_TEST

@@ -23,7 +23,7 @@
 
 static struct nova {
     struct world *world;
-    int says; /* 1 the server uses it, 0 not, -1 no answer */
+    int result; /* 1 the server uses it, 0 not, -1 no answer */
     unsigned asked;
     char attachment_id[37];
     void (*meanwhile)(struct world *world, const char *attachment_id);
@@ -40,13 +40,13 @@ static int server_uses(void *arg, struct arena *arena, const struct attachment *
         sem_post(&nova.begun);
         while (sem_wait(&nova.answer) < 0)
             ;
-        return nova.says;
+        return nova.result;
     }
     nova.asked++;
     strcpy(nova.attachment_id, attachment->id);
     if (nova.meanwhile)
         nova.meanwhile(nova.world, attachment->id);
-    return nova.says < 0 ? error_set(err, ERROR_UNAVAILABLE, "not running") : nova.says;
+    return nova.result < 0 ? error_set(err, ERROR_UNAVAILABLE, "not running") : nova.result;
 }
 
 static struct api *api_with_nova(struct world *world, unsigned slots, bool threaded) {
@@ -63,8 +63,8 @@ static struct api *api_with_nova(struct world *world, unsigned slots, bool threa
 }
 
 /* Asked by the world's own API from now on. */
-static void nova_begin(struct world *world, int says) {
-    nova = (struct nova){ .world = world, .says = says };
+static void nova_begin(struct world *world, int result) {
+    nova = (struct nova){ .world = world, .result = result };
     world->settings.only_services_detach = true;
     api_free(world->api);
     world->api = api_with_nova(world, 0, false);

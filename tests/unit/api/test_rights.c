@@ -64,7 +64,7 @@ static int refusal_of(enum right right, enum right role, bool other) {
     if (other && right & NAMED)
         return 403;
     if (role < BARE(right))
-        return right & OWNED && !(right & LATE) && (other || (role < READER && !(right & TOLD)))
+        return right & OWNED && !(right & LATE) && (other || (role < READER && !(right & KNOWN)))
                    ? 404
                    : 403;
     return other && right & OWNED ? 404 : 0;
@@ -93,7 +93,7 @@ static void expect_refusal(struct world *world, const char *token, const struct 
 }
 
 /* An invisible object is answered as a missing one, and for another project's no more is read. */
-static void expect_nothing_tells(struct world *world, const struct caller *caller,
+static void expect_no_difference(struct world *world, const struct caller *caller,
                                  const struct row *row, const char *id) {
     const char *token = caller->token;
     const char *text, *headers;
@@ -149,7 +149,7 @@ static void expect_refusals(const struct group *group, const struct row *row, en
         int refusal = refusal_under(rules, row, &callers[i]);
 
         if (refusal == 404)
-            expect_nothing_tells(world, &callers[i], row, id);
+            expect_no_difference(world, &callers[i], row, id);
         else if (refusal)
             expect_refusal(world, callers[i].token, row, id, refusal);
         if (refusal == 403 && (callers[i].other || !(row->right & OWNED) || row->right & HIDDEN))

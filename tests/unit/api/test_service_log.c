@@ -29,7 +29,7 @@ static const json_t *get_log(struct world *world, const char *members) {
 }
 
 /* "binary@host logger=LEVEL logger=LEVEL; …" */
-static const char *said(struct world *world, const char *members) {
+static const char *levels_of(struct world *world, const char *members) {
     const json_t *list = get_log(world, members), *one, *level;
     const char *text = "", *logger;
     size_t i;
@@ -51,16 +51,17 @@ static const char *said(struct world *world, const char *members) {
 START_TEST(levels_of_every_service_are_listed) {
     autoworld struct world *world = world_quiet();
 
-    ck_assert_str_eq(said(world, MANAGER), "cinder-api " WORLD_NODE " scoria.manager=INFO; "
-                                           "cinder-scheduler " WORLD_NODE " scoria.manager=INFO; "
-                                           "cinder-volume " BACKEND " scoria.manager=INFO");
+    ck_assert_str_eq(levels_of(world, MANAGER),
+                     "cinder-api " WORLD_NODE " scoria.manager=INFO; "
+                     "cinder-scheduler " WORLD_NODE " scoria.manager=INFO; "
+                     "cinder-volume " BACKEND " scoria.manager=INFO");
     ck_assert_uint_eq(json_array_size(get_log(world, "\"binary\": \"*\", \"server\": null")), 3);
     ck_assert_uint_eq(json_array_size(get_log(world, "\"binary\": \"\", \"server\": \"\"")), 3);
     ck_assert_uint_eq(json_array_size(get_log(world, "\"binary\": \"cinder-backup\"")), 0);
     ck_assert_uint_eq(json_array_size(get_log(world, "\"server\": \"elsewhere\"")), 0);
-    ck_assert_str_eq(said(world, MANAGER ", \"server\": \"" BACKEND "\""),
+    ck_assert_str_eq(levels_of(world, MANAGER ", \"server\": \"" BACKEND "\""),
                      "cinder-volume " BACKEND " scoria.manager=INFO");
-    ck_assert_str_eq(said(world, "\"binary\": \"cinder-api\", \"prefix\": \"cinder\""),
+    ck_assert_str_eq(levels_of(world, "\"binary\": \"cinder-api\", \"prefix\": \"cinder\""),
                      "cinder-api " WORLD_NODE);
     ck_assert_uint_gt(
         json_object_size(json_object_get(
@@ -75,17 +76,19 @@ START_TEST(the_api_takes_a_level_at_once_another_service_at_its_heartbeat) {
     ck_assert_int_eq(
         set_log(world, MANAGER ", \"level\": \"error\", \"binary\": \"cinder-volume\""), 202);
     ck_assert_str_eq(world->answer_text, "");
-    ck_assert_str_eq(said(world, MANAGER), "cinder-api " WORLD_NODE " scoria.manager=INFO; "
-                                           "cinder-scheduler " WORLD_NODE " scoria.manager=INFO; "
-                                           "cinder-volume " BACKEND " scoria.manager=INFO");
+    ck_assert_str_eq(levels_of(world, MANAGER),
+                     "cinder-api " WORLD_NODE " scoria.manager=INFO; "
+                     "cinder-scheduler " WORLD_NODE " scoria.manager=INFO; "
+                     "cinder-volume " BACKEND " scoria.manager=INFO");
     world_advance(world, 10);
     /* in the world all of them are one process, and the scheduler is the last to report */
-    ck_assert_str_eq(said(world, MANAGER), "cinder-api " WORLD_NODE " scoria.manager=ERROR; "
-                                           "cinder-scheduler " WORLD_NODE " scoria.manager=ERROR; "
-                                           "cinder-volume " BACKEND " scoria.manager=ERROR");
+    ck_assert_str_eq(levels_of(world, MANAGER),
+                     "cinder-api " WORLD_NODE " scoria.manager=ERROR; "
+                     "cinder-scheduler " WORLD_NODE " scoria.manager=ERROR; "
+                     "cinder-volume " BACKEND " scoria.manager=ERROR");
     ck_assert_int_eq(set_log(world, MANAGER ", \"level\": \"DEBUG\", \"binary\": \"cinder-api\""),
                      202);
-    ck_assert_str_eq(said(world, MANAGER ", \"binary\": \"cinder-api\""),
+    ck_assert_str_eq(levels_of(world, MANAGER ", \"binary\": \"cinder-api\""),
                      "cinder-api " WORLD_NODE " scoria.manager=DEBUG");
     ck_assert_int_eq(
         world_count(world, "SELECT COUNT(*) FROM services WHERE log_wanted IS NOT NULL"), 0);
@@ -98,14 +101,14 @@ START_TEST(in_one_process_all_take_a_level_at_once) {
     world->settings.one_process = true;
     ck_assert_int_eq(
         set_log(world, MANAGER ", \"level\": \"WARNING\", \"binary\": \"cinder-volume\""), 202);
-    ck_assert_str_eq(said(world, MANAGER),
+    ck_assert_str_eq(levels_of(world, MANAGER),
                      "cinder-api " WORLD_NODE " scoria.manager=WARNING; "
                      "cinder-scheduler " WORLD_NODE " scoria.manager=WARNING; "
                      "cinder-volume " BACKEND " scoria.manager=WARNING");
     ck_assert_int_eq(
         world_count(world, "SELECT COUNT(*) FROM services WHERE log_wanted IS NOT NULL"), 0);
     ck_assert_int_eq(set_log(world, "\"level\": \"info\""), 202); /* all of them */
-    ck_assert_str_eq(said(world, MANAGER ", \"binary\": \"cinder-api\""),
+    ck_assert_str_eq(levels_of(world, MANAGER ", \"binary\": \"cinder-api\""),
                      "cinder-api " WORLD_NODE " scoria.manager=INFO");
 }
 END_TEST
@@ -151,7 +154,7 @@ START_TEST(a_bad_request_changes_no_level) {
     ck_assert_int_eq(world_call(world, "PUT", "/os-services/get-log", "{\"level\": \"INFO\"}"),
                      400);
     ck_assert_int_eq(world_call(world, "PUT", "/os-services/get-log", "{\"binary\": \"x\"}"), 400);
-    ck_assert_str_eq(said(world, MANAGER ", \"binary\": \"cinder-api\""),
+    ck_assert_str_eq(levels_of(world, MANAGER ", \"binary\": \"cinder-api\""),
                      "cinder-api " WORLD_NODE " scoria.manager=INFO");
     ck_assert_int_eq(
         world_count(world, "SELECT COUNT(*) FROM services WHERE log_wanted IS NOT NULL"), 0);
@@ -170,7 +173,7 @@ START_TEST(levels_are_for_administrators_from_3_32_on) {
     ck_assert_int_eq(set_log(world, "\"level\": \"DEBUG\""), 403);
     ck_assert_int_eq(world_call(world, "PUT", "/os-services/get-log", "{}"), 403);
     world->token = "admin:" WORLD_PROJECT;
-    ck_assert_str_eq(said(world, MANAGER ", \"binary\": \"cinder-api\""),
+    ck_assert_str_eq(levels_of(world, MANAGER ", \"binary\": \"cinder-api\""),
                      "cinder-api " WORLD_NODE " scoria.manager=INFO");
 }
 END_TEST
@@ -182,7 +185,7 @@ START_TEST(a_failing_database_is_reported) {
     ck_assert_int_eq(set_log(world, "\"level\": \"DEBUG\""), 500);
     ck_assert_int_eq(world_call(world, "PUT", "/os-services/get-log", "{}"), 500);
     world_sql(world, "ALTER TABLE hidden RENAME TO services");
-    ck_assert_str_eq(said(world, MANAGER ", \"binary\": \"cinder-api\""),
+    ck_assert_str_eq(levels_of(world, MANAGER ", \"binary\": \"cinder-api\""),
                      "cinder-api " WORLD_NODE " scoria.manager=INFO");
     world_sql(world, "ALTER TABLE services RENAME COLUMN log_levels TO hidden");
     ck_assert_int_eq(world_call(world, "PUT", "/os-services/get-log", "{}"), 500);

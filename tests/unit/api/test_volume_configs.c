@@ -18,7 +18,7 @@ static void expect(struct world *world, const char *method, const char *path, co
                   body ? body : "", world->status, world->answer_text);
 }
 
-static void expect_told(struct world *world, const char *text) {
+static void expect_event(struct world *world, const char *text) {
     ck_assert_msg(strstr(world->answer_text, text) != NULL, "%s", world->answer_text);
 }
 
@@ -63,7 +63,7 @@ START_TEST(a_config_lives_from_its_declaration_to_its_deletion) {
            200);
     ck_assert_str_eq(json_text_of(json_object_get(answered(world), "publish"), "nodeId"), "host-a");
     expect(world, "DELETE", "/volume_configs/db", NULL, 409);
-    expect_told(world, "Volume config db is published on node host-a.");
+    expect_event(world, "Volume config db is published on node host-a.");
     expect(world, "PATCH", "/volume_configs/db", PATCH("\"publish\": {\"nodeId\": \"\"}"), 200);
     expect(world, "DELETE", "/volume_configs/db?dry_run=true", NULL, 202);
     expect(world, "DELETE", "/volume_configs/db", NULL, 202);
@@ -136,11 +136,11 @@ START_TEST(a_forbidden_edit_is_refused_with_its_field_and_changes_nothing) {
     before = arena_text(world->arena, world->answer_text);
     for (size_t i = 0; i < LENGTH(cases); i++) {
         expect(world, "PATCH", "/volume_configs/db", cases[i][0], 400);
-        expect_told(world, cases[i][1]);
+        expect_event(world, cases[i][1]);
     }
     expect(world, "PATCH", "/volume_configs/db",
            PATCH("\"spec\": {\"policy\": {\"replicaPoolInfo\": [{\"poolName\": \"p\"}]}}"), 409);
-    expect_told(world, "it is Pending.");
+    expect_event(world, "it is Pending.");
     expect(world, "GET", "/volume_configs/db", NULL, 200);
     ck_assert_str_eq(world->answer_text, before);
 }
@@ -151,7 +151,7 @@ START_TEST(the_volume_of_a_config_is_shown_below_it) {
     const char *id = made(world, "\"name\": \"db\""), *volume;
 
     expect(world, "GET", "/volume_configs/db/volume", NULL, 404);
-    expect_told(world, "Volume config db has no volume yet.");
+    expect_event(world, "Volume config db has no volume yet.");
     ck_assert_uint_eq(listed(world, "/volume_configs/db/replicas", "volume_replicas"), 0);
     ck_assert_uint_eq(listed(world, "/volume_configs/db/events", "events"), 0);
     volume = documents_volume(world, id);
@@ -285,12 +285,12 @@ START_TEST(a_status_is_written_by_the_node_that_has_to_act) {
     const char *path = arena_join(world->arena, replica, "/status", NULL);
 
     expect(world, "PUT", path, STATUS("host-b", "Healthy"), 409);
-    expect_told(world, "is assigned to node host-a.");
+    expect_event(world, "is assigned to node host-a.");
     ck_assert_str_eq(phase_of(world, replica, "volume_replica"), "Init");
     expect(world, "PUT", path, STATUS("host-a", "Healthy"), 200);
     ck_assert_str_eq(phase_of(world, replica, "volume_replica"), "Healthy");
     expect(world, "PUT", path, STATUS("host-a", "Well"), 400);
-    expect_told(world, "status.phase: 'Well' is not one of Init, Recreate");
+    expect_event(world, "status.phase: 'Well' is not one of Init, Recreate");
     expect(world, "PUT", path, STATUS("host-a", "Deleted"), 409);
     expect(world, "PUT", path, "{\"status\": {\"phase\": \"Healthy\"}}", 400);
     ck_assert_str_eq(phase_of(world, replica, "volume_replica"), "Healthy");
@@ -351,15 +351,15 @@ START_TEST(paths_and_hosts_are_shown_to_administrators_only) {
     for (size_t i = 0; i < LENGTH(paths); i++) {
         world->token = "admin:" WORLD_PROJECT;
         expect(world, "GET", paths[i], NULL, 200);
-        expect_told(world, "pool-a");
+        expect_event(world, "pool-a");
         if (i < 6)
-            expect_told(world, SECRET);
+            expect_event(world, SECRET);
         world->token = "member:" WORLD_PROJECT;
         expect(world, "GET", paths[i], NULL, 200);
         ck_assert_msg(!strstr(world->answer_text, SECRET), "%s", world->answer_text);
         ck_assert_msg(!strstr(world->answer_text, "pool-a"), "%s", world->answer_text);
         ck_assert_msg(!strstr(world->answer_text, "host-a"), "%s", world->answer_text);
-        expect_told(world, i < 6 ? "\"capacity\"" : "\"poolInfo\":[\"\"]");
+        expect_event(world, i < 6 ? "\"capacity\"" : "\"poolInfo\":[\"\"]");
     }
     expect(world, "GET", "/volume_replicas/v-pool-a", NULL, 404);
     ck_assert_uint_eq(listed(world, "/volume_replicas", "volume_replicas"), 1);
@@ -408,7 +408,7 @@ START_TEST(a_config_counts_as_a_volume_of_its_project) {
     expect(world, "POST", "/volume_configs?dry_run=true", CONFIG("\"name\": \"web\""), 413);
     expect(world, "PATCH", "/volume_configs/db",
            PATCH("\"spec\": {\"capacity\": {\"storage\": \"18Gi\"}}"), 413);
-    expect_told(world, "VolumeSizeExceedsAvailableQuota");
+    expect_event(world, "VolumeSizeExceedsAvailableQuota");
     expect(world, "PATCH", "/volume_configs/db",
            PATCH("\"spec\": {\"capacity\": {\"storage\": \"17Gi\"}}"), 200);
     ck_assert_int_eq(in_use(world, "volumes"), 2);

@@ -82,15 +82,15 @@ END_TEST
 
 START_TEST(the_thread_checks_when_woken_and_periodically) {
     struct waiting *waiting = waiting_new(look, true);
-    struct guest told = { .ready = false }, alone = { .ready = false };
+    struct guest woken = { .ready = false }, alone = { .ready = false };
     int seen;
 
     waiting_look(waiting);
-    waiting_put(waiting, &told.waiter, 60000);
-    await(&told.looked, 1);
-    atomic_store(&told.ready, true);
+    waiting_put(waiting, &woken.waiter, 60000);
+    await(&woken.looked, 1);
+    atomic_store(&woken.ready, true);
     waiting_look(waiting);
-    await(&told.ended, 1);
+    await(&woken.ended, 1);
     waiting_put(waiting, &alone.waiter, 60000);
     await(&alone.looked, 1);
     seen = atomic_load(&alone.looked);

@@ -18,8 +18,8 @@ struct scene {
     struct client client;
     struct error err;
     int64_t version, until_us;
-    char told[512]; /* "ADDED a;…" */
-    unsigned most;  /* after so many it is enough; 0: never */
+    char events[512]; /* "ADDED a;…" */
+    unsigned most;    /* after so many it is enough; 0: never */
     unsigned count;
     bool fails;
 };
@@ -45,19 +45,19 @@ static void scene_end(struct scene *scene) {
     free(scene);
 }
 
-static int hear(void *arg, const char *type, const json_t *object, struct error *err) {
+static int note_event(void *arg, const char *type, const json_t *object, struct error *err) {
     struct scene *scene = arg;
     const char *name =
         json_string_value(json_object_get(json_object_get(object, "metadata"), "name"));
 
-    sprintf(scene->told + strlen(scene->told), "%s %s;", type, name);
+    sprintf(scene->events + strlen(scene->events), "%s %s;", type, name);
     if (scene->fails)
         return error_set(err, ERROR_CONFLICT, "not this one");
     return ++scene->count == scene->most;
 }
 
 static int watch(struct scene *scene) {
-    return client_watch(&scene->client, scene->arena, "/things?node=a", &scene->version, hear,
+    return client_watch(&scene->client, scene->arena, "/things?node=a", &scene->version, note_event,
                         scene, &scene->until_us, &scene->err);
 }
 
@@ -73,7 +73,7 @@ START_TEST(changes_are_reported_and_the_version_follows) {
     answer(scene, SCRIPT_WHOLE, 200,
            EVENT("ADDED", "a", "5") EVENT("MODIFIED", "a", "7") "\n" EVENT("DELETED", "b", "9"));
     ck_assert_int_eq(watch(scene), 0);
-    ck_assert_str_eq(scene->told, "ADDED a;MODIFIED a;DELETED b;");
+    ck_assert_str_eq(scene->events, "ADDED a;MODIFIED a;DELETED b;");
     ck_assert_int_eq(scene->version, 9);
     ck_assert_uint_eq(
         script_server_count(scene->server, "GET", "/things?node=a&watch=true&resourceVersion=4"),
@@ -102,7 +102,7 @@ START_TEST(events_before_a_lost_connection_are_not_requested_again) {
     answer(scene, SCRIPT_HALF, 200, EVENT("ADDED", "a", "5") EVENT("ADDED", "b", "6"));
     ck_assert_int_eq(watch(scene), -1);
     ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
-    ck_assert_str_eq(scene->told, "ADDED a;");
+    ck_assert_str_eq(scene->events, "ADDED a;");
     ck_assert_int_eq(scene->version, 5);
     ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 1);
     scene_end(scene);
@@ -128,7 +128,7 @@ START_TEST(a_watch_ends_when_its_callback_stops_or_fails) {
     scene->most = 1;
     answer(scene, SCRIPT_WHOLE, 200, EVENT("ADDED", "a", "5") EVENT("ADDED", "b", "6"));
     ck_assert_int_eq(watch(scene), 0);
-    ck_assert_str_eq(scene->told, "ADDED a;");
+    ck_assert_str_eq(scene->events, "ADDED a;");
     ck_assert_int_eq(scene->version, 5);
     scene->fails = true;
     answer(scene, SCRIPT_WHOLE, 200, EVENT("ADDED", "b", "6") EVENT("ADDED", "c", "7"));

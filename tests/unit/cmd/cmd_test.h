@@ -38,7 +38,7 @@ static inline void home_remove(struct home *home) {
 #define autohome __attribute__((cleanup(home_remove)))
 
 /* Of a program that runs, or that has ended. */
-struct told {
+struct output {
     pid_t pid;
     FILE *out;
     FILE *err;
@@ -73,14 +73,14 @@ static inline FILE *program_pipe(int *end) {
     return fdopen(ends[0], "r");
 }
 
-static inline void program_start(const struct home *home, const char *line, struct told *told) {
+static inline void program_start(const struct home *home, const char *line, struct output *output) {
     int out, err;
 
-    *told = (struct told){ .out = program_pipe(&out), .err = tmpfile() };
-    err = fileno(told->err);
-    told->pid = fork();
-    ck_assert_int_ge(told->pid, 0);
-    if (told->pid == 0) {
+    *output = (struct output){ .out = program_pipe(&out), .err = tmpfile() };
+    err = fileno(output->err);
+    output->pid = fork();
+    ck_assert_int_ge(output->pid, 0);
+    if (output->pid == 0) {
         dup2(out, STDOUT_FILENO);
         dup2(err, STDERR_FILENO);
         close(out);
@@ -97,24 +97,24 @@ static inline void program_read(FILE *file, char *text, size_t size) {
     fclose(file);
 }
 
-static inline void program_wait(struct told *told) {
+static inline void program_wait(struct output *output) {
     int status;
 
-    program_read(told->out, told->text, sizeof told->text);
-    ck_assert_int_eq(waitpid(told->pid, &status, 0), told->pid);
+    program_read(output->out, output->text, sizeof output->text);
+    ck_assert_int_eq(waitpid(output->pid, &status, 0), output->pid);
     ck_assert(WIFEXITED(status));
-    told->status = WEXITSTATUS(status);
-    rewind(told->err);
-    program_read(told->err, told->error, sizeof told->error);
+    output->status = WEXITSTATUS(status);
+    rewind(output->err);
+    program_read(output->err, output->error, sizeof output->error);
 }
 
 /* The text of the line from its start to its end. */
-static inline const struct told *program_says(const struct home *home, const char *line) {
-    static struct told told;
+static inline const struct output *program_output(const struct home *home, const char *line) {
+    static struct output output;
 
-    program_start(home, line, &told);
-    program_wait(&told);
-    return &told;
+    program_start(home, line, &output);
+    program_wait(&output);
+    return &output;
 }
 
 #define assert_has(text, part) \

@@ -11,12 +11,12 @@
 #include <sqlite3.h>
 
 static json_t *json_of(const struct home *home, const char *line) {
-    const struct told *told = program_says(home, line);
+    const struct output *output = program_output(home, line);
     json_t *value;
 
-    ck_assert_msg(told->status == EXIT_SUCCESS, "%s: %s", line, told->error);
-    value = json_loads(told->text, 0, NULL);
-    ck_assert_msg(value != NULL, "%s: %s", line, told->text);
+    ck_assert_msg(output->status == EXIT_SUCCESS, "%s: %s", line, output->error);
+    value = json_loads(output->text, 0, NULL);
+    ck_assert_msg(value != NULL, "%s: %s", line, output->text);
     return value;
 }
 
@@ -34,7 +34,7 @@ START_TEST(routes_are_those_of_the_tables) {
                 ck_assert_pstr_eq(member(list, count, "path"), route->path);
                 ck_assert_pstr_eq(member(list, count, "action"), route->action);
                 ck_assert_pstr_eq(member(list, count, "policy"), route->rule);
-                assert_has(program_says(NULL, "manage routes")->text, route->path);
+                assert_has(program_output(NULL, "manage routes")->text, route->path);
                 count++;
             }
     ck_assert_uint_eq(json_array_size(list), count);
@@ -44,12 +44,12 @@ END_TEST
 
 START_TEST(drivers_are_those_of_the_list) {
     json_t *list = json_of(NULL, "manage drivers --format json");
-    const struct told *told = program_says(NULL, "manage drivers");
+    const struct output *output = program_output(NULL, "manage drivers");
     size_t count = 0;
 
     for (; drivers[count]; count++) {
         ck_assert_pstr_eq(member(list, count, "driver"), drivers[count]->name);
-        assert_has(told->text, drivers[count]->name);
+        assert_has(output->text, drivers[count]->name);
     }
     ck_assert_uint_eq(json_array_size(list), count);
     json_decref(list);
@@ -57,9 +57,9 @@ START_TEST(drivers_are_those_of_the_list) {
 END_TEST
 
 START_TEST(samples_have_all_known_options) {
-    assert_has(program_says(NULL, "manage config")->text, "enabled_backends");
-    assert_has(program_says(NULL, "manage options-man")->text, "enabled_backends");
-    assert_has(program_says(NULL, "manage policy")->text, "volume:extend");
+    assert_has(program_output(NULL, "manage config")->text, "enabled_backends");
+    assert_has(program_output(NULL, "manage options-man")->text, "enabled_backends");
+    assert_has(program_output(NULL, "manage policy")->text, "volume:extend");
 }
 END_TEST
 
@@ -83,11 +83,11 @@ static void run_sql(const struct home *home, const char *sql) {
 }
 
 static json_int_t schema_of(const struct home *home, const char *line) {
-    json_t *told = json_of(home, line);
-    json_int_t number = json_integer_value(json_object_get(told, "schema"));
+    json_t *output = json_of(home, line);
+    json_int_t number = json_integer_value(json_object_get(output, "schema"));
 
-    ck_assert_int_eq(json_integer_value(json_object_get(told, "newest")), migrate_newest());
-    json_decref(told);
+    ck_assert_int_eq(json_integer_value(json_object_get(output, "newest")), migrate_newest());
+    json_decref(output);
     return number;
 }
 
@@ -138,7 +138,7 @@ START_TEST(each_command_accepts_each_option_of_its_help) {
     home_make(&home);
     for (const struct command_word *word = manage_words; word->name; word++)
         for (const struct line_option *option = line_options; option->name; option++) {
-            const struct told *told;
+            const struct output *output;
 
             if (!option->read || !(option->words || option->behind) ||
                 !line_option_is_of(option, manage, word))
@@ -149,11 +149,11 @@ START_TEST(each_command_accepts_each_option_of_its_help) {
                      : strcmp(option->name, "--timeout") == 0 ? "=1s"
                      : strcmp(option->name, "--for") == 0     ? "=delete"
                                                               : "=/dev/null");
-            told = program_says(&home, more);
-            ck_assert_msg(told->status != EXIT_USAGE &&
-                              !strstr(told->error, "unexpected argument") &&
-                              !strstr(told->error, "unknown") && !strstr(told->error, "usage"),
-                          "%s: %s", more, told->error);
+            output = program_output(&home, more);
+            ck_assert_msg(output->status != EXIT_USAGE &&
+                              !strstr(output->error, "unexpected argument") &&
+                              !strstr(output->error, "unknown") && !strstr(output->error, "usage"),
+                          "%s: %s", more, output->error);
         }
 }
 END_TEST
@@ -165,22 +165,22 @@ START_TEST(tools_that_only_read_make_nothing) {
     home_make(&home);
     snprintf(missing, sizeof missing, "%s/typo", home.path);
     for (const struct command_word *word = manage_words; word->name; word++) {
-        const struct told *told;
+        const struct output *output;
 
         if (strcmp(word->name, "db sync") == 0)
             continue;
-        told = program_says(&home, line_of(word, line, sizeof line));
+        output = program_output(&home, line_of(word, line, sizeof line));
         ck_assert_msg(is_empty(home.path), "%s", line);
         if (word->effect == WORD_READS_DATABASE || strcmp(word->name, "host rename") == 0) {
-            ck_assert_int_eq(told->status, EXIT_FAILURE);
-            assert_has(told->error, "There is no database in ");
-            assert_has(told->error, home.path);
+            ck_assert_int_eq(output->status, EXIT_FAILURE);
+            assert_has(output->error, "There is no database in ");
+            assert_has(output->error, home.path);
         }
         if (word->effect == WORD_PRINTS)
-            ck_assert_int_eq(told->status, EXIT_SUCCESS);
+            ck_assert_int_eq(output->status, EXIT_SUCCESS);
     }
     snprintf(line, sizeof line, "manage check --state_path=%s", missing);
-    ck_assert_int_eq(program_says(&home, line)->status, EXIT_FAILURE);
+    ck_assert_int_eq(program_output(&home, line)->status, EXIT_FAILURE);
     ck_assert_int_ne(access(missing, F_OK), 0);
 }
 END_TEST
@@ -208,11 +208,11 @@ static void assert_reads_refuse(const struct home *home, const char *why) {
     static const char *const lines[] = { "manage check", "manage operations" };
 
     for (size_t i = 0; i < 2; i++) {
-        const struct told *told = program_says(home, lines[i]);
+        const struct output *output = program_output(home, lines[i]);
 
-        ck_assert_int_eq(told->status, EXIT_FAILURE);
-        ck_assert_str_eq(told->text, "");
-        assert_has(told->error, why);
+        ck_assert_int_eq(output->status, EXIT_FAILURE);
+        ck_assert_str_eq(output->text, "");
+        assert_has(output->error, why);
     }
 }
 
@@ -221,7 +221,7 @@ START_TEST(tools_that_only_read_migrate_nothing) {
     autohome struct home home;
 
     home_make(&home);
-    program_says(&home, "manage db sync");
+    program_output(&home, "manage db sync");
     make_older(&home);
     snprintf(older, sizeof older, "The schema has number %d, older than %d", migrate_newest() - 1,
              migrate_newest());
@@ -234,7 +234,7 @@ START_TEST(tools_read_no_newer_schema) {
     autohome struct home home;
 
     home_make(&home);
-    program_says(&home, "manage db sync");
+    program_output(&home, "manage db sync");
     add_schema(&home, migrate_newest() + 1);
     assert_reads_refuse(&home, "use the newer program");
     ck_assert_int_eq(schema_of(&home, "manage db version --format=json"), migrate_newest() + 1);
@@ -245,43 +245,43 @@ START_TEST(a_copy_needs_a_target_server) {
     autohome struct home home;
 
     home_make(&home);
-    ck_assert_int_eq(program_says(&home, "manage db copy")->status, EXIT_FAILURE);
-    assert_has(program_says(&home, "manage db copy")->error, "[database] connection must name");
-    assert_has(program_says(&home, "manage db copy --database.connection=postgresql://x")->error,
+    ck_assert_int_eq(program_output(&home, "manage db copy")->status, EXIT_FAILURE);
+    assert_has(program_output(&home, "manage db copy")->error, "[database] connection must name");
+    assert_has(program_output(&home, "manage db copy --database.connection=postgresql://x")->error,
                "no database to copy");
 }
 END_TEST
 
 START_TEST(a_check_reports_inconsistencies) {
-    const struct told *told;
+    const struct output *output;
     json_t *list;
     autohome struct home home;
 
     home_make(&home);
-    program_says(&home, "manage db sync");
+    program_output(&home, "manage db sync");
     list = json_of(&home, "manage check --format=json");
     ck_assert_uint_eq(json_array_size(list), 0);
     json_decref(list);
-    told = program_says(&home, "manage check");
-    assert_has(told->text,
+    output = program_output(&home, "manage check");
+    assert_has(output->text,
                "has neither storage nor volumes: The directory "); /* and none is made */
-    assert_has(told->text, "\n0 findings\n");
-    told = program_says(&home, "manage check");
-    assert_has(told->text, "has neither storage nor volumes: The directory ");
+    assert_has(output->text, "\n0 findings\n");
+    output = program_output(&home, "manage check");
+    assert_has(output->text, "has neither storage nor volumes: The directory ");
     run_sql(&home, "INSERT INTO quota_usages (project_id, resource, used) "
                    "VALUES ('some' || char(27) || 'body', 'volumes', 7)");
-    told = program_says(&home, "manage check");
-    ck_assert_int_eq(told->status, EXIT_FAILURE);
-    assert_has(told->text, "P2  ");
-    assert_has(told->text, "some?body"); /* and no control characters of a terminal */
-    assert_has(told->text, "1 finding\n");
-    told = program_says(&home, "manage check --format=json");
-    ck_assert_int_eq(told->status, EXIT_FAILURE);
-    list = json_loads(told->text, 0, NULL);
+    output = program_output(&home, "manage check");
+    ck_assert_int_eq(output->status, EXIT_FAILURE);
+    assert_has(output->text, "P2  ");
+    assert_has(output->text, "some?body"); /* and no control characters of a terminal */
+    assert_has(output->text, "1 finding\n");
+    output = program_output(&home, "manage check --format=json");
+    ck_assert_int_eq(output->status, EXIT_FAILURE);
+    list = json_loads(output->text, 0, NULL);
     ck_assert_uint_eq(json_array_size(list), 1);
     ck_assert_pstr_eq(member(list, 0, "promise"), "P2");
     json_decref(list);
-    assert_has(program_says(&home, "manage check --file.volume_driver=odd")->error,
+    assert_has(program_output(&home, "manage check --file.volume_driver=odd")->error,
                "scoria manage check: ");
 }
 END_TEST
@@ -301,106 +301,106 @@ static void record_volume(const struct home *home, int number) {
 
 START_TEST(a_mount_that_is_missing_is_one_finding) {
     static const char line[] = "manage check --host=n";
-    const struct told *told;
+    const struct output *output;
     char path[64], marker[80];
     autohome struct home home;
 
     home_make(&home);
     snprintf(path, sizeof path, "%s/volumes", home.path);
     snprintf(marker, sizeof marker, "%s/.scoria-file", path);
-    program_says(&home, "manage db sync");
+    program_output(&home, "manage db sync");
     ck_assert_int_eq(mkdir(path, 0711), 0);
     record_volume(&home, 1);
     record_volume(&home, 2);
     for (int i = 0; i < 2; i++) { /* a look leaves no marker for the next one */
-        told = program_says(&home, line);
-        ck_assert_int_eq(told->status, EXIT_FAILURE);
-        assert_has(told->text, "P3  backend n@file: its storage is not there: ");
-        assert_has(told->text, path);
-        assert_has(told->text, "make a file .scoria-file in it");
-        assert_has(told->text, "\n1 finding\n");
+        output = program_output(&home, line);
+        ck_assert_int_eq(output->status, EXIT_FAILURE);
+        assert_has(output->text, "P3  backend n@file: its storage is not there: ");
+        assert_has(output->text, path);
+        assert_has(output->text, "make a file .scoria-file in it");
+        assert_has(output->text, "\n1 finding\n");
         ck_assert_int_ne(access(marker, F_OK), 0);
     }
     close(open(marker, O_CREAT | O_WRONLY, 0600)); /* the right place, and they are gone */
-    told = program_says(&home, line);
-    assert_has(told->text, "volume 00000000-0000-0000-0000-000000000001: ");
-    assert_has(told->text, "volume 00000000-0000-0000-0000-000000000002: ");
+    output = program_output(&home, line);
+    assert_has(output->text, "volume 00000000-0000-0000-0000-000000000001: ");
+    assert_has(output->text, "volume 00000000-0000-0000-0000-000000000002: ");
 }
 END_TEST
 
 static void assert_rename_fails(const struct home *home, const char *words, const char *why) {
     char line[160];
-    const struct told *told;
+    const struct output *output;
 
     snprintf(line, sizeof line, "manage host rename %s", words);
-    told = program_says(home, line);
-    ck_assert_int_eq(told->status, EXIT_FAILURE);
-    ck_assert_str_eq(told->text, "");
-    assert_has(told->error, "scoria manage host rename: ");
-    assert_has(told->error, why);
+    output = program_output(home, line);
+    ck_assert_int_eq(output->status, EXIT_FAILURE);
+    ck_assert_str_eq(output->text, "");
+    assert_has(output->error, "scoria manage host rename: ");
+    assert_has(output->error, why);
 }
 
 START_TEST(a_renamed_host_is_reported_with_its_objects) {
-    const struct told *told;
+    const struct output *output;
     autohome struct home home;
     json_t *tree;
 
     home_make(&home);
-    program_says(&home, "manage db sync");
+    program_output(&home, "manage db sync");
     record_volume(&home, 1);
     run_sql(&home, "INSERT INTO services (id, binary_name, host, availability_zone, disabled, "
                    "frozen, reported_at, created_at) "
                    "VALUES ('s', 'cinder-volume', 'n@file', 'nova', 0, 0, 1, 1)");
-    told = program_says(&home, "manage check --host=m");
-    assert_has(told->text, "P5  host n@file has 1 volumes, 0 groups and 0 operations, and no "
-                           "manager since ");
+    output = program_output(&home, "manage check --host=m");
+    assert_has(output->text, "P5  host n@file has 1 volumes, 0 groups and 0 operations, and no "
+                             "manager since ");
     assert_rename_fails(&home, "", "the old name and the new one are missing");
     assert_rename_fails(&home, "n", "the old name and the new one are missing");
     assert_rename_fails(&home, "n m x", "unexpected argument \"x\"");
     assert_rename_fails(&home, "x m", "Nothing has the host x.");
-    told = program_says(&home, "manage host rename n m --dry-run");
-    assert_has(told->text, "n would become m\nvolumes     1\n");
+    output = program_output(&home, "manage host rename n m --dry-run");
+    assert_has(output->text, "n would become m\nvolumes     1\n");
     tree = json_of(&home, "manage host rename n m --format=json");
     ck_assert_int_eq(json_integer_value(json_object_get(tree, "volumes")), 1);
     ck_assert(json_is_false(json_object_get(tree, "dry_run")));
     json_decref(tree);
-    ck_assert_ptr_null(strstr(program_says(&home, "manage check --host=m")->text, "no manager"));
+    ck_assert_ptr_null(strstr(program_output(&home, "manage check --host=m")->text, "no manager"));
 }
 END_TEST
 
 START_TEST(operations_are_listed) {
-    const struct told *told;
+    const struct output *output;
     json_t *list;
     autohome struct home home;
 
     home_make(&home);
-    program_says(&home, "manage db sync");
+    program_output(&home, "manage db sync");
     list = json_of(&home, "manage operations --format=json");
     ck_assert_uint_eq(json_array_size(list), 0);
     json_decref(list);
-    told = program_says(&home, "manage operations");
-    ck_assert_int_eq(told->status, EXIT_SUCCESS);
-    assert_has(told->text, "deadline");
+    output = program_output(&home, "manage operations");
+    ck_assert_int_eq(output->status, EXIT_SUCCESS);
+    assert_has(output->text, "deadline");
     run_sql(&home,
             "INSERT INTO operations (id, kind, target_id, volume_id, host, phase, project_id, "
             "user_id, request_id, attempts, created_at, progress, waits_for, is_long) VALUES "
             "('o1', 'group_snapshot_create', 'v1', 'v1', 'n@b', 'running', 'p', 'u', 'r', 1, 1, "
             "42, NULL, 1), ('o2', 'delete', 'v2', 'v2', 'n@b', 'running', 'p', 'u', 'r', 0, 2, "
             "NULL, 'volume files', 0)");
-    told = program_says(&home, "manage operations");
-    assert_has(told->text, "o1  group_snapshot_create  v1      running  1970-01-01T00:00:");
-    assert_has(told->text, "o2  delete                 v2      running  1970-01-01T00:00:");
-    assert_has(told->text, "  42%                         1  -         n@b   -\n");
-    assert_has(told->text, "  volume files in use         0  -         n@b   -\n");
+    output = program_output(&home, "manage operations");
+    assert_has(output->text, "o1  group_snapshot_create  v1      running  1970-01-01T00:00:");
+    assert_has(output->text, "o2  delete                 v2      running  1970-01-01T00:00:");
+    assert_has(output->text, "  42%                         1  -         n@b   -\n");
+    assert_has(output->text, "  volume files in use         0  -         n@b   -\n");
     list = json_of(&home, "manage operations --format=json");
     ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(list, 0), "progress")), 42);
     ck_assert_str_eq(json_string_value(json_object_get(json_array_get(list, 1), "waits_for")),
                      "volume files");
     ck_assert_int_ge(json_integer_value(json_object_get(json_array_get(list, 1), "age")), 1000);
     json_decref(list);
-    assert_has(
-        program_says(&home, "manage operations --database.connection=sqlite:////nowhere/x")->error,
-        "scoria manage operations: ");
+    assert_has(program_output(&home, "manage operations --database.connection=sqlite:////nowhere/x")
+                   ->error,
+               "scoria manage operations: ");
 }
 END_TEST
 

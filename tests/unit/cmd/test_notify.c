@@ -31,7 +31,7 @@ static int listen_to(const char *name) {
     return fd;
 }
 
-#define assert_heard(fd, wanted)                                   \
+#define assert_received(fd, wanted)                                \
     do {                                                           \
         char text_[1024] = "";                                     \
         ck_assert_int_gt(recv(fd, text_, sizeof text_ - 1, 0), 0); \
@@ -43,7 +43,7 @@ struct life {
     atomic_int denied; /* so often it was asked for and was not there */
 };
 
-static bool says(void *arg) {
+static bool is_alive(void *arg) {
     struct life *life = arg;
     bool alive = atomic_load(&life->alive);
 
@@ -53,22 +53,22 @@ static bool says(void *arg) {
 }
 
 /* Takes messages until the liveness check failed `times` times; returns their number. */
-static unsigned hear_until_denied(int fd, struct life *life, int times) {
-    unsigned heard = 0;
+static unsigned count_until_denied(int fd, struct life *life, int times) {
+    unsigned count = 0;
     bool enough = false;
     char text[64];
 
     for (int i = 0; i < 40000 && !enough; i++) {
         enough = atomic_load(&life->denied) >= times;
         while (recv(fd, text, sizeof text, MSG_DONTWAIT) > 0)
-            heard++;
+            count++;
         usleep(1000);
     }
     ck_assert(enough);
-    return heard;
+    return count;
 }
 
-static void hear_a_life(const char *name) {
+static void expect_a_life(const char *name) {
     autoclose int fd = listen_to(name);
     struct life life = { .alive = true };
     struct notify *notify;
@@ -77,10 +77,10 @@ static void hear_a_life(const char *name) {
     unsetenv("WATCHDOG_USEC");
     ck_assert_int_eq(notify_open(&notify, &err), 0);
     ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
-    notify_ready(notify, "ready http://h:1/v3", says, &life);
-    assert_heard(fd, "READY=1\nSTATUS=ready http://h:1/v3");
+    notify_ready(notify, "ready http://h:1/v3", is_alive, &life);
+    assert_received(fd, "READY=1\nSTATUS=ready http://h:1/v3");
     notify_stopping(notify);
-    assert_heard(fd, "STOPPING=1\nSTATUS=ending: finishing running operations");
+    assert_received(fd, "STOPPING=1\nSTATUS=ending: finishing running operations");
     notify_close(notify);
 }
 
@@ -89,16 +89,16 @@ START_TEST(states_are_sent_by_path_and_by_abstract_name) {
 
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(name, sizeof name, "%s/socket", directory);
-    hear_a_life(name);
+    expect_a_life(name);
     unlink(name);
     rmdir(directory);
     snprintf(name, sizeof name, "@scoria-notify-%d", (int)getpid());
-    hear_a_life(name);
+    expect_a_life(name);
 }
 END_TEST
 
 /* The next that is no sign of life: these come when they like. */
-static const char *hear_other(int fd, char *text, size_t room) {
+static const char *receive_other(int fd, char *text, size_t room) {
     do {
         ssize_t size = recv(fd, text, room - 1, 0);
 
@@ -122,16 +122,16 @@ START_TEST(watchdog_messages_end_with_the_process) {
     setenv("WATCHDOG_PID", text, 1);
     ck_assert_int_eq(notify_open(&notify, &err), 0);
     ck_assert_ptr_null(getenv("WATCHDOG_USEC"));
-    notify_ready(notify, "ready", says, &life);
-    assert_heard(fd, "READY=1\nSTATUS=ready");
+    notify_ready(notify, "ready", is_alive, &life);
+    assert_received(fd, "READY=1\nSTATUS=ready");
     for (int i = 0; i < 3; i++)
-        assert_heard(fd, "WATCHDOG=1");
+        assert_received(fd, "WATCHDOG=1");
     atomic_store(&life.alive, false);
-    hear_until_denied(fd, &life, 1); /* messages on their way */
-    ck_assert_uint_eq(hear_until_denied(fd, &life, atomic_load(&life.denied) + 5), 0);
+    count_until_denied(fd, &life, 1); /* messages on their way */
+    ck_assert_uint_eq(count_until_denied(fd, &life, atomic_load(&life.denied) + 5), 0);
     notify_stopping(notify); /* takes its time, with the starter's patience */
-    ck_assert_ptr_nonnull(strstr(hear_other(fd, text, sizeof text), "STOPPING=1\n"));
-    assert_heard(fd, "WATCHDOG=1");
+    ck_assert_ptr_nonnull(strstr(receive_other(fd, text, sizeof text), "STOPPING=1\n"));
+    assert_received(fd, "WATCHDOG=1");
     notify_close(notify);
 }
 END_TEST

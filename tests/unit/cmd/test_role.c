@@ -95,29 +95,30 @@ END_TEST
 
 /* ---- running ---- */
 
-static void begin(const struct home *home, const char *line, const char *ready, struct told *told) {
-    char said[256];
+static void begin(const struct home *home, const char *line, const char *ready,
+                  struct output *output) {
+    char logged[256];
 
-    program_start(home, line, told);
-    ck_assert_msg(fgets(said, sizeof said, told->out) != NULL, "%s: not ready", line);
-    ck_assert_int_eq(strncmp(said, ready, strlen(ready)), 0);
+    program_start(home, line, output);
+    ck_assert_msg(fgets(logged, sizeof logged, output->out) != NULL, "%s: not ready", line);
+    ck_assert_int_eq(strncmp(logged, ready, strlen(ready)), 0);
 }
 
-static void end(struct told *told, int sig) {
-    ck_assert_int_eq(kill(told->pid, sig), 0);
-    program_wait(told);
-    ck_assert_int_eq(told->status, EXIT_SUCCESS);
-    ck_assert_str_eq(told->text, "");
-    assert_has(told->error, sig == SIGTERM ? "TERM" : "INT");
+static void end(struct output *output, int sig) {
+    ck_assert_int_eq(kill(output->pid, sig), 0);
+    program_wait(output);
+    ck_assert_int_eq(output->status, EXIT_SUCCESS);
+    ck_assert_str_eq(output->text, "");
+    assert_has(output->error, sig == SIGTERM ? "TERM" : "INT");
 }
 
 static void assert_ends_well(const char *line, const char *ready, int sig) {
-    static struct told told;
+    static struct output output;
     autohome struct home home;
 
     home_make(&home);
-    begin(&home, line, ready, &told);
-    end(&told, sig);
+    begin(&home, line, ready, &output);
+    end(&output, sig);
 }
 
 START_TEST(each_role_reports_readiness_and_stops_on_a_signal) {
@@ -133,16 +134,16 @@ START_TEST(each_role_reports_readiness_and_stops_on_a_signal) {
 END_TEST
 
 static void assert_refused(const struct home *home, const char *line, const char *error) {
-    const struct told *told = program_says(home, line);
+    const struct output *output = program_output(home, line);
 
-    ck_assert_msg(told->status == EXIT_FAILURE, "%s: %d", line, told->status);
-    ck_assert_str_eq(told->text, "");
-    assert_has(told->error, error);
+    ck_assert_msg(output->status == EXIT_FAILURE, "%s: %d", line, output->status);
+    ck_assert_str_eq(output->text, "");
+    assert_has(output->error, error);
 }
 
 START_TEST(the_driver_is_a_service_of_its_own_or_of_a_whole_one) {
 #ifdef HAVE_CSI
-    static struct told told;
+    static struct output output;
     autohome struct home home;
     char alone[160], among_others[200], ready[128];
 
@@ -155,25 +156,25 @@ START_TEST(the_driver_is_a_service_of_its_own_or_of_a_whole_one) {
              "serve --listen 127.0.0.1:0 --compute_agent.enabled=false "
              "--csi.endpoint=unix://%s/csi.sock --csi.kubelet_directory=%s/none",
              home.path, home.path);
-    begin(&home, alone, ready, &told);
+    begin(&home, alone, ready, &output);
     assert_refused(&home, alone, "another process listens there");
-    end(&told, SIGTERM);
-    begin(&home, among_others, "ready http://127.0.0.1:", &told);
+    end(&output, SIGTERM);
+    begin(&home, among_others, "ready http://127.0.0.1:", &output);
     assert_refused(&home, alone, "another process listens there");
-    end(&told, SIGTERM);
+    end(&output, SIGTERM);
     assert_refused(&home, "csi", "--endpoint");
 #endif
 }
 END_TEST
 
 START_TEST(a_node_has_one_storage_agent) {
-    static struct told told;
+    static struct output output;
     autohome struct home home;
 
     home_make(&home);
-    begin(&home, "storage --storage.volume_endpoint=http://127.0.0.1:1/v3", "ready\n", &told);
+    begin(&home, "storage --storage.volume_endpoint=http://127.0.0.1:1/v3", "ready\n", &output);
     assert_refused(&home, "storage", "another agent works in");
-    end(&told, SIGTERM);
+    end(&output, SIGTERM);
     assert_refused(&home, "storage --storage.enabled_pools=a", "[a] path: an absolute path");
     assert_refused(&home, "storage --storage.enabled_pools=A --A.path=/x",
                    "cannot be a pool's name");
@@ -184,7 +185,7 @@ START_TEST(a_node_has_one_storage_agent) {
 END_TEST
 
 START_TEST(a_manager_is_alone_in_its_directory_and_an_api_is_not) {
-    static struct told manager, api;
+    static struct output manager, api;
     autohome struct home home;
 
     home_make(&home);
@@ -223,7 +224,7 @@ static int64_t schema_of(const struct home *home) {
 }
 
 START_TEST(a_second_manager_migrates_nothing) {
-    static struct told manager;
+    static struct output manager;
     autohome struct home home;
     char path[64];
     sqlite3 *raw;
@@ -271,12 +272,12 @@ static bool name_machine(const char *name) {
 }
 
 static void run_manager(const struct home *home, const char *line, const char *log) {
-    static struct told told;
+    static struct output output;
 
-    begin(home, line, "ready\n", &told);
-    end(&told, SIGTERM);
+    begin(home, line, "ready\n", &output);
+    end(&output, SIGTERM);
     if (log)
-        assert_has(told.error, log);
+        assert_has(output.error, log);
 }
 
 START_TEST(a_machine_with_another_name_goes_on_with_the_host_of_its_volumes) {
@@ -328,7 +329,8 @@ START_TEST(a_renamed_node_is_the_one_that_is_kept) {
     end_reports(&home);
     snprintf(path, sizeof path, "%s/host", home.path);
     ck_assert_int_eq(chown(path, 1234, 1235), 0);
-    ck_assert_int_eq(program_says(&home, "manage host rename first second")->status, EXIT_SUCCESS);
+    ck_assert_int_eq(program_output(&home, "manage host rename first second")->status,
+                     EXIT_SUCCESS);
     ck_assert_int_eq(stat(path, &kept), 0);
     ck_assert_int_eq(kept.st_uid, 1234); /* the service reads it */
     ck_assert_int_eq(kept.st_gid, 1235);
@@ -387,7 +389,7 @@ START_TEST(an_invalid_name_is_not_kept) {
 END_TEST
 
 START_TEST(listeners_are_exposed_only_explicitly) {
-    static struct told told;
+    static struct output output;
     const char *refusal = "listening on 0.0.0.0: without identity";
     autohome struct home home;
 
@@ -399,17 +401,17 @@ START_TEST(listeners_are_exposed_only_explicitly) {
     assert_refused(&home, "api --osapi_volume_listen=0.0.0.0", refusal);
     ck_assert_int_eq(rmdir(home.path), 0);
     ck_assert_int_eq(mkdir(home.path, 0700), 0);
-    begin(&home, "manager --osapi_volume_listen=0.0.0.0", "ready\n", &told);
-    end(&told, SIGTERM);
+    begin(&home, "manager --osapi_volume_listen=0.0.0.0", "ready\n", &output);
+    end(&output, SIGTERM);
     begin(&home, "api --listen 0.0.0.0:0 --allow_insecure_listen=true",
-          "ready http://0.0.0.0:", &told);
-    end(&told, SIGTERM);
+          "ready http://0.0.0.0:", &output);
+    end(&output, SIGTERM);
 }
 END_TEST
 
 /* Whatever was begun ends, at each place where a start may fail. */
 START_TEST(a_start_that_fails_leaves_nothing_running) {
-    static struct told told;
+    static struct output output;
     autohome struct home home;
 
     home_make(&home);
@@ -420,8 +422,8 @@ START_TEST(a_start_that_fails_leaves_nothing_running) {
     assert_refused(&home, "manager --file.volume_driver=odd", "no driver \"odd\"");
     assert_refused(&home, "api --listen 192.0.2.1:0 --allow_insecure_listen=true", "192.0.2.1");
     begin(&home, "serve --listen 127.0.0.1:0 --compute_agent.enabled=false", "ready http://",
-          &told);
-    end(&told, SIGTERM);
+          &output);
+    end(&output, SIGTERM);
 }
 END_TEST
 

@@ -154,7 +154,7 @@ struct player {
 
 struct play {
     pthread_mutex_t lock;
-    char said[64]; /* guarded by lock */
+    char text[64]; /* guarded by lock */
     sem_t spoke;
     unsigned count;
     struct player players[64];
@@ -171,7 +171,7 @@ static void speak(void *arg) {
     struct play *play = player->play;
 
     pthread_mutex_lock(&play->lock);
-    play->said[strlen(play->said)] = player->letter;
+    play->text[strlen(play->text)] = player->letter;
     pthread_mutex_unlock(&play->lock);
     sem_post(&play->spoke);
     wait_for(&player->may_end);
@@ -201,11 +201,11 @@ static void end_letter(struct play *play, char letter) {
 }
 
 /* So many more have begun since the last call, and all of them were these. */
-static void assert_said(struct play *play, unsigned more, const char *said) {
+static void assert_text(struct play *play, unsigned more, const char *text) {
     while (more-- > 0)
         wait_for(&play->spoke);
     pthread_mutex_lock(&play->lock);
-    ck_assert_str_eq(play->said, said);
+    ck_assert_str_eq(play->text, text);
     pthread_mutex_unlock(&play->lock);
 }
 
@@ -223,18 +223,18 @@ START_TEST(groups_take_turns_however_much_one_of_them_wants) {
 
     play_init(&play);
     put_letters(pool, &play, "aaaaaaaa");
-    assert_said(&play, 1, "a");
+    assert_text(&play, 1, "a");
     put_letters(pool, &play, "bbcb"); /* they come late, behind the whole queue of another */
     for (const char *next = "ab"
                             "cab"
                             "a";
          *next; next++)
         end_letter(&play, *next);
-    assert_said(&play, 6, "abcabab");
+    assert_text(&play, 6, "abcabab");
     put_letters(pool, &play, "c"); /* one turn, again */
     end_letter(&play, 'b');
     end_letter(&play, 'a');
-    assert_said(&play, 2, "abcababac");
+    assert_text(&play, 2, "abcababac");
     end_and_stop(pool, &play);
 }
 END_TEST
@@ -245,7 +245,7 @@ START_TEST(a_group_that_is_alone_has_every_thread) {
 
     play_init(&play);
     put_letters(pool, &play, "aaaa");
-    assert_said(&play, 3, "aaa");
+    assert_text(&play, 3, "aaa");
     end_and_stop(pool, &play);
 }
 END_TEST
@@ -256,14 +256,14 @@ START_TEST(a_share_leaves_a_thread_to_the_other_groups) {
 
     play_init(&play);
     put_letters(pool, &play, "aaaa");
-    assert_said(&play, 2, "aa");
+    assert_text(&play, 2, "aa");
     put_letters(pool, &play, "b");
-    assert_said(&play, 1, "aab");
+    assert_text(&play, 1, "aab");
     end_letter(&play, 'b');
     put_letters(pool, &play, "c");
-    assert_said(&play, 1, "aabc");
+    assert_text(&play, 1, "aabc");
     end_letter(&play, 'a');
-    assert_said(&play, 1, "aabca");
+    assert_text(&play, 1, "aabca");
     end_and_stop(pool, &play);
 }
 END_TEST
@@ -275,20 +275,20 @@ START_TEST(the_group_with_the_fewest_threads_is_next) {
 
     play_init(&play);
     put_letters(pool, &play, "aaaaaa");
-    assert_said(&play, 3, "aaa");
+    assert_text(&play, 3, "aaa");
     put_letters(pool, &play, "bbbbbc");
     end_letter(&play, 'a');
-    assert_said(&play, 1, "aaab");
+    assert_text(&play, 1, "aaab");
     end_letter(&play, 'b'); /* c has none either, and waits longer */
-    assert_said(&play, 1, "aaabc");
+    assert_text(&play, 1, "aaabc");
     end_letter(&play, 'c');
-    assert_said(&play, 1, "aaabcb");
+    assert_text(&play, 1, "aaabcb");
     end_letter(&play, 'b');
-    assert_said(&play, 1, "aaabcbb");
+    assert_text(&play, 1, "aaabcbb");
     end_letter(&play, 'a'); /* as many of both: b waits longer */
-    assert_said(&play, 1, "aaabcbbb");
+    assert_text(&play, 1, "aaabcbbb");
     end_letter(&play, 'b'); /* and now a does */
-    assert_said(&play, 1, "aaabcbbba");
+    assert_text(&play, 1, "aaabcbbba");
     end_and_stop(pool, &play);
 }
 END_TEST
@@ -320,16 +320,16 @@ START_TEST(delayed_work_is_of_its_group) {
     play_init(&play);
     sem_init(&came, 0, 0);
     put_letters(pool, &play, "aaaa");
-    assert_said(&play, 1, "a");
+    assert_text(&play, 1, "a");
     worker_pool_put_later(pool, &(struct work_item){ .group = "b", .run = post, .arg = &came }, 0);
     end_letter(&play, 'a'); /* the thread moves due items behind the next turn */
-    assert_said(&play, 1, "aa");
+    assert_text(&play, 1, "aa");
     end_letter(&play, 'a');
     wait_for(&came);
-    assert_said(&play, 1, "aaa");
+    assert_text(&play, 1, "aaa");
     worker_pool_put_later(pool, &(struct work_item){ .group = "c", .run = post }, 1000000);
     end_letter(&play, 'a');
-    assert_said(&play, 1, "aaaa");
+    assert_text(&play, 1, "aaaa");
     end_letter(&play, 'a');
     worker_pool_stop(pool);
 }
@@ -496,7 +496,7 @@ START_TEST(a_closed_pool_begins_nothing_more) {
 }
 END_TEST
 
-static void tell_name(void *arg) {
+static void note_name(void *arg) {
     pthread_getname_np(pthread_self(), arg, 16);
 }
 
@@ -504,7 +504,7 @@ START_TEST(threads_bear_the_name_of_the_pool) {
     static char name[16];
     struct worker_pool *pool = worker_pool_new("a name that is long", 0);
 
-    put(pool, NULL, tell_name, name);
+    put(pool, NULL, note_name, name);
     while (worker_pool_pending(pool) > 0)
         sched_yield();
     worker_pool_stop(pool);

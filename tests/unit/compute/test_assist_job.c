@@ -16,7 +16,7 @@
 #define THIRD    BASE ".cccccccc-5555-4555-8555-555555555555"
 #define ACTION   "/v3/snapshots/" SNAPSHOT "/action"
 
-#define TOLD(status, percent) \
+#define REPORT(status, percent) \
     "{\"os-update_snapshot_status\": {\"status\": \"" status "\", \"progress\": \"" percent "%\"}}"
 
 /* A running guest whose disk is in BASE, and a scripted volume API; pauses of a millisecond. */
@@ -161,8 +161,8 @@ START_TEST(an_overlay_goes_on_top_and_is_reported) {
     run(scene, &create);
     assert_chain_of(scene->fake, FIRST " " BASE);
     ck_assert_uint_eq(reports(scene), 2);
-    ck_assert_str_eq(report(scene, 0), TOLD("creating", "0"));
-    ck_assert_str_eq(report(scene, 1), TOLD("creating", "90"));
+    ck_assert_str_eq(report(scene, 0), REPORT("creating", "0"));
+    ck_assert_str_eq(report(scene, 1), REPORT("creating", "90"));
     ck_assert(script_request_has(script_server_request(scene->server, "POST", ACTION, 1),
                                  "X-OpenStack-Request-ID", "req-7"));
     ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISKS), 1);
@@ -180,7 +180,7 @@ START_TEST(the_definition_loses_its_backing_chain) {
         answer(scene, ACTION, 202, 0);
         run(scene, &create);
         assert_chain_of(scene->fake, FIRST " " BASE);
-        ck_assert_str_eq(last_report(scene), TOLD("creating", "90"));
+        ck_assert_str_eq(last_report(scene), REPORT("creating", "90"));
         ck_assert_int_eq(fake_hypervisor_forgot_chain(scene->fake, VOLUME), !fails);
         run(scene, &create); /* as an agent is asked whose report was lost */
         ck_assert(fake_hypervisor_forgot_chain(scene->fake, VOLUME));
@@ -199,7 +199,7 @@ START_TEST(an_existing_overlay_is_reported_as_done) {
         run(scene, &requests[i]);
         ck_assert_uint_eq(reports(scene), i + 1);
         ck_assert_str_eq(last_report(scene),
-                         i == 0 ? TOLD("creating", "90") : TOLD("deleting", "90"));
+                         i == 0 ? REPORT("creating", "90") : REPORT("deleting", "90"));
     }
     ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISKS) + count(scene, FAKE_MERGE_DISK), 0);
     assert_chain_of(scene->fake, THIRD " " SECOND " " FIRST " " BASE);
@@ -226,8 +226,8 @@ START_TEST(images_are_merged_as_asked) {
         fake_hypervisor_end_job(scene->fake, VOLUME, true);
         await_end(scene);
         assert_chain_of(scene->fake, rows[i].chain);
-        ck_assert_str_eq(report(scene, 0), TOLD("deleting", "0"));
-        ck_assert_str_eq(last_report(scene), TOLD("deleting", "90"));
+        ck_assert_str_eq(report(scene, 0), REPORT("deleting", "0"));
+        ck_assert_str_eq(last_report(scene), REPORT("deleting", "90"));
         ck_assert_uint_eq(count(scene, FAKE_MERGE_DISK), 1);
         scene_end(scene);
     }
@@ -245,7 +245,7 @@ START_TEST(the_last_overlay_absorbs_all_images_below) {
     fake_hypervisor_end_job(scene->fake, VOLUME, true);
     await_end(scene);
     assert_chain_of(scene->fake, FIRST);
-    ck_assert_str_eq(last_report(scene), TOLD("deleting", "90"));
+    ck_assert_str_eq(last_report(scene), REPORT("deleting", "90"));
     run(scene, &assist);
     ck_assert_uint_eq(count(scene, FAKE_MERGE_DISK), 1);
     scene_end(scene);
@@ -267,7 +267,7 @@ START_TEST(a_change_that_does_not_fit_the_chain_is_not_started) {
     for (size_t i = 0; i < LENGTH(requests); i++) {
         run(scene, &requests[i]);
         ck_assert_uint_eq(reports(scene), i + 1);
-        ck_assert_str_eq(last_report(scene), TOLD("error_deleting", "90"));
+        ck_assert_str_eq(last_report(scene), REPORT("error_deleting", "90"));
     }
     ck_assert_uint_eq(count(scene, FAKE_MERGE_DISK), 0);
     assert_chain_of(scene->fake, THIRD " " SECOND " " FIRST " " BASE);
@@ -283,7 +283,7 @@ START_TEST(an_overlay_of_another_volume_is_not_used) {
     fake_hypervisor_put_file(scene->fake, "/there/volume-" SNAPSHOT "." SNAPSHOT);
     answer(scene, ACTION, 202, 0);
     run(scene, &assist);
-    ck_assert_str_eq(last_report(scene), TOLD("error", "90"));
+    ck_assert_str_eq(last_report(scene), REPORT("error", "90"));
     assert_chain_of(scene->fake, BASE);
     scene_end(scene);
 }
@@ -322,7 +322,7 @@ START_TEST(a_late_call_changes_nothing) {
             fake_hypervisor_put_above(scene->fake, VOLUME, "/there/" SECOND);
         fake_hypervisor_release(scene->fake);
         await_end(scene);
-        ck_assert_str_eq(last_report(scene), TOLD("error", "90"));
+        ck_assert_str_eq(last_report(scene), REPORT("error", "90"));
         assert_chain_of(scene->fake, i == 0 ? BASE : SECOND " " BASE);
         scene_end(scene);
     }
@@ -336,7 +336,8 @@ START_TEST(a_failure_is_reported_unless_it_took_effect) {
         answer(scene, ACTION, 202, 0);
         fake_hypervisor_fail(scene->fake, FAKE_SNAPSHOT_DISKS, ERROR_BACKEND, 1, after);
         run(scene, &create);
-        ck_assert_str_eq(last_report(scene), after ? TOLD("creating", "90") : TOLD("error", "90"));
+        ck_assert_str_eq(last_report(scene),
+                         after ? REPORT("creating", "90") : REPORT("error", "90"));
         assert_chain_of(scene->fake, after ? FIRST " " BASE : BASE);
         ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISKS), 1);
         scene_end(scene);
@@ -354,7 +355,7 @@ START_TEST(a_hypervisor_that_answers_late_is_waited_for) {
         answer(scene, ACTION, 202, 0);
         fake_hypervisor_fail(scene->fake, calls[i / 2], kinds[i % 2], 3, false);
         run(scene, &create);
-        ck_assert_str_eq(last_report(scene), TOLD("creating", "90"));
+        ck_assert_str_eq(last_report(scene), REPORT("creating", "90"));
         assert_chain_of(scene->fake, FIRST " " BASE);
         scene_end(scene);
     }
@@ -374,7 +375,7 @@ START_TEST(an_unresponsive_or_busy_disk_fails_after_the_timeout) {
         answer(scene, ACTION, 202, 0);
         fake_hypervisor_fail(scene->fake, calls[i / 3], kinds[i % 3], 1000000, false);
         run(scene, &assist);
-        ck_assert_str_eq(last_report(scene), TOLD("error_deleting", "90"));
+        ck_assert_str_eq(last_report(scene), REPORT("error_deleting", "90"));
         assert_chain_of(scene->fake, THIRD " " SECOND " " FIRST " " BASE);
         scene_end(scene);
     }
@@ -389,12 +390,12 @@ START_TEST(a_job_shows_how_far_it_is) {
     put(scene, &assist);
     await_merge(scene);
     fake_hypervisor_job(scene->fake, VOLUME, 50, 100);
-    await_report(scene, TOLD("deleting", "44"));
+    await_report(scene, REPORT("deleting", "44"));
     fake_hypervisor_job(scene->fake, VOLUME, 100, 100); /* not the end yet */
-    await_report(scene, TOLD("deleting", "89"));
+    await_report(scene, REPORT("deleting", "89"));
     fake_hypervisor_end_job(scene->fake, VOLUME, true);
     await_end(scene);
-    ck_assert_str_eq(last_report(scene), TOLD("deleting", "90"));
+    ck_assert_str_eq(last_report(scene), REPORT("deleting", "90"));
     scene_end(scene);
 }
 END_TEST
@@ -411,7 +412,7 @@ START_TEST(a_job_that_is_not_awaited_is_not_watched) {
     fake_hypervisor_end_job(scene->fake, VOLUME, true);
     run(scene, &assist);
     ck_assert_uint_eq(count(scene, FAKE_MERGE_DISK), 1);
-    ck_assert_str_eq(last_report(scene), TOLD("deleting", "90"));
+    ck_assert_str_eq(last_report(scene), REPORT("deleting", "90"));
     scene_end(scene);
 }
 END_TEST
@@ -425,7 +426,7 @@ START_TEST(a_job_that_ends_without_success_is_a_failure) {
     await_merge(scene);
     fake_hypervisor_end_job(scene->fake, VOLUME, false);
     await_end(scene);
-    ck_assert_str_eq(last_report(scene), TOLD("error_deleting", "90"));
+    ck_assert_str_eq(last_report(scene), REPORT("error_deleting", "90"));
     ck_assert_uint_eq(count(scene, FAKE_MERGE_DISK), 1);
     assert_chain_of(scene->fake, THIRD " " SECOND " " FIRST " " BASE);
     scene_end(scene);
@@ -445,11 +446,11 @@ START_TEST(a_job_of_a_previous_agent_is_adopted) {
     ck_assert_uint_eq(assists_open(scene->assists), 0);
     fake_hypervisor_job(scene->fake, VOLUME, 1, 2);
     put(scene, &assist);
-    await_report(scene, TOLD("deleting", "44"));
+    await_report(scene, REPORT("deleting", "44"));
     fake_hypervisor_end_job(scene->fake, VOLUME, true);
     await_end(scene);
     ck_assert_uint_eq(count(scene, FAKE_MERGE_DISK), 1);
-    ck_assert_str_eq(last_report(scene), TOLD("deleting", "90"));
+    ck_assert_str_eq(last_report(scene), REPORT("deleting", "90"));
     scene_end(scene);
 }
 END_TEST
@@ -465,7 +466,7 @@ START_TEST(a_foreign_block_job_is_waited_for) {
     fake_hypervisor_end_job(scene->fake, VOLUME, false);
     await_end(scene);
     assert_chain_of(scene->fake, FIRST " " BASE);
-    ck_assert_str_eq(last_report(scene), TOLD("creating", "90"));
+    ck_assert_str_eq(last_report(scene), REPORT("creating", "90"));
     scene_end(scene);
 }
 END_TEST
@@ -482,7 +483,7 @@ START_TEST(a_guest_that_is_off_is_a_failure) {
         run(scene, &requests[i]);
         ck_assert_uint_eq(reports(scene), 1);
         ck_assert_str_eq(last_report(scene),
-                         i == 0 ? TOLD("error", "90") : TOLD("error_deleting", "90"));
+                         i == 0 ? REPORT("error", "90") : REPORT("error_deleting", "90"));
         scene_end(scene);
     }
 }
@@ -522,7 +523,7 @@ START_TEST(a_guest_that_has_left_is_a_failure_unless_it_is_elsewhere) {
                                                                                   : READ("here") });
         run(scene, &create);
         ck_assert_str_eq(last_report(scene),
-                         elsewhere ? TOLD("creating", "0") : TOLD("error", "90"));
+                         elsewhere ? REPORT("creating", "0") : REPORT("error", "90"));
         scene_end(scene);
     }
 }
@@ -539,7 +540,7 @@ START_TEST(a_report_is_repeated_until_it_is_taken) {
         answer(scene, ACTION, 202, 0);
         run(scene, &create);
         ck_assert_uint_ge(reports(scene), 5);
-        ck_assert_str_eq(last_report(scene), TOLD("creating", "90"));
+        ck_assert_str_eq(last_report(scene), REPORT("creating", "90"));
         ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISKS), 1);
         scene_end(scene);
     }

@@ -48,7 +48,7 @@ static void pause_shortly(void) {
     nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-static void say(int status, const char *body) {
+static void respond(int status, const char *body) {
     script_server_clear(server);
     script_server_add(server,
                       &(struct script_rule){ .path = PATH, .status = status, .body = body });
@@ -79,17 +79,17 @@ END_TEST
 /* It would overwrite later writes of another guest. */
 START_TEST(a_guest_without_its_volume_stays_stopped) {
     put_disk(ONE);
-    say(200, ATTACHED_TO(OTHER));
+    respond(200, ATTACHED_TO(OTHER));
     start();
     ck_assert(script_server_await(server, "GET", PATH, 3));
-    say(503, "");
+    respond(503, "");
     ck_assert(
         script_server_await(server, "GET", PATH, script_server_count(server, "GET", PATH) + 2));
-    say(404, "<html>"); /* of a gateway, which knows nothing of it */
+    respond(404, "<html>"); /* of a gateway, which knows nothing of it */
     ck_assert(
         script_server_await(server, "GET", PATH, script_server_count(server, "GET", PATH) + 2));
     ck_assert_uint_eq(fake_hypervisor_count(fake, FAKE_GO_ON), 0);
-    say(200, ATTACHED_TO(ONE));
+    respond(200, ATTACHED_TO(ONE));
     while (fake_hypervisor_count(fake, FAKE_GO_ON) == 0)
         pause_shortly();
 }
@@ -97,7 +97,7 @@ END_TEST
 
 START_TEST(a_disk_unknown_to_the_api_is_not_checked) {
     put_disk(ONE);
-    say(404, "{\"itemNotFound\": {\"code\": 404, \"message\": \"\"}}");
+    respond(404, "{\"itemNotFound\": {\"code\": 404, \"message\": \"\"}}");
     start();
     while (fake_hypervisor_count(fake, FAKE_GO_ON) == 0)
         pause_shortly();

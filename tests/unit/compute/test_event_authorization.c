@@ -92,8 +92,8 @@ START_TEST(only_services_and_administrators_are_authorized) {
     char token[16];
 
     for (size_t i = 0; i < LENGTH(cases); i++)
-        script_keystone_say(scene.server, 200,
-                            script_keystone_token(cases[i].roles, 100, cases[i].more), 1);
+        script_keystone_answer(scene.server, 200,
+                               script_keystone_token(cases[i].roles, 100, cases[i].more), 1);
     for (size_t i = 0; i < 2 * LENGTH(cases); i++) { /* asked, and remembered */
         snprintf(token, sizeof(token), "t%zu", i % LENGTH(cases));
         ck_assert_int_eq(visit(scene.authtoken, token, NULL, NULL),
@@ -109,7 +109,7 @@ START_TEST(a_missing_an_invalid_token_and_an_outage_are_distinguished) {
 
     snprintf(challenge, sizeof(challenge), "Keystone uri=\"%s/v3\"",
              script_server_url(scene.server));
-    script_keystone_say(scene.server, 404, KEYSTONE_UNKNOWN, 1);
+    script_keystone_answer(scene.server, 404, KEYSTONE_UNKNOWN, 1);
     ck_assert_int_eq(visit(scene.authtoken, NULL, "WWW-Authenticate", challenge), 401);
     ck_assert_int_eq(visit(scene.authtoken, "bad", "WWW-Authenticate", challenge), 401);
     ck_assert_int_eq(visit(scene.authtoken, "other", "Retry-After", "5"), 503);
@@ -117,23 +117,24 @@ START_TEST(a_missing_an_invalid_token_and_an_outage_are_distinguished) {
 }
 END_TEST
 
-static void say(const struct scene *scene, const char *role, int64_t seconds, const char *more) {
-    script_keystone_say(scene->server, 200, script_keystone_token(role, seconds, more), 1);
+static void answer_token(const struct scene *scene, const char *role, int64_t seconds,
+                         const char *more) {
+    script_keystone_answer(scene->server, 200, script_keystone_token(role, seconds, more), 1);
 }
 
 START_TEST(a_service_token_makes_an_expired_token_valid) {
     struct scene scene = scene_new();
 
-    say(&scene, "\"service\"", 100, "");
-    say(&scene, "\"admin\"", -100, "");
+    answer_token(&scene, "\"service\"", 100, "");
+    answer_token(&scene, "\"admin\"", -100, "");
     ck_assert_int_eq(visit_beside(scene.authtoken, "old", "s", NULL, NULL), 200);
     ck_assert_uint_eq(script_server_count(scene.server, "GET", KEYSTONE_TOKENS "?allow_expired=1"),
                       1);
     ck_assert_int_eq(visit_beside(scene.authtoken, "old", "s", NULL, NULL), 200); /* remembered */
     ck_assert_int_eq(visit(scene.authtoken, "old", NULL, NULL), 401);
-    say(&scene, "\"member\"", -100, "");
+    answer_token(&scene, "\"member\"", -100, "");
     ck_assert_int_eq(visit_beside(scene.authtoken, "users", "s", NULL, NULL), 403);
-    say(&scene, "\"admin\"", 100, "\"application_credential\": {\"access_rules\": []}");
+    answer_token(&scene, "\"admin\"", 100, "\"application_credential\": {\"access_rules\": []}");
     ck_assert_int_eq(visit_beside(scene.authtoken, "bound", "s", NULL, NULL), 200);
     ck_assert_int_eq(visit_beside(scene.authtoken, "good", " ", NULL, NULL),
                      503); /* none; asked about */
@@ -144,12 +145,12 @@ END_TEST
 START_TEST(an_invalid_service_token_refuses) {
     struct scene scene = scene_new();
 
-    say(&scene, "\"member\"", 100, "");
+    answer_token(&scene, "\"member\"", 100, "");
     ck_assert_int_eq(visit_beside(scene.authtoken, "t", "no-service", NULL, NULL), 401);
-    script_keystone_say(scene.server, 404, KEYSTONE_UNKNOWN, 1);
+    script_keystone_answer(scene.server, 404, KEYSTONE_UNKNOWN, 1);
     ck_assert_int_eq(visit_beside(scene.authtoken, "t", "forged", NULL, NULL), 401);
     ck_assert_int_eq(visit_beside(scene.authtoken, "t", "asked", "Retry-After", "5"), 503);
-    say(&scene, "\"service\"", -100, "");
+    answer_token(&scene, "\"service\"", -100, "");
     ck_assert_int_eq(visit_beside(scene.authtoken, "t", "over", NULL, NULL), 401);
     scene_end(&scene);
 }
@@ -158,10 +159,10 @@ END_TEST
 START_TEST(without_required_roles_a_service_token_grants_nothing) {
     struct scene scene = scene_with("--keystone_authtoken.service_token_roles_required=false");
 
-    say(&scene, "\"member\"", 100, "");
-    say(&scene, "\"admin\"", 100, "");
+    answer_token(&scene, "\"member\"", 100, "");
+    answer_token(&scene, "\"admin\"", 100, "");
     ck_assert_int_eq(visit_beside(scene.authtoken, "t", "no-service", NULL, NULL), 200);
-    say(&scene, "\"admin\"", -100, "");
+    answer_token(&scene, "\"admin\"", -100, "");
     ck_assert_int_eq(visit_beside(scene.authtoken, "old", "no-service", NULL, NULL), 401);
     scene_end(&scene);
 }

@@ -61,7 +61,7 @@ static void end(void) {
     patient->free(patient); /* and its requests */
 }
 
-static void say(int status, const char *body) {
+static void respond(int status, const char *body) {
     script_server_clear(server);
     script_server_add(server,
                       &(struct script_rule){ .path = PATH, .status = status, .body = body });
@@ -83,15 +83,17 @@ static void await_looks(void) {
 }
 
 START_TEST(disks_get_the_limits_of_their_volumes) {
-    say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100, \"read_iops_sec\": 5, \"colour\": 1")));
+    respond(200,
+            ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100, \"read_iops_sec\": 5, \"colour\": 1")));
     begin_agent();
     await(VOLUME, IO_TOTAL_REQUESTS, 100);
     ck_assert_int_eq(fake_hypervisor_limit(fake, VOLUME, IO_READ_REQUESTS), 0);
-    say(200, ANSWER(ROW(VOLUME, "\"read_bytes_sec\": 7") "," ROW(OTHER, "\"total_iops_sec\": 9")));
+    respond(200,
+            ANSWER(ROW(VOLUME, "\"read_bytes_sec\": 7") "," ROW(OTHER, "\"total_iops_sec\": 9")));
     await(VOLUME, IO_READ_BYTES, 7);
     await(OTHER, IO_TOTAL_REQUESTS, 9);
     ck_assert_int_eq(fake_hypervisor_limit(fake, VOLUME, IO_TOTAL_REQUESTS), 0);
-    say(200, ANSWER(ROW(OTHER, "\"total_iops_sec\": 9")));
+    respond(200, ANSWER(ROW(OTHER, "\"total_iops_sec\": 9")));
     await(VOLUME, IO_READ_BYTES, 0);
     ck_assert_int_eq(fake_hypervisor_limit(fake, OTHER, IO_TOTAL_REQUESTS), 9);
 }
@@ -100,7 +102,7 @@ END_TEST
 START_TEST(unchanged_limits_are_not_set_again) {
     unsigned count;
 
-    say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
+    respond(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
     begin_agent();
     await(VOLUME, IO_TOTAL_REQUESTS, 100);
     await_looks();
@@ -112,7 +114,7 @@ START_TEST(unchanged_limits_are_not_set_again) {
 END_TEST
 
 START_TEST(a_restarted_guest_is_limited_again) {
-    say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
+    respond(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
     begin_agent();
     await(VOLUME, IO_TOTAL_REQUESTS, 100);
     put_disk(VOLUME, DISK_OFF);
@@ -125,11 +127,11 @@ START_TEST(a_restarted_guest_is_limited_again) {
 END_TEST
 
 START_TEST(an_agent_recognizes_the_limits_of_its_predecessor) {
-    say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
+    respond(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
     begin_agent();
     await(VOLUME, IO_TOTAL_REQUESTS, 100);
     end_agent();
-    say(200, ANSWER(""));
+    respond(200, ANSWER(""));
     begin_agent();
     await(VOLUME, IO_TOTAL_REQUESTS, 0);
 }
@@ -137,15 +139,15 @@ END_TEST
 
 START_TEST(foreign_limits_stay_without_own_ones) {
     fake_hypervisor_set_limit(fake, OTHER, IO_WRITE_BYTES, 77);
-    say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100") "," ROW(
-                 OTHER, "\"total_iops_sec_max\": 100"))); /* the peak of nothing */
+    respond(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100") "," ROW(
+                     OTHER, "\"total_iops_sec_max\": 100"))); /* the peak of nothing */
     begin_agent();
     await(VOLUME, IO_TOTAL_REQUESTS, 100);
-    say(200, ANSWER(""));
+    respond(200, ANSWER(""));
     await(VOLUME, IO_TOTAL_REQUESTS, 0);
     await_looks();
     ck_assert_int_eq(fake_hypervisor_limit(fake, OTHER, IO_WRITE_BYTES), 77);
-    say(200, ANSWER(ROW(OTHER, "\"total_bytes_sec\": 5")));
+    respond(200, ANSWER(ROW(OTHER, "\"total_bytes_sec\": 5")));
     await(OTHER, IO_TOTAL_BYTES, 5);
     ck_assert_int_eq(fake_hypervisor_limit(fake, OTHER, IO_WRITE_BYTES), 0);
 }
@@ -166,11 +168,11 @@ START_TEST(limits_stay_without_a_valid_reply_of_the_api) {
         { 200, ANSWER(ROW(OTHER, "\"total_iops_sec\": 1") ", 7") },
     };
 
-    say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
+    respond(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
     begin_agent();
     await(VOLUME, IO_TOTAL_REQUESTS, 100);
     for (size_t i = 0; i < LENGTH(cases); i++) {
-        say(cases[i].status, cases[i].body);
+        respond(cases[i].status, cases[i].body);
         await_looks();
         ck_assert_int_eq(fake_hypervisor_limit(fake, VOLUME, IO_TOTAL_REQUESTS), 100);
         ck_assert_int_eq(fake_hypervisor_limit(fake, OTHER, IO_TOTAL_REQUESTS), 0);
@@ -181,7 +183,8 @@ END_TEST
 START_TEST(a_failed_disk_affects_no_other_and_is_retried) {
     fake_hypervisor_fail(fake, FAKE_LIST_LIMITS, ERROR_UNAVAILABLE, 2, false);
     fake_hypervisor_fail(fake, FAKE_LIMIT_DISK, ERROR_UNAVAILABLE, 3, false);
-    say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 8") "," ROW(OTHER, "\"total_iops_sec\": 9")));
+    respond(200,
+            ANSWER(ROW(VOLUME, "\"total_iops_sec\": 8") "," ROW(OTHER, "\"total_iops_sec\": 9")));
     begin_agent();
     await(VOLUME, IO_TOTAL_REQUESTS, 8);
     await(OTHER, IO_TOTAL_REQUESTS, 9);
@@ -190,7 +193,7 @@ START_TEST(a_failed_disk_affects_no_other_and_is_retried) {
 END_TEST
 
 START_TEST(a_host_without_limits_is_checked_once) {
-    say(200, ANSWER(""));
+    respond(200, ANSWER(""));
     begin_agent();
     await_looks();
     await_looks();

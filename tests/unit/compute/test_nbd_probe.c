@@ -23,9 +23,9 @@
 struct peer {
     char directory[32], path[64];
     int fd;
-    const char *said;
+    const char *reply;
     size_t size;
-    char heard[128];
+    char received[128];
     ssize_t length;
     pthread_t thread;
 };
@@ -34,9 +34,9 @@ static void *serve(void *arg) {
     struct peer *peer = arg;
     int client = accept(peer->fd, NULL, NULL);
 
-    ck_assert_int_ge(send(client, peer->said, peer->size, MSG_NOSIGNAL), 0);
+    ck_assert_int_ge(send(client, peer->reply, peer->size, MSG_NOSIGNAL), 0);
     shutdown(client, SHUT_WR);
-    peer->length = recv(client, peer->heard, sizeof peer->heard, 0);
+    peer->length = recv(client, peer->received, sizeof peer->received, 0);
     close(client);
     return NULL;
 }
@@ -58,11 +58,11 @@ static void end(struct peer *peer) {
     rmdir(peer->directory);
 }
 
-static bool looks(struct peer *peer, const char *said, size_t size) {
+static bool looks(struct peer *peer, const char *reply, size_t size) {
     bool result;
 
     begin(peer);
-    peer->said = said;
+    peer->reply = reply;
     peer->size = size;
     ck_assert_int_eq(listen(peer->fd, 1), 0);
     ck_assert_int_eq(pthread_create(&peer->thread, NULL, serve, peer), 0);
@@ -71,27 +71,27 @@ static bool looks(struct peer *peer, const char *said, size_t size) {
     end(peer);
     return result;
 }
-#define SAYS(text) looks(&peer, text, sizeof(text) - 1)
+#define REPLIES(text) looks(&peer, text, sizeof(text) - 1)
 
 START_TEST(an_existing_export_is_found) {
     struct peer peer = { 0 };
 
-    ck_assert(SAYS(GREETING REPLY("\0\0\0\3")));
+    ck_assert(REPLIES(GREETING REPLY("\0\0\0\3")));
     ck_assert_int_eq(peer.length, sizeof ASKED - 1);
-    ck_assert_mem_eq(peer.heard, ASKED, sizeof ASKED - 1);
-    ck_assert(SAYS(GREETING REPLY("\0\0\0\1")));
+    ck_assert_mem_eq(peer.received, ASKED, sizeof ASKED - 1);
+    ck_assert(REPLIES(GREETING REPLY("\0\0\0\1")));
 }
 END_TEST
 
 START_TEST(other_replies_are_rejected) {
     struct peer peer = { 0 };
 
-    ck_assert(!SAYS(GREETING REPLY("\x80\0\0\6"))); /* it knows no such export */
-    ck_assert(!SAYS(GREETING "\0\0\0\0\0\0\0\0"));
-    ck_assert(!SAYS(GREETING));
-    ck_assert(!SAYS("NBDMAGIC\0\0\x42\2\x81\x86\x12\x53\0\0")); /* of long ago */
-    ck_assert(!SAYS("SSH-2.0-nobody\r\n\r\n\r\n"));
-    ck_assert(!SAYS("NBD"));
+    ck_assert(!REPLIES(GREETING REPLY("\x80\0\0\6"))); /* it knows no such export */
+    ck_assert(!REPLIES(GREETING "\0\0\0\0\0\0\0\0"));
+    ck_assert(!REPLIES(GREETING));
+    ck_assert(!REPLIES("NBDMAGIC\0\0\x42\2\x81\x86\x12\x53\0\0")); /* of long ago */
+    ck_assert(!REPLIES("SSH-2.0-nobody\r\n\r\n\r\n"));
+    ck_assert(!REPLIES("NBD"));
 }
 END_TEST
 

@@ -126,7 +126,8 @@ static void assert_chains(struct scene *scene, bool taken) {
 }
 
 /* Was that among the reports? */
-static bool was_told(struct scene *scene, const char *path, const char *status, const char *more) {
+static bool was_reported(struct scene *scene, const char *path, const char *status,
+                         const char *more) {
     for (unsigned i = 0; i < script_server_count(scene->server, "POST", path); i++) {
         const char *body = script_server_request(scene->server, "POST", path, i)->body;
 
@@ -136,21 +137,21 @@ static bool was_told(struct scene *scene, const char *path, const char *status, 
     return false;
 }
 
-#define assert_done(scene, path)                                      \
-    do {                                                              \
-        ck_assert(was_told(scene, path, "\"creating\"", "\"90%\""));  \
-        ck_assert(!was_told(scene, path, "\"error\"", "\"status\"")); \
+#define assert_done(scene, path)                                          \
+    do {                                                                  \
+        ck_assert(was_reported(scene, path, "\"creating\"", "\"90%\""));  \
+        ck_assert(!was_reported(scene, path, "\"error\"", "\"status\"")); \
     } while (0)
-#define assert_failed(scene, path)                                   \
-    do {                                                             \
-        ck_assert(was_told(scene, path, "\"error\"", "\"status\"")); \
-        ck_assert(!was_told(scene, path, "\"creating\"", "\"90%"));  \
+#define assert_failed(scene, path)                                       \
+    do {                                                                 \
+        ck_assert(was_reported(scene, path, "\"error\"", "\"status\"")); \
+        ck_assert(!was_reported(scene, path, "\"creating\"", "\"90%"));  \
     } while (0)
 
 static void await_failure(struct scene *scene, const char *path) {
     const struct timespec pause = { .tv_nsec = 1000000 };
 
-    while (!was_told(scene, path, "\"error\"", "\"status\""))
+    while (!was_reported(scene, path, "\"error\"", "\"status\""))
         nanosleep(&pause, NULL);
 }
 

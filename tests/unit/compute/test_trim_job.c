@@ -11,10 +11,10 @@
 #define TRIM   "44444444-4444-4444-8444-444444444444"
 #define ACTION "/v3/volumes/" VOLUME "/action"
 
-#define TOLD(rest)   "{\"os-update_reclaim_space\":{\"id\":\"" TRIM "\",\"status\":" rest "}}"
-#define TOLD_BEGIN   TOLD("\"running\"")
-#define TOLD_RUNNING TOLD("\"running\",\"progress\":50")
-#define TOLD_DONE    TOLD("\"done\"")
+#define REPORT(rest)   "{\"os-update_reclaim_space\":{\"id\":\"" TRIM "\",\"status\":" rest "}}"
+#define REPORT_BEGIN   REPORT("\"running\"")
+#define REPORT_RUNNING REPORT("\"running\",\"progress\":50")
+#define REPORT_DONE    REPORT("\"done\"")
 
 /* A running guest with a disk that gives back, and a scripted volume API; pauses of a
  * millisecond. */
@@ -126,7 +126,7 @@ START_TEST(a_trim_is_accounted_to_the_project_of_the_volume) {
     put(scene);
     await_end(scene);
     ck_assert_str_eq(fake_hypervisor_trimmed_for(scene->fake), "of-it");
-    ck_assert_str_eq(last_report(scene), TOLD_DONE);
+    ck_assert_str_eq(last_report(scene), REPORT_DONE);
     scene_end(scene);
 }
 END_TEST
@@ -138,8 +138,8 @@ START_TEST(a_guest_trims_and_that_is_reported) {
     put(scene);
     await_end(scene);
     ck_assert_uint_eq(reports(scene), 2);
-    ck_assert_str_eq(report(scene, 0), TOLD_BEGIN);
-    ck_assert_str_eq(report(scene, 1), TOLD_DONE);
+    ck_assert_str_eq(report(scene, 0), REPORT_BEGIN);
+    ck_assert_str_eq(report(scene, 1), REPORT_DONE);
     ck_assert(script_request_has(script_server_request(scene->server, "POST", ACTION, 1),
                                  "X-OpenStack-Request-ID", "req-7"));
     ck_assert_uint_eq(trims(scene), 1);
@@ -154,11 +154,11 @@ START_TEST(a_running_trim_reports_periodically) {
     fake_hypervisor_trims(scene->fake, true);
     put(scene);
     put(scene); /* it is asked for again */
-    await_report(scene, TOLD_RUNNING);
+    await_report(scene, REPORT_RUNNING);
     ck_assert_uint_eq(trims_open(scene->trims), 1);
     fake_hypervisor_trims(scene->fake, false);
     await_end(scene);
-    ck_assert_str_eq(last_report(scene), TOLD_DONE);
+    ck_assert_str_eq(last_report(scene), REPORT_DONE);
     scene_end(scene);
 }
 END_TEST
@@ -191,7 +191,7 @@ START_TEST(a_report_is_repeated_until_it_is_taken) {
     put(scene);
     await_end(scene);
     ck_assert_uint_eq(reports(scene), 5);
-    ck_assert_str_eq(last_report(scene), TOLD_DONE);
+    ck_assert_str_eq(last_report(scene), REPORT_DONE);
     ck_assert_uint_eq(trims(scene), 1);
     scene_end(scene);
 }
@@ -200,7 +200,7 @@ END_TEST
 START_TEST(a_failure_has_a_reason_and_whether_a_retry_may_succeed) {
     static const struct {
         enum error_kind kind;
-        const char *told;
+        const char *sent;
     } rows[] = {
         { ERROR_BAD_REQUEST, "\"error\",\"reason\":\"unsupported\"" },
         { ERROR_CONFLICT, "\"error\",\"reason\":\"busy\"" },
@@ -215,7 +215,7 @@ START_TEST(a_failure_has_a_reason_and_whether_a_retry_may_succeed) {
         fake_hypervisor_fail(scene->fake, FAKE_TRIM_DISK, rows[i].kind, 100000, false);
         put(scene);
         await_end(scene);
-        ck_assert_ptr_nonnull(strstr(last_report(scene), rows[i].told));
+        ck_assert_ptr_nonnull(strstr(last_report(scene), rows[i].sent));
         ck_assert_ptr_nonnull(strstr(last_report(scene), "\"message\":\"a fault of the test\""));
         scene_end(scene);
     }
@@ -238,7 +238,7 @@ START_TEST(a_temporary_obstacle_is_waited_for) {
         fake_hypervisor_fail(scene->fake, rows[i].call, rows[i].kind, 3, false);
         put(scene);
         await_end(scene);
-        ck_assert_str_eq(last_report(scene), TOLD_DONE);
+        ck_assert_str_eq(last_report(scene), REPORT_DONE);
         scene_end(scene);
     }
 }

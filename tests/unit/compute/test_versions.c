@@ -10,7 +10,7 @@
 
 /* Negotiates with up to two headers; the result, and the headers of the response. */
 static int negotiate(const char *standard, const char *legacy, struct compute_version *version,
-                     struct error *err, char told[64]) {
+                     struct error *err, char sent_headers[64]) {
     struct http_header headers[3] = { 0 };
     struct test_exchange *test;
     unsigned count = 0;
@@ -24,7 +24,7 @@ static int negotiate(const char *standard, const char *legacy, struct compute_ve
     test = test_exchange_new("POST", "/", headers, NULL);
     result = versions_negotiate(test_exchange_of(test), version, err);
     header = test_exchange_header(test, STANDARD);
-    snprintf(told, 64, "%s", header ? header : "");
+    snprintf(sent_headers, 64, "%s", header ? header : "");
     if (header) {
         ck_assert_str_eq(test_exchange_header(test, LEGACY), header + strlen("compute "));
         ck_assert_str_eq(test_exchange_header(test, "Vary"), STANDARD ", " LEGACY);
@@ -56,13 +56,14 @@ START_TEST(the_requested_version_is_read_and_returned) {
     for (size_t i = 0; i < LENGTH(rows); i++) {
         struct compute_version version = { 0 };
         struct error err = { 0 };
-        char told[64], wanted[64];
+        char sent_headers[64], wanted[64];
 
-        ck_assert_int_eq(negotiate(rows[i].standard, rows[i].legacy, &version, &err, told), 0);
+        ck_assert_int_eq(negotiate(rows[i].standard, rows[i].legacy, &version, &err, sent_headers),
+                         0);
         ck_assert_uint_eq(version.major, 2);
         ck_assert_uint_eq(version.minor, rows[i].minor);
         snprintf(wanted, sizeof(wanted), "compute 2.%u", rows[i].minor);
-        ck_assert_str_eq(told, wanted);
+        ck_assert_str_eq(sent_headers, wanted);
     }
 }
 END_TEST
@@ -73,13 +74,13 @@ START_TEST(a_version_outside_of_the_range_is_refused_with_the_range) {
     for (size_t i = 0; i < LENGTH(versions); i++) {
         struct compute_version version = { 7, 7 };
         struct error err = { 0 };
-        char told[64], wanted[64];
+        char sent_headers[64], wanted[64];
 
-        ck_assert_int_eq(negotiate(NULL, versions[i], &version, &err, told), -1);
+        ck_assert_int_eq(negotiate(NULL, versions[i], &version, &err, sent_headers), -1);
         ck_assert_int_eq(err.kind, ERROR_NOT_ACCEPTABLE);
         ck_assert_ptr_nonnull(strstr(err.message, "Minimum is 2.1 and maximum is 2.93."));
         snprintf(wanted, sizeof(wanted), "compute %s", versions[i]);
-        ck_assert_str_eq(told, wanted);
+        ck_assert_str_eq(sent_headers, wanted);
         ck_assert_uint_eq(version.minor, 7);
     }
 }
@@ -92,11 +93,11 @@ START_TEST(a_malformed_version_is_a_bad_request) {
     for (size_t i = 0; i < LENGTH(versions); i++) {
         struct compute_version version = { 7, 7 };
         struct error err = { 0 };
-        char told[64];
+        char sent_headers[64];
 
-        ck_assert_int_eq(negotiate(NULL, versions[i], &version, &err, told), -1);
+        ck_assert_int_eq(negotiate(NULL, versions[i], &version, &err, sent_headers), -1);
         ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
-        ck_assert_str_eq(told, "");
+        ck_assert_str_eq(sent_headers, "");
         ck_assert_uint_eq(version.minor, 7);
     }
 }

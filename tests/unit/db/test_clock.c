@@ -13,11 +13,11 @@ struct own {
     int64_t wall_us, steady_us;
 };
 
-static int64_t tell_wall(void *arg) {
+static int64_t read_wall(void *arg) {
     return ((const struct own *)arg)->wall_us;
 }
 
-static int64_t tell_steady(void *arg) {
+static int64_t read_steady(void *arg) {
     return ((const struct own *)arg)->steady_us;
 }
 
@@ -25,7 +25,7 @@ static struct own *own_new(int64_t wall_us, int64_t steady_us) {
     struct own *own = calloc(1, sizeof(*own));
 
     ck_assert_ptr_nonnull(own);
-    *own = (struct own){ { .now_us = tell_wall, .steady_us = tell_steady, .arg = own },
+    *own = (struct own){ { .now_us = read_wall, .steady_us = read_steady, .arg = own },
                          wall_us,
                          steady_us };
     return own;
@@ -40,14 +40,14 @@ static struct db *process(const char *url, const struct own *own) {
     return db;
 }
 
-static int64_t told(struct db *db) {
+static int64_t shown(struct db *db) {
     return clock_shared_us(db_clock(db));
 }
 
 /* The few calls of a test get instants that follow each other. */
 #define assert_about(db, instant_us)                        \
     do {                                                    \
-        int64_t about_ = told(db);                          \
+        int64_t about_ = shown(db);                         \
                                                             \
         ck_assert_int_ge(about_, (instant_us));             \
         ck_assert_int_lt(about_, (instant_us) + SECOND_US); \
@@ -140,7 +140,7 @@ START_TEST(after_another_boot_every_lease_is_over) {
     sql_run(db, OTHER_BOOT);
     db_close(db);
     db = process(scratch.url, after);
-    ck_assert_int_gt(told(db), INT64_C(1800000015000000));
+    ck_assert_int_gt(shown(db), INT64_C(1800000015000000));
     assert_about(db, INT64_C(1800000015000000));
     db_close(db);
 }

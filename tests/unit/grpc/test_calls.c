@@ -152,11 +152,11 @@ static void *stop(void *arg) {
 
 /* Begins to end, and is back when the client has been notified. */
 static void begin_end(struct end *end) {
-    autofree struct wire_answer *told = NULL;
+    autofree struct wire_answer *reply = NULL;
 
     ck_assert_int_eq(pthread_create(&end->thread, NULL, stop, end), 0);
-    told = wire_await(end->scene->wire, 0);
-    ck_assert_uint_eq(told->away, NGHTTP2_NO_ERROR + 1);
+    reply = wire_await(end->scene->wire, 0);
+    ck_assert_uint_eq(reply->away, NGHTTP2_NO_ERROR + 1);
     ck_assert_int_lt(wire_connect(end->scene->path), 0);
 }
 

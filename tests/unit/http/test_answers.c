@@ -16,7 +16,7 @@
 
 static sem_t arena_is_empty;
 
-static void tell_empty(void *arg) {
+static void note_empty(void *arg) {
     (void)arg;
     sem_post(&arena_is_empty);
 }
@@ -34,7 +34,7 @@ static void reply(struct http_exchange *exchange, size_t size, bool may_be_refus
     char *body = arena_reserve(exchange->arena, size);
 
     memset(body, 'x', size);
-    arena_defer(exchange->arena, tell_empty, NULL);
+    arena_defer(exchange->arena, note_empty, NULL);
     exchange->status = 200;
     exchange->reply_body = body;
     exchange->reply_size = size;

@@ -24,7 +24,7 @@ struct peer {
     unsigned answers;   /* on each connection before it is closed */
     atomic_bool ends;
     atomic_uint connections;
-    char heard[4096]; /* the last request */
+    char received[4096]; /* the last request */
 };
 
 static bool wait_for(const struct peer *peer, int fd) {
@@ -38,8 +38,8 @@ static bool wait_for(const struct peer *peer, int fd) {
 }
 
 /* Up to the end of the headers and the body that they announce. */
-static bool hear(struct peer *peer, int fd) {
-    char text[sizeof(peer->heard)] = "";
+static bool receive(struct peer *peer, int fd) {
+    char text[sizeof(peer->received)] = "";
     size_t size = 0;
 
     for (;;) {
@@ -55,7 +55,7 @@ static bool hear(struct peer *peer, int fd) {
             return false;
         size += (size_t)got;
     }
-    memcpy(peer->heard, text, sizeof(text));
+    memcpy(peer->received, text, sizeof(text));
     return true;
 }
 
@@ -83,7 +83,7 @@ static void *serve(void *arg) {
         autoclose int fd = accept(peer->fd, NULL, NULL);
 
         peer->connections++;
-        for (unsigned i = 0; i < peer->answers && hear(peer, fd); i++)
+        for (unsigned i = 0; i < peer->answers && receive(peer, fd); i++)
             answer(peer, fd);
     }
     return NULL;
@@ -177,24 +177,24 @@ START_TEST(a_request_is_sent_as_given) {
     peer_start(&peer);
     ck_assert_int_eq(
         CALL(&peer, "/a%2Fb?c=d", .method = "POST", .headers = headers, .body = "{\"a\": 1}"), 0);
-    assert_has(peer.heard, "POST /a%2Fb?c=d HTTP/1.1\r\n");
-    assert_has(peer.heard, "\r\nX-Auth-Token: secret\r\n");
-    assert_has(peer.heard, "\r\nX-Empty:\r\n");
-    assert_has(peer.heard, "\r\nContent-Type: application/json\r\n");
-    assert_has(peer.heard, "\r\n\r\n{\"a\": 1}");
-    assert_lacks(peer.heard, "Expect");
+    assert_has(peer.received, "POST /a%2Fb?c=d HTTP/1.1\r\n");
+    assert_has(peer.received, "\r\nX-Auth-Token: secret\r\n");
+    assert_has(peer.received, "\r\nX-Empty:\r\n");
+    assert_has(peer.received, "\r\nContent-Type: application/json\r\n");
+    assert_has(peer.received, "\r\n\r\n{\"a\": 1}");
+    assert_lacks(peer.received, "Expect");
 
     /* Nothing of a call stays for the next one. */
     ck_assert_int_eq(CALL(&peer, "/plain"), 0);
-    assert_has(peer.heard, "GET /plain HTTP/1.1\r\n");
-    assert_lacks(peer.heard, "X-Auth-Token");
-    assert_lacks(peer.heard, "Content-");
+    assert_has(peer.received, "GET /plain HTTP/1.1\r\n");
+    assert_lacks(peer.received, "X-Auth-Token");
+    assert_lacks(peer.received, "Content-");
 
     ck_assert_int_eq(CALL(&peer, "/gone", .method = "DELETE"), 0);
-    assert_has(peer.heard, "DELETE /gone HTTP/1.1\r\n");
+    assert_has(peer.received, "DELETE /gone HTTP/1.1\r\n");
     ck_assert_int_eq(CALL(&peer, "/put", .method = "PUT", .body = ""), 0);
-    assert_has(peer.heard, "PUT /put HTTP/1.1\r\n");
-    assert_has(peer.heard, "\r\nContent-Length: 0\r\n");
+    assert_has(peer.received, "PUT /put HTTP/1.1\r\n");
+    assert_has(peer.received, "\r\nContent-Length: 0\r\n");
     ck_assert_uint_eq(peer.connections, 1);
     peer_stop(&peer);
 }
@@ -207,7 +207,7 @@ START_TEST(head_waits_for_no_body) {
     ck_assert_int_eq(CALL(&peer, "/", .method = "HEAD"), 0);
     ck_assert_int_eq(got.status, 200);
     ck_assert_str_eq(got.body, "");
-    assert_has(peer.heard, "HEAD / HTTP/1.1\r\n");
+    assert_has(peer.received, "HEAD / HTTP/1.1\r\n");
     peer_stop(&peer);
 }
 END_TEST
@@ -220,7 +220,7 @@ START_TEST(redirect_is_not_followed) {
     peer_start(&peer);
     ck_assert_int_eq(CALL(&peer, "/first"), 0);
     ck_assert_int_eq(got.status, 302);
-    assert_has(peer.heard, "GET /first ");
+    assert_has(peer.received, "GET /first ");
     peer_stop(&peer);
 }
 END_TEST

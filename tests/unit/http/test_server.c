@@ -170,7 +170,7 @@ static int dial(const struct http_server *server) {
     return fd;
 }
 
-static void say(int fd, const char *text) {
+static void send_text(int fd, const char *text) {
     size_t size = strlen(text);
 
     while (size > 0) {
@@ -183,7 +183,7 @@ static void say(int fd, const char *text) {
 }
 
 /* Reads one answer with a Content-Length; "" when the peer has closed. */
-static const char *hear(int fd) {
+static const char *receive(int fd) {
     static _Thread_local char text[16384];
     size_t size = 0;
     const char *end, *length;
@@ -207,7 +207,7 @@ static const char *hear(int fd) {
     return text;
 }
 
-static const char *hear_to_the_end(int fd) {
+static const char *receive_to_the_end(int fd) {
     static char text[16384];
     size_t size = 0;
     ssize_t got;
@@ -240,11 +240,11 @@ START_TEST(connection_serves_one_request_after_the_other) {
     struct http_server *server = START();
     autoclose int fd = dial(server);
 
-    say(fd, "GET /v3/a%2Fb?x=%20&y HTTP/1.1\r\nHost: x\r\nX-PROBE: Value\r\n\r\n");
-    assert_has(hear(fd), "root|GET|/v3/a%2Fb|x=%20&y|127.0.0.1|Value|0|0|");
+    send_text(fd, "GET /v3/a%2Fb?x=%20&y HTTP/1.1\r\nHost: x\r\nX-PROBE: Value\r\n\r\n");
+    assert_has(receive(fd), "root|GET|/v3/a%2Fb|x=%20&y|127.0.0.1|Value|0|0|");
 
-    say(fd, GET("/second"));
-    assert_has(hear(fd), "root|GET|/second||127.0.0.1|-|0|0|");
+    send_text(fd, GET("/second"));
+    assert_has(receive(fd), "root|GET|/second||127.0.0.1|-|0|0|");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -253,12 +253,12 @@ START_TEST(pipelined_requests_are_answered_in_order) {
     struct http_server *server = START();
     autoclose int fd = dial(server);
 
-    say(fd, GET("/1") GET("/race/2") GET("/keep/3") GET("/4"));
-    assert_has(hear(fd), "|/1|");
-    assert_has(hear(fd), "|/2|");
+    send_text(fd, GET("/1") GET("/race/2") GET("/keep/3") GET("/4"));
+    assert_has(receive(fd), "|/1|");
+    assert_has(receive(fd), "|/2|");
     echo((void *)(uintptr_t) "late", take_kept());
-    assert_has(hear(fd), "late|GET|/3|");
-    assert_has(hear(fd), "|/4|");
+    assert_has(receive(fd), "late|GET|/3|");
+    assert_has(receive(fd), "|/4|");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -268,16 +268,16 @@ START_TEST(half_closed_client_gets_its_answer) {
     autoclose int now = dial(server);
     autoclose int late = dial(server);
 
-    say(now, GET("/now"));
+    send_text(now, GET("/now"));
     shutdown(now, SHUT_WR);
-    assert_has(hear(now), "|/now|");
+    assert_has(receive(now), "|/now|");
 
     for (int i = 0; i < 2; i++) { /* a connection that slept once may sleep again */
-        say(late, GET("/keep/late"));
+        send_text(late, GET("/keep/late"));
         if (i == 1)
             shutdown(late, SHUT_WR);
         echo((void *)(uintptr_t) "late", take_kept());
-        assert_has(hear(late), "late|GET|/late|");
+        assert_has(receive(late), "late|GET|/late|");
     }
     http_server_stop(server, 0);
 }
@@ -288,14 +288,14 @@ START_TEST(a_client_that_closes_its_side_is_seen_while_its_answer_is_awaited) {
     autoclose int fd = dial(server);
     struct http_exchange *exchange;
 
-    say(fd, GET("/keep/x"));
+    send_text(fd, GET("/keep/x"));
     exchange = take_kept();
     ck_assert(!http_client_left(exchange));
     shutdown(fd, SHUT_WR);
     while (!http_client_left(exchange))
         sched_yield();
     echo((void *)(uintptr_t) "late", exchange);
-    assert_has(hear(fd), "late|GET|/x|");
+    assert_has(receive(fd), "late|GET|/x|");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -305,7 +305,7 @@ START_TEST(an_abandoned_exchange_has_no_client) {
     autoclose int fd = dial(server);
     struct http_exchange *exchange;
 
-    say(fd, GET("/keep/x"));
+    send_text(fd, GET("/keep/x"));
     exchange = take_kept();
     http_server_stop(server, 0);
     ck_assert(http_client_left(exchange));
@@ -334,8 +334,8 @@ START_TEST(longest_mount_wins_and_its_prefix_is_cut) {
     for (size_t i = 0; i < LENGTH(cases); i++) {
         autoclose int fd = dial(server);
 
-        say(fd, cases[i].request);
-        assert_has(hear(fd), cases[i].answer);
+        send_text(fd, cases[i].request);
+        assert_has(receive(fd), cases[i].answer);
     }
     http_server_stop(server, 0);
 }
@@ -347,9 +347,9 @@ START_TEST(path_below_no_mount_is_not_found) {
     struct http_server *server = START(.mounts = only);
     autoclose int fd = dial(server);
 
-    say(fd, GET("/b") GET("/a"));
-    assert_has(hear(fd), "HTTP/1.1 404 ");
-    assert_has(hear(fd), "a|GET|/|");
+    send_text(fd, GET("/b") GET("/a"));
+    assert_has(receive(fd), "HTTP/1.1 404 ");
+    assert_has(receive(fd), "a|GET|/|");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -359,8 +359,8 @@ START_TEST(head_has_the_length_and_no_body) {
     autoclose int fd = dial(server);
     const char *answer;
 
-    say(fd, "HEAD /h HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    answer = hear_to_the_end(fd);
+    send_text(fd, "HEAD /h HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    answer = receive_to_the_end(fd);
     assert_has(answer, "HTTP/1.1 200 ");
     assert_has(answer, "Content-Length: ");
     assert_lacks(answer, "root|");
@@ -373,8 +373,8 @@ START_TEST(line_breaks_in_a_reply_header_forge_nothing) {
     autoclose int fd = dial(server);
     const char *answer;
 
-    say(fd, GET("/"));
-    answer = hear(fd);
+    send_text(fd, GET("/"));
+    answer = receive(fd);
     assert_has(answer, "X-Answer: yes\r\n");
     assert_lacks(answer, "Set-Cookie");
     http_server_stop(server, 0);
@@ -383,39 +383,40 @@ END_TEST
 
 /* ---- bodies ---- */
 
-static void say_post(int fd, size_t announced, size_t sent) {
+static void send_post(int fd, size_t announced, size_t sent) {
     autofree char *body = calloc(1, sent + 1);
     char head[128];
 
     memset(body, 'b', sent);
     snprintf(head, sizeof(head), "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
              announced);
-    say(fd, head);
-    say(fd, body);
+    send_text(fd, head);
+    send_text(fd, body);
 }
 
 START_TEST(body_is_whole_before_the_handler_is_called) {
     struct http_server *server = START();
     autoclose int fd = dial(server);
 
-    say(fd, "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234");
+    send_text(fd, "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234");
     ck_assert_int_eq(calls, 0);
-    say(fd, "56789");
-    assert_has(hear(fd), "|10|0|0123456789");
+    send_text(fd, "56789");
+    assert_has(receive(fd), "|10|0|0123456789");
 
-    say(fd, "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    send_text(fd, "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 10; i++)
-        say(fd, "2\r\nab\r\n");
-    say(fd, "0\r\n\r\n" GET("/smuggled"));
-    assert_has(hear(fd), "|20|0|abababababababababab");
+        send_text(fd, "2\r\nab\r\n");
+    send_text(fd, "0\r\n\r\n" GET("/smuggled"));
+    assert_has(receive(fd), "|20|0|abababababababababab");
     ck_assert(is_closed(fd)); /* pieces can be read in more than one way */
     close(fd);
 
     fd = dial(server);
-    say(fd, "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
-    assert_has(hear(fd), "HTTP/1.1 100 ");
-    say(fd, "ok");
-    assert_has(hear(fd), "|2|0|ok");
+    send_text(fd,
+              "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+    assert_has(receive(fd), "HTTP/1.1 100 ");
+    send_text(fd, "ok");
+    assert_has(receive(fd), "|2|0|ok");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -424,21 +425,21 @@ START_TEST(body_above_the_limit_is_thrown_away_and_answered) {
     struct http_server *server = START();
     autoclose int fd = dial(server);
 
-    say_post(fd, BODY_LIMIT, BODY_LIMIT);
-    assert_has(hear(fd), "|1000|0|long");
-    say_post(fd, BODY_LIMIT + 1, BODY_LIMIT + 1);
-    assert_has(hear(fd), "|0|1|");
-    say_post(fd, 300000, 300000);
-    assert_has(hear(fd), "|0|1|");
-    say(fd, GET("/after"));
-    assert_has(hear(fd), "|/after|");
+    send_post(fd, BODY_LIMIT, BODY_LIMIT);
+    assert_has(receive(fd), "|1000|0|long");
+    send_post(fd, BODY_LIMIT + 1, BODY_LIMIT + 1);
+    assert_has(receive(fd), "|0|1|");
+    send_post(fd, 300000, 300000);
+    assert_has(receive(fd), "|0|1|");
+    send_text(fd, GET("/after"));
+    assert_has(receive(fd), "|/after|");
 
     /* Unannounced: the part that was collected before the limit is dropped too. */
-    say(fd, "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    send_text(fd, "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 300; i++)
-        say(fd, "5\r\nabcde\r\n");
-    say(fd, "0\r\n\r\n");
-    assert_has(hear(fd), "|0|1|");
+        send_text(fd, "5\r\nabcde\r\n");
+    send_text(fd, "0\r\n\r\n");
+    assert_has(receive(fd), "|0|1|");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -450,15 +451,15 @@ START_TEST(body_far_above_the_limit_is_not_read) {
     char chunk[4096 + 16];
     int sent = 0;
 
-    say_post(announced, 5000000000, 10);
-    assert_has(hear(announced), "|0|1|");
+    send_post(announced, 5000000000, 10);
+    assert_has(receive(announced), "|0|1|");
     ck_assert(is_closed(announced));
 
     calls = 0;
     memset(chunk, 'c', sizeof(chunk));
     memcpy(chunk, "1000\r\n", 6);
     memcpy(chunk + 6 + 4096, "\r\n", 3);
-    say(endless, "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    send_text(endless, "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
     while (sent < 100000 && send(endless, chunk, 4096 + 8, MSG_NOSIGNAL) > 0)
         sent++;
     ck_assert_int_lt(sent, 100000);
@@ -478,10 +479,10 @@ START_TEST(a_query_of_many_parameters_arrives) {
     for (int i = 0; i < 3000; i++)
         end = stpcpy(end, "&a=b");
     strcpy(end, " HTTP/1.1\r\nHost: x\r\nX-Probe: there\r\n\r\n");
-    say(fd, request);
-    assert_has(hear(fd), "&a=b&a=b|127.0.0.1|there|");
-    say(fd, GET("/other?"));
-    assert_has(hear(fd), "|/other||");
+    send_text(fd, request);
+    assert_has(receive(fd), "&a=b&a=b|127.0.0.1|there|");
+    send_text(fd, GET("/other?"));
+    assert_has(receive(fd), "|/other||");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -493,17 +494,17 @@ START_TEST(endless_headers_are_refused) {
     char line[64];
     bool refused = false;
 
-    say(fd, "GET / HTTP/1.1\r\nHost: x\r\n");
+    send_text(fd, "GET / HTTP/1.1\r\nHost: x\r\n");
     for (int i = 0; i < 10000 && !refused; i++) {
         snprintf(line, sizeof(line), "X-Header-%d: %d\r\n", i, i);
         refused = send(fd, line, strlen(line), MSG_NOSIGNAL) < 0;
     }
     if (!refused)
-        refused = strstr(hear_to_the_end(fd), " 200 ") == NULL;
+        refused = strstr(receive_to_the_end(fd), " 200 ") == NULL;
     ck_assert(refused);
     ck_assert_int_eq(calls, 0);
-    say(other, GET("/other"));
-    assert_has(hear(other), "|/other|");
+    send_text(other, GET("/other"));
+    assert_has(receive(other), "|/other|");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -524,10 +525,10 @@ START_TEST(malformed_requests_are_refused) {
 
     for (size_t i = 0; i < LENGTH(garbage); i++) {
         fds[i] = dial(server);
-        say(fds[i], garbage[i]);
+        send_text(fds[i], garbage[i]);
     }
     for (size_t i = 0; i < LENGTH(garbage); i++) {
-        assert_lacks(hear_to_the_end(fds[i]), " 200 ");
+        assert_lacks(receive_to_the_end(fds[i]), " 200 ");
         close(fds[i]);
     }
     ck_assert_int_eq(calls, 0);
@@ -550,8 +551,8 @@ START_TEST(an_invalid_length_ends_the_connection) {
         snprintf(request, sizeof(request),
                  "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %s\r\n\r\n" GET("/smuggled"),
                  lengths[i]);
-        say(fd, request);
-        answer = hear_to_the_end(fd);
+        send_text(fd, request);
+        answer = receive_to_the_end(fd);
         ck_assert_msg(strncmp(answer, "HTTP/1.1 400 ", 13) == 0, "%s: %s", lengths[i], answer);
         ck_assert_msg(!strstr(answer + 1, "HTTP/1.1 "), "%s: %s", lengths[i], answer);
         assert_has(answer, "The Content-Length is malformed");
@@ -571,13 +572,13 @@ START_TEST(a_refusal_during_shutdown_is_no_fault) {
 
         for (int i = 0; i < CLIENTS; i++) {
             fds[i] = dial(server);
-            say(fds[i], GET("/"));
+            send_text(fds[i], GET("/"));
         }
         for (int i = 0; i < CLIENTS; i++)
-            hear(fds[i]);
+            receive(fds[i]);
         for (int i = 0; i < CLIENTS; i++)
-            say(fds[i], i % 2 ? "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n"
-                              : "GET / HTTP/9.9\r\n\r\n");
+            send_text(fds[i], i % 2 ? "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n"
+                                    : "GET / HTTP/9.9\r\n\r\n");
         http_server_stop(server, 0);
         for (int i = 0; i < CLIENTS; i++)
             close(fds[i]);
@@ -594,21 +595,21 @@ START_TEST(a_malformed_length_is_answered_to_its_sender) {
     const char *pieces[] = { "POST / HTTP/1.1\r\nHo", "st: x\r\nContent-Length: x", "\r\n\r\n" };
     const char *answer;
 
-    say(before, GET("/x"));
-    assert_has(hear(before), " 200 ");
-    say(bad, GET("/x"));
-    assert_has(hear(bad), " 200 ");
-    say(before, "GET /x HTTP/1.1\r\nContent-Length: 0");
-    say(after, "GET /x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n");
+    send_text(before, GET("/x"));
+    assert_has(receive(before), " 200 ");
+    send_text(bad, GET("/x"));
+    assert_has(receive(bad), " 200 ");
+    send_text(before, "GET /x HTTP/1.1\r\nContent-Length: 0");
+    send_text(after, "GET /x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n");
     for (size_t i = 0; i < LENGTH(pieces); i++)
-        say(bad, pieces[i]);
-    answer = hear_to_the_end(bad);
+        send_text(bad, pieces[i]);
+    answer = receive_to_the_end(bad);
     ck_assert_msg(strncmp(answer, "HTTP/1.1 400 ", 13) == 0, "%s", answer);
     ck_assert_msg(!strstr(answer + 1, "HTTP/1.1 "), "%s", answer);
-    say(before, "\r\nHost: x\r\n\r\n");
-    assert_has(hear(before), " 200 ");
-    say(after, "\r\n");
-    assert_has(hear(after), " 200 ");
+    send_text(before, "\r\nHost: x\r\n\r\n");
+    assert_has(receive(before), " 200 ");
+    send_text(after, "\r\n");
+    assert_has(receive(after), " 200 ");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -671,8 +672,8 @@ START_TEST(an_ambiguous_head_is_refused) {
 
         ck_assert_int_eq(send(fd, heads[i].head, heads[i].size, MSG_NOSIGNAL),
                          (ssize_t)heads[i].size);
-        say(fd, GET("/smuggled"));
-        answer = hear_to_the_end(fd);
+        send_text(fd, GET("/smuggled"));
+        answer = receive_to_the_end(fd);
         ck_assert_msg(strncmp(answer, "HTTP/1.1 400 ", 13) == 0, "%zu %s:\n%s", i, heads[i].head,
                       answer);
         ck_assert_msg(!strstr(answer + 1, "HTTP/1.1 "), "%zu %s:\n%s", i, heads[i].head, answer);
@@ -720,9 +721,9 @@ START_TEST(a_field_with_one_value_is_refused_when_it_comes_twice) {
         snprintf(head, sizeof(head), "GET / HTTP/1.1\r\n%s%s: 0\r\nX-Other: x\r\n%s: %s\r\n\r\n",
                  strcmp(name, "Host") == 0 ? "" : "Host: x\r\n", name, lower,
                  seconds[i % LENGTH(seconds)]);
-        say(fd, head);
-        say(fd, GET("/smuggled"));
-        answer = hear_to_the_end(fd);
+        send_text(fd, head);
+        send_text(fd, GET("/smuggled"));
+        answer = receive_to_the_end(fd);
         ck_assert_msg(strncmp(answer, "HTTP/1.1 400 ", 13) == 0, "%s:\n%s", head, answer);
         ck_assert_msg(!strstr(answer + 1, "HTTP/1.1 "), "%s:\n%s", head, answer);
     }
@@ -750,8 +751,8 @@ START_TEST(head_that_is_merely_unusual_is_taken) {
                 if (round == 0)
                     ck_assert_int_eq(send(fd, at, 1, MSG_NOSIGNAL), 1);
             if (round == 1)
-                say(fd, heads[i]);
-            assert_has(hear(fd), "|p|0|0|");
+                send_text(fd, heads[i]);
+            assert_has(receive(fd), "|p|0|0|");
         }
     http_server_stop(server, 0);
 }
@@ -764,13 +765,13 @@ START_TEST(an_idle_client_is_disconnected) {
     struct http_exchange *exchange = NULL;
     int patient = -1;
 
-    say(header, "GET / HTTP/1.1\r\nHos");
-    say(body, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234");
+    send_text(header, "GET / HTTP/1.1\r\nHos");
+    send_text(body, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234");
     while (!exchange) { /* cut, when we slept before its request */
         if (patient >= 0)
             close(patient);
         patient = dial(server);
-        say(patient, GET("/keep/long"));
+        send_text(patient, GET("/keep/long"));
         exchange = take_kept_from(patient);
     }
     ck_assert(is_closed(header));
@@ -779,7 +780,7 @@ START_TEST(an_idle_client_is_disconnected) {
 
     /* A client that waits for a response is not idle. */
     echo((void *)(uintptr_t) "late", exchange);
-    assert_has(hear(patient), "late|GET|/long|");
+    assert_has(receive(patient), "late|GET|/long|");
     close(patient);
     http_server_stop(server, 0);
 }
@@ -790,7 +791,7 @@ static int drip(const struct http_server *server) {
     autoclose int fd = dial(server);
     int sent = 0;
 
-    say(fd, "GET / HTTP/1.1\r\nHost: ");
+    send_text(fd, "GET / HTTP/1.1\r\nHost: ");
     while (sent < 200 && send(fd, "x", 1, MSG_NOSIGNAL) == 1) {
         struct pollfd socket = { .fd = fd, .events = POLLIN };
 
@@ -826,8 +827,8 @@ static void ask(int fd, const char *path, const char *part) {
     char request[64];
 
     snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
-    say(fd, request);
-    assert_has(hear(fd), part);
+    send_text(fd, request);
+    assert_has(receive(fd), part);
 }
 
 START_TEST(the_idlest_client_is_evicted_for_the_newest) {
@@ -857,7 +858,7 @@ START_TEST(clients_without_a_request_are_evicted_first) {
     for (size_t i = 0; i < LENGTH(silent); i++) {
         silent[i] = dial(server);
         if (i % 2)
-            say(silent[i], "GET / HTTP/1.1\r\nHost: ");
+            send_text(silent[i], "GET / HTTP/1.1\r\nHost: ");
     }
     for (int i = 0; i < 10; i++) {
         autoclose int newest = dial(server);
@@ -879,9 +880,9 @@ START_TEST(clients_waiting_for_a_response_stay_and_excess_clients_get_503) {
     autoclose int first = dial(server), second = dial(server), third = -1, fourth = -1;
     struct http_exchange *kept[2];
 
-    say(first, GET("/keep/1"));
+    send_text(first, GET("/keep/1"));
     kept[0] = take_kept();
-    say(second, GET("/keep/2"));
+    send_text(second, GET("/keep/2"));
     kept[1] = take_kept();
     third = dial(server);
     ask(third, "/3", "HTTP/1.1 503 ");
@@ -891,12 +892,12 @@ START_TEST(clients_waiting_for_a_response_stay_and_excess_clients_get_503) {
     for (int i = 0; i < 200; i++) /* idle ones beside the rest harm no other client either */
         close(dial(server));
     echo((void *)(uintptr_t) "late", kept[0]);
-    assert_has(hear(first), "late|GET|/1|");
+    assert_has(receive(first), "late|GET|/1|");
     close(third);
     third = dial(server);
     ask(third, "/3", "|/3|");
     echo((void *)(uintptr_t) "late", kept[1]);
-    assert_has(hear(second), "late|GET|/2|");
+    assert_has(receive(second), "late|GET|/2|");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -952,19 +953,19 @@ START_TEST(a_client_without_a_free_descriptor_waits) {
     struct pollfd waits = { .events = POLLIN };
     autoclose int second = -1;
 
-    say(first, GET("/1"));
-    assert_has(hear(first), "|/1|");
+    send_text(first, GET("/1"));
+    assert_has(receive(first), "|/1|");
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
     limit = before;
     limit.rlim_cur = (rlim_t)next_fd() + 1; /* enough for the client's side only */
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
     waits.fd = second = dial(server);
-    say(second, GET("/2"));
+    send_text(second, GET("/2"));
     ck_assert_int_eq(poll(&waits, 1, 50), 0);
-    say(first, GET("/3"));
-    assert_has(hear(first), "|/3|");
+    send_text(first, GET("/3"));
+    assert_has(receive(first), "|/3|");
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-    assert_has(hear(second), "|/2|");
+    assert_has(receive(second), "|/2|");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -978,7 +979,7 @@ START_TEST(client_that_leaves_while_it_waits_harms_nothing) {
         int fd = dial(server);
         struct http_exchange *exchange;
 
-        say(fd, GET("/keep"));
+        send_text(fd, GET("/keep"));
         exchange = take_kept();
         if (i == 0)
             setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
@@ -987,8 +988,8 @@ START_TEST(client_that_leaves_while_it_waits_harms_nothing) {
         ck_assert_str_eq(http_header(exchange, "host"), "x");
         echo((void *)(uintptr_t) "late", exchange);
     }
-    say(other, GET("/other"));
-    assert_has(hear(other), "|/other|");
+    send_text(other, GET("/other"));
+    assert_has(receive(other), "|/other|");
     http_server_stop(server, 1000);
 }
 END_TEST
@@ -1001,13 +1002,13 @@ static void *ask_often(void *arg) {
 
     for (int i = 0; i < 200; i++) {
         if (i % 4 == 0) {
-            say(fd, GET("/1") GET("/race/2"));
-            assert_has(hear(fd), "|/1|");
-            assert_has(hear(fd), "|/2|");
+            send_text(fd, GET("/1") GET("/race/2"));
+            assert_has(receive(fd), "|/1|");
+            assert_has(receive(fd), "|/2|");
         } else {
-            say(fd, "POST /race/x HTTP/1.1\r\nHost: x\r\nX-Probe: p\r\n"
-                    "Content-Length: 2\r\n\r\nok");
-            assert_has(hear(fd), "thread|POST|/x||127.0.0.1|p|2|0|ok");
+            send_text(fd, "POST /race/x HTTP/1.1\r\nHost: x\r\nX-Probe: p\r\n"
+                          "Content-Length: 2\r\n\r\nok");
+            assert_has(receive(fd), "thread|POST|/x||127.0.0.1|p|2|0|ok");
         }
     }
     return NULL;
@@ -1042,13 +1043,13 @@ START_TEST(stop_waits_for_open_exchanges_and_takes_no_new_clients) {
     const char *answer;
     int refused;
 
-    say(fd, GET("/keep/open"));
+    send_text(fd, GET("/keep/open"));
     exchange = take_kept();
     ck_assert_int_eq(pthread_create(&thread, NULL, stop_slowly, server), 0);
     while ((refused = try_dial(port)) >= 0)
         close(refused);
     echo((void *)(uintptr_t) "drained", exchange);
-    answer = hear(fd);
+    answer = receive(fd);
     assert_has(answer, "drained|GET|/open|");
     assert_has(answer, "Connection: close");
     ck_assert(is_closed(fd));
@@ -1061,10 +1062,10 @@ START_TEST(a_stop_abandons_exchanges_that_stay_open) {
     autoclose int fd = dial(server);
     struct http_exchange *exchange;
 
-    say(fd, GET("/keep/open"));
+    send_text(fd, GET("/keep/open"));
     exchange = take_kept();
     http_server_stop(server, 10);
-    assert_has(hear(fd), "HTTP/1.1 503 ");
+    assert_has(receive(fd), "HTTP/1.1 503 ");
     ck_assert(is_closed(fd));
 
     /* The exchange is alive until its reply, which goes nowhere. */
@@ -1083,7 +1084,7 @@ static void *ask_until_stopped(void *arg) {
         autoclose int fd = try_dial(port);
 
         if (fd >= 0 && send(fd, GET("/race"), sizeof(GET("/race")) - 1, MSG_NOSIGNAL) > 0)
-            hear(fd);
+            receive(fd);
     }
     return NULL;
 }
@@ -1199,8 +1200,8 @@ START_TEST(ipv6_literals_are_taken) {
 
         loopback.sin6_port = htons((uint16_t)http_server_port(server));
         ck_assert_int_eq(connect(fd, (struct sockaddr *)&loopback, sizeof(loopback)), 0);
-        say(fd, GET("/six"));
-        assert_has(hear(fd), "|/six||::1|");
+        send_text(fd, GET("/six"));
+        assert_has(receive(fd), "|/six||::1|");
         http_server_stop(server, 0);
     }
 }
@@ -1215,8 +1216,8 @@ START_TEST(ipv4_client_of_an_ipv6_socket_is_named_by_its_own_address) {
         return; /* a machine without IPv6 */
     autoclose int fd = dial(server);
 
-    say(fd, GET("/four"));
-    assert_has(hear(fd), "|/four||127.0.0.1|");
+    send_text(fd, GET("/four"));
+    assert_has(receive(fd), "|/four||127.0.0.1|");
     http_server_stop(server, 0);
 }
 END_TEST

@@ -121,7 +121,7 @@ static int ask(const struct http_server *server, const char *request) {
 #define GET "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 
 /* Up to and with `end`, or all there is before the peer closes. */
-static const char *hear(int fd, const char *end) {
+static const char *receive(int fd, const char *end) {
     static char text[65536];
     size_t size = 0;
 
@@ -150,24 +150,24 @@ START_TEST(each_piece_leaves_at_once_and_the_connection_goes_on) {
     struct http_server *server = start(60);
     autoclose int fd = ask(server, GET);
     struct http_stream *stream = open_kept();
-    const char *head = hear(fd, "\r\n\r\n");
+    const char *head = receive(fd, "\r\n\r\n");
 
     ck_assert_ptr_nonnull(strstr(head, "200 OK"));
     ck_assert_ptr_nonnull(strcasestr(head, "Transfer-Encoding: chunked"));
     ck_assert_ptr_nonnull(strstr(head, "X-Answer: yes"));
     ck_assert_int_eq(put(stream, "one\n"), HTTP_STREAM_TAKEN);
-    ck_assert_str_eq(hear(fd, "\n\r\n"), "4\r\none\n\r\n");
+    ck_assert_str_eq(receive(fd, "\n\r\n"), "4\r\none\n\r\n");
     ck_assert_int_eq(put(stream, "twelve\n"), HTTP_STREAM_TAKEN);
-    ck_assert_str_eq(hear(fd, "\n\r\n"), "7\r\ntwelve\n\r\n");
+    ck_assert_str_eq(receive(fd, "\n\r\n"), "7\r\ntwelve\n\r\n");
     http_stream_end(stream);
-    ck_assert_str_eq(hear(fd, "\r\n\r\n"), "0\r\n\r\n");
+    ck_assert_str_eq(receive(fd, "\r\n\r\n"), "0\r\n\r\n");
 
     ck_assert_int_gt(send(fd, GET, strlen(GET), MSG_NOSIGNAL), 0);
     stream = open_kept();
     ck_assert_int_eq(put(stream, "more\n"), HTTP_STREAM_TAKEN);
     http_stream_end(stream);
-    hear(fd, "\r\n\r\n");
-    ck_assert_str_eq(hear(fd, "0\r\n\r\n"), "5\r\nmore\n\r\n0\r\n\r\n");
+    receive(fd, "\r\n\r\n");
+    ck_assert_str_eq(receive(fd, "0\r\n\r\n"), "5\r\nmore\n\r\n0\r\n\r\n");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -178,11 +178,11 @@ START_TEST(an_http_1_0_client_reads_until_the_connection_closes) {
     struct http_stream *stream = open_kept();
 
     ck_assert_int_eq(put(stream, "one\n"), HTTP_STREAM_TAKEN);
-    ck_assert_ptr_null(strcasestr(hear(fd, "\r\n\r\n"), "chunked"));
-    ck_assert_str_eq(hear(fd, "\n"), "one\n");
+    ck_assert_ptr_null(strcasestr(receive(fd, "\r\n\r\n"), "chunked"));
+    ck_assert_str_eq(receive(fd, "\n"), "one\n");
     ck_assert_int_eq(put(stream, "two\n"), HTTP_STREAM_TAKEN);
     http_stream_end(stream);
-    ck_assert_str_eq(hear(fd, NULL), "two\n");
+    ck_assert_str_eq(receive(fd, NULL), "two\n");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -195,7 +195,7 @@ START_TEST(a_head_request_gets_no_piece) {
     put(stream, "one\n");
     await_end(stream);
     http_stream_end(stream);
-    ck_assert_ptr_null(strstr(hear(fd, NULL), "one"));
+    ck_assert_ptr_null(strstr(receive(fd, NULL), "one"));
     http_server_stop(server, 0);
 }
 END_TEST
@@ -205,10 +205,10 @@ START_TEST(a_quiet_stream_outlives_the_idle_timeout_and_ends_with_its_client) {
     int fd = ask(server, GET);
     struct http_stream *stream = open_kept();
 
-    hear(fd, "\r\n\r\n");
+    receive(fd, "\r\n\r\n");
     pause_ms(2500); /* no connection may be silent for so long */
     ck_assert_int_eq(put(stream, "still\n"), HTTP_STREAM_TAKEN);
-    ck_assert_str_eq(hear(fd, "\n\r\n"), "6\r\nstill\n\r\n");
+    ck_assert_str_eq(receive(fd, "\n\r\n"), "6\r\nstill\n\r\n");
     close(fd);
     await_end(stream);
     await_wake();
@@ -233,7 +233,7 @@ START_TEST(a_client_that_leaves_a_quiet_stream_is_noticed_at_once) {
         if (way == 1)
             setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
         if (way < 2) {
-            hear(fd, "\r\n\r\n");
+            receive(fd, "\r\n\r\n");
             close(fd);
         }
         await_wake();
@@ -277,7 +277,7 @@ START_TEST(the_connection_of_a_client_that_left_a_quiet_stream_is_closed_at_once
         int fd = ask(server, GET);
         struct http_stream *stream = open_kept();
 
-        hear(fd, "\r\n\r\n");
+        receive(fd, "\r\n\r\n");
         close(fd);
         await_end(stream);
         http_stream_end(stream);
@@ -350,11 +350,11 @@ START_TEST(a_piece_larger_than_the_limit_is_sent_alone_and_counts) {
     ck_assert_int_eq(put(other, large), HTTP_STREAM_FULL); /* one address has half of all */
     ck_assert_int_eq(put(other, ""), HTTP_STREAM_TAKEN);   /* nothing would wake it */
     ck_assert_int_eq(put(other, "x"), HTTP_STREAM_TAKEN);
-    for (size_t heard = 0; heard < size;) {
+    for (size_t received = 0; received < size;) {
         ssize_t got = recv(first, large, size, 0);
 
         ck_assert_int_gt(got, 0);
-        heard += (size_t)got;
+        received += (size_t)got;
     }
     while (put(other, large) != HTTP_STREAM_TAKEN)
         pause_ms(1);
@@ -373,8 +373,8 @@ START_TEST(a_server_that_stops_ends_its_streams_at_once) {
 
     ck_assert_int_eq(put(stream, "last\n"), HTTP_STREAM_TAKEN);
     http_server_stop(server, 1000000); /* nothing waits so long */
-    hear(fd, "\r\n\r\n");
-    ck_assert_str_eq(hear(fd, NULL), "5\r\nlast\n\r\n0\r\n\r\n");
+    receive(fd, "\r\n\r\n");
+    ck_assert_str_eq(receive(fd, NULL), "5\r\nlast\n\r\n0\r\n\r\n");
     ck_assert_int_eq(put(stream, "x"), HTTP_STREAM_OVER);
     await_wake();
     http_stream_end(stream);
@@ -389,7 +389,7 @@ START_TEST(a_stream_may_begin_after_the_server_has_abandoned_it) {
 
     pause_ms(20); /* the connection sleeps */
     http_server_stop(server, 0);
-    ck_assert_ptr_nonnull(strstr(hear(fd, "\r\n\r\n"), "503"));
+    ck_assert_ptr_nonnull(strstr(receive(fd, "\r\n\r\n"), "503"));
     exchange->status = 200;
     stream = http_stream_open(exchange, wake, NULL);
     ck_assert_int_eq(put(stream, "x"), HTTP_STREAM_OVER);

@@ -217,7 +217,7 @@ END_TEST
 
 /* ---- server and client ---- */
 
-static void say_peer(void *arg, struct http_exchange *exchange) {
+static void send_peer(void *arg, struct http_exchange *exchange) {
     const char *host = http_header(exchange, "Host");
 
     (void)arg;
@@ -229,7 +229,7 @@ static void say_peer(void *arg, struct http_exchange *exchange) {
 }
 
 static struct http_server *start(struct scene *scene, unsigned most_of_address) {
-    static const struct http_mount mounts[] = { { "", say_peer, NULL }, { NULL, NULL, NULL } };
+    static const struct http_mount mounts[] = { { "", send_peer, NULL }, { NULL, NULL, NULL } };
     const struct http_server_settings settings = { .address = scene->address,
                                                    .address_connections = most_of_address,
                                                    .mounts = mounts };

@@ -70,7 +70,7 @@ static void scene_end(struct scene *scene) {
     free(scene);
 }
 
-static void hear(void *arg, enum identity_outcome outcome, const struct error *err) {
+static void note_outcome(void *arg, enum identity_outcome outcome, const struct error *err) {
     struct scene *scene = arg;
 
     pthread_mutex_lock(&scene->lock);
@@ -101,7 +101,7 @@ static enum identity_outcome ask(struct scene *scene, const char *method, const 
     scene->test = test_exchange_new(method, path, headers, NULL);
     scene->context = (struct context){ 0 };
     scene->reported = false;
-    scene->tell = (struct identity_later){ hear, scene };
+    scene->tell = (struct identity_later){ note_outcome, scene };
     outcome = scene->identity->authenticate(scene->identity, test_exchange_of(scene->test), NULL,
                                             &scene->tell, &scene->context, &err);
     scene->later = outcome == IDENTITY_LATER;
@@ -135,7 +135,7 @@ static void expect_refused(struct scene *scene) {
 START_TEST(a_callers_token_fills_the_context) {
     struct scene *scene = scene_with(NULL, NULL);
 
-    script_keystone_say(
+    script_keystone_answer(
         scene->server, 200,
         script_keystone_token("\"member\", \"reader\"", 100, "\"domain\": {\"id\": \"d\"}"), 0);
     for (unsigned i = 0; i < 2; i++) { /* asked, and remembered */
@@ -161,7 +161,7 @@ END_TEST
 START_TEST(no_token_or_a_bad_one_is_sent_to_keystone) {
     struct scene *scene = scene_with(NULL, NULL);
 
-    script_keystone_say(scene->server, 404, KEYSTONE_UNKNOWN, 0);
+    script_keystone_answer(scene->server, 404, KEYSTONE_UNKNOWN, 0);
     ask(scene, "GET", "/v3/volumes", NULL);
     expect_refused(scene);
     ASK(scene, { "X-Auth-Token", "  " }, { "X-Identity-Status", "Confirmed" },
@@ -200,16 +200,16 @@ START_TEST(an_outage_is_no_refusal) {
 END_TEST
 
 /* Of the service's token, then of the user's. */
-static void say_both(struct scene *scene, const char *service_roles, int64_t user_seconds) {
-    script_keystone_say(scene->server, 200, script_keystone_token(service_roles, 100, ""), 1);
-    script_keystone_say(scene->server, 200, script_keystone_token("\"member\"", user_seconds, ""),
-                        1);
+static void answer_both(struct scene *scene, const char *service_roles, int64_t user_seconds) {
+    script_keystone_answer(scene->server, 200, script_keystone_token(service_roles, 100, ""), 1);
+    script_keystone_answer(scene->server, 200,
+                           script_keystone_token("\"member\"", user_seconds, ""), 1);
 }
 
 START_TEST(a_role_in_a_header_is_no_service_token) {
     struct scene *scene = scene_with(NULL, NULL);
 
-    script_keystone_say(scene->server, 200, script_keystone_token("\"member\"", 100, ""), 0);
+    script_keystone_answer(scene->server, 200, script_keystone_token("\"member\"", 100, ""), 0);
     ck_assert_int_eq(ASK(scene, USER, { "X-Service-Roles", "service" }), IDENTITY_KNOWN);
     ck_assert(!scene->context.from_service);
     scene_end(scene);
@@ -219,7 +219,7 @@ END_TEST
 START_TEST(a_service_may_come_with_an_expired_token) {
     struct scene *scene = scene_with(NULL, NULL);
 
-    say_both(scene, "\"Service\"", -5);
+    answer_both(scene, "\"Service\"", -5);
     for (unsigned i = 0; i < 2; i++) {
         ck_assert_int_eq(ASK(scene, USER, SERVICE), IDENTITY_KNOWN);
         ck_assert_int_eq(scene->later, i == 0);
@@ -238,7 +238,7 @@ END_TEST
 START_TEST(a_service_token_without_the_role_refuses_the_request) {
     struct scene *scene = scene_with(NULL, NULL);
 
-    say_both(scene, "\"member\"", 100);
+    answer_both(scene, "\"member\"", 100);
     for (unsigned i = 0; i < 2; i++) {
         ASK(scene, USER, SERVICE);
         expect_refused(scene);
@@ -250,8 +250,8 @@ END_TEST
 START_TEST(a_bad_service_token_refuses_the_request) {
     struct scene *scene = scene_with(NULL, NULL);
 
-    script_keystone_say(scene->server, 404, KEYSTONE_UNKNOWN, 1);
-    script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 0);
+    script_keystone_answer(scene->server, 404, KEYSTONE_UNKNOWN, 1);
+    script_keystone_answer(scene->server, 200, script_keystone_token("", 100, ""), 0);
     for (unsigned i = 0; i < 2; i++) {
         ASK(scene, USER, SERVICE);
         expect_refused(scene);
@@ -266,11 +266,11 @@ START_TEST(where_the_role_is_not_required_the_request_passes_without_its_rights)
     struct scene *scene = scene_with("--keystone_authtoken.service_token_roles_required=false",
                                      "--keystone_authtoken.service_token_roles=one, two");
 
-    say_both(scene, "\"service\"", 100);
+    answer_both(scene, "\"service\"", 100);
     ck_assert_int_eq(ASK(scene, USER, SERVICE), IDENTITY_KNOWN);
     ck_assert(!scene->context.from_service);
     ck_assert_uint_eq(script_server_count(scene->server, "GET", KEYSTONE_TOKENS), 2);
-    say_both(scene, "\"two\"", 100);
+    answer_both(scene, "\"two\"", 100);
     ck_assert_int_eq(ASK(scene, { "X-Auth-Token", "u" }, { "X-Service-Token", "s" }),
                      IDENTITY_KNOWN);
     ck_assert(scene->context.from_service);
@@ -286,12 +286,12 @@ END_TEST
 START_TEST(access_rules_restrict_a_user_but_not_a_service) {
     struct scene *scene = scene_with(NULL, NULL);
 
-    script_keystone_say(scene->server, 200, script_keystone_token("", 100, RESTRICTED), 1);
+    script_keystone_answer(scene->server, 200, script_keystone_token("", 100, RESTRICTED), 1);
     ck_assert_int_eq(ask(scene, "GET", "/v3/volumes/v", HEADERS(USER)), IDENTITY_KNOWN);
     ask(scene, "DELETE", "/v3/volumes/v", HEADERS(USER));
     ck_assert(!scene->later);
     expect_refused(scene);
-    script_keystone_say(scene->server, 200, script_keystone_token("\"service\"", 100, ""), 1);
+    script_keystone_answer(scene->server, 200, script_keystone_token("\"service\"", 100, ""), 1);
     ck_assert_int_eq(ask(scene, "DELETE", "/v3/volumes/v", HEADERS(USER, SERVICE)), IDENTITY_KNOWN);
     scene_end(scene);
 }

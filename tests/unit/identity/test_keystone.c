@@ -414,7 +414,7 @@ START_TEST(a_token_is_validated_as_the_middleware_does) {
     struct scene *scene = scene_begun();
     struct http_answer answer;
 
-    script_keystone_say(scene->server, 200, "{\"token\": {}}", 0);
+    script_keystone_answer(scene->server, 200, "{\"token\": {}}", 0);
     for (size_t i = 0; i < LENGTH(cases); i++) {
         const struct script_request *request;
 
@@ -435,10 +435,10 @@ START_TEST(only_200_and_404_decide_about_the_caller) {
     struct scene *scene = scene_begun();
     struct http_answer answer;
 
-    script_keystone_say(scene->server, 401, "{}", 1);
-    script_keystone_say(scene->server, 404, KEYSTONE_UNKNOWN, 1);
-    script_keystone_say(scene->server, 401, "{}", 2);
-    script_keystone_say(scene->server, 403, "{}", 1);
+    script_keystone_answer(scene->server, 401, "{}", 1);
+    script_keystone_answer(scene->server, 404, KEYSTONE_UNKNOWN, 1);
+    script_keystone_answer(scene->server, 401, "{}", 2);
+    script_keystone_answer(scene->server, 403, "{}", 1);
     ck_assert_int_eq(validate(scene, false, true, &answer), 0);
     ck_assert_int_eq(answer.status, 404);
     ck_assert_uint_eq(posts(scene), 2); /* our own token was refused, so it was renewed */
@@ -467,7 +467,7 @@ START_TEST(a_404_of_another_server_decides_nothing_about_a_token) {
     struct http_answer answer;
 
     for (size_t i = 0; i < LENGTH(bodies); i++) {
-        script_keystone_say(scene->server, 404, bodies[i], 1);
+        script_keystone_answer(scene->server, 404, bodies[i], 1);
         ck_assert_int_eq(validate(scene, false, true, &answer), -1);
         ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
         ck_assert_ptr_nonnull(strstr(scene->err.message, "404"));

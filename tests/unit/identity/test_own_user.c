@@ -73,7 +73,7 @@ static int call(struct scene *scene, struct http_answer *ret) {
     return own_user_call(scene->user, scene->arena, &call, ret, &scene->err);
 }
 
-static const struct script_request *heard(struct scene *scene, unsigned index) {
+static const struct script_request *received(struct scene *scene, unsigned index) {
     return script_server_request(scene->server, "POST", "/peer", index);
 }
 
@@ -85,9 +85,9 @@ START_TEST(a_call_carries_the_users_token) {
     ck_assert(own_user_is_known(scene->user) && !own_user_is_known(NULL));
     ck_assert_int_eq(call(scene, &got), 0);
     ck_assert_int_eq(got.status, 202);
-    ck_assert(script_request_has(heard(scene, 0), "X-Auth-Token", KEYSTONE_OWN));
-    ck_assert(script_request_has(heard(scene, 0), "X-More", "yes"));
-    ck_assert_ptr_null(strstr(heard(scene, 0)->head, "X-Service-Token"));
+    ck_assert(script_request_has(received(scene, 0), "X-Auth-Token", KEYSTONE_OWN));
+    ck_assert(script_request_has(received(scene, 0), "X-More", "yes"));
+    ck_assert_ptr_null(strstr(received(scene, 0)->head, "X-Service-Token"));
     scene_end(scene);
 }
 END_TEST
@@ -104,8 +104,8 @@ START_TEST(a_service_token_is_added_when_requested) {
         answer(scene, 202, 0);
         ck_assert_int_eq(call(scene, &got), 0);
         ck_assert_int_eq(got.status, 202);
-        ck_assert(script_request_has(heard(scene, 0), "X-Service-Token", KEYSTONE_OWN));
-        ck_assert(script_request_has(heard(scene, 1), "X-Service-Token", KEYSTONE_OWN));
+        ck_assert(script_request_has(received(scene, 0), "X-Service-Token", KEYSTONE_OWN));
+        ck_assert(script_request_has(received(scene, 1), "X-Service-Token", KEYSTONE_OWN));
         /* one user, or one of each section; both were refused */
         ck_assert_uint_eq(script_server_count(scene->server, "POST", KEYSTONE_TOKENS),
                           i == 0 ? 4 : 2);
@@ -151,7 +151,7 @@ START_TEST(without_a_user_calls_are_made_without_a_token) {
     ck_assert(!own_user_is_known(scene->user));
     ck_assert_int_eq(call(scene, &got), 0);
     ck_assert_int_eq(got.status, 401);
-    ck_assert_ptr_null(strstr(heard(scene, 0)->head, "Token"));
+    ck_assert_ptr_null(strstr(received(scene, 0)->head, "Token"));
     scene->user = NULL;
     ck_assert_int_eq(call(scene, &got), 0);
     ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 2);

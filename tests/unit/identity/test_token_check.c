@@ -58,17 +58,17 @@ struct caller {
     struct token_waiter waiter;
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t changed;
-    bool told;
+    bool answered;
     const struct token *token;
     struct error err;
 };
 
-static void hear(void *arg, const struct token *token, const struct error *err) {
+static void note_answer(void *arg, const struct token *token, const struct error *err) {
     struct caller *caller = arg;
 
     pthread_mutex_lock(&caller->lock);
-    ck_assert(!caller->told);
-    caller->told = true;
+    ck_assert(!caller->answered);
+    caller->answered = true;
     caller->token = token;
     caller->err = *err;
     pthread_cond_broadcast(&caller->changed);
@@ -76,7 +76,7 @@ static void hear(void *arg, const struct token *token, const struct error *err) 
 }
 
 static void caller_init(struct caller *caller) {
-    *caller = (struct caller){ .waiter = { .done = hear, .arg = caller } };
+    *caller = (struct caller){ .waiter = { .done = note_answer, .arg = caller } };
     pthread_mutex_init(&caller->lock, NULL);
     pthread_cond_init(&caller->changed, NULL);
 }
@@ -87,7 +87,7 @@ static void await(struct caller *caller) {
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 40;
     pthread_mutex_lock(&caller->lock);
-    while (!caller->told)
+    while (!caller->answered)
         ck_assert_int_ne(pthread_cond_timedwait(&caller->changed, &caller->lock, &until),
                          ETIMEDOUT);
     pthread_mutex_unlock(&caller->lock);
@@ -124,7 +124,7 @@ START_TEST(a_valid_token_is_queried_once) {
     struct scene *scene = scene_new();
     bool later;
 
-    script_keystone_say(scene->server, 200, script_keystone_token("\"member\"", 100, ""), 0);
+    script_keystone_answer(scene->server, 200, script_keystone_token("\"member\"", 100, ""), 0);
     ck_assert_int_eq(check(scene, "t1", false, &later), ERROR_NONE);
     ck_assert(later);
     ck_assert_int_eq(check(scene, " \tt1 ", false, &later), ERROR_NONE);
@@ -144,7 +144,7 @@ START_TEST(a_known_token_ignores_changes_of_the_wall_clock) {
     struct scene *scene = scene_new();
     bool later;
 
-    script_keystone_say(scene->server, 200, script_keystone_token("\"member\"", 100, ""), 0);
+    script_keystone_answer(scene->server, 200, script_keystone_token("\"member\"", 100, ""), 0);
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_NONE);
     for (size_t i = 0; i < LENGTH(steps); i++) {
         wall_step(steps[i]);
@@ -159,7 +159,7 @@ END_TEST
 START_TEST(an_expired_token_is_invalid_whatever_the_wall_clock) {
     struct scene *scene = scene_new();
 
-    script_keystone_say(scene->server, 200, script_keystone_token("\"member\"", -100, ""), 0);
+    script_keystone_answer(scene->server, 200, script_keystone_token("\"member\"", -100, ""), 0);
     ck_assert_int_eq(check(scene, "t1", true, NULL), ERROR_NONE);
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_UNAUTHORIZED);
     wall_step(-3600);
@@ -172,8 +172,8 @@ END_TEST
 START_TEST(without_a_cache_each_token_is_queried) {
     struct scene *scene = scene_with((struct token_checker_settings){ .cache_ms = 0 });
 
-    script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 2);
-    script_keystone_say(scene->server, 404, KEYSTONE_UNKNOWN, 0);
+    script_keystone_answer(scene->server, 200, script_keystone_token("", 100, ""), 2);
+    script_keystone_answer(scene->server, 404, KEYSTONE_UNKNOWN, 0);
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_NONE);
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_NONE);
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_UNAUTHORIZED);
@@ -187,7 +187,7 @@ START_TEST(an_invalid_token_is_remembered_briefly) {
     struct scene *scene = scene_new();
     bool later;
 
-    script_keystone_say(scene->server, 404, KEYSTONE_UNKNOWN, 0);
+    script_keystone_answer(scene->server, 404, KEYSTONE_UNKNOWN, 0);
     ck_assert_int_eq(check(scene, "t1", false, &later), ERROR_UNAUTHORIZED);
     ck_assert_int_eq(check(scene, "t1", false, &later), ERROR_UNAUTHORIZED);
     ck_assert(!later);
@@ -216,7 +216,7 @@ START_TEST(an_expired_token_is_valid_only_where_allowed) {
     struct scene *scene = scene_new();
     bool later;
 
-    script_keystone_say(scene->server, 200, script_keystone_token("", -10, ""), 0);
+    script_keystone_answer(scene->server, 200, script_keystone_token("", -10, ""), 0);
     ck_assert_int_eq(check(scene, "t1", true, NULL), ERROR_NONE);
     ck_assert_int_eq(check(scene, "t1", false, &later), ERROR_UNAUTHORIZED);
     ck_assert(!later);
@@ -245,7 +245,7 @@ START_TEST(an_unresponsive_keystone_neither_accepts_nor_refuses) {
 
     for (size_t i = 0; i < LENGTH(rules); i++)
         script_server_add(scene->server, &rules[i]);
-    script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 0);
+    script_keystone_answer(scene->server, 200, script_keystone_token("", 100, ""), 0);
     for (size_t i = 0; i < LENGTH(rules); i++) {
         ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_TRY_LATER);
         ck_assert_ptr_null(strstr(scene->err.message, "t1"));
@@ -266,7 +266,7 @@ START_TEST(a_hanging_keystone_neither_accepts_nor_refuses) {
     while (asked(scene) == 0)
         ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_TRY_LATER);
     script_server_clear(scene->server);
-    script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 0);
+    script_keystone_answer(scene->server, 200, script_keystone_token("", 100, ""), 0);
     while (kind == ERROR_TRY_LATER) /* the time is short for an answer, too */
         kind = check(scene, "t1", false, NULL);
     ck_assert_int_eq(kind, ERROR_NONE);
@@ -310,7 +310,7 @@ START_TEST(tokens_of_one_address_delay_no_other_address) {
     char text[8];
 
     script_server_add(scene->server, &silent);
-    script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 2);
+    script_keystone_answer(scene->server, 200, script_keystone_token("", 100, ""), 2);
     script_server_add(scene->server, &silent);
     for (unsigned i = 0; i < LENGTH(callers); i++) {
         snprintf(text, sizeof(text), "t%u", i);
@@ -343,7 +343,7 @@ START_TEST(callers_with_one_token_share_one_query) {
                                                             .method = "GET",
                                                             .manner = SCRIPT_SILENT,
                                                             .times = 1 });
-    script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 0);
+    script_keystone_answer(scene->server, 200, script_keystone_token("", 100, ""), 0);
     ck_assert_int_eq(put(scene, &first, "slow"), TOKEN_LATER);
     ck_assert(script_server_await(scene->server, "GET", KEYSTONE_TOKENS "*", 1));
     for (size_t i = 0; i < LENGTH(callers); i++)
@@ -363,7 +363,7 @@ START_TEST(the_queue_is_bounded_and_known_tokens_bypass_it) {
     bool later;
     char text[8];
 
-    script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 1);
+    script_keystone_answer(scene->server, 200, script_keystone_token("", 100, ""), 1);
     script_server_add(scene->server, &(struct script_rule){ .manner = SCRIPT_SILENT });
     ck_assert_int_eq(check(scene, "known", false, NULL), ERROR_NONE);
     for (unsigned i = 0; i < LENGTH(callers); i++) {
@@ -404,7 +404,7 @@ START_TEST(requests_that_share_a_validation_are_bounded) {
         ck_assert_int_eq(put(scene, &callers[3], others[round - 1]), TOKEN_LATER);
         ck_assert_int_eq(put(scene, &one_more, others[round - 1]), TOKEN_REFUSED);
         script_server_clear(scene->server);
-        script_keystone_say(scene->server, 404, KEYSTONE_UNKNOWN, 0);
+        script_keystone_answer(scene->server, 404, KEYSTONE_UNKNOWN, 0);
         script_server_drop_silent(scene->server);
         for (size_t i = 0; i < LENGTH(callers); i++) {
             await(&callers[i]);
@@ -449,7 +449,7 @@ START_TEST(pending_requests_are_answered_at_shutdown) {
     token_checker_free(scene->checker);
     scene->checker = NULL;
     for (unsigned i = 0; i < LENGTH(callers); i++)
-        ck_assert(callers[i].told);
+        ck_assert(callers[i].answered);
     expect_all(callers, LENGTH(callers), ERROR_TRY_LATER);
     scene_end(scene);
 }

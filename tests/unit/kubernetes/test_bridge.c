@@ -57,7 +57,7 @@ static void scene_end(struct scene *scene) {
 #define NO(code, reason) "{'kind':'Status','code':" code ",'reason':'" reason "','message':'no'}"
 #define LIST \
     "{'metadata':{'resourceVersion':'7'},'items':[{'metadata':{'name':'a','namespace':'s'}}]}"
-#define SAID \
+#define REPORTED \
     "{'type':'MODIFIED','object':{'metadata':{'name':'b','namespace':'s','resourceVersion':'8'}}}\n"
 #define DOCUMENT "{'type':'MODIFIED','object':{'metadata':{'name':'s.c','resourceVersion':'9'}}}\n"
 
@@ -66,7 +66,7 @@ START_TEST(existing_and_changed_objects_are_processed) {
 
     scene_new(&scene);
     answer(&scene, CONFIGS "?limit=500", SCRIPT_WHOLE, 200, LIST, 1);
-    answer(&scene, CONFIGS "?watch=true*", SCRIPT_WHOLE, 200, SAID, 1);
+    answer(&scene, CONFIGS "?watch=true*", SCRIPT_WHOLE, 200, REPORTED, 1);
     answer(&scene, "/volume_configs?watch=true", SCRIPT_WHOLE, 200, DOCUMENT, 1);
     answer(&scene, OBJECT "*", SCRIPT_WHOLE, 404, NO("404", "NotFound"), 0);
     answer(&scene, NULL, SCRIPT_SILENT, 200, "", 0);

@@ -19,7 +19,7 @@ struct scene {
     struct cluster_version version;
     struct error err;
     char token[32];
-    char told[256];
+    char events[256];
 };
 
 static void write_token(const struct scene *scene, const char *text) {
@@ -62,35 +62,37 @@ static void answer(struct scene *scene, const char *path, int status, const char
     script_server_add(scene->server, &rule);
 }
 
-static void hear(void *arg, const json_t *object) {
+static void note_event(void *arg, const json_t *object) {
     struct scene *scene = arg;
 
-    sprintf(scene->told + strlen(scene->told), "%s;",
+    sprintf(scene->events + strlen(scene->events), "%s;",
             json_text_of(json_object_get(object, "metadata"), "name"));
 }
 
 static int list(struct scene *scene) {
-    return cluster_list(&scene->cluster, "/things", hear, scene, &scene->version, &scene->err);
+    return cluster_list(&scene->cluster, "/things", note_event, scene, &scene->version,
+                        &scene->err);
 }
 
 static int watch(struct scene *scene) {
-    return cluster_watch(&scene->cluster, "/things", 60, hear, scene, &scene->version, &scene->err);
+    return cluster_watch(&scene->cluster, "/things", 60, note_event, scene, &scene->version,
+                         &scene->err);
 }
 
 START_TEST(a_replaced_token_is_used) {
     struct scene *scene = scene_new();
-    const json_t *said;
+    const json_t *status_text;
 
     for (unsigned i = 0; i < 2; i++) {
         answer(scene, "/one", 200, "{'a':1}");
-        ck_assert_int_eq(
-            cluster_call(&scene->cluster, scene->arena, "GET", "/one", NULL, &said, &scene->err),
-            0);
+        ck_assert_int_eq(cluster_call(&scene->cluster, scene->arena, "GET", "/one", NULL,
+                                      &status_text, &scene->err),
+                         0);
         ck_assert(script_request_has(script_server_request(scene->server, NULL, "/one", i),
                                      "Authorization", i == 0 ? "Bearer one" : "Bearer two"));
         write_token(scene, "two");
     }
-    ck_assert_int_eq(json_integer_value(json_object_get(said, "a")), 1);
+    ck_assert_int_eq(json_integer_value(json_object_get(status_text, "a")), 1);
     scene_end(scene);
 }
 END_TEST
@@ -177,7 +179,7 @@ START_TEST(a_list_is_read_page_by_page) {
            "{'metadata':{'resourceVersion':'7','continue':''},"
            "'items':[{'metadata':{'name':'z'}}]}");
     ck_assert_int_eq(list(scene), 0);
-    ck_assert_str_eq(scene->told, "x;y;z;");
+    ck_assert_str_eq(scene->events, "x;y;z;");
     ck_assert_str_eq(scene->version.text, "7");
     scene_end(scene);
 }
@@ -190,7 +192,7 @@ START_TEST(a_watch_reports_events_and_the_version_to_resume_from) {
     answer(scene, WATCH, 200,
            EVENT("ADDED", "x", "8") EVENT("DELETED", "y", "9") EVENT("BOOKMARK", "", "12"));
     ck_assert_int_eq(watch(scene), 0);
-    ck_assert_str_eq(scene->told, "x;y;");
+    ck_assert_str_eq(scene->events, "x;y;");
     ck_assert_str_eq(scene->version.text, "12");
     ck_assert_ptr_nonnull(strstr(script_server_request(scene->server, NULL, WATCH, 0)->path,
                                  "&timeoutSeconds=60&resourceVersion=7"));
@@ -240,14 +242,14 @@ START_TEST(an_unreadable_object_hides_no_other) {
                           "},{'metadata':{'name':'y'}}],'metadata':{'resourceVersion':'7'}}",
                           NULL));
         ck_assert_int_eq(list(scene), 0);
-        ck_assert_str_eq(scene->told, "x;y;");
+        ck_assert_str_eq(scene->events, "x;y;");
         ck_assert_str_eq(scene->version.text, "7");
         answer(scene, WATCH, 200,
                arena_join(scene->arena, "{'type':'ADDED','object':{'spec':", contents[i],
                           ",'metadata':{'name':'z','resourceVersion':'8'}}}\n",
                           EVENT("DELETED", "y", "9"), NULL));
         ck_assert_int_eq(watch(scene), 0);
-        ck_assert_str_eq(scene->told, "x;y;z;y;");
+        ck_assert_str_eq(scene->events, "x;y;z;y;");
         ck_assert_str_eq(scene->version.text, "9");
         scene_end(scene);
     }
@@ -279,7 +281,7 @@ START_TEST(a_page_that_is_too_large_is_read_in_parts) {
     answer(scene, "/things?limit=7&continue=m", 200,
            "{'metadata':{'resourceVersion':'7'},'items':[{'metadata':{'name':'y'}}]}");
     ck_assert_int_eq(list(scene), 0);
-    ck_assert_str_eq(scene->told, "x;y;");
+    ck_assert_str_eq(scene->events, "x;y;");
     scene_end(scene);
 }
 END_TEST
@@ -294,7 +296,7 @@ START_TEST(a_too_large_object_is_reported) {
     answer(scene, "/things?limit=1", 200, page);
     ck_assert_int_eq(list(scene), -1);
     ck_assert_int_eq(scene->err.kind, ERROR_TOO_LARGE);
-    ck_assert_str_eq(scene->told, "");
+    ck_assert_str_eq(scene->events, "");
     scene_end(scene);
 }
 END_TEST

@@ -23,7 +23,7 @@ END_TEST
 
 START_TEST(documents_have_names_of_their_own) {
     autoarena struct arena *arena = arena_new();
-    const json_t *told = translate_document(
+    const json_t *document = translate_document(
         arena,
         tree(arena, "{" HEAD "'metadata':{'name':'n','namespace':'s','uid':'u','generation':3,"
                     "'resourceVersion':'77','finalizers':['x/y'],"
@@ -37,14 +37,14 @@ START_TEST(documents_have_names_of_their_own) {
         NULL);
 
     ck_assert_str_eq(
-        json_text(arena, json_object_get(told, "metadata")),
+        json_text(arena, json_object_get(document, "metadata")),
         quoted(
             arena,
             "{'name':'s.n','labels':{'app':'db','notscoria.io/a':'3','openebs.io/source-volume':'s.v'},'annotations':{"
             "'openebs.io/volume-policy':'s.fast','cas.openebs.io/a':'b',"
             "'kubernetes.scoria.io/uid':'u'}}"));
-    ck_assert_str_eq(of(told, "spec", "cstorVolumeSource"), "s.v@s.1");
-    ck_assert_ptr_null(json_object_get(told, "status"));
+    ck_assert_str_eq(of(document, "spec", "cstorVolumeSource"), "s.v@s.1");
+    ck_assert_ptr_null(json_object_get(document, "status"));
 }
 END_TEST
 
@@ -53,10 +53,10 @@ START_TEST(a_snapshot_is_of_a_config_of_its_namespace) {
     const json_t *object = tree(arena, "{'kind':'CStorVolumeSnapshot','metadata':{'name':'n',"
                                        "'namespace':'s','uid':'u'},'spec':{'volumeName':'v'},"
                                        "'status':{'phase':'Pending'}}");
-    const json_t *told = translate_document(arena, object, NULL);
+    const json_t *document = translate_document(arena, object, NULL);
 
-    ck_assert_str_eq(of(told, "metadata", "name"), "s.n");
-    ck_assert_str_eq(of(told, "spec", "volumeName"), "s.v");
+    ck_assert_str_eq(of(document, "metadata", "name"), "s.n");
+    ck_assert_str_eq(of(document, "spec", "volumeName"), "s.v");
     ck_assert(!translate_was_taken(object));
     ck_assert(translate_was_taken(tree(arena, "{'kind':'CStorVolumeSnapshot','status':{"
                                               "'creationTime':'" NOW "'}}")));
@@ -94,25 +94,25 @@ END_TEST
 
 START_TEST(an_existing_volume_may_be_named_without_a_clone) {
     autoarena struct arena *arena = arena_new();
-    const json_t *told =
+    const json_t *document =
         translate_document(arena,
                            tree(arena, "{'metadata':{'name':'n','namespace':'s','uid':'u',"
                                        "'labels':{'openebs.io/source-volume':'t.v'}},'spec':{}}"),
                            NULL);
 
-    ck_assert_str_eq(of(json_object_get(told, "metadata"), "labels", "openebs.io/source-volume"),
-                     "s.t.v");
+    ck_assert_str_eq(
+        of(json_object_get(document, "metadata"), "labels", "openebs.io/source-volume"), "s.t.v");
 }
 END_TEST
 
 START_TEST(a_policy_may_be_named_by_a_label) {
     autoarena struct arena *arena = arena_new();
-    const json_t *told =
+    const json_t *document =
         translate_document(arena,
                            tree(arena, "{'metadata':{'name':'n','namespace':'s','uid':'u',"
                                        "'labels':{'openebs.io/volume-policy':'slow'}},'spec':{}}"),
                            NULL);
-    const json_t *metadata = json_object_get(told, "metadata");
+    const json_t *metadata = json_object_get(document, "metadata");
 
     ck_assert_str_eq(of(metadata, "annotations", "openebs.io/volume-policy"), "s.slow");
     ck_assert_uint_eq(json_object_size(json_object_get(metadata, "labels")), 0);
@@ -125,23 +125,23 @@ START_TEST(an_edit_names_the_read_version_and_keeps_our_fields) {
                                      "'finalizers':['f/g']},'publish':{'nodeId':'host-a'}}");
     json_t *object = tree(arena, "{'metadata':{'name':'n','namespace':'s','uid':'u'},'spec':{},"
                                  "'publish':{}}");
-    const json_t *told = translate_document(arena, object, ours);
+    const json_t *document = translate_document(arena, object, ours);
 
-    ck_assert_str_eq(of(told, "metadata", "resourceVersion"), "9");
-    ck_assert_str_eq(of(told, "metadata", "uid"), "d");
+    ck_assert_str_eq(of(document, "metadata", "resourceVersion"), "9");
+    ck_assert_str_eq(of(document, "metadata", "uid"), "d");
     ck_assert_uint_eq(
-        json_array_size(json_object_get(json_object_get(told, "metadata"), "finalizers")), 1);
-    ck_assert_str_eq(of(told, "publish", "nodeId"), "host-a");
+        json_array_size(json_object_get(json_object_get(document, "metadata"), "finalizers")), 1);
+    ck_assert_str_eq(of(document, "publish", "nodeId"), "host-a");
     json_object_set_new(json_object_get(object, "publish"), "nodeId", json_string(""));
-    told = translate_document(arena, object, ours);
-    ck_assert_str_eq(of(told, "publish", "nodeId"), "");
+    document = translate_document(arena, object, ours);
+    ck_assert_str_eq(of(document, "publish", "nodeId"), "");
 }
 END_TEST
 
 START_TEST(reported_fields_are_merged_with_existing_ones) {
     static const struct {
-        const char *ours, *told;
-        bool is_told;
+        const char *ours, *document;
+        bool is_reported;
     } pairs[] = {
         { "{'spec':{'a':1,'b':2}}", "{'spec':{'a':1}}", true },
         { "{'spec':{'a':1}}", "{'spec':{'a':2}}", false },
@@ -159,14 +159,14 @@ START_TEST(reported_fields_are_merged_with_existing_ones) {
 
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         autoarena struct arena *arena = arena_new();
-        json_t *ours = tree(arena, pairs[i].ours), *told = tree(arena, pairs[i].told);
+        json_t *ours = tree(arena, pairs[i].ours), *document = tree(arena, pairs[i].document);
 
         if (!json_object_get(ours, "metadata")) {
             json_object_set(ours, "metadata", tree(arena, "{'labels':{},'annotations':{}}"));
-            json_object_set(told, "metadata", tree(arena, "{'labels':{},'annotations':{}}"));
+            json_object_set(document, "metadata", tree(arena, "{'labels':{},'annotations':{}}"));
         }
-        ck_assert_msg(translate_is_sent(ours, told) == pairs[i].is_told, "%s %s", pairs[i].ours,
-                      pairs[i].told);
+        ck_assert_msg(translate_is_sent(ours, document) == pairs[i].is_reported, "%s %s",
+                      pairs[i].ours, pairs[i].document);
     }
 }
 END_TEST

@@ -7,13 +7,13 @@
 
 #include <sqlite3.h>
 
-#define HOST      "node@slow"
-#define MOST      64
-#define PROJECTS  5
-#define OVER_US   1000 /* the instant of the question */
-#define WAITED_US 800
-#define TOLD_US   700
-#define NEVER     (-1)
+#define HOST         "node@slow"
+#define MOST         64
+#define PROJECTS     5
+#define OVER_US      1000 /* the instant of the question */
+#define WAITED_US    800
+#define ANNOUNCED_US 700
+#define NEVER        (-1)
 
 struct row {
     char project;
@@ -44,11 +44,11 @@ static void put(struct work *work, size_t index, const struct row *row) {
 
 static int ask(struct work *work, unsigned most, struct operation **found, struct error *err) {
     work->over_us = OVER_US;
-    return operation_unserved(work, HOST, false, WAITED_US, TOLD_US, most, found, err);
+    return operation_unserved(work, HOST, false, WAITED_US, ANNOUNCED_US, most, found, err);
 }
 
 /* The promises of the header, of one row after the other. */
-static int64_t told_at(const struct row *row) {
+static int64_t announced_time(const struct row *row) {
     return row->updated_at == NEVER ? row->created_at : row->updated_at;
 }
 
@@ -59,8 +59,8 @@ static bool is_due(const struct row *row) {
 
 /* Ids rise with the index. */
 static bool is_before(const struct row *one, const struct row *other) {
-    if (told_at(one) != told_at(other))
-        return told_at(one) < told_at(other);
+    if (announced_time(one) != announced_time(other))
+        return announced_time(one) < announced_time(other);
     return one->created_at != other->created_at ? one->created_at < other->created_at : one < other;
 }
 
@@ -70,9 +70,9 @@ static const struct row *of_project(const struct row *rows, size_t count, char p
     for (const struct row *row = rows; row < rows + count; row++) {
         if (row->project != project || !is_due(row))
             continue;
-        if (row->owner ? *row->owner : row->updated_at > TOLD_US)
+        if (row->owner ? *row->owner : row->updated_at > ANNOUNCED_US)
             return NULL;
-        if (!row->owner && told_at(row) <= WAITED_US && (!first || is_before(row, first)))
+        if (!row->owner && announced_time(row) <= WAITED_US && (!first || is_before(row, first)))
             first = row;
     }
     return first;
@@ -184,7 +184,7 @@ static int64_t cost_of(struct work *work, size_t count, struct error *err) {
     for (size_t i = 0; i < count; i++)
         put(work, i,
             &(struct row){ (char)('a' + i % 3), i == 0 ? "m" : NULL, "queued", (int64_t)(i % 600),
-                           i == 1 ? TOLD_US + 1 : NEVER, 0, HOST });
+                           i == 1 ? ANNOUNCED_US + 1 : NEVER, 0, HOST });
     steps_done = 0;
     ck_assert_int_eq(ask(work, 9, &found, err), 1);
     ck_assert_int_eq(*found[0].project_id, 'c');

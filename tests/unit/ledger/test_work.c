@@ -39,9 +39,9 @@ static void bench_end(struct bench **bench) {
 
 /* ---- the members of a body's work ---- */
 
-#define assert_about(told, instant_us)                      \
+#define assert_about(shown, instant_us)                     \
     do {                                                    \
-        int64_t about_ = (told);                            \
+        int64_t about_ = (shown);                           \
                                                             \
         ck_assert_int_ge(about_, (instant_us));             \
         ck_assert_int_lt(about_, (instant_us) + SECOND_US); \

@@ -177,13 +177,13 @@ END_TEST
 
 /* ---- how far it is ---- */
 
-static struct world *told_world;
+static struct world *reported_world;
 static unsigned writes;
 
 static int clone_slowly(void *handle, struct arena *arena, const struct driver_volume *volume,
                         const struct driver_volume *source, const struct driver_progress *progress,
                         struct driver_created *ret, struct error *err) {
-    struct world *world = told_world;
+    struct world *world = reported_world;
 
     for (int64_t percent = 0; percent < 100; percent++) {
         int64_t shown = COUNT("operations WHERE progress IS NOT NULL") > 0
@@ -196,7 +196,7 @@ static int clone_slowly(void *handle, struct arena *arena, const struct driver_v
         ck_assert(progress->tell(progress, percent * GIB, 100 * GIB));
         writes += world_count(world, "SELECT COALESCE(MAX(progress), -1) FROM operations") != shown;
     }
-    return memory_driver.clone_volume(told_world->memory, arena, volume, source, progress, ret,
+    return memory_driver.clone_volume(reported_world->memory, arena, volume, source, progress, ret,
                                       err) < 0
                ? -1
                : ((void)handle, 0);
@@ -206,7 +206,7 @@ START_TEST(the_progress_of_a_copy_is_shown_at_little_cost) {
     autoworld struct world *world = new_world();
     const char *id = world_volume(world, 2);
 
-    told_world = world;
+    reported_world = world;
     writes = 0;
     world->filter.clone_volume = clone_slowly;
     copy_volume(world, id, NULL);

@@ -28,17 +28,17 @@ static int no_list(void *handle, struct arena *arena,
     return error_set(err, ERROR_UNAVAILABLE, "The share srv:/a is not mounted.");
 }
 
-struct heard {
+struct findings {
     unsigned count;
     char text[2048];
 };
 
-static void hear(void *arg, const char *promise, const char *text) {
-    struct heard *heard = arg;
-    size_t length = strlen(heard->text);
+static void note_finding(void *arg, const char *promise, const char *text) {
+    struct findings *findings = arg;
+    size_t length = strlen(findings->text);
 
-    heard->count++;
-    snprintf(heard->text + length, sizeof heard->text - length, "%s %s\n", promise, text);
+    findings->count++;
+    snprintf(findings->text + length, sizeof findings->text - length, "%s %s\n", promise, text);
 }
 
 START_TEST(a_missing_share_is_reported_once) {
@@ -47,14 +47,14 @@ START_TEST(a_missing_share_is_reported_once) {
     const struct manager_backend backends[2] = {
         { .name = "memory", .driver = &lost, .handle = world->memory },
     };
-    struct heard heard = { 0 };
+    struct findings findings = { 0 };
     const struct check check = {
         .db = world->db,
         .settings = &world->settings,
         .backends = backends,
         .node = WORLD_NODE,
-        .wrong = hear,
-        .arg = &heard,
+        .wrong = note_finding,
+        .arg = &findings,
     };
     struct error err;
 
@@ -67,23 +67,23 @@ START_TEST(a_missing_share_is_reported_once) {
     ck_assert_int_eq(world_count(world, "SELECT COUNT(DISTINCT provider_location) FROM volumes"),
                      2);
     ck_assert_int_eq(check_run(&check, &err), 2);
-    ck_assert_uint_eq(heard.count, 2);
-    ck_assert_ptr_nonnull(strstr(heard.text, "P3 backend node@memory: its storage is not there: "
-                                             "The share srv:/a is not mounted."));
-    ck_assert_ptr_nonnull(strstr(heard.text, "The share srv:/b is not mounted."));
+    ck_assert_uint_eq(findings.count, 2);
+    ck_assert_ptr_nonnull(strstr(findings.text, "P3 backend node@memory: its storage is not there: "
+                                                "The share srv:/a is not mounted."));
+    ck_assert_ptr_nonnull(strstr(findings.text, "The share srv:/b is not mounted."));
 }
 END_TEST
 
 /* No statement has a place for each volume: an engine takes only so many (PostgreSQL 65,535). */
 START_TEST(many_volumes_with_details_are_read) {
     autoworld struct world *world = world_new(NULL);
-    struct heard heard = { 0 };
+    struct findings findings = { 0 };
     const struct check check = {
         .db = world->db,
         .settings = &world->settings,
         .node = WORLD_NODE,
-        .wrong = hear,
-        .arg = &heard,
+        .wrong = note_finding,
+        .arg = &findings,
     };
     struct error err;
 
@@ -95,7 +95,7 @@ START_TEST(many_volumes_with_details_are_read) {
               "'nova', 1, 'error', 0, 'detached', 0, 0, 0, 1, 1, 1 FROM n");
     world_sql(world, "INSERT INTO volume_metadata "
                      "SELECT id, 'key', 'value', project_id, created_at FROM volumes");
-    ck_assert_msg(check_run(&check, &err) == 0, "%s: %s", err.message, heard.text);
+    ck_assert_msg(check_run(&check, &err) == 0, "%s: %s", err.message, findings.text);
 }
 END_TEST
 
@@ -133,20 +133,20 @@ START_TEST(groups_and_their_volumes_agree) {
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         autoworld struct world *world = world_with_group();
-        struct heard heard = { 0 };
+        struct findings findings = { 0 };
         const struct check check = {
             .db = world->db,
             .settings = &world->settings,
             .node = WORLD_NODE,
-            .wrong = hear,
-            .arg = &heard,
+            .wrong = note_finding,
+            .arg = &findings,
         };
         struct error err;
 
         world_sql(world, cases[i].sql);
         ck_assert_int_gt(check_run(&check, &err), 0);
-        ck_assert_msg(strstr(heard.text, cases[i].text) != NULL, "%s: %s", cases[i].sql,
-                      heard.text);
+        ck_assert_msg(strstr(findings.text, cases[i].text) != NULL, "%s: %s", cases[i].sql,
+                      findings.text);
     }
 }
 END_TEST
@@ -169,23 +169,23 @@ START_TEST(group_snapshots_and_their_snapshots_agree) {
     for (size_t i = 0; i < LENGTH(cases); i++) {
         autoworld struct world *world = world_new(NULL);
         const char *const volumes[] = { world_volume(world, 1), world_volume(world, 1) };
-        struct heard heard = { 0 };
+        struct findings findings = { 0 };
         const struct check check = {
             .db = world->db,
             .settings = &world->settings,
             .node = WORLD_NODE,
-            .wrong = hear,
-            .arg = &heard,
+            .wrong = note_finding,
+            .arg = &findings,
         };
         struct error err;
 
         group_of(world, volumes, LENGTH(volumes));
         ck_assert_ptr_nonnull(cases[i].made ? group_snapshot(world) : new_group_snapshot(world));
-        ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
+        ck_assert_msg(check_run(&check, &err) == 0, "%s", findings.text);
         world_sql(world, cases[i].sql);
         ck_assert_int_gt(check_run(&check, &err), 0);
-        ck_assert_msg(strstr(heard.text, cases[i].text) != NULL, "%s: %s", cases[i].sql,
-                      heard.text);
+        ck_assert_msg(strstr(findings.text, cases[i].text) != NULL, "%s: %s", cases[i].sql,
+                      findings.text);
     }
 }
 END_TEST
@@ -230,13 +230,13 @@ START_TEST(documents_and_their_rows_agree) {
 
     for (size_t i = 0; i < LENGTH(cases); i++) {
         autoworld struct world *world = world_new(NULL);
-        struct heard heard = { 0 };
+        struct findings findings = { 0 };
         const struct check check = {
             .db = world->db,
             .settings = &world->settings,
             .node = WORLD_NODE,
-            .wrong = hear,
-            .arg = &heard,
+            .wrong = note_finding,
+            .arg = &findings,
         };
         struct error err;
 
@@ -244,11 +244,11 @@ START_TEST(documents_and_their_rows_agree) {
             world, documents_volume(
                        world, documents_make(world, "volume_configs", "volume_config",
                                              DOCUMENTS_CONFIG("\"name\": \"db\"", "1Gi", "1"))));
-        ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
+        ck_assert_msg(check_run(&check, &err) == 0, "%s", findings.text);
         world_sql(world, cases[i].sql);
         ck_assert_int_gt(check_run(&check, &err), 0);
-        ck_assert_msg(strstr(heard.text, cases[i].text) != NULL, "%s: %s", cases[i].sql,
-                      heard.text);
+        ck_assert_msg(strstr(findings.text, cases[i].text) != NULL, "%s: %s", cases[i].sql,
+                      findings.text);
     }
 }
 END_TEST
@@ -262,21 +262,21 @@ static void put_file(struct bench *bench, const char *name, const char *text) {
     ck_assert_int_eq(fclose(file), 0);
 }
 
-static void hear_note(void *arg, const char *text) {
-    struct heard *heard = arg;
-    size_t length = strlen(heard->text);
+static void note_note(void *arg, const char *text) {
+    struct findings *findings = arg;
+    size_t length = strlen(findings->text);
 
-    snprintf(heard->text + length, sizeof heard->text - length, "%s\n", text);
+    snprintf(findings->text + length, sizeof findings->text - length, "%s\n", text);
 }
 
 START_TEST(unresponsive_nodes_are_reported_with_their_pending_work) {
     autoworld struct world *world = world_new(NULL);
-    struct heard notes = { 0 };
+    struct findings notes = { 0 };
     const struct check check = { .db = world->db,
                                  .settings = &world->settings,
                                  .node = WORLD_NODE,
-                                 .wrong = hear,
-                                 .note = hear_note,
+                                 .wrong = note_finding,
+                                 .note = note_note,
                                  .arg = &notes };
     const char *config = documents_make(world, "volume_configs", "volume_config",
                                         DOCUMENTS_CONFIG("\"name\": \"db\"", "1Gi", "1"));
@@ -293,14 +293,14 @@ START_TEST(unresponsive_nodes_are_reported_with_their_pending_work) {
                   "%s", notes.text);
     ck_assert_msg(!strstr(notes.text, "is to serve") && !strstr(notes.text, "deletion of replicas"),
                   "%s", notes.text);
-    notes = (struct heard){ 0 };
+    notes = (struct findings){ 0 };
     ck_assert_int_eq(world_call(world, "PATCH", "/volume_configs/db",
                                 "{\"volume_config\": {\"publish\": {\"nodeId\": \"host-a\"}}}"),
                      200);
     ck_assert_int_eq(check_run(&check, &err), 0);
     ck_assert_msg(strstr(notes.text, "node host-a is silent, and is to serve volumes: 1\n"), "%s",
                   notes.text);
-    notes = (struct heard){ 0 };
+    notes = (struct findings){ 0 };
     world_sql(world, "UPDATE replica_pools SET seen_at = 9000000000000000000");
     ck_assert_int_eq(check_run(&check, &err), 0);
     ck_assert_str_eq(notes.text, "");
@@ -311,12 +311,12 @@ END_TEST
 
 START_TEST(transient_statuses_of_a_reset_are_noted) {
     autoworld struct world *world = world_new(NULL);
-    struct heard notes = { 0 };
+    struct findings notes = { 0 };
     const struct check check = { .db = world->db,
                                  .settings = &world->settings,
                                  .node = WORLD_NODE,
-                                 .wrong = hear,
-                                 .note = hear_note,
+                                 .wrong = note_finding,
+                                 .note = note_note,
                                  .arg = &notes };
     const char *deleting = world_volume(world, 1), *extending = world_volume(world, 1);
     const char *at_rest = world_volume(world, 1);
@@ -336,12 +336,12 @@ END_TEST
 /* No operation ends them, so they are in no other list. */
 START_TEST(unfinished_attachments_are_noted) {
     autoworld struct world *world = world_new(NULL);
-    struct heard notes = { 0 };
+    struct findings notes = { 0 };
     const struct check check = { .db = world->db,
                                  .settings = &world->settings,
                                  .node = WORLD_NODE,
-                                 .wrong = hear,
-                                 .note = hear_note,
+                                 .wrong = note_finding,
+                                 .note = note_note,
                                  .arg = &notes };
     const char *reserved = world_volume(world, 1), *attaching = world_volume(world, 1);
     const char *connected = world_volume(world, 1), *at_rest = world_volume(world, 1);
@@ -378,7 +378,7 @@ START_TEST(replicas_in_a_pool_are_compared_with_documents) {
     static const char stranger[] = "00000000-0000-4000-8000-00000000000f";
     autoworld struct world *world = world_new(NULL);
     autobench struct bench bench;
-    struct heard heard = { 0 };
+    struct findings findings = { 0 };
     const char *replica = documents_replica(
         world,
         documents_volume(world, documents_make(world, "volume_configs", "volume_config",
@@ -388,36 +388,37 @@ START_TEST(replicas_in_a_pool_are_compared_with_documents) {
                                  .settings = &world->settings,
                                  .pools = pools,
                                  .node = WORLD_NODE,
-                                 .wrong = hear,
-                                 .note = hear_note,
-                                 .arg = &heard };
+                                 .wrong = note_finding,
+                                 .note = note_note,
+                                 .arg = &findings };
     struct error err;
 
     BENCH_OPEN(&bench, &file_driver, NULL);
     pools[0].path = bench_path(&bench, "volumes");
     put_file(&bench, "scoria-pool", "");
-    ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
+    ck_assert_msg(check_run(&check, &err) == 0, "%s", findings.text);
     /* Its node reports that it is healthy. */
     world_sql(world, "UPDATE documents SET status = '{\"phase\":\"Healthy\"}' "
                      "WHERE kind = 'CStorVolumeReplica'");
     ck_assert_int_eq(check_run(&check, &err), 1);
-    ck_assert_msg(strstr(heard.text, "is healthy, but pool pool-a has no "), "%s", heard.text);
+    ck_assert_msg(strstr(findings.text, "is healthy, but pool pool-a has no "), "%s",
+                  findings.text);
     ck_assert_int_eq(mkdir(arena_join(bench.arena, pools[0].path, "/", replica, NULL), 0700), 0);
     put_file(&bench, arena_join(bench.arena, replica, "/data", NULL), "");
-    ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
+    ck_assert_msg(check_run(&check, &err) == 0, "%s", findings.text);
 
-    heard = (struct heard){ 0 };
+    findings = (struct findings){ 0 };
     put_file(&bench, arena_join(bench.arena, replica, "/snapshot-", stranger, NULL), "");
     ck_assert_int_eq(check_run(&check, &err), 1);
-    ck_assert_ptr_nonnull(strstr(heard.text, "which is no snapshot's"));
+    ck_assert_ptr_nonnull(strstr(findings.text, "which is no snapshot's"));
     ck_assert_int_eq(mkdir(arena_join(bench.arena, pools[0].path, "/", stranger, NULL), 0700), 0);
     ck_assert_int_eq(check_run(&check, &err), 2);
-    ck_assert_ptr_nonnull(strstr(heard.text, "which is no replica's"));
+    ck_assert_ptr_nonnull(strstr(findings.text, "which is no replica's"));
 
-    heard = (struct heard){ 0 };
+    findings = (struct findings){ 0 };
     pools[1] = (struct check_pool){ "pool-b", "/nowhere/at/all" };
     ck_assert_int_eq(check_run(&check, &err), 3);
-    ck_assert_ptr_nonnull(strstr(heard.text, "P3 pool pool-b: /nowhere/at/all: No such file"));
+    ck_assert_ptr_nonnull(strstr(findings.text, "P3 pool pool-b: /nowhere/at/all: No such file"));
 }
 END_TEST
 
@@ -434,21 +435,21 @@ START_TEST(records_of_snapshots_are_consistent) {
     for (size_t i = 0; i < LENGTH(cases); i++) {
         autoworld struct world *world = world_new(NULL);
         const char *id = snapshot_of_volume(world, world_volume(world, 1));
-        struct heard heard = { 0 };
+        struct findings findings = { 0 };
         const struct check check = {
             .db = world->db,
             .settings = &world->settings,
             .node = WORLD_NODE,
-            .wrong = hear,
-            .arg = &heard,
+            .wrong = note_finding,
+            .arg = &findings,
         };
         struct error err;
 
         ck_assert_int_eq(check_run(&check, &err), 0);
         world_sql(world, cases[i].sql);
         ck_assert_int_eq(check_run(&check, &err), 1);
-        ck_assert_msg(strstr(heard.text, cases[i].text) && strstr(heard.text, id), "%s: %s",
-                      cases[i].sql, heard.text);
+        ck_assert_msg(strstr(findings.text, cases[i].text) && strstr(findings.text, id), "%s: %s",
+                      cases[i].sql, findings.text);
     }
 }
 END_TEST
@@ -470,21 +471,21 @@ START_TEST(an_info_file_without_a_volume_is_found) {
         .settings = &world->settings,
         .backends = backends,
         .node = WORLD_NODE,
-        .wrong = hear,
-        .arg = &(struct heard){ 0 },
+        .wrong = note_finding,
+        .arg = &(struct findings){ 0 },
     };
-    struct heard *heard = check.arg;
+    struct findings *findings = check.arg;
     struct error err;
 
     BENCH_OPEN(&bench, &file_driver, NULL);
     backends[0].handle = bench.handle;
     ck_assert_int_eq(check_run(&check, &err), 0);
     for (size_t i = 0; i < LENGTH(infos); i++) {
-        *heard = (struct heard){ 0 };
+        *findings = (struct findings){ 0 };
         put_file(&bench, "volume-x.info", infos[i]);
         ck_assert_int_eq(check_run(&check, &err), 1);
-        ck_assert_msg(strstr(heard->text, "has an object named x, which is no volume's"), "%s: %s",
-                      infos[i], heard->text);
+        ck_assert_msg(strstr(findings->text, "has an object named x, which is no volume's"),
+                      "%s: %s", infos[i], findings->text);
     }
     put_file(&bench, "volume-x.info", infos[0]);
     put_file(&bench, "volume-x", "");
@@ -536,25 +537,25 @@ START_TEST(an_incomplete_file_without_an_operation_is_found) {
     };
     autobench struct bench bench;
     struct manager_backend backends[2] = { { .name = "file", .driver = &file_driver } };
-    struct heard heard = { 0 };
+    struct findings findings = { 0 };
     const struct check check = { .db = world->db,
                                  .settings = &world->settings,
                                  .backends = backends,
                                  .node = WORLD_NODE,
-                                 .wrong = hear,
-                                 .arg = &heard };
+                                 .wrong = note_finding,
+                                 .arg = &findings };
     struct error err;
 
     BENCH_OPEN(&bench, &file_driver, NULL);
     backends[0].handle = bench.handle;
     for (size_t i = 0; i < LENGTH(owned); i++)
         put_file(&bench, owned[i], "");
-    ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
+    ck_assert_msg(check_run(&check, &err) == 0, "%s", findings.text);
     for (size_t i = 0; i < LENGTH(strays); i++) {
-        heard = (struct heard){ 0 };
+        findings = (struct findings){ 0 };
         put_file(&bench, strays[i], "");
-        ck_assert_msg(check_run(&check, &err) == (int)i + 1, "%s", heard.text);
-        ck_assert_ptr_nonnull(strstr(heard.text, strays[i]));
+        ck_assert_msg(check_run(&check, &err) == (int)i + 1, "%s", findings.text);
+        ck_assert_ptr_nonnull(strstr(findings.text, strays[i]));
         ck_assert(bench_has(&bench, arena_format(bench.arena, "volumes/%s", strays[i])));
     }
 }
@@ -579,17 +580,17 @@ START_TEST(a_file_that_is_just_made_is_no_finding) {
     const struct manager_backend backends[2] = {
         { .name = "memory", .driver = &driver, .handle = world->memory },
     };
-    struct heard heard = { 0 };
+    struct findings findings = { 0 };
     const struct check check = { .db = world->db,
                                  .settings = &world->settings,
                                  .backends = backends,
                                  .node = WORLD_NODE,
-                                 .wrong = hear,
-                                 .arg = &heard };
+                                 .wrong = note_finding,
+                                 .arg = &findings };
     struct error err;
 
     driver.list_drafts = list_once;
-    ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
+    ck_assert_msg(check_run(&check, &err) == 0, "%s", findings.text);
 }
 END_TEST
 

@@ -739,37 +739,38 @@ static struct {
     unsigned times;
     int64_t size_gb;
     bool grown;
-} heard;
+} notified;
 
-static void hear(void *handle, const struct driver_volume *volume, int64_t size_gb, bool grown) {
+static void note_end(void *handle, const struct driver_volume *volume, int64_t size_gb,
+                     bool grown) {
     (void)handle, (void)volume;
-    heard.times++;
-    heard.size_gb = size_gb;
-    heard.grown = grown;
+    notified.times++;
+    notified.size_gb = size_gb;
+    notified.grown = grown;
 }
 
 START_TEST(the_driver_is_notified_of_the_end) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending_extend(world);
 
-    world->filter.extend_finished = hear;
+    world->filter.extend_finished = note_end;
     ck_assert_int_eq(world_action(world, id, COMPLETE_ERROR), 202);
     world_settle(world);
-    ck_assert_uint_eq(heard.times, 1);
-    ck_assert_int_eq(heard.size_gb, 2);
-    ck_assert(!heard.grown);
+    ck_assert_uint_eq(notified.times, 1);
+    ck_assert_int_eq(notified.size_gb, 2);
+    ck_assert(!notified.grown);
 
     ck_assert_int_eq(world_action(world, id, "{\"os-reset_status\": {\"status\": \"in-use\"}}"),
                      202);
     ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
     world_settle(world);
-    ck_assert_uint_eq(heard.times, 1);
+    ck_assert_uint_eq(notified.times, 1);
     guest_grows(world, id, 5);
     ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
     world_settle(world);
-    ck_assert_uint_eq(heard.times, 2);
-    ck_assert_int_eq(heard.size_gb, 5);
-    ck_assert(heard.grown);
+    ck_assert_uint_eq(notified.times, 2);
+    ck_assert_int_eq(notified.size_gb, 5);
+    ck_assert(notified.grown);
 }
 END_TEST
 
@@ -837,17 +838,18 @@ END_TEST
 /* A compute side where each host answers for itself. */
 static struct {
     enum event_verdict here, there;
-    char told[128];
+    char notification[128];
     bool wanted; /* a report, by the last event */
 } hosts;
 
 static enum event_verdict answer_by_host(struct compute_sender *sender, struct arena *arena,
                                          const struct compute_event *event, struct error *err) {
     bool here = strcmp(event->host, WORLD_NODE) == 0;
-    size_t length = strlen(hosts.told);
+    size_t length = strlen(hosts.notification);
 
     (void)sender, (void)arena;
-    snprintf(hosts.told + length, sizeof hosts.told - length, "%s ", event->endpoint);
+    snprintf(hosts.notification + length, sizeof hosts.notification - length, "%s ",
+             event->endpoint);
     hosts.wanted = event->wants_completion;
     error_set(err, ERROR_UNAVAILABLE, "a refusal of the test");
     return here ? hosts.here : hosts.there;
@@ -874,7 +876,7 @@ START_TEST(both_hosts_of_a_moving_instance_get_the_event) {
         world->sender.send = answer_by_host;
         hosts.here = rows[i].here;
         hosts.there = rows[i].there;
-        hosts.told[0] = '\0';
+        hosts.notification[0] = '\0';
         world_attach(world, id, WORLD_INSTANCE);
         world_sql(world, "INSERT INTO attachments (id, volume_id, project_id, instance_uuid, "
                          "attach_status, attached_host, created_at) SELECT 'a', id, project_id, "
@@ -885,7 +887,7 @@ START_TEST(both_hosts_of_a_moving_instance_get_the_event) {
         world_settle(world);
 
         assert_volume(world, id, rows[i].becomes, 2);
-        ck_assert_str_eq(hosts.told, "http://" WORLD_NODE "/v2.1 http://there/v2.1 ");
+        ck_assert_str_eq(hosts.notification, "http://" WORLD_NODE "/v2.1 http://there/v2.1 ");
     }
 }
 END_TEST
@@ -899,7 +901,7 @@ START_TEST(the_new_host_of_an_instance_gets_the_event_of_a_pending_extend) {
 
     world->sender.send = answer_by_host;
     hosts.here = hosts.there = EVENT_ACCEPTED;
-    hosts.told[0] = '\0';
+    hosts.notification[0] = '\0';
     world_sql(world, "INSERT INTO attachments (id, volume_id, project_id, instance_uuid, "
                      "attach_status, created_at) SELECT '" MOVED "', id, project_id, "
                      "'" WORLD_INSTANCE "', 'reserved', 1 FROM volumes");
@@ -907,14 +909,14 @@ START_TEST(the_new_host_of_an_instance_gets_the_event_of_a_pending_extend) {
     ck_assert_int_eq(world_call(world, "PUT", "/os-services/report", REPORT("there")), 200);
     ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
     world_settle(world);
-    ck_assert_str_eq(hosts.told, "http://" WORLD_NODE "/v2.1 ");
+    ck_assert_str_eq(hosts.notification, "http://" WORLD_NODE "/v2.1 ");
 
     ck_assert_int_eq(world_call(world, "PUT", "/attachments/" MOVED,
                                 "{\"attachment\": {\"connector\": {\"host\": \"there\"}}}"),
                      200);
     ck_assert_int_eq(
         world_call(world, "POST", "/attachments/" MOVED "/action", "{\"os-complete\": null}"), 204);
-    hosts.told[0] = '\0';
+    hosts.notification[0] = '\0';
     ck_assert_int_eq(
         world_call(world, "DELETE", arena_format(world->arena, "/attachments/%s", former), NULL),
         200);
@@ -922,7 +924,7 @@ START_TEST(the_new_host_of_an_instance_gets_the_event_of_a_pending_extend) {
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE kind = 'notify'"),
                      1);
     world_settle(world);
-    ck_assert_str_eq(hosts.told, "http://there/v2.1 ");
+    ck_assert_str_eq(hosts.notification, "http://there/v2.1 ");
     ck_assert(hosts.wanted);
 
     guest_grows(world, id, 5);
@@ -930,7 +932,7 @@ START_TEST(the_new_host_of_an_instance_gets_the_event_of_a_pending_extend) {
     world_settle(world);
     assert_volume(world, id, "in-use", 5);
     assert_settled(world);
-    ck_assert_str_eq(hosts.told, "http://there/v2.1 ");
+    ck_assert_str_eq(hosts.notification, "http://there/v2.1 ");
 }
 END_TEST
 

@@ -158,7 +158,7 @@ static void side_init(struct side *side, const char *name, struct manager_backen
 
 /* ---- the stage ---- */
 
-static int64_t tell_time(void *arg) {
+static int64_t read_time(void *arg) {
     (void)arg;
     return clock_now_us(&clock_system) + atomic_load(&stage->ahead_us);
 }
@@ -203,7 +203,7 @@ static void stage_new(void) {
     log_open(-1, LOG_ERROR, LOG_TEXT);
     scratch_make_tested(&stage->scratch);
     stage->clock = (struct clock){
-        .now_us = tell_time, .steady_us = tell_time, .shared_us = tell_time, .random = draw
+        .now_us = read_time, .steady_us = read_time, .shared_us = read_time, .random = draw
     };
     stage->arena = arena_new();
     stage->settings = (struct settings){
@@ -604,7 +604,7 @@ START_TEST(operations_of_an_older_release_are_worked_on_beside_others) {
 }
 END_TEST
 
-static int tell_again_body(struct work *work, void *arg, struct error *err) {
+static int repeat_messages_body(struct work *work, void *arg, struct error *err) {
     (void)arg;
     return db_run(work->tx, err,
                   "INSERT INTO outbox (topic, method, key, payload, created_at) "
@@ -638,7 +638,7 @@ START_TEST(a_message_that_comes_again_meanwhile_starts_nothing) {
     transaction(extend_body, &stage->bad);
     wait_calls(&stage->bad, HANG_EXTEND, 1);
     transaction(only_operation_body, &operation_id);
-    transaction(tell_again_body, NULL);
+    transaction(repeat_messages_body, NULL);
     AWAIT(count("SELECT COUNT(*) FROM outbox WHERE key = ''") == 0);
     ck_assert_int_eq(count_outbox(), 2);
 

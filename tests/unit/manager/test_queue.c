@@ -5,7 +5,7 @@
 #include "tests/lib/check_main.h"
 #include "tests/lib/world.h"
 
-static int64_t told(struct world *world) {
+static int64_t announced(struct world *world) {
     return world_count(world, "SELECT COUNT(*) FROM outbox");
 }
 
@@ -24,26 +24,26 @@ START_TEST(queued_operations_are_announced_ever_less_often) {
     int64_t before;
 
     ask_for_a_volume(world);
-    before = told(world);
+    before = announced(world);
     ck_assert_int_eq(lane_enter(&host->lanes[LANE_SHORT], NULL),
                      0); /* a worker has something slow */
     pass_an_hour(world);
-    ck_assert_int_ge(told(world), before + 4);
-    ck_assert_int_le(told(world), before + 9);
-    before = told(world);
+    ck_assert_int_ge(announced(world), before + 4);
+    ck_assert_int_le(announced(world), before + 9);
+    before = announced(world);
     pass_an_hour(world);
-    ck_assert_int_le(told(world), before + 1);
+    ck_assert_int_le(announced(world), before + 1);
 
     /* It has ended: its next message is just about to come. */
-    before = told(world);
+    before = announced(world);
     lane_leave(&host->lanes[LANE_SHORT]);
     world_advance(world, 1);
-    ck_assert_int_eq(told(world), before);
+    ck_assert_int_eq(announced(world), before);
     /* None did: there is none. */
     world_advance(world, 20);
-    ck_assert_int_eq(told(world), before + 1);
+    ck_assert_int_eq(announced(world), before + 1);
     world_advance(world, 20);
-    ck_assert_int_eq(told(world), before + 2);
+    ck_assert_int_eq(announced(world), before + 2);
     world_settle(world);
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
 }

@@ -92,7 +92,7 @@ static const char *body_of(const char *method, unsigned index) {
     return request->body;
 }
 
-#define assert_says(method, index, text) \
+#define assert_sent(method, index, text) \
     ck_assert_msg(strstr(body_of(method, index), text), "%s", body_of(method, index))
 
 static bool holds_never(const struct driver_fence *fence) {
@@ -119,10 +119,10 @@ START_TEST(a_volume_is_a_config_of_its_own) {
     ck_assert_str_eq(volume.provider_location, FILE_NAME);
     ck_assert_str_eq(volume.format, "raw");
     ck_assert_uint_eq(count_requests("POST"), 1);
-    assert_says("POST", 0, "\"openebs.io/volume-policy\":\"fast\"");
-    assert_says("POST", 0, "\"replicaCount\":2");
-    assert_says("POST", 0, "\"storage\":\"1Gi\"");
-    assert_says("POST", 0, "\"scoria.io/quota\":\"none\""); /* the volume counts */
+    assert_sent("POST", 0, "\"openebs.io/volume-policy\":\"fast\"");
+    assert_sent("POST", 0, "\"replicaCount\":2");
+    assert_sent("POST", 0, "\"storage\":\"1Gi\"");
+    assert_sent("POST", 0, "\"scoria.io/quota\":\"none\""); /* the volume counts */
     /* The second call does nothing. */
     ck_assert_int_eq(bench_create(&bench, &volume), 0);
     ck_assert_uint_eq(count_requests("POST"), 1);
@@ -226,8 +226,8 @@ START_TEST(a_delete_names_the_version_that_was_read) {
     answers("GET", PATH, 200, CONFIG(ID, "9", GOING), 1);
     answers("GET", PATH, 404, NONE, 0);
     ck_assert_msg(bench_delete(&bench, &volume) == 0, "%s", bench.err.message);
-    assert_says("PATCH", 0, "\"nodeId\":\"\"");
-    assert_says("PATCH", 0, "\"resourceVersion\":\"7\"");
+    assert_sent("PATCH", 0, "\"nodeId\":\"\"");
+    assert_sent("PATCH", 0, "\"resourceVersion\":\"7\"");
     ck_assert_uint_eq(count_requests("DELETE"), 3);
     ck_assert_int_eq(bench_delete(&bench, &volume), 0);
     ck_assert_uint_eq(count_requests("DELETE"), 3);
@@ -280,8 +280,8 @@ START_TEST(a_name_is_a_label) {
     answers("PATCH", PATH, 200, CONFIG(OTHERS, "8", BOUND("1Gi")), 0);
     ck_assert_int_eq(
         bench.driver->rename_volume(bench.handle, bench.arena, &volume, OTHERS, &bench.err), 0);
-    assert_says("PATCH", 0, "\"scoria.io/volume\":\"" OTHERS "\"");
-    assert_says("PATCH", 0, "\"resourceVersion\":\"7\"");
+    assert_sent("PATCH", 0, "\"scoria.io/volume\":\"" OTHERS "\"");
+    assert_sent("PATCH", 0, "\"resourceVersion\":\"7\"");
     ck_assert_uint_eq(count_requests("PATCH"), 1);
     end();
 }
@@ -299,7 +299,7 @@ START_TEST(it_grows_to_one_size_after_the_other) {
     answers("PATCH", PATH, 200, CONFIG(ID, "9", BOUND("2Gi")), 1);
     answers("GET", PATH, 200, CONFIG(ID, "9", BOUND("3Gi")), 0);
     ck_assert_msg(bench_extend(&bench, &volume, 3) == DRIVER_DONE, "%s", bench.err.message);
-    assert_says("PATCH", 1, "\"storage\":\"3Gi\"");
+    assert_sent("PATCH", 1, "\"storage\":\"3Gi\"");
     ck_assert_uint_eq(count_requests("PATCH"), 2);
     ck_assert_int_eq(bench_extend(&bench, &volume, 3), DRIVER_DONE);
     ck_assert_int_eq(bench_extend(&bench, &volume, 1), DRIVER_DONE);
@@ -397,8 +397,8 @@ START_TEST(it_is_served_to_one_host) {
     ck_assert_str_eq(json_string_value(json_object_get(info, "driver_volume_type")), "nbd");
     ck_assert_str_eq(json_string_value(json_object_get(json_object_get(info, "data"), "socket")),
                      "/run/nbd");
-    assert_says("PATCH", 0, "\"nodeId\":\"one\"");
-    assert_says("PATCH", 0, "\"resourceVersion\":\"8\"");
+    assert_sent("PATCH", 0, "\"nodeId\":\"one\"");
+    assert_sent("PATCH", 0, "\"resourceVersion\":\"8\"");
 
     /* An earlier decision to delete it is refused: this call writes, too. */
     json_decref(info);
@@ -407,8 +407,8 @@ START_TEST(it_is_served_to_one_host) {
     ck_assert_uint_eq(count_requests("PATCH"), 2);
     ck_assert_str_ne(body_of("PATCH", 0), body_of("PATCH", 1));
     ck_assert_int_eq(bench.driver->disconnect(bench.handle, bench.arena, &volume, &bench.err), 0);
-    assert_says("PATCH", 2, "\"nodeId\":\"\"");
-    assert_says("PATCH", 2, "\"resourceVersion\":\"9\"");
+    assert_sent("PATCH", 2, "\"nodeId\":\"\"");
+    assert_sent("PATCH", 2, "\"resourceVersion\":\"9\"");
     json_decref(info);
     json_decref(connector);
     end();
@@ -469,8 +469,8 @@ START_TEST(a_moving_instance_becomes_a_client_of_the_target) {
     ck_assert_msg(bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info,
                                         &bench.err) == 0,
                   "%s", bench.err.message);
-    assert_says("PATCH", 0, "\"nodeId\":\"one\",\"clients\":[" CLIENT("three") "," CLIENT("two"));
-    assert_says("PATCH", 0, "\"resourceVersion\":\"7\"");
+    assert_sent("PATCH", 0, "\"nodeId\":\"one\",\"clients\":[" CLIENT("three") "," CLIENT("two"));
+    assert_sent("PATCH", 0, "\"resourceVersion\":\"7\"");
     ck_assert_uint_eq(script_server_count(server, "GET", PATH "/volume"), 4);
     data = json_object_get(info, "data");
     ck_assert_str_eq(json_text_of(data, "transport"), "tcp");
@@ -488,7 +488,7 @@ START_TEST(a_moving_instance_becomes_a_client_of_the_target) {
     ck_assert_int_eq(
         bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info, &bench.err), 0);
     ck_assert_uint_eq(count_requests("PATCH"), 2);
-    assert_says("PATCH", 1, "\"clients\":[" CLIENT("three") "," CLIENT("two") "]");
+    assert_sent("PATCH", 1, "\"clients\":[" CLIENT("three") "," CLIENT("two") "]");
     json_decref(info);
     json_decref(connector);
     end();
@@ -508,11 +508,11 @@ START_TEST(a_disconnected_host_is_revoked_and_the_last_removes_the_target) {
     volume.hosts = one;
     ck_assert_int_eq(bench.driver->disconnect(bench.handle, bench.arena, &volume, &bench.err), 0);
     ck_assert_uint_eq(count_requests("PATCH"), 1);
-    assert_says("PATCH", 0, "\"nodeId\":\"one\",\"clients\":null");
-    assert_says("PATCH", 0, "\"resourceVersion\":\"7\"");
+    assert_sent("PATCH", 0, "\"nodeId\":\"one\",\"clients\":null");
+    assert_sent("PATCH", 0, "\"resourceVersion\":\"7\"");
     volume.hosts = none;
     ck_assert_int_eq(bench.driver->disconnect(bench.handle, bench.arena, &volume, &bench.err), 0);
-    assert_says("PATCH", 1, "\"nodeId\":\"\",\"clients\":null");
+    assert_sent("PATCH", 1, "\"nodeId\":\"\",\"clients\":null");
     end();
 }
 END_TEST
@@ -668,8 +668,8 @@ START_TEST(a_snapshot_is_a_document_of_its_own) {
     answers("GET", SNAPSHOT_PATH(SNAP_NAME), 200, SNAPSHOT_ANSWER(SNAP_NAME, FILE_NAME, "Ready"),
             2);
     ck_assert_msg(take_snapshot(&a_snapshot) == DRIVER_DONE, "%s", bench.err.message);
-    assert_says("POST", 0, "\"volumeName\":\"" FILE_NAME "\"");
-    assert_says("POST", 0, "\"scoria.io/snapshot\":\"" SNAP_ID "\"");
+    assert_sent("POST", 0, "\"volumeName\":\"" FILE_NAME "\"");
+    assert_sent("POST", 0, "\"scoria.io/snapshot\":\"" SNAP_ID "\"");
     ck_assert_int_eq(take_snapshot(&a_snapshot), DRIVER_DONE); /* the second does nothing */
     ck_assert_uint_eq(count_requests("POST"), 1);
     answers("GET", SNAPSHOT_PATH(SNAP_NAME), 200, SNAPSHOT_ANSWER(SNAP_NAME, FILE_NAME, "Failed"),
@@ -703,11 +703,11 @@ END_TEST
 
 /* As large as the source really is, on no more pools than have it, and on its own feet at last. */
 static void assert_clone(const char *source) {
-    assert_says("POST", count_requests("POST") - 1, source);
-    assert_says("POST", count_requests("POST") - 1, "\"storage\":\"2Gi\"");
-    assert_says("POST", count_requests("POST") - 1, "\"replicaCount\":2");
+    assert_sent("POST", count_requests("POST") - 1, source);
+    assert_sent("POST", count_requests("POST") - 1, "\"storage\":\"2Gi\"");
+    assert_sent("POST", count_requests("POST") - 1, "\"replicaCount\":2");
     ck_assert_uint_eq(count_requests("PATCH"), 1);
-    assert_says("PATCH", 0, "\"openebs.io/source-volume\":null");
+    assert_sent("PATCH", 0, "\"openebs.io/source-volume\":null");
 }
 
 static void answer_the_clone(void) {
@@ -763,8 +763,8 @@ START_TEST(a_volume_is_cloned_by_a_temporary_snapshot) {
     ck_assert_msg(bench.driver->clone_volume(bench.handle, bench.arena, &volume, &source, NULL,
                                              &created, &bench.err) == 0,
                   "%s", bench.err.message);
-    assert_says("POST", 0, "\"scoria.io/clones\":\"true\"");
-    assert_says("POST", 0, name);
+    assert_sent("POST", 0, "\"scoria.io/clones\":\"true\"");
+    assert_sent("POST", 0, name);
     assert_clone("\"cstorVolumeSource\":\"" SOURCE "@clone-" ID "\"");
     ck_assert_uint_eq(count_requests("DELETE"), 1);
     end();
@@ -820,8 +820,8 @@ START_TEST(a_revert_is_requested_once) {
     answers("GET", PATH, 200, CONFIG(ID, "3", REVERTED("5", "Done")), 1);
     ck_assert_msg(put_back(&volume) == 0, "%s", bench.err.message);
     ck_assert_uint_eq(count_requests("PATCH"), 1);
-    assert_says("PATCH", 0, "\"revert\":{\"snapshotName\":\"" SNAP_NAME "\",\"request\":");
-    assert_says("PATCH", 0, "\"resourceVersion\":\"1\"");
+    assert_sent("PATCH", 0, "\"revert\":{\"snapshotName\":\"" SNAP_NAME "\",\"request\":");
+    assert_sent("PATCH", 0, "\"resourceVersion\":\"1\"");
 
     /* An earlier caller requested it and died: that request is awaited. */
     answers("GET", PATH, 200, CONFIG(ID, "4", REVERTED("6", "Pending")), 1);
@@ -886,8 +886,8 @@ START_TEST(a_reclaim_is_requested_once) {
     ck_assert_int_eq(before, 9000);
     ck_assert_int_eq(last_done, 2000);
     ck_assert_uint_eq(count_requests("PATCH"), 1);
-    assert_says("PATCH", 0, "\"reclaim\":{\"request\":");
-    assert_says("PATCH", 0, "\"resourceVersion\":\"1\"");
+    assert_sent("PATCH", 0, "\"reclaim\":{\"request\":");
+    assert_sent("PATCH", 0, "\"resourceVersion\":\"1\"");
 
     /* An earlier caller requested it and died: that request is awaited, and no other one. */
     answers("GET", PATH, 200, CONFIG(ID, "4", RECLAIMED("6", "Pending", "")), 1);

@@ -533,7 +533,7 @@ START_TEST(the_thread_goes_on_after_a_failure) {
 END_TEST
 
 /* The child's consumer writes each message to the pipe before it counts as handled. */
-static int tell_message(void *arg, const struct rpc_message *message, struct error *err) {
+static int write_message(void *arg, const struct rpc_message *message, struct error *err) {
     char byte = message->payload[0];
 
     (void)err;
@@ -545,14 +545,14 @@ static void relay_child(const char *url, int fd) {
     struct rpc *rpc = rpc_local_new(2);
     struct error err;
 
-    rpc->engine->subscribe(rpc, "a", tell_message, &fd, &err);
+    rpc->engine->subscribe(rpc, "a", write_message, &fd, &err);
     relay_new(db, rpc, true);
     pause();
 }
 
 /* Kills a child after so many deliveries, or when it has nothing more to deliver. */
 static void kill_round(const char *url, bool *delivered, unsigned kill_after) {
-    struct pollfd told = { .events = POLLIN };
+    struct pollfd readable = { .events = POLLIN };
     int ends[2];
     pid_t child;
     char byte;
@@ -562,8 +562,8 @@ static void kill_round(const char *url, bool *delivered, unsigned kill_after) {
     if (child == 0)
         relay_child(url, ends[1]);
     close(ends[1]);
-    told.fd = ends[0];
-    for (; kill_after > 0 && poll(&told, 1, 500) == 1; kill_after--) {
+    readable.fd = ends[0];
+    for (; kill_after > 0 && poll(&readable, 1, 500) == 1; kill_after--) {
         ck_assert_int_eq(read(ends[0], &byte, 1), 1);
         delivered[byte - '0'] = true;
     }

@@ -36,7 +36,7 @@ static bool was_asked(const char *snapshot_id) {
 }
 
 /* One that is asked for again is at it. */
-static void hear(struct world *world, const struct world_assist *assist) {
+static void note_request(struct world *world, const struct world_assist *assist) {
     if (was_asked(assist->snapshot_id))
         return;
     ck_assert_uint_lt(open_count, MOST);
@@ -53,7 +53,7 @@ static struct world *with_guest(void) {
     group_of_type(world, group_type(world, "moment", ONE_MOMENT), volumes, MEMBERS);
     open_count = 0;
     merge_s = 5;
-    world->on_assist = hear;
+    world->on_assist = note_request;
     return world;
 }
 

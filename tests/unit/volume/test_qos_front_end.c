@@ -41,7 +41,7 @@ static const char *make_volume(struct world *world, const char *type, int size_g
 }
 
 /* The connection of a host that attaches the volume. */
-static const char *told(struct world *world, const char *volume) {
+static const char *connection_of(struct world *world, const char *volume) {
     const json_t *attachment;
 
     ck_assert_int_eq(world_call(world, "POST", "/attachments",
@@ -56,7 +56,7 @@ static const char *told(struct world *world, const char *volume) {
 
 START_TEST(a_host_gets_the_front_end_specs) {
     static const struct {
-        const char *type, *members, *told;
+        const char *type, *members, *connection_of;
     } cases[] = {
         { "plain", NULL, "null" },
         { "back", "\"consumer\": \"back-end\", \"total_iops_sec\": \"5\"", "null" },
@@ -70,14 +70,15 @@ START_TEST(a_host_gets_the_front_end_specs) {
 
     for (size_t i = 0; i < LENGTH(cases); i++) {
         make_type(world, cases[i].type, cases[i].members);
-        ck_assert_str_eq(told(world, make_volume(world, cases[i].type, 1)), cases[i].told);
+        ck_assert_str_eq(connection_of(world, make_volume(world, cases[i].type, 1)),
+                         cases[i].connection_of);
     }
 }
 END_TEST
 
 START_TEST(limits_for_each_gib_are_scaled_to_the_volume) {
     static const struct {
-        const char *type, *members, *told;
+        const char *type, *members, *connection_of;
     } cases[] = {
         { "each", "\"total_iops_sec_per_gb\": \"5\"", "{\"total_iops_sec\":15}" },
         { "least", "\"read_iops_sec_per_gb\": \"5\", \"read_iops_sec_per_gb_min\": \"100\"",
@@ -93,7 +94,8 @@ START_TEST(limits_for_each_gib_are_scaled_to_the_volume) {
 
     for (size_t i = 0; i < LENGTH(cases); i++) {
         make_type(world, cases[i].type, PATH("\"consumer\": \"both\", %s", cases[i].members));
-        ck_assert_str_eq(told(world, make_volume(world, cases[i].type, 3)), cases[i].told);
+        ck_assert_str_eq(connection_of(world, make_volume(world, cases[i].type, 3)),
+                         cases[i].connection_of);
     }
 }
 END_TEST
@@ -140,7 +142,7 @@ START_TEST(a_detached_volume_gets_any_front_end_specs) {
     make_type(world, "both", "\"consumer\": \"both\", \"k\": \"v\"");
     id = make_volume(world, "front", 1);
     ck_assert_int_eq(world_action(world, id, RETYPE("both")), 202);
-    ck_assert_str_eq(told(world, id), "{\"k\":\"v\"}");
+    ck_assert_str_eq(connection_of(world, id), "{\"k\":\"v\"}");
 }
 END_TEST
 

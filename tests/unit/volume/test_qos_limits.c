@@ -42,7 +42,7 @@ static const char *attached(struct world *world, const char *type, int size_gb, 
 }
 
 /* The limits that the host gets for the volume; NULL: none. */
-static const char *told(struct world *world, const char *host, const char *volume) {
+static const char *limits_of(struct world *world, const char *host, const char *volume) {
     const json_t *row;
     size_t i;
 
@@ -70,12 +70,12 @@ START_TEST(a_host_gets_the_limits_of_its_volumes) {
     attached(world, "front", 1, "a");
     attached(world, "__DEFAULT__", 1, "a");
     attached(world, "back", 1, "b");
-    ck_assert_str_eq(told(world, "a", one), "{\"total_iops_sec\":100}");
-    ck_assert_str_eq(told(world, "a", other), "{\"read_bytes_sec\":30,\"write_bytes_sec\":7}");
+    ck_assert_str_eq(limits_of(world, "a", one), "{\"total_iops_sec\":100}");
+    ck_assert_str_eq(limits_of(world, "a", other), "{\"read_bytes_sec\":30,\"write_bytes_sec\":7}");
     ck_assert_uint_eq(json_array_size(json_object_get(world->answer, "volume_limits")), 2);
-    ck_assert_ptr_null(told(world, "b", one));
+    ck_assert_ptr_null(limits_of(world, "b", one));
     ck_assert_uint_eq(json_array_size(json_object_get(world->answer, "volume_limits")), 1);
-    ck_assert_ptr_null(told(world, "c", one));
+    ck_assert_ptr_null(limits_of(world, "c", one));
     ck_assert_int_eq(world_call(world, "GET", "/os-volume-limits", NULL), 400);
     ck_assert_int_eq(world_call(world, "GET", "/os-volume-limits?host=", NULL), 400);
 }
@@ -83,7 +83,7 @@ END_TEST
 
 START_TEST(limits_that_cannot_be_enforced_are_left_out) {
     static const struct {
-        const char *members, *told;
+        const char *members, *limits_of;
     } cases[] = {
         { "\"total_iops_sec\": \"many\"", NULL },
         { "\"total_iops_sec\": \"0\"", NULL },
@@ -97,14 +97,14 @@ START_TEST(limits_that_cannot_be_enforced_are_left_out) {
     autoworld struct world *world = world_new(NULL);
 
     for (size_t i = 0; i < LENGTH(cases); i++) {
-        const char *name = PATH("t%zu", i), *says;
+        const char *name = PATH("t%zu", i), *text;
 
         make_type(world, name, make_specs(world, name, cases[i].members));
-        says = told(world, "h", attached(world, name, 1, "h"));
-        if (cases[i].told)
-            ck_assert_str_eq(says, cases[i].told);
+        text = limits_of(world, "h", attached(world, name, 1, "h"));
+        if (cases[i].limits_of)
+            ck_assert_str_eq(text, cases[i].limits_of);
         else
-            ck_assert_ptr_null(says);
+            ck_assert_ptr_null(text);
     }
 }
 END_TEST
@@ -116,17 +116,17 @@ START_TEST(changed_limits_are_reported_at_once) {
     make_type(world, "slow", slow);
     make_type(world, "fast", make_specs(world, "fast", "\"total_iops_sec\": \"2\""));
     id = attached(world, "slow", 1, "h");
-    ck_assert_str_eq(told(world, "h", id), "{\"total_iops_sec\":1}");
+    ck_assert_str_eq(limits_of(world, "h", id), "{\"total_iops_sec\":1}");
     ck_assert_int_eq(world_call(world, "PUT", PATH("/qos-specs/%s", slow),
                                 "{\"qos_specs\": {\"total_iops_sec\": \"3\"}}"),
                      200);
-    ck_assert_str_eq(told(world, "h", id), "{\"total_iops_sec\":3}");
+    ck_assert_str_eq(limits_of(world, "h", id), "{\"total_iops_sec\":3}");
     world_sql(world, "UPDATE volumes SET status = 'in-use'");
     ck_assert_int_eq(world_action(world, id, "{\"os-retype\": {\"new_type\": \"fast\"}}"), 202);
-    ck_assert_str_eq(told(world, "h", id), "{\"total_iops_sec\":2}");
+    ck_assert_str_eq(limits_of(world, "h", id), "{\"total_iops_sec\":2}");
     ck_assert_int_eq(world_action(world, id, "{\"os-retype\": {\"new_type\": \"__DEFAULT__\"}}"),
                      202);
-    ck_assert_ptr_null(told(world, "h", id));
+    ck_assert_ptr_null(limits_of(world, "h", id));
 }
 END_TEST
 

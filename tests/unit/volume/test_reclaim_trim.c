@@ -50,9 +50,9 @@ static void guest_trims(struct world *world, const struct world_trim *trim) {
 }
 
 /* The agent's report of the last request. */
-static int report(struct world *world, const char *id, const char *said) {
+static int report(struct world *world, const char *id, const char *report_text) {
     return world_action(world, id, "{\"os-update_reclaim_space\": {\"id\": \"%s\", %s}}",
-                        world->trims[(world->trim_count - 1) % WORLD_EVENTS].id, said);
+                        world->trims[(world->trim_count - 1) % WORLD_EVENTS].id, report_text);
 }
 
 #define RUNNING "\"status\": \"running\", \"progress\": 50"
@@ -130,7 +130,7 @@ END_TEST
 
 START_TEST(the_failure_of_a_guest_has_a_reason) {
     static const struct {
-        const char *said, *reason, *event;
+        const char *report_text, *reason, *event;
     } rows[] = { { FAILED("unsupported"), "unsupported", "VOLUME_VOLUME_906_909" },
                  { FAILED("busy"), "busy", "VOLUME_VOLUME_906_027" },
                  { FAILED("failed"), "failed", "VOLUME_VOLUME_906_908" },
@@ -140,7 +140,7 @@ START_TEST(the_failure_of_a_guest_has_a_reason) {
         autoworld struct world *world = world_new(NULL);
         const char *id = pending(world);
 
-        ck_assert_int_eq(report(world, id, rows[i].said), 202);
+        ck_assert_int_eq(report(world, id, rows[i].report_text), 202);
         ck_assert_str_eq(text(world, id, "status"), "error");
         ck_assert_str_eq(text(world, id, "reason"), rows[i].reason);
         if (i < 3)

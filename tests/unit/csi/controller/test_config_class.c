@@ -158,16 +158,16 @@ static int64_t capacity(struct scene *scene, const char *count) {
                           parameter_of("replicaCount", count ? count : "") };
     Csi__V1__GetCapacityRequest request = CSI__V1__GET_CAPACITY_REQUEST__INIT;
     autofree struct wire_answer *got = NULL;
-    Csi__V1__GetCapacityResponse *said;
+    Csi__V1__GetCapacityResponse *response;
     int64_t bytes;
 
     request.parameters = (Csi__V1__GetCapacityRequest__ParametersEntry **)(void *)both;
     request.n_parameters = count ? 2 : 1;
     got = scene_ask(scene, "/csi.v1.Controller/GetCapacity", &request);
-    said = scene_message(got, &csi__v1__get_capacity_response__descriptor);
-    bytes = said->available_capacity;
-    ck_assert_int_eq(said->maximum_volume_size->value, bytes);
-    protobuf_c_message_free_unpacked(&said->base, NULL);
+    response = scene_message(got, &csi__v1__get_capacity_response__descriptor);
+    bytes = response->available_capacity;
+    ck_assert_int_eq(response->maximum_volume_size->value, bytes);
+    protobuf_c_message_free_unpacked(&response->base, NULL);
     forget(both[0]);
     forget(both[1]);
     return bytes;
@@ -271,7 +271,7 @@ END_TEST
 
 START_TEST(an_unhealthy_volume_is_reported_without_a_host_or_a_path) {
     static const struct {
-        const char *config, *volume, *said; /* NULL: it is well */
+        const char *config, *volume, *response; /* NULL: it is well */
     } rows[] = {
         { THE("", "here", ""), VOLUME("Healthy"), NULL },
         { THE("", "here", ""), VOLUME("Init"), NULL },
@@ -300,8 +300,8 @@ START_TEST(an_unhealthy_volume_is_reported_without_a_host_or_a_path) {
         got = scene_ask(scene, "/csi.v1.Controller/ControllerGetVolume", &request);
         volume = scene_message(got, &csi__v1__controller_get_volume_response__descriptor);
         condition = volume->status->volume_condition;
-        ck_assert_msg(condition->abnormal == (rows[i].said != NULL), "%s", condition->message);
-        ck_assert_msg(!rows[i].said || strstr(condition->message, rows[i].said), "%s",
+        ck_assert_msg(condition->abnormal == (rows[i].response != NULL), "%s", condition->message);
+        ck_assert_msg(!rows[i].response || strstr(condition->message, rows[i].response), "%s",
                       condition->message);
         ck_assert_ptr_null(strpbrk(condition->message, "/0123456789"));
         protobuf_c_message_free_unpacked(&volume->base, NULL);

@@ -75,7 +75,7 @@ static void begin_holder(int64_t pause_ms) {
 }
 
 /* In `form` the volume is %s. */
-static void say(int status, const char *form) {
+static void respond(int status, const char *form) {
     const char *at = strstr(form, "%s");
     const char *body =
         at ? arena_format(arena, "%.*s%s%s", (int)(at - form), form, volume, at + 2) : form;
@@ -113,16 +113,16 @@ START_TEST(a_device_gets_the_limits_of_its_volume) {
     struct loop loop;
 
     assert_ok(loop_attach(file, label, &(struct loop_how){ 0 }, &loop, &err));
-    say(200, ANSWER(ROW(OTHER, "\"read_iops_sec\": 1") "," OURS(
-                 "\"total_iops_sec\": 100, \"read_iops_sec\": 40, \"write_bytes_sec\": 7")));
+    respond(200, ANSWER(ROW(OTHER, "\"read_iops_sec\": 1") "," OURS(
+                     "\"total_iops_sec\": 100, \"read_iops_sec\": 40, \"write_bytes_sec\": 7")));
     begin_holder(1);
     await(loop.number, "rbps=max wbps=7 riops=40 wiops=100");
-    say(500, "{}");
+    respond(500, "{}");
     await_looks();
     await(loop.number, "rbps=max wbps=7 riops=40 wiops=100");
-    say(200, ANSWER(OURS("\"read_bytes_sec\": 9")));
+    respond(200, ANSWER(OURS("\"read_bytes_sec\": 9")));
     await(loop.number, "rbps=9 wbps=max riops=max wiops=max");
-    say(200, ANSWER(""));
+    respond(200, ANSWER(""));
     await(loop.number, "rbps=max wbps=max riops=max wiops=max");
     close(loop.fd);
 }
@@ -135,7 +135,7 @@ START_TEST(a_changed_label_does_not_change_the_limits) {
     struct loop loop;
 
     assert_ok(loop_attach(file, label, &(struct loop_how){ 0 }, &loop, &err));
-    say(200, ANSWER(OURS("\"read_bytes_sec\": 9")));
+    respond(200, ANSWER(OURS("\"read_bytes_sec\": 9")));
     begin_holder(1);
     await(loop.number, "rbps=9 wbps=max riops=max wiops=max");
     ck_assert_int_eq(ioctl(loop.fd, LOOP_GET_STATUS64, &info), 0);
@@ -161,7 +161,7 @@ START_TEST(a_staged_volume_is_limited_immediately) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
-    say(200, ANSWER(OURS("\"read_bytes_sec\": 9")));
+    respond(200, ANSWER(OURS("\"read_bytes_sec\": 9")));
     begin_holder(3600000);
     assert_ok(loop_attach(file, label, &(struct loop_how){ 0 }, &loop, &err));
     wake_until(loop.number, "rbps=9 wbps=max riops=max wiops=max");
@@ -179,7 +179,7 @@ START_TEST(devices_of_others_are_left_alone) {
     assert_ok(loop_attach(file, "somebody's", &(struct loop_how){ 0 }, &loop, &err));
     theirs = arena_format(arena, "7:%u rbps=5 wbps=max riops=max wiops=max\n", loop.number);
     write_file(path_in(group, "io.max"), theirs);
-    say(200, ANSWER(""));
+    respond(200, ANSWER(""));
     assert_ok(loop_attach(ours, label, &(struct loop_how){ 0 }, &second, &err));
     begin_holder(1);
     await_looks();

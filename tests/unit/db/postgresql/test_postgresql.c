@@ -104,7 +104,7 @@ END_TEST
 
 START_TEST(a_database_in_another_order_is_refused) {
     static const struct {
-        const char *words, *told;
+        const char *words, *line;
     } orders[] = {
         { "ENCODING 'SQL_ASCII' LOCALE 'C'", "encoding SQL_ASCII" },
         { "ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'", "order ICU en-US" },
@@ -119,7 +119,7 @@ START_TEST(a_database_in_another_order_is_refused) {
         snprintf(text, sizeof(text), "CREATE DATABASE %s TEMPLATE template0 %s", name,
                  orders[i].words);
         postgresql_sql(text);
-        ck_assert_int_eq(open_refused(url, orders[i].told), ERROR_BAD_REQUEST);
+        ck_assert_int_eq(open_refused(url, orders[i].line), ERROR_BAD_REQUEST);
         snprintf(text, sizeof(text), "DROP DATABASE %s WITH (FORCE)", name);
         postgresql_sql(text);
     }
@@ -546,13 +546,13 @@ static bool reaches(_Atomic int *count, int number) {
 
 START_TEST(other_processes_are_notified_of_messages_and_ends) {
     const char *url = doomed_url();
-    struct db *teller = second_open(url), *hearer = second_open(url);
+    struct db *teller = second_open(url), *listener = second_open(url);
     _Atomic int outbox = 0, ended = 0;
     struct error err = { 0 };
     int before;
 
-    db_on_event(hearer, DB_OUTBOX, count_event, &outbox);
-    db_on_event(hearer, DB_ENDED, count_event, &ended);
+    db_on_event(listener, DB_OUTBOX, count_event, &outbox);
+    db_on_event(listener, DB_ENDED, count_event, &ended);
     usleep(300000); /* the listener is connected; notifications at its start are counted */
     before = atomic_load(&outbox);
     ck_assert_int_eq(db_transaction(teller, put_body, NULL, &err), 0);
@@ -565,7 +565,7 @@ START_TEST(other_processes_are_notified_of_messages_and_ends) {
 
     ck_assert(reaches(&outbox, before + 1)); /* missed messages are read when it is back */
     db_close(teller);
-    db_close(hearer);
+    db_close(listener);
 }
 END_TEST
 
@@ -619,7 +619,7 @@ static void set_the_servers_clock(struct db *db, int64_t seconds) {
     sql_run(db, sql);
 }
 
-static void set_told(struct db *db, int64_t seconds) {
+static void set_clock(struct db *db, int64_t seconds) {
     char sql[80];
 
     snprintf(sql, sizeof(sql), "UPDATE clock SET told_us = told_us + %jd",
@@ -658,14 +658,14 @@ static struct db *process_open(const char *url) {
     return db;
 }
 
-static int64_t told(struct db *db) {
+static int64_t line(struct db *db) {
     return clock_shared_us(db_clock(db));
 }
 
 #define MINUTE_US 60000000
 
 /* However long a machine takes. */
-#define assert_together(one, other) ck_assert_int_lt(llabs(told(one) - told(other)), MINUTE_US)
+#define assert_together(one, other) ck_assert_int_lt(llabs(line(one) - line(other)), MINUTE_US)
 
 static const int64_t steps[] = { -31536000, -3600, -300, 300, 3600, 31536000 };
 
@@ -673,16 +673,16 @@ START_TEST(a_servers_clock_that_is_set_changes_nothing) {
     const char *url = database_url();
     for (size_t i = 0; i < LENGTH(steps); i++) {
         struct db *first = process_open(url), *second = process_open(url), *late;
-        int64_t before_us = told(first);
+        int64_t before_us = line(first);
 
         set_the_servers_clock(first, steps[i]);
         measure(first);
-        ck_assert_int_lt(llabs(told(first) - before_us), MINUTE_US);
+        ck_assert_int_lt(llabs(line(first) - before_us), MINUTE_US);
         assert_together(first, second);
         measure(second); /* it was set right */
         measure(first);
         assert_together(first, second);
-        ck_assert_int_lt(llabs(told(second) - before_us), MINUTE_US);
+        ck_assert_int_lt(llabs(line(second) - before_us), MINUTE_US);
         late = process_open(url);
         ck_assert(db_clock_sure(late));
         assert_together(first, late);
@@ -701,13 +701,13 @@ START_TEST(a_machine_that_stood_still_follows_the_others) {
     lost_us = 0;
     first = process_open(url);
     second = process_open(url);
-    before_us = told(first);
+    before_us = line(first);
     lost_us = INT64_C(3600000000);
     set_the_servers_clock(first, 3600); /* an hour has passed, for all but `first` */
-    set_told(first, 3600);              /* and the others have reported it */
+    set_clock(first, 3600);             /* and the others have reported it */
     measure(first);
-    ck_assert_int_gt(told(first), before_us + INT64_C(3500000000));
-    ck_assert_int_lt(told(first), before_us + INT64_C(3700000000));
+    ck_assert_int_gt(line(first), before_us + INT64_C(3500000000));
+    ck_assert_int_lt(line(first), before_us + INT64_C(3700000000));
     lost_us = 0;
     db_close(first);
     db_close(second);
@@ -752,12 +752,12 @@ END_TEST
 START_TEST(a_start_never_goes_back) {
     const char *url = database_url();
     struct db *db = process_open(url);
-    int64_t before_us = told(db);
+    int64_t before_us = line(db);
 
     set_the_servers_clock(db, -3600);
     db_close(db);
     db = process_open(url);
-    ck_assert_int_ge(told(db), before_us - MINUTE_US);
+    ck_assert_int_ge(line(db), before_us - MINUTE_US);
     ck_assert(db_clock_sure(db));
     db_close(db);
 }

@@ -237,7 +237,7 @@ static void crash_child(const char *url, int fd, int64_t first) {
 
 /* Lets a child write for a while, kills it; returns the highest number that it reported
  * committed. */
-static int64_t crash_round(const char *url, int64_t first, useconds_t after_us, int64_t *told,
+static int64_t crash_round(const char *url, int64_t first, useconds_t after_us, int64_t *committed,
                            int *count) {
     int64_t number, highest = first;
     int ends[2];
@@ -249,11 +249,11 @@ static int64_t crash_round(const char *url, int64_t first, useconds_t after_us, 
         crash_child(url, ends[1], first);
     close(ends[1]);
     ck_assert_int_eq(read(ends[0], &number, sizeof(number)), sizeof(number));
-    told[(*count)++] = number;
+    committed[(*count)++] = number;
     usleep(after_us);
     kill(child, SIGKILL);
     while (read(ends[0], &number, sizeof(number)) == sizeof(number)) {
-        told[(*count)++] = number;
+        committed[(*count)++] = number;
         highest = number > highest ? number : highest;
     }
     waitpid(child, NULL, 0);
@@ -262,8 +262,8 @@ static int64_t crash_round(const char *url, int64_t first, useconds_t after_us, 
 }
 
 START_TEST(a_confirmed_commit_survives_kill_9) {
-    enum { TOLD_MOST = 1000000 };
-    autofree int64_t *told = calloc(TOLD_MOST, sizeof(*told));
+    enum { COMMITTED_MOST = 1000000 };
+    autofree int64_t *committed = calloc(COMMITTED_MOST, sizeof(*committed));
     autoscratch struct scratch scratch;
     int64_t first = 1;
     struct db *db;
@@ -276,7 +276,7 @@ START_TEST(a_confirmed_commit_survives_kill_9) {
     db_close(db);
     for (int i = 0; i < KILLS; i++) {
         int64_t highest =
-            crash_round(scratch.url, first, (useconds_t)(i * 7919 % 40000), told, &count);
+            crash_round(scratch.url, first, (useconds_t)(i * 7919 % 40000), committed, &count);
 
         first = highest + 1000;
         db = scratch_open(scratch.url, true);
@@ -284,8 +284,9 @@ START_TEST(a_confirmed_commit_survives_kill_9) {
             char sql[80];
 
             snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM item WHERE id = %jd",
-                     (intmax_t)told[k]);
-            ck_assert_msg(sql_int(db, sql) == 1, "round %d lost row %jd", i, (intmax_t)told[k]);
+                     (intmax_t)committed[k]);
+            ck_assert_msg(sql_int(db, sql) == 1, "round %d lost row %jd", i,
+                          (intmax_t)committed[k]);
         }
         ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM item"),
                          sql_int(db, "SELECT COUNT(*) FROM twin"));

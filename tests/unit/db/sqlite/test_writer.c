@@ -23,7 +23,7 @@ struct batch {
         int result;
         struct error err;
     } jobs[JOBS];
-    int order[JOBS], told;
+    int order[JOBS], finished;
     int left;
 };
 
@@ -58,7 +58,7 @@ static void insert_done(struct db_job *db_job, int result, struct error *err) {
 
     job->result = result;
     job->err = *err;
-    batch->order[batch->told++] = (int)job->id;
+    batch->order[batch->finished++] = (int)job->id;
     if (--batch->left == 0)
         sem_post(&batch->done);
 }
@@ -461,7 +461,7 @@ START_TEST(a_close_finishes_queued_transactions) {
         db_submit(db, &batch.jobs[i].job);
     }
     db_close(db);
-    ck_assert_int_eq(batch.told, JOBS);
+    ck_assert_int_eq(batch.finished, JOBS);
     db = scratch_open(scratch.url, true);
     ck_assert_int_eq(sql_int(db, count_items), JOBS);
     db_close(db);

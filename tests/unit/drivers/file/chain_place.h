@@ -137,11 +137,12 @@ static inline int prepare_delete(struct place *place, const char *id, struct dri
                                 true, ret, &place->bench.err);
 }
 
-static inline int settle_delete(struct place *place, const char *id, enum driver_reported told) {
+static inline int settle_delete(struct place *place, const char *id,
+                                enum driver_reported reported) {
     struct driver_snapshot snapshot = named(place, id);
 
     return chain_assist_complete(&place->directory, place->bench.arena, &place->volume, &snapshot,
-                                 true, told, &place->bench.err);
+                                 true, reported, &place->bench.err);
 }
 
 /* The work of a guest's host: pulls the images below into the active file, down to `base` (NULL:

@@ -393,21 +393,21 @@ START_TEST(a_list_has_the_size_of_complete_chains_only) {
 
     for (size_t i = 0; i < LENGTH(cases); i++) {
         autoplace struct place place;
-        json_t *told = json_object();
+        json_t *listed = json_object();
 
         open_place(&place);
         put_text(&place, INFO, cases[i].info);
         put_image(&place, FILE_NAME ".s", FILE_NAME, "raw");
         put_image(&place, FILE_NAME ".t", cases[i].above, "qcow2");
         unlinkat(place.directory.fd, cases[i].removed, 0);
-        ck_assert_int_eq(snapshot_file_list(&place.directory, place.bench.arena, note_bytes, told,
+        ck_assert_int_eq(snapshot_file_list(&place.directory, place.bench.arena, note_bytes, listed,
                                             &place.bench.err),
                          0);
-        ck_assert_int_eq(json_object_get(told, "s") != NULL, cases[i].s_bytes >= 0);
+        ck_assert_int_eq(json_object_get(listed, "s") != NULL, cases[i].s_bytes >= 0);
         if (cases[i].s_bytes >= 0)
-            ck_assert_int_eq(json_integer_value(json_object_get(told, "s")), cases[i].s_bytes);
-        ck_assert_int_eq(json_integer_value(json_object_get(told, "t")), cases[i].t_bytes);
-        json_decref(told);
+            ck_assert_int_eq(json_integer_value(json_object_get(listed, "s")), cases[i].s_bytes);
+        ck_assert_int_eq(json_integer_value(json_object_get(listed, "t")), cases[i].t_bytes);
+        json_decref(listed);
     }
 }
 END_TEST

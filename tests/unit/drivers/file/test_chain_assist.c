@@ -16,9 +16,9 @@ static int prepare(struct place *place) {
     return result;
 }
 
-static int settle(struct place *place, enum driver_reported told) {
+static int settle(struct place *place, enum driver_reported reported) {
     return chain_assist_complete(&place->directory, place->bench.arena, &place->volume,
-                                 &place->snapshot, false, told, &place->bench.err);
+                                 &place->snapshot, false, reported, &place->bench.err);
 }
 
 static void assert_undone(struct place *place) {
@@ -26,11 +26,11 @@ static void assert_undone(struct place *place) {
     ck_assert(!has(place, OVERLAY) && !has(place, "." OVERLAY ".undone"));
 }
 
-static const enum driver_reported all_told[] = { DRIVER_REPORTED_NOTHING, DRIVER_REPORTED_DONE,
-                                                 DRIVER_REPORTED_FAILED };
+static const enum driver_reported all_reports[] = { DRIVER_REPORTED_NOTHING, DRIVER_REPORTED_DONE,
+                                                    DRIVER_REPORTED_FAILED };
 
 START_TEST(a_guest_below_the_overlay_undoes_it_whatever_was_reported) {
-    for (size_t i = 0; i < LENGTH(all_told); i++) {
+    for (size_t i = 0; i < LENGTH(all_reports); i++) {
         autoplace struct place place;
         autoclose int guest = -1;
 
@@ -38,30 +38,30 @@ START_TEST(a_guest_below_the_overlay_undoes_it_whatever_was_reported) {
         guest = guest_opens(&place, FILE_NAME);
         ck_assert_int_eq(prepare(&place), 0);
         ck_assert_str_eq(active(&place), OVERLAY);
-        ck_assert_int_eq(settle(&place, all_told[i]), 0);
+        ck_assert_int_eq(settle(&place, all_reports[i]), 0);
         assert_undone(&place);
-        ck_assert_int_eq(settle(&place, all_told[i]), 0);
+        ck_assert_int_eq(settle(&place, all_reports[i]), 0);
     }
 }
 END_TEST
 
 START_TEST(a_guest_on_the_overlay_keeps_it_whatever_was_reported) {
-    for (size_t i = 0; i < LENGTH(all_told); i++) {
+    for (size_t i = 0; i < LENGTH(all_reports); i++) {
         autoplace struct place place;
         autoclose int guest = -1;
 
         open_place(&place);
         ck_assert_int_eq(prepare(&place), 0);
         guest = guest_opens(&place, OVERLAY);
-        ck_assert_int_eq(settle(&place, all_told[i]), 1);
-        ck_assert_int_eq(settle(&place, all_told[i]), 1);
+        ck_assert_int_eq(settle(&place, all_reports[i]), 1);
+        ck_assert_int_eq(settle(&place, all_reports[i]), 1);
         ck_assert_str_eq(active(&place), OVERLAY);
     }
 }
 END_TEST
 
 START_TEST(between_two_files_nothing_is_decided) {
-    for (size_t i = 0; i < LENGTH(all_told); i++) {
+    for (size_t i = 0; i < LENGTH(all_reports); i++) {
         autoplace struct place place;
         autoclose int guest = -1, switching = -1;
 
@@ -69,7 +69,7 @@ START_TEST(between_two_files_nothing_is_decided) {
         guest = guest_opens(&place, FILE_NAME);
         ck_assert_int_eq(prepare(&place), 0);
         switching = guest_opens(&place, OVERLAY);
-        ck_assert_int_eq(settle(&place, all_told[i]), -1);
+        ck_assert_int_eq(settle(&place, all_reports[i]), -1);
         ck_assert_str_eq(active(&place), OVERLAY);
         ck_assert(has(&place, OVERLAY));
     }
@@ -78,16 +78,16 @@ END_TEST
 
 /* No guest has either open: the report counts, unless the overlay proves more. */
 START_TEST(a_guest_that_is_off_has_left_its_traces) {
-    for (size_t i = 0; i < LENGTH(all_told); i++)
+    for (size_t i = 0; i < LENGTH(all_reports); i++)
         for (int written = 0; written <= 1; written++) {
             autoplace struct place place;
-            bool kept = written || all_told[i] == DRIVER_REPORTED_DONE;
+            bool kept = written || all_reports[i] == DRIVER_REPORTED_DONE;
 
             open_place(&place);
             ck_assert_int_eq(prepare(&place), 0);
             if (written)
                 guest_writes(&place, OVERLAY, "qcow2");
-            ck_assert_int_eq(settle(&place, all_told[i]), kept);
+            ck_assert_int_eq(settle(&place, all_reports[i]), kept);
             if (kept)
                 ck_assert_str_eq(active(&place), OVERLAY);
             else
@@ -98,7 +98,7 @@ END_TEST
 
 /* It was on the overlay, and was started again from its former image. */
 START_TEST(data_of_a_guest_is_never_thrown_away) {
-    for (size_t i = 0; i < LENGTH(all_told); i++) {
+    for (size_t i = 0; i < LENGTH(all_reports); i++) {
         autoplace struct place place;
         autoclose int guest = -1;
 
@@ -106,7 +106,7 @@ START_TEST(data_of_a_guest_is_never_thrown_away) {
         ck_assert_int_eq(prepare(&place), 0);
         guest_writes(&place, OVERLAY, "qcow2");
         guest = guest_opens(&place, FILE_NAME);
-        ck_assert_int_eq(settle(&place, all_told[i]), -1);
+        ck_assert_int_eq(settle(&place, all_reports[i]), -1);
         ck_assert(has(&place, OVERLAY));
     }
 }
@@ -115,7 +115,7 @@ END_TEST
 START_TEST(locks_that_do_not_show_prove_nothing) {
     static const int wanted[] = { -1, 1, 0 };
 
-    for (size_t i = 0; i < LENGTH(all_told); i++)
+    for (size_t i = 0; i < LENGTH(all_reports); i++)
         for (int written = 0; written <= 1; written++) {
             autoplace struct place place;
 
@@ -124,7 +124,7 @@ START_TEST(locks_that_do_not_show_prove_nothing) {
             ck_assert_int_eq(prepare(&place), 0);
             if (written)
                 guest_writes(&place, OVERLAY, "qcow2");
-            ck_assert_int_eq(settle(&place, all_told[i]), written ? 1 : wanted[i]);
+            ck_assert_int_eq(settle(&place, all_reports[i]), written ? 1 : wanted[i]);
         }
 }
 END_TEST
@@ -258,15 +258,15 @@ END_TEST
 START_TEST(files_that_were_not_merged_stay_whatever_was_reported) {
     static const char *const ids[] = { "s", "t" };
 
-    for (size_t i = 0; i < LENGTH(all_told); i++)
+    for (size_t i = 0; i < LENGTH(all_reports); i++)
         for (size_t j = 0; j < LENGTH(ids); j++) {
             autoplace struct place place;
             struct driver_assist assist;
 
             open_chain(&place);
-            ck_assert_int_eq(settle_delete(&place, ids[j], all_told[i]), 0);
+            ck_assert_int_eq(settle_delete(&place, ids[j], all_reports[i]), 0);
             ck_assert_int_eq(prepare_delete(&place, ids[j], &assist), 0);
-            ck_assert_int_eq(settle_delete(&place, ids[j], all_told[i]), 0);
+            ck_assert_int_eq(settle_delete(&place, ids[j], all_reports[i]), 0);
             ck_assert(reads(&place, FILE_NAME ".t", "qcow2", 3));
             ck_assert(snapshot_reads(&place, "s", 1) && snapshot_reads(&place, "t", 2));
             /* Nor is it in the way of a delete without a guest. */

@@ -13,7 +13,7 @@ struct place {
     struct driver_volume volume;
     struct driver_snapshot snapshot;
     struct driver_fence fence;
-    unsigned told;
+    unsigned reports;
     char what[64];
 };
 
@@ -26,7 +26,7 @@ static bool holds(const struct driver_fence *fence) {
 
 static void busy(const struct driver_fence *fence, const char *what) {
     (void)fence;
-    place.told++;
+    place.reports++;
     snprintf(place.what, sizeof place.what, "%s", what);
 }
 
@@ -205,11 +205,11 @@ static void assert_busy(unsigned call) {
     const char *before = files();
 
     place.bench.err = (struct error){ .kind = ERROR_NONE };
-    place.told = 0;
+    place.reports = 0;
     ck_assert_msg(calls[call].make() < 0, "%s", calls[call].name);
     ck_assert_msg(place.bench.err.kind == ERROR_BUSY, "%s: %s", calls[call].name,
                   place.bench.err.message);
-    ck_assert_msg(place.told == 1, "%s", calls[call].name);
+    ck_assert_msg(place.reports == 1, "%s", calls[call].name);
     ck_assert_str_eq(place.what, "volume files");
     ck_assert_str_eq(files(), before);
 }
@@ -265,14 +265,14 @@ START_TEST(files_in_use_are_taken_once_they_are_free) {
         if (calls[i].make == delete_snapshot || calls[i].make == extend)
             ck_assert_msg(calls[i].make() == DRIVER_DONE, "%s: %s", calls[i].name,
                           place.bench.err.message);
-    ck_assert_uint_eq(place.told, 0);
+    ck_assert_uint_eq(place.reports, 0);
     close_place();
 }
 END_TEST
 
 static bool may_not(const struct driver_fence *fence) {
     (void)fence;
-    place.told++;
+    place.reports++;
     return false;
 }
 
@@ -293,7 +293,7 @@ START_TEST(a_merge_of_much_data_is_left_to_a_worker_for_that) {
     before = files();
     ck_assert_int_eq(delete_snapshot(), DRIVER_FAILED);
     ck_assert_msg(place.bench.err.kind == ERROR_BUSY, "%s", place.bench.err.message);
-    ck_assert_uint_eq(place.told, 1);
+    ck_assert_uint_eq(place.reports, 1);
     ck_assert_str_eq(files(), before);
     close_place();
 }

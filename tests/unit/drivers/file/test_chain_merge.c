@@ -144,23 +144,24 @@ END_TEST
 
 /* Writes put above would be merged, too. */
 START_TEST(nothing_is_begun_while_a_host_may_still_merge) {
-    for (int told = 0; told <= 1; told++) {
+    for (int reported = 0; reported <= 1; reported++) {
         autoplace struct place place;
         struct driver_assist assist;
         struct driver_snapshot u;
         autoclose int guest = -1;
-        int wanted = told ? 0 : -1;
+        int wanted = reported ? 0 : -1;
 
         open_chain(&place);
         ck_assert_int_eq(prepare_delete(&place, "t", &assist), 0);
         guest = guest_opens(&place, T_FILE);
         ck_assert_int_eq(
-            settle_delete(&place, "t", told ? DRIVER_REPORTED_FAILED : DRIVER_REPORTED_NOTHING), 0);
+            settle_delete(&place, "t", reported ? DRIVER_REPORTED_FAILED : DRIVER_REPORTED_NOTHING),
+            0);
         u = named(&place, "u");
         ck_assert_int_eq(chain_assist_prepare(&place.directory, place.bench.arena, &place.volume,
                                               &u, false, &assist, &place.bench.err),
                          wanted);
-        if (told)
+        if (reported)
             continue;
         ck_assert_int_eq(place.bench.err.kind, ERROR_CONFLICT);
         ck_assert_int_eq(prepare_delete(&place, "s", &assist), -1);

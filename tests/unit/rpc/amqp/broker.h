@@ -32,7 +32,7 @@ struct broker {
     char body[BROKER_ROOM]; /* of the last message that came */
 };
 
-struct said {
+struct frame_in {
     amqp_method_number_t id;
     unsigned channel;
     void *decoded;
@@ -149,14 +149,14 @@ static inline size_t broker_method(unsigned char *ret, unsigned channel, amqp_me
     return broker_frame(ret, AMQP_FRAME_METHOD, channel, payload, (size_t)size + 4);
 }
 
-static inline void broker_say(struct broker *broker, unsigned channel, amqp_method_number_t id,
-                              void *decoded) {
+static inline void broker_send_method(struct broker *broker, unsigned channel,
+                                      amqp_method_number_t id, void *decoded) {
     unsigned char frame[4200];
 
     broker_send(broker, frame, broker_method(frame, channel, id, decoded));
 }
-#define BROKER_SAY(broker, channel, METHOD, type, ...) \
-    broker_say(broker, channel, METHOD, &(type){ __VA_ARGS__ })
+#define BROKER_SEND(broker, channel, METHOD, type, ...) \
+    broker_send_method(broker, channel, METHOD, &(type){ __VA_ARGS__ })
 
 /* Header and body of a message; the body in frames of `piece` bytes. */
 static inline void broker_content(struct broker *broker, unsigned channel,
@@ -205,7 +205,7 @@ static inline unsigned broker_read_frame(struct broker *broker, unsigned *ret_ch
     }
 }
 
-static inline void broker_read_content(struct broker *broker, struct said *said) {
+static inline void broker_read_content(struct broker *broker, struct frame_in *frame_in) {
     const amqp_basic_properties_t *properties;
     amqp_bytes_t frame, encoded;
     unsigned channel;
@@ -217,42 +217,42 @@ static inline void broker_read_content(struct broker *broker, struct said *said)
     encoded = (amqp_bytes_t){ .len = frame.len - 12, .bytes = (char *)frame.bytes + 12 };
     ck_assert_int_eq(amqp_decode_properties(AMQP_BASIC_CLASS, &broker->pool, encoded, &decoded), 0);
     properties = decoded;
-    snprintf(said->message_id, sizeof(said->message_id), "%.*s", (int)properties->message_id.len,
-             (char *)properties->message_id.bytes);
-    for (said->size = 0; said->size < be64toh(size); said->size += frame.len) {
+    snprintf(frame_in->message_id, sizeof(frame_in->message_id), "%.*s",
+             (int)properties->message_id.len, (char *)properties->message_id.bytes);
+    for (frame_in->size = 0; frame_in->size < be64toh(size); frame_in->size += frame.len) {
         ck_assert_uint_eq(broker_read_frame(broker, &channel, &frame), AMQP_FRAME_BODY);
-        ck_assert_uint_lt(said->size + frame.len, BROKER_ROOM);
-        memcpy(broker->body + said->size, frame.bytes, frame.len);
+        ck_assert_uint_lt(frame_in->size + frame.len, BROKER_ROOM);
+        memcpy(broker->body + frame_in->size, frame.bytes, frame.len);
     }
-    broker->body[said->size] = '\0';
+    broker->body[frame_in->size] = '\0';
 }
 
-static inline struct said broker_hear(struct broker *broker) {
-    struct said said = { 0 };
+static inline struct frame_in broker_receive(struct broker *broker) {
+    struct frame_in frame_in = { 0 };
     amqp_bytes_t frame;
     uint32_t id;
 
-    ck_assert_uint_eq(broker_read_frame(broker, &said.channel, &frame), AMQP_FRAME_METHOD);
+    ck_assert_uint_eq(broker_read_frame(broker, &frame_in.channel, &frame), AMQP_FRAME_METHOD);
     memcpy(&id, frame.bytes, sizeof(id));
-    said.id = be32toh(id);
+    frame_in.id = be32toh(id);
     ck_assert_int_eq(
-        amqp_decode_method(said.id, &broker->pool,
+        amqp_decode_method(frame_in.id, &broker->pool,
                            (amqp_bytes_t){ .len = frame.len - 4, .bytes = (char *)frame.bytes + 4 },
-                           &said.decoded),
+                           &frame_in.decoded),
         0);
-    if (said.id == AMQP_BASIC_PUBLISH_METHOD)
-        broker_read_content(broker, &said);
-    return said;
+    if (frame_in.id == AMQP_BASIC_PUBLISH_METHOD)
+        broker_read_content(broker, &frame_in);
+    return frame_in;
 }
 
-static inline struct said broker_expect(struct broker *broker, unsigned channel,
-                                        amqp_method_number_t id) {
-    struct said said = broker_hear(broker);
+static inline struct frame_in broker_expect(struct broker *broker, unsigned channel,
+                                            amqp_method_number_t id) {
+    struct frame_in frame_in = broker_receive(broker);
 
-    ck_assert_msg(said.id == id, "%s came instead of %s", amqp_method_name(said.id),
+    ck_assert_msg(frame_in.id == id, "%s came instead of %s", amqp_method_name(frame_in.id),
                   amqp_method_name(id));
-    ck_assert_uint_eq(said.channel, channel);
-    return said;
+    ck_assert_uint_eq(frame_in.channel, channel);
+    return frame_in;
 }
 
 /* ---- a connection ---- */
@@ -270,23 +270,23 @@ enum broker_step {
 };
 
 static inline void broker_start(struct broker *broker) {
-    BROKER_SAY(broker, 0, AMQP_CONNECTION_START_METHOD, amqp_connection_start_t, .version_major = 0,
-               .version_minor = 9, .mechanisms = amqp_cstring_bytes("PLAIN"),
-               .locales = amqp_cstring_bytes("en_US"));
+    BROKER_SEND(broker, 0, AMQP_CONNECTION_START_METHOD, amqp_connection_start_t,
+                .version_major = 0, .version_minor = 9, .mechanisms = amqp_cstring_bytes("PLAIN"),
+                .locales = amqp_cstring_bytes("en_US"));
     broker_expect(broker, 0, AMQP_CONNECTION_START_OK_METHOD);
 }
 
 static inline void broker_tune(struct broker *broker) {
-    BROKER_SAY(broker, 0, AMQP_CONNECTION_TUNE_METHOD, amqp_connection_tune_t, .channel_max = 2047,
-               .frame_max = 131072, .heartbeat = (uint16_t)broker->heartbeat_s);
+    BROKER_SEND(broker, 0, AMQP_CONNECTION_TUNE_METHOD, amqp_connection_tune_t, .channel_max = 2047,
+                .frame_max = 131072, .heartbeat = (uint16_t)broker->heartbeat_s);
     broker_expect(broker, 0, AMQP_CONNECTION_TUNE_OK_METHOD);
     broker_expect(broker, 0, AMQP_CONNECTION_OPEN_METHOD);
 }
 
 static inline void broker_open_channel(struct broker *broker, unsigned channel) {
     broker_expect(broker, channel, AMQP_CHANNEL_OPEN_METHOD);
-    BROKER_SAY(broker, channel, AMQP_CHANNEL_OPEN_OK_METHOD, amqp_channel_open_ok_t,
-               .channel_id = amqp_empty_bytes);
+    BROKER_SEND(broker, channel, AMQP_CHANNEL_OPEN_OK_METHOD, amqp_channel_open_ok_t,
+                .channel_id = amqp_empty_bytes);
 }
 
 /* Takes the next connection as far as `step`. */
@@ -308,8 +308,8 @@ static inline void broker_accept(struct broker *broker, enum broker_step step) {
     if (step >= BROKER_TUNED)
         broker_tune(broker);
     if (step >= BROKER_OPENED)
-        BROKER_SAY(broker, 0, AMQP_CONNECTION_OPEN_OK_METHOD, amqp_connection_open_ok_t,
-                   .known_hosts = amqp_empty_bytes);
+        BROKER_SEND(broker, 0, AMQP_CONNECTION_OPEN_OK_METHOD, amqp_connection_open_ok_t,
+                    .known_hosts = amqp_empty_bytes);
     if (step >= BROKER_WORKS)
         broker_open_channel(broker, LINK_WORK);
     if (step >= BROKER_DECLARES)
@@ -318,28 +318,28 @@ static inline void broker_accept(struct broker *broker, enum broker_step step) {
 
 /* And the peer ends it. */
 static inline void broker_close_connection(struct broker *broker) {
-    BROKER_SAY(broker, 0, AMQP_CONNECTION_CLOSE_METHOD, amqp_connection_close_t, .reply_code = 320,
-               .reply_text = amqp_cstring_bytes("CONNECTION_FORCED"));
+    BROKER_SEND(broker, 0, AMQP_CONNECTION_CLOSE_METHOD, amqp_connection_close_t, .reply_code = 320,
+                .reply_text = amqp_cstring_bytes("CONNECTION_FORCED"));
     broker_await_end(broker);
 }
 
 static inline void broker_close_channel(struct broker *broker, unsigned channel, int code) {
-    BROKER_SAY(broker, channel, AMQP_CHANNEL_CLOSE_METHOD, amqp_channel_close_t,
-               .reply_code = (uint16_t)code, .reply_text = amqp_cstring_bytes("no such thing"));
+    BROKER_SEND(broker, channel, AMQP_CHANNEL_CLOSE_METHOD, amqp_channel_close_t,
+                .reply_code = (uint16_t)code, .reply_text = amqp_cstring_bytes("no such thing"));
 }
 
 static inline void broker_ack(struct broker *broker, uint64_t tag, bool multiple) {
-    BROKER_SAY(broker, LINK_WORK, AMQP_BASIC_ACK_METHOD, amqp_basic_ack_t, .delivery_tag = tag,
-               .multiple = multiple);
+    BROKER_SEND(broker, LINK_WORK, AMQP_BASIC_ACK_METHOD, amqp_basic_ack_t, .delivery_tag = tag,
+                .multiple = multiple);
 }
 
 static inline void broker_nack(struct broker *broker, uint64_t tag, bool multiple) {
-    BROKER_SAY(broker, LINK_WORK, AMQP_BASIC_NACK_METHOD, amqp_basic_nack_t, .delivery_tag = tag,
-               .multiple = multiple);
+    BROKER_SEND(broker, LINK_WORK, AMQP_BASIC_NACK_METHOD, amqp_basic_nack_t, .delivery_tag = tag,
+                .multiple = multiple);
 }
 
 /* Not a frame. */
-static inline void broker_say_nonsense(struct broker *broker) {
+static inline void broker_send_nonsense(struct broker *broker) {
     static const char text[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
 
     broker_send(broker, text, sizeof(text) - 1);

@@ -111,7 +111,7 @@ static void scene_end(struct scene *scene) {
 #define autoscene __attribute__((cleanup(scene_end)))
 
 /* The requests on a queue's channel, all at once. */
-static void hear_source(struct broker *broker, unsigned channel) {
+static void expect_source(struct broker *broker, unsigned channel) {
     static const amqp_method_number_t methods[] = {
         AMQP_CHANNEL_OPEN_METHOD, AMQP_EXCHANGE_DECLARE_METHOD, AMQP_QUEUE_DECLARE_METHOD,
         AMQP_QUEUE_BIND_METHOD,   AMQP_BASIC_QOS_METHOD,        AMQP_BASIC_CONSUME_METHOD,
@@ -122,17 +122,17 @@ static void hear_source(struct broker *broker, unsigned channel) {
 }
 
 static void open_source(struct broker *broker, unsigned channel) {
-    BROKER_SAY(broker, channel, AMQP_CHANNEL_OPEN_OK_METHOD, amqp_channel_open_ok_t,
-               .channel_id = amqp_empty_bytes);
-    BROKER_SAY(broker, channel, AMQP_BASIC_QOS_OK_METHOD, amqp_basic_qos_ok_t, .dummy = 0);
-    BROKER_SAY(broker, channel, AMQP_BASIC_CONSUME_OK_METHOD, amqp_basic_consume_ok_t,
-               .consumer_tag = amqp_cstring_bytes(LINK_CONSUMER));
+    BROKER_SEND(broker, channel, AMQP_CHANNEL_OPEN_OK_METHOD, amqp_channel_open_ok_t,
+                .channel_id = amqp_empty_bytes);
+    BROKER_SEND(broker, channel, AMQP_BASIC_QOS_OK_METHOD, amqp_basic_qos_ok_t, .dummy = 0);
+    BROKER_SEND(broker, channel, AMQP_BASIC_CONSUME_OK_METHOD, amqp_basic_consume_ok_t,
+                .consumer_tag = amqp_cstring_bytes(LINK_CONSUMER));
 }
 
 static void serve(struct broker *broker) {
     broker_accept(broker, BROKER_READY);
     for (unsigned channel = FANOUT; channel >= TASKS; channel--)
-        hear_source(broker, channel);
+        expect_source(broker, channel);
     for (unsigned channel = TASKS; channel < SOURCES_END; channel++)
         open_source(broker, channel);
 }
@@ -148,9 +148,9 @@ static const char *envelope(struct scene *scene, const char *payload) {
 }
 
 static void begin_delivery(struct broker *broker, unsigned channel, uint64_t tag) {
-    BROKER_SAY(broker, channel, AMQP_BASIC_DELIVER_METHOD, amqp_basic_deliver_t,
-               .consumer_tag = amqp_cstring_bytes(LINK_CONSUMER), .delivery_tag = tag,
-               .exchange = amqp_empty_bytes, .routing_key = amqp_cstring_bytes("topic"));
+    BROKER_SEND(broker, channel, AMQP_BASIC_DELIVER_METHOD, amqp_basic_deliver_t,
+                .consumer_tag = amqp_cstring_bytes(LINK_CONSUMER), .delivery_tag = tag,
+                .exchange = amqp_empty_bytes, .routing_key = amqp_cstring_bytes("topic"));
 }
 
 /* `body` in frames of `piece` bytes. */
@@ -164,8 +164,8 @@ static void deliver(struct broker *broker, unsigned channel, uint64_t tag, const
 }
 
 static void expect_ack(struct broker *broker, unsigned channel, uint64_t tag) {
-    const struct said said = broker_expect(broker, channel, AMQP_BASIC_ACK_METHOD);
-    const amqp_basic_ack_t *ack = said.decoded;
+    const struct frame_in frame_in = broker_expect(broker, channel, AMQP_BASIC_ACK_METHOD);
+    const amqp_basic_ack_t *ack = frame_in.decoded;
 
     ck_assert_uint_eq(ack->delivery_tag, tag);
     ck_assert_int_eq(ack->multiple, 0);
@@ -241,11 +241,12 @@ START_TEST(messages_of_several_queues_may_be_mixed) {
                     broker_frame(part, AMQP_FRAME_BODY, channel, bodies[channel] + done, some));
         }
     for (unsigned i = 0; i < 3; i++) {
-        const struct said said = broker_hear(broker);
+        const struct frame_in frame_in = broker_receive(broker);
 
         await_begun();
-        ck_assert_uint_eq(said.id, AMQP_BASIC_ACK_METHOD);
-        ck_assert_uint_eq(((const amqp_basic_ack_t *)said.decoded)->delivery_tag, said.channel);
+        ck_assert_uint_eq(frame_in.id, AMQP_BASIC_ACK_METHOD);
+        ck_assert_uint_eq(((const amqp_basic_ack_t *)frame_in.decoded)->delivery_tag,
+                          frame_in.channel);
     }
 }
 END_TEST
@@ -258,8 +259,8 @@ static void close_source(struct broker *broker) {
 }
 
 static void cancel_source(struct broker *broker) {
-    BROKER_SAY(broker, FANOUT, AMQP_BASIC_CANCEL_METHOD, amqp_basic_cancel_t,
-               .consumer_tag = amqp_cstring_bytes(LINK_CONSUMER), .nowait = 1);
+    BROKER_SEND(broker, FANOUT, AMQP_BASIC_CANCEL_METHOD, amqp_basic_cancel_t,
+                .consumer_tag = amqp_cstring_bytes(LINK_CONSUMER), .nowait = 1);
     broker_await_end(broker);
 }
 
@@ -277,7 +278,7 @@ static void hang_up_in_a_message(struct broker *broker) {
     broker_hang_up(broker);
 }
 
-static void say_more_than_announced(struct broker *broker) {
+static void send_more_than_announced(struct broker *broker) {
     amqp_basic_properties_t properties = { ._flags = 0 };
     unsigned char frame[64];
 
@@ -289,8 +290,8 @@ static void say_more_than_announced(struct broker *broker) {
 
 static void (*const ends[])(struct broker *broker) = {
     broker_close_connection, close_source,         cancel_source,
-    broker_hang_up,          hang_up_in_a_message, say_more_than_announced,
-    broker_say_nonsense,
+    broker_hang_up,          hang_up_in_a_message, send_more_than_announced,
+    broker_send_nonsense,
 };
 
 /* A message is in the hands of a worker while its connection ends: it is not acknowledged on the
@@ -350,15 +351,15 @@ START_TEST(a_refused_queue_is_requested_again) {
     scene_begin(&scene, 0);
     broker_accept(broker, BROKER_READY);
     for (unsigned channel = FANOUT; channel >= TASKS; channel--)
-        hear_source(broker, channel);
+        expect_source(broker, channel);
     open_source(broker, TASKS);
     open_source(broker, OWN);
     for (unsigned i = 0; i < 3; i++) {
-        BROKER_SAY(broker, FANOUT, AMQP_CHANNEL_OPEN_OK_METHOD, amqp_channel_open_ok_t,
-                   .channel_id = amqp_empty_bytes);
+        BROKER_SEND(broker, FANOUT, AMQP_CHANNEL_OPEN_OK_METHOD, amqp_channel_open_ok_t,
+                    .channel_id = amqp_empty_bytes);
         broker_close_channel(broker, FANOUT, 406);
         broker_expect(broker, FANOUT, AMQP_CHANNEL_CLOSE_OK_METHOD);
-        hear_source(broker, FANOUT);
+        expect_source(broker, FANOUT);
         expect_works(&scene, i + 1);
     }
     open_source(broker, FANOUT);
@@ -376,8 +377,8 @@ START_TEST(frames_of_other_channels_change_nothing) {
     scene_begin(&scene, 0);
     serve(broker);
     deliver(broker, SOURCES_END, 7, envelope(&scene, "{}"), 4096);
-    BROKER_SAY(broker, SOURCES_END, AMQP_BASIC_CANCEL_METHOD, amqp_basic_cancel_t,
-               .consumer_tag = amqp_cstring_bytes("unknown"), .nowait = 1);
+    BROKER_SEND(broker, SOURCES_END, AMQP_BASIC_CANCEL_METHOD, amqp_basic_cancel_t,
+                .consumer_tag = amqp_cstring_bytes("unknown"), .nowait = 1);
     expect_works(&scene, 1);
     deliver(broker, LINK_CHANNELS, 7, envelope(&scene, "{}"), 4096);
     broker_await_end(broker);

@@ -117,8 +117,8 @@ static void put_plain(struct scene *scene, unsigned i) {
 
 static void confirms(struct broker *broker) {
     broker_expect(broker, LINK_WORK, AMQP_CONFIRM_SELECT_METHOD);
-    BROKER_SAY(broker, LINK_WORK, AMQP_CONFIRM_SELECT_OK_METHOD, amqp_confirm_select_ok_t,
-               .dummy = 0);
+    BROKER_SEND(broker, LINK_WORK, AMQP_CONFIRM_SELECT_OK_METHOD, amqp_confirm_select_ok_t,
+                .dummy = 0);
 }
 
 static void serve(struct broker *broker) {
@@ -191,9 +191,9 @@ static void send_back(struct broker *broker, const char *id, const char *body, s
     amqp_basic_properties_t properties = { ._flags = AMQP_BASIC_MESSAGE_ID_FLAG,
                                            .message_id = amqp_cstring_bytes(id) };
 
-    BROKER_SAY(broker, LINK_WORK, AMQP_BASIC_RETURN_METHOD, amqp_basic_return_t, .reply_code = 312,
-               .reply_text = amqp_cstring_bytes("NO_ROUTE"), .exchange = amqp_empty_bytes,
-               .routing_key = amqp_cstring_bytes("topic"));
+    BROKER_SEND(broker, LINK_WORK, AMQP_BASIC_RETURN_METHOD, amqp_basic_return_t, .reply_code = 312,
+                .reply_text = amqp_cstring_bytes("NO_ROUTE"), .exchange = amqp_empty_bytes,
+                .routing_key = amqp_cstring_bytes("topic"));
     broker_content(broker, LINK_WORK, &properties, body, strlen(body), piece);
 }
 
@@ -244,7 +244,7 @@ static void hang_up_in_a_word(struct broker *broker) {
     broker_hang_up(broker);
 }
 
-static void say_a_wrong_end(struct broker *broker) {
+static void send_a_wrong_end(struct broker *broker) {
     unsigned char frame[64];
     size_t size = broker_method(frame, LINK_WORK, AMQP_BASIC_ACK_METHOD,
                                 &(amqp_basic_ack_t){ .delivery_tag = 3, .multiple = 1 });
@@ -254,14 +254,14 @@ static void say_a_wrong_end(struct broker *broker) {
     broker_await_end(broker);
 }
 
-static void say_a_body_of_nothing(struct broker *broker) {
+static void send_an_empty_body(struct broker *broker) {
     unsigned char frame[64];
 
     broker_send(broker, frame, broker_frame(frame, AMQP_FRAME_BODY, LINK_WORK, "abc", 3));
     broker_await_end(broker);
 }
 
-static void say_too_long_a_frame(struct broker *broker) {
+static void send_too_long_a_frame(struct broker *broker) {
     static const unsigned char head[] = { AMQP_FRAME_METHOD, 0, 1, 0x7f, 0xff, 0xff, 0xff };
 
     broker_send(broker, head, sizeof(head));
@@ -269,9 +269,9 @@ static void say_too_long_a_frame(struct broker *broker) {
 }
 
 static void come_back_half(struct broker *broker) {
-    BROKER_SAY(broker, LINK_WORK, AMQP_BASIC_RETURN_METHOD, amqp_basic_return_t, .reply_code = 312,
-               .reply_text = amqp_cstring_bytes("NO_ROUTE"), .exchange = amqp_empty_bytes,
-               .routing_key = amqp_cstring_bytes("topic"));
+    BROKER_SEND(broker, LINK_WORK, AMQP_BASIC_RETURN_METHOD, amqp_basic_return_t, .reply_code = 312,
+                .reply_text = amqp_cstring_bytes("NO_ROUTE"), .exchange = amqp_empty_bytes,
+                .routing_key = amqp_cstring_bytes("topic"));
     broker_hang_up(broker);
 }
 
@@ -282,15 +282,15 @@ static void come_back_and_go(struct broker *broker) {
 }
 
 static void block_and_go(struct broker *broker) {
-    BROKER_SAY(broker, 0, AMQP_CONNECTION_BLOCKED_METHOD, amqp_connection_blocked_t,
-               .reason = amqp_cstring_bytes("low on memory"));
+    BROKER_SEND(broker, 0, AMQP_CONNECTION_BLOCKED_METHOD, amqp_connection_blocked_t,
+                .reason = amqp_cstring_bytes("low on memory"));
     broker_hang_up(broker);
 }
 
 static void (*const ends[])(struct broker *broker) = {
-    broker_close_connection, close_work,      close_declare,       broker_hang_up,
-    hang_up_in_a_word,       say_a_wrong_end, broker_say_nonsense, say_a_body_of_nothing,
-    say_too_long_a_frame,    come_back_half,  come_back_and_go,    block_and_go,
+    broker_close_connection, close_work,       close_declare,        broker_hang_up,
+    hang_up_in_a_word,       send_a_wrong_end, broker_send_nonsense, send_an_empty_body,
+    send_too_long_a_frame,   come_back_half,   come_back_and_go,     block_and_go,
 };
 
 /* The first of three is confirmed, then the connection ends in some way: the others come again, in
@@ -375,8 +375,8 @@ END_TEST
 
 static void expect_exchange(struct broker *broker) {
     broker_expect(broker, LINK_DECLARE, AMQP_EXCHANGE_DECLARE_METHOD);
-    BROKER_SAY(broker, LINK_DECLARE, AMQP_EXCHANGE_DECLARE_OK_METHOD, amqp_exchange_declare_ok_t,
-               .dummy = 0);
+    BROKER_SEND(broker, LINK_DECLARE, AMQP_EXCHANGE_DECLARE_OK_METHOD, amqp_exchange_declare_ok_t,
+                .dummy = 0);
 }
 
 /* Words about other messages come while the answer to a declaration is waited for. */
@@ -397,8 +397,8 @@ START_TEST(a_frame_before_the_expected_one_is_read) {
         broker_ack(broker, 1, false);
         send_back(broker, "2", "m1", 1);
         broker_ack(broker, 2, false);
-        BROKER_SAY(broker, LINK_DECLARE, AMQP_EXCHANGE_DECLARE_OK_METHOD,
-                   amqp_exchange_declare_ok_t, .dummy = 0);
+        BROKER_SEND(broker, LINK_DECLARE, AMQP_EXCHANGE_DECLARE_OK_METHOD,
+                    amqp_exchange_declare_ok_t, .dummy = 0);
         expect_body(broker, "t");
         broker_ack(broker, 3, false);
         ck_assert_int_eq(verdict_of(0), 1);
@@ -410,7 +410,7 @@ END_TEST
 
 START_TEST(a_connection_lost_during_a_declaration_is_retried) {
     static void (*const ends_in_it[])(
-        struct broker * broker) = { broker_close_connection, broker_hang_up, broker_say_nonsense };
+        struct broker * broker) = { broker_close_connection, broker_hang_up, broker_send_nonsense };
 
     for (size_t end = 0; end < LENGTH(ends_in_it); end++) {
         autoscene struct scene scene;
@@ -488,8 +488,8 @@ START_TEST(a_broker_that_is_blocked_is_waited_for) {
     serve(broker);
     put_plain(&scene, 0);
     expect_plain(broker, 0);
-    BROKER_SAY(broker, 0, AMQP_CONNECTION_BLOCKED_METHOD, amqp_connection_blocked_t,
-               .reason = amqp_cstring_bytes("low on memory"));
+    BROKER_SEND(broker, 0, AMQP_CONNECTION_BLOCKED_METHOD, amqp_connection_blocked_t,
+                .reason = amqp_cstring_bytes("low on memory"));
     broker_ack(broker, 1, false);
     ck_assert_int_eq(verdict_of(0), 1); /* so it has received that, too */
     put_plain(&scene, 1);
@@ -502,8 +502,8 @@ START_TEST(a_broker_that_is_blocked_is_waited_for) {
         broker_bytes(broker, frame, sizeof(frame));
         ck_assert_int_eq(frame[0], AMQP_FRAME_HEARTBEAT);
     }
-    BROKER_SAY(broker, 0, AMQP_CONNECTION_UNBLOCKED_METHOD, amqp_connection_unblocked_t,
-               .dummy = 0);
+    BROKER_SEND(broker, 0, AMQP_CONNECTION_UNBLOCKED_METHOD, amqp_connection_unblocked_t,
+                .dummy = 0);
     expect_plain(broker, 1);
     broker_ack(broker, 2, false);
     ck_assert_int_eq(verdict_of(1), 1);
@@ -543,7 +543,7 @@ static void *stop(void *sender) {
 /* All has been sent, and the close is answered with arbitrary frames. */
 START_TEST(a_close_needs_no_valid_response) {
     static void (*const ends_in_it[])(
-        struct broker * broker) = { broker_close_connection, broker_hang_up, broker_say_nonsense };
+        struct broker * broker) = { broker_close_connection, broker_hang_up, broker_send_nonsense };
 
     for (size_t end = 0; end < LENGTH(ends_in_it); end++) {
         struct scene scene;

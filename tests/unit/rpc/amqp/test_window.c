@@ -6,18 +6,18 @@
 #include <string.h>
 
 /* Outcomes of messages, in the order in which they were reported: "a+" taken, "a-" not. */
-static char told[256];
+static char outcomes[256];
 static struct window *window;
 
-static void tell(void *arg, bool taken) {
+static void note_outcome(void *arg, bool taken) {
     const char *name = arg;
-    size_t length = strlen(told);
+    size_t length = strlen(outcomes);
 
-    snprintf(told + length, sizeof(told) - length, "%s%c", name, taken ? '+' : '-');
+    snprintf(outcomes + length, sizeof(outcomes) - length, "%s%c", name, taken ? '+' : '-');
 }
 
 static void setup(void) {
-    told[0] = '\0';
+    outcomes[0] = '\0';
     window = window_new();
 }
 
@@ -31,7 +31,7 @@ static void put(const char *key, const char *name) {
         .size = strlen(name),
     };
 
-    window_put(window, &message, tell, (void *)(uintptr_t)name);
+    window_put(window, &message, note_outcome, (void *)(uintptr_t)name);
 }
 
 static void assert_next(const char *name, uint64_t tag) {
@@ -67,13 +67,13 @@ START_TEST(messages_of_one_key_follow_each_other) {
     assert_next("e", 4);
     assert_none_next();
     window_confirm(window, 1, false, true);
-    ck_assert_str_eq(told, "a+");
+    ck_assert_str_eq(outcomes, "a+");
     assert_next("b", 5);
     window_confirm(window, 5, true, true);
-    ck_assert_str_eq(told, "a+c+d+e+b+");
+    ck_assert_str_eq(outcomes, "a+c+d+e+b+");
     ck_assert(window_is_empty(window));
     window_free(window);
-    ck_assert_str_eq(told, "a+c+d+e+b+");
+    ck_assert_str_eq(outcomes, "a+c+d+e+b+");
 }
 END_TEST
 
@@ -85,14 +85,14 @@ START_TEST(a_refused_message_fails_those_behind_it) {
     assert_next("a", 1);
     assert_next("c", 2);
     window_confirm(window, 1, false, false);
-    ck_assert_str_eq(told, "a-b-");
+    ck_assert_str_eq(outcomes, "a-b-");
     window_confirm(window, 2, false, true);
-    ck_assert_str_eq(told, "a-b-c+");
+    ck_assert_str_eq(outcomes, "a-b-c+");
     /* the key begins anew */
     put("k", "d");
     assert_next("d", 3);
     window_free(window);
-    ck_assert_str_eq(told, "a-b-c+d-");
+    ck_assert_str_eq(outcomes, "a-b-c+d-");
 }
 END_TEST
 
@@ -103,9 +103,9 @@ START_TEST(a_returned_message_fails_even_when_confirmed) {
     assert_next("a", 1);
     assert_next("b", 2);
     ck_assert_str_eq(window_returned(window, 1)->routing_key, "a");
-    ck_assert_str_eq(told, "");
+    ck_assert_str_eq(outcomes, "");
     window_confirm(window, 2, true, true);
-    ck_assert_str_eq(told, "a-b+");
+    ck_assert_str_eq(outcomes, "a-b+");
     window_free(window);
 }
 END_TEST
@@ -120,17 +120,17 @@ START_TEST(unknown_tags_change_nothing) {
     window_confirm(window, 0, true, true);
     window_confirm(window, 2, true, true);
     window_confirm(window, 1 + WINDOW_MOST, false, true);
-    ck_assert_str_eq(told, "");
+    ck_assert_str_eq(outcomes, "");
     assert_next("b", 2);
     window_confirm(window, 2, false, true);
     /* twice, while the one before is still out */
     window_confirm(window, 2, false, false);
     ck_assert_ptr_null(window_returned(window, 2));
-    ck_assert_str_eq(told, "b+");
+    ck_assert_str_eq(outcomes, "b+");
     ck_assert(!window_is_empty(window));
     window_confirm(window, 1, false, true);
     ck_assert_ptr_null(window_returned(window, 1));
-    ck_assert_str_eq(told, "b+a+");
+    ck_assert_str_eq(outcomes, "b+a+");
     ck_assert(window_is_empty(window));
     window_free(window);
 }
@@ -148,7 +148,7 @@ START_TEST(messages_in_flight_are_sent_again_first) {
     assert_next("d", 3);
     window_returned(window, 1);
     window_confirm(window, 2, false, true);
-    ck_assert_str_eq(told, "c+");
+    ck_assert_str_eq(outcomes, "c+");
     window_take_back(window);
     assert_next("a", 1);
     assert_next("d", 2);
@@ -156,10 +156,10 @@ START_TEST(messages_in_flight_are_sent_again_first) {
     assert_none_next();
     /* that it came back on the old connection no longer counts */
     window_confirm(window, 3, true, true);
-    ck_assert_str_eq(told, "c+a+d+e+");
+    ck_assert_str_eq(outcomes, "c+a+d+e+");
     assert_next("b", 4);
     window_free(window);
-    ck_assert_str_eq(told, "c+a+d+e+b-");
+    ck_assert_str_eq(outcomes, "c+a+d+e+b-");
 }
 END_TEST
 
@@ -173,7 +173,7 @@ START_TEST(a_closed_window_fails_messages_immediately) {
     put("key", "late");
     ck_assert(window_is_empty(window));
     assert_none_next();
-    ck_assert_str_eq(told, "sent-behind-waits-late-");
+    ck_assert_str_eq(outcomes, "sent-behind-waits-late-");
     window_free(window);
 }
 END_TEST
