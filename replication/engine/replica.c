@@ -248,61 +248,62 @@ int replica_flush(const struct replica *replica, struct error *err) {
 
 /* ---- a look ---- */
 
-static int look_at_data(int directory, const struct replica *replica, struct replica_look *look) {
+static int probe_data(int directory, const struct replica *replica, struct replica_probe *probe) {
     autoclose int data = open_data(directory, O_RDONLY);
     struct stat facts;
     struct statvfs room;
     enum image_hold hold;
 
     if (data < 0 || fstat(data, &facts) < 0 || fstatvfs(data, &room) < 0)
-        return replica_say(&look->why, replica, "looking at the data");
+        return replica_say(&probe->why, replica, "looking at the data");
     if (!S_ISREG(facts.st_mode))
-        return error_set(&look->why, ERROR_BACKEND, "The data of %s are no plain file.",
+        return error_set(&probe->why, ERROR_BACKEND, "The data of %s are no plain file.",
                          replica->uid);
-    look->device = facts.st_dev;
-    look->inode = facts.st_ino;
-    look->bytes = facts.st_size;
-    look->used_bytes = (int64_t)facts.st_blocks * BLOCK;
-    look->free_bytes = (int64_t)(room.f_bavail * room.f_frsize);
+    probe->device = facts.st_dev;
+    probe->inode = facts.st_ino;
+    probe->bytes = facts.st_size;
+    probe->used_bytes = (int64_t)facts.st_blocks * BLOCK;
+    probe->free_bytes = (int64_t)(room.f_bavail * room.f_frsize);
     if (room.f_flag & ST_RDONLY)
-        look->health = REPLICA_READ_ONLY;
-    hold = image_lock_look(data, &look->why);
-    look->held = hold == IMAGE_HELD;
+        probe->health = REPLICA_READ_ONLY;
+    hold = image_lock_look(data, &probe->why);
+    probe->held = hold == IMAGE_HELD;
     if (hold == IMAGE_LOCK_FAILED)
-        look->why.kind = ERROR_UNAVAILABLE;
+        probe->why.kind = ERROR_UNAVAILABLE;
     return hold == IMAGE_LOCK_FAILED ? -1 : 0;
 }
 
-static int look_at_state(int directory, const struct replica *replica, const char *volume,
-                         struct replica_look *look) {
-    int found = replica_read_state(directory, replica, &look->state, &look->why);
+static int probe_state(int directory, const struct replica *replica, const char *volume,
+                       struct replica_probe *probe) {
+    int found = replica_read_state(directory, replica, &probe->state, &probe->why);
 
-    look->has_state = found > 0;
+    probe->has_state = found > 0;
     if (found < 0)
         return -1;
     if (found == 0)
-        return error_set(&look->why, ERROR_NOT_FOUND, "The replica %s has no state.", replica->uid);
-    if (strcmp(look->state.volume, volume) != 0)
-        return error_set(&look->why, ERROR_BACKEND, "%s is a replica of the volume %s.",
-                         replica->uid, look->state.volume);
-    if (look->bytes < look->state.generation.size_bytes)
-        return error_set(&look->why, ERROR_BACKEND, "The data of %s are cut off at %jd bytes.",
-                         replica->uid, (intmax_t)look->bytes);
+        return error_set(&probe->why, ERROR_NOT_FOUND, "The replica %s has no state.",
+                         replica->uid);
+    if (strcmp(probe->state.volume, volume) != 0)
+        return error_set(&probe->why, ERROR_BACKEND, "%s is a replica of the volume %s.",
+                         replica->uid, probe->state.volume);
+    if (probe->bytes < probe->state.generation.size_bytes)
+        return error_set(&probe->why, ERROR_BACKEND, "The data of %s are cut off at %jd bytes.",
+                         replica->uid, (intmax_t)probe->bytes);
     return 0;
 }
 
-void replica_look(const struct replica *replica, const char *volume, struct replica_look *ret) {
+void replica_probe(const struct replica *replica, const char *volume, struct replica_probe *ret) {
     autoclose int directory = -1;
 
-    *ret = (struct replica_look){ .health = REPLICA_GOOD };
+    *ret = (struct replica_probe){ .health = REPLICA_GOOD };
     directory = replica_open(replica, &ret->why);
     if (directory < 0) {
         ret->health = ret->why.kind == ERROR_NOT_FOUND ? REPLICA_GONE : REPLICA_FAILING;
         return;
     }
     ret->epoch = epoch_read(directory, &ret->why);
-    if (ret->epoch < 0 || look_at_data(directory, replica, ret) < 0 ||
-        look_at_state(directory, replica, volume, ret) < 0)
+    if (ret->epoch < 0 || probe_data(directory, replica, ret) < 0 ||
+        probe_state(directory, replica, volume, ret) < 0)
         ret->health = ret->why.kind == ERROR_NOT_FOUND     ? REPLICA_GONE
                       : ret->why.kind == ERROR_UNAVAILABLE ? REPLICA_FAILING
                                                            : REPLICA_DAMAGED;
@@ -310,14 +311,14 @@ void replica_look(const struct replica *replica, const char *volume, struct repl
         error_set(&ret->why, ERROR_BACKEND, "The file system of %s is read only.", replica->pool);
 }
 
-void replica_look_settled(const struct replica *replica, const char *volume,
-                          struct replica_look *ret) {
+void replica_probe_settled(const struct replica *replica, const char *volume,
+                           struct replica_probe *ret) {
     int64_t until_us = clock_monotonic_us() + MOMENT_US;
 
-    replica_look(replica, volume, ret);
+    replica_probe(replica, volume, ret);
     while (ret->held && clock_monotonic_us() < until_us) {
         poll(NULL, 0, PAUSE_MS);
-        replica_look(replica, volume, ret);
+        replica_probe(replica, volume, ret);
     }
 }
 

@@ -33,7 +33,7 @@ enum replica_health {
     REPLICA_FAILING,   /* looking failed, which says nothing about it */
 };
 
-struct replica_look {
+struct replica_probe {
     enum replica_health health;
     struct error why; /* unless it is good */
     bool held;        /* a program of QEMU has this very file open */
@@ -60,11 +60,11 @@ int replica_create(const struct replica *replica, const char *volume, int64_t ma
 int replica_create_unless(const atomic_bool *left, const struct replica *replica,
                           const char *volume, int64_t maximum_bytes, struct error *err);
 
-void replica_look(const struct replica *replica, const char *volume, struct replica_look *ret);
-/* As replica_look(), where a program that has the file open may have been ended just now: what the
+void replica_probe(const struct replica *replica, const char *volume, struct replica_probe *ret);
+/* As replica_probe(), where a program that has the file open may have been ended just now: what the
  * kernel still does for it is waited for, a moment. */
-void replica_look_settled(const struct replica *replica, const char *volume,
-                          struct replica_look *ret);
+void replica_probe_settled(const struct replica *replica, const char *volume,
+                           struct replica_probe *ret);
 
 int replica_write_state(const struct replica *replica, const struct replica_state *state,
                         struct error *err);

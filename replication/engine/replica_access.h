@@ -47,10 +47,10 @@ struct replica_access {
      * its host sees that nobody uses it. */
     int (*close)(void *arg, const struct replica *replica, int64_t epoch, struct error *err);
 
-    /* As replica_look(), of any epoch.  `held`: the session of this epoch serves, and did from its
+    /* As replica_probe(), of any epoch.  `held`: the session of this epoch serves, and did from its
      * opening on.  Not reached: REPLICA_FAILING. */
-    void (*look)(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                 struct replica_look *ret);
+    void (*probe)(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                  struct replica_probe *ret);
 
     /* As the functions of replication/engine/replica.h.  Who writes a state, or resets, checks the
      * epoch in the same step: nobody takes a higher one in between. */

@@ -145,7 +145,7 @@ static int begin(struct dig *dig, struct error *err) {
 }
 
 /* To flush and to look for holes takes its time, and changes nothing: nobody waits for that. */
-static int look(struct dig *dig, struct replica_dug *dug, struct error *err) {
+static int scan(struct dig *dig, struct replica_dug *dug, struct error *err) {
     autoclose int data = replica_open_data(dig->replica, err);
 
     dig->puncher.fd = data;
@@ -175,7 +175,7 @@ int replica_dig(const struct replica *replica, const struct replica_dig *how,
     dig.epoch = replica_epoch(replica, err);
     if (dig.epoch < 0 || do_locked(&dig, begin, err) < 0)
         return -1;
-    result = look(&dig, dug, err) < 0 || find_end(&dig, err) < 0 ? -1 : dig_all(&dig, err);
+    result = scan(&dig, dug, err) < 0 || find_end(&dig, err) < 0 ? -1 : dig_all(&dig, err);
     image_puncher_end(&dig.puncher);
     dug->at_byte = dig.at;
     return result < 0 ? -1 : measure(replica, &dug->after_bytes, err);

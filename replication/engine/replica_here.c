@@ -10,13 +10,13 @@
 static int open_here(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
                      struct replica_data *ret, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    struct replica_look look;
+    struct replica_probe probe;
 
     (void)arg;
     if (replica_epoch_take(replica, epoch, err) < 0)
         return -1;
-    replica_look_settled(replica, volume, &look);
-    if (look.held)
+    replica_probe_settled(replica, volume, &probe);
+    if (probe.held)
         return error_set(err, ERROR_CONFLICT, "Another program has the replica %s in %s open.",
                          replica->uid, replica->pool);
     *ret = (struct replica_data){ .host = "" };
@@ -29,10 +29,10 @@ static int close_here(void *arg, const struct replica *replica, int64_t epoch, s
     return 0;
 }
 
-static void look_here(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                      struct replica_look *ret) {
+static void probe_here(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                       struct replica_probe *ret) {
     (void)arg, (void)epoch;
-    replica_look(replica, volume, ret);
+    replica_probe(replica, volume, ret);
 }
 
 static int write_state_here(void *arg, const struct replica *replica, int64_t epoch,
@@ -102,7 +102,7 @@ static int64_t snapshot_size_here(void *arg, const struct replica *replica, cons
 const struct replica_access replica_here = {
     .open = open_here,
     .close = close_here,
-    .look = look_here,
+    .probe = probe_here,
     .write_state = write_state_here,
     .reset = reset_here,
     .flush = flush_here,

@@ -199,13 +199,13 @@ static int check_room(struct target *target, int64_t size_bytes, struct error *e
 
         if (!member_votes(member) || !target_serves(target))
             continue;
-        member_look(target, member);
-        if (member_check_look(member, err) < 0)
+        member_probe(target, member);
+        if (member_check_probe(member, err) < 0)
             return -1;
         if (member_is_short(member, size_bytes))
             return error_set(err, ERROR_CONFLICT, "The replica %s in %s has room for %jd bytes.",
                              member->replica.uid, member->replica.pool,
-                             (intmax_t)member->look.bytes);
+                             (intmax_t)member->probe.bytes);
     }
     return 0;
 }
@@ -217,7 +217,7 @@ int target_resize(struct target *target, int64_t size_bytes, struct error *err) 
         return error_set(err, ERROR_BAD_REQUEST, "The volume grows to at most %jd bytes.",
                          (intmax_t)target->maximum_bytes);
     if (size_bytes == target->size_bytes && target_serves(target))
-        return file_look(target, err);
+        return file_reconcile(target, err);
     if (check_room(target, size_bytes, err) < 0 ||
         (target_serves(target) && target_stop_serving(target, err) < 0))
         return -1;
@@ -231,7 +231,7 @@ int target_restart(struct target *target, struct error *err) {
 
 int target_set_export(struct target *target, enum target_export export, struct error *err) {
     target->export = export;
-    return target_serves(target) ? file_look(target, err) : 0;
+    return target_serves(target) ? file_reconcile(target, err) : 0;
 }
 
 int target_set_qos(struct target *target, const struct target_qos *qos, struct error *err) {

@@ -91,7 +91,7 @@ enum target_job {
 
 struct target_replica {
     struct replica replica;
-    struct replica_look look;
+    struct replica_probe probe;
     bool votes;         /* is read and written now */
     struct error why;   /* one that votes has failed, and is needed; ERROR_NONE: it has not */
     int64_t mismatches; /* reads in which it was outvoted, and that failed, since it votes: at */

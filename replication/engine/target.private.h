@@ -35,8 +35,8 @@ struct member {
     int lock;                 /* -1: not held */
     bool opened;              /* by this target: */
     struct replica_data data; /* where it is served */
-    int64_t look_us;          /* it was not reached: no look before that */
-    struct replica_look look;
+    int64_t probe_us;         /* it was not reached: no look before that */
+    struct replica_probe probe;
     unsigned state;   /* enum member_state, as member_next() has made it */
     struct error why; /* of one that is excluded, spoilt, failing or unlinked */
     dev_t device;     /* the file that the daemon writes to; */
@@ -117,12 +117,12 @@ bool member_is_here(const struct member *member);
 int member_open(struct target *target, struct member *member, struct error *err);
 /* If this target has opened it. */
 void member_close(struct target *target, struct member *member);
-/* Its `look`: a new one, unless it could not be reached a moment ago. */
-void member_look(struct target *target, struct member *member);
+/* Its `probe`: a new one, unless it could not be reached a moment ago. */
+void member_probe(struct target *target, struct member *member);
 /* As it was seen: a look that failed has seen no length. */
 bool member_is_short(const struct member *member, int64_t size_bytes);
 /* -1, ERROR_UNAVAILABLE: the last look has failed, and says nothing about it. */
-int member_check_look(const struct member *member, struct error *err);
+int member_check_probe(const struct member *member, struct error *err);
 int member_write_state(struct target *target, const struct member *member,
                        const struct replica_state *state, struct error *err);
 int member_reset(struct target *target, struct member *member, struct error *err);
@@ -146,7 +146,7 @@ int target_open_replicas(struct target *target, struct error *err);
 void target_close_replicas(struct target *target);
 
 /* Looks at all of them and plans. */
-void target_look(struct target *target, struct quorum_plan *ret);
+void target_plan(struct target *target, struct quorum_plan *ret);
 /* Locks all that are there. ERROR_CONFLICT: another works on one, or a daemon that is not ours. */
 int target_lock_replicas(struct target *target, struct error *err);
 void target_unlock_replicas(struct target *target);
@@ -223,7 +223,7 @@ int graph_copy(struct target *target, struct graph_job *ret, struct error *gone,
 /* ---- target_file.c ---- */
 
 /* The file is there, with its size, or there is none: as it is wanted of a target that serves. */
-int file_look(struct target *target, struct error *err);
+int file_reconcile(struct target *target, struct error *err);
 /* Nothing of it is left. */
 int file_stop(struct target *target, struct error *err);
 /* Its daemon serves on. */
@@ -242,7 +242,7 @@ struct logs {
 };
 
 /* Of a start, when its voters are known and before the generation changes. */
-void logs_look(struct target *target, struct arena *arena, struct logs *ret);
+void logs_read(struct target *target, struct arena *arena, struct logs *ret);
 /* Behind the change, before anything is written: what is usable stays so. */
 void logs_begin(struct target *target, const struct logs *logs);
 /* Before a client is admitted. -1: the daemon cannot be used. */
@@ -287,14 +287,14 @@ int target_job_end(struct target *target, struct error *err);
 
 /* The replica that is believed becomes the volume, if it is below its salvage. */
 int salvage_believed(struct target *target, struct error *err);
-int rebuild_look(struct target *target, struct error *err);
-int copies_look(struct target *target, struct error *err);
+int rebuild_advance(struct target *target, struct error *err);
+int copies_advance(struct target *target, struct error *err);
 /* Nodes of a snapshot, and files that are none yet, whatever is left of them. */
 int copies_tidy(struct target *target, struct error *err);
 /* A copy that has concluded: dismissed; -1 when it has not done it all. */
 int copies_conclude(struct target *target, const struct graph_job *job, struct error *err);
-int revert_look(struct target *target, struct error *err);
-int repair_look(struct target *target, struct error *err);
+int revert_advance(struct target *target, struct error *err);
+int repair_advance(struct target *target, struct error *err);
 int repair_tidy(struct target *target, struct error *err);
 /* No majority was found for these bytes. */
 void scrub_note_refused(struct target *target, int64_t at, int64_t bytes);

@@ -339,7 +339,7 @@ static int meet(struct target *target, struct error *err) {
     return is_whole(arena, target, &nodes) ? 2 : 1;
 }
 
-int file_look(struct target *target, struct error *err) {
+int file_reconcile(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *run = file_run(arena, target);
     int found;

@@ -206,7 +206,7 @@ static bool is_complete(struct target *target) {
 
 /* A host that lies is not to decide about what another replica has: its log counts only where the
  * target's own host has no replica. */
-void logs_look(struct target *target, struct arena *arena, struct logs *ret) {
+void logs_read(struct target *target, struct arena *arena, struct logs *ret) {
     bool here = !is_exact(&target->plan.current);
 
     *ret = (struct logs){ .arena = arena };

@@ -16,7 +16,7 @@ int member_open(struct target *target, struct member *member, struct error *err)
         return -1;
     member->opened = true;
     member->inode = 0;
-    member->look_us = 0;
+    member->probe_us = 0;
     return 0;
 }
 
@@ -33,26 +33,26 @@ void member_close(struct target *target, struct member *member) {
 }
 
 /* What a host that is away costs is not paid again at once. */
-void member_look(struct target *target, struct member *member) {
+void member_probe(struct target *target, struct member *member) {
     const struct replica_access *access = member->access;
 
-    if (clock_boottime_us() < member->look_us)
+    if (clock_boottime_us() < member->probe_us)
         return;
-    access->look(access->arg, &member->replica, target->volume, target->epoch, &member->look);
-    member->look_us = !member_is_here(member) && member->look.health == REPLICA_FAILING
-                          ? clock_boottime_us() + AGAIN_US
-                          : 0;
+    access->probe(access->arg, &member->replica, target->volume, target->epoch, &member->probe);
+    member->probe_us = !member_is_here(member) && member->probe.health == REPLICA_FAILING
+                           ? clock_boottime_us() + AGAIN_US
+                           : 0;
 }
 
 bool member_is_short(const struct member *member, int64_t size_bytes) {
-    return member->look.health != REPLICA_FAILING && member->look.bytes < size_bytes;
+    return member->probe.health != REPLICA_FAILING && member->probe.bytes < size_bytes;
 }
 
-int member_check_look(const struct member *member, struct error *err) {
-    if (member->look.health != REPLICA_FAILING)
+int member_check_probe(const struct member *member, struct error *err) {
+    if (member->probe.health != REPLICA_FAILING)
         return 0;
     return error_set(err, ERROR_UNAVAILABLE, "The replica %s could not be looked at: %.300s",
-                     member->replica.uid, member->look.why.message);
+                     member->replica.uid, member->probe.why.message);
 }
 
 int member_write_state(struct target *target, const struct member *member,
@@ -128,10 +128,10 @@ int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t
     return access->sums(access->arg, &member->replica, epoch, at, end, count, ret, err);
 }
 
-static void look_at_all(struct target *target) {
+static void probe_all(struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
-        target->members[i].look_us = 0;
-        member_look(target, &target->members[i]);
+        target->members[i].probe_us = 0;
+        member_probe(target, &target->members[i]);
     }
 }
 
@@ -139,11 +139,11 @@ int target_open_replicas(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        member->look_us = 0;
+        member->probe_us = 0;
         member_next(member, member_open(target, member, &member->why) < 0 ? MEMBER_NOT_OPENED
                                                                           : MEMBER_OPENED);
         if (member->state == MEMBER_IS_EXCLUDED && member->why.kind == ERROR_CONFLICT) {
-            look_at_all(target); /* for the highest epoch, which the owner's status reports */
+            probe_all(target); /* for the highest epoch, which the owner's status reports */
             return error_pass(err, &member->why);
         }
     }

@@ -98,12 +98,12 @@ static bool raises_threshold(const struct target *target) {
 static int make_place(struct target *target, struct member *member, struct error *err) {
     struct error reason;
 
-    member->look_us = 0; /* its host may be back since */
-    member_look(target, member);
-    if (member->look.epoch > target->epoch)
+    member->probe_us = 0; /* its host may be back since */
+    member_probe(target, member);
+    if (member->probe.epoch > target->epoch)
         return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
                          member->replica.uid);
-    if (member_check_look(member, err) < 0)
+    if (member_check_probe(member, err) < 0)
         return -1;
     if (!member_is_here(member) || member_create(target, member, &reason) == 0 ||
         reason.kind != ERROR_CONFLICT)
@@ -283,7 +283,7 @@ static int refuse_place(struct target *target, const struct error *why, struct e
     return error_pass(err, why);
 }
 
-int rebuild_look(struct target *target, struct error *err) {
+int rebuild_advance(struct target *target, struct error *err) {
     const struct member *member = &target->members[target->rebuilt];
     struct graph_job job = { 0 };
     struct error reason;

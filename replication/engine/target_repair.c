@@ -112,7 +112,7 @@ static int begin_again(struct target *target, const struct graph_job *job, struc
     return target_job_repeat(target, job) ? begin(target, reason) : -1;
 }
 
-int repair_look(struct target *target, struct error *err) {
+int repair_advance(struct target *target, struct error *err) {
     struct graph_job job = { 0 };
     struct error reason;
     int found = graph_copy(target, &job, &reason, err);

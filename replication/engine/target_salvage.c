@@ -23,18 +23,18 @@ static int refuse(enum target_flaw flaw, enum target_flaw *ret, struct error *er
 /* One whose state means nothing may be half filled, whatever its data look like. */
 static int check(const struct target *target, const struct member *member, enum target_flaw *ret,
                  struct error *err) {
-    const struct replica_look *look = &member->look;
+    const struct replica_probe *probe = &member->probe;
 
     if (member->state == MEMBER_IS_EXCLUDED)
         return refuse(TARGET_AWAY, ret, err, member, member->why.message);
-    if (look->health == REPLICA_GONE || look->health == REPLICA_FAILING)
-        return refuse(TARGET_AWAY, ret, err, member, look->why.message);
-    if (look->health != REPLICA_GOOD)
-        return refuse(TARGET_UNFIT, ret, err, member, look->why.message);
-    if (look->state.mark == REPLICA_EMPTY || look->state.generation.id.number <= 0)
+    if (probe->health == REPLICA_GONE || probe->health == REPLICA_FAILING)
+        return refuse(TARGET_AWAY, ret, err, member, probe->why.message);
+    if (probe->health != REPLICA_GOOD)
+        return refuse(TARGET_UNFIT, ret, err, member, probe->why.message);
+    if (probe->state.mark == REPLICA_EMPTY || probe->state.generation.id.number <= 0)
         return refuse(TARGET_UNFILLED, ret, err, member,
                       "it is empty, or was not filled to its end.");
-    if (look->bytes < target->size_bytes)
+    if (probe->bytes < target->size_bytes)
         return refuse(TARGET_UNFIT, ret, err, member, "its file is too short.");
     *ret = TARGET_NO_FLAW;
     return 0;
@@ -55,11 +55,11 @@ int target_may_believe(struct target *target, const char *replica, enum target_f
  * once more. */
 static bool has_begun(const struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
-        const struct replica_look *look = &target->members[i].look;
+        const struct replica_probe *probe = &target->members[i].probe;
 
-        if (look->has_state && look->state.mark != REPLICA_EMPTY &&
-            strcmp(look->state.volume, target->volume) == 0 &&
-            look->state.generation.id.number >= generation_floor(target->salvage))
+        if (probe->has_state && probe->state.mark != REPLICA_EMPTY &&
+            strcmp(probe->state.volume, target->volume) == 0 &&
+            probe->state.generation.id.number >= generation_floor(target->salvage))
             return true;
     }
     return false;
@@ -74,12 +74,12 @@ int salvage_believed(struct target *target, struct error *err) {
     if (!member)
         return 0;
     for (unsigned i = 0; i < target->count; i++)
-        member_look(target, &target->members[i]);
+        member_probe(target, &target->members[i]);
     if (has_begun(target) || check(target, member, &ignored, &reason) < 0)
         return 0;
-    state = member->look.state;
+    state = member->probe.state;
     state.mark = REPLICA_DIRTY;
-    generation_salvage(&member->look.state.generation, target->salvage, member->replica.uid,
+    generation_salvage(&member->probe.state.generation, target->salvage, member->replica.uid,
                        &clock_system, &state.generation);
     if (member_write_state(target, member, &state, err) < 0)
         return -1;

@@ -14,17 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE    ((size_t)256 * 1024)
-#define BLOCK    ((size_t)4096)
-#define QUIET    5  /* so many looks that show the same, */
-#define LOOKS    50 /* of so many, */
-#define PAUSE_MS 20 /* with this between them */
+#define PIECE       ((size_t)256 * 1024)
+#define BLOCK       ((size_t)4096)
+#define EQUAL_READS 5  /* so many looks that show the same, */
+#define READS_MOST  50 /* of so many, */
+#define PAUSE_MS    20 /* with this between them */
 
 /* With replicas at other hosts a write may be on its way as long as a relay waits for a peer: only
  * what shows the same for longer is judged.  What shows something else so often is left. */
-#define FAR_MOVES    10
-#define FAR_PAUSE_MS 50
-#define FAR_SLACK_US (SECOND_US / 5)
+#define REMOTE_CHANGES_MOST 10
+#define REMOTE_PAUSE_MS     50
+#define REMOTE_SLACK_US     (SECOND_US / 5)
 
 #define RECHECK_US SECOND_US
 
@@ -48,7 +48,7 @@ static void begin_copies(struct target *target, struct copies *copies, bool fail
     copies->epoch = target->epoch;
     for (unsigned i = 0; i < target->count; i++)
         copies->sums |= member_votes(&target->members[i]) && !member_is_here(&target->members[i]);
-    copies->quiet_us = copies->sums ? target->silence_ms * 1000 + FAR_SLACK_US : 0;
+    copies->quiet_us = copies->sums ? target->silence_ms * 1000 + REMOTE_SLACK_US : 0;
     copies->buffer = heap_new(REPLICAS_MOST * PIECE);
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
@@ -147,42 +147,44 @@ static bool differs(const struct copies *copies, size_t at, size_t size) {
 }
 
 /* How a block that differs shows itself. */
-struct sight {
-    unsigned looks, same, moves;
+struct observation {
+    unsigned reads, same, changes;
     int64_t since_us; /* it has shown the same */
 };
 
-static bool is_quiet(const struct copies *copies, const struct sight *sight) {
-    return sight->same >= QUIET && clock_boottime_us() >= sight->since_us + copies->quiet_us;
+static bool is_quiet(const struct copies *copies, const struct observation *observation) {
+    return observation->same >= EQUAL_READS &&
+           clock_boottime_us() >= observation->since_us + copies->quiet_us;
 }
 
-static bool is_given_up(const struct copies *copies, const struct sight *sight) {
+static bool is_given_up(const struct copies *copies, const struct observation *observation) {
     return clock_boottime_us() >= copies->until_us ||
-           (copies->sums ? sight->moves > FAR_MOVES : sight->looks >= LOOKS);
+           (copies->sums ? observation->changes > REMOTE_CHANGES_MOST
+                         : observation->reads >= READS_MOST);
 }
 
-static void note_look(struct sight *sight, bool changed) {
-    sight->looks++;
-    sight->same = changed ? 0 : sight->same + 1;
-    sight->moves += changed;
+static void note_read(struct observation *observation, bool changed) {
+    observation->reads++;
+    observation->same = changed ? 0 : observation->same + 1;
+    observation->changes += changed;
     if (changed)
-        sight->since_us = clock_boottime_us();
+        observation->since_us = clock_boottime_us();
 }
 
 /* Of one block, at the beginning of the pieces: 1 it differs and nobody writes, 0 it does not, -1;
  * *ret_busy: that cannot be told, or not in the time that there is. */
-static int look_again(const struct copies *copies, int64_t at, bool *ret_busy, struct error *err) {
+static int read_again(const struct copies *copies, int64_t at, bool *ret_busy, struct error *err) {
     char before[REPLICAS_MOST][BLOCK] = { { 0 } };
-    struct sight sight = { 0 };
+    struct observation observation = { 0 };
 
     *ret_busy = false;
-    while (!is_quiet(copies, &sight)) {
-        bool changed = sight.looks == 0;
+    while (!is_quiet(copies, &observation)) {
+        bool changed = observation.reads == 0;
 
-        if (sight.looks > 0 && is_given_up(copies, &sight))
+        if (observation.reads > 0 && is_given_up(copies, &observation))
             break;
-        if (sight.looks > 0)
-            poll(NULL, 0, copies->sums ? FAR_PAUSE_MS : PAUSE_MS);
+        if (observation.reads > 0)
+            poll(NULL, 0, copies->sums ? REMOTE_PAUSE_MS : PAUSE_MS);
         if (read_all(copies, at, copies->block, err) < 0)
             return -1;
         if (!differs(copies, 0, copies->block))
@@ -191,9 +193,9 @@ static int look_again(const struct copies *copies, int64_t at, bool *ret_busy, s
             changed |= memcmp(before[i], copies->pieces[i], width(copies, copies->block)) != 0;
             memcpy(before[i], copies->pieces[i], width(copies, copies->block));
         }
-        note_look(&sight, changed);
+        note_read(&observation, changed);
     }
-    *ret_busy = !is_quiet(copies, &sight);
+    *ret_busy = !is_quiet(copies, &observation);
     return *ret_busy ? 0 : 1;
 }
 
@@ -275,7 +277,7 @@ static int compare_block(struct target *target, struct copies *copies, int64_t a
     if (copies->sums && !copies->patient)
         copies->until_us = clock_boottime_us() + copies->quiet_us + target->timeout_ms * 1000;
     copies->patient = true;
-    outcome = look_again(copies, at, &busy, err);
+    outcome = read_again(copies, at, &busy, err);
     if (outcome > 0 && is_stale(target, copies))
         busy = true;
     else if (outcome > 0)

@@ -47,9 +47,9 @@ static void name_missing(struct target *target, char *text, size_t size) {
 
         if (!target->plan.votes[i])
             snprintf(text + length, size - length, " %s: %s.", member->replica.uid,
-                     member->state == MEMBER_IS_EXCLUDED   ? member->why.message
-                     : member->look.health == REPLICA_GOOD ? "stale or empty"
-                                                           : member->look.why.message);
+                     member->state == MEMBER_IS_EXCLUDED    ? member->why.message
+                     : member->probe.health == REPLICA_GOOD ? "stale or empty"
+                                                            : member->probe.why.message);
     }
 }
 
@@ -95,7 +95,7 @@ static int begin_start(struct target *target, struct error *err) {
     target_next(target, TARGET_STARTS);
     if (target_open_replicas(target, err) < 0 || salvage_believed(target, err) < 0)
         return fail_start(target, err);
-    target_look(target, &target->plan);
+    target_plan(target, &target->plan);
     if (judge_plan(target, err) < 0)
         return end_start(target, TARGET_FOUND_TOO_FEW, err);
     return follow_plan(target, err) < 0 ? fail_start(target, err) : 0;
@@ -156,7 +156,7 @@ static int serve(struct target *target, struct error *err) {
     add_replicas(target, err);
     if (new &&member_votes(new))
         change.with = new->replica.uid;
-    logs_look(target, arena, &logs);
+    logs_read(target, arena, &logs);
     if (generation_change(target, change, err) < 0)
         return -1;
     logs_begin(target, &logs);
@@ -197,12 +197,12 @@ static int weigh(struct target *target, struct error *err) {
 
 int target_start(struct target *target, struct error *err) {
     if (target_serves(target) && watch_events(target, err) == 0)
-        return file_look(target, err);
+        return file_reconcile(target, err);
     if (begin_start(target, err) < 0)
         return -1;
     if (target->weighed)
         return weigh(target, err);
-    return serve(target, err) < 0 ? fail_start(target, err) : file_look(target, err);
+    return serve(target, err) < 0 ? fail_start(target, err) : file_reconcile(target, err);
 }
 
 /* ---- stop ---- */
@@ -212,10 +212,10 @@ static int check_member(const struct target *target, const struct member *member
     if (member_fails(member))
         return error_set(err, ERROR_CONFLICT, "the replica %s: %.300s", member->replica.uid,
                          member->why.message);
-    if (member_check_look(member, err) < 0)
+    if (member_check_probe(member, err) < 0)
         return -1;
     if (!member_votes(member) || member->errors > 0 ||
-        !generation_same(&member->look.state.generation.id, &target->current.id))
+        !generation_same(&member->probe.state.generation.id, &target->current.id))
         return error_set(err, ERROR_CONFLICT, "the replica %s lags behind", member->replica.uid);
     return 0;
 }

@@ -185,7 +185,7 @@ static int begin_again(struct target *target, const struct graph_job *job, struc
                : -1;
 }
 
-int copies_look(struct target *target, struct error *err) {
+int copies_advance(struct target *target, struct error *err) {
     struct graph_job job = { 0 };
     struct error reason;
     int found = graph_copy(target, &job, &reason, err);

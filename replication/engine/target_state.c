@@ -108,15 +108,15 @@ void member_remove(struct target *target, const char *uid) {
             (size_t)(&target->members[target->count] - member) * sizeof(*member));
 }
 
-void target_look(struct target *target, struct quorum_plan *ret) {
+void target_plan(struct target *target, struct quorum_plan *ret) {
     const struct replica_state *states[LENGTH(target->members)] = { NULL };
 
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        member_look(target, member);
-        if (member->look.health == REPLICA_GOOD && member->state != MEMBER_IS_EXCLUDED)
-            states[i] = &member->look.state;
+        member_probe(target, member);
+        if (member->probe.health == REPLICA_GOOD && member->state != MEMBER_IS_EXCLUDED)
+            states[i] = &member->probe.state;
     }
     quorum_plan(target->volume, states, target->count, generation_floor(target->salvage), ret);
 }
@@ -188,13 +188,13 @@ void target_note_compared(struct target *target) {
 /* What is newer than ours, and not ours, was written by another who has taken the volume over; and
  * a path that leads to a copy now has a state which says nothing of what the daemon writes to. */
 static int refuse_strange(struct target *target, struct member *member, struct error *err) {
-    const struct generation *ours = &target->current, *theirs = &member->look.state.generation;
+    const struct generation *ours = &target->current, *theirs = &member->probe.state.generation;
 
-    member_look(target, member);
-    if (target_serves(target) && member->look.health == REPLICA_GOOD && !member->look.held)
+    member_probe(target, member);
+    if (target_serves(target) && member->probe.health == REPLICA_GOOD && !member->probe.held)
         return error_set(err, ERROR_CONFLICT, "The replica %s in %s is not what is served.",
                          member->replica.uid, member->replica.pool);
-    if (!member->look.has_state || theirs->id.number < ours->id.number ||
+    if (!member->probe.has_state || theirs->id.number < ours->id.number ||
         generation_same(&theirs->id, &ours->id))
         return 0;
     return error_set(err, ERROR_CONFLICT, "Somebody else has taken over the replica %s in %s.",
@@ -210,8 +210,8 @@ static int write_one(struct target *target, struct member *member, enum replica_
     if (refuse_strange(target, member, err) < 0 ||
         member_write_state(target, member, &state, err) < 0)
         return -1;
-    member->look.state = state;
-    member->look.has_state = true;
+    member->probe.state = state;
+    member->probe.has_state = true;
     return 0;
 }
 
@@ -226,7 +226,7 @@ static unsigned roll(struct target *target, votes_t votes, struct error *reason)
         struct member *member = &target->members[i];
 
         if (votes[i] && generation_has(&target->current, member->replica.uid) &&
-            !generation_same(&member->look.state.generation.id, &target->current.id) &&
+            !generation_same(&member->probe.state.generation.id, &target->current.id) &&
             write_one(target, member, REPLICA_DIRTY, reason) < 0) {
             votes[i] = false;
             failed++;

@@ -91,34 +91,34 @@ int watch_events(struct target *target, struct error *err) {
 /* The first file that a daemon is seen to have open is the one that it writes to until it ends: the
  * number of an open file is given to no other. */
 static bool is_exchanged(struct member *member) {
-    const struct replica_look *look = &member->look;
+    const struct replica_probe *probe = &member->probe;
 
-    if (member->inode == 0 && look->held) {
-        member->device = look->device;
-        member->inode = look->inode;
+    if (member->inode == 0 && probe->held) {
+        member->device = probe->device;
+        member->inode = probe->inode;
     }
-    return member->inode != 0 && look->inode != 0 &&
-           (member->device != look->device || member->inode != look->inode);
+    return member->inode != 0 && probe->inode != 0 &&
+           (member->device != probe->device || member->inode != probe->inode);
 }
 
 /* What is written to it is found behind its path, whatever its state is. */
 static bool is_linked(struct member *member) {
-    return member_is_here(member) && member->look.held && member->look.inode != 0 &&
+    return member_is_here(member) && member->probe.held && member->probe.inode != 0 &&
            !is_exchanged(member);
 }
 
 static void fail_file(struct target *target, struct member *member) {
-    const struct replica_look *look = &member->look;
+    const struct replica_probe *probe = &member->probe;
     bool linked = is_linked(member);
 
     if (member_fails(member) && (linked || member->state != MEMBER_IS_FAILING))
         return;
-    if (look->health == REPLICA_GOOD)
+    if (probe->health == REPLICA_GOOD)
         error_set(&member->why, ERROR_BACKEND, "%s",
                   member_is_here(member) ? "the storage daemon has another file open"
                                          : "its host serves it to nobody");
     else
-        member->why = look->why;
+        member->why = probe->why;
     log_warning(NULL, "replica's file is not what is served", "volume_id", target->volume,
                 "replica_id", member->replica.uid, "reason", member->why.message, NULL);
     note_failing(target, member, linked ? MEMBER_MISSED : MEMBER_FILE_LOST);
@@ -126,7 +126,7 @@ static void fail_file(struct target *target, struct member *member) {
 
 /* Its data could not be read, and neither can its state: writing over them repairs nothing. */
 static void fail_reads(struct target *target, struct member *member) {
-    member->why = member->look.why;
+    member->why = member->probe.why;
     member->mismatches = 0;
     log_warning(NULL, "replica cannot be read", "volume_id", target->volume, "replica_id",
                 member->replica.uid, "reason", member->why.message, NULL);
@@ -136,14 +136,14 @@ static void fail_reads(struct target *target, struct member *member) {
 void watch_files(struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
-        const struct replica_look *look = &member->look;
+        const struct replica_probe *probe = &member->probe;
 
-        member_look(target, member);
+        member_probe(target, member);
         if (member->state >= MEMBER_IS_FILLING &&
-            (look->health == REPLICA_GONE || look->health == REPLICA_DAMAGED ||
-             (look->health == REPLICA_GOOD && (!look->held || is_exchanged(member)))))
+            (probe->health == REPLICA_GONE || probe->health == REPLICA_DAMAGED ||
+             (probe->health == REPLICA_GOOD && (!probe->held || is_exchanged(member)))))
             fail_file(target, member);
-        else if (member->state == MEMBER_IS_VOTING && look->health == REPLICA_FAILING &&
+        else if (member->state == MEMBER_IS_VOTING && probe->health == REPLICA_FAILING &&
                  member->mismatches > 0)
             fail_reads(target, member);
     }
@@ -155,12 +155,12 @@ void watch_files(struct target *target) {
 bool target_is_usurped(const struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
-        const struct generation_id *id = &member->look.state.generation.id;
+        const struct generation_id *id = &member->probe.state.generation.id;
 
-        if (member->look.epoch > target->epoch)
+        if (member->probe.epoch > target->epoch)
             return true;
-        if (target_serves(target) && member_votes(member) && member->look.health == REPLICA_GOOD &&
-            member->look.held && generation_has(&target->current, member->replica.uid) &&
+        if (target_serves(target) && member_votes(member) && member->probe.health == REPLICA_GOOD &&
+            member->probe.held && generation_has(&target->current, member->replica.uid) &&
             !generation_same(id, &target->current.id) &&
             !generation_same(id, &target->current.base))
             return true;
@@ -259,14 +259,14 @@ static int refuse_unlinked(struct target *target, struct error *err) {
 }
 
 static int watch_job(struct target *target, struct error *err) {
-    static int (*const looks[])(struct target * target, struct error * err) = {
-        [TARGET_REBUILD] = rebuild_look,
-        [TARGET_SNAPSHOT] = copies_look,
-        [TARGET_REVERT] = revert_look,
-        [TARGET_REPAIR] = repair_look,
+    static int (*const steps[])(struct target * target, struct error * err) = {
+        [TARGET_REBUILD] = rebuild_advance,
+        [TARGET_SNAPSHOT] = copies_advance,
+        [TARGET_REVERT] = revert_advance,
+        [TARGET_REPAIR] = repair_advance,
     };
 
-    return target_job_runs(target) ? looks[target->job](target, err) : 0;
+    return target_job_runs(target) ? steps[target->job](target, err) : 0;
 }
 
 static int watch_serving(struct target *target, struct error *err) {
@@ -291,7 +291,7 @@ static int watch_serving(struct target *target, struct error *err) {
         result = -1;
     if (result == 0)
         logs_follow(target);
-    return file_look(target, err) < 0 ? -1 : result;
+    return file_reconcile(target, err) < 0 ? -1 : result;
 }
 
 int target_watch(struct target *target, struct error *err) {
@@ -344,7 +344,7 @@ void target_status(struct target *target, struct target_status *ret) {
         struct target_replica *replica = &ret->replicas[ret->count++];
 
         *replica = (struct target_replica){ .replica = member->replica,
-                                            .look = member->look,
+                                            .probe = member->probe,
                                             .votes = votes,
                                             .mismatches = member->mismatches,
                                             .errors = member->errors };
@@ -405,7 +405,7 @@ static int adopt_voters(struct target *target, struct error *err) {
     const char *children[2 * REPLICAS_MOST];
     int count = graph_children(target, arena, children, LENGTH(children), err);
 
-    target_look(target, &target->plan);
+    target_plan(target, &target->plan);
     if (count < 0 ||
         (target->plan.verdict != QUORUM_SERVES && target->plan.verdict != QUORUM_RESYNC))
         return error_set(err, ERROR_BACKEND, "nothing is known of the replicas that it serves");
@@ -416,7 +416,7 @@ static int adopt_voters(struct target *target, struct error *err) {
 
         bool serves = is_child(member, children, count);
 
-        if (target->plan.votes[i] && member->look.held && serves)
+        if (target->plan.votes[i] && member->probe.held && serves)
             member_next(member, MEMBER_CHOSEN);
         if (!serves && remove_nodes(target, member, err) < 0)
             return -1;
@@ -435,7 +435,7 @@ static int adopt_epoch(struct target *target, struct error *err) {
             continue;
         }
         member->opened = member_votes(member);
-        if (member_votes(member) && member->look.epoch != target->epoch)
+        if (member_votes(member) && member->probe.epoch != target->epoch)
             return error_set(err, ERROR_CONFLICT, "it serves in another epoch");
     }
     return 0;
@@ -450,7 +450,7 @@ static int adopt_generation(struct target *target, struct error *err) {
 
         same &= member_votes(member) == generation_has(&target->current, member->replica.uid) &&
                 (!member_votes(member) ||
-                 generation_same(&member->look.state.generation.id, &target->current.id));
+                 generation_same(&member->probe.state.generation.id, &target->current.id));
     }
     return same ? 0 : generation_change(target, (struct change){ 0 }, err);
 }

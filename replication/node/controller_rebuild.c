@@ -33,7 +33,7 @@ static bool may_be_rebuilt(const struct volume_controller *controller,
     const struct target_replica *seen = status_of(controller, replica->uid);
     struct pool_status pool;
 
-    if (seen && seen->look.health == REPLICA_FAILING)
+    if (seen && seen->probe.health == REPLICA_FAILING)
         return false;
     if (replica->access) /* its own node checks the mark */
         return true;

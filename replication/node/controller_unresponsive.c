@@ -140,12 +140,12 @@ int volume_controller_check_calls(const struct volume_controller *controller, st
 int volume_controller_probe_replicas(struct volume_controller *controller, struct error *err) {
     const struct assignment_volume *assigned = &controller->assignment->volume;
     bool serves = daemon_runs(controller->run);
-    struct replica_look ignored;
+    struct replica_probe ignored;
 
     for (unsigned i = 0; i < assigned->count && serves; i++) {
         if (!volume_controller_is_remote(controller, i) && !controller->unresponsive[i])
-            controller->local.look(controller->local.arg, &assigned->replicas[i], controller->uid,
-                                   0, &ignored);
+            controller->local.probe(controller->local.arg, &assigned->replicas[i], controller->uid,
+                                    0, &ignored);
     }
     return volume_controller_check_calls(controller, err);
 }

@@ -55,7 +55,7 @@ struct work {
     enum replica_snapshot_step step;
     struct replica_state state;
     struct replica_data data;
-    struct replica_look look;
+    struct replica_probe probe;
     unsigned char sums[REPLICA_SUMS_MOST][REPLICA_SUM_SIZE];
     int lock;
     int result;
@@ -111,7 +111,7 @@ static int run_kind(struct work *work, const struct replica *replica,
     case OPEN:
         return here->open(here->arg, replica, work->volume, work->epoch, &work->data, err);
     case LOOK:
-        here->look(here->arg, replica, work->volume, work->epoch, &work->look);
+        here->probe(here->arg, replica, work->volume, work->epoch, &work->probe);
         return 0;
     case WRITE_STATE:
         return here->write_state(here->arg, replica, work->epoch, &work->state, err);
@@ -202,14 +202,14 @@ static int open_local(void *arg, const struct replica *replica, const char *volu
     return 0;
 }
 
-static void look_local(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                       struct replica_look *ret) {
+static void probe_local(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                        struct replica_probe *ret) {
     struct work work = work_on(LOOK, replica, volume, epoch);
 
     if (call_pool(arg, &work))
-        *ret = work.look;
+        *ret = work.probe;
     else
-        replica_unresponsive.look(replica_unresponsive.arg, replica, volume, epoch, ret);
+        replica_unresponsive.probe(replica_unresponsive.arg, replica, volume, epoch, ret);
 }
 
 static int write_state_local(void *arg, const struct replica *replica, int64_t epoch,
@@ -311,7 +311,7 @@ struct replica_access local_replica_access(struct pool_calls *calls) {
     return (struct replica_access){
         .open = open_local,
         .close = replica_here.close, /* accesses no pool */
-        .look = look_local,
+        .probe = probe_local,
         .write_state = write_state_local,
         .reset = reset_local,
         .flush = flush_local,
@@ -331,14 +331,14 @@ struct replica_access local_replica_access(struct pool_calls *calls) {
 struct pool_work {
     struct path path;
     char name[NAME_SIZE];
-    struct pool_status look;
+    struct pool_status probe;
 };
 
 static void read_pool(void *arg, const atomic_bool *abandoned) {
     struct pool_work *work = arg;
 
     (void)abandoned;
-    pool_status_read(work->path.text, work->name, &work->look);
+    pool_status_read(work->path.text, work->name, &work->probe);
 }
 
 bool local_pool_status(struct pool_calls *calls, const char *path, const char *name,
@@ -349,6 +349,6 @@ bool local_pool_status(struct pool_calls *calls, const char *path, const char *n
     snprintf(work.name, sizeof(work.name), "%s", name);
     if (!pool_calls_do(calls, path, &call, &work, sizeof(work)))
         return false;
-    *ret = work.look;
+    *ret = work.probe;
     return true;
 }

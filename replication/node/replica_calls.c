@@ -68,23 +68,23 @@ static int run_close(struct replica_call_request *request, struct error *err) {
 }
 
 static int run_look(struct replica_call_request *request, struct error *err) {
-    struct replica_look look;
+    struct replica_probe probe;
 
     (void)err;
-    replica_here.look(replica_here.arg, &request->replica, request->volume, request->body.epoch,
-                      &look);
-    out_put_text(request->out, "health", replica_health_text(look.health));
-    if (look.health != REPLICA_GOOD) {
-        out_put_int(request->out, "why", error_http_status(look.why.kind));
-        out_put_text(request->out, "message", look.why.message);
+    replica_here.probe(replica_here.arg, &request->replica, request->volume, request->body.epoch,
+                       &probe);
+    out_put_text(request->out, "health", replica_health_text(probe.health));
+    if (probe.health != REPLICA_GOOD) {
+        out_put_int(request->out, "why", error_http_status(probe.why.kind));
+        out_put_text(request->out, "message", probe.why.message);
     }
-    out_put_bool(request->out, "held", look.held && is_served(request));
-    out_put_int(request->out, "bytes", look.bytes);
-    out_put_int(request->out, "used_bytes", look.used_bytes);
-    out_put_int(request->out, "free_bytes", look.free_bytes);
-    out_put_int(request->out, "epoch", look.epoch);
-    if (look.has_state)
-        out_put_text(request->out, "state", replica_state_text(request->arena, &look.state));
+    out_put_bool(request->out, "held", probe.held && is_served(request));
+    out_put_int(request->out, "bytes", probe.bytes);
+    out_put_int(request->out, "used_bytes", probe.used_bytes);
+    out_put_int(request->out, "free_bytes", probe.free_bytes);
+    out_put_int(request->out, "epoch", probe.epoch);
+    if (probe.has_state)
+        out_put_text(request->out, "state", replica_state_text(request->arena, &probe.state));
     return 0;
 }
 

@@ -123,10 +123,10 @@ static int close_session(void *arg, const struct replica *replica, int64_t epoch
 /* ---- files ---- */
 
 static void read_look(struct arena *arena, const json_t *answer, const char *uid,
-                      struct replica_look *ret) {
+                      struct replica_probe *ret) {
     const char *state = json_text_of(answer, "state"), *message = json_text_of(answer, "message");
 
-    *ret = (struct replica_look){
+    *ret = (struct replica_probe){
         .health = replica_health_of(json_text_of(answer, "health")),
         .held = json_is_true(json_object_get(answer, "held")),
         .bytes = number_of(answer, "bytes"),
@@ -144,8 +144,8 @@ static void read_look(struct arena *arena, const json_t *answer, const char *uid
         ret->health = REPLICA_FAILING;
 }
 
-static void look(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                 struct replica_look *ret) {
+static void probe(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                  struct replica_probe *ret) {
     autoarena struct arena *arena = arena_new();
     const struct remote_call call = {
         replica, "look", json_pack("{s:I, s:s}", "epoch", (json_int_t)epoch, "volume", volume), 1
@@ -156,7 +156,7 @@ static void look(void *arg, const struct replica *replica, const char *volume, i
     if (answer)
         read_look(arena, answer, replica->uid, ret);
     else
-        *ret = (struct replica_look){ .health = REPLICA_FAILING, .why = err, .epoch = -1 };
+        *ret = (struct replica_probe){ .health = REPLICA_FAILING, .why = err, .epoch = -1 };
 }
 
 static int write_state(void *arg, const struct replica *replica, int64_t epoch,
@@ -274,7 +274,7 @@ struct replica_client *replica_client_new(const struct replica_client_settings *
     client->access = (struct replica_access){
         .open = open_session,
         .close = close_session,
-        .look = look,
+        .probe = probe,
         .write_state = write_state,
         .reset = reset,
         .flush = flush,

@@ -44,9 +44,10 @@ struct replicas {
 
 /* ---- reports ---- */
 
-static json_t *capacity_json(struct arena *arena, const struct replica_look *look, bool counters) {
-    return json_pack("{s:s, s:s}", "used", quantity_text(arena, counters ? look->used_bytes : 0),
-                     "total", quantity_text(arena, look->bytes));
+static json_t *capacity_json(struct arena *arena, const struct replica_probe *probe,
+                             bool counters) {
+    return json_pack("{s:s, s:s}", "used", quantity_text(arena, counters ? probe->used_bytes : 0),
+                     "total", quantity_text(arena, probe->bytes));
 }
 
 /* NULL: no copy is running. */
@@ -62,7 +63,7 @@ static json_t *copying_json(const struct replicas *replicas, const struct file *
 }
 
 static const char *status_text(struct arena *arena, const struct replicas *replicas,
-                               const struct file *file, const struct replica_look *look,
+                               const struct file *file, const struct replica_probe *probe,
                                const char *message, bool counters) {
     json_t *status = json_pack(
         "{s:s, s:o, s:I, s:o*, s:o*}", "phase", file->phase, "message", assignment_message(message),
@@ -70,15 +71,15 @@ static const char *status_text(struct arena *arena, const struct replicas *repli
         reclaim_json(&file->reclaim, replicas->jobs, file->assignment, counters), "copying",
         copying_json(replicas, file, counters));
 
-    if (look)
-        json_object_set_new(status, "capacity", capacity_json(arena, look, counters));
+    if (probe)
+        json_object_set_new(status, "capacity", capacity_json(arena, probe, counters));
     if (file->snapshots)
         json_object_set(status, "snapshots", file->snapshots);
     return json_text(arena, json_keep(arena, status));
 }
 
 static void report(struct replicas *replicas, struct file *file, const char *phase,
-                   const struct replica_look *look, const struct error *why) {
+                   const struct replica_probe *probe, const struct error *why) {
     autoarena struct arena *arena = arena_new();
     const char *message = why ? why->message : "";
 
@@ -87,8 +88,8 @@ static void report(struct replicas *replicas, struct file *file, const char *pha
                     replicas->settings.pool, "phase", phase, "reason", message, NULL);
     file->phase = phase;
     reports_put(replicas->settings.reports, ASSIGNMENT_REPLICA, file->assignment->uid,
-                status_text(arena, replicas, file, look, message, true),
-                status_text(arena, replicas, file, look, message, false),
+                status_text(arena, replicas, file, probe, message, true),
+                status_text(arena, replicas, file, probe, message, false),
                 file->reclaiming || file->copying);
 }
 
@@ -178,8 +179,8 @@ static int make_file(struct replicas *replicas, struct file *file, struct error 
     return replica_create(&replica, assigned->volume, assigned->maximum_bytes, &first, err);
 }
 
-static const char *phase_of(const struct replica_look *look) {
-    switch (look->health) {
+static const char *phase_of(const struct replica_probe *probe) {
+    switch (probe->health) {
     case REPLICA_GONE:
         return "Recreate";
     case REPLICA_DAMAGED:
@@ -189,14 +190,14 @@ static const char *phase_of(const struct replica_look *look) {
     default:
         break;
     }
-    if (look->state.mark == REPLICA_EMPTY)
-        return look->held ? "Rebuilding" : "Recreate";
-    return look->health == REPLICA_READ_ONLY ? "Degraded" : "Healthy";
+    if (probe->state.mark == REPLICA_EMPTY)
+        return probe->held ? "Rebuilding" : "Recreate";
+    return probe->health == REPLICA_READ_ONLY ? "Degraded" : "Healthy";
 }
 
 /* Data without a state may be the last copy; only a rebuild, which has others, discards them. */
-static bool has_stray_data(const struct replica_look *look) {
-    return look->health == REPLICA_GONE && look->used_bytes > SCRAP;
+static bool has_stray_data(const struct replica_probe *probe) {
+    return probe->health == REPLICA_GONE && probe->used_bytes > SCRAP;
 }
 
 /* Of a clone whose copy did not finish: its data are incomplete. */
@@ -207,7 +208,7 @@ static bool is_half_made(const struct file *file) {
 static void reconcile_file(struct replicas *replicas, struct file *file) {
     const struct replica replica = replica_of(replicas, file);
     const char *volume = file->assignment->replica.volume;
-    struct replica_look look;
+    struct replica_probe probe;
     struct error err = { 0 };
 
     /* The files of a finished copy look complete before its thread has ended. */
@@ -216,22 +217,22 @@ static void reconcile_file(struct replicas *replicas, struct file *file) {
         report(replicas, file, "Init", NULL, NULL);
         return;
     }
-    replica_look(&replica, volume, &look);
-    if (has_stray_data(&look) && !is_half_made(file)) {
+    replica_probe(&replica, volume, &probe);
+    if (has_stray_data(&probe) && !is_half_made(file)) {
         file->created = true;
-        report(replicas, file, "Error", &look, &look.why);
+        report(replicas, file, "Error", &probe, &probe.why);
         return;
     }
-    if (look.health == REPLICA_GONE && make_file(replicas, file, &err) == 0)
-        replica_look(&replica, volume, &look);
-    if (err.kind == ERROR_NONE && look.health != REPLICA_GOOD)
-        err = look.why;
-    if (look.health == REPLICA_GONE && !file->created) {
+    if (probe.health == REPLICA_GONE && make_file(replicas, file, &err) == 0)
+        replica_probe(&replica, volume, &probe);
+    if (err.kind == ERROR_NONE && probe.health != REPLICA_GOOD)
+        err = probe.why;
+    if (probe.health == REPLICA_GONE && !file->created) {
         report(replicas, file, "Init", NULL, file->copying ? NULL : &err);
         return;
     }
     file->created = true;
-    report(replicas, file, phase_of(&look), look.bytes > 0 ? &look : NULL,
+    report(replicas, file, phase_of(&probe), probe.bytes > 0 ? &probe : NULL,
            err.kind == ERROR_NONE ? NULL : &err);
 }
 

@@ -184,20 +184,20 @@ static void name_session(const struct replica *replica, struct replica_session *
 static int check_free(const struct replica *replica, const char *volume, int64_t epoch,
                       struct error *err) {
     int64_t highest = replica_epoch(replica, err);
-    struct replica_look look;
+    struct replica_probe probe;
 
     if (highest < 0)
         return -1;
     if (highest > epoch)
         return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a later epoch.",
                          replica->uid);
-    replica_look_settled(replica, volume, &look);
-    if (look.held)
+    replica_probe_settled(replica, volume, &probe);
+    if (probe.held)
         return error_set(err, ERROR_CONFLICT, "The replica %s is in use at its node.",
                          replica->uid);
-    if (look.health == REPLICA_GOOD || look.health == REPLICA_READ_ONLY)
+    if (probe.health == REPLICA_GOOD || probe.health == REPLICA_READ_ONLY)
         return 0;
-    return error_pass(err, &look.why);
+    return error_pass(err, &probe.why);
 }
 
 static int begin(struct sessions *sessions, const char *run, const struct replica *replica,

@@ -11,7 +11,7 @@ static const char *text_of(const struct error *why) {
 
 static struct replica_facts read_replica(const struct target_status *status,
                                          const struct target_replica *replica) {
-    const struct replica_look *look = &replica->look;
+    const struct replica_probe *probe = &replica->probe;
     const char *uid = replica->replica.uid;
     bool is_job = status->job_replica && strcmp(status->job_replica, uid) == 0;
 
@@ -19,10 +19,10 @@ static struct replica_facts read_replica(const struct target_status *status,
         .uid = uid,
         .votes = replica->votes,
         .rebuilding = is_job && status->job == TARGET_REBUILD,
-        .empty = look->has_state && look->state.mark == REPLICA_EMPTY,
-        .health = look->health,
+        .empty = probe->has_state && probe->state.mark == REPLICA_EMPTY,
+        .health = probe->health,
         .failure = replica->why.kind == ERROR_NONE ? NULL : replica->why.message,
-        .flaw = look->health == REPLICA_GOOD ? NULL : text_of(&look->why),
+        .flaw = probe->health == REPLICA_GOOD ? NULL : text_of(&probe->why),
         .rebuild_failure =
             is_job && status->job == TARGET_REBUILD_FAILED ? text_of(&status->job_error) : NULL,
     };

@@ -69,8 +69,8 @@ static int64_t highest_epoch(const struct target_status *status) {
     int64_t highest = 0;
 
     for (unsigned i = 0; i < status->count; i++)
-        if (status->replicas[i].look.epoch > highest)
-            highest = status->replicas[i].look.epoch;
+        if (status->replicas[i].probe.epoch > highest)
+            highest = status->replicas[i].probe.epoch;
     return highest;
 }
 

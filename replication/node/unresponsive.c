@@ -16,10 +16,10 @@ static int close_unresponsive(void *arg, const struct replica *replica, int64_t 
     return 0;
 }
 
-static void look_unresponsive(void *arg, const struct replica *replica, const char *volume,
-                              int64_t epoch, struct replica_look *ret) {
+static void probe_unresponsive(void *arg, const struct replica *replica, const char *volume,
+                               int64_t epoch, struct replica_probe *ret) {
     (void)arg, (void)volume, (void)epoch;
-    *ret = (struct replica_look){ .health = REPLICA_FAILING, .epoch = -1 };
+    *ret = (struct replica_probe){ .health = REPLICA_FAILING, .epoch = -1 };
     unresponsive_refuse(replica->pool, &ret->why);
 }
 
@@ -44,7 +44,7 @@ static int flush_unresponsive(void *arg, const struct replica *replica, int64_t 
 const struct replica_access replica_unresponsive = {
     .open = open_unresponsive,
     .close = close_unresponsive,
-    .look = look_unresponsive,
+    .probe = probe_unresponsive,
     .write_state = write_state_unresponsive,
     .reset = reset_unresponsive,
     .flush = flush_unresponsive,

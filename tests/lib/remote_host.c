@@ -150,16 +150,16 @@ static int remote_close(void *arg, const struct replica *replica, int64_t epoch,
 }
 
 static void remote_probe(void *arg, const struct replica *replica, const char *volume,
-                         int64_t epoch, struct replica_look *ret) {
+                         int64_t epoch, struct replica_probe *ret) {
     struct remote_host *host = arg;
     struct remote_session *session = find(host, replica->uid);
 
     if (host->away) {
-        *ret = (struct replica_look){ .health = REPLICA_FAILING };
+        *ret = (struct replica_probe){ .health = REPLICA_FAILING };
         error_set(&ret->why, ERROR_UNAVAILABLE, "the host is away");
         return;
     }
-    replica_look(replica, volume, ret);
+    replica_probe(replica, volume, ret);
     ret->held = runs(session) && session->epoch == epoch;
 }
 
@@ -218,7 +218,7 @@ void remote_host_begin(struct remote_host *host, const char *directory, const ch
                                   .tls_directory = tls_directory,
                                   .access = { .open = remote_open,
                                               .close = remote_close,
-                                              .look = remote_probe,
+                                              .probe = remote_probe,
                                               .write_state = remote_write_state,
                                               .reset = remote_reset,
                                               .flush = remote_flush,

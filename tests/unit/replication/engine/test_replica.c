@@ -68,8 +68,8 @@ static void create(void) {
     ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, &first, &err), 0);
 }
 
-static enum replica_health look(struct replica_look *ret) {
-    replica_look(&replica, VOLUME, ret);
+static enum replica_health probe(struct replica_probe *ret) {
+    replica_probe(&replica, VOLUME, ret);
     return ret->health;
 }
 
@@ -97,11 +97,11 @@ static int hold(void) {
 }
 
 START_TEST(a_new_replica_is_sparse_private_and_clean) {
-    struct replica_look seen;
+    struct replica_probe seen;
     struct stat facts;
 
     create();
-    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
     ck_assert_int_eq(seen.bytes, MAXIMUM);
     ck_assert_int_eq(seen.used_bytes, 0);
     ck_assert_int_gt(seen.free_bytes, 0);
@@ -116,23 +116,23 @@ START_TEST(a_new_replica_is_sparse_private_and_clean) {
 END_TEST
 
 START_TEST(creating_again_changes_nothing) {
-    struct replica_look seen;
+    struct replica_probe seen;
 
     create();
     write_data();
     create();
-    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
     ck_assert_int_gt(seen.used_bytes, 0);
     ck_assert_int_eq(replica_create(&replica, OTHER, MAXIMUM, &first, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
-    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
     ck_assert_int_gt(seen.used_bytes, 0);
 }
 END_TEST
 
 /* What a crash leaves behind each of its steps. */
 START_TEST(a_creation_that_was_interrupted_is_done_anew) {
-    struct replica_look seen;
+    struct replica_probe seen;
 
     for (int step = 0; step < 4; step++) {
         create();
@@ -146,9 +146,9 @@ START_TEST(a_creation_that_was_interrupted_is_done_anew) {
                       unlink(file("epoch")) == 0);
         if (step > 2)
             ck_assert_int_eq(rmdir(file("")), 0);
-        ck_assert_int_eq(look(&seen), REPLICA_GONE);
+        ck_assert_int_eq(probe(&seen), REPLICA_GONE);
         create();
-        ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+        ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
         ck_assert_int_eq(seen.bytes, MAXIMUM);
         ck_assert_int_eq(seen.used_bytes, 0);
         ck_assert_int_eq(replica_delete(&replica, &err), 0);
@@ -157,32 +157,32 @@ START_TEST(a_creation_that_was_interrupted_is_done_anew) {
 END_TEST
 
 START_TEST(data_without_a_state_are_made_anew_for_a_rebuild_alone) {
-    struct replica_look seen;
+    struct replica_probe seen;
 
     create();
     write_much();
     unlink(file("state"));
     ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, &first, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
-    ck_assert_int_eq(look(&seen), REPLICA_GONE);
+    ck_assert_int_eq(probe(&seen), REPLICA_GONE);
     ck_assert_int_gt(seen.used_bytes, 4096);
     ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, NULL, &err), 0);
-    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
     ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
     ck_assert_int_eq(seen.used_bytes, 0);
 }
 END_TEST
 
 START_TEST(a_damaged_state_is_no_end_of_the_replica) {
-    struct replica_look seen;
+    struct replica_probe seen;
 
     create();
     write_much();
     ck_assert_int_eq(truncate(file("state"), 100), 0);
     ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, &first, &err), -1);
-    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+    ck_assert_int_eq(probe(&seen), REPLICA_DAMAGED);
     ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, NULL, &err), 0);
-    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
     ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
 }
 END_TEST
@@ -202,28 +202,28 @@ END_TEST
 
 START_TEST(what_cannot_be_looked_at_is_not_called_damaged) {
     static const int codes[] = { EIO, ENOMEM, ESTALE, ENOLCK, EMFILE };
-    struct replica_look seen;
+    struct replica_probe seen;
 
     create();
     for (size_t i = 0; i < LENGTH(codes); i++) {
         room_errno = codes[i];
-        ck_assert_int_eq(look(&seen), REPLICA_FAILING);
+        ck_assert_int_eq(probe(&seen), REPLICA_FAILING);
     }
     room_errno = 0;
-    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
 }
 END_TEST
 
 START_TEST(a_full_pool_takes_states_as_before) {
     autoclose int junk = -1;
-    struct replica_look seen;
+    struct replica_probe seen;
     char block[4096] = "junk";
     struct replica_state state;
 
     if (!small_disk(pool, "size=64k"))
         return; /* not ours to do here */
     create();
-    look(&seen);
+    probe(&seen);
     state = seen.state;
     snprintf(block, sizeof(block), "%s/junk", pool);
     junk = open(block, O_WRONLY | O_CREAT, 0600);
@@ -232,94 +232,94 @@ START_TEST(a_full_pool_takes_states_as_before) {
     for (int i = 0; i < 3; i++) {
         state.generation.id.number++;
         ck_assert_int_eq(replica_write_state(&replica, &state, &err), 0);
-        ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+        ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
         ck_assert_int_eq(seen.state.generation.id.number, state.generation.id.number);
     }
 }
 END_TEST
 
 START_TEST(an_empty_replica_says_so) {
-    struct replica_look seen;
+    struct replica_probe seen;
 
     ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, NULL, &err), 0);
-    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
     ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
 }
 END_TEST
 
 START_TEST(what_happened_to_it_is_seen) {
-    struct replica_look seen;
+    struct replica_probe seen;
 
-    ck_assert_int_eq(look(&seen), REPLICA_GONE);
+    ck_assert_int_eq(probe(&seen), REPLICA_GONE);
     create();
     ck_assert_int_eq(truncate(file("data"), SIZE - 1), 0);
-    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+    ck_assert_int_eq(probe(&seen), REPLICA_DAMAGED);
     ck_assert_int_eq(truncate(file("data"), SIZE), 0);
-    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
     ck_assert_int_eq(truncate(file("state"), 100), 0);
-    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+    ck_assert_int_eq(probe(&seen), REPLICA_DAMAGED);
     ck_assert_int_eq(unlink(file("state")), 0);
     ck_assert_int_eq(symlink("/etc/passwd", file("state")), 0);
-    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+    ck_assert_int_eq(probe(&seen), REPLICA_DAMAGED);
     ck_assert_int_eq(replica_delete(&replica, &err), 0);
 
     create();
-    replica_look(&replica, OTHER, &seen);
+    replica_probe(&replica, OTHER, &seen);
     ck_assert_int_eq(seen.health, REPLICA_DAMAGED);
     ck_assert_int_eq(unlink(file("data")), 0);
-    ck_assert_int_eq(look(&seen), REPLICA_GONE);
+    ck_assert_int_eq(probe(&seen), REPLICA_GONE);
     ck_assert_int_eq(mkfifo(file("data"), 0600), 0);
-    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+    ck_assert_int_eq(probe(&seen), REPLICA_DAMAGED);
     ck_assert_int_eq(unlink(file("data")), 0);
     ck_assert_int_eq(symlink("/dev/zero", file("data")), 0);
-    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+    ck_assert_int_eq(probe(&seen), REPLICA_DAMAGED);
 }
 END_TEST
 
 START_TEST(a_state_of_another_replica_is_not_believed) {
     const struct replica other = { .pool = pool, .uid = "00000000-0000-4000-8000-00000000000b" };
-    struct replica_look seen;
+    struct replica_probe seen;
     char from[256];
 
     create();
     ck_assert_int_eq(replica_create(&other, VOLUME, MAXIMUM, &first, &err), 0);
     snprintf(from, sizeof(from), "%s/%s/state", pool, other.uid);
     ck_assert_int_eq(rename(from, file("state")), 0);
-    ck_assert_int_eq(look(&seen), REPLICA_DAMAGED);
+    ck_assert_int_eq(probe(&seen), REPLICA_DAMAGED);
 }
 END_TEST
 
 START_TEST(a_file_in_use_is_neither_emptied_nor_removed) {
-    struct replica_look seen;
+    struct replica_probe seen;
     autoclose int held = -1;
 
     create();
     write_data();
     held = hold();
-    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
     ck_assert(seen.held);
     ck_assert_int_eq(replica_reset(&replica, VOLUME, MAXIMUM, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     ck_assert_int_eq(replica_delete(&replica, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
-    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
     ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
     ck_assert_int_gt(seen.used_bytes, 0);
 
     ck_assert_int_eq(unlink(file("data")), 0); /* another file of that name is not the one in use */
     close(open(file("data"), O_WRONLY | O_CREAT | O_EXCL, 0600));
-    look(&seen);
+    probe(&seen);
     ck_assert(!seen.held);
 }
 END_TEST
 
 START_TEST(an_emptied_replica_has_nothing_of_before) {
-    struct replica_look seen;
+    struct replica_probe seen;
 
     create();
     write_data();
     ck_assert_int_eq(replica_reset(&replica, VOLUME, MAXIMUM, &err), 0);
-    ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+    ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
     ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
     ck_assert_int_eq(seen.used_bytes, 0);
     ck_assert_int_eq(seen.bytes, MAXIMUM);
@@ -375,7 +375,7 @@ static void *end_after_a_look(void *arg) {
 /* As the kernel does with what io_uring still had to do for a daemon that was killed. */
 START_TEST(who_has_ended_lets_go_a_moment_later) {
     struct ended daemon;
-    struct replica_look seen;
+    struct replica_probe seen;
     pthread_t other;
 
     create();
@@ -383,14 +383,14 @@ START_TEST(who_has_ended_lets_go_a_moment_later) {
     daemon.looks = inotify_init1(IN_CLOEXEC);
     ck_assert_int_ge(inotify_add_watch(daemon.looks, file("data"), IN_CLOSE), 0);
     ck_assert_int_eq(pthread_create(&other, NULL, end_after_a_look, &daemon), 0);
-    replica_look_settled(&replica, VOLUME, &seen);
+    replica_probe_settled(&replica, VOLUME, &seen);
     ck_assert(!seen.held);
     ck_assert_int_eq(seen.health, REPLICA_GOOD);
     ck_assert_int_eq(pthread_join(other, NULL), 0);
     close(daemon.looks);
 
     daemon.held = hold();
-    replica_look_settled(&replica, VOLUME, &seen);
+    replica_probe_settled(&replica, VOLUME, &seen);
     ck_assert(seen.held); /* but who stays is told of */
     close(daemon.held);
 }
@@ -416,12 +416,12 @@ END_TEST
 START_TEST(a_pool_that_is_away_is_no_deleted_replica) {
     const struct replica away = { .pool = "/no/such/pool", .uid = UID };
     const struct replica strange = { .pool = pool, .uid = "../../etc" };
-    struct replica_look seen;
+    struct replica_probe seen;
 
     ck_assert_int_eq(replica_delete(&away, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
     ck_assert_int_eq(replica_create(&away, VOLUME, MAXIMUM, &first, &err), -1);
-    replica_look(&away, VOLUME, &seen);
+    replica_probe(&away, VOLUME, &seen);
     ck_assert_int_eq(seen.health, REPLICA_GONE);
     ck_assert_int_eq(replica_create(&strange, VOLUME, MAXIMUM, &first, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
@@ -432,11 +432,11 @@ END_TEST
 /* A state is the old one or the new one, whenever its writer dies. */
 START_TEST(a_state_is_replaced_as_a_whole) {
     struct replica_state state = { 0 };
-    struct replica_look seen;
+    struct replica_probe seen;
     int64_t before = 1;
 
     create();
-    look(&seen);
+    probe(&seen);
     state = seen.state;
     for (unsigned us = 0; us < 2000; us += 100) {
         pid_t writer = fork();
@@ -451,7 +451,7 @@ START_TEST(a_state_is_replaced_as_a_whole) {
         usleep(us);
         kill(writer, SIGKILL);
         waitpid(writer, NULL, 0);
-        ck_assert_int_eq(look(&seen), REPLICA_GOOD);
+        ck_assert_int_eq(probe(&seen), REPLICA_GOOD);
         ck_assert_int_ge(seen.state.generation.id.number, before);
         before = seen.state.generation.id.number;
         state = seen.state;

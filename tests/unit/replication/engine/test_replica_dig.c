@@ -192,12 +192,12 @@ static void assert_conflict(const char *why) {
 /* ---- alone ---- */
 
 START_TEST(zeros_become_holes_and_nothing_else_changes) {
-    struct replica_look before, after;
+    struct replica_probe before, after;
     struct replica_dug dug;
 
-    replica_look(&replica, VOLUME, &before);
+    replica_probe(&replica, VOLUME, &before);
     ck_assert_int_eq(dig(&dug), 0);
-    replica_look(&replica, VOLUME, &after);
+    replica_probe(&replica, VOLUME, &after);
     ck_assert_int_eq(dug.before_bytes, before.used_bytes);
     ck_assert_int_eq(dug.after_bytes, after.used_bytes);
     ck_assert_int_le(dug.after_bytes, 7 * MIB + 32 * 4096 + 65536);

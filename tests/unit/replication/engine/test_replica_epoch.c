@@ -25,7 +25,7 @@
 static char pool[] = "/tmp/test-epoch-XXXXXX";
 static const struct replica replica = { .pool = pool, .uid = UID };
 static const char *const uids[] = { UID };
-static struct replica_look seen;
+static struct replica_probe seen;
 static struct error err;
 
 static const char *file(const char *name) {
@@ -40,7 +40,7 @@ static void create(void) {
 
     generation_first(VOLUME, MAXIMUM, uids, 1, &first);
     ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, &first, &err), 0);
-    replica_look(&replica, VOLUME, &seen);
+    replica_probe(&replica, VOLUME, &seen);
     ck_assert_int_eq(seen.health, REPLICA_GOOD);
 }
 
@@ -61,7 +61,7 @@ static void end(void) {
 
 static void assert_epoch(int64_t epoch) {
     ck_assert_int_eq(replica_epoch(&replica, &err), epoch);
-    replica_look(&replica, VOLUME, &seen);
+    replica_probe(&replica, VOLUME, &seen);
     ck_assert_int_eq(seen.epoch, epoch);
 }
 
@@ -153,7 +153,7 @@ START_TEST(what_cannot_be_read_lets_nobody_in) {
         ck_assert_int_eq(pwrite(fd, texts[i], strlen(texts[i]), 0), (ssize_t)strlen(texts[i]));
         assert_refused((int)replica_epoch(&replica, &err), ERROR_BACKEND);
         assert_refused(replica_epoch_take(&replica, 9, &err), ERROR_BACKEND);
-        replica_look(&replica, VOLUME, &seen);
+        replica_probe(&replica, VOLUME, &seen);
         ck_assert_int_eq(seen.health, REPLICA_DAMAGED);
     }
 }

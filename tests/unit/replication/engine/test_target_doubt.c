@@ -34,11 +34,11 @@ static bool serve_from_a_small_pool(void) {
 
 static void read_state(unsigned i, struct replica_state *ret) {
     const struct replica replica = { .pool = pools[i], .uid = uids[i] };
-    struct replica_look look;
+    struct replica_probe probe;
 
-    replica_look(&replica, VOLUME, &look);
-    ck_assert_msg(look.has_state, "%s", look.why.message);
-    *ret = look.state;
+    replica_probe(&replica, VOLUME, &probe);
+    ck_assert_msg(probe.has_state, "%s", probe.why.message);
+    *ret = probe.state;
 }
 
 /* Of two replicas and one that is being filled, one fails: the others are no majority. */

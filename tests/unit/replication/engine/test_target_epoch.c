@@ -73,7 +73,7 @@ START_TEST(a_lower_epoch_never_starts_and_changes_nothing) {
     write_some(20);
     stop();
     watch();
-    before = status.replicas[0].look.state;
+    before = status.replicas[0].probe.state;
     reopen(4);
     ck_assert_int_eq(start(), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
@@ -81,7 +81,7 @@ START_TEST(a_lower_epoch_never_starts_and_changes_nothing) {
     assert_epochs(5);
     target_status(target, &status);
     for (unsigned i = 0; i < REPLICAS; i++)
-        ck_assert_int_eq(status.replicas[i].look.epoch, 5);
+        ck_assert_int_eq(status.replicas[i].probe.epoch, 5);
     reopen(5);
     serve();
     read_all();
@@ -122,11 +122,11 @@ START_TEST(no_generation_of_a_lower_epoch_is_written) {
         ck_assert_int_eq(replica_epoch_take(&settings.replicas[i], 2, &err), 0);
     ck_assert_int_eq(target_drop(target, uids[2], &err), -1);
     for (unsigned i = 0; i < REPLICAS; i++) {
-        struct replica_look look;
+        struct replica_probe probe;
 
-        replica_look(&settings.replicas[i], VOLUME, &look);
-        ck_assert_uint_eq(look.state.generation.count,
-                          i < 2 ? REPLICAS : look.state.generation.count);
+        replica_probe(&settings.replicas[i], VOLUME, &probe);
+        ck_assert_uint_eq(probe.state.generation.count,
+                          i < 2 ? REPLICAS : probe.state.generation.count);
     }
 }
 END_TEST

@@ -19,7 +19,7 @@ static enum replica_health health(void) {
 
     while (strcmp(status.replicas[i].replica.uid, uids[REPLICAS]) != 0)
         i++;
-    return status.replicas[i].look.health;
+    return status.replicas[i].probe.health;
 }
 
 /* Fills what does not vote. */

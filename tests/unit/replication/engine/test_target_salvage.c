@@ -31,11 +31,11 @@ static void bring_back(unsigned i) {
 
 static struct replica_state state_of(unsigned i) {
     const struct replica replica = { .pool = pools[i], .uid = uids[i] };
-    struct replica_look look;
+    struct replica_probe probe;
 
-    replica_look(&replica, VOLUME, &look);
-    ck_assert(look.has_state);
-    return look.state;
+    replica_probe(&replica, VOLUME, &probe);
+    ck_assert(probe.has_state);
+    return probe.state;
 }
 
 static void put_state(unsigned i, const struct replica_state *state) {

@@ -9,20 +9,20 @@
 static struct replica_access here;
 static const char *unseen; /* the uid of one that no look succeeds at; NULL: none */
 
-static void look(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                 struct replica_look *ret) {
+static void probe(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                  struct replica_probe *ret) {
     if (!unseen || strcmp(unseen, replica->uid) != 0) {
-        replica_here.look(arg, replica, volume, epoch, ret);
+        replica_here.probe(arg, replica, volume, epoch, ret);
         return;
     }
-    *ret = (struct replica_look){ .health = REPLICA_FAILING, .epoch = -1 };
+    *ret = (struct replica_probe){ .health = REPLICA_FAILING, .epoch = -1 };
     error_set(&ret->why, ERROR_UNAVAILABLE, "Input/output error");
 }
 
 static void begin_unseen(void) {
     unseen = NULL;
     here = replica_here;
-    here.look = look;
+    here.probe = probe;
     begin();
     target_close(target);
     settings.here = &here;

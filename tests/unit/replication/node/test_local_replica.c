@@ -53,10 +53,10 @@ static struct replica_state next_state(void) {
     return state;
 }
 
-static struct replica_look look(void) {
-    struct replica_look seen;
+static struct replica_probe probe(void) {
+    struct replica_probe seen;
 
-    near.look(near.arg, &replica, VOLUME, EPOCH, &seen);
+    near.probe(near.arg, &replica, VOLUME, EPOCH, &seen);
     return seen;
 }
 
@@ -76,13 +76,13 @@ START_TEST(a_responsive_pool_is_accessed_as_without_timeouts) {
     ck_assert_str_eq(data.host, "");
     ck_assert_str_eq(data.export, replica_data_path(arena, &replica));
     ck_assert_int_eq(write_state(&near, EPOCH), 0);
-    ck_assert_int_eq(look().state.generation.id.number, 7);
-    ck_assert_int_eq(look().epoch, EPOCH);
+    ck_assert_int_eq(probe().state.generation.id.number, 7);
+    ck_assert_int_eq(probe().epoch, EPOCH);
     ck_assert_int_eq(near.flush(near.arg, &replica, EPOCH, &err), 0);
     ck_assert_int_eq(near.sums(near.arg, &replica, EPOCH, &at, SIZE, 2, sums, &err), 0);
     ck_assert_int_eq(at, SIZE);
     ck_assert_int_eq(near.reset(near.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err), 0);
-    ck_assert_int_eq(look().state.mark, REPLICA_EMPTY);
+    ck_assert_int_eq(probe().state.mark, REPLICA_EMPTY);
     ck_assert_int_eq(near.close(near.arg, &replica, EPOCH, &err), 0);
 
     ck_assert_int_eq(write_state(&near, EPOCH - 1), -1);
@@ -98,7 +98,7 @@ START_TEST(an_abandoned_open_records_its_epoch_late) {
     calls_hold("flock", "/epoch");
     assert_left(hasty.open(hasty.arg, &replica, VOLUME, EPOCH, &data, &err));
     await_return();
-    ck_assert_int_eq(look().epoch, EPOCH);
+    ck_assert_int_eq(probe().epoch, EPOCH);
 }
 END_TEST
 
@@ -107,9 +107,9 @@ START_TEST(an_abandoned_write_of_a_state_refuses_further_calls) {
     assert_left(write_state(&hasty, EPOCH));
     assert_left(hasty.flush(hasty.arg, &replica, EPOCH, &err));
     assert_left(hasty.reset(hasty.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err));
-    ck_assert_int_eq(look().state.generation.id.number, 1);
+    ck_assert_int_eq(probe().state.generation.id.number, 1);
     await_return();
-    ck_assert_int_eq(look().state.generation.id.number, 7);
+    ck_assert_int_eq(probe().state.generation.id.number, 7);
 }
 END_TEST
 
@@ -120,8 +120,8 @@ START_TEST(a_late_call_changes_nothing_of_a_higher_epoch) {
     calls_hold_no_more();
     ck_assert_int_eq(replica_epoch_take(&replica, EPOCH + 1, &err), 0);
     await_return();
-    ck_assert_int_eq(look().epoch, EPOCH + 1);
-    ck_assert_int_eq(look().state.generation.id.number, 1);
+    ck_assert_int_eq(probe().epoch, EPOCH + 1);
+    ck_assert_int_eq(probe().state.generation.id.number, 1);
 }
 END_TEST
 
@@ -129,7 +129,7 @@ START_TEST(a_reset_does_not_wait_for_an_unresponsive_pool) {
     calls_hold("ftruncate", "/data");
     assert_left(hasty.reset(hasty.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err));
     await_return();
-    ck_assert_int_eq(look().state.mark, REPLICA_EMPTY);
+    ck_assert_int_eq(probe().state.mark, REPLICA_EMPTY);
 }
 END_TEST
 
@@ -302,14 +302,14 @@ END_TEST
 /* Nor is a replica deleted that another caller created. */
 START_TEST(an_existing_replica_stays_when_its_creation_is_late) {
     const struct replica other = { .pool = paths[0], .uid = uids[1] };
-    struct replica_look seen;
+    struct replica_probe seen;
 
     calls_hold("mkdirat", uids[1]);
     assert_left(hasty.create(hasty.arg, &other, VOLUME, MAXIMUM, &err));
     calls_hold_no_more();
     ck_assert_int_eq(replica_create(&other, VOLUME, MAXIMUM, &first, &err), 0);
     await_return();
-    replica_look(&other, VOLUME, &seen);
+    replica_probe(&other, VOLUME, &seen);
     ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
 }
 END_TEST
@@ -318,7 +318,7 @@ START_TEST(an_abandoned_adoption_records_its_epoch_late) {
     calls_hold("flock", "/epoch");
     assert_left(hasty.adopt(hasty.arg, &replica, EPOCH, &err));
     await_return();
-    ck_assert_int_eq(look().epoch, EPOCH);
+    ck_assert_int_eq(probe().epoch, EPOCH);
     ck_assert_int_eq(near.adopt(near.arg, &replica, EPOCH - 1, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
 }

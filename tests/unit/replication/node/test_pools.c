@@ -94,10 +94,10 @@ static void assign(json_t *document) {
     assignment_release(assignment);
 }
 
-static void look(struct replica_look *ret) {
+static void probe(struct replica_probe *ret) {
     const struct replica replica = { .pool = paths[0], .uid = uids[0] };
 
-    replica_look(&replica, VOLUME, ret);
+    replica_probe(&replica, VOLUME, ret);
 }
 
 START_TEST(an_empty_directory_of_a_new_pool_is_marked_and_reported) {
@@ -198,13 +198,13 @@ END_TEST
 
 START_TEST(a_replica_is_created_with_the_first_generation_once) {
     const char *empty = arena_join(arena, top, "/empty", NULL);
-    struct replica_look seen;
+    struct replica_probe seen;
 
     answer_all(404, 200);
     start();
     assign(replica_document(0, 1));
     await_phase(uids[0], "Healthy");
-    look(&seen);
+    probe(&seen);
     ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
     ck_assert_int_eq(seen.state.generation.id.number, 1);
     ck_assert_uint_eq(seen.state.generation.count, 3);
@@ -215,13 +215,13 @@ START_TEST(a_replica_is_created_with_the_first_generation_once) {
     ck_assert_int_eq(renameat2(AT_FDCWD, empty, AT_FDCWD, file(0, ""), RENAME_EXCHANGE), 0);
     assign(replica_document(0, 2));
     await_phase(uids[0], "Recreate");
-    look(&seen);
+    probe(&seen);
     ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
 }
 END_TEST
 
 START_TEST(data_without_a_state_stay) {
-    struct replica_look seen;
+    struct replica_probe seen;
     char block[65536] = "data";
     autoclose int fd = -1;
 
@@ -235,7 +235,7 @@ START_TEST(data_without_a_state_stay) {
     ck_assert_int_eq(unlink(file(0, "state")), 0);
     assign(replica_document(0, 2));
     await_phase(uids[0], "Error");
-    look(&seen);
+    probe(&seen);
     ck_assert_int_ge(seen.used_bytes, sizeof(block));
     ck_assert(!seen.has_state);
 }
@@ -243,7 +243,7 @@ END_TEST
 
 /* Reading its status fails, for which a file of another type stands here: its state is unknown. */
 START_TEST(an_unreadable_replica_is_offline) {
-    struct replica_look seen;
+    struct replica_probe seen;
 
     answer_all(404, 200);
     start();
@@ -256,7 +256,7 @@ START_TEST(an_unreadable_replica_is_offline) {
     ck_assert_int_eq(unlink(file(0, "epoch")), 0);
     ck_assert_int_eq(rename(file(0, "before"), file(0, "epoch")), 0);
     await_phase(uids[0], "Healthy");
-    look(&seen);
+    probe(&seen);
     ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
 }
 END_TEST
@@ -281,14 +281,14 @@ END_TEST
 
 START_TEST(a_replica_that_existed_before_is_created_empty) {
     json_t *document = replica_document(0, 1);
-    struct replica_look seen;
+    struct replica_probe seen;
 
     answer_all(404, 200);
     set_phase(document, "Healthy");
     start();
     assign(document);
     await_phase(uids[0], "Recreate");
-    look(&seen);
+    probe(&seen);
     ck_assert_int_eq(seen.state.mark, REPLICA_EMPTY);
 }
 END_TEST
@@ -452,7 +452,7 @@ static void await_snapshot(const char *uid, const char *phase) {
 START_TEST(a_clone_has_the_data_of_its_source_after_any_crash) {
     json_t *document = replica_document(0, 1);
     char scrap[65536] = "half";
-    struct replica_look seen;
+    struct replica_probe seen;
     autoclose int fd = -1;
 
     answer_all(404, 200);
@@ -466,7 +466,7 @@ START_TEST(a_clone_has_the_data_of_its_source_after_any_crash) {
                         json_pack("{s:s, s:s}", "replicaId", uids[2], "snapshotId", SNAPSHOT));
     assign(document);
     await_phase(uids[0], "Healthy");
-    look(&seen);
+    probe(&seen);
     ck_assert_int_eq(seen.state.generation.id.number, 1);
     ck_assert_int_eq(seen.bytes, INT64_C(1) << 30);
     assert_content(file(0, "data"));

@@ -104,11 +104,11 @@ static int try_open(int64_t epoch) {
     return remote->open(remote->arg, &replica, VOLUME, epoch, &data, &err);
 }
 
-static struct replica_look look_at(int64_t epoch) {
-    struct replica_look look;
+static struct replica_probe look_at(int64_t epoch) {
+    struct replica_probe probe;
 
-    remote->look(remote->arg, &replica, VOLUME, epoch, &look);
-    return look;
+    remote->probe(remote->arg, &replica, VOLUME, epoch, &probe);
+    return probe;
 }
 
 /* -1: no connection is accepted there. */
@@ -274,7 +274,7 @@ START_TEST(data_are_deleted_after_the_session_ended) {
                                           .check_ms = 1000 };
     json_t *deleting = replica_document(0, 2);
     struct assignment *assignment;
-    struct pool_status look;
+    struct pool_status probe;
     autoclose int fd = -1;
 
     begin_reports(1);
@@ -288,8 +288,8 @@ START_TEST(data_are_deleted_after_the_session_ended) {
     assignment = assignment_of(ASSIGNMENT_REPLICA, deleting);
     replicas_set(replicas, &assignment, 1);
     assignment_release(assignment);
-    pool_status_read(paths[0], names[0], &look);
-    replicas_work(replicas, &look, true);
+    pool_status_read(paths[0], names[0], &probe);
+    replicas_work(replicas, &probe, true);
     ck_assert_int_ne(write_block(fd, 'a'), 0);
     ck_assert_int_ne(access(arena_join(arena, paths[0], "/", uids[0], NULL), F_OK), 0);
     ck_assert_int_ne(access(log_path(), F_OK), 0);
@@ -303,8 +303,8 @@ static const char *session_log(void) {
 }
 
 START_TEST(the_log_of_a_session_is_truncated) {
-    const struct pool_status look = { .state = POOL_FAILING, /* whatever happens to the pool */
-                                      .why = { ERROR_UNAVAILABLE, "it fails" } };
+    const struct pool_status probe = { .state = POOL_FAILING, /* whatever happens to the pool */
+                                       .why = { ERROR_UNAVAILABLE, "it fails" } };
     struct replicas_settings settings = { .pool = names[0], .path = paths[0], .check_ms = 1000 };
     struct assignment *assignment = assignment_of(ASSIGNMENT_REPLICA, replica_document(0, 1));
     struct replicas *replicas;
@@ -317,7 +317,7 @@ START_TEST(the_log_of_a_session_is_truncated) {
     replicas = replicas_new(&settings);
     replicas_set(replicas, &assignment, 1);
     assignment_release(assignment);
-    replicas_work(replicas, &look, true);
+    replicas_work(replicas, &probe, true);
     ck_assert_int_ne(access(session_log(), F_OK), 0); /* a missing log is not created */
     assert_done(try_open(1));
     fd = connect_to(&data);
@@ -325,7 +325,7 @@ START_TEST(the_log_of_a_session_is_truncated) {
     assignment = assignment_of(ASSIGNMENT_REPLICA, replica_document(0, 2));
     replicas_set(replicas, &assignment, 1);
     assignment_release(assignment);
-    replicas_work(replicas, &look, true);
+    replicas_work(replicas, &probe, true);
     ck_assert_int_eq(stat(session_log(), &facts), 0);
     ck_assert_int_eq(facts.st_size, 0);
     ck_assert_int_eq(write_block(fd, 'a'), 0);
@@ -641,7 +641,7 @@ START_TEST(an_unresponsive_node_costs_the_timeout_of_one_call) {
     socklen_t size = sizeof(where);
     struct replica_client *hasty =
         replica_client_new(&(struct replica_client_settings){ .plain = true, .timeout_ms = 50 });
-    struct replica_look look;
+    struct replica_probe probe;
 
     ck_assert_int_eq(bind(hangs, (struct sockaddr *)&where, size), 0);
     ck_assert_int_eq(listen(hangs, 8), 0);
@@ -649,9 +649,9 @@ START_TEST(an_unresponsive_node_costs_the_timeout_of_one_call) {
     snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(where.sin_port));
     remote = replica_client_access(hasty);
     assert_refused(try_open(1), ERROR_UNAVAILABLE);
-    remote->look(remote->arg, &replica, VOLUME, 1, &look);
-    ck_assert_int_eq(look.health, REPLICA_FAILING);
-    ck_assert_int_eq(look.epoch, -1);
+    remote->probe(remote->arg, &replica, VOLUME, 1, &probe);
+    ck_assert_int_eq(probe.health, REPLICA_FAILING);
+    ck_assert_int_eq(probe.epoch, -1);
     assert_refused(remote->flush(remote->arg, &replica, 1, &err), ERROR_UNAVAILABLE);
     replica_client_free(hasty);
 }

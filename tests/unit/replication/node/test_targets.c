@@ -1408,9 +1408,9 @@ END_TEST
 
 static int64_t generation_of(unsigned i) {
     const struct replica replica = { .pool = paths[i], .uid = uids[i] };
-    struct replica_look seen;
+    struct replica_probe seen;
 
-    replica_look(&replica, VOLUME, &seen);
+    replica_probe(&replica, VOLUME, &seen);
     return seen.state.generation.id.number;
 }
 
