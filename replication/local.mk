@@ -12,7 +12,7 @@ libscoria_a_SOURCES += \
 	replication/engine/quorum.c replication/engine/quorum.h \
 	replication/engine/relay.c replication/engine/relay.h \
 	replication/engine/replica.c replication/engine/replica.h replication/engine/replica.private.h \
-	replication/engine/replica_access.h replication/engine/replica_here.c \
+	replication/engine/replica_access.h replication/engine/replica_local.c \
 	replication/engine/replica_dig.c replication/engine/replica_dig.h \
 	replication/engine/replica_epoch.c replication/engine/replica_epoch.h \
 	replication/engine/replica_sums.c replication/engine/replica_sums.h \
@@ -98,7 +98,7 @@ slow_tests += \
 	tests/unit/replication/engine/test_target_daemon \
 	tests/unit/replication/engine/test_target_doubt \
 	tests/unit/replication/engine/test_target_epoch \
-	tests/unit/replication/engine/test_target_far \
+	tests/unit/replication/engine/test_target_remote \
 	tests/unit/replication/engine/test_target_faults \
 	tests/unit/replication/engine/test_target_file \
 	tests/unit/replication/engine/test_target_logs \

@@ -8,7 +8,7 @@
  *
  * A write that is under way then keeps its own file open, and with it the lock of that replica,
  * until it has ended: no replica is opened, emptied or removed while a late write may reach it
- * (open_here(), replica_reset(), replica_delete()).  The pool of a replica with a stuck write
+ * (open_local(), replica_reset(), replica_delete()).  The pool of a replica with a stuck write
  * hangs: the next generation excludes that replica until it was rebuilt.
  */
 #pragma once

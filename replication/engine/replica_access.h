@@ -103,4 +103,4 @@ struct replica_access {
 
 /* Of replicas in pools of this host, with no session: the daemon opens the file `export`, and the
  * locks of QEMU say who has it.  What serves one to another host is made of it. */
-extern const struct replica_access replica_here;
+extern const struct replica_access replica_local;

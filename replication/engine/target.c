@@ -65,7 +65,7 @@ static struct target *new_target(const struct target_settings *settings) {
     target->salvage = settings->salvage;
     snprintf(target->believed, UUID_SIZE, "%s", settings->believed ? settings->believed : "");
     target->weighed = settings->weighed;
-    target->here = settings->here ? settings->here : &replica_here;
+    target->local = settings->local ? settings->local : &replica_local;
     target->qos = settings->qos;
     target->export = settings->export;
     target->sealed = settings->sealed;
@@ -117,7 +117,7 @@ int target_create(struct target *target, struct error *err) {
         uids[i] = target->members[i].replica.uid;
     generation_first(target->volume, target->size_bytes, uids, target->count, &first);
     for (unsigned i = 0; i < target->count; i++) {
-        if (member_is_here(&target->members[i]) &&
+        if (member_is_local(&target->members[i]) &&
             replica_create(&target->members[i].replica, target->volume, target->maximum_bytes,
                            &first, err) < 0)
             return -1;

@@ -43,8 +43,8 @@ struct target_settings {
     int64_t maximum_bytes; /* how far the replicas' files let it grow */
     unsigned count;        /* its replicas: all that it has, and those that it is to have */
     struct replica replicas[REPLICAS_MOST];
-    /* Of replicas of this host, as replica_here, which NULL is; outlives the target. */
-    const struct replica_access *here;
+    /* Of replicas of this host, as replica_local, which NULL is; outlives the target. */
+    const struct replica_access *local;
     struct target_qos qos;
     enum target_export export;
     bool sealed;  /* no client is let in, for target_revert() */

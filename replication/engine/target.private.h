@@ -57,7 +57,7 @@ struct target {
     int64_t size_bytes, maximum_bytes, timeout_ms, silence_ms;
     int64_t salvage;
     char believed[UUID_SIZE]; /* "": none */
-    const struct replica_access *here;
+    const struct replica_access *local;
     struct target_qos qos;
     int lock;
     struct qmp *qmp;
@@ -113,7 +113,7 @@ bool member_is_named(struct member *member, const char *node);
 
 /* ---- target_member.c: through the replica's access, in the target's epoch ---- */
 
-bool member_is_here(const struct member *member);
+bool member_is_local(const struct member *member);
 int member_open(struct target *target, struct member *member, struct error *err);
 /* If this target has opened it. */
 void member_close(struct target *target, struct member *member);

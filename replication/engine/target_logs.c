@@ -61,7 +61,7 @@ static bool is_kept(const struct target *target, const struct generation *genera
 static const struct generation_id *entries_of(const struct target *target,
                                               const struct member *member) {
     const struct generation *current = &target->current;
-    bool counts = is_exact(current) || (member_is_here(member) && !member_fails(member));
+    bool counts = is_exact(current) || (member_is_local(member) && !member_fails(member));
 
     return is_kept(target, current) && counts ? &current->id : &no_generation;
 }
@@ -72,7 +72,7 @@ static int begin_log(struct target *target, struct member *member,
     autoarena struct arena *arena = arena_new();
     const struct replica_access *access = member->access;
 
-    if (member_is_here(member))
+    if (member_is_local(member))
         return write_log_begin(write_log_directory(arena, target->run), member->replica.uid, before,
                                next, err);
     if (!access->begin_log)
@@ -83,7 +83,7 @@ static int begin_log(struct target *target, struct member *member,
 int logs_drop(const struct target *target, const struct member *member) {
     autoarena struct arena *arena = arena_new();
 
-    if (!member_is_here(member))
+    if (!member_is_local(member))
         return 0;
     return write_log_remove(write_log_directory(arena, target->run), member->replica.uid);
 }
@@ -114,7 +114,7 @@ void logs_follow(struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        if (member_votes(member) && (member_is_here(member) || !rebuilds))
+        if (member_votes(member) && (member_is_local(member) || !rebuilds))
             set_log(target, member, &no_generation,
                     level ? entries_of(target, member) : &no_generation);
     }
@@ -124,7 +124,7 @@ void logs_begin(struct target *target, const struct logs *logs) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        member->logged = (struct generation_id){ .number = member_is_here(member) ? -1 : 0 };
+        member->logged = (struct generation_id){ .number = member_is_local(member) ? -1 : 0 };
         if (member_votes(member))
             set_log(target, member, logs->usable ? &target->plan.current.id : &no_generation,
                     entries_of(target, member));
@@ -133,7 +133,7 @@ void logs_begin(struct target *target, const struct logs *logs) {
 
 /* May a write have been answered that this one has failed?  It has no entry, perhaps. */
 static bool may_lack_entries(const struct target *target, const struct member *member) {
-    return member_is_here(member) && member_votes(member) &&
+    return member_is_local(member) && member_votes(member) &&
            (!is_exact(&target->current) || target_job_is(target, TARGET_REBUILD));
 }
 
@@ -154,7 +154,7 @@ void logs_end(struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        if (member_is_here(member))
+        if (member_is_local(member))
             logs_drop(target, member);
         else if (member->opened && member->logged.number > 0)
             set_log(target, member, &no_generation, &no_generation);
@@ -164,8 +164,8 @@ void logs_end(struct target *target) {
 /* ---- what they say ---- */
 
 /* A peer of another version has none. */
-static void read_far_log(struct target *target, struct member *member, struct arena *arena,
-                         struct write_log *ret) {
+static void read_remote_log(struct target *target, struct member *member, struct arena *arena,
+                            struct write_log *ret) {
     const struct replica_access *access = member->access;
     struct error reason;
 
@@ -180,11 +180,11 @@ static void read_log(struct target *target, unsigned i, struct logs *logs) {
     struct member *member = &target->members[i];
     struct write_log *log = &logs->logs[i];
 
-    if (member_is_here(member))
+    if (member_is_local(member))
         write_log_read(logs->arena, write_log_directory(logs->arena, target->run),
                        member->replica.uid, log);
     else
-        read_far_log(target, member, logs->arena, log);
+        read_remote_log(target, member, logs->arena, log);
     if (!generation_same(&log->generation, &target->plan.current.id))
         log->count = 0;
 }
@@ -207,16 +207,16 @@ static bool is_complete(struct target *target) {
 /* A host that lies is not to decide about what another replica has: its log counts only where the
  * target's own host has no replica. */
 void logs_read(struct target *target, struct arena *arena, struct logs *ret) {
-    bool here = !is_exact(&target->plan.current);
+    bool local = !is_exact(&target->plan.current);
 
     *ret = (struct logs){ .arena = arena };
     if (target->plan.verdict != QUORUM_RESYNC || !is_complete(target))
         return;
     ret->usable = true;
     for (unsigned i = 0; i < target->count; i++)
-        here |= member_votes(&target->members[i]) && member_is_here(&target->members[i]);
+        local |= member_votes(&target->members[i]) && member_is_local(&target->members[i]);
     for (unsigned i = 0; i < target->count; i++) {
-        if (member_votes(&target->members[i]) && member_is_here(&target->members[i]) == here)
+        if (member_votes(&target->members[i]) && member_is_local(&target->members[i]) == local)
             read_log(target, i, ret);
     }
 }

@@ -4,7 +4,7 @@
 
 #define AGAIN_US (2 * SECOND_US)
 
-bool member_is_here(const struct member *member) {
+bool member_is_local(const struct member *member) {
     return !member->replica.access;
 }
 
@@ -39,7 +39,7 @@ void member_probe(struct target *target, struct member *member) {
     if (clock_boottime_us() < member->probe_us)
         return;
     access->probe(access->arg, &member->replica, target->volume, target->epoch, &member->probe);
-    member->probe_us = !member_is_here(member) && member->probe.health == REPLICA_FAILING
+    member->probe_us = !member_is_local(member) && member->probe.health == REPLICA_FAILING
                            ? clock_boottime_us() + AGAIN_US
                            : 0;
 }

@@ -105,7 +105,7 @@ static int make_place(struct target *target, struct member *member, struct error
                          member->replica.uid);
     if (member_check_probe(member, err) < 0)
         return -1;
-    if (!member_is_here(member) || member_create(target, member, &reason) == 0 ||
+    if (!member_is_local(member) || member_create(target, member, &reason) == 0 ||
         reason.kind != ERROR_CONFLICT)
         return 0;
     return error_pass(err, &reason);

@@ -22,11 +22,11 @@ static int add_file(struct target *target, const struct member *member, struct e
     autoarena struct arena *arena = arena_new();
     const char *discard = target->job_state == JOB_IS_COPYING_BLOCKS ? "ignore" : "unmap";
 
-    if (!member_is_here(member) && !member->data.host[0])
+    if (!member_is_local(member) && !member->data.host[0])
         return error_set(err, ERROR_CONFLICT,
                          "Who has opened the replica %s at another host has ended: it is rebuilt.",
                          member->replica.uid);
-    if (!member_is_here(member))
+    if (!member_is_local(member))
         return graph_add_connection(target, member, REPAIR, target->size_bytes, discard, err);
     return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:{s:s, s:s, s:s, s:s}}",
                     "driver", "raw", "node-name", REPAIR, "size", (json_int_t)target->size_bytes,

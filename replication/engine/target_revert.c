@@ -33,7 +33,8 @@ static int add_files(struct target *target, struct error *err) {
 
     for (unsigned i = 0; i < target->count && result == 0; i++) {
         const struct member *member = &target->members[i];
-        int64_t bytes = member_is_here(member) ? member_snapshot_size(member, target->snapshot) : 0;
+        int64_t bytes =
+            member_is_local(member) ? member_snapshot_size(member, target->snapshot) : 0;
 
         if (bytes <= 0)
             continue;

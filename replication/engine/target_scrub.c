@@ -47,7 +47,7 @@ struct copies {
 static void begin_copies(struct target *target, struct copies *copies, bool failing) {
     copies->epoch = target->epoch;
     for (unsigned i = 0; i < target->count; i++)
-        copies->sums |= member_votes(&target->members[i]) && !member_is_here(&target->members[i]);
+        copies->sums |= member_votes(&target->members[i]) && !member_is_local(&target->members[i]);
     copies->quiet_us = copies->sums ? target->silence_ms * 1000 + REMOTE_SLACK_US : 0;
     copies->buffer = heap_new(REPLICAS_MOST * PIECE);
     for (unsigned i = 0; i < target->count; i++) {
@@ -63,7 +63,7 @@ static void begin_copies(struct target *target, struct copies *copies, bool fail
 /* -1: it cannot be told.  At another host a block has to be summed for that. */
 static int64_t next_data(const struct copies *copies, unsigned i, int64_t from, int64_t end) {
     unsigned char sum[1][REPLICA_SUM_SIZE];
-    unsigned count = member_is_here(copies->members[i]) ? 0 : 1;
+    unsigned count = member_is_local(copies->members[i]) ? 0 : 1;
     struct error ignored;
     int64_t at = from;
 

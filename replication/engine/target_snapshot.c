@@ -13,9 +13,9 @@
 #include <string.h>
 
 static bool is_possible(const struct member *member, struct error *err) {
-    if (!member_is_here(member))
+    if (!member_is_local(member))
         error_set(err, ERROR_CONFLICT, "the replica %s is at another host", member->replica.uid);
-    return member_is_here(member);
+    return member_is_local(member);
 }
 
 static int add_copy(struct target *target, const struct member *member, struct error *err) {
@@ -74,7 +74,7 @@ int copies_tidy(struct target *target, struct error *err) {
         member->copied = false;
         if (graph_remove_copies(target, member, err) < 0)
             return -1;
-        if (member_is_here(member))
+        if (member_is_local(member))
             (void)member_snapshot(target, member, REPLICA_SNAPSHOT_TIDY, &ignored);
     }
     return 0;
@@ -93,7 +93,7 @@ static int is_there(const struct target *target, const char *name, struct error 
 
     for (unsigned i = 0; i < target->count && there <= 0; i++) {
         const struct member *member = &target->members[i];
-        int64_t bytes = member_is_here(member) ? member_snapshot_size(member, name) : 0;
+        int64_t bytes = member_is_local(member) ? member_snapshot_size(member, name) : 0;
 
         if (bytes < 0)
             there = error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.",
@@ -132,7 +132,7 @@ static void take_back(struct target *target) {
     struct error ignored;
 
     for (unsigned i = 0; i < target->count; i++) {
-        if (member_is_here(&target->members[i]))
+        if (member_is_local(&target->members[i]))
             (void)member_snapshot(target, &target->members[i], REPLICA_SNAPSHOT_DELETE, &ignored);
     }
 }

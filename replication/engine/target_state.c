@@ -59,7 +59,7 @@ struct member *member_add(struct target *target, const struct replica *replica) 
     assert(target->count <= LENGTH(target->members));
     *member = (struct member){ .lock = -1,
                                .logged.number = replica->access ? 0 : -1,
-                               .access = replica->access ? replica->access : target->here,
+                               .access = replica->access ? replica->access : target->local,
                                .replica = { .pool = arena_text(target->arena, replica->pool),
                                             .uid = arena_text(target->arena, replica->uid),
                                             .access = replica->access } };
@@ -132,7 +132,7 @@ void target_unlock_replicas(struct target *target) {
 static int lock_member(struct member *member, struct error *err) {
     struct error reason;
 
-    if (!member_is_here(member) || member->lock >= 0 || member_lock(member, &reason) == 0)
+    if (!member_is_local(member) || member->lock >= 0 || member_lock(member, &reason) == 0)
         return 0;
     return reason.kind == ERROR_CONFLICT ? error_pass(err, &reason) : 0;
 }

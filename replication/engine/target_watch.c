@@ -32,7 +32,7 @@ static void take_report(struct target *target, const json_t *data) {
     if (!member)
         return;
     member->told_us = clock_boottime_us();
-    if (type && strcmp(type, "read") == 0 && (!reason || member_is_here(member))) {
+    if (type && strcmp(type, "read") == 0 && (!reason || member_is_local(member))) {
         member->mismatches++;
         return;
     }
@@ -103,7 +103,7 @@ static bool is_exchanged(struct member *member) {
 
 /* What is written to it is found behind its path, whatever its state is. */
 static bool is_linked(struct member *member) {
-    return member_is_here(member) && member->probe.held && member->probe.inode != 0 &&
+    return member_is_local(member) && member->probe.held && member->probe.inode != 0 &&
            !is_exchanged(member);
 }
 
@@ -115,8 +115,8 @@ static void fail_file(struct target *target, struct member *member) {
         return;
     if (probe->health == REPLICA_GOOD)
         error_set(&member->why, ERROR_BACKEND, "%s",
-                  member_is_here(member) ? "the storage daemon has another file open"
-                                         : "its host serves it to nobody");
+                  member_is_local(member) ? "the storage daemon has another file open"
+                                          : "its host serves it to nobody");
     else
         member->why = probe->why;
     log_warning(NULL, "replica's file is not what is served", "volume_id", target->volume,
@@ -429,7 +429,7 @@ static int adopt_epoch(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        if (member_is_here(member)) {
+        if (member_is_local(member)) {
             if (member_votes(member) && member_adopt(target, member, err) < 0)
                 return -1;
             continue;

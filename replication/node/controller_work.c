@@ -94,7 +94,7 @@ static int open_target(struct volume_controller *controller, struct error *err) 
         .size_bytes = assigned->size_bytes,
         .maximum_bytes = assigned->maximum_bytes,
         .count = assigned->count,
-        .here = &controller->local,
+        .local = &controller->local,
         .qos = assigned->qos,
         .export = assigned->export,
         .sealed = assigned->revert.snapshot != NULL,

@@ -104,7 +104,7 @@ static int write_out_piece(struct work *work, const struct replica *replica) {
 
 static int run_kind(struct work *work, const struct replica *replica,
                     const atomic_bool *abandoned) {
-    const struct replica_access *here = &replica_here;
+    const struct replica_access *here = &replica_local;
     struct error *err = &work->err;
 
     switch (work->kind) {
@@ -310,7 +310,7 @@ static int read_local(void *arg, const struct replica *replica, int64_t at, size
 struct replica_access local_replica_access(struct pool_calls *calls) {
     return (struct replica_access){
         .open = open_local,
-        .close = replica_here.close, /* accesses no pool */
+        .close = replica_local.close, /* accesses no pool */
         .probe = probe_local,
         .write_state = write_state_local,
         .reset = reset_local,

@@ -17,7 +17,7 @@
 #include "replication/node/pool_calls.h"
 #include "replication/node/pool_status.h"
 
-/* replica_here with timeouts, for target_settings.here; belongs to the thread of the calls. */
+/* replica_local with timeouts, for target_settings.here; belongs to the thread of the calls. */
 struct replica_access local_replica_access(struct pool_calls *calls);
 /* pool_status_read(); false: the pool is unresponsive. */
 bool local_pool_status(struct pool_calls *calls, const char *path, const char *name,

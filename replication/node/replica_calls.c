@@ -71,8 +71,8 @@ static int run_look(struct replica_call_request *request, struct error *err) {
     struct replica_probe probe;
 
     (void)err;
-    replica_here.probe(replica_here.arg, &request->replica, request->volume, request->body.epoch,
-                       &probe);
+    replica_local.probe(replica_local.arg, &request->replica, request->volume, request->body.epoch,
+                        &probe);
     out_put_text(request->out, "health", replica_health_text(probe.health));
     if (probe.health != REPLICA_GOOD) {
         out_put_int(request->out, "why", error_http_status(probe.why.kind));
@@ -97,8 +97,8 @@ static int run_write_state(struct replica_call_request *request, struct error *e
         strcmp(state.volume, request->volume) != 0)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid state of the replica %s.",
                          request->replica.uid);
-    return replica_here.write_state(replica_here.arg, &request->replica, request->body.epoch,
-                                    &state, err);
+    return replica_local.write_state(replica_local.arg, &request->replica, request->body.epoch,
+                                     &state, err);
 }
 
 /* First, as no session may serve discarded data. */
@@ -107,12 +107,12 @@ static int run_reset(struct replica_call_request *request, struct error *err) {
 
     if (sessions_end(request->sessions, request->replica.uid, body->epoch, err) < 0)
         return -1;
-    return replica_here.reset(replica_here.arg, &request->replica, request->volume,
-                              body->maximum_bytes, body->epoch, err);
+    return replica_local.reset(replica_local.arg, &request->replica, request->volume,
+                               body->maximum_bytes, body->epoch, err);
 }
 
 static int run_flush(struct replica_call_request *request, struct error *err) {
-    return replica_here.flush(replica_here.arg, &request->replica, request->body.epoch, err);
+    return replica_local.flush(replica_local.arg, &request->replica, request->body.epoch, err);
 }
 
 static void put_sums(struct json_out *out, unsigned char (*sums)[REPLICA_SUM_SIZE], int count) {
@@ -133,10 +133,10 @@ static int run_sums(struct replica_call_request *request, struct error *err) {
     int64_t at = body->at;
     int count;
 
-    if (!replica_here.sums)
+    if (!replica_local.sums)
         return error_set(err, ERROR_BAD_METHOD, "Replicas are not compared here.");
-    count = replica_here.sums(replica_here.arg, &request->replica, body->epoch, &at, body->end,
-                              (unsigned)body->count, sums, err);
+    count = replica_local.sums(replica_local.arg, &request->replica, body->epoch, &at, body->end,
+                               (unsigned)body->count, sums, err);
     if (count < 0)
         return -1;
     out_put_int(request->out, "at", at);

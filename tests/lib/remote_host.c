@@ -131,7 +131,7 @@ static int remote_open(void *arg, const struct replica *replica, const char *vol
     if (refuse_away(host, err) < 0 || replica_epoch_take(replica, epoch, err) < 0)
         return -1;
     end_session(session);
-    if (replica_here.open(NULL, replica, volume, epoch, &data, err) < 0)
+    if (replica_local.open(NULL, replica, volume, epoch, &data, err) < 0)
         return -1;
     session->epoch = epoch;
     return serve(host, session, data.export, ret, err);
@@ -180,7 +180,7 @@ static int remote_reset(void *arg, const struct replica *replica, const char *vo
 
 static int remote_flush(void *arg, const struct replica *replica, int64_t epoch,
                         struct error *err) {
-    return refuse_away(arg, err) < 0 ? -1 : replica_here.flush(NULL, replica, epoch, err);
+    return refuse_away(arg, err) < 0 ? -1 : replica_local.flush(NULL, replica, epoch, err);
 }
 
 static int remote_sums(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
@@ -188,7 +188,7 @@ static int remote_sums(void *arg, const struct replica *replica, int64_t epoch, 
                        struct error *err) {
     return refuse_away(arg, err) < 0
                ? -1
-               : replica_here.sums(NULL, replica, epoch, at, end, count, ret, err);
+               : replica_local.sums(NULL, replica, epoch, at, end, count, ret, err);
 }
 
 static int remote_begin_log(void *arg, const struct replica *replica, int64_t epoch,

@@ -297,22 +297,22 @@ static int end_of_the_first(void *arg, const struct replica *replica,
                             struct error *error) {
     if (step == REPLICA_SNAPSHOT_END && !is_first(replica))
         return error_set(error, ERROR_UNAVAILABLE, "it is not known");
-    return replica_here.snapshot(arg, replica, step, name, size_bytes, error);
+    return replica_local.snapshot(arg, replica, step, name, size_bytes, error);
 }
 
 static int64_t size_of_the_first(void *arg, const struct replica *replica, const char *name) {
     if (are_silent && !is_first(replica))
         return -1;
-    return replica_here.snapshot_size(arg, replica, name);
+    return replica_local.snapshot_size(arg, replica, name);
 }
 
 static void fail_to_end(bool silent) {
     static struct replica_access access;
 
-    access = replica_here;
+    access = replica_local;
     access.snapshot = end_of_the_first;
     access.snapshot_size = size_of_the_first;
-    settings.here = &access;
+    settings.local = &access;
     target_close(target);
     open_target();
     serve();

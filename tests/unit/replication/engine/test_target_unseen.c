@@ -6,13 +6,13 @@
 
 #include "replication/engine/replica_access.h"
 
-static struct replica_access here;
+static struct replica_access local;
 static const char *unseen; /* the uid of one that no look succeeds at; NULL: none */
 
 static void probe(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
                   struct replica_probe *ret) {
     if (!unseen || strcmp(unseen, replica->uid) != 0) {
-        replica_here.probe(arg, replica, volume, epoch, ret);
+        replica_local.probe(arg, replica, volume, epoch, ret);
         return;
     }
     *ret = (struct replica_probe){ .health = REPLICA_FAILING, .epoch = -1 };
@@ -21,11 +21,11 @@ static void probe(void *arg, const struct replica *replica, const char *volume, 
 
 static void begin_unseen(void) {
     unseen = NULL;
-    here = replica_here;
-    here.probe = probe;
+    local = replica_local;
+    local.probe = probe;
     begin();
     target_close(target);
-    settings.here = &here;
+    settings.local = &local;
     open_target();
 }
 

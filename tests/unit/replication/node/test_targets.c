@@ -318,9 +318,9 @@ START_TEST(an_adopted_daemon_takes_no_epoch_of_another_node) {
     set(document);
     await_end();
     for (unsigned i = 0; i < POOLS; i++) {
-        const struct replica here = place(i);
+        const struct replica local = place(i);
 
-        ck_assert_int_eq(replica_epoch(&here, &err), 1);
+        ck_assert_int_eq(replica_epoch(&local, &err), 1);
     }
     version = 10;
     set(of_epoch(3, 3));

@@ -12,37 +12,37 @@
 /* For a host that is busy with other tests: a replica that was cut off has missed writes. */
 #define PATIENCE_MS 60000
 
-static struct remote_host far, dead;
+static struct remote_host remote, dead;
 static struct target *other;
 static struct target_settings its;
 static char first_run[64], other_run[64];
 static struct error why;
 
-static void make_far(unsigned i) {
-    settings.replicas[i].access = &far.access;
-    settings.replicas[i].address = "far";
+static void make_remote(unsigned i) {
+    settings.replicas[i].access = &remote.access;
+    settings.replicas[i].address = "remote";
 }
 
-static void begin_far(void) {
+static void begin_remote(void) {
     begin();
-    remote_host_begin(&far, top, NULL);
+    remote_host_begin(&remote, top, NULL);
     remote_host_begin(&dead, top, NULL);
     dead.away = true;
     strcpy(first_run, run);
     snprintf(other_run, sizeof(other_run), "%s/other", top);
     target_close(target);
-    make_far(1);
-    make_far(2);
+    make_remote(1);
+    make_remote(2);
     settings.epoch = 1;
     settings.silence_ms = PATIENCE_MS;
     open_target();
     other = NULL;
 }
 
-static void end_far(void) {
+static void end_remote(void) {
     target_close(other);
     daemon_kill(other_run, 10000, &why);
-    remote_host_end(&far);
+    remote_host_end(&remote);
     end();
 }
 
@@ -142,7 +142,7 @@ START_TEST(a_log_here_decides_about_a_replica_of_another_host) {
     serve_without(2);
     for (unsigned i = 0; i < 2; i++) {
         kill_daemon();
-        remote_host_kill(&far, uids[1]);
+        remote_host_kill(&remote, uids[1]);
         damage(i, 3);
         reopen();
         serve();
@@ -191,14 +191,14 @@ END_TEST
 static int stop_and_read(void *arg, const struct replica *replica, int64_t epoch,
                          struct arena *arena, struct write_log *ret, struct error *error) {
     if (strcmp(replica->uid, uids[2]) == 0)
-        kill(remote_host_server(&far, uids[2]), SIGSTOP);
+        kill(remote_host_server(&remote, uids[2]), SIGSTOP);
     return read_remote_log(arg, replica, epoch, arena, ret, error);
 }
 
 START_TEST(a_host_that_hangs_while_blocks_are_decided_prevents_no_start) {
     serve_without(0);
-    read_remote_log = far.access.read_log;
-    far.access.read_log = stop_and_read;
+    read_remote_log = remote.access.read_log;
+    remote.access.read_log = stop_and_read;
     kill_daemon();
     damage(2, 3);
     settings.silence_ms = SILENCE_MS;
@@ -212,8 +212,8 @@ END_TEST
 
 /* As those of an earlier version do. */
 START_TEST(hosts_without_logs_decide_nothing) {
-    far.access.begin_log = NULL;
-    far.access.read_log = NULL;
+    remote.access.begin_log = NULL;
+    remote.access.read_log = NULL;
     serve_without(0);
     kill_daemon();
     damage(2, 3);
@@ -261,7 +261,7 @@ START_TEST(with_a_replica_to_spare_only_those_here_have_logs) {
     serve_all();
     for (unsigned i = 1; i < REPLICAS; i++) {
         assert_done(
-            far.access.read_log(far.access.arg, &settings.replicas[i], 1, arena, &log, &why));
+            remote.access.read_log(remote.access.arg, &settings.replicas[i], 1, arena, &log, &why));
         ck_assert_int_eq(log.generation.number, 0);
     }
     write_log_read(arena, write_log_directory(arena, run), uids[0], &log);
@@ -274,8 +274,8 @@ START_TEST(a_log_here_decides_when_a_spare_host_is_lost) {
     for (unsigned i = 0; i < 2; i++) {
         serve_all();
         kill_daemon();
-        remote_host_kill(&far, uids[1]);
-        remote_host_kill(&far, uids[2]);
+        remote_host_kill(&remote, uids[1]);
+        remote_host_kill(&remote, uids[2]);
         damage(i, 3);
         ck_assert_int_eq(unlink(file_of(2, "data")), 0);
         reopen();
@@ -311,7 +311,7 @@ START_TEST(replicas_of_other_hosts_have_all_that_one_here_has) {
     write_some(100);
     read_all();
     stop();
-    ck_assert_int_eq(remote_host_server(&far, uids[1]), 0);
+    ck_assert_int_eq(remote_host_server(&remote, uids[1]), 0);
     for (unsigned i = 1; i < REPLICAS; i++)
         assert_equal(0, i);
     watch();
@@ -326,7 +326,7 @@ START_TEST(one_whose_host_dies_is_left_out_and_filled_again) {
     serve();
     write_some(50);
     checker_send(&checker, CHECKER_DEPTH);
-    remote_host_kill(&far, uids[1]);
+    remote_host_kill(&remote, uids[1]);
     ck_assert(checker_wait(&checker));
     write_some(50);
     watch_until(2);
@@ -347,7 +347,7 @@ START_TEST(one_that_says_nothing_is_cut_off) {
     bear_silence(SILENCE_MS);
     serve();
     write_some(50);
-    server = remote_host_server(&far, uids[1]);
+    server = remote_host_server(&remote, uids[1]);
     checker_send(&checker, CHECKER_DEPTH);
     kill(server, SIGSTOP);
     write_some(20);
@@ -368,7 +368,7 @@ START_TEST(one_is_found_silent_while_no_client_sends_anything) {
     bear_silence(SILENCE_MS);
     serve();
     write_some(50);
-    kill(remote_host_server(&far, uids[1]), SIGSTOP);
+    kill(remote_host_server(&remote, uids[1]), SIGSTOP);
     watch_until(2);
     write_some(20);
     read_all();
@@ -384,7 +384,7 @@ START_TEST(nobody_needs_to_watch_for_that) {
     write_some(20);
     target_close(target);
     target = NULL;
-    server = remote_host_server(&far, uids[2]);
+    server = remote_host_server(&remote, uids[2]);
     kill(server, SIGSTOP);
     write_some(50);
     read_all();
@@ -397,12 +397,12 @@ END_TEST
 
 /* One that says nothing while it is opened keeps nobody from being served. */
 START_TEST(one_that_is_silent_from_the_beginning_is_left_out) {
-    far.mute = uids[2];
+    remote.mute = uids[2];
     bear_silence(SILENCE_MS);
     serve();
     assert_voters(2);
     write_some(50);
-    far.mute = NULL;
+    remote.mute = NULL;
     fill_again(2);
     assert_voters(3);
 }
@@ -414,14 +414,14 @@ START_TEST(a_host_that_cannot_be_reached_is_left_out) {
     serve();
     assert_voters(2);
     write_some(50);
-    far.away = true;
+    remote.away = true;
     watch();
     watch();
     assert_voters(2); /* its data are served on */
     write_some(50);
-    far.away = false;
+    remote.away = false;
     stop();
-    settings.replicas[2].access = &far.access;
+    settings.replicas[2].access = &remote.access;
     reopen();
     serve();
     assert_voters(2);
@@ -436,7 +436,7 @@ START_TEST(one_that_runs_is_taken_over_with_its_sessions) {
     write_some(50);
     reopen();
     assert_voters(3);
-    ck_assert_uint_eq(far.opened, 2);
+    ck_assert_uint_eq(remote.opened, 2);
     write_some(50);
     settings.epoch = 2;
     reopen();
@@ -550,7 +550,7 @@ static const char *certificates(const char *name) {
 START_TEST(both_sides_know_each_other_by_their_certificates) {
     const char *ours = certificates("ours"), *theirs = certificates("theirs");
 
-    far.tls_directory = settings.tls_directory = ours;
+    remote.tls_directory = settings.tls_directory = ours;
     reopen();
     serve();
     assert_voters(3);
@@ -568,8 +568,8 @@ START_TEST(both_sides_know_each_other_by_their_certificates) {
     serve();
     assert_voters(3);
     read_all();
-    far.tls_directory = NULL; /* nor is anything told to one without TLS */
-    remote_host_kill(&far, uids[1]);
+    remote.tls_directory = NULL; /* nor is anything told to one without TLS */
+    remote_host_kill(&remote, uids[1]);
     write_some(20);
     watch_until(2);
     ck_assert_int_eq(target_rebuild(target, &settings.replicas[1], NULL, 0, &err), -1);
@@ -625,7 +625,7 @@ START_TEST(replicas_of_other_hosts_are_compared_and_mended) {
     target_status(target, &status);
     ck_assert_int_eq(status.job, TARGET_REPAIR_FAILED);
     assert_voters(3);
-    far.away = true;
+    remote.away = true;
     scrub = (struct target_scrub){ 0 };
     ck_assert_int_eq(target_scrub(target, &scrub, SIZE, &err), -1);
     ck_assert_int_eq(scrub.at_bytes, 0);
@@ -640,7 +640,7 @@ START_TEST(one_that_lags_is_not_damaged) {
     bear_silence(10 * SILENCE_MS);
     serve();
     write_some(100);
-    lagging = remote_host_server(&far, uids[2]);
+    lagging = remote_host_server(&remote, uids[2]);
     ck_assert_int_eq(kill(lagging, SIGSTOP), 0);
     checker_send(&checker, 4);
     waker = fork();
@@ -722,12 +722,12 @@ START_TEST(it_grows_and_changes_its_replicas) {
     while (target_scale(target, all, 2, 0, &err) > 0)
         watch();
     assert_voters(2);
-    ck_assert_int_eq(remote_host_server(&far, uids[2]), 0);
+    ck_assert_int_eq(remote_host_server(&remote, uids[2]), 0);
 }
 END_TEST
 
 CHECK_MAIN_WITH(
-    "target far", adopt_daemons(), begin_far, end_far,
+    "target remote", adopt_daemons(), begin_remote, end_remote,
     a_log_here_decides_about_a_replica_of_another_host,
     the_log_of_another_host_does_not_decide_where_a_replica_is_here,
     logs_of_other_hosts_decide_where_a_volume_has_no_replica_here,
