@@ -13,7 +13,7 @@ libscoria_a_SOURCES += \
 	replication/engine/relay.c replication/engine/relay.h \
 	replication/engine/replica.c replication/engine/replica.h replication/engine/replica.private.h \
 	replication/engine/replica_access.h replication/engine/replica_local.c \
-	replication/engine/replica_dig.c replication/engine/replica_dig.h \
+	replication/engine/replica_reclaim.c replication/engine/replica_reclaim.h \
 	replication/engine/replica_epoch.c replication/engine/replica_epoch.h \
 	replication/engine/replica_sums.c replication/engine/replica_sums.h \
 	replication/engine/replica_snapshot.c replication/engine/replica_snapshot.h \
@@ -124,7 +124,7 @@ check_PROGRAMS += \
 	tests/unit/replication/engine/test_quorum_worlds \
 	tests/unit/replication/engine/test_quorum_walk \
 	tests/unit/replication/engine/test_replica \
-	tests/unit/replication/engine/test_replica_dig \
+	tests/unit/replication/engine/test_replica_reclaim \
 	tests/unit/replication/engine/test_replica_epoch \
 	tests/unit/replication/engine/test_target_phases \
 	tests/unit/replication/engine/test_write_log \

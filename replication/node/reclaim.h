@@ -12,9 +12,9 @@
 struct reclaim { /* all zeros: not requested */
     int64_t number;
     enum assignment_reclaim_phase phase;
-    const char *reason;           /* of a failed one; a constant */
-    struct replica_dug reclaimed; /* in all attempts */
-    struct error why;             /* of a failed or interrupted attempt */
+    const char *reason;                 /* of a failed one; a constant */
+    struct replica_reclaimed reclaimed; /* in all attempts */
+    struct error why;                   /* of a failed or interrupted attempt */
 };
 
 /* The next step of the requested reclaim; nothing is started unless `may`.  True: not finished, to

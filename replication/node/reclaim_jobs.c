@@ -17,7 +17,7 @@ struct reclaim_jobs {
     atomic_bool ends, done;
     atomic_int_least64_t at_byte;
     int outcome; /* when done */
-    struct replica_dug reclaimed;
+    struct replica_reclaimed reclaimed;
     struct error err;
 };
 
@@ -31,15 +31,15 @@ void reclaim_jobs_free(struct reclaim_jobs *jobs) {
 
 static void *run(void *arg) {
     struct reclaim_jobs *jobs = arg;
-    const struct replica_dig how = { .ends = &jobs->ends, .at_byte = &jobs->at_byte };
+    const struct replica_reclaim how = { .ends = &jobs->ends, .at_byte = &jobs->at_byte };
 
-    jobs->outcome = replica_dig(&jobs->replica, &how, &jobs->reclaimed, &jobs->err);
+    jobs->outcome = replica_reclaim(&jobs->replica, &how, &jobs->reclaimed, &jobs->err);
     atomic_store(&jobs->done, true);
     return NULL;
 }
 
 static int start(struct reclaim_jobs *jobs, const struct replica *replica,
-                 const struct replica_dug *reclaimed, struct error *err) {
+                 const struct replica_reclaimed *reclaimed, struct error *err) {
     struct arena *arena = jobs->arena = arena_new();
     int code;
 
@@ -58,7 +58,8 @@ static int start(struct reclaim_jobs *jobs, const struct replica *replica,
     return error_set(err, ERROR_UNAVAILABLE, "cannot start a thread: %s", strerror(code));
 }
 
-static int collect(struct reclaim_jobs *jobs, struct replica_dug *reclaimed, struct error *err) {
+static int collect(struct reclaim_jobs *jobs, struct replica_reclaimed *reclaimed,
+                   struct error *err) {
     pthread_join(jobs->thread, NULL);
     arena_free(jobs->arena);
     jobs->arena = NULL;
@@ -67,7 +68,7 @@ static int collect(struct reclaim_jobs *jobs, struct replica_dug *reclaimed, str
 }
 
 static void discard(struct reclaim_jobs *jobs) {
-    struct replica_dug ignored;
+    struct replica_reclaimed ignored;
     struct error ignored_error;
 
     if (jobs->arena)
@@ -90,7 +91,7 @@ static int queue_replica(struct reclaim_jobs *jobs, const char *replica) {
 }
 
 int reclaim_jobs_run(struct reclaim_jobs *jobs, const struct replica *replica,
-                     struct replica_dug *reclaimed, struct error *err) {
+                     struct replica_reclaimed *reclaimed, struct error *err) {
     if (is_of(jobs, replica->uid))
         return atomic_load(&jobs->done) ? collect(jobs, reclaimed, err) : 1;
     if (is_taken(jobs) || (*jobs->next && strcmp(jobs->next, replica->uid) != 0))

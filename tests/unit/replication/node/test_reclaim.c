@@ -242,7 +242,7 @@ static void await_end(void) {
 }
 
 static int make(struct reclaim_jobs *jobs, unsigned which) {
-    struct replica_dug reclaimed = { 0 };
+    struct replica_reclaimed reclaimed = { 0 };
 
     return reclaim_jobs_run(jobs, &places[which], &reclaimed, &err);
 }

@@ -2,7 +2,7 @@
  * A replica that nobody serves gives back its zeros, with others who come in the middle: each of
  * them at the very moment in which it would matter.
  */
-#include "replication/engine/replica_dig.h"
+#include "replication/engine/replica_reclaim.h"
 
 #include "common/image_lock.h"
 #include "replication/engine/replica_epoch.h"
@@ -28,7 +28,7 @@
 #define SIZE    (32 * MIB)
 #define PAUSE   10 /* between two parts */
 
-static char pool[] = "/tmp/test-dig-XXXXXX";
+static char pool[] = "/tmp/test-reclaim-XXXXXX";
 static const struct replica replica = { .pool = pool, .uid = UID };
 static const char *const uids[] = { UID };
 static struct generation first;
@@ -146,7 +146,7 @@ static void assert_content(void) {
 }
 
 static void begin(void) {
-    strcpy(pool, "/tmp/test-dig-XXXXXX");
+    strcpy(pool, "/tmp/test-reclaim-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(pool));
     generation_first(VOLUME, SIZE, uids, 1, &first);
     ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, &first, &err), 0);
@@ -163,27 +163,27 @@ static void end(void) {
     nftw(pool, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static int dig(struct replica_dug *ret) {
-    const struct replica_dig how = { .ends = NULL };
+static int reclaim(struct replica_reclaimed *ret) {
+    const struct replica_reclaim how = { .ends = NULL };
 
     err = (struct error){ .kind = ERROR_NONE };
-    *ret = (struct replica_dug){ 0 };
-    return replica_dig(&replica, &how, ret, &err);
+    *ret = (struct replica_reclaimed){ 0 };
+    return replica_reclaim(&replica, &how, ret, &err);
 }
 
-static void assert_dug(void) {
-    struct replica_dug dug;
+static void assert_reclaimed(void) {
+    struct replica_reclaimed reclaimed;
 
-    ck_assert_msg(dig(&dug) == 0, "%s", err.message);
-    ck_assert_int_eq(dug.after_bytes, used());
-    ck_assert_int_lt(dug.after_bytes, SIZE / 2);
+    ck_assert_msg(reclaim(&reclaimed) == 0, "%s", err.message);
+    ck_assert_int_eq(reclaimed.after_bytes, used());
+    ck_assert_int_lt(reclaimed.after_bytes, SIZE / 2);
     assert_content();
 }
 
 static void assert_conflict(const char *why) {
-    struct replica_dug dug;
+    struct replica_reclaimed reclaimed;
 
-    ck_assert_int_eq(dig(&dug), -1);
+    ck_assert_int_eq(reclaim(&reclaimed), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     ck_assert_msg(strstr(err.message, why) != NULL, "%s", err.message);
     assert_content();
@@ -193,24 +193,24 @@ static void assert_conflict(const char *why) {
 
 START_TEST(zeros_become_holes_and_nothing_else_changes) {
     struct replica_probe before, after;
-    struct replica_dug dug;
+    struct replica_reclaimed reclaimed;
 
     replica_probe(&replica, VOLUME, &before);
-    ck_assert_int_eq(dig(&dug), 0);
+    ck_assert_int_eq(reclaim(&reclaimed), 0);
     replica_probe(&replica, VOLUME, &after);
-    ck_assert_int_eq(dug.before_bytes, before.used_bytes);
-    ck_assert_int_eq(dug.after_bytes, after.used_bytes);
-    ck_assert_int_le(dug.after_bytes, 7 * MIB + 32 * 4096 + 65536);
-    ck_assert_int_ge(dug.after_bytes, 7 * MIB + 25 * 4096);
+    ck_assert_int_eq(reclaimed.before_bytes, before.used_bytes);
+    ck_assert_int_eq(reclaimed.after_bytes, after.used_bytes);
+    ck_assert_int_le(reclaimed.after_bytes, 7 * MIB + 32 * 4096 + 65536);
+    ck_assert_int_ge(reclaimed.after_bytes, 7 * MIB + 25 * 4096);
     ck_assert(memcmp(&before.state, &after.state, sizeof(after.state)) == 0);
     ck_assert_int_eq(after.epoch, 3);
     ck_assert(!after.held);
     assert_content();
 
     punches = 0;
-    ck_assert_int_eq(dig(&dug), 0); /* once more: nothing is left to do */
+    ck_assert_int_eq(reclaim(&reclaimed), 0); /* once more: nothing is left to do */
     ck_assert_uint_eq(punches, 0);
-    ck_assert_int_eq(dug.before_bytes, dug.after_bytes);
+    ck_assert_int_eq(reclaimed.before_bytes, reclaimed.after_bytes);
     assert_content();
 }
 END_TEST
@@ -219,34 +219,34 @@ START_TEST(only_what_the_volume_has_is_looked_at) {
     static const char zeros[8 * MIB];
     autoclose int fd = open(file("data"), O_WRONLY);
     atomic_int_least64_t at = 0;
-    const struct replica_dig how = { .at_byte = &at };
-    struct replica_dug dug = { 0 };
+    const struct replica_reclaim how = { .at_byte = &at };
+    struct replica_reclaimed reclaimed = { 0 };
 
     ck_assert_int_eq(pwrite(fd, zeros, sizeof(zeros), SIZE), sizeof(zeros));
-    ck_assert_int_eq(replica_dig(&replica, &how, &dug, &err), 0);
+    ck_assert_int_eq(replica_reclaim(&replica, &how, &reclaimed, &err), 0);
     ck_assert_int_eq(atomic_load(&at), SIZE);
-    ck_assert_int_ge(dug.after_bytes, 15 * MIB);
+    ck_assert_int_ge(reclaimed.after_bytes, 15 * MIB);
     assert_content();
 
     ck_assert_int_eq(unlink(file("state")), 0); /* nobody knows how much that is */
-    ck_assert_int_eq(dig(&dug), 0);
-    ck_assert_int_lt(dug.after_bytes, 8 * MIB);
+    ck_assert_int_eq(reclaim(&reclaimed), 0);
+    ck_assert_int_lt(reclaimed.after_bytes, 8 * MIB);
     assert_content();
 }
 END_TEST
 
 START_TEST(a_file_system_without_holes_says_so) {
-    struct replica_dug dug;
+    struct replica_reclaimed reclaimed;
 
     cannot = true;
-    ck_assert_int_eq(dig(&dug), -1);
+    ck_assert_int_eq(reclaim(&reclaimed), -1);
     ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
     assert_content();
 }
 END_TEST
 
 START_TEST(only_its_own_plain_file_is_dug) {
-    struct replica_dug dug;
+    struct replica_reclaimed reclaimed;
     char elsewhere[300];
     autoclose int fd = -1;
     struct stat facts;
@@ -255,10 +255,10 @@ START_TEST(only_its_own_plain_file_is_dug) {
     fd = open(elsewhere, O_RDWR | O_CREAT, 0600);
     ck_assert_int_eq(pwrite(fd, content, SIZE, 0), SIZE);
     ck_assert_int_eq(unlink(file("data")), 0);
-    ck_assert_int_eq(dig(&dug), -1);
+    ck_assert_int_eq(reclaim(&reclaimed), -1);
     ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
     ck_assert_int_eq(symlink(elsewhere, file("data")), 0);
-    ck_assert_int_eq(dig(&dug), -1);
+    ck_assert_int_eq(reclaim(&reclaimed), -1);
     ck_assert_int_eq(fstat(fd, &facts), 0);
     ck_assert_int_ge((int64_t)facts.st_blocks * 512, SIZE);
     ck_assert_uint_eq(punches, 0);
@@ -272,20 +272,20 @@ START_TEST(whoever_is_killed_leaves_nothing_to_be_mended) {
     unsigned at = 1;
 
     for (; !WIFEXITED(status) || at == 1; at++) {
-        pid_t digs = fork();
+        pid_t child = fork();
 
-        if (digs == 0) {
-            struct replica_dug dug;
+        if (child == 0) {
+            struct replica_reclaimed reclaimed;
 
             kill_at = at;
-            _exit(dig(&dug) == 0 ? 0 : 1);
+            _exit(reclaim(&reclaimed) == 0 ? 0 : 1);
         }
-        ck_assert_int_eq(waitpid(digs, &status, 0), digs);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
         assert_content();
     }
     ck_assert_int_eq(WEXITSTATUS(status), 0);
     ck_assert_uint_gt(at, 4);
-    assert_dug();
+    assert_reclaimed();
 }
 END_TEST
 
@@ -303,7 +303,7 @@ static void nobody_gets_in(void) {
 
 START_TEST(nobody_opens_it_within_a_part) {
     at_punch = nobody_gets_in;
-    assert_dug();
+    assert_reclaimed();
     ck_assert_ptr_null(at_punch);
 }
 END_TEST
@@ -312,7 +312,7 @@ END_TEST
 START_TEST(a_part_is_small_where_the_disk_is_slow) {
     is_slow = true;
     part_begin = -1;
-    assert_dug();
+    assert_reclaimed();
     ck_assert_int_ge(slept_s, 25);
     ck_assert_int_le(largest, MIB);
 }
@@ -321,7 +321,7 @@ END_TEST
 /* What is behind the file's end is so for a moment, when it is made anew. */
 START_TEST(nobody_opens_it_while_its_end_is_tried) {
     at_probe = nobody_gets_in;
-    assert_dug();
+    assert_reclaimed();
     ck_assert_ptr_null(at_probe);
 }
 END_TEST
@@ -368,7 +368,7 @@ START_TEST(who_opens_it_between_two_parts_has_it) {
     ck_assert_uint_eq(pauses, 1);
     assert_conflict("is in use");
     close(held);
-    assert_dug();
+    assert_reclaimed();
 }
 END_TEST
 
@@ -377,27 +377,27 @@ START_TEST(who_had_it_meanwhile_has_its_writes) {
     assert_conflict("was opened meanwhile");
     fill();
     at_pause = come_and_go;
-    assert_dug();
+    assert_reclaimed();
     ck_assert_uint_gt(pauses, 2);
 }
 END_TEST
 
 /* However often somebody comes, it has an end. */
 START_TEST(the_next_try_goes_on_where_the_last_one_was) {
-    const struct replica_dig how = { .ends = NULL };
-    struct replica_dug dug = { 0 };
+    const struct replica_reclaim how = { .ends = NULL };
+    struct replica_reclaimed reclaimed = { 0 };
     int64_t before = used(), at = 0;
     int tries = 0;
 
     do {
         at_pause = come_and_take_epoch;
-        ck_assert(dug.at_byte >= at && tries++ < SIZE / MIB);
-        at = dug.at_byte;
-    } while (replica_dig(&replica, &how, &dug, &err) < 0);
+        ck_assert(reclaimed.at_byte >= at && tries++ < SIZE / MIB);
+        at = reclaimed.at_byte;
+    } while (replica_reclaim(&replica, &how, &reclaimed, &err) < 0);
     ck_assert_int_gt(tries, 1);
-    ck_assert_int_eq(dug.before_bytes, before);
-    ck_assert_int_eq(dug.after_bytes, used());
-    ck_assert_int_lt(dug.after_bytes, SIZE / 2);
+    ck_assert_int_eq(reclaimed.before_bytes, before);
+    ck_assert_int_eq(reclaimed.after_bytes, used());
+    ck_assert_int_lt(reclaimed.after_bytes, SIZE / 2);
     assert_content();
 }
 END_TEST
@@ -422,11 +422,11 @@ static void tell_end(void) {
 }
 
 START_TEST(it_ends_when_it_is_told_to) {
-    const struct replica_dig how = { .ends = &ends };
-    struct replica_dug dug = { 0 };
+    const struct replica_reclaim how = { .ends = &ends };
+    struct replica_reclaimed reclaimed = { 0 };
 
     at_pause = tell_end;
-    ck_assert_int_eq(replica_dig(&replica, &how, &dug, &err), -1);
+    ck_assert_int_eq(replica_reclaim(&replica, &how, &reclaimed, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     ck_assert_uint_eq(pauses, 1);
     ck_assert_int_gt(used(), SIZE / 2);
@@ -436,20 +436,20 @@ END_TEST
 
 /* However many holes there are: who is to remove the file waits for the end. */
 START_TEST(it_ends_while_it_looks_for_holes) {
-    const struct replica_dig how = { .ends = &ends };
-    struct replica_dug dug = { 0 };
+    const struct replica_reclaim how = { .ends = &ends };
+    struct replica_reclaimed reclaimed = { 0 };
 
-    assert_dug();
+    assert_reclaimed();
     seeks = 0;
     at_seek = tell_end;
-    ck_assert_int_eq(replica_dig(&replica, &how, &dug, &err), -1);
+    ck_assert_int_eq(replica_reclaim(&replica, &how, &reclaimed, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     ck_assert_uint_le(seeks, 2);
     assert_content();
 }
 END_TEST
 
-CHECK_MAIN_WITH("replica dig", true, begin, end, zeros_become_holes_and_nothing_else_changes,
+CHECK_MAIN_WITH("replica reclaim", true, begin, end, zeros_become_holes_and_nothing_else_changes,
                 only_what_the_volume_has_is_looked_at, a_file_system_without_holes_says_so,
                 only_its_own_plain_file_is_dug, whoever_is_killed_leaves_nothing_to_be_mended,
                 nobody_opens_it_within_a_part, a_part_is_small_where_the_disk_is_slow,

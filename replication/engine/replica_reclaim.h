@@ -14,22 +14,22 @@
 
 #include <stdatomic.h>
 
-struct replica_dig {
+struct replica_reclaim {
     const atomic_bool *ends;       /* another thread sets it; NULL: nobody does */
     atomic_int_least64_t *at_byte; /* how far it is, for other threads; NULL: nobody asks */
 };
 
-struct replica_dug { /* before the first try: all zeros */
+struct replica_reclaimed { /* before the first try: all zeros */
     int64_t before_bytes,
         after_bytes; /* that the data took, flushed, before the first, and after */
     int64_t at_byte; /* as far as it came: the next one goes on there */
 };
 
 /*
- * As far as the volume goes, by its state.  Takes its time.  ERROR_CONFLICT: somebody has the
- * replica open, has opened it meanwhile or works on it, or *ends is set; what was given back until
- * then is, and *dug knows how far that was.  ERROR_BAD_REQUEST: its file system takes no part of a
- * file back.
+ * As far as the volume goes, by its state. Takes its time. ERROR_CONFLICT: somebody has the replica
+ * open, has opened it meanwhile or works on it, or *ends is set; what was given back until then is,
+ * and *reclaimed knows how far that was. ERROR_BAD_REQUEST: its file system takes no part of a file
+ * back.
  */
-int replica_dig(const struct replica *replica, const struct replica_dig *how,
-                struct replica_dug *dug, struct error *err);
+int replica_reclaim(const struct replica *replica, const struct replica_reclaim *how,
+                    struct replica_reclaimed *reclaimed, struct error *err);

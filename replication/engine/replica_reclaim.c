@@ -1,0 +1,186 @@
+#include "replication/engine/replica_reclaim.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/image_holes.h"
+#include "common/image_lock.h"
+#include "replication/engine/replica.private.h"
+#include "replication/engine/replica_epoch.h"
+
+#include <poll.h>
+
+/* A part takes less than who opens a replica waits for it, and behind it there is time for more
+ * than one of his looks.  After one that was quick the next is larger; on a disk that has become
+ * slow, or that others have to themselves, it ends early. */
+#define PART_LEAST ((off_t)1 << 20)
+#define PART_FIRST ((off_t)4 << 20)
+#define PART_MOST  ((off_t)64 << 20)
+#define QUICK_US   ((int64_t)50000)
+#define SLOW_US    ((int64_t)200000)
+#define PAUSE_MS   10
+
+struct reclaim {
+    struct image_puncher puncher;
+    const struct replica *replica;
+    const struct replica_reclaim *how;
+    int64_t epoch;
+    off_t at, end, part;
+};
+
+static int may_punch(void *arg, off_t at, struct error *err) {
+    const struct reclaim *reclaim = arg;
+
+    (void)at;
+    if (reclaim->how->ends && atomic_load(reclaim->how->ends))
+        return error_set(err, ERROR_CONFLICT, "The replica %s is wanted otherwise.",
+                         reclaim->replica->uid);
+    return 0;
+}
+
+/* ---- one part ---- */
+
+static int check_epoch(const struct reclaim *reclaim, struct error *err) {
+    int64_t epoch = replica_epoch(reclaim->replica, err);
+
+    if (epoch < 0)
+        return -1;
+    return epoch == reclaim->epoch
+               ? 0
+               : error_set(err, ERROR_CONFLICT, "The replica %s was opened meanwhile.",
+                           reclaim->replica->uid);
+}
+
+/* Its data, with writers kept away as long as that is open; the caller has the replica's lock. */
+static int open_unused(const struct reclaim *reclaim, struct error *err) {
+    autoclose int data =
+        check_epoch(reclaim, err) < 0 ? -1 : replica_open_data(reclaim->replica, err);
+    enum image_hold hold = data < 0 ? IMAGE_LOCK_FAILED : image_lock_still(data, err);
+
+    if (hold == IMAGE_HELD)
+        return error_set(err, ERROR_CONFLICT, "The replica %s is in use.", reclaim->replica->uid);
+    return hold == IMAGE_LOCKED ? take_fd(data) : -1;
+}
+
+static int punch_step(struct reclaim *reclaim, off_t stop, struct error *err) {
+    off_t end = (reclaim->at / PART_LEAST + 1) * PART_LEAST;
+
+    if (end > stop)
+        end = stop;
+    if (image_puncher_punch(&reclaim->puncher, reclaim->at, end, err) < 0)
+        return -1;
+    reclaim->at = end;
+    if (reclaim->how->at_byte)
+        atomic_store(reclaim->how->at_byte, end);
+    return 0;
+}
+
+/* The next data are looked for first: what is in front of them needs no part of its own. */
+static int punch_part(struct reclaim *reclaim, struct error *err) {
+    struct image_puncher *puncher = &reclaim->puncher;
+    struct image_extent data = { .begin = reclaim->at };
+    int64_t begun_us = clock_monotonic_us();
+    off_t stop;
+
+    if (puncher->holes_known &&
+        image_find_data(puncher->fd, puncher->length, reclaim->at, &data, err) < 0)
+        return -1;
+    if (data.begin > reclaim->at)
+        puncher->hole_end = data.begin;
+    reclaim->at = data.begin < reclaim->end ? data.begin : reclaim->end;
+    stop = reclaim->end - reclaim->at < reclaim->part ? reclaim->end : reclaim->at + reclaim->part;
+    do {
+        if (punch_step(reclaim, stop, err) < 0)
+            return -1;
+    } while (reclaim->at < stop && clock_monotonic_us() - begun_us <= SLOW_US);
+    return 0;
+}
+
+/* In the order in which they are closed, the replica's own lock goes last. */
+static int do_locked(struct reclaim *reclaim,
+                     int (*step)(struct reclaim *reclaim, struct error *err), struct error *err) {
+    autoclose int lock = -1, data = -1;
+
+    if (replica_lock(reclaim->replica, &lock, err) < 0)
+        return -1;
+    data = open_unused(reclaim, err);
+    if (data < 0)
+        return -1;
+    reclaim->puncher.fd = data;
+    return step(reclaim, err);
+}
+
+/* ---- the whole ---- */
+
+static void adapt_part(struct reclaim *reclaim, int64_t spent_us) {
+    if (spent_us < QUICK_US && reclaim->part < PART_MOST)
+        reclaim->part *= 2;
+    else if (spent_us > SLOW_US && reclaim->part > PART_LEAST)
+        reclaim->part /= 2;
+}
+
+static int punch_all(struct reclaim *reclaim, struct error *err) {
+    while (reclaim->at < reclaim->end) {
+        int64_t begun_us = clock_monotonic_us();
+
+        if (do_locked(reclaim, punch_part, err) < 0)
+            return -1;
+        adapt_part(reclaim, clock_monotonic_us() - begun_us);
+        poll(NULL, 0, PAUSE_MS);
+    }
+    return 0;
+}
+
+/* Behind the volume's end nothing was ever written. */
+static int find_end(struct reclaim *reclaim, struct error *err) {
+    autoclose int directory = replica_open(reclaim->replica, err);
+    struct replica_state state;
+    int found = directory < 0 ? -1 : replica_read_state(directory, reclaim->replica, &state, err);
+    int64_t size = found > 0 ? state.generation.size_bytes : 0;
+
+    reclaim->end = size > 0 && size < reclaim->puncher.length ? size : reclaim->puncher.length;
+    return found < 0 ? -1 : 0;
+}
+
+static int begin(struct reclaim *reclaim, struct error *err) {
+    return image_puncher_begin(&reclaim->puncher, err);
+}
+
+/* To flush and to look for holes takes its time, and changes nothing: nobody waits for that. */
+static int scan(struct reclaim *reclaim, struct replica_reclaimed *reclaimed, struct error *err) {
+    autoclose int data = replica_open_data(reclaim->replica, err);
+
+    reclaim->puncher.fd = data;
+    if (data < 0 ||
+        (reclaimed->before_bytes == 0 && image_get_usage(data, &reclaimed->before_bytes, err) < 0))
+        return -1;
+    return image_puncher_scan(&reclaim->puncher, err);
+}
+
+static int measure(const struct replica *replica, int64_t *ret_bytes, struct error *err) {
+    autoclose int data = replica_open_data(replica, err);
+
+    return data < 0 ? -1 : image_get_usage(data, ret_bytes, err);
+}
+
+int replica_reclaim(const struct replica *replica, const struct replica_reclaim *how,
+                    struct replica_reclaimed *reclaimed, struct error *err) {
+    struct reclaim reclaim = {
+        .puncher = { .worth = IMAGE_PUNCH_WORTH, .may = may_punch },
+        .replica = replica,
+        .how = how,
+        .at = reclaimed->at_byte,
+        .part = PART_FIRST,
+    };
+    int result;
+
+    reclaim.puncher.arg = &reclaim;
+    reclaim.epoch = replica_epoch(replica, err);
+    if (reclaim.epoch < 0 || do_locked(&reclaim, begin, err) < 0)
+        return -1;
+    result = scan(&reclaim, reclaimed, err) < 0 || find_end(&reclaim, err) < 0
+                 ? -1
+                 : punch_all(&reclaim, err);
+    image_puncher_end(&reclaim.puncher);
+    reclaimed->at_byte = reclaim.at;
+    return result < 0 ? -1 : measure(replica, &reclaimed->after_bytes, err);
+}
