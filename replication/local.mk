@@ -21,7 +21,7 @@ libscoria_a_SOURCES += \
 	replication/engine/target.c replication/engine/target.h replication/engine/target.private.h replication/engine/target_phases.c replication/engine/target_phases.h \
 	replication/engine/target_file.c replication/engine/target_graph.c replication/engine/target_job.c replication/engine/target_logs.c replication/engine/target_member.c \
 	replication/engine/target_rebuild.c replication/engine/target_revert.c \
-	replication/engine/target_repair.c replication/engine/target_salvage.c replication/engine/target_scale.c replication/engine/target_scrub.c replication/engine/target_serve.c \
+	replication/engine/target_repair.c replication/engine/target_recovery.c replication/engine/target_scale.c replication/engine/target_scrub.c replication/engine/target_serve.c \
 	replication/engine/target_snapshot.c replication/engine/target_state.c replication/engine/target_watch.c \
 	replication/engine/write_log.c replication/engine/write_log.h replication/engine/write_log_format.h \
 	replication/node/agent.c replication/node/agent.h \
@@ -104,7 +104,7 @@ slow_tests += \
 	tests/unit/replication/engine/test_target_logs \
 	tests/unit/replication/engine/test_target_pools \
 	tests/unit/replication/engine/test_target_revert \
-	tests/unit/replication/engine/test_target_salvage \
+	tests/unit/replication/engine/test_target_recovery \
 	tests/unit/replication/engine/test_target_scale \
 	tests/unit/replication/engine/test_target_scrub \
 	tests/unit/replication/engine/test_target_snapshot \

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LARGEST  (INT64_C(1) << 60)
-#define SALVAGED 32 /* bits of a number that count from one salvage to the next */
+#define LARGEST        (INT64_C(1) << 60)
+#define RECOVERY_SHIFT 32 /* bits of a number that count from one salvage to the next */
 
 bool generation_same(const struct generation_id *a, const struct generation_id *b) {
     return a->number == b->number && strcmp(a->nonce, b->nonce) == 0;
@@ -28,9 +28,9 @@ unsigned generation_needed(const struct generation *generation) {
     return generation->wanted / 2 + 1;
 }
 
-int64_t generation_floor(int64_t salvage) {
-    assert(salvage >= 0 && salvage <= SALVAGES_MOST);
-    return salvage << SALVAGED;
+int64_t generation_floor(int64_t recovery) {
+    assert(recovery >= 0 && recovery <= RECOVERIES_MOST);
+    return recovery << RECOVERY_SHIFT;
 }
 
 void generation_add(struct generation *generation, const char *replica) {
@@ -70,10 +70,10 @@ void generation_next(const struct generation *base, const struct clock *clock,
     snprintf(ret->id.nonce, NONCE_SIZE, "%016jx", (uintmax_t)nonce);
 }
 
-void generation_salvage(const struct generation *base, int64_t salvage, const char *replica,
+void generation_recover(const struct generation *base, int64_t recovery, const char *replica,
                         const struct clock *clock, struct generation *ret) {
     generation_next(base, clock, ret);
-    ret->id.number = generation_floor(salvage);
+    ret->id.number = generation_floor(recovery);
     ret->wanted = 1;
     generation_add(ret, replica);
 }

@@ -18,7 +18,7 @@
 #define REPLICAS_MOST     7
 #define VOLUME_BYTES_MOST (INT64_C(1) << 60)
 #define NONCE_SIZE        17 /* 16 hex digits and the end */
-#define SALVAGES_MOST     (INT64_C(1) << 27)
+#define RECOVERIES_MOST   (INT64_C(1) << 27)
 
 struct generation_id {
     int64_t number; /* from 1 on; 0: none */
@@ -60,9 +60,9 @@ void generation_next(const struct generation *base, const struct clock *clock,
                      struct generation *ret);
 /* The lowest number behind the salvage of that number (0: none yet, 0): above all that writers had
  * before it, wherever that is. */
-int64_t generation_floor(int64_t salvage);
+int64_t generation_floor(int64_t recovery);
 /* Of a volume that is nothing but this replica, whatever others hold. */
-void generation_salvage(const struct generation *base, int64_t salvage, const char *replica,
+void generation_recover(const struct generation *base, int64_t recovery, const char *replica,
                         const struct clock *clock, struct generation *ret);
 /* Up to REPLICAS_MOST. */
 void generation_add(struct generation *generation, const char *replica);

@@ -13,7 +13,7 @@
  *   - the highest generation counts, and of two with one number the one that a majority votes for;
  *     if it has no majority, none has: what cannot be reached may know more;
  *   - a stale, empty, damaged or foreign replica never votes, and is to be rebuilt;
- *   - nor does one of before the last salvage (replication/engine/target_salvage.c), even where
+ *   - nor does one of before the last salvage (replication/engine/target_recovery.c), even where
  *     those that were salvaged cannot be reached and the others would be a majority.
  *
  * How many are wanted may change with any generation, if generation_follows().  Who is new in one

@@ -26,9 +26,9 @@ static int check_settings(const struct target_settings *settings, struct error *
         return error_set(err, ERROR_BAD_REQUEST,
                          "The size of a volume is a multiple of 512 and at most its maximum, which "
                          "is at most 2^60.");
-    if (settings->salvage < 0 || settings->salvage > SALVAGES_MOST)
+    if (settings->recovery < 0 || settings->recovery > RECOVERIES_MOST)
         return error_set(err, ERROR_BAD_REQUEST, "A volume is salvaged at most %jd times.",
-                         (intmax_t)SALVAGES_MOST);
+                         (intmax_t)RECOVERIES_MOST);
     if (!uuid_is_canonical(settings->volume))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no volume.", settings->volume);
     for (unsigned i = 0; i < settings->count; i++) {
@@ -62,9 +62,10 @@ static struct target *new_target(const struct target_settings *settings) {
     target->timeout_ms = settings->timeout_ms > 0 ? settings->timeout_ms : DEFAULT_TIMEOUT_MS;
     target->silence_ms =
         settings->silence_ms > 0 ? settings->silence_ms : target->timeout_ms * 3 / 4;
-    target->salvage = settings->salvage;
-    snprintf(target->believed, UUID_SIZE, "%s", settings->believed ? settings->believed : "");
-    target->weighed = settings->weighed;
+    target->recovery = settings->recovery;
+    snprintf(target->recover_from, UUID_SIZE, "%s",
+             settings->recover_from ? settings->recover_from : "");
+    target->dry_run = settings->dry_run;
     target->local = settings->local ? settings->local : &replica_local;
     target->qos = settings->qos;
     target->export = settings->export;

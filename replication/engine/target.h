@@ -48,13 +48,13 @@ struct target_settings {
     struct target_qos qos;
     enum target_export export;
     bool sealed;  /* no client is let in, for target_revert() */
-    bool weighed; /* nor is it served: target_start() finds out whether it could be */
+    bool dry_run; /* nor is it served: target_start() finds out whether it could be */
     /* The last word of an operator about which replica is the latest, of all words of the volume;
      * 0: there was none.  What replicas have of before counts no more, wherever they were. */
-    int64_t salvage;
+    int64_t recovery;
     /* Its uid, until it is known to be served: the next start makes it the volume, once.  Only for
      * who knows that no target of before serves; NULL: none. */
-    const char *believed;
+    const char *recover_from;
     int64_t timeout_ms; /* for one answer of the daemon; 0: 10 000 */
     int64_t silence_ms; /* of another host, which is then left out; 0: three quarters of it */
 };
@@ -67,11 +67,11 @@ enum target_state {
 /* What the last start has found. */
 enum target_finding {
     TARGET_NO_FINDING,
-    TARGET_LACKS_VOTES, /* too few replicas vote */
-    TARGET_HAS_VOTES,
+    TARGET_LACKS_QUORUM, /* too few replicas vote */
+    TARGET_HAS_QUORUM,
 };
 
-enum target_flaw { TARGET_NO_FLAW, TARGET_AWAY, TARGET_UNFIT, TARGET_UNFILLED };
+enum target_flaw { TARGET_NO_FLAW, TARGET_UNREACHABLE, TARGET_UNUSABLE, TARGET_NOT_REBUILT };
 
 enum target_job {
     TARGET_NO_JOB,
@@ -138,7 +138,7 @@ int target_create(struct target *target, struct error *err);
 int target_start(struct target *target, struct error *err);
 
 /* Could it be believed, as the last start has seen it?  0; -1 and *ret: why not. */
-int target_may_believe(struct target *target, const char *replica, enum target_flaw *ret,
+int target_may_recover(struct target *target, const char *replica, enum target_flaw *ret,
                        struct error *err);
 
 /* Hears what the daemon tells, looks at the replicas' files, leaves out those that failed and takes

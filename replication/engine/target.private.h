@@ -1,6 +1,6 @@
 /*
  * A target from inside: target.c has what is asked of it, target_serve.c begins and ends serving,
- * target_state.c writes generations, target_salvage.c makes one replica the volume,
+ * target_state.c writes generations, target_recovery.c makes one replica the volume,
  * target_graph.c builds the daemon's nodes, target_file.c those of the file's, target_job.c knows
  * how far the job is, target_rebuild.c and target_watch.c are what they are called.
  */
@@ -55,8 +55,8 @@ struct target {
     int64_t epoch;
     char volume[UUID_SIZE];
     int64_t size_bytes, maximum_bytes, timeout_ms, silence_ms;
-    int64_t salvage;
-    char believed[UUID_SIZE]; /* "": none */
+    int64_t recovery;
+    char recover_from[UUID_SIZE]; /* "": none */
     const struct replica_access *local;
     struct target_qos qos;
     int lock;
@@ -82,7 +82,7 @@ struct target {
     struct generation_id joins_after; /* of JOB_IS_JOINING: the generation before the next start */
     unsigned threshold;               /* of the quorum that runs: for its life */
     enum target_export export;
-    bool sealed, weighed;
+    bool sealed, dry_run;
     struct qmp *file;         /* of the daemon that serves the file; NULL: not known */
     int64_t file_bytes;       /* its size; 0: there is none */
     char replaced[UUID_SIZE]; /* "": none */
@@ -286,7 +286,7 @@ int target_job_end(struct target *target, struct error *err);
 /* ---- the others ---- */
 
 /* The replica that is believed becomes the volume, if it is below its salvage. */
-int salvage_believed(struct target *target, struct error *err);
+int recovery_apply(struct target *target, struct error *err);
 int rebuild_advance(struct target *target, struct error *err);
 int copies_advance(struct target *target, struct error *err);
 /* Nodes of a snapshot, and files that are none yet, whatever is left of them. */

@@ -93,7 +93,7 @@ static int begin_start(struct target *target, struct error *err) {
     if (target_kill(target, err) < 0 || target_lock_replicas(target, err) < 0)
         return -1;
     target_next(target, TARGET_STARTS);
-    if (target_open_replicas(target, err) < 0 || salvage_believed(target, err) < 0)
+    if (target_open_replicas(target, err) < 0 || recovery_apply(target, err) < 0)
         return fail_start(target, err);
     target_plan(target, &target->plan);
     if (judge_plan(target, err) < 0)
@@ -175,7 +175,7 @@ static int serve(struct target *target, struct error *err) {
 }
 
 /* What says that it is the volume and cannot be opened is no vote of what could be served. */
-static int weigh(struct target *target, struct error *err) {
+static int evaluate(struct target *target, struct error *err) {
     const unsigned needed = generation_needed(&target->current);
     struct error reason = { 0 };
     unsigned voters = 0;
@@ -200,8 +200,8 @@ int target_start(struct target *target, struct error *err) {
         return file_reconcile(target, err);
     if (begin_start(target, err) < 0)
         return -1;
-    if (target->weighed)
-        return weigh(target, err);
+    if (target->dry_run)
+        return evaluate(target, err);
     return serve(target, err) < 0 ? fail_start(target, err) : file_reconcile(target, err);
 }
 

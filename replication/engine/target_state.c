@@ -118,7 +118,7 @@ void target_plan(struct target *target, struct quorum_plan *ret) {
         if (member->probe.health == REPLICA_GOOD && member->state != MEMBER_IS_EXCLUDED)
             states[i] = &member->probe.state;
     }
-    quorum_plan(target->volume, states, target->count, generation_floor(target->salvage), ret);
+    quorum_plan(target->volume, states, target->count, generation_floor(target->recovery), ret);
 }
 
 void target_unlock_replicas(struct target *target) {

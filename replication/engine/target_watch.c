@@ -311,8 +311,8 @@ int target_fd(const struct target *target) {
 }
 
 static enum target_finding finding_of(const struct target *target) {
-    return target->phase == TARGET_IS_WITHOUT_QUORUM ? TARGET_LACKS_VOTES
-           : target->phase == TARGET_IS_ABLE         ? TARGET_HAS_VOTES
+    return target->phase == TARGET_IS_WITHOUT_QUORUM ? TARGET_LACKS_QUORUM
+           : target->phase == TARGET_IS_ABLE         ? TARGET_HAS_QUORUM
                                                      : TARGET_NO_FINDING;
 }
 

@@ -51,13 +51,13 @@ void volume_controller_close_recovery(struct volume_controller *controller) {
 }
 
 static void evaluate_replica(struct volume_controller *controller) {
-    static const char *const reasons[] = {
-        [TARGET_AWAY] = "Away", [TARGET_UNFIT] = "Unfit", [TARGET_UNFILLED] = "Unfilled"
-    };
+    static const char *const reasons[] = { [TARGET_UNREACHABLE] = "Away",
+                                           [TARGET_UNUSABLE] = "Unfit",
+                                           [TARGET_NOT_REBUILT] = "Unfilled" };
     enum target_flaw flaw = TARGET_NO_FLAW;
     struct error why;
 
-    if (target_may_believe(controller->target, controller->assignment->volume.recovery.replica,
+    if (target_may_recover(controller->target, controller->assignment->volume.recovery.replica,
                            &flaw, &why) == 0)
         note_outcome(controller, FORCED_REPLICA_FIT, NULL, NULL);
     else
@@ -94,9 +94,9 @@ int volume_controller_evaluate(struct volume_controller *controller, struct erro
             controller->uid, controller->assignment->volume.recovery.replica);
     outcome = target_start(controller->target, err);
     volume_controller_read_status(controller);
-    if (outcome < 0 && controller->status.finding == TARGET_LACKS_VOTES)
+    if (outcome < 0 && controller->status.finding == TARGET_LACKS_QUORUM)
         evaluate_replica(controller);
-    else if (outcome < 0 && controller->status.finding == TARGET_HAS_VOTES)
+    else if (outcome < 0 && controller->status.finding == TARGET_HAS_QUORUM)
         note_outcome(controller, FORCED_HAS_QUORUM, "HasVotes", err);
     return outcome;
 }

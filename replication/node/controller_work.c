@@ -98,9 +98,9 @@ static int open_target(struct volume_controller *controller, struct error *err) 
         .qos = assigned->qos,
         .export = assigned->export,
         .sealed = assigned->revert.snapshot != NULL,
-        .weighed = volume_controller_awaits_recovery(controller),
-        .salvage = assigned->recovered,
-        .believed =
+        .dry_run = volume_controller_awaits_recovery(controller),
+        .recovery = assigned->recovered,
+        .recover_from =
             volume_controller_awaits_recovery(controller) ? NULL : assigned->recovery.replica,
         .timeout_ms = controller->settings->timeout_ms,
     };

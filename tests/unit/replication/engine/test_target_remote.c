@@ -673,10 +673,10 @@ START_TEST(one_of_another_host_is_believed_in_its_epoch) {
     }
     ck_assert_int_eq(start(), -1);
     target_status(target, &status);
-    ck_assert_int_eq(status.finding, TARGET_LACKS_VOTES);
+    ck_assert_int_eq(status.finding, TARGET_LACKS_QUORUM);
 
-    settings.salvage = 1;
-    settings.believed = uids[1];
+    settings.recovery = 1;
+    settings.recover_from = uids[1];
     settings.epoch = 3;
     reopen();
     serve();

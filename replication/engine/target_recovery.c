@@ -26,27 +26,27 @@ static int check(const struct target *target, const struct member *member, enum 
     const struct replica_probe *probe = &member->probe;
 
     if (member->state == MEMBER_IS_EXCLUDED)
-        return refuse(TARGET_AWAY, ret, err, member, member->why.message);
+        return refuse(TARGET_UNREACHABLE, ret, err, member, member->why.message);
     if (probe->health == REPLICA_GONE || probe->health == REPLICA_FAILING)
-        return refuse(TARGET_AWAY, ret, err, member, probe->why.message);
+        return refuse(TARGET_UNREACHABLE, ret, err, member, probe->why.message);
     if (probe->health != REPLICA_GOOD)
-        return refuse(TARGET_UNFIT, ret, err, member, probe->why.message);
+        return refuse(TARGET_UNUSABLE, ret, err, member, probe->why.message);
     if (probe->state.mark == REPLICA_EMPTY || probe->state.generation.id.number <= 0)
-        return refuse(TARGET_UNFILLED, ret, err, member,
+        return refuse(TARGET_NOT_REBUILT, ret, err, member,
                       "it is empty, or was not filled to its end.");
     if (probe->bytes < target->size_bytes)
-        return refuse(TARGET_UNFIT, ret, err, member, "its file is too short.");
+        return refuse(TARGET_UNUSABLE, ret, err, member, "its file is too short.");
     *ret = TARGET_NO_FLAW;
     return 0;
 }
 
-int target_may_believe(struct target *target, const char *replica, enum target_flaw *ret,
+int target_may_recover(struct target *target, const char *replica, enum target_flaw *ret,
                        struct error *err) {
     const struct member *member = member_find(target, replica);
 
     if (member)
         return check(target, member, ret, err);
-    *ret = TARGET_UNFIT;
+    *ret = TARGET_UNUSABLE;
     return error_set(err, ERROR_CONFLICT, "%.64s is no replica of the volume %s.", replica,
                      target->volume);
 }
@@ -59,14 +59,15 @@ static bool has_begun(const struct target *target) {
 
         if (probe->has_state && probe->state.mark != REPLICA_EMPTY &&
             strcmp(probe->state.volume, target->volume) == 0 &&
-            probe->state.generation.id.number >= generation_floor(target->salvage))
+            probe->state.generation.id.number >= generation_floor(target->recovery))
             return true;
     }
     return false;
 }
 
-int salvage_believed(struct target *target, struct error *err) {
-    struct member *member = target->believed[0] ? member_find(target, target->believed) : NULL;
+int recovery_apply(struct target *target, struct error *err) {
+    struct member *member =
+        target->recover_from[0] ? member_find(target, target->recover_from) : NULL;
     struct replica_state state;
     enum target_flaw ignored;
     struct error reason;
@@ -79,7 +80,7 @@ int salvage_believed(struct target *target, struct error *err) {
         return 0;
     state = member->probe.state;
     state.mark = REPLICA_DIRTY;
-    generation_salvage(&member->probe.state.generation, target->salvage, member->replica.uid,
+    generation_recover(&member->probe.state.generation, target->recovery, member->replica.uid,
                        &clock_system, &state.generation);
     if (member_write_state(target, member, &state, err) < 0)
         return -1;

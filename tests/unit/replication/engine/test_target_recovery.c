@@ -49,25 +49,25 @@ static void reopen(void) {
     open_target();
 }
 
-static void believe(int64_t salvage, const char *uid) {
-    settings.salvage = salvage;
-    settings.believed = uid;
-    settings.weighed = false;
+static void recover(int64_t recovery, const char *uid) {
+    settings.recovery = recovery;
+    settings.recover_from = uid;
+    settings.dry_run = false;
     reopen();
 }
 
-static void assert_lacks_votes(void) {
+static void assert_lacks_quorum(void) {
     ck_assert_int_eq(start(), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     target_status(target, &status);
     ck_assert_int_eq(status.state, TARGET_DOWN);
-    ck_assert_int_eq(status.finding, TARGET_LACKS_VOTES);
+    ck_assert_int_eq(status.finding, TARGET_LACKS_QUORUM);
 }
 
 static void assert_flaw(const char *uid, enum target_flaw expected) {
     enum target_flaw flaw = TARGET_NO_FLAW;
 
-    ck_assert_int_eq(target_may_believe(target, uid, &flaw, &err),
+    ck_assert_int_eq(target_may_recover(target, uid, &flaw, &err),
                      expected == TARGET_NO_FLAW ? 0 : -1);
     ck_assert_msg(flaw == expected, "%d: %s", flaw, err.message);
 }
@@ -97,16 +97,16 @@ static void leave_the_third_behind(void) {
     stop();
     move_away(0);
     move_away(1);
-    assert_lacks_votes();
+    assert_lacks_quorum();
 }
 
 START_TEST(what_comes_back_is_none_of_it_whatever_it_knows) {
     leave_the_third_behind();
     assert_flaw(uids[2], TARGET_NO_FLAW);
-    assert_flaw(uids[0], TARGET_AWAY);
-    assert_flaw(uids[3], TARGET_UNFIT);
+    assert_flaw(uids[0], TARGET_UNREACHABLE);
+    assert_flaw(uids[3], TARGET_UNUSABLE);
 
-    believe(1, uids[2]);
+    recover(1, uids[2]);
     expect_then();
     serve();
     assert_voters(1);
@@ -118,8 +118,8 @@ START_TEST(what_comes_back_is_none_of_it_whatever_it_knows) {
     bring_back(1);
     ck_assert_int_gt(state_of(2).generation.id.number, state_of(0).generation.id.number);
     move_away(2);
-    believe(1, NULL);
-    assert_lacks_votes();
+    recover(1, NULL);
+    assert_lacks_quorum();
     bring_back(2);
     serve();
     assert_voters(1);
@@ -141,7 +141,7 @@ START_TEST(of_one_number_the_salvaged_one_counts) {
     struct replica_state lost;
 
     leave_the_third_behind();
-    believe(1, uids[2]);
+    recover(1, uids[2]);
     expect_then();
     serve();
     stop();
@@ -159,27 +159,27 @@ START_TEST(of_one_number_the_salvaged_one_counts) {
 END_TEST
 
 START_TEST(what_is_served_needs_no_word) {
-    settings.weighed = true;
+    settings.dry_run = true;
     reopen();
     ck_assert_int_eq(start(), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     target_status(target, &status);
-    ck_assert_int_eq(status.finding, TARGET_HAS_VOTES);
+    ck_assert_int_eq(status.finding, TARGET_HAS_QUORUM);
     ck_assert(!daemon_runs(run));
 
-    settings.weighed = false; /* and behind an unclean stop it has them, too */
+    settings.dry_run = false; /* and behind an unclean stop it has them, too */
     reopen();
     serve();
     write_some(50);
     kill_daemon();
     checker_disconnect(&checker);
-    settings.weighed = true;
+    settings.dry_run = true;
     reopen();
     ck_assert_int_eq(start(), -1);
     target_status(target, &status);
-    ck_assert_int_eq(status.finding, TARGET_HAS_VOTES);
+    ck_assert_int_eq(status.finding, TARGET_HAS_QUORUM);
     ck_assert(!daemon_runs(run));
-    settings.weighed = false;
+    settings.dry_run = false;
     reopen();
     serve();
     read_all();
@@ -199,13 +199,13 @@ START_TEST(what_cannot_be_opened_is_no_vote) {
     reopen();
     ck_assert_int_eq(start(), -1);
 
-    settings.weighed = true;
+    settings.dry_run = true;
     reopen();
-    assert_lacks_votes();
+    assert_lacks_quorum();
     ck_assert(!daemon_runs(run));
-    assert_flaw(uids[0], TARGET_UNFIT);
+    assert_flaw(uids[0], TARGET_UNUSABLE);
     assert_flaw(uids[2], TARGET_NO_FLAW);
-    believe(1, uids[2]);
+    recover(1, uids[2]);
     expect_then();
     serve();
     assert_voters(1);
@@ -228,7 +228,7 @@ START_TEST(a_block_in_which_two_differ_is_refused_until_one_is_believed) {
     serve();
     ck_assert(!checker_read(&checker));
     stop();
-    believe(1, uids[2]);
+    recover(1, uids[2]);
     expect_then();
     serve();
     assert_voters(1);
@@ -244,22 +244,22 @@ START_TEST(what_is_not_whole_is_not_believed) {
     state = state_of(2);
     state.mark = REPLICA_EMPTY; /* as one is until it is filled */
     put_state(2, &state);
-    assert_lacks_votes();
-    assert_flaw(uids[2], TARGET_UNFILLED);
-    believe(1, uids[2]);
-    assert_lacks_votes();
+    assert_lacks_quorum();
+    assert_flaw(uids[2], TARGET_NOT_REBUILT);
+    recover(1, uids[2]);
+    assert_lacks_quorum();
     ck_assert_int_eq(state_of(2).mark, REPLICA_EMPTY);
 
     state.mark = REPLICA_DIRTY;
     state.generation.size_bytes = 512; /* it has missed that the volume grew */
     put_state(2, &state);
     ck_assert_int_eq(truncate(file_of(2, "data"), SIZE - 512), 0);
-    assert_lacks_votes();
-    assert_flaw(uids[2], TARGET_UNFIT);
+    assert_lacks_quorum();
+    assert_flaw(uids[2], TARGET_UNUSABLE);
     ck_assert_int_eq(state_of(2).generation.id.number, state.generation.id.number);
     ck_assert_int_eq(unlink(file_of(2, "state")), 0);
-    assert_lacks_votes();
-    assert_flaw(uids[2], TARGET_AWAY);
+    assert_lacks_quorum();
+    assert_flaw(uids[2], TARGET_UNREACHABLE);
 }
 END_TEST
 
@@ -270,7 +270,7 @@ START_TEST(a_word_counts_once) {
 
     leave_the_third_behind();
     before = state_of(2);
-    believe(1, uids[2]);
+    recover(1, uids[2]);
     expect_then();
     serve();
     write_some(100);
@@ -290,7 +290,7 @@ START_TEST(a_word_counts_once) {
     scale(2);
     stop();
     put_state(2, &before); /* somebody has put a copy in its place */
-    assert_lacks_votes();
+    assert_lacks_quorum();
     ck_assert_int_eq(state_of(2).generation.id.number, before.generation.id.number);
 }
 END_TEST
@@ -298,19 +298,19 @@ END_TEST
 /* The word after it may name another: that one outranks the first. */
 START_TEST(the_next_word_may_name_another) {
     leave_the_third_behind();
-    believe(7, uids[2]);
+    recover(7, uids[2]);
     expect_then();
     serve();
     write_some(100);
     stop();
     bring_back(0);
     move_away(2);
-    believe(9, uids[0]);
+    recover(9, uids[0]);
     assert_done(start());
     assert_voters(1);
     stop();
     bring_back(2);
-    believe(9, NULL);
+    recover(9, NULL);
     assert_done(start());
     assert_voters(1);
     ck_assert_int_lt(state_of(2).generation.id.number, state_of(0).generation.id.number);
@@ -322,7 +322,7 @@ START_TEST(salvages_have_an_end) {
     struct target_settings wrong = settings;
     struct target *none = NULL;
 
-    wrong.salvage = SALVAGES_MOST + 1;
+    wrong.recovery = RECOVERIES_MOST + 1;
     target_close(target);
     target = NULL;
     ck_assert_int_eq(target_open(&wrong, &none, &err), -1);
@@ -330,7 +330,7 @@ START_TEST(salvages_have_an_end) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("target salvage", adopt_daemons(), begin, end,
+CHECK_MAIN_WITH("target recovery", adopt_daemons(), begin, end,
                 what_comes_back_is_none_of_it_whatever_it_knows,
                 of_one_number_the_salvaged_one_counts, what_is_served_needs_no_word,
                 what_cannot_be_opened_is_no_vote,
