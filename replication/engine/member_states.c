@@ -20,7 +20,7 @@ static const char *const events[] = {
     [MEMBER_JOINS] = "rebuild ends",
     [MEMBER_MISSED] = "missed a write",
     [MEMBER_FILE_LOST] = "file is another one",
-    [MEMBER_LEFT_OUT] = "left out",
+    [MEMBER_EVICTED] = "left out",
 };
 
 static const char *const actions[] = { "-" };
@@ -30,7 +30,7 @@ static const char *const actions[] = { "-" };
 #define STARTS(STATE) \
     ROW(STATE, MEMBER_OPENED, MEMBER_IS_OUT, "The replica does not vote yet."), \
     ROW(STATE, MEMBER_NOT_OPENED, MEMBER_IS_EXCLUDED, "The replica cannot be opened.")
-#define LEAVES(STATE) ROW(STATE, MEMBER_LEFT_OUT, MEMBER_IS_OUT, "The replica is to be rebuilt.")
+#define EVICTS(STATE) ROW(STATE, MEMBER_EVICTED, MEMBER_IS_OUT, "The replica is to be rebuilt.")
 #define FILLS(STATE) \
     ROW(STATE, MEMBER_FILLS, MEMBER_IS_FILLING, "The replica is rebuilt, from nothing on.")
 #define MISSES(STATE, NEXT) ROW(STATE, MEMBER_MISSED, NEXT, "The replica has missed a write.")
@@ -43,7 +43,7 @@ static const struct state_row rows[] = {
     STARTS(MEMBER_IS_OUT),
     ROW(MEMBER_IS_OUT, MEMBER_CHOSEN, MEMBER_IS_VOTING, "The replica votes."),
     FILLS(MEMBER_IS_OUT),
-    LEAVES(MEMBER_IS_OUT),
+    EVICTS(MEMBER_IS_OUT),
     LATE(MEMBER_IS_OUT),
 
     STARTS(MEMBER_IS_EXCLUDED),
@@ -54,25 +54,25 @@ static const struct state_row rows[] = {
     ROW(MEMBER_IS_FILLING, MEMBER_JOINS, MEMBER_IS_VOTING, "The replica has all data, and votes."),
     MISSES(MEMBER_IS_FILLING, MEMBER_IS_SPOILT),
     LOSES(MEMBER_IS_FILLING, MEMBER_IS_SPOILT),
-    LEAVES(MEMBER_IS_FILLING),
+    EVICTS(MEMBER_IS_FILLING),
 
     STARTS(MEMBER_IS_SPOILT),
     MISSES(MEMBER_IS_SPOILT, MEMBER_IS_SPOILT),
-    LEAVES(MEMBER_IS_SPOILT),
+    EVICTS(MEMBER_IS_SPOILT),
 
     STARTS(MEMBER_IS_VOTING),
     MISSES(MEMBER_IS_VOTING, MEMBER_IS_FAILING),
     LOSES(MEMBER_IS_VOTING, MEMBER_IS_UNLINKED),
-    LEAVES(MEMBER_IS_VOTING),
+    EVICTS(MEMBER_IS_VOTING),
 
     STARTS(MEMBER_IS_FAILING),
     MISSES(MEMBER_IS_FAILING, MEMBER_IS_FAILING),
     LOSES(MEMBER_IS_FAILING, MEMBER_IS_UNLINKED),
-    LEAVES(MEMBER_IS_FAILING),
+    EVICTS(MEMBER_IS_FAILING),
 
     STARTS(MEMBER_IS_UNLINKED),
     MISSES(MEMBER_IS_UNLINKED, MEMBER_IS_UNLINKED),
-    LEAVES(MEMBER_IS_UNLINKED),
+    EVICTS(MEMBER_IS_UNLINKED),
 };
 static atomic_uint reached[LENGTH(rows)];
 

@@ -23,7 +23,7 @@ enum member_event {
     MEMBER_JOINS,
     MEMBER_MISSED,
     MEMBER_FILE_LOST,
-    MEMBER_LEFT_OUT,
+    MEMBER_EVICTED,
 };
 
 extern const struct state_table member_states;

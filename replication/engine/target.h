@@ -233,4 +233,4 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
 int target_repair(struct target *target, const char *replica, int64_t speed, struct error *err);
 
 /* A replica votes no more, durably, before this returns. ERROR_CONFLICT: it is needed. */
-int target_drop(struct target *target, const char *replica, struct error *err);
+int target_evict(struct target *target, const char *replica, struct error *err);

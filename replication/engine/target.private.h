@@ -251,7 +251,7 @@ int logs_decide(struct target *target, const struct logs *logs, struct error *er
 void logs_follow(struct target *target);
 /* Of a replica that is none of the volume's any more, or is about to leave the quorum. -1: it may
  * count as before. */
-int logs_drop(const struct target *target, const struct member *member);
+int logs_remove(const struct target *target, const struct member *member);
 /* Whose write was answered nevertheless, if others were enough. */
 void logs_note_failed_write(const struct target *target, const struct member *member);
 /* Any replica may have failed a write: logs end, until logs_follow() begins them anew. */

@@ -80,7 +80,7 @@ static int begin_log(struct target *target, struct member *member,
     return access->begin_log(access->arg, &member->replica, target->epoch, before, next, err);
 }
 
-int logs_drop(const struct target *target, const struct member *member) {
+int logs_remove(const struct target *target, const struct member *member) {
     autoarena struct arena *arena = arena_new();
 
     if (!member_is_local(member))
@@ -98,7 +98,7 @@ static void set_log(struct target *target, struct member *member,
     member->logged = *next;
     if (begin_log(target, member, before, next, &reason) == 0)
         return;
-    logs_drop(target, member);
+    logs_remove(target, member);
     log_warning(NULL, "write log not available", "volume_id", target->volume, "replica_id",
                 member->replica.uid, "reason", reason.message, NULL);
 }
@@ -138,7 +138,7 @@ static bool may_lack_entries(const struct target *target, const struct member *m
 }
 
 void logs_note_failed_write(const struct target *target, const struct member *member) {
-    if (may_lack_entries(target, member) && logs_drop(target, member) < 0)
+    if (may_lack_entries(target, member) && logs_remove(target, member) < 0)
         log_warning(NULL, "write log not removed", "volume_id", target->volume, "replica_id",
                     member->replica.uid, NULL);
 }
@@ -155,7 +155,7 @@ void logs_end(struct target *target) {
         struct member *member = &target->members[i];
 
         if (member_is_local(member))
-            logs_drop(target, member);
+            logs_remove(target, member);
         else if (member->opened && member->logged.number > 0)
             set_log(target, member, &no_generation, &no_generation);
     }

@@ -70,17 +70,17 @@ static int tidy(struct target *target, struct error *err) {
 }
 
 /* If it does not vote yet. */
-static void leave_out(struct target *target) {
+static void evict_rebuilt(struct target *target) {
     struct member *member = &target->members[target->rebuilt];
 
     if (!member_votes(member))
-        member_next(member, MEMBER_LEFT_OUT);
+        member_next(member, MEMBER_EVICTED);
 }
 
 static int fail(struct target *target, const struct error *why) {
     struct error ignored;
 
-    leave_out(target);
+    evict_rebuilt(target);
     target_job_fail(target, why);
     return tidy(target, &ignored);
 }
@@ -257,7 +257,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
 static int take_back(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
 
-    member_next(member, MEMBER_LEFT_OUT);
+    member_next(member, MEMBER_EVICTED);
     return generation_has(&target->current, member->replica.uid)
                ? generation_change(target, (struct change){ 0 }, err)
                : 0;

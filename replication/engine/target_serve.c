@@ -116,7 +116,7 @@ static void add_replicas(struct target *target, struct error *err) {
         member->mismatches = 0;
         if (!member_votes(member) || add_replica(target, member, err) == 0)
             continue;
-        member_next(member, MEMBER_LEFT_OUT);
+        member_next(member, MEMBER_EVICTED);
         log_warning(NULL, "replica left out", "volume_id", target->volume, "replica_id",
                     member->replica.uid, "reason", err->message, NULL);
     }

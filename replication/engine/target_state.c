@@ -101,7 +101,7 @@ void member_remove(struct target *target, const char *uid) {
 
     if (!member)
         return;
-    logs_drop(target, member);
+    logs_remove(target, member);
     cleanup_close(&member->lock);
     target->count--;
     memmove(member, member + 1,
@@ -300,7 +300,7 @@ static void follow_change(struct target *target, const votes_t votes, const char
         bool stays = votes[i] && !is_named(without, member);
 
         if (member_votes(member) && !stays)
-            member_next(member, MEMBER_LEFT_OUT);
+            member_next(member, MEMBER_EVICTED);
         else if (!member_votes(member) && stays)
             member_next(member, MEMBER_JOINS);
     }

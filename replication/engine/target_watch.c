@@ -174,7 +174,7 @@ bool target_is_usurped(const struct target *target) {
  * The daemon writes to it no more before the generation says so: until then a write is answered if
  * as many members have it as are needed, and whoever missed one was told of when the child is gone.
  */
-int target_drop(struct target *target, const char *replica, struct error *err) {
+int target_evict(struct target *target, const char *replica, struct error *err) {
     struct member *member = member_find(target, replica);
     bool rebuilt, failed;
 
@@ -187,7 +187,7 @@ int target_drop(struct target *target, const char *replica, struct error *err) {
                          replica);
     failed = member_fails(member);
     rebuilt = target_job_is(target, TARGET_REBUILD) && member == &target->members[target->rebuilt];
-    if (logs_drop(target, member) < 0)
+    if (logs_remove(target, member) < 0)
         return error_set(err, ERROR_BACKEND, "The write log of the replica %s cannot be removed.",
                          replica);
     if ((!rebuilt && graph_remove_child(target, member->node, err) < 0) ||
@@ -204,14 +204,14 @@ int target_drop(struct target *target, const char *replica, struct error *err) {
 
 /* Those that a generation was written without, because they did not take it, too.  One that is
  * needed stays, and where it differs the block is refused. */
-static int drop_failing(struct target *target, struct error *err) {
+static int evict_failing(struct target *target, struct error *err) {
     int result = 0;
 
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
         if (member_votes(member) && member_fails(member) &&
-            target_drop(target, member->replica.uid, err) < 0)
+            target_evict(target, member->replica.uid, err) < 0)
             result = -1;
     }
     return result;
@@ -284,7 +284,7 @@ static int watch_serving(struct target *target, struct error *err) {
     result = watch_job(target, err);
     if (!target_serves(target))
         return result;
-    if (drop_failing(target, err) < 0)
+    if (evict_failing(target, err) < 0)
         result = -1;
     scrub_recheck(target);
     if (!target_job_is(target, TARGET_REBUILD) && remove_strangers(target, err) < 0)

@@ -143,7 +143,7 @@ static const struct target_replica *find_damaged(const struct volume_controller 
 static int repair(struct volume_controller *controller, const char *uid, struct error *err) {
     if (controller->status.job == TARGET_REPAIR_FAILED && !controller->status.resynchronizing &&
         strcmp(controller->status.job_replica, uid) == 0)
-        return target_drop(controller->target, uid, err);
+        return target_evict(controller->target, uid, err);
     return target_repair(controller->target, uid, controller->settings->rebuild_speed, err);
 }
 

@@ -322,7 +322,7 @@ static void rebuild(struct world *world, unsigned host, unsigned i) {
 }
 
 /* Those that missed a write go, one by one, unless they are needed. */
-static bool leave_out(struct world *world, struct writer *writer) {
+static bool evict(struct world *world, struct writer *writer) {
     struct generation current = writer->current;
 
     for (unsigned i = 0; i < world->wanted; i++) {
@@ -341,7 +341,7 @@ static void step_serving(struct world *world, unsigned host) {
 
     switch (draw(6)) {
     case 0:
-        if (!leave_out(world, writer))
+        if (!evict(world, writer))
             die(world, host);
         break;
     case 1:

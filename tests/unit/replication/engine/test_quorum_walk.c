@@ -123,7 +123,7 @@ static void write_once(struct world *world) {
 }
 
 /* Leaves out one that missed a write; false: the writer died. */
-static bool leave_out(struct world *world) {
+static bool evict(struct world *world) {
     struct copy *bad = NULL;
 
     for (unsigned i = 0; i < world->wanted; i++) {
@@ -152,7 +152,7 @@ static void serve(struct world *world, const struct quorum_plan *plan, bool equa
         return;
     for (unsigned steps = draw(6); steps > 0; steps--) {
         write_once(world);
-        if (draw(2) && !leave_out(world))
+        if (draw(2) && !evict(world))
             return;
     }
     for (unsigned i = 0; i < world->wanted; i++) {

@@ -145,9 +145,9 @@ START_TEST(a_rebuild_goes_on_under_writes_and_may_be_stopped) {
 
     serve();
     write_some(96);
-    assert_done(target_drop(target, uids[1], &err));
-    assert_done(target_drop(target, uids[1], &err));
-    ck_assert_int_eq(target_drop(target, uids[0], &err), -1);
+    assert_done(target_evict(target, uids[1], &err));
+    assert_done(target_evict(target, uids[1], &err));
+    ck_assert_int_eq(target_evict(target, uids[0], &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     assert_done(target_rebuild(target, &second, NULL, 1, &err));
     ck_assert_int_eq(target_rebuild(target, &second, NULL, 0, &err), -1);
@@ -180,14 +180,14 @@ START_TEST(an_interrupted_rebuild_never_votes) {
 
     serve();
     write_some(96);
-    assert_done(target_drop(target, uids[1], &err));
+    assert_done(target_evict(target, uids[1], &err));
     assert_done(target_rebuild(target, &second, NULL, 1, &err));
     target_close(target); /* its owner dies: the next one ends what nobody ends any more */
     open_target();
     assert_voters(2);
     write_some(10);
     rebuild(1);
-    assert_done(target_drop(target, uids[1], &err));
+    assert_done(target_evict(target, uids[1], &err));
     assert_done(target_rebuild(target, &second, NULL, 1, &err));
     kill_daemon();
     watch();
@@ -346,7 +346,7 @@ START_TEST(a_full_pool_costs_its_replica_and_no_write) {
     watch();
     assert_voters(2);
     read_all();
-    ck_assert_int_eq(target_drop(target, uids[1], &err), -1);
+    ck_assert_int_eq(target_evict(target, uids[1], &err), -1);
 
     checker_disconnect(&checker); /* and it never votes again with what it has */
     kill_daemon();
@@ -367,7 +367,7 @@ START_TEST(a_damaged_block_of_one_of_two_is_never_served_nor_copied) {
     serve();
     write_some(200);
     damage(1, 7);
-    assert_done(target_drop(target, uids[0], &err));
+    assert_done(target_evict(target, uids[0], &err));
     ck_assert(!checker_read(&checker));
     watch();
     checker_disconnect(&checker);

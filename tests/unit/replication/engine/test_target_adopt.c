@@ -97,7 +97,7 @@ START_TEST(a_job_that_ends_by_itself_meanwhile_costs_nobody_his_daemon) {
 
     serve();
     write_some(50);
-    assert_done(target_drop(target, uids[2], &err));
+    assert_done(target_evict(target, uids[2], &err));
     assert_done(target_rebuild(target, &last, NULL, 1, &err));
     watch();
     ck_assert_int_eq(status.job, TARGET_REBUILD);

@@ -47,7 +47,7 @@ START_TEST(a_place_that_is_kept_counts_for_no_write) {
 
     if (!serve_from_a_small_pool())
         return;
-    assert_done(target_drop(target, uids[1], &err));
+    assert_done(target_evict(target, uids[1], &err));
     assert_done(target_rebuild(target, &second, NULL, 1, &err)); /* which nobody takes further */
     ck_assert(!checker_write(&checker, 300));
 }
@@ -128,7 +128,7 @@ START_TEST(a_copy_gets_no_generation) {
     ck_assert_int_eq(rename(pools[1], away), 0);
     copy_file(away, pools[1]);
     write_some(10);
-    ck_assert_int_eq(target_drop(target, uids[0], &err), -1); /* as the copy does not take it */
+    ck_assert_int_eq(target_evict(target, uids[0], &err), -1); /* as the copy does not take it */
     read_state(1, &after);
     ck_assert(generation_same(&before.generation.id, &after.generation.id));
     write_some(10);
@@ -239,7 +239,7 @@ START_TEST(a_rebuild_may_begin_again_when_refused_blocks_are_written) {
 
     serve();
     write_some(BLOCKS);
-    assert_done(target_drop(target, uids[2], &err));
+    assert_done(target_evict(target, uids[2], &err));
     damage(0, 3);
     damage(1, 5);
     checker.most[3]++; /* as if writes of them had been in flight: the client writes them again */
@@ -261,7 +261,7 @@ START_TEST(replicas_are_compared_again_when_refused_blocks_are_written) {
 
     serve();
     write_some(BLOCKS);
-    assert_done(target_drop(target, uids[2], &err));
+    assert_done(target_evict(target, uids[2], &err));
     kill_daemon();
     checker_disconnect(&checker);
     watch();

@@ -120,7 +120,7 @@ START_TEST(no_generation_of_a_lower_epoch_is_written) {
     write_some(20);
     for (unsigned i = 0; i < 2; i++)
         ck_assert_int_eq(replica_epoch_take(&settings.replicas[i], 2, &err), 0);
-    ck_assert_int_eq(target_drop(target, uids[2], &err), -1);
+    ck_assert_int_eq(target_evict(target, uids[2], &err), -1);
     for (unsigned i = 0; i < REPLICAS; i++) {
         struct replica_probe probe;
 

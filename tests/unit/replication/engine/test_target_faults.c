@@ -199,7 +199,7 @@ static _Noreturn void work(unsigned which) {
             (void)target_stop(mine, &err);
             break;
         case 1:
-            (void)target_drop(mine, replica.uid, &err);
+            (void)target_evict(mine, replica.uid, &err);
             break;
         case 2:
             (void)target_rebuild(mine, &replica, NULL, 0, &err);

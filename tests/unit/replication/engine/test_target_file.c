@@ -309,7 +309,7 @@ START_TEST(it_grows_and_replicas_are_rebuilt_below_it) {
         put(fd, size - 4096, 'b');
         assert_stored(2, size - 4096, 'b');
     }
-    assert_done(target_drop(target, uids[1], &err));
+    assert_done(target_evict(target, uids[1], &err));
     put(fd, 4096, 'c');
     rebuild(1);
     put(fd, 8192, 'd');

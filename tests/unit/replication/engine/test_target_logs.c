@@ -50,7 +50,7 @@ static void kill_and_start(void) {
 static void lose_third(void) {
     serve();
     write_some(50);
-    assert_done(target_drop(target, uids[2], &err));
+    assert_done(target_evict(target, uids[2], &err));
     watch();
     assert_voters(2);
 }
@@ -413,7 +413,7 @@ START_TEST(blocks_that_differ_are_equal_before_a_spare_replica_is_lost) {
     open_target_again();
     ck_assert_int_eq(status.decided_blocks, count);
     ck_assert(status.resynchronizing);
-    assert_done(target_drop(target, uids[2], &err));
+    assert_done(target_evict(target, uids[2], &err));
     ck_assert(checker_read(&checker));
     watch();
     ck_assert_int_eq(status.failures, 0);
@@ -593,7 +593,7 @@ START_TEST(a_replica_loses_its_log_before_it_leaves_the_quorum) {
     write_one(3, 7);
     daemon = daemon_process();
     ck_assert_int_eq(kill(daemon, SIGSTOP), 0);
-    ck_assert_int_eq(target_drop(target, uids[2], &err), -1);
+    ck_assert_int_eq(target_evict(target, uids[2], &err), -1);
     ck_assert_int_eq(access(log_of(2), F_OK), -1);
     ck_assert_int_eq(kill(daemon, SIGCONT), 0);
 }
@@ -606,7 +606,7 @@ START_TEST(an_eviction_during_a_rebuild_leaves_no_block_undecided) {
     write_some(50);
     write_one(3, 7);
     assert_done(target_rebuild(target, &fourth, uids[0], 1 << 20, &err));
-    assert_done(target_drop(target, uids[2], &err));
+    assert_done(target_evict(target, uids[2], &err));
     watch();
     ck_assert_int_eq(status.job, TARGET_REBUILD);
     assert_voters(2);

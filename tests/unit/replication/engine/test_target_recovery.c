@@ -88,10 +88,10 @@ static void leave_the_third_behind(void) {
     serve();
     write_some(200);
     remember();
-    assert_done(target_drop(target, uids[2], &err));
+    assert_done(target_evict(target, uids[2], &err));
     write_some(200);
     rebuild(2);
-    assert_done(target_drop(target, uids[2], &err));
+    assert_done(target_evict(target, uids[2], &err));
     remember();
     write_some(200);
     stop();
@@ -219,7 +219,7 @@ START_TEST(a_block_in_which_two_differ_is_refused_until_one_is_believed) {
     write_some(200);
     remember();
     damage(1, 7);
-    assert_done(target_drop(target, uids[0], &err));
+    assert_done(target_evict(target, uids[0], &err));
     ck_assert(!checker_read(&checker));
     watch();
     checker_disconnect(&checker);

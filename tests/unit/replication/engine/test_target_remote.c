@@ -131,7 +131,7 @@ static int read_value(unsigned block) {
 /* Without that one the other two are needed. */
 static void serve_without(unsigned i) {
     serve();
-    assert_done(target_drop(target, uids[i], &err));
+    assert_done(target_evict(target, uids[i], &err));
     watch();
     assert_voters(2);
     write_value(3, 7);

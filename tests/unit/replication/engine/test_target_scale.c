@@ -229,7 +229,7 @@ START_TEST(who_was_taken_over_from_changes_nothing) {
     strcpy(run, place);
     serve();
     write_some(20);
-    ck_assert_int_eq(target_drop(first, uids[0], &err), -1);
+    ck_assert_int_eq(target_evict(first, uids[0], &err), -1);
     ck_assert_int_eq(target_scale(first, all, 2, 0, &err), -1);
     ck_assert_msg(strstr(err.message, "taken over") != NULL, "%s", err.message);
     assert_done(target_stop(first, &err));

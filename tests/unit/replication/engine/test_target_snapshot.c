@@ -145,7 +145,7 @@ START_TEST(a_snapshot_is_the_same_whatever_becomes_of_the_volume) {
     ck_assert_int_eq(status.job, TARGET_SNAPPED);
     memcpy(versions, checker.least, sizeof(versions));
     write_some(100);
-    assert_done(target_drop(target, uids[1], &err));
+    assert_done(target_evict(target, uids[1], &err));
     rebuild(1);
     checker_disconnect(&checker);
     assert_done(target_resize(target, SIZE * 2, &err));

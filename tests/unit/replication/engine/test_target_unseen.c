@@ -71,7 +71,7 @@ START_TEST(one_that_is_not_seen_is_not_filled_anew) {
 
     serve();
     write_some(50);
-    assert_done(target_drop(target, uids[2], &err));
+    assert_done(target_evict(target, uids[2], &err));
     ck_assert_int_eq(stat(file_of(2, "data"), &before), 0);
     unseen = uids[2];
     ck_assert_int_eq(target_rebuild(target, &settings.replicas[2], NULL, 0, &err), -1);
