@@ -39,11 +39,11 @@ void generation_add(struct generation *generation, const char *replica) {
 }
 
 bool generation_follows(const struct generation *before, const struct generation *next) {
-    unsigned left = 0;
+    unsigned removed = 0;
 
     for (unsigned i = 0; i < before->count; i++)
-        left += !generation_has(next, before->members[i]);
-    return left < generation_needed(before) && next->count >= generation_needed(next) &&
+        removed += !generation_has(next, before->members[i]);
+    return removed < generation_needed(before) && next->count >= generation_needed(next) &&
            next->count <= next->wanted;
 }
 
@@ -159,7 +159,7 @@ static int read_members(const json_t *members, struct generation *ret) {
     return 0;
 }
 
-static void fill(const struct stored *stored, struct replica_state *ret) {
+static void set_state(const struct stored *stored, struct replica_state *ret) {
     struct generation *generation = &ret->generation;
 
     *ret = (struct replica_state){ .generation = { .wanted = (unsigned)stored->wanted,
@@ -187,7 +187,7 @@ int replica_state_parse(struct arena *arena, const char *text, size_t size,
     object = json_parse(arena, line, strlen(line), &reason);
     if (!object || json_decode(arena, object, "state", fields, 0, true, &stored, &reason) < 0)
         return error_set(err, ERROR_BACKEND, "the state of the replica: %.300s", reason.message);
-    fill(&stored, &state);
+    set_state(&stored, &state);
     if (read_members(stored.members, &state.generation) < 0)
         return error_set(err, ERROR_BACKEND, "the state of the replica has a strange member");
     *ret = state;

@@ -18,7 +18,7 @@ static const char *const names[] = {
 
 static const char *const events[] = {
     [JOB_BEGUN] = "begun",
-    [JOB_HAS_NO_PLACE] = "replica needs another daemon",
+    [JOB_NEEDS_RESTART] = "replica needs another daemon",
     [JOB_COPIED] = "all is copied",
     [JOB_UNREADABLE] = "a request is unreadable",
     [JOB_STOPPED] = "stopped",
@@ -46,7 +46,7 @@ static const char *const actions[] = {
     FAILS(STATE)
 
 #define COPYING(STATE, APART, ENDING) \
-    { STATE, JOB_HAS_NO_PLACE, APART, JOB_STAYS, \
+    { STATE, JOB_NEEDS_RESTART, APART, JOB_STAYS, \
       "The replica votes from the storage daemon's next start on." }, \
     { STATE, JOB_COPIED, ENDING, JOB_STAYS, "All is copied; the storage daemon ends the copy." }, \
     RUNNING(STATE)

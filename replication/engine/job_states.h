@@ -23,7 +23,7 @@ enum job_state {
 
 enum job_event {
     JOB_BEGUN,
-    JOB_HAS_NO_PLACE, /* the replica votes in the next daemon alone, with another threshold */
+    JOB_NEEDS_RESTART, /* the replica votes in the next daemon alone, with another threshold */
     JOB_COPIED,
     JOB_UNREADABLE, /* a request, though perhaps none of its blocks */
     JOB_STOPPED,

@@ -5,8 +5,8 @@
 static const char *const names[] = {
     [MEMBER_IS_OUT] = "Out",
     [MEMBER_IS_EXCLUDED] = "Excluded",
-    [MEMBER_IS_FILLING] = "Filling",
-    [MEMBER_IS_SPOILT] = "Spoilt",
+    [MEMBER_IS_REBUILDING] = "Filling",
+    [MEMBER_IS_INCOMPLETE] = "Spoilt",
     [MEMBER_IS_VOTING] = "Voting",
     [MEMBER_IS_FAILING] = "Failing",
     [MEMBER_IS_UNLINKED] = "Unlinked",
@@ -16,7 +16,7 @@ static const char *const events[] = {
     [MEMBER_OPENED] = "opened for a start",
     [MEMBER_NOT_OPENED] = "not opened for a start",
     [MEMBER_CHOSEN] = "is of the quorum",
-    [MEMBER_FILLS] = "rebuild begins",
+    [MEMBER_REBUILDS] = "rebuild begins",
     [MEMBER_JOINS] = "rebuild ends",
     [MEMBER_MISSED] = "missed a write",
     [MEMBER_FILE_LOST] = "file is another one",
@@ -31,8 +31,8 @@ static const char *const actions[] = { "-" };
     ROW(STATE, MEMBER_OPENED, MEMBER_IS_OUT, "The replica does not vote yet."), \
     ROW(STATE, MEMBER_NOT_OPENED, MEMBER_IS_EXCLUDED, "The replica cannot be opened.")
 #define EVICTS(STATE) ROW(STATE, MEMBER_EVICTED, MEMBER_IS_OUT, "The replica is to be rebuilt.")
-#define FILLS(STATE) \
-    ROW(STATE, MEMBER_FILLS, MEMBER_IS_FILLING, "The replica is rebuilt, from nothing on.")
+#define REBUILDS(STATE) \
+    ROW(STATE, MEMBER_REBUILDS, MEMBER_IS_REBUILDING, "The replica is rebuilt, from nothing on.")
 #define MISSES(STATE, NEXT) ROW(STATE, MEMBER_MISSED, NEXT, "The replica has missed a write.")
 #define LOSES(STATE, NEXT) \
     ROW(STATE, MEMBER_FILE_LOST, NEXT, "What is written is not found behind the replica's path.")
@@ -42,23 +42,23 @@ static const char *const actions[] = { "-" };
 static const struct state_row rows[] = {
     STARTS(MEMBER_IS_OUT),
     ROW(MEMBER_IS_OUT, MEMBER_CHOSEN, MEMBER_IS_VOTING, "The replica votes."),
-    FILLS(MEMBER_IS_OUT),
+    REBUILDS(MEMBER_IS_OUT),
     EVICTS(MEMBER_IS_OUT),
     LATE(MEMBER_IS_OUT),
 
     STARTS(MEMBER_IS_EXCLUDED),
-    FILLS(MEMBER_IS_EXCLUDED),
+    REBUILDS(MEMBER_IS_EXCLUDED),
     LATE(MEMBER_IS_EXCLUDED),
 
-    STARTS(MEMBER_IS_FILLING),
-    ROW(MEMBER_IS_FILLING, MEMBER_JOINS, MEMBER_IS_VOTING, "The replica has all data, and votes."),
-    MISSES(MEMBER_IS_FILLING, MEMBER_IS_SPOILT),
-    LOSES(MEMBER_IS_FILLING, MEMBER_IS_SPOILT),
-    EVICTS(MEMBER_IS_FILLING),
+    STARTS(MEMBER_IS_REBUILDING),
+    ROW(MEMBER_IS_REBUILDING, MEMBER_JOINS, MEMBER_IS_VOTING, "The replica has all data, and votes."),
+    MISSES(MEMBER_IS_REBUILDING, MEMBER_IS_INCOMPLETE),
+    LOSES(MEMBER_IS_REBUILDING, MEMBER_IS_INCOMPLETE),
+    EVICTS(MEMBER_IS_REBUILDING),
 
-    STARTS(MEMBER_IS_SPOILT),
-    MISSES(MEMBER_IS_SPOILT, MEMBER_IS_SPOILT),
-    EVICTS(MEMBER_IS_SPOILT),
+    STARTS(MEMBER_IS_INCOMPLETE),
+    MISSES(MEMBER_IS_INCOMPLETE, MEMBER_IS_INCOMPLETE),
+    EVICTS(MEMBER_IS_INCOMPLETE),
 
     STARTS(MEMBER_IS_VOTING),
     MISSES(MEMBER_IS_VOTING, MEMBER_IS_FAILING),

@@ -6,20 +6,20 @@
 #include "common/state_table.h"
 
 enum member_state {
-    MEMBER_IS_OUT,      /* stale, empty, short, or more than are wanted */
-    MEMBER_IS_EXCLUDED, /* could not be opened in this start */
-    MEMBER_IS_FILLING,  /* from here on the storage daemon has its file open */
-    MEMBER_IS_SPOILT,   /* filling, and has missed a write */
-    MEMBER_IS_VOTING,   /* from here on it is read and written */
-    MEMBER_IS_FAILING,  /* voting, and has missed a write, or cannot be read */
-    MEMBER_IS_UNLINKED, /* voting, and its path does not lead to the file that is written to */
+    MEMBER_IS_OUT,        /* stale, empty, short, or more than are wanted */
+    MEMBER_IS_EXCLUDED,   /* could not be opened in this start */
+    MEMBER_IS_REBUILDING, /* from here on the storage daemon has its file open */
+    MEMBER_IS_INCOMPLETE, /* filling, and has missed a write */
+    MEMBER_IS_VOTING,     /* from here on it is read and written */
+    MEMBER_IS_FAILING,    /* voting, and has missed a write, or cannot be read */
+    MEMBER_IS_UNLINKED,   /* voting, and its path does not lead to the file that is written to */
 };
 
 enum member_event {
     MEMBER_OPENED, /* in a start */
     MEMBER_NOT_OPENED,
     MEMBER_CHOSEN,
-    MEMBER_FILLS,
+    MEMBER_REBUILDS,
     MEMBER_JOINS,
     MEMBER_MISSED,
     MEMBER_FILE_LOST,

@@ -130,7 +130,7 @@ static int refuse_held(int data, const struct replica *replica, struct error *er
 /* ---- creation ---- */
 
 /* One that comes late might be removed by nobody. */
-static int make_directory(const struct replica *replica, const atomic_bool *left,
+static int make_directory(const struct replica *replica, const atomic_bool *abandoned,
                           struct error *err) {
     autoclose int pool = open_pool(replica, err);
     bool made;
@@ -140,7 +140,7 @@ static int make_directory(const struct replica *replica, const atomic_bool *left
     made = mkdirat(pool, replica->uid, 0700) == 0;
     if (!made && errno != EEXIST)
         return replica_say(err, replica, "making the directory");
-    if (made && left && atomic_load(left)) {
+    if (made && abandoned && atomic_load(abandoned)) {
         unlinkat(pool, replica->uid, AT_REMOVEDIR);
         return error_set(err, ERROR_UNAVAILABLE, "Nobody waits for the replica %s any more.",
                          replica->uid);
@@ -159,13 +159,13 @@ static int make_data(int directory, const struct replica *replica,
         return replica_say(err, replica, "making the file");
     if (refuse_held(fd, replica, err) < 0)
         return -1;
-    if (afresh && !content->fill && (int64_t)facts.st_blocks * BLOCK > SCRAP)
+    if (afresh && !content->write_content && (int64_t)facts.st_blocks * BLOCK > SCRAP)
         return error_set(err, ERROR_CONFLICT,
                          "The replica %s in %s has data and no state: it is not made anew.",
                          replica->uid, replica->pool);
     if (ftruncate(fd, 0) < 0)
         return replica_say(err, replica, "making the file");
-    if (content->fill && content->fill(content->arg, fd, err) < 0)
+    if (content->write_content && content->write_content(content->arg, fd, err) < 0)
         return -1;
     if (ftruncate(fd, content->bytes) < 0 || fsync(fd) < 0)
         return replica_say(err, replica, "making the file");
@@ -188,7 +188,7 @@ int replica_create_with(const struct replica *replica, const char *volume,
     struct replica_state state;
     int found;
 
-    if (make_directory(replica, content->left, err) < 0)
+    if (make_directory(replica, content->abandoned, err) < 0)
         return -1;
     directory = replica_open(replica, err);
     lock = directory < 0 ? -1 : lock_directory(directory, replica, err);
@@ -215,9 +215,9 @@ int replica_create(const struct replica *replica, const char *volume, int64_t ma
                                first, err);
 }
 
-int replica_create_unless(const atomic_bool *left, const struct replica *replica,
+int replica_create_unless(const atomic_bool *abandoned, const struct replica *replica,
                           const char *volume, int64_t maximum_bytes, struct error *err) {
-    const struct replica_content content = { .bytes = maximum_bytes, .left = left };
+    const struct replica_content content = { .bytes = maximum_bytes, .abandoned = abandoned };
 
     return replica_create_with(replica, volume, &content, NULL, err);
 }

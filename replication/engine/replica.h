@@ -57,7 +57,7 @@ int replica_create(const struct replica *replica, const char *volume, int64_t ma
                    const struct generation *first, struct error *err);
 /* The same of an empty one, for who may be left behind at it: when another thread has set *left
  * there is no directory that was not there before. */
-int replica_create_unless(const atomic_bool *left, const struct replica *replica,
+int replica_create_unless(const atomic_bool *abandoned, const struct replica *replica,
                           const char *volume, int64_t maximum_bytes, struct error *err);
 
 void replica_probe(const struct replica *replica, const char *volume, struct replica_probe *ret);

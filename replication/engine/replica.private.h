@@ -6,10 +6,10 @@
 #include "replication/engine/replica.h"
 
 struct replica_content {
-    int64_t bytes;           /* how long the file is at the end */
-    const atomic_bool *left; /* by who made it: no directory is made any more; NULL: never */
+    int64_t bytes;                /* how long the file is at the end */
+    const atomic_bool *abandoned; /* by who made it: no directory is made any more; NULL: never */
     /* Writes what it begins with; NULL: nothing. */
-    int (*fill)(void *arg, int fd, struct error *err);
+    int (*write_content)(void *arg, int fd, struct error *err);
     void *arg;
 };
 

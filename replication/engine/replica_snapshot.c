@@ -61,7 +61,7 @@ int replica_snapshot_begin(const struct replica *replica, const char *name, int6
     return 0;
 }
 
-static int end(const struct replica *replica, const char *name, const atomic_bool *left,
+static int end(const struct replica *replica, const char *name, const atomic_bool *abandoned,
                struct error *err) {
     char whole[NAME_MOST], begun[NAME_MOST];
     autoclose int directory = -1, fd = -1;
@@ -74,7 +74,7 @@ static int end(const struct replica *replica, const char *name, const atomic_boo
     fd = openat(directory, begun, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fsync(fd) < 0)
         return say(err, replica, "keeping a snapshot");
-    if (left && atomic_load(left))
+    if (abandoned && atomic_load(abandoned))
         return error_set(err, ERROR_UNAVAILABLE, "Nobody waits for the snapshot %s any more.",
                          name);
     if (renameat(directory, begun, directory, whole) < 0 || fsync(directory) < 0)
@@ -177,7 +177,7 @@ int replica_snapshot_delete(const struct replica *replica, const char *name, str
 /* ---- a step of one ---- */
 
 int replica_snapshot_step(const struct replica *replica, enum replica_snapshot_step step,
-                          const char *name, int64_t size_bytes, const atomic_bool *left,
+                          const char *name, int64_t size_bytes, const atomic_bool *abandoned,
                           struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *ignored;
@@ -186,7 +186,7 @@ int replica_snapshot_step(const struct replica *replica, enum replica_snapshot_s
     case REPLICA_SNAPSHOT_BEGIN:
         return replica_snapshot_begin(replica, name, size_bytes, arena, &ignored, err);
     case REPLICA_SNAPSHOT_END:
-        return end(replica, name, left, err);
+        return end(replica, name, abandoned, err);
     case REPLICA_SNAPSHOT_DELETE:
         return replica_snapshot_delete(replica, name, err);
     default:
@@ -261,7 +261,7 @@ static int copy_data(const struct source *source, int to) {
     return errno == ENXIO ? 0 : -1;
 }
 
-static int fill(void *arg, int fd, struct error *err) {
+static int write_content(void *arg, int fd, struct error *err) {
     const struct source *source = arg;
 
     if (ioctl(fd, FICLONE, source->fd) == 0 || copy_data(source, fd) == 0)
@@ -274,8 +274,10 @@ int replica_snapshot_clone(const struct replica *source, const char *name,
                            const struct generation *first, struct replica_copy *copy,
                            struct error *err) {
     autoclose int from = open_whole(source, name, err);
-    struct source filled = { from, copy };
-    const struct replica_content content = { .bytes = maximum_bytes, .fill = fill, .arg = &filled };
+    struct source content_source = { from, copy };
+    const struct replica_content content = { .bytes = maximum_bytes,
+                                             .write_content = write_content,
+                                             .arg = &content_source };
     struct stat facts;
 
     if (from < 0)
@@ -294,7 +296,7 @@ int replica_snapshot_copy(const struct replica *source, const char *name,
                           struct error *err) {
     autoarena struct arena *arena = arena_new();
     autoclose int from = open_whole(source, name, err), to = -1;
-    struct source filled = { from, copy };
+    struct source content_source = { from, copy };
     const char *path;
     struct stat facts;
 
@@ -309,5 +311,6 @@ int replica_snapshot_copy(const struct replica *source, const char *name,
     to = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
         return say(err, replica, "opening a snapshot");
-    return fill(&filled, to, err) < 0 ? -1 : replica_snapshot_end(replica, name, err);
+    return write_content(&content_source, to, err) < 0 ? -1
+                                                       : replica_snapshot_end(replica, name, err);
 }

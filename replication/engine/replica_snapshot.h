@@ -60,10 +60,10 @@ enum replica_snapshot_step {
     REPLICA_SNAPSHOT_TIDY, /* all that were begun and not ended go, whatever their name */
 };
 
-/* `left`: set by another thread when nobody waits for it any more: then none becomes whole; NULL:
- * somebody does. */
+/* `abandoned`: set by another thread when nobody waits for it any more: then none becomes whole;
+ * NULL: somebody does. */
 int replica_snapshot_step(const struct replica *replica, enum replica_snapshot_step step,
-                          const char *name, int64_t size_bytes, const atomic_bool *left,
+                          const char *name, int64_t size_bytes, const atomic_bool *abandoned,
                           struct error *err);
 /* Of one that was begun. */
 const char *replica_snapshot_path(struct arena *arena, const struct replica *replica,

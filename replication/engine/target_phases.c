@@ -11,7 +11,7 @@ static const char *const names[] = {
     [TARGET_IS_RESYNCHRONIZING] = "Resynchronizing",
     [TARGET_IS_UNDECIDED] = "Undecided",
     [TARGET_IS_SEALED] = "Sealed",
-    [TARGET_IS_SPOILT] = "Spoilt",
+    [TARGET_IS_INCOMPLETE] = "Spoilt",
     [TARGET_IS_REVERTED] = "Reverted",
 };
 
@@ -55,8 +55,8 @@ static const char *const actions[] = {
 
 /* None is; a comparison changes nothing. */
 #define SEALED(STATE, REVERTING) \
-    { STATE, TARGET_REPORTS_LOST, TARGET_IS_SPOILT, TARGET_STAYS, LOST }, \
-    { STATE, TARGET_WRITE_MISSED, TARGET_IS_SPOILT, TARGET_STAYS, MISSED }, \
+    { STATE, TARGET_REPORTS_LOST, TARGET_IS_INCOMPLETE, TARGET_STAYS, LOST }, \
+    { STATE, TARGET_WRITE_MISSED, TARGET_IS_INCOMPLETE, TARGET_STAYS, MISSED }, \
     STAYS(STATE, TARGET_COMPARISON_BEGUN, "The replicas are compared."), \
     STAYS(STATE, TARGET_BLOCK_UNDECIDED, "The block is refused."), \
     { STATE, TARGET_REVERT_BEGUN, REVERTING, TARGET_STAYS, \
@@ -104,7 +104,7 @@ static const struct state_row rows[] = {
     SEALED(TARGET_IS_SEALED, TARGET_IS_SEALED),
     { TARGET_IS_SEALED, TARGET_REVERT_ENDED, TARGET_IS_REVERTED, TARGET_STAYS,
       "The replicas are what the snapshot is." },
-    SEALED(TARGET_IS_SPOILT, TARGET_IS_SPOILT),
+    SEALED(TARGET_IS_INCOMPLETE, TARGET_IS_INCOMPLETE),
     SEALED(TARGET_IS_REVERTED, TARGET_IS_SEALED),
 };
 static atomic_uint reached[LENGTH(rows)];

@@ -12,10 +12,10 @@ enum target_phase {
     TARGET_IS_STARTING,
     TARGET_IS_IN_SYNC, /* from here on it serves: all that vote are equal, but for damage */
     TARGET_IS_RESYNCHRONIZING,
-    TARGET_IS_UNDECIDED, /* the same, and a block of this comparison has no majority */
-    TARGET_IS_SEALED,    /* no client is admitted, and the replicas may differ until a revert */
-    TARGET_IS_SPOILT,    /* the same, and a replica may have missed a part of the revert */
-    TARGET_IS_REVERTED,  /* no client is admitted, and the replicas are what the snapshot is */
+    TARGET_IS_UNDECIDED,  /* the same, and a block of this comparison has no majority */
+    TARGET_IS_SEALED,     /* no client is admitted, and the replicas may differ until a revert */
+    TARGET_IS_INCOMPLETE, /* the same, and a replica may have missed a part of the revert */
+    TARGET_IS_REVERTED,   /* no client is admitted, and the replicas are what the snapshot is */
 };
 
 enum target_event {

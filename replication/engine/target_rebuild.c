@@ -42,13 +42,13 @@ static int check(struct target *target, const struct replica *replica, const cha
     return 0;
 }
 
-/* `place`: the node that it takes the place of; NULL: none in this daemon. */
-static int start_mirror(struct target *target, const struct member *member, const char *place,
-                        struct error *err) {
+/* `replaced_node`: the node that it takes the place of; NULL: none in this daemon. */
+static int start_mirror(struct target *target, const struct member *member,
+                        const char *replaced_node, struct error *err) {
     return GRAPH_DO(target, err, "blockdev-mirror",
                     "{s:s, s:s, s:s, s:s*, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB,
-                    "device", TOP, "target", member->node, "replaces", place, "sync", "full",
-                    "copy-mode", "write-blocking", "speed", (json_int_t)target->speed,
+                    "device", TOP, "target", member->node, "replaces", replaced_node, "sync",
+                    "full", "copy-mode", "write-blocking", "speed", (json_int_t)target->speed,
                     "granularity", target_job_granularity(target), "buf-size",
                     target_job_buffer(target), "auto-dismiss", false, "on-source-error", "report",
                     "on-target-error", "report");
@@ -95,7 +95,7 @@ static bool raises_threshold(const struct target *target) {
 
 /* Where its state is damaged it is made anew; one that is another's stays, and so does one of which
  * nobody knows what it is.  At another host that is not ours to do. */
-static int make_place(struct target *target, struct member *member, struct error *err) {
+static int prepare_replica(struct target *target, struct member *member, struct error *err) {
     struct error reason;
 
     member->probe_us = 0; /* its host may be back since */
@@ -111,20 +111,21 @@ static int make_place(struct target *target, struct member *member, struct error
     return error_pass(err, &reason);
 }
 
-static int fill(struct target *target, struct error *err) {
+static int begin_copy(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
     const struct member *old = find_replaced(target);
 
-    member_next(member, MEMBER_FILLS);
+    member_next(member, MEMBER_REBUILDS);
     member->mismatches = member->errors = 0;
-    if (make_place(target, member, err) < 0 || graph_remove_child(target, member->node, err) < 0 ||
+    if (prepare_replica(target, member, err) < 0 ||
+        graph_remove_child(target, member->node, err) < 0 ||
         member_reset(target, member, err) < 0 || member_open(target, member, err) < 0)
         return -1;
     member_name_next(member);
     if (graph_add_replica(target, member, target->size_bytes, err) < 0)
         return -1;
     if (raises_threshold(target)) {
-        target_job_next(target, JOB_HAS_NO_PLACE);
+        target_job_next(target, JOB_NEEDS_RESTART);
         return start_mirror(target, member, NULL, err);
     }
     if (!old && graph_add_hole(target, err) < 0)
@@ -147,7 +148,7 @@ int rebuild_start(struct target *target, const struct replica *replica, const ch
     target->rebuilt = (unsigned)(member - target->members);
     target->grows = grows;
     target_job_begin(target, TARGET_REBUILD);
-    if (fill(target, &reason) == 0)
+    if (begin_copy(target, &reason) == 0)
         return 0;
     fail(target, &reason);
     return error_pass(err, &reason);
@@ -159,7 +160,7 @@ int target_rebuild(struct target *target, const struct replica *replica, const c
 }
 
 /* All is copied, and what is written goes there, too.  The daemon dies of being told twice. */
-static int take_place(struct target *target, struct error *err) {
+static int join_quorum(struct target *target, struct error *err) {
     struct member *old = find_replaced(target);
     struct member *member = &target->members[target->rebuilt];
     struct change change = { .without = old ? old->replica.uid : NULL,
@@ -192,7 +193,7 @@ static int end_copy(struct target *target, struct error *err) {
 }
 
 /* It votes in the next daemon, or is none of it: served is the volume in any case. */
-static int join_anew(struct target *target, struct error *err) {
+static int join_by_restart(struct target *target, struct error *err) {
     struct error reason;
 
     if (end_copy(target, &reason) == 0)
@@ -217,7 +218,7 @@ void rebuild_joined(struct target *target) {
     target_job_fail(target, &reason);
 }
 
-static int has_place(struct target *target, const char *node, struct error *err) {
+static int is_in_quorum(struct target *target, const char *node, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *children[2 * REPLICAS_MOST];
     int count = graph_children(target, arena, children, 2 * REPLICAS_MOST, err);
@@ -231,11 +232,11 @@ static int has_place(struct target *target, const char *node, struct error *err)
 
 static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
-    int placed = has_place(target, member->node, err);
+    int joined = is_in_quorum(target, member->node, err);
 
-    if (placed < 0 || GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
+    if (joined < 0 || GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
         return -1;
-    if (placed == 0)
+    if (joined == 0)
         return error_set(err, ERROR_BACKEND, "%s",
                          job->error[0] ? job->error : "the copy was ended before its time");
     if (member->state != MEMBER_IS_VOTING)
@@ -254,7 +255,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
 }
 
 /* It was to take its place, and did not. */
-static int take_back(struct target *target, struct error *err) {
+static int withdraw(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
 
     member_next(member, MEMBER_EVICTED);
@@ -264,17 +265,17 @@ static int take_back(struct target *target, struct error *err) {
 }
 
 /* Two replicas that are bad in one request but not in one block: those are read one by one. */
-static int fill_again(struct target *target, const struct graph_job *job, struct error *reason) {
+static int repeat_copy(struct target *target, const struct graph_job *job, struct error *reason) {
     struct error ignored;
 
     watch_events(target, &ignored);
     if (target->failures == target->failures_before || tidy(target, &ignored) < 0 ||
         !target_job_repeat(target, job))
         return -1;
-    return fill(target, reason);
+    return begin_copy(target, reason);
 }
 
-static int refuse_place(struct target *target, const struct error *why, struct error *err) {
+static int refuse_join(struct target *target, const struct error *why, struct error *err) {
     struct error ignored;
 
     log_warning(NULL, "replica does not take its place", "volume_id", target->volume, "replica_id",
@@ -293,17 +294,17 @@ int rebuild_advance(struct target *target, struct error *err) {
         return -1;
     if (found == 0)
         return fail(target, &reason);
-    if (strcmp(job.status, "ready") == 0 && member->state == MEMBER_IS_SPOILT &&
+    if (strcmp(job.status, "ready") == 0 && member->state == MEMBER_IS_INCOMPLETE &&
         target_job_may(target, JOB_STOPPED))
-        return refuse_place(target, &member->why, err);
+        return refuse_join(target, &member->why, err);
     if (strcmp(job.status, "ready") == 0 && target_job_may(target, JOB_AWAITS_START))
-        return join_anew(target, err);
+        return join_by_restart(target, err);
     if (strcmp(job.status, "ready") == 0 && target_job_may(target, JOB_COPIED) &&
-        take_place(target, &reason) < 0)
-        return refuse_place(target, &reason, err);
+        join_quorum(target, &reason) < 0)
+        return refuse_join(target, &reason, err);
     if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0)
         return 0;
-    if (take_back(target, err) == 0 && fill_again(target, &job, &reason) == 0)
+    if (withdraw(target, err) == 0 && repeat_copy(target, &job, &reason) == 0)
         return 0;
     fail(target, &reason);
     return error_pass(err, &reason);

@@ -85,14 +85,14 @@ int target_revert(struct target *target, const char *name, int64_t speed, struct
 }
 
 /* It has to be done again. */
-static bool is_spoilt(const struct target *target, struct error *why) {
-    return target->phase == TARGET_IS_SPOILT &&
+static bool is_incomplete(const struct target *target, struct error *why) {
+    return target->phase == TARGET_IS_INCOMPLETE &&
            error_set(why, ERROR_CONFLICT, "%s", target->reason) < 0;
 }
 
 /* All that vote have heard every write, as far as we have heard. */
 static int settle(struct target *target, struct error *err) {
-    if (is_spoilt(target, err))
+    if (is_incomplete(target, err))
         return -1;
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
@@ -126,7 +126,7 @@ int revert_advance(struct target *target, struct error *err) {
 
     if (found < 0)
         return -1;
-    if (found == 0 || is_spoilt(target, &reason)) {
+    if (found == 0 || is_incomplete(target, &reason)) {
         target_job_fail(target, &reason);
         return error_pass(err, &reason);
     }

@@ -123,7 +123,7 @@ static void add_replicas(struct target *target, struct error *err) {
 }
 
 /* If nobody has served the volume since it was filled. */
-static struct member *let_join(struct target *target) {
+static struct member *admit_rebuilt(struct target *target) {
     struct error reason;
     struct member *member = &target->members[target->rebuilt];
 
@@ -152,7 +152,7 @@ static int serve(struct target *target, struct error *err) {
 
     if (target_launch(target, err) < 0)
         return -1;
-    new = let_join(target);
+    new = admit_rebuilt(target);
     add_replicas(target, err);
     if (new &&member_votes(new))
         change.with = new->replica.uid;

@@ -128,7 +128,7 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
     return error_pass(err, &reason);
 }
 
-static void take_back(struct target *target) {
+static void delete_copies(struct target *target) {
     struct error ignored;
 
     for (unsigned i = 0; i < target->count; i++) {
@@ -155,7 +155,7 @@ static int keep(struct target *target, struct error *err) {
     if (kept >= target->threshold)
         return 0;
     if (known)
-        take_back(target);
+        delete_copies(target);
     return error_set(err, ERROR_BACKEND, "only %u of %u copies are whole", kept, target->threshold);
 }
 

@@ -16,7 +16,7 @@ bool member_votes(const struct member *member) {
 }
 
 bool member_fails(const struct member *member) {
-    return member->state == MEMBER_IS_SPOILT || member->state == MEMBER_IS_FAILING ||
+    return member->state == MEMBER_IS_INCOMPLETE || member->state == MEMBER_IS_FAILING ||
            member->state == MEMBER_IS_UNLINKED;
 }
 

@@ -139,7 +139,7 @@ void watch_files(struct target *target) {
         const struct replica_probe *probe = &member->probe;
 
         member_probe(target, member);
-        if (member->state >= MEMBER_IS_FILLING &&
+        if (member->state >= MEMBER_IS_REBUILDING &&
             (probe->health == REPLICA_GONE || probe->health == REPLICA_DAMAGED ||
              (probe->health == REPLICA_GOOD && (!probe->held || is_exchanged(member)))))
             fail_file(target, member);

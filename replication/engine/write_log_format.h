@@ -368,7 +368,7 @@ static inline struct write_log_header *write_log_map(const char *path) {
 }
 
 /* Of the entries no memory is reserved yet: that is done before the log becomes active. */
-static inline int write_log_fill(int fd) {
+static inline int write_log_initialize(int fd) {
     struct write_log_header header = { .magic = WRITE_LOG_MAGIC,
                                        .version = WRITE_LOG_VERSION,
                                        .entries = WRITE_LOG_ENTRIES };
@@ -389,7 +389,7 @@ static inline void write_log_make(const char *path) {
     fd = open(made, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return;
-    if (write_log_fill(fd) == 0)
+    if (write_log_initialize(fd) == 0)
         (void)!link(made, path);
     close(fd);
     unlink(made);

@@ -16,18 +16,18 @@ START_TEST(a_replica_votes_that_is_of_the_quorum_or_was_filled_without_a_miss) {
             continue;
         ck_assert_uint_eq(row->next, MEMBER_IS_VOTING);
         ck_assert((row->state == MEMBER_IS_OUT && row->event == MEMBER_CHOSEN) ||
-                  (row->state == MEMBER_IS_FILLING && row->event == MEMBER_JOINS));
+                  (row->state == MEMBER_IS_REBUILDING && row->event == MEMBER_JOINS));
     }
 }
 END_TEST
 
 START_TEST(a_replica_that_missed_a_write_fails_until_it_is_rebuilt_or_started_anew) {
     EACH_ROW(row) {
-        bool fails = row->state == MEMBER_IS_SPOILT || row->state == MEMBER_IS_FAILING ||
+        bool fails = row->state == MEMBER_IS_INCOMPLETE || row->state == MEMBER_IS_FAILING ||
                      row->state == MEMBER_IS_UNLINKED;
 
         if (fails)
-            ck_assert(row->next != MEMBER_IS_VOTING && row->next != MEMBER_IS_FILLING);
+            ck_assert(row->next != MEMBER_IS_VOTING && row->next != MEMBER_IS_REBUILDING);
         if (row->state == MEMBER_IS_UNLINKED) /* it is found behind its path no more */
             ck_assert(row->next != MEMBER_IS_FAILING);
     }

@@ -47,15 +47,15 @@ END_TEST
 START_TEST(lost_reports_leave_no_volume_in_sync_or_reverted) {
     for (unsigned phase = TARGET_IS_IN_SYNC; phase < target_phases.state_count; phase++)
         ck_assert_uint_eq(state_table_find(&target_phases, phase, TARGET_REPORTS_LOST)->next,
-                          is_sealed(phase) ? TARGET_IS_SPOILT : TARGET_IS_RESYNCHRONIZING);
+                          is_sealed(phase) ? TARGET_IS_INCOMPLETE : TARGET_IS_RESYNCHRONIZING);
 }
 END_TEST
 
 START_TEST(a_spoilt_revert_never_ends) {
-    ck_assert_ptr_null(state_table_find(&target_phases, TARGET_IS_SPOILT, TARGET_REVERT_ENDED));
+    ck_assert_ptr_null(state_table_find(&target_phases, TARGET_IS_INCOMPLETE, TARGET_REVERT_ENDED));
     EACH_ROW(row) {
-        if (row->state == TARGET_IS_SPOILT)
-            ck_assert(row->next == TARGET_IS_SPOILT || row->event == TARGET_ENDED);
+        if (row->state == TARGET_IS_INCOMPLETE)
+            ck_assert(row->next == TARGET_IS_INCOMPLETE || row->event == TARGET_ENDED);
     }
 }
 END_TEST
