@@ -15,26 +15,26 @@
 #include <unistd.h>
 
 /* Of addresses, not of memory; when they are used up, memory is as any. */
-#define ROOM ((size_t)1 << 38)
+#define SPACE ((size_t)1 << 38)
 
 /* GLib's, with its names: there is no header of ours for them. */
 void *g_try_malloc0(size_t size);
 void *g_realloc(void *memory, size_t size);
 void g_free(void *memory);
 
-static char *room;
+static char *space;
 static size_t page;
 static atomic_size_t used;
 
 __attribute__((constructor)) static void reserve(void) {
-    void *got = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *got = mmap(NULL, SPACE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     page = (size_t)sysconf(_SC_PAGESIZE);
-    room = got == MAP_FAILED ? NULL : got;
+    space = got == MAP_FAILED ? NULL : got;
 }
 
 static int is_ours(const void *memory) {
-    return room && (uintptr_t)memory - (uintptr_t)room < ROOM;
+    return space && (uintptr_t)memory - (uintptr_t)space < SPACE;
 }
 
 /* A page with the size of all stands before what is asked for. */
@@ -45,16 +45,16 @@ static size_t *size_of(void *memory) {
 void *g_try_malloc0(size_t size) {
     size_t all, at;
 
-    if (size == 0 || size > ROOM / 2)
+    if (size == 0 || size > SPACE / 2)
         return NULL;
-    if (!room)
+    if (!space)
         return calloc(1, size);
     all = (size + page - 1) / page * page + page;
     at = atomic_fetch_add(&used, all);
-    if (at > ROOM - all || mprotect(room + at, all, PROT_READ | PROT_WRITE) < 0)
+    if (at > SPACE - all || mprotect(space + at, all, PROT_READ | PROT_WRITE) < 0)
         return calloc(1, size);
-    *(size_t *)(void *)(room + at) = all;
-    return room + at + page;
+    *(size_t *)(void *)(space + at) = all;
+    return space + at + page;
 }
 
 void g_free(void *memory) {

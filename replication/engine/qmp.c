@@ -23,7 +23,7 @@ struct qmp {
     int fd; /* -1: broken */
     struct error why;
     char *text; /* what was read and not taken yet */
-    size_t size, room;
+    size_t size, capacity;
     int64_t first_id, next_id;
     json_t *events[EVENTS_MOST]; /* a ring */
     size_t first, waiting;
@@ -76,25 +76,25 @@ static int send_text(struct qmp *qmp, const char *text, size_t size, int64_t unt
     return 0;
 }
 
-static void make_room(struct qmp *qmp) {
-    size_t room = qmp->room * 2 + READ_SIZE;
+static void reserve_text(struct qmp *qmp) {
+    size_t capacity = qmp->capacity * 2 + READ_SIZE;
     char *text;
 
-    if (qmp->room - qmp->size >= READ_SIZE)
+    if (qmp->capacity - qmp->size >= READ_SIZE)
         return;
-    text = heap_new(room);
+    text = heap_new(capacity);
     if (qmp->size > 0)
         memcpy(text, qmp->text, qmp->size);
     free(qmp->text);
     qmp->text = text;
-    qmp->room = room;
+    qmp->capacity = capacity;
 }
 
 /* 1 there is more than before, 0 nothing now, -1 broken. */
 static int read_some(struct qmp *qmp, struct error *err) {
     ssize_t got;
 
-    make_room(qmp);
+    reserve_text(qmp);
     got = recv(qmp->fd, qmp->text + qmp->size, READ_SIZE, MSG_DONTWAIT);
     if (got > 0) {
         qmp->size += (size_t)got;
@@ -275,8 +275,8 @@ static int connect_socket(const char *path, struct error *err) {
     return take_fd(fd);
 }
 
-static int hear_greeting(struct qmp *qmp, struct arena *arena, int64_t timeout_ms,
-                         struct error *err) {
+static int await_greeting(struct qmp *qmp, struct arena *arena, int64_t timeout_ms,
+                          struct error *err) {
     json_t *greeting;
 
     if (await_answer(qmp, clock_boottime_us() + timeout_ms * 1000, &greeting, err) < 0)
@@ -296,7 +296,7 @@ static int begin(const char *path, int64_t timeout_ms, bool negotiates, struct q
     qmp = heap_new(sizeof(*qmp));
     qmp->fd = fd;
     qmp->first_id = qmp->next_id = clock_boottime_us(); /* no client before had these numbers */
-    if (hear_greeting(qmp, arena, timeout_ms, err) < 0 ||
+    if (await_greeting(qmp, arena, timeout_ms, err) < 0 ||
         (negotiates &&
          qmp_execute(qmp, arena, "qmp_capabilities", NULL, timeout_ms, NULL, err) < 0)) {
         qmp_close(qmp);
@@ -310,7 +310,7 @@ int qmp_connect(const char *path, int64_t timeout_ms, struct qmp **ret, struct e
     return begin(path, timeout_ms, true, ret, err);
 }
 
-int qmp_knock(const char *path, int64_t timeout_ms, struct error *err) {
+int qmp_await_ready(const char *path, int64_t timeout_ms, struct error *err) {
     struct qmp *qmp;
 
     if (begin(path, timeout_ms, false, &qmp, err) < 0)

@@ -30,7 +30,7 @@ void qmp_close(struct qmp *qmp); /* NULL is fine */
  * client may meet it while it hands the socket from one thread to another: both then read from it,
  * and bytes of commands are lost.  This one says nothing and goes when it was greeted.
  */
-int qmp_knock(const char *path, int64_t timeout_ms, struct error *err);
+int qmp_await_ready(const char *path, int64_t timeout_ms, struct error *err);
 
 /* Takes `arguments`, which may be NULL.  *ret, of the arena, is what the command returns; `ret` may
  * be NULL. */

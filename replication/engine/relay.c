@@ -21,8 +21,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ROOM   ((size_t)256 * 1024)
-#define PROBES 3
+#define BUFFER_SIZE ((size_t)256 * 1024)
+#define PROBES      3
 
 /* ---- the process: no more than async-signal-safe calls ---- */
 
@@ -32,7 +32,7 @@ struct relay {
     int fds[RELAY_FDS];
     int64_t silence_us;
     struct sockaddr_un volume;
-    int question; /* connection on which was asked last; -1: none */
+    int query_fd; /* connection on which was asked last; -1: none */
 };
 
 /* From one side to the other: what was read is written before more is read. */
@@ -48,7 +48,7 @@ static bool is_later(int code) {
 
 /* How many bytes were read, or written; -1: that side is gone. */
 static ssize_t take_bytes(struct flow *flow) {
-    ssize_t got = recv(flow->from, flow->bytes, ROOM, MSG_DONTWAIT);
+    ssize_t got = recv(flow->from, flow->bytes, BUFFER_SIZE, MSG_DONTWAIT);
 
     if (got < 0 && is_later(errno))
         return 0;
@@ -86,25 +86,25 @@ static int await_sides(const struct flow *up, const struct flow *down, int64_t u
 }
 
 /* All that a client of NBD says until it has read a sector; nobody listens to what it hears. */
-static const char question[] = "\0\0\0\3" /* fixed newstyle, no zeroes behind the answer */
-                               "IHAVEOPT"
-                               "\0\0\0\1" /* the export's name; what follows are commands */
-                               "\0\0\0\6" TARGET_EXPORT "\x25\x60\x95\x13"
-                               "\0\0\0\0"         /* read */
-                               "\0\0\0\0\0\0\0\0" /* its number, */
-                               "\0\0\0\0\0\0\0\0" /* from where, */
-                               "\0\0\2\0";        /* and how much */
+static const char query[] = "\0\0\0\3" /* fixed newstyle, no zeroes behind the answer */
+                            "IHAVEOPT"
+                            "\0\0\0\1" /* the export's name; what follows are commands */
+                            "\0\0\0\6" TARGET_EXPORT "\x25\x60\x95\x13"
+                            "\0\0\0\0"         /* read */
+                            "\0\0\0\0\0\0\0\0" /* its number, */
+                            "\0\0\0\0\0\0\0\0" /* from where, */
+                            "\0\0\2\0";        /* and how much */
 
 static_assert(sizeof(TARGET_EXPORT) == 6 + 1, "as it says");
 
-static void ask(struct relay *relay) {
+static void send_query(struct relay *relay) {
     const struct sockaddr *address = (const struct sockaddr *)&relay->volume;
 
-    if (relay->question >= 0)
-        close(relay->question);
-    relay->question = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    if (relay->question >= 0 && connect(relay->question, address, sizeof(relay->volume)) == 0)
-        send(relay->question, question, sizeof(question) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (relay->query_fd >= 0)
+        close(relay->query_fd);
+    relay->query_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    if (relay->query_fd >= 0 && connect(relay->query_fd, address, sizeof(relay->volume)) == 0)
+        send(relay->query_fd, query, sizeof(query) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /*
@@ -113,16 +113,16 @@ static void ask(struct relay *relay) {
  * it judges.
  */
 static void carry(struct relay *relay, int daemon) {
-    static char bytes[2][ROOM];
+    static char bytes[2][BUFFER_SIZE];
     struct flow up = { .from = daemon, .to = PEER_FD, .bytes = bytes[0] };
     struct flow down = { .from = PEER_FD, .to = daemon, .bytes = bytes[1] };
-    int64_t since = clock_monotonic_us(), ask_us = since + relay->silence_us / 2;
+    int64_t since = clock_monotonic_us(), query_us = since + relay->silence_us / 2;
 
     for (;;) {
         bool listens = !is_full(&down);
         ssize_t moved, come;
 
-        await_sides(&up, &down, since ? since + relay->silence_us : ask_us);
+        await_sides(&up, &down, since ? since + relay->silence_us : query_us);
         come = listens ? take_bytes(&down) : 0;
         if (come < 0 || (is_full(&down) && give_bytes(&down) < 0))
             return;
@@ -137,11 +137,11 @@ static void carry(struct relay *relay, int daemon) {
             return;
         if (since > 0 && listens && come == 0 && clock_monotonic_us() >= since + relay->silence_us)
             return;
-        if (since == 0 && come == 0 && clock_monotonic_us() >= ask_us)
-            ask(relay);
+        if (since == 0 && come == 0 && clock_monotonic_us() >= query_us)
+            send_query(relay);
         else if (come == 0 && moved == 0)
             continue;
-        ask_us = clock_monotonic_us() + relay->silence_us / 2;
+        query_us = clock_monotonic_us() + relay->silence_us / 2;
     }
 }
 
@@ -252,7 +252,7 @@ int relay_start(const struct relay_settings *settings, struct error *err) {
     autoclose int peer = connect_peer(settings->host, settings->port, settings->silence_ms, err);
     autoclose int listener = peer < 0 ? -1 : listen_at(settings->path, err);
     autoclose int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    struct relay relay = { .silence_us = settings->silence_ms * 1000, .question = -1 };
+    struct relay relay = { .silence_us = settings->silence_ms * 1000, .query_fd = -1 };
     pid_t pid;
 
     if (peer < 0 || listener < 0 || name_socket(settings->volume, &relay.volume, err) < 0)

@@ -251,10 +251,10 @@ int replica_flush(const struct replica *replica, struct error *err) {
 static int probe_data(int directory, const struct replica *replica, struct replica_probe *probe) {
     autoclose int data = open_data(directory, O_RDONLY);
     struct stat facts;
-    struct statvfs room;
+    struct statvfs space;
     enum image_hold hold;
 
-    if (data < 0 || fstat(data, &facts) < 0 || fstatvfs(data, &room) < 0)
+    if (data < 0 || fstat(data, &facts) < 0 || fstatvfs(data, &space) < 0)
         return replica_say(&probe->why, replica, "looking at the data");
     if (!S_ISREG(facts.st_mode))
         return error_set(&probe->why, ERROR_BACKEND, "The data of %s are no plain file.",
@@ -263,8 +263,8 @@ static int probe_data(int directory, const struct replica *replica, struct repli
     probe->inode = facts.st_ino;
     probe->bytes = facts.st_size;
     probe->used_bytes = (int64_t)facts.st_blocks * BLOCK;
-    probe->free_bytes = (int64_t)(room.f_bavail * room.f_frsize);
-    if (room.f_flag & ST_RDONLY)
+    probe->free_bytes = (int64_t)(space.f_bavail * space.f_frsize);
+    if (space.f_flag & ST_RDONLY)
         probe->health = REPLICA_READ_ONLY;
     hold = image_lock_look(data, &probe->why);
     probe->held = hold == IMAGE_HELD;

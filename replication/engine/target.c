@@ -163,7 +163,7 @@ int target_launch(struct target *target, struct error *err) {
 
     if (end_daemon(target, err) < 0 ||
         daemon_start(target->run, target->program, target->timeout_ms, err) < 0 ||
-        qmp_knock(daemon_path(arena, target->run, "qmp"), target->timeout_ms, err) < 0)
+        qmp_await_ready(daemon_path(arena, target->run, "qmp"), target->timeout_ms, err) < 0)
         return -1;
     return target_connect(target, err);
 }
@@ -194,7 +194,7 @@ void target_clear(struct target *target) {
 }
 
 /* Files that are too short for the new size would leave too few. */
-static int check_room(struct target *target, int64_t size_bytes, struct error *err) {
+static int check_capacity(struct target *target, int64_t size_bytes, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
@@ -219,7 +219,7 @@ int target_resize(struct target *target, int64_t size_bytes, struct error *err) 
                          (intmax_t)target->maximum_bytes);
     if (size_bytes == target->size_bytes && target_serves(target))
         return file_reconcile(target, err);
-    if (check_room(target, size_bytes, err) < 0 ||
+    if (check_capacity(target, size_bytes, err) < 0 ||
         (target_serves(target) && target_stop_serving(target, err) < 0))
         return -1;
     target->size_bytes = size_bytes;

@@ -42,7 +42,7 @@
 
 #define ID          "file"
 #define SOURCE      "below-"  /* and the size that the client found */
-#define LYING       "source-" /* one that drops discards, of a program before this one */
+#define OLD_SOURCE  "source-" /* one that drops discards, of a program before this one */
 #define PATIENCE_S  120
 #define RUN_MOST    (sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof("/qmp"))
 #define SWEEP_MS    10000
@@ -111,7 +111,7 @@ static int mount_empty(const char *empty, const char *path, struct error *err) {
 }
 
 /* Nothing is mounted there. */
-static int make_place(const struct target *target, struct error *err) {
+static int make_mount_point(const struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = file_path(arena, target->run);
     const char *run = file_run(arena, target);
@@ -129,7 +129,7 @@ static int make_place(const struct target *target, struct error *err) {
 
 /* ---- its daemon ---- */
 
-static void let_go(struct target *target) {
+static void close_monitor(struct target *target) {
     qmp_close(target->file);
     target->file = NULL;
     target->file_bytes = 0;
@@ -170,7 +170,7 @@ int file_stop(struct target *target, struct error *err) {
     /* One that waits for the replicas would not end before they are back. */
     if (target_serves(target) && target->file && FILE_DO(target, &ignored, "quit", "{}") == 0)
         daemon_await_end(run, target->timeout_ms, &ignored);
-    let_go(target);
+    close_monitor(target);
     return clear(target->run, target->timeout_ms, err);
 }
 
@@ -211,7 +211,8 @@ struct nodes {
 };
 
 static bool is_source(const char *name) {
-    return strncmp(name, SOURCE, strlen(SOURCE)) == 0 || strncmp(name, LYING, strlen(LYING)) == 0;
+    return strncmp(name, SOURCE, strlen(SOURCE)) == 0 ||
+           strncmp(name, OLD_SOURCE, strlen(OLD_SOURCE)) == 0;
 }
 
 static int read_nodes(struct target *target, struct arena *arena, struct nodes *ret,
@@ -285,14 +286,14 @@ static int launch(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *run = file_run(arena, target);
 
-    let_go(target);
-    if (end(target->run, target->timeout_ms, err) < 0 || make_place(target, err) < 0 ||
+    close_monitor(target);
+    if (end(target->run, target->timeout_ms, err) < 0 || make_mount_point(target, err) < 0 ||
         daemon_start(run, target->program, target->timeout_ms, err) < 0 ||
-        qmp_knock(daemon_path(arena, run, "qmp"), target->timeout_ms, err) < 0 ||
+        qmp_await_ready(daemon_path(arena, run, "qmp"), target->timeout_ms, err) < 0 ||
         qmp_connect(daemon_path(arena, run, "qmp"), target->timeout_ms, &target->file, err) < 0)
         return -1;
     if (build(target, err) < 0) {
-        let_go(target);
+        close_monitor(target);
         return -1;
     }
     log_info(NULL, "volume has a file", "volume_id", target->volume, NULL);
@@ -300,15 +301,15 @@ static int launch(struct target *target, struct error *err) {
 }
 
 /* What it tells is of no use, and is taken so that it does not pile up. */
-static bool is_silent(struct target *target, struct error *err) {
+static bool drain_events(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     json_t *event;
-    int told;
+    int received;
 
     do {
-        told = qmp_event(target->file, arena, &event, err);
-    } while (told > 0);
-    return told < 0;
+        received = qmp_event(target->file, arena, &event, err);
+    } while (received > 0);
+    return received < 0;
 }
 
 /* Is it as large as it is to be, on what it is to stand on?  While there is another source it may
@@ -320,7 +321,7 @@ static bool is_whole(struct arena *arena, const struct target *target, const str
 }
 
 /* 2 it has its export, which is as wanted, 1 which is not, 0 it has none. */
-static int meet(struct target *target, struct error *err) {
+static int inspect(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = daemon_path(arena, file_run(arena, target), "qmp");
     json_t *exports = NULL;
@@ -328,9 +329,9 @@ static int meet(struct target *target, struct error *err) {
 
     if (!target->file && qmp_connect(path, target->timeout_ms, &target->file, err) < 0)
         return -1;
-    if (is_silent(target, err) || read_nodes(target, arena, &nodes, err) < 0 ||
+    if (drain_events(target, err) || read_nodes(target, arena, &nodes, err) < 0 ||
         file_do(target, arena, "query-block-exports", NULL, &exports, err) < 0) {
-        let_go(target); /* it lives, and so does the file: it is asked again */
+        close_monitor(target); /* it lives, and so does the file: it is asked again */
         return -1;
     }
     target->file_bytes = nodes.bytes;
@@ -346,7 +347,7 @@ int file_reconcile(struct target *target, struct error *err) {
 
     if (target->export != TARGET_EXPORT_FILE || target->sealed)
         return daemon_runs(run) ? file_stop(target, err) : 0;
-    found = daemon_runs(run) ? meet(target, err) : 0;
+    found = daemon_runs(run) ? inspect(target, err) : 0;
     if (found == 0)
         found = launch(target, err);
     else if (found == 1)
@@ -355,7 +356,7 @@ int file_reconcile(struct target *target, struct error *err) {
 }
 
 void file_forget(struct target *target) {
-    let_go(target);
+    close_monitor(target);
 }
 
 int file_doubt(struct target *target, const struct generation *found, struct error *err) {

@@ -183,12 +183,12 @@ static const char *node_name(const json_t *nodes, json_int_t id) {
 }
 
 /* Of the i-th edge below the quorum: the child's place there and its node. */
-struct place {
+struct child {
     const char *name, *node;
 };
 
-static int read_places(struct target *target, struct arena *arena, struct place *ret, unsigned most,
-                       struct error *err) {
+static int read_children(struct target *target, struct arena *arena, struct child *ret,
+                         unsigned most, struct error *err) {
     const json_t *nodes, *edge;
     json_t *graph = NULL;
     unsigned count = 0;
@@ -213,11 +213,11 @@ static int read_places(struct target *target, struct arena *arena, struct place 
 
 int graph_children(struct target *target, struct arena *arena, const char **ret, unsigned most,
                    struct error *err) {
-    struct place places[2 * REPLICAS_MOST];
-    int count = read_places(target, arena, places, LENGTH(places), err);
+    struct child children[2 * REPLICAS_MOST];
+    int count = read_children(target, arena, children, LENGTH(children), err);
 
     for (int i = 0; i < count && i < (int)most; i++)
-        ret[i] = places[i].node;
+        ret[i] = children[i].node;
     return count > (int)most ? (int)most : count;
 }
 
@@ -272,13 +272,13 @@ int graph_remove_copies(struct target *target, const struct member *member, stru
 
 int graph_remove_child(struct target *target, const char *node, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    struct place places[2 * REPLICAS_MOST];
-    int count = read_places(target, arena, places, LENGTH(places), err);
+    struct child children[2 * REPLICAS_MOST];
+    int count = read_children(target, arena, children, LENGTH(children), err);
 
     for (int i = 0; i < count; i++) {
-        if (strcmp(places[i].node, node) == 0 &&
+        if (strcmp(children[i].node, node) == 0 &&
             GRAPH_DO(target, err, "x-blockdev-change", "{s:s, s:s}", "parent", QUORUM, "child",
-                     places[i].name) < 0)
+                     children[i].name) < 0)
             return -1;
     }
     return count < 0 ? -1 : graph_remove_node(target, node, err);

@@ -223,19 +223,19 @@ void logs_read(struct target *target, struct arena *arena, struct logs *ret) {
 
 /* ---- blocks of several logs ---- */
 
-struct place {
+struct slot {
     uint64_t block;
     unsigned rank; /* 0: written last */
 };
 
 struct list {
     struct write_log_block *blocks;
-    struct place *places; /* by the block */
+    struct slot *slots; /* by the block */
     unsigned count;
 };
 
-static int compare_places(const void *a, const void *b) {
-    const struct place *one = a, *two = b;
+static int compare_slots(const void *a, const void *b) {
+    const struct slot *one = a, *two = b;
 
     return one->block < two->block ? -1 : one->block > two->block;
 }
@@ -245,17 +245,17 @@ static void make_list(const struct write_log *log, struct arena *arena, struct l
         return;
     ret->blocks = arena_reserve(arena, BLOCKS_MOST * sizeof(*ret->blocks));
     ret->count = write_log_blocks(log, ret->blocks, BLOCKS_MOST);
-    ret->places = arena_reserve(arena, (ret->count + 1) * sizeof(*ret->places));
+    ret->slots = arena_reserve(arena, (ret->count + 1) * sizeof(*ret->slots));
     for (unsigned i = 0; i < ret->count; i++)
-        ret->places[i] = (struct place){ ret->blocks[i].block, i };
-    qsort(ret->places, ret->count, sizeof(*ret->places), compare_places);
+        ret->slots[i] = (struct slot){ ret->blocks[i].block, i };
+    qsort(ret->slots, ret->count, sizeof(*ret->slots), compare_slots);
 }
 
-static const struct place *find_place(const struct list *list, uint64_t block) {
-    const struct place key = { .block = block };
+static const struct slot *find_slot(const struct list *list, uint64_t block) {
+    const struct slot key = { .block = block };
 
     return list->count == 0 ? NULL
-                            : bsearch(&key, list->places, list->count, sizeof(key), compare_places);
+                            : bsearch(&key, list->slots, list->count, sizeof(key), compare_slots);
 }
 
 /* ---- deciding ---- */
@@ -309,12 +309,12 @@ static int decide_block(struct decision *decision, unsigned j, struct error *err
 
     for (unsigned i = 0; i < decision->count; i++) {
         const struct voter *voter = &decision->voters[i];
-        const struct place *place = find_place(&voter->list, block);
+        const struct slot *slot = find_slot(&voter->list, block);
 
         if (voter->reads[j].code != 0)
             return 0;
         versions[i] = (struct justify_version){ voter->reads[j].data,
-                                                place ? &voter->list.blocks[place->rank] : NULL };
+                                                slot ? &voter->list.blocks[slot->rank] : NULL };
     }
     outcome = justify(versions, decision->count, generation_needed(&decision->target->plan.current),
                       size, chosen);
@@ -342,9 +342,9 @@ static bool is_repeated(const struct decision *decision, unsigned i, unsigned ra
     bool repeated = false;
 
     for (unsigned k = 0; k < decision->count; k++) {
-        const struct place *place = k == i ? NULL : find_place(&decision->voters[k].list, block);
+        const struct slot *slot = k == i ? NULL : find_slot(&decision->voters[k].list, block);
 
-        repeated |= place && (place->rank < rank || (place->rank == rank && k < i));
+        repeated |= slot && (slot->rank < rank || (slot->rank == rank && k < i));
     }
     return repeated;
 }

@@ -9,58 +9,60 @@
 
 #include <string.h>
 
-struct wish {
+struct assignment {
     const struct replica *replicas;
     unsigned count;
 };
 
-static bool is_wished(const struct wish *wish, const char *uid) {
-    for (unsigned i = 0; i < wish->count; i++) {
-        if (strcmp(wish->replicas[i].uid, uid) == 0)
+static bool is_assigned(const struct assignment *assignment, const char *uid) {
+    for (unsigned i = 0; i < assignment->count; i++) {
+        if (strcmp(assignment->replicas[i].uid, uid) == 0)
             return true;
     }
     return false;
 }
 
-static int check(const struct target *target, const struct wish *wish, struct error *err) {
-    if (wish->count == 0 || wish->count > REPLICAS_MOST)
+static int check(const struct target *target, const struct assignment *assignment,
+                 struct error *err) {
+    if (assignment->count == 0 || assignment->count > REPLICAS_MOST)
         return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
-                         REPLICAS_MOST, wish->count);
+                         REPLICAS_MOST, assignment->count);
     if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     return 0;
 }
 
 /* One that does not vote; not first again the one that could not be filled a moment ago. */
-static const struct replica *find_missing(struct target *target, const struct wish *wish) {
+static const struct replica *find_missing(struct target *target,
+                                          const struct assignment *assignment) {
     const char *failed =
         target_job_now(target) == TARGET_REBUILD_FAILED ? target_job_replica(target) : NULL;
     const struct replica *last = NULL;
 
-    for (unsigned i = 0; i < wish->count; i++) {
-        const struct member *member = member_find(target, wish->replicas[i].uid);
+    for (unsigned i = 0; i < assignment->count; i++) {
+        const struct member *member = member_find(target, assignment->replicas[i].uid);
 
         if (member && member_votes(member))
             continue;
-        last = &wish->replicas[i];
+        last = &assignment->replicas[i];
         if (!failed || strcmp(last->uid, failed) != 0)
             return last;
     }
     return last;
 }
 
-static struct member *find_surplus(struct target *target, const struct wish *wish) {
+static struct member *find_surplus(struct target *target, const struct assignment *assignment) {
     for (unsigned i = 0; i < target->count; i++) {
-        if (!is_wished(wish, target->members[i].replica.uid))
+        if (!is_assigned(assignment, target->members[i].replica.uid))
             return &target->members[i];
     }
     return NULL;
 }
 
 /* An only one is not exchanged for another in one step: it would be a majority by itself. */
-static int add(struct target *target, const struct wish *wish, const struct replica *replica,
-               int64_t speed, struct error *err) {
-    const struct member *surplus = find_surplus(target, wish);
+static int add(struct target *target, const struct assignment *assignment,
+               const struct replica *replica, int64_t speed, struct error *err) {
+    const struct member *surplus = find_surplus(target, assignment);
     bool full = target->current.count >= target->current.wanted;
 
     if (full && surplus && member_votes(surplus) && target->threshold > 1)
@@ -129,25 +131,26 @@ static unsigned larger(unsigned a, unsigned b) {
 
 int target_scale(struct target *target, const struct replica *replicas, unsigned count,
                  int64_t speed, struct error *err) {
-    const struct wish wish = { replicas, count };
+    const struct assignment assignment = { replicas, count };
     const struct generation *current = &target->current;
     const struct replica *missing;
     struct member *surplus;
     unsigned voters;
     int outcome;
 
-    if (check(target, &wish, err) < 0)
+    if (check(target, &assignment, err) < 0)
         return -1;
     if (target_job_runs(target))
         return 1;
-    missing = find_missing(target, &wish);
+    missing = find_missing(target, &assignment);
     if (missing)
-        return add(target, &wish, missing, speed, err) < 0 ? -1 : 1;
-    surplus = find_surplus(target, &wish);
+        return add(target, &assignment, missing, speed, err) < 0 ? -1 : 1;
+    surplus = find_surplus(target, &assignment);
     voters = current->count - (surplus && generation_has(current, surplus->replica.uid));
     if (!surplus && current->wanted == count)
         return 0;
     outcome = shrink(target, surplus, larger(count, voters), err);
-    return outcome < 0 ? -1
-                       : outcome > 0 || find_surplus(target, &wish) || current->wanted != count;
+    return outcome < 0
+               ? -1
+               : outcome > 0 || find_surplus(target, &assignment) || current->wanted != count;
 }

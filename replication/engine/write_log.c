@@ -178,17 +178,17 @@ void write_log_parse(struct arena *arena, const char *text, struct write_log *re
 
 /* Where the block stands, or the free place for it, in a table that is never full. */
 struct index {
-    uint32_t *places; /* 1 + the index of a block; 0: free */
-    size_t size;      /* a power of 2 */
+    uint32_t *slots; /* 1 + the index of a block; 0: free */
+    size_t size;     /* a power of 2 */
 };
 
-static uint32_t *find_place(const struct index *index, const struct write_log_block *blocks,
-                            uint64_t block) {
+static uint32_t *find_slot(const struct index *index, const struct write_log_block *blocks,
+                           uint64_t block) {
     size_t at = (size_t)(block * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (index->size - 1);
 
-    while (index->places[at] && blocks[index->places[at] - 1].block != block)
+    while (index->slots[at] && blocks[index->slots[at] - 1].block != block)
         at = (at + 1) & (index->size - 1);
-    return &index->places[at];
+    return &index->slots[at];
 }
 
 /* What is older than what is known of a sector adds nothing. */
@@ -213,15 +213,15 @@ struct listing {
 
 static void list_block(struct listing *listing, uint64_t block, unsigned mask, unsigned known,
                        const uint32_t *sums) {
-    uint32_t *place = find_place(&listing->index, listing->blocks, block);
+    uint32_t *slot = find_slot(&listing->index, listing->blocks, block);
 
-    if (!*place && listing->count == listing->most)
+    if (!*slot && listing->count == listing->most)
         return;
-    if (!*place) {
+    if (!*slot) {
         listing->blocks[listing->count] = (struct write_log_block){ .block = block };
-        *place = ++listing->count;
+        *slot = ++listing->count;
     }
-    add_older(&listing->blocks[*place - 1], mask, known, sums);
+    add_older(&listing->blocks[*slot - 1], mask, known, sums);
 }
 
 /* What a run says of the blocks that are listed; others, if it is short. */
@@ -251,7 +251,7 @@ unsigned write_log_blocks(const struct write_log *log, struct write_log_block *r
     prepare();
     while (listing.index.size < (size_t)most * 2)
         listing.index.size *= 2;
-    listing.index.places = heap_new(listing.index.size * sizeof(*listing.index.places));
+    listing.index.slots = heap_new(listing.index.size * sizeof(*listing.index.slots));
     for (unsigned i = log->count; i > 0 && listing.steps < STEPS_MOST; i--) {
         const struct write_log_entry *entry = &log->entries[i - 1];
         unsigned mask = (unsigned)(entry->where >> 8) & 0xff;
@@ -262,6 +262,6 @@ unsigned write_log_blocks(const struct write_log *log, struct write_log_block *r
         else
             list_run(&listing, entry);
     }
-    free(listing.index.places);
+    free(listing.index.slots);
     return listing.count;
 }

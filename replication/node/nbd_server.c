@@ -173,7 +173,7 @@ int nbd_server_start(const struct nbd_server_settings *settings, const char *run
     if (request->client && !settings->tls_directory)
         return error_set(err, ERROR_BAD_REQUEST, "Exports to other hosts need certificates.");
     if (daemon_start(run, settings->program, settings->timeout_ms, err) < 0 ||
-        qmp_knock(monitor, settings->timeout_ms, err) < 0 ||
+        qmp_await_ready(monitor, settings->timeout_ms, err) < 0 ||
         qmp_connect(monitor, settings->timeout_ms, &launch.qmp, err) < 0)
         return -1;
     if (configure(&launch, ret_port, err) < 0) {

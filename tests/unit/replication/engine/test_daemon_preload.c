@@ -102,7 +102,7 @@ static void begin_daemon(void) {
     if (mkdir(run, 0700) < 0)
         ck_assert_int_eq(errno, EEXIST);
     assert_done(daemon_start(run, "qemu-storage-daemon", TIMEOUT_MS, &err));
-    assert_done(qmp_knock(path, TIMEOUT_MS, &err));
+    assert_done(qmp_await_ready(path, TIMEOUT_MS, &err));
     assert_done(qmp_connect(path, TIMEOUT_MS, &qmp, &err));
     tell("blockdev-add", json_pack("{s:s, s:s, s:I}", "driver", "null-co", "node-name", "source",
                                    "size", (json_int_t)SOURCE_SIZE));

@@ -35,7 +35,7 @@ static void begin_daemon(const char *aio, const char *path) {
     if (mkdir(run, 0700) < 0)
         ck_assert_int_eq(errno, EEXIST);
     assert_done(daemon_start(run, "qemu-storage-daemon", TIMEOUT_MS, &err));
-    assert_done(qmp_knock(daemon_path(arena, run, "qmp"), TIMEOUT_MS, &err));
+    assert_done(qmp_await_ready(daemon_path(arena, run, "qmp"), TIMEOUT_MS, &err));
     assert_done(qmp_connect(daemon_path(arena, run, "qmp"), TIMEOUT_MS, &qmp, &err));
     tell("blockdev-add", json_pack("{s:s, s:s, s:s, s:s, s:s}", "driver", "file", "node-name",
                                    "file", "filename", path, "aio", aio, "discard", "unmap"));

@@ -104,7 +104,8 @@ static int begin(struct qmp **ret, int64_t timeout_ms, const char *const *texts)
     ck_assert_int_eq(bind(listener, (const struct sockaddr *)&address, sizeof(address)), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(pthread_create(&server, NULL, serve, NULL), 0);
-    return knocks ? qmp_knock(path, timeout_ms, &err) : qmp_connect(path, timeout_ms, ret, &err);
+    return knocks ? qmp_await_ready(path, timeout_ms, &err)
+                  : qmp_connect(path, timeout_ms, ret, &err);
 }
 #define BEGIN(qmp, timeout_ms, ...) \
     begin(qmp, timeout_ms, (const char *const[]){ __VA_ARGS__, NULL })
@@ -160,7 +161,7 @@ START_TEST(who_knocks_says_nothing) {
 
     ck_assert_int_eq(BEGIN(&qmp, 20, "220 mail\r\n"), -1);
     end(NULL);
-    ck_assert_int_eq(qmp_knock(path, 20, &err), -1);
+    ck_assert_int_eq(qmp_await_ready(path, 20, &err), -1);
     knocks = true;
     ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, "…"), 0);
     end(NULL);

@@ -15,13 +15,13 @@ static bool damaged; /* more than that would be more than three replicas can bea
 static bool away[ALL];
 
 /* Which replicas the volume is to have. */
-static struct replica wish[ALL];
-static unsigned wished;
+static struct replica assignment[ALL];
+static unsigned assigned;
 
-static void make_wish(unsigned first, unsigned count) {
-    wished = count;
+static void make_assignment(unsigned first, unsigned count) {
+    assigned = count;
     for (unsigned i = 0; i < count; i++)
-        wish[i] = settings.replicas[(first + i) % ALL];
+        assignment[i] = settings.replicas[(first + i) % ALL];
 }
 
 static void move_pool(unsigned i, bool goes) {
@@ -82,7 +82,8 @@ static void heal(void) {
         if (checker.fd < 0)
             ck_assert(connect_checker());
         resynchronize_in_part();
-        if (status.state == TARGET_SERVING && target_scale(target, wish, wished, 0, &err) == 0) {
+        if (status.state == TARGET_SERVING &&
+            target_scale(target, assignment, assigned, 0, &err) == 0) {
             ck_assert(connect_checker()); /* it may have begun anew for that */
             return;
         }
@@ -95,8 +96,8 @@ static void heal(void) {
 
 /* Damage that nobody has seen yet would meet the next; and two do not bear what three do. */
 static void heal_wholly(void) {
-    if (wished < REPLICAS)
-        make_wish(0, REPLICAS);
+    if (assigned < REPLICAS)
+        make_assignment(0, REPLICAS);
     heal();
     ck_assert_msg(checker_recover(&checker), "fault %u", fault);
     watch();
@@ -132,7 +133,7 @@ static unsigned index_of(const struct replica *replica) {
 }
 
 static unsigned draw_wished(void) {
-    return index_of(&wish[checker_draw(&checker, wished)]);
+    return index_of(&assignment[checker_draw(&checker, assigned)]);
 }
 
 static void file_is_unlinked(void) {
@@ -151,8 +152,9 @@ static void state_is_lost(void) {
 
 /* What is not damaged in the one may be in the other. */
 static void two_are_damaged(void) {
-    unsigned first = checker_draw(&checker, wished);
-    unsigned one = index_of(&wish[first]), other = index_of(&wish[(first + 1) % wished]);
+    unsigned first = checker_draw(&checker, assigned);
+    unsigned one = index_of(&assignment[first]),
+             other = index_of(&assignment[(first + 1) % assigned]);
 
     damaged = true;
     checker_wait(&checker); /* a write that is on its way would come before or behind the damage */
@@ -209,7 +211,7 @@ static _Noreturn void work(unsigned which) {
             break;
         case 4:
             for (unsigned i = 0; i < 100; i++) {
-                (void)target_scale(mine, wish, 1 + which % wished, 0, &err);
+                (void)target_scale(mine, assignment, 1 + which % assigned, 0, &err);
                 (void)target_watch(mine, &err);
             }
             break;
@@ -257,9 +259,9 @@ static void worker_dies_anywhere(void) {
 static void number_changes(void) {
     unsigned steps = checker_draw(&checker, 100);
 
-    make_wish(checker_draw(&checker, ALL), 1 + checker_draw(&checker, ALL));
+    make_assignment(checker_draw(&checker, ALL), 1 + checker_draw(&checker, ALL));
     while (steps-- > 0) {
-        (void)target_scale(target, wish, wished, 0, &err);
+        (void)target_scale(target, assignment, assigned, 0, &err);
         watch();
         if (checker.fd < 0 && status.state == TARGET_SERVING)
             connect_checker();
@@ -343,12 +345,12 @@ START_TEST(no_fault_costs_an_answered_write) {
     settings.count = ALL;
     settings.replicas[REPLICAS] =
         (struct replica){ .pool = pools[REPLICAS], .uid = uids[REPLICAS] };
-    make_wish(0, REPLICAS);
+    make_assignment(0, REPLICAS);
     open_target();
     serve();
     for (fault = 0; fault < count; fault++)
         strike();
-    make_wish(0, REPLICAS);
+    make_assignment(0, REPLICAS);
     heal_wholly();
     stop();
     assert_equal(0, 1);

@@ -3,13 +3,13 @@
 static struct replica all[LENGTH(uids)];
 
 /* Has these replicas and no others, while the checker writes; how often it had to connect anew. */
-static unsigned scale_to(const char *wish) {
-    struct replica wished[LENGTH(uids)];
+static unsigned scale_to(const char *assignment) {
+    struct replica assigned[LENGTH(uids)];
     unsigned count = 0, gone = 0;
     int outcome = 1;
 
-    for (; wish[count]; count++)
-        wished[count] = all[wish[count] - 'a'];
+    for (; assignment[count]; count++)
+        assigned[count] = all[assignment[count] - 'a'];
     while (outcome > 0) {
         watch();
         if (status.state == TARGET_SERVING && checker.fd < 0) {
@@ -17,7 +17,7 @@ static unsigned scale_to(const char *wish) {
             gone++;
         }
         if (status.state == TARGET_SERVING)
-            outcome = target_scale(target, wished, count, 0, &err);
+            outcome = target_scale(target, assigned, count, 0, &err);
         checker_send(&checker, 4);
         checker_wait(&checker);
     }
