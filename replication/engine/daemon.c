@@ -180,7 +180,7 @@ static bool exists(const char *run, const char *name) {
 }
 
 /* The last of what it said, in one line. */
-static const char *last_words(struct arena *arena, const char *run) {
+static const char *last_output(struct arena *arena, const char *run) {
     autoclose int fd = open_in(run, "log", O_RDONLY);
     char text[256] = "";
     struct stat facts;
@@ -204,7 +204,7 @@ static int await_ready(const char *run, int64_t until_us, struct error *err) {
     while (!exists(run, "pid")) {
         if (!daemon_runs(run))
             return error_set(err, ERROR_BACKEND, "the storage daemon ended: %s",
-                             last_words(arena, run));
+                             last_output(arena, run));
         if (clock_boottime_us() >= until_us)
             return error_set(err, ERROR_UNAVAILABLE, "the storage daemon does not become ready");
         poll(NULL, 0, PAUSE_MS);

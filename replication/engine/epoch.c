@@ -18,7 +18,7 @@
 #define WAIT_MS  2000
 #define PAUSE_MS 2
 
-static int say(struct error *err, const char *what) {
+static int fail(struct error *err, const char *what) {
     return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_UNAVAILABLE, "%s the epoch",
                        what);
 }
@@ -30,7 +30,7 @@ static int read_digits(int fd, int64_t *ret, struct error *err) {
     ssize_t got = pread(fd, text, DIGITS + 1, 0);
 
     if (got < 0)
-        return say(err, "reading");
+        return fail(err, "reading");
     *ret = 0;
     if (got == 0)
         return 0;
@@ -45,7 +45,7 @@ static int write_digits(int fd, int64_t epoch, struct error *err) {
 
     snprintf(text, sizeof(text), "%0*" PRId64 "\n", DIGITS, epoch);
     if (pwrite(fd, text, DIGITS + 1, 0) != DIGITS + 1 || fsync(fd) < 0)
-        return say(err, "writing");
+        return fail(err, "writing");
     return 0;
 }
 
@@ -55,7 +55,7 @@ int64_t epoch_read(int directory, struct error *err) {
     int64_t epoch;
 
     if (fd < 0)
-        return errno == ENOENT ? 0 : say(err, "reading");
+        return errno == ENOENT ? 0 : fail(err, "reading");
     return read_digits(fd, &epoch, err) < 0 ? -1 : epoch;
 }
 
@@ -63,7 +63,7 @@ int64_t epoch_read(int directory, struct error *err) {
 static int lock(int fd, struct error *err) {
     for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; waited += PAUSE_MS) {
         if (errno != EWOULDBLOCK && errno != EINTR)
-            return say(err, "locking");
+            return fail(err, "locking");
         if (waited >= WAIT_MS)
             return error_set(err, ERROR_UNAVAILABLE, "Somebody holds the epoch.");
         poll(NULL, 0, PAUSE_MS);
@@ -77,14 +77,14 @@ static int open_locked(int directory, bool *ret_new, struct error *err) {
     struct stat facts;
 
     if (fd < 0)
-        return say(err, "opening");
+        return fail(err, "opening");
     if (lock(fd, err) < 0)
         return -1;
     if (fstat(fd, &facts) < 0 || facts.st_nlink == 0)
         return error_set(err, ERROR_NOT_FOUND, "The epoch was removed.");
     *ret_new = facts.st_size == 0;
     if (*ret_new && fsync(directory) < 0)
-        return say(err, "making");
+        return fail(err, "making");
     return take_fd(fd);
 }
 

@@ -30,7 +30,7 @@ static const char *const events[] = {
 };
 
 static const char *const actions[] = {
-    [JOB_STAYS] = "-",
+    [JOB_NO_ACTION] = "-",
     [JOB_CLEARS] = "clear",
     [JOB_LOGS] = "log",
     [JOB_WARNS] = "log a warning",
@@ -42,13 +42,13 @@ static const char *const actions[] = {
     { STATE, JOB_DAEMON_ENDED, JOB_IS_FAILED, JOB_NOTES_END, "The storage daemon has ended." }
 
 #define RUNNING(STATE) \
-    { STATE, JOB_STOPPED, JOB_IS_STOPPING, JOB_STAYS, "The copy is given up." }, \
+    { STATE, JOB_STOPPED, JOB_IS_STOPPING, JOB_NO_ACTION, "The copy is given up." }, \
     FAILS(STATE)
 
 #define COPYING(STATE, APART, ENDING) \
-    { STATE, JOB_NEEDS_RESTART, APART, JOB_STAYS, \
+    { STATE, JOB_NEEDS_RESTART, APART, JOB_NO_ACTION, \
       "The replica votes from the storage daemon's next start on." }, \
-    { STATE, JOB_COPIED, ENDING, JOB_STAYS, "All is copied; the storage daemon ends the copy." }, \
+    { STATE, JOB_COPIED, ENDING, JOB_NO_ACTION, "All is copied; the storage daemon ends the copy." }, \
     RUNNING(STATE)
 
 #define COMPLETES(STATE) \
@@ -56,16 +56,16 @@ static const char *const actions[] = {
 
 /* At the first attempt. */
 #define REPEATS(STATE) \
-    { STATE, JOB_UNREADABLE, JOB_IS_COPYING_BLOCKS, JOB_STAYS, \
+    { STATE, JOB_UNREADABLE, JOB_IS_COPYING_BLOCKS, JOB_NO_ACTION, \
       "A request was unreadable; all is copied again, block by block." }
 
 #define RESTARTS(STATE) \
-    { STATE, JOB_AWAITS_START, JOB_IS_JOINING, JOB_STAYS, \
+    { STATE, JOB_AWAITS_START, JOB_IS_JOINING, JOB_NO_ACTION, \
       "All is copied; the replica votes from the storage daemon's next start on." }
 
 #define OVER(STATE) \
     { STATE, JOB_BEGUN, JOB_IS_COPYING, JOB_CLEARS, "Data are being copied." }, \
-    { STATE, JOB_DAEMON_ENDED, STATE, JOB_STAYS, "No job is lost." }, \
+    { STATE, JOB_DAEMON_ENDED, STATE, JOB_NO_ACTION, "No job is lost." }, \
     { STATE, JOB_FORGOTTEN, JOB_IS_NONE, JOB_CLEARS, "There is no job." }
 
 static const struct state_row rows[] = {
@@ -96,7 +96,7 @@ static const struct state_row rows[] = {
 
     COMPLETES(JOB_IS_JOINING),
     { JOB_IS_JOINING, JOB_FAILS, JOB_IS_FAILED, JOB_WARNS, "The replica was not started." },
-    { JOB_IS_JOINING, JOB_DAEMON_ENDED, JOB_IS_JOINING, JOB_STAYS,
+    { JOB_IS_JOINING, JOB_DAEMON_ENDED, JOB_IS_JOINING, JOB_NO_ACTION,
       "All is copied; the replica votes from the storage daemon's next start on." },
 
     OVER(JOB_IS_DONE),

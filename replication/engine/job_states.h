@@ -35,7 +35,7 @@ enum job_event {
 };
 
 enum job_action {
-    JOB_STAYS,
+    JOB_NO_ACTION,
     JOB_CLEARS,    /* what was known of the job before */
     JOB_LOGS,      /* it is logged */
     JOB_WARNS,     /* the same, with the reason */

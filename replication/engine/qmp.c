@@ -178,8 +178,8 @@ static bool is_older(const struct qmp *qmp, const json_t *answer) {
            json_integer_value(id) != qmp->next_id;
 }
 
-static int judge(struct qmp *qmp, const char *command, int64_t id, json_t *answer, json_t **ret,
-                 struct error *err) {
+static int check_answer(struct qmp *qmp, const char *command, int64_t id, json_t *answer,
+                        json_t **ret, struct error *err) {
     json_t *returned = json_object_get(answer, "return");
     const json_t *refusal = json_object_get(answer, "error");
     const char *reason = refusal ? json_text_of(refusal, "desc") : NULL;
@@ -216,7 +216,7 @@ int qmp_execute(struct qmp *qmp, struct arena *arena, const char *command, json_
             return error_context(err, "%s", command);
         json_keep(arena, answer);
     } while (is_older(qmp, answer));
-    return judge(qmp, command, id, answer, ret, err);
+    return check_answer(qmp, command, id, answer, ret, err);
 }
 
 /* ---- events ---- */

@@ -108,7 +108,7 @@ static bool is_clean(states_t states, unsigned count, const struct quorum_plan *
     return true;
 }
 
-static void judge(states_t states, unsigned count, struct quorum_plan *ret) {
+static void evaluate(states_t states, unsigned count, struct quorum_plan *ret) {
     choose(states, count, ret);
     if (ret->verdict != QUORUM_SERVES)
         return;
@@ -124,7 +124,7 @@ void quorum_plan(const char *volume, const struct replica_state *const *states, 
     for (unsigned i = 0; i < count; i++)
         usable[i] = is_usable(states[i], volume, floor) ? states[i] : NULL;
     *ret = (struct quorum_plan){ .verdict = QUORUM_NONE };
-    judge(usable, count, ret);
+    evaluate(usable, count, ret);
 }
 
 bool quorum_spares(const struct generation *current, const char *replica) {

@@ -17,11 +17,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define LOCK      "lock"
-#define BLOCK     512
-#define PAUSE_MS  5
-#define MOMENT_US SECOND_US
-#define SCRAP     4096 /* as much may stand in a file that nobody has written to */
+#define LOCK        "lock"
+#define BLOCK       512
+#define PAUSE_MS    5
+#define MOMENT_US   SECOND_US
+#define UNUSED_MOST 4096 /* as much may stand in a file that nobody has written to */
 
 const char *replica_data_path(struct arena *arena, const struct replica *replica) {
     return arena_join(arena, replica->pool, "/", replica->uid, "/" DATA, NULL);
@@ -35,14 +35,14 @@ struct replica replica_keep(struct arena *arena, const struct replica *replica) 
 /* ---- directories and files ---- */
 
 /* What is there and is not what it should be; anything else says nothing about the replica. */
-static bool is_strange(int code) {
+static bool is_wrong_type(int code) {
     return code == ELOOP || code == ENOTDIR || code == EISDIR || code == ENXIO;
 }
 
-int replica_say(struct error *err, const struct replica *replica, const char *what) {
-    enum error_kind kind = errno == ENOENT     ? ERROR_NOT_FOUND
-                           : is_strange(errno) ? ERROR_BACKEND
-                                               : ERROR_UNAVAILABLE;
+int replica_errno(struct error *err, const struct replica *replica, const char *what) {
+    enum error_kind kind = errno == ENOENT        ? ERROR_NOT_FOUND
+                           : is_wrong_type(errno) ? ERROR_BACKEND
+                                                  : ERROR_UNAVAILABLE;
 
     return error_errno(err, kind, "%s of the replica %s in %s", what, replica->uid, replica->pool);
 }
@@ -53,7 +53,7 @@ static int open_pool(const struct replica *replica, struct error *err) {
     if (!uuid_is_canonical(replica->uid))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a replica.", replica->uid);
     fd = open(replica->pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? replica_say(err, replica, "opening the pool") : fd;
+    return fd < 0 ? replica_errno(err, replica, "opening the pool") : fd;
 }
 
 int replica_open(const struct replica *replica, struct error *err) {
@@ -63,7 +63,7 @@ int replica_open(const struct replica *replica, struct error *err) {
     if (pool < 0)
         return -1;
     fd = openat(pool, replica->uid, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? replica_say(err, replica, "opening the directory") : fd;
+    return fd < 0 ? replica_errno(err, replica, "opening the directory") : fd;
 }
 
 /* A file of its own that is open for writing: of a directory, and of what is open for reading,
@@ -77,10 +77,10 @@ static int lock_directory(int directory, const struct replica *replica, struct e
     bool held;
 
     if (fd < 0)
-        return replica_say(err, replica, "opening the lock");
+        return replica_errno(err, replica, "opening the lock");
     while ((held = flock(fd, LOCK_EX | LOCK_NB) < 0) && clock_monotonic_us() < until_us) {
         if (errno != EINTR && errno != EWOULDBLOCK)
-            return replica_say(err, replica, "locking the directory");
+            return replica_errno(err, replica, "locking the directory");
         poll(NULL, 0, PAUSE_MS);
     }
     if (held || (fstat(fd, &facts) == 0 && facts.st_nlink == 0)) /* or who had it has removed it */
@@ -111,7 +111,7 @@ int replica_open_data(const struct replica *replica, struct error *err) {
     if (directory < 0)
         return -1;
     if (data < 0 || fstat(data, &facts) < 0)
-        return replica_say(err, replica, "opening the data");
+        return replica_errno(err, replica, "opening the data");
     if (!S_ISREG(facts.st_mode))
         return error_set(err, ERROR_BACKEND, "The data of %s are no plain file.", replica->uid);
     return take_fd(data);
@@ -139,13 +139,13 @@ static int make_directory(const struct replica *replica, const atomic_bool *aban
         return -1;
     made = mkdirat(pool, replica->uid, 0700) == 0;
     if (!made && errno != EEXIST)
-        return replica_say(err, replica, "making the directory");
+        return replica_errno(err, replica, "making the directory");
     if (made && abandoned && atomic_load(abandoned)) {
         unlinkat(pool, replica->uid, AT_REMOVEDIR);
         return error_set(err, ERROR_UNAVAILABLE, "Nobody waits for the replica %s any more.",
                          replica->uid);
     }
-    return fsync(pool) < 0 ? replica_say(err, replica, "making the directory") : 0;
+    return fsync(pool) < 0 ? replica_errno(err, replica, "making the directory") : 0;
 }
 
 /* What a crash has left of an earlier try may be there, and is thrown away; no data are that cannot
@@ -156,19 +156,19 @@ static int make_data(int directory, const struct replica *replica,
     struct stat facts;
 
     if (fd < 0 || fstat(fd, &facts) < 0)
-        return replica_say(err, replica, "making the file");
+        return replica_errno(err, replica, "making the file");
     if (refuse_held(fd, replica, err) < 0)
         return -1;
-    if (afresh && !content->write_content && (int64_t)facts.st_blocks * BLOCK > SCRAP)
+    if (afresh && !content->write_content && (int64_t)facts.st_blocks * BLOCK > UNUSED_MOST)
         return error_set(err, ERROR_CONFLICT,
                          "The replica %s in %s has data and no state: it is not made anew.",
                          replica->uid, replica->pool);
     if (ftruncate(fd, 0) < 0)
-        return replica_say(err, replica, "making the file");
+        return replica_errno(err, replica, "making the file");
     if (content->write_content && content->write_content(content->arg, fd, err) < 0)
         return -1;
     if (ftruncate(fd, content->bytes) < 0 || fsync(fd) < 0)
-        return replica_say(err, replica, "making the file");
+        return replica_errno(err, replica, "making the file");
     return 0;
 }
 
@@ -243,7 +243,7 @@ int replica_flush(const struct replica *replica, struct error *err) {
 
     if (directory < 0)
         return -1;
-    return data < 0 || fsync(data) < 0 ? replica_say(err, replica, "flushing the data") : 0;
+    return data < 0 || fsync(data) < 0 ? replica_errno(err, replica, "flushing the data") : 0;
 }
 
 /* ---- a look ---- */
@@ -255,7 +255,7 @@ static int probe_data(int directory, const struct replica *replica, struct repli
     enum image_hold hold;
 
     if (data < 0 || fstat(data, &facts) < 0 || fstatvfs(data, &space) < 0)
-        return replica_say(&probe->why, replica, "looking at the data");
+        return replica_errno(&probe->why, replica, "looking at the data");
     if (!S_ISREG(facts.st_mode))
         return error_set(&probe->why, ERROR_BACKEND, "The data of %s are no plain file.",
                          replica->uid);
@@ -333,7 +333,7 @@ int replica_remove_snapshots(const struct replica *replica, bool all, struct err
     int result = 0;
 
     if (directory >= 0 && !list)
-        replica_say(err, replica, "looking for snapshots");
+        replica_errno(err, replica, "looking for snapshots");
     if (!list)
         return -1;
     (void)take_fd(directory);
@@ -341,7 +341,7 @@ int replica_remove_snapshots(const struct replica *replica, bool all, struct err
         if (strncmp(entry->d_name, REPLICA_SNAPSHOT, prefix) == 0 &&
             (all || !uuid_parse(entry->d_name + prefix, name)) &&
             unlinkat(dirfd(list), entry->d_name, 0) < 0)
-            result = replica_say(err, replica, "removing a snapshot");
+            result = replica_errno(err, replica, "removing a snapshot");
     }
     closedir(list);
     return result;
@@ -353,9 +353,9 @@ static int remove_files(int directory, const struct replica *replica, struct err
 
     for (size_t i = 0; i < LENGTH(names); i++) {
         if (unlinkat(directory, names[i], 0) < 0 && errno != ENOENT)
-            return replica_say(err, replica, "removing a file");
+            return replica_errno(err, replica, "removing a file");
         if (fsync(directory) < 0)
-            return replica_say(err, replica, "removing a file");
+            return replica_errno(err, replica, "removing a file");
     }
     return 0;
 }
@@ -366,7 +366,7 @@ static int remove_directory(const struct replica *replica, struct error *err) {
     if (pool < 0)
         return -1;
     if ((unlinkat(pool, replica->uid, AT_REMOVEDIR) < 0 && errno != ENOENT) || fsync(pool) < 0)
-        return replica_say(err, replica, "removing the directory");
+        return replica_errno(err, replica, "removing the directory");
     return 0;
 }
 

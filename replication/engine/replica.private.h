@@ -21,7 +21,7 @@ struct replica_content {
 #define STATE_NEW "state.new"
 
 /* Of what failed with errno. -1. */
-int replica_say(struct error *err, const struct replica *replica, const char *what);
+int replica_errno(struct error *err, const struct replica *replica, const char *what);
 
 /* Its directory, or -1. */
 int replica_open(const struct replica *replica, struct error *err);

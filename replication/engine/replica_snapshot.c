@@ -20,7 +20,7 @@
 #define BLOCK     512
 #define PIECE     ((size_t)1 << 20)
 
-static int say(struct error *err, const struct replica *replica, const char *what) {
+static int fail(struct error *err, const struct replica *replica, const char *what) {
     enum error_kind kind = errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND;
 
     return error_errno(err, kind, "%s of the replica %s in %s", what, replica->uid, replica->pool);
@@ -53,10 +53,10 @@ int replica_snapshot_begin(const struct replica *replica, const char *name, int6
     if (directory < 0)
         return -1;
     if (unlinkat(directory, begun, 0) < 0 && errno != ENOENT)
-        return say(err, replica, "removing a snapshot");
+        return fail(err, replica, "removing a snapshot");
     fd = openat(directory, begun, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 || ftruncate(fd, size_bytes) < 0)
-        return say(err, replica, "making a snapshot");
+        return fail(err, replica, "making a snapshot");
     *ret = replica_snapshot_path(arena, replica, name);
     return 0;
 }
@@ -73,12 +73,12 @@ static int end(const struct replica *replica, const char *name, const atomic_boo
         return -1;
     fd = openat(directory, begun, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fsync(fd) < 0)
-        return say(err, replica, "keeping a snapshot");
+        return fail(err, replica, "keeping a snapshot");
     if (abandoned && atomic_load(abandoned))
         return error_set(err, ERROR_UNAVAILABLE, "Nobody waits for the snapshot %s any more.",
                          name);
     if (renameat(directory, begun, directory, whole) < 0 || fsync(directory) < 0)
-        return say(err, replica, "keeping a snapshot");
+        return fail(err, replica, "keeping a snapshot");
     return 0;
 }
 
@@ -100,7 +100,7 @@ static DIR *open_list(const struct replica *replica, struct error *err) {
     if (list)
         (void)take_fd(directory);
     else if (directory >= 0)
-        say(err, replica, "looking for snapshots");
+        fail(err, replica, "looking for snapshots");
     return list;
 }
 
@@ -139,7 +139,7 @@ static int open_whole(const struct replica *replica, const char *name, struct er
     if (directory < 0)
         return -1;
     fd = openat(directory, whole, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    return fd < 0 ? say(err, replica, "opening a snapshot") : fd;
+    return fd < 0 ? fail(err, replica, "opening a snapshot") : fd;
 }
 
 bool replica_snapshot_is_there(const struct replica *replica, const char *name) {
@@ -170,7 +170,7 @@ int replica_snapshot_delete(const struct replica *replica, const char *name, str
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     if ((unlinkat(directory, whole, 0) < 0 && errno != ENOENT) ||
         (unlinkat(directory, begun, 0) < 0 && errno != ENOENT) || fsync(directory) < 0)
-        return say(err, replica, "removing a snapshot");
+        return fail(err, replica, "removing a snapshot");
     return 0;
 }
 
@@ -283,7 +283,7 @@ int replica_snapshot_clone(const struct replica *source, const char *name,
     if (from < 0)
         return -1;
     if (fstat(from, &facts) < 0)
-        return say(err, source, "looking at a snapshot");
+        return fail(err, source, "looking at a snapshot");
     if (facts.st_size > first->size_bytes)
         return error_set(err, ERROR_BAD_REQUEST,
                          "A volume of the snapshot %s has at least %jd bytes.", name,
@@ -305,12 +305,12 @@ int replica_snapshot_copy(const struct replica *source, const char *name,
     if (replica_snapshot_is_there(replica, name))
         return 0;
     if (fstat(from, &facts) < 0)
-        return say(err, source, "looking at a snapshot");
+        return fail(err, source, "looking at a snapshot");
     if (replica_snapshot_begin(replica, name, facts.st_size, arena, &path, err) < 0)
         return -1;
     to = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
-        return say(err, replica, "opening a snapshot");
+        return fail(err, replica, "opening a snapshot");
     return write_content(&content_source, to, err) < 0 ? -1
                                                        : replica_snapshot_end(replica, name, err);
 }

@@ -42,7 +42,7 @@ int replica_put_state(int directory, const struct replica *replica,
 
     if (fd < 0 || write_all(fd, text, strlen(text)) < 0 || ftruncate(fd, (off_t)strlen(text)) < 0 ||
         fsync(fd) < 0 || exchange_states(directory) < 0 || fsync(directory) < 0)
-        return replica_say(err, replica, "writing the state");
+        return replica_errno(err, replica, "writing the state");
     return 0;
 }
 
@@ -65,7 +65,7 @@ int replica_read_state(int directory, const struct replica *replica, struct repl
         return 0;
     got = fd < 0 ? -1 : read(fd, text, sizeof(text));
     if (got < 0)
-        return replica_say(err, replica, "reading the state");
+        return replica_errno(err, replica, "reading the state");
     if (replica_state_parse(arena, text, (size_t)got, &state, err) < 0)
         return error_context(err, "%s in %s", replica->uid, replica->pool);
     if (strcmp(state.replica, replica->uid) != 0)

@@ -44,7 +44,7 @@ struct member {
     char copy_node[NODE_SIZE];
     bool copied; /* into a snapshot that is being made, with every write */
     int64_t mismatches, errors;
-    int64_t told_us; /* the daemon's last report: the next one may come EVENTS_LATE_US later */
+    int64_t reported_us; /* the daemon's last report: the next one may come EVENTS_LATE_US later */
     struct generation_id logged; /* whose entries its write log was told to have; -1: not known */
 };
 
@@ -230,7 +230,7 @@ int file_stop(struct target *target, struct error *err);
 void file_forget(struct target *target);
 /* Before the replicas are served with this generation: if it is not the one that was served last,
  * what waits for them is none of their clients'. */
-int file_doubt(struct target *target, const struct generation *found, struct error *err);
+int file_discard_stale(struct target *target, const struct generation *found, struct error *err);
 
 /* ---- target_logs.c ---- */
 
@@ -314,7 +314,7 @@ int target_end_export(struct target *target, struct error *err);
 /* What the daemon has told since. -1: its monitor is gone. */
 int watch_events(struct target *target, struct error *err);
 void watch_files(struct target *target);
-bool target_is_usurped(const struct target *target);
+bool target_is_taken_over(const struct target *target);
 int target_connect(struct target *target, struct error *err);
 int target_launch(struct target *target, struct error *err);
 /* Whatever runs ends, and nothing of it counts any more. */

@@ -359,7 +359,7 @@ void file_forget(struct target *target) {
     close_monitor(target);
 }
 
-int file_doubt(struct target *target, const struct generation *found, struct error *err) {
+int file_discard_stale(struct target *target, const struct generation *found, struct error *err) {
     if (generation_same(&target->current.id, &found->id))
         return 0;
     return file_stop(target, err);

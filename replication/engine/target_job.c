@@ -91,7 +91,7 @@ bool target_job_next(struct target *target, enum job_event event) {
         clear(target);
     else if (row && row->action == JOB_NOTES_END)
         error_set(&target->job_error, ERROR_UNAVAILABLE, "%s", row->sentence);
-    else if (row && row->action != JOB_STAYS)
+    else if (row && row->action != JOB_NO_ACTION)
         log_end(target, row->action == JOB_LOGS);
     return row != NULL;
 }

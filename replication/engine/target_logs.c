@@ -106,7 +106,7 @@ static void set_log(struct target *target, struct member *member,
 /* While a replica is rebuilt one that has left the generation may still be in the quorum: a write
  * may be answered that another host has failed.  One that has joined is not in it yet. */
 void logs_follow(struct target *target) {
-    bool level = target->threshold == generation_needed(&target->current);
+    bool fits = target->threshold == generation_needed(&target->current);
     bool rebuilds = target_job_is(target, TARGET_REBUILD);
 
     if (rebuilds && member_votes(&target->members[target->rebuilt]))
@@ -116,7 +116,7 @@ void logs_follow(struct target *target) {
 
         if (member_votes(member) && (member_is_local(member) || !rebuilds))
             set_log(target, member, &no_generation,
-                    level ? entries_of(target, member) : &no_generation);
+                    fits ? entries_of(target, member) : &no_generation);
     }
 }
 

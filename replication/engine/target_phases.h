@@ -38,8 +38,8 @@ enum target_event {
 };
 
 enum target_action {
-    TARGET_STAYS,
-    TARGET_DOUBTS,   /* a new reason: all is to be compared, from the beginning on */
+    TARGET_NO_ACTION,
+    TARGET_RESYNCS,  /* a new reason: all is to be compared, from the beginning on */
     TARGET_COMPARES, /* the same once more, for the reason that there is */
     TARGET_LOGS,     /* it is logged */
 };

@@ -91,7 +91,7 @@ static bool is_incomplete(const struct target *target, struct error *why) {
 }
 
 /* All that vote have heard every write, as far as we have heard. */
-static int settle(struct target *target, struct error *err) {
+static int complete_revert(struct target *target, struct error *err) {
     if (is_incomplete(target, err))
         return -1;
     for (unsigned i = 0; i < target->count; i++) {
@@ -108,7 +108,7 @@ static int settle(struct target *target, struct error *err) {
 
 static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
     if (copies_conclude(target, job, err) < 0 || copies_tidy(target, err) < 0 ||
-        settle(target, err) < 0)
+        complete_revert(target, err) < 0)
         return -1;
     target_job_next(target, JOB_COMPLETED);
     return 0;

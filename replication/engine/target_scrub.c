@@ -234,8 +234,8 @@ void scrub_note_refused(struct target *target, int64_t at, int64_t bytes) {
         note_refused(target, at);
 }
 
-static void judge(struct target *target, const struct copies *copies, int64_t at,
-                  struct target_scrub *scrub) {
+static void note_difference(struct target *target, const struct copies *copies, int64_t at,
+                            struct target_scrub *scrub) {
     unsigned votes, winner = find_winner(copies, &votes);
 
     if (votes < target->threshold) {
@@ -281,7 +281,7 @@ static int compare_block(struct target *target, struct copies *copies, int64_t a
     if (outcome > 0 && is_stale(target, copies))
         busy = true;
     else if (outcome > 0)
-        judge(target, copies, at, scrub);
+        note_difference(target, copies, at, scrub);
     scrub->busy += busy;
     return outcome < 0 ? -1 : 0;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Clients first: whoever was answered is flushed with the rest. */
-static int end_in_order(struct target *target, struct error *err) {
+static int end_gracefully(struct target *target, struct error *err) {
     if (target_end_export(target, err) < 0)
         return -1;
     if (GRAPH_DO(target, err, "quit", "{}") < 0)
@@ -53,7 +53,7 @@ static void name_missing(struct target *target, char *text, size_t size) {
     }
 }
 
-static int judge_plan(struct target *target, struct error *err) {
+static int check_plan(struct target *target, struct error *err) {
     const struct quorum_plan *plan = &target->plan;
     char missing[400];
 
@@ -73,7 +73,7 @@ static int judge_plan(struct target *target, struct error *err) {
 }
 
 static int follow_plan(struct target *target, struct error *err) {
-    if (file_doubt(target, &target->plan.current, err) < 0)
+    if (file_discard_stale(target, &target->plan.current, err) < 0)
         return -1;
     target->current = target->plan.current;
     target->failures = 0;
@@ -84,7 +84,7 @@ static int follow_plan(struct target *target, struct error *err) {
 
         if (target->plan.votes[i])
             member_next(member, MEMBER_CHOSEN);
-        member->mismatches = member->errors = member->told_us = 0;
+        member->mismatches = member->errors = member->reported_us = 0;
     }
     return 0;
 }
@@ -96,7 +96,7 @@ static int begin_start(struct target *target, struct error *err) {
     if (target_open_replicas(target, err) < 0 || recovery_apply(target, err) < 0)
         return fail_start(target, err);
     target_plan(target, &target->plan);
-    if (judge_plan(target, err) < 0)
+    if (check_plan(target, err) < 0)
         return end_start(target, TARGET_FOUND_TOO_FEW, err);
     return follow_plan(target, err) < 0 ? fail_start(target, err) : 0;
 }
@@ -221,12 +221,13 @@ static int check_member(const struct target *target, const struct member *member
 }
 
 /* A report behind one of the same replica may have come too late to be heard. */
-static bool may_be_untold(const struct member *member, int64_t ended_us) {
-    return member->told_us > 0 && ended_us < member->told_us + EVENTS_LATE_US;
+static bool may_be_unreported(const struct member *member, int64_t ended_us) {
+    return member->reported_us > 0 && ended_us < member->reported_us + EVENTS_LATE_US;
 }
 
-/* 0: all that voted have everything, and it is on their disks. `doubt`: why they may not; NULL. */
-static int check_settled(struct target *target, int64_t ended_us, const char *doubt,
+/* 0: all that voted have everything, and it is on their disks. `unequal`: why they may not; NULL.
+ */
+static int check_flushed(struct target *target, int64_t ended_us, const char *unequal,
                          struct error *err) {
     int result = 0;
 
@@ -235,12 +236,12 @@ static int check_settled(struct target *target, int64_t ended_us, const char *do
 
         if (generation_has(&target->current, member->replica.uid))
             result = check_member(target, member, err);
-        if (result == 0 && member_votes(member) && may_be_untold(member, ended_us))
+        if (result == 0 && member_votes(member) && may_be_unreported(member, ended_us))
             result = error_set(err, ERROR_CONFLICT, "the replica %s was outvoted a moment ago",
                                member->replica.uid);
     }
-    if (result == 0 && doubt)
-        result = error_set(err, ERROR_CONFLICT, "%s", doubt);
+    if (result == 0 && unequal)
+        result = error_set(err, ERROR_CONFLICT, "%s", unequal);
     for (unsigned i = 0; i < target->count && result == 0; i++) {
         if (generation_has(&target->current, target->members[i].replica.uid))
             result = member_flush(target, &target->members[i], err);
@@ -249,22 +250,22 @@ static int check_settled(struct target *target, int64_t ended_us, const char *do
 }
 
 int target_stop_serving(struct target *target, struct error *err) {
-    bool served = target_serves(target), orderly = false;
+    bool served = target_serves(target), graceful = false;
     struct error reason = { 0 };
-    const char *doubt;
+    const char *unequal;
     int64_t ended_us = 0;
 
     if (served && watch_events(target, &reason) == 0) {
         watch_files(target);
         ended_us = clock_boottime_us();
-        orderly = end_in_order(target, &reason) == 0;
+        graceful = end_gracefully(target, &reason) == 0;
         watch_events(target, NULL); /* the last ones; then the monitor is gone */
     }
-    doubt = target_is_equal(target) ? NULL : target->reason;
+    unequal = target_is_equal(target) ? NULL : target->reason;
     if (target_kill(target, err) < 0)
         return -1;
     target_unlock_replicas(target);
-    if (served && (!orderly || check_settled(target, ended_us, doubt, &reason) < 0))
+    if (served && (!graceful || check_flushed(target, ended_us, unequal, &reason) < 0))
         log_warning(NULL, "unclean stop: replicas will be resynchronized behind the next start",
                     "volume_id", target->volume, "reason", reason.message, NULL);
     else if (served && generation_mark(target, REPLICA_CLEAN, &reason) < 0)

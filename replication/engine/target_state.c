@@ -163,9 +163,9 @@ void target_next(struct target *target, enum target_event event) {
         return;
     if (row->next != before)
         target->reason = row->sentence;
-    if (row->action == TARGET_DOUBTS)
+    if (row->action == TARGET_RESYNCS)
         target->resyncs++;
-    if (row->action == TARGET_DOUBTS || row->action == TARGET_COMPARES)
+    if (row->action == TARGET_RESYNCS || row->action == TARGET_COMPARES)
         target->compared_bytes = 0;
     if (row->action == TARGET_LOGS)
         log_info(NULL, "replicas resynchronized", "volume_id", target->volume, NULL);
@@ -187,7 +187,7 @@ void target_note_compared(struct target *target) {
 
 /* What is newer than ours, and not ours, was written by another who has taken the volume over; and
  * a path that leads to a copy now has a state which says nothing of what the daemon writes to. */
-static int refuse_strange(struct target *target, struct member *member, struct error *err) {
+static int refuse_foreign(struct target *target, struct member *member, struct error *err) {
     const struct generation *ours = &target->current, *theirs = &member->probe.state.generation;
 
     member_probe(target, member);
@@ -207,7 +207,7 @@ static int write_one(struct target *target, struct member *member, enum replica_
 
     snprintf(state.volume, UUID_SIZE, "%s", target->volume);
     snprintf(state.replica, UUID_SIZE, "%s", member->replica.uid);
-    if (refuse_strange(target, member, err) < 0 ||
+    if (refuse_foreign(target, member, err) < 0 ||
         member_write_state(target, member, &state, err) < 0)
         return -1;
     member->probe.state = state;

@@ -31,7 +31,7 @@ static void take_report(struct target *target, const json_t *data) {
     }
     if (!member)
         return;
-    member->told_us = clock_boottime_us();
+    member->reported_us = clock_boottime_us();
     if (type && strcmp(type, "read") == 0 && (!reason || member_is_local(member))) {
         member->mismatches++;
         return;
@@ -73,17 +73,17 @@ static void take_event(struct target *target, const json_t *event) {
 int watch_events(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     json_t *event;
-    int told = -1;
+    int received = -1;
 
     if (!target->qmp)
         return error_set(err, ERROR_UNAVAILABLE, "there is no storage daemon");
-    while ((told = qmp_event(target->qmp, arena, &event, err)) > 0)
+    while ((received = qmp_event(target->qmp, arena, &event, err)) > 0)
         take_event(target, event);
     if (qmp_events_lost(target->qmp)) {
         target_next(target, TARGET_REPORTS_LOST);
         logs_note_lost_reports(target);
     }
-    return told;
+    return received;
 }
 
 /* ---- what the files tell ---- */
@@ -152,7 +152,7 @@ void watch_files(struct target *target) {
 /* Another has decided about the volume: the state of what a voter has open is none of ours, or a
  * replica was opened in a higher epoch.  What has come in the place of a voter's file, as a disk
  * does that was exchanged, says nothing. */
-bool target_is_usurped(const struct target *target) {
+bool target_is_taken_over(const struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
         const struct generation_id *id = &member->probe.state.generation.id;
@@ -217,7 +217,7 @@ static int evict_failing(struct target *target, struct error *err) {
     return result;
 }
 
-static int remove_strangers(struct target *target, struct error *err) {
+static int remove_unknown_nodes(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *children[2 * REPLICAS_MOST];
     int count = graph_children(target, arena, children, LENGTH(children), err);
@@ -276,7 +276,7 @@ static int watch_serving(struct target *target, struct error *err) {
     watch_files(target);
     if (refuse_unlinked(target, err) < 0)
         return -1;
-    if (target_is_usurped(target)) {
+    if (target_is_taken_over(target)) {
         target_kill(target, &ignored);
         return error_set(err, ERROR_CONFLICT, "Another has decided about the volume %s.",
                          target->volume);
@@ -287,7 +287,7 @@ static int watch_serving(struct target *target, struct error *err) {
     if (evict_failing(target, err) < 0)
         result = -1;
     scrub_recheck(target);
-    if (!target_job_is(target, TARGET_REBUILD) && remove_strangers(target, err) < 0)
+    if (!target_job_is(target, TARGET_REBUILD) && remove_unknown_nodes(target, err) < 0)
         result = -1;
     if (result == 0)
         logs_follow(target);
@@ -466,7 +466,7 @@ int target_adopt(struct target *target, struct error *err) {
     if (served <= 0)
         return served < 0 ? -1 : error_set(err, ERROR_CONFLICT, "it serves nobody");
     if (end_job(target, err) < 0 || adopt_voters(target, err) < 0 ||
-        graph_remove_child(target, HOLE, err) < 0 || remove_strangers(target, err) < 0 ||
+        graph_remove_child(target, HOLE, err) < 0 || remove_unknown_nodes(target, err) < 0 ||
         copies_tidy(target, err) < 0 || repair_tidy(target, err) < 0 ||
         adopt_epoch(target, err) < 0 || adopt_generation(target, err) < 0 ||
         graph_set_qos(target, err) < 0)
