@@ -63,7 +63,7 @@ class Claims(Declared, Nodes, unittest.TestCase):
 
     @classmethod
     def deploy(cls):
-        cls.bash(commands("Go."))
+        cls.bash(commands("Installation."))
 
     @classmethod
     def start_service(cls):
@@ -280,7 +280,7 @@ patches:
         self.api.delete_and_wait(volume)
 
     def test_all_commands_of_the_page_work(self):
-        output = self.bash(commands("A claim and its pod, grown, cut and given back."))
+        output = self.bash(commands("A claim and its pod, expanded, snapshotted and reclaimed."))
         self.assertRegex(output, r"/dev/loop\d+ +(1\.9|2\.0)G ")
         self.wait_bound("data-restored")
         self.cluster.apply(self.claim("cloned", "2Gi", "PersistentVolumeClaim/data-restored"),
