@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Since 3.31 a list can be asked for the volumes made after an instant. */
+/* Since 3.31 a list can be filtered by volumes made after an instant. */
 #define VERSION "OpenStack-API-Version: volume 3.71\r\n"
 
 enum { METHOD, PATH, STATUS, EXPECTED, BODY, FIELDS };

@@ -1,5 +1,5 @@
 /*
- * Every driver that the contract is asked of, opened alone or behind the fault filter.
+ * Every driver that the contract is tested with, opened alone or behind the fault filter.
  */
 #pragma once
 

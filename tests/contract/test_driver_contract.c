@@ -1,5 +1,5 @@
 /*
- * The contract of driver.h, asked of every driver, alone and behind the fault filter.
+ * The contract of driver.h, tested with every driver, alone and behind the fault filter.
  */
 #include "tests/contract/driver_subject.h"
 

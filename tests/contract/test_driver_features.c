@@ -493,7 +493,7 @@ static void make_none(struct place *place, bool reported) {
     ck_assert_int_eq(count_volumes(place), 1);
 }
 
-/* ---- room that holds nothing ---- */
+/* ---- unused space ---- */
 
 static int64_t room_used(struct place *place, const struct driver_volume *volume) {
     struct bench *bench = &place->bench;
@@ -514,7 +514,7 @@ static int reclaim(struct place *place, const struct driver_volume *volume,
                                          &bench->err);
 }
 
-/* Zeros behind the content, which take room. */
+/* Zeros behind the content, which take space. */
 static void waste_room(struct place *place, const struct driver_volume *volume) {
     const char *path;
     bool raw;

@@ -12,8 +12,8 @@
 /* ---- an agent that pauses ---- */
 
 /*
- * The calls of libvirt.c that look at a disk or change it go through here: a thread of which
- * `points_left` is n is held before or behind the (n + 1) / 2-th of them until it is let go.
+ * The calls of libvirt.c that query a disk or change it go through here: a thread of which
+ * `points_left` is n is held before or behind the (n + 1) / 2-th of them until it is released.
  */
 static pthread_mutex_t late_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t late_changed = PTHREAD_COND_INITIALIZER;
@@ -166,7 +166,7 @@ START_TEST(a_late_agent_does_not_shrink_a_disk_grown_offline) {
 }
 END_TEST
 
-#define FENCE_STANDS 4 /* the disk's node was asked for, the fence was added */
+#define FENCE_STANDS 4 /* the disk's node was queried, the fence was added */
 
 static void assert_left(struct scene *scene, bool left) {
     const char *const *uuids;
@@ -198,7 +198,7 @@ START_TEST(a_new_agent_removes_leftovers) {
 }
 END_TEST
 
-/* A disk that its guest lets go of at once. */
+/* A disk that its guest releases at once. */
 static char *scsi_disk(struct scene *scene) {
     return arena_format(scene->arena,
                         "<disk type='file' device='disk'><driver name='qemu' type='raw'/>"

@@ -96,7 +96,7 @@ static void await_hung(struct scene *scene, int i, struct disk *ret) {
         nanosleep(&pause, NULL);
 }
 
-/* `count` guests stand still and an extend of each was asked for: another guest grows, then they
+/* `count` guests stand still and an extend of each was requested: another guest grows, then they
  * do. */
 static void check_hung_guests(int count, bool hidden) {
     struct scene *scene = scene_new("raw");

@@ -128,7 +128,7 @@ class Agent(DomainCase):
         self.api.extend(volume_id, 2)
         self.start_daemons(volume_id, domain)
         volume = self.end_of_extend(volume_id)
-        # An event that could not be judged in time is refused; one that was taken must be kept.
+        # An event that could not be checked in time is refused; an accepted one must be kept.
         grown = volume["status"] == "in-use"
         self.assertIn(volume["status"], ("in-use", "error_extending"))
         self.assertEqual(volume["size"], 2 if grown else 1)

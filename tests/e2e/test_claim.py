@@ -117,7 +117,7 @@ class Kubernetes(ServiceCase):
     # ---- actions of a step ----
 
     def send(self, step, fields):
-        """The answer, as JSON has it; asked again as the sender would."""
+        """The answer, as JSON has it; requested again as the sender would."""
         place, _, method = step["call"].partition("/")
         package, _, service = place.rpartition(".")
 

@@ -177,7 +177,7 @@ class Cluster(unittest.TestCase):
                 until(lambda: ask(clients, "GET", path).body["volume"]["status"] == "available",
                       SETTLED_S, f"{path} made")
                 answer = ask(clients, "POST", path + "/action", {"os-extend": {"new_size": 2}})
-                # Asked again after a connection that broke: it grows already, or has grown.
+                # Requested again after a connection that broke: it grows already, or has grown.
                 self.assertIn(answer.status, (202, 400), answer)
                 made.append(path)
                 begun.set()

@@ -1,5 +1,5 @@
 """
-The controller of the CSI driver, asked by a real gRPC client, in front of the real service: every
+The controller of the CSI driver, called by a real gRPC client, in front of the real service: every
 call and every refusal with its code, names that come twice, and drivers and services that die in
 between: nothing is left over and nothing is there twice.
 """
@@ -609,7 +609,7 @@ class Limited(DriverCase):
                     self.unpublish(volume_id)
 
     def test_reported_attachments_stay_on_a_full_node(self):
-        """The same is asked twice at once, as after a deadline, and a node has no room for all."""
+        """The same is requested twice at once, as after a deadline, and a node cannot take all."""
         self.start_driver(self.socket + "3")
         ids = [self.create().volume_id for _ in range(self.most + 1)]
         asked = [(driver, volume_id) for volume_id in ids

@@ -34,7 +34,7 @@ MIB = 1 << 20
 
 
 class Pod(threading.Thread):
-    """Writes files of random contents and sizes, over one another and anew, until it is ended."""
+    """Writes files of random contents and sizes, over one another and again, until it is ended."""
 
     def __init__(self, directory):
         super().__init__()

@@ -427,7 +427,7 @@ class MissingMount(Workplace):
 
 
 class FullState(Workplace):
-    """The database itself has no room: requests fail, nothing is lost."""
+    """The database itself has no space: requests fail, nothing is lost."""
 
     def test_requests_fail_until_there_is_space(self):
         os.mkdir(self.state)

@@ -34,7 +34,7 @@ class Hostile(ServiceCase):
 
     @classmethod
     def tearDownClass(cls):
-        """A connection whose request never ends is closed after a minute of silence."""
+        """A connection whose request never ends is closed after it was idle for a minute."""
         try:
             until(lambda: cls.service.socket_count() <= cls.sockets + 10, 150,
                   "connections closed", pause=1)
@@ -368,7 +368,7 @@ class Hostile(ServiceCase):
             connection.close()
 
     def stalled_reader(self, path):
-        """Asks, and reads the status and no more."""
+        """Sends the request, and reads the status and no more."""
         connection = socket.socket()
         self.addCleanup(connection.close)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -369,7 +369,7 @@ class Nova:
 
 
 class ComputeService(KeystoneCase):
-    """With Nova in charge it is asked whether a server still uses its disk."""
+    """With Nova in charge it is queried whether a server still uses its disk."""
 
     SERVER = "3f0b2c3e-5a51-4d7c-9d8e-0c2f0a4a6b11"
 
@@ -462,7 +462,7 @@ class ShortTokens(KeystoneCase):
         self.assertEqual(self.status(token), 401)
 
     def test_the_services_own_token_is_renewed(self):
-        """It is older than the caller's that it asked about, and at its end before it."""
+        """It is older than the caller's that it was sent with, and at its end before it."""
         token = self.good_token()
         until(lambda: self.status(token) == 401, 120, "the token's end")
         self.good_token()

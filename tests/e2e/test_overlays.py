@@ -216,7 +216,7 @@ class AgentOfItsOwn(OverlayCase):
     options = OverlayCase.options + ("--compute_agent.enabled=false", "--compute.event_timeout=2")
 
     def begin(self, volume_id):
-        """A snapshot that its host was asked for."""
+        """A snapshot that was requested of its host."""
         made = self.api.ask("POST", "/snapshots", {"snapshot": {"volume_id": volume_id}})["snapshot"]
 
         def asked():

@@ -42,7 +42,7 @@ def certificate(directory, name):
 
 
 class Server(postgresql.Cluster):
-    """With passwords asked for and, where a certificate is given, TLS."""
+    """With passwords required and, where a certificate is given, TLS."""
 
     def __init__(self, settings=(), passwords=True, tls=False):
         super().__init__(settings)
@@ -279,7 +279,7 @@ class WhileItRuns(PostgresqlCase):
         part = self.service(f"postgresql://scoria:{SECRET}@127.0.0.1:{server.port}/scoria").start()
         api = self.client(part)
         volume_id = api.create_available(1)["id"]
-        # No room for another connection, and existing ones go: the server answers as when other
+        # No slot for another connection, and existing ones go: the server answers as when other
         # clients have taken every slot.
         server.sql("ALTER ROLE scoria CONNECTION LIMIT 0")
         until(lambda: server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "

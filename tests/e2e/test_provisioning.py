@@ -319,7 +319,7 @@ class Provisioning(DeclaredCase):
         self.end("scaler", disk)
 
     def test_reverted_requests_leave_nothing(self):
-        """Whatever they ask for in whatever order, and whenever the service dies."""
+        """Whatever their requests, in whatever order, and whenever the service dies."""
         faults = []
         clients = [threading.Thread(target=self.be_fickle, args=(random.Random(seed), faults))
                    for seed in range(3)]

@@ -34,7 +34,7 @@ class Reclaim:
         return os.path.join(self.state, "volumes", f"volume-{volume_id}")
 
     def run_io(self, volume_id, word):
-        """Data, zeros that take room, and data again: written, or read and compared."""
+        """Data, zeros that take space, and data again: written, or read and compared."""
         for byte, at, size in ((171, 0, DATA_MIB), (0, DATA_MIB, ZEROS_MIB),
                                (205, DATA_MIB + ZEROS_MIB, 1)):
             command = f"{word} -P {byte} {at}M {size}M"
@@ -152,7 +152,7 @@ class Reclaim:
 
 
     def test_an_attach_takes_precedence_over_a_reclaim(self):
-        """Asked for while it is queued or at it: the attach is taken and connected, and a guest
+        """Requested while it is queued or at work: the attach is taken and connected, and a guest
         writes at once."""
         volume_id = self.volume()
         self.fill(volume_id)

@@ -254,7 +254,7 @@ class Replicated(ReplicatedCase):
         return sum(os.stat(path).st_blocks * 512 for path in self.files(volume_id))
 
     def fill(self, volume_id):
-        """Two blocks of data, with zeros between them that take room."""
+        """Two blocks of data, with zeros between them that take space."""
         attachment_id, disk = self.serve(volume_id)
         for block in (0, ZEROS + 1):
             disk.put(block, bytes([block % 255 + 1]) * BLOCK)

@@ -115,7 +115,7 @@ class Watching(ServiceCase):
         # each may have one document in the service and some in the kernel
         self.assertLess(self.service.memory_kib() - before, DEAF * 512)
         until(lambda: self.service.socket_count() < DEAF // 2, 60, "a client that never reads is closed")
-        self.api = self.connect()  # the other one may have been silent for too long meanwhile
+        self.api = self.connect()  # the other one may have been idle for too long meanwhile
         for i in range(30):
             self.drop(f"d{i}")
         self.assertEqual(len(reader.events(30)), 30)

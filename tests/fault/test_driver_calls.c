@@ -709,7 +709,7 @@ START_TEST(a_dead_mount_is_replaced) {
     ck_assert_int_eq(bench_create(&bench, &volume), 0);
     unlink(bench_path(&bench, "calls"));
 
-    /* Dead in every way: detached, mounted anew, opened anew below the same descriptor. */
+    /* Dead in every way: detached, mounted again, opened again below the same descriptor. */
     fail_all("stat", ESTALE);
     fault.also = "fstatvfs";
     ck_assert_int_eq(nfs_driver.get_pools(bench.handle, bench.arena, &pools, &bench.err), -1);

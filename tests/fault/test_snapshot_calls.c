@@ -1,6 +1,6 @@
 /*
  * Every system call fails in turn while snapshots, clones and reverts of files are made, by sharing
- * blocks and by copying, and while files are taken over and let go.  After each failure the same
+ * blocks and by copying, and while files are managed and unmanaged.  After each failure the same
  * call, repeated in a world that works, must end as if nothing had happened.
  */
 #include "drivers/file/image_copy.h"

@@ -341,7 +341,7 @@ static const json_t *schema_in(const json_t *part) {
     return json_object_get(json_object_get(content, "application/json"), "schema");
 }
 
-/* Of schemas of actions that of the one that was asked for. */
+/* Of schemas of actions that of the requested one. */
 static const json_t *schema_of_action(const json_t *schema, const json_t *sent) {
     const char *name = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)sent));
     const json_t *one;

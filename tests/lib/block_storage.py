@@ -11,7 +11,7 @@ import urllib.parse
 from typing import NamedTuple
 
 MICROVERSION = "3.71"
-MOST_SILENCE_S = 20  # the service closes a connection that was silent for a minute
+MOST_SILENCE_S = 20  # the service closes a connection that was idle for a minute
 
 
 def let_pass(_method, _path, _sent, _status, _headers, _data):
@@ -47,7 +47,7 @@ class TooLate(RuntimeError):
 
 
 def until(condition, timeout, what, pause=0.02):
-    """Asks until the answer is true and returns it."""
+    """Queries until the response is true and returns it."""
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
@@ -207,7 +207,7 @@ class BlockStorage:
         return self.ask("GET", "/snapshots/detail")["snapshots"]
 
     def snapshot_made(self, volume_id):
-        """The end of one that is asked for, be it available or error."""
+        """The end of a requested one, be it available or error."""
         made = self.ask("POST", "/snapshots", {"snapshot": {"volume_id": volume_id}})["snapshot"]
 
         def ended():

@@ -45,7 +45,7 @@ static inline void put_pool(struct work *work, const char *name, const char *nod
     ck_assert_msg(replica_pool_report(work, &reported, &pool, &err) == 0, "%s", err.message);
 }
 
-/* pool-a … on host-a …, with less room each. */
+/* pool-a … on host-a …, with less space each. */
 static inline void put_pools(struct work *work, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         put_pool(work, arena_format(work->arena, "pool-%c", 'a' + i),

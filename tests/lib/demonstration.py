@@ -171,7 +171,7 @@ class Demonstration:
         story.check(not os.path.exists(path), "deleted; the first and its snapshot are still there")
 
     def grow(self):
-        """The whole takes some tens of milliseconds: asked in one go, and again if we missed it."""
+        """The whole takes some tens of milliseconds: queried in one go, and again if we missed it."""
         self.story.title("The disk grows while the domain runs")
         for size in range(2, 12):
             before = self.api.gigabytes()

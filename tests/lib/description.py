@@ -65,7 +65,7 @@ def schema_in(part):
 
 
 def of_action(schema, sent):
-    """Of schemas of actions that of the one that was asked for."""
+    """Of schemas of actions that of the requested one."""
     if not schema or not note(schema, "discriminator"):
         return schema
     asked = next(iter(sent), None) if isinstance(sent, dict) else None

@@ -1,7 +1,7 @@
 /*
  * A program that includes this may have its own calls to the file system held, as a disk does that
  * ceases to answer in the middle of one: of one function, for files of one name.  Held calls go on
- * when all are let go.  Once in a program.
+ * when all are released.  Once in a program.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ static struct {
     pthread_cond_t changed;
     const char *function, *end; /* of the path; NULL: nothing is held */
     unsigned count;             /* that are held */
-    unsigned times;             /* that they were let go */
+    unsigned times;             /* that they were released */
     bool only_counts;           /* and holds nothing */
     unsigned counted;
 } held_calls = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };

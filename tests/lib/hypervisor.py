@@ -105,7 +105,7 @@ DISK = """\
     </disk>
 """
 
-# A request in progress when the server lets go of its clients stops the guest, and is repeated.
+# A request in progress when the server disconnects its clients stops the guest, and is repeated.
 NETWORK_DISK = """\
     <disk type='network' device='disk'>
       <driver name='qemu' type='{format}' cache='none' error_policy='stop' rerror_policy='stop'/>

@@ -20,7 +20,7 @@
 /* "/v3" leads to the version; POST gives KEYSTONE_OWN for an hour, with a catalog whose volumev3
  * and compute endpoints are <url>/volume/v3 and <url>/compute/v2.1. */
 void script_keystone_begin(struct script_server *server);
-/* Each token that is asked about from now on; `times` as in a rule. */
+/* Each token that is queried from now on; `times` as in a rule. */
 void script_keystone_answer(struct script_server *server, int status, const char *body,
                             unsigned times);
 /* ISO time so many seconds from now; in a ring of a few buffers. */

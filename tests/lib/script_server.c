@@ -232,7 +232,7 @@ static void *run_server(void *arg) {
     return NULL;
 }
 
-/* Both sockets at one address ask for SO_REUSEADDR, and one of them never listens. */
+/* Both sockets at one address set SO_REUSEADDR, and one of them never listens. */
 static int open_socket(struct sockaddr_in *address) {
     socklen_t size = sizeof(*address);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, result;

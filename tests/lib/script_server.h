@@ -43,7 +43,7 @@ void script_server_add(struct script_server *server, const struct script_rule *r
 /* Forgets all rules. */
 void script_server_clear(struct script_server *server);
 
-/* Closes the connections that were answered with silence. */
+/* Closes the connections that got no response. */
 void script_server_drop_silent(struct script_server *server);
 
 /* Takes no connections for a while (they are refused), and again. */

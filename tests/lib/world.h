@@ -99,7 +99,7 @@ struct world {
     const char *died_at;             /* "before_commit", … */
     struct test_exchange *abandoned; /* a request that the death cut off, or one that waits */
 
-    /* Asked before each call of the driver, besides death; NULL: nothing is. */
+    /* Called before each call of the driver, besides death; NULL: none. */
     struct fault_decision (*decide)(void *world, const char *call, const char *volume_id);
 
     /* This many commits fail from now on, as on a full disk; nothing dies. */

@@ -34,7 +34,7 @@ compare() {
     fi
 }
 
-# The file with the parts between its marks printed anew.
+# The file with the parts between its marks printed again.
 refresh() {
     local line what='' fence=''
 

@@ -15,7 +15,7 @@ void assists_begin(struct sim *sim) {
 
     memory_defer_snapshots(sim->world->memory, sim->temper.assists);
     settings->assisted_create_deadline_s = 600;
-    if (sim->temper.moment) { /* they take several, and want room at rest */
+    if (sim->temper.moment) { /* they take several, and need space at rest */
         settings->quota_snapshots *= 5;
         settings->quota_gigabytes *= 5;
     }
@@ -28,7 +28,7 @@ void assists_end(struct sim *sim) {
     memory_defer_snapshots(sim->world->memory, false);
 }
 
-/* ---- asked ---- */
+/* ---- requests ---- */
 
 static struct assist *find(struct host *host, const char *snapshot_id) {
     for (unsigned i = 0; i < SIM_ASSISTS; i++)
@@ -163,7 +163,7 @@ static bool is_carried(const struct assist *assist) {
     return one && one->carried;
 }
 
-/* Their volumes; false: not each was asked for. */
+/* Their volumes; false: not each was requested. */
 static bool gather(const struct assist *assist, char ret[SIM_TOGETHER][37]) {
     for (unsigned i = 0; i < assist->together_count; i++) {
         const struct assist *one = find(assist->host, assist->together[i]);
@@ -246,7 +246,7 @@ static void assist_run(struct sim *sim, void *arg) {
     struct assist *assist = arg, taken = *assist;
     bool more = goes_on(sim, &taken);
 
-    /* Asked for meanwhile it is looked at once more. */
+    /* Requested meanwhile it is checked once more. */
     assist->in_work = false;
     if (assist->host->process.dying || (!more && assist->due_us == taken.due_us)) {
         assist->snapshot_id[0] = '\0';

@@ -15,13 +15,13 @@ struct worker_pool;
 struct assist {
     struct host *host;
     char volume_id[37], snapshot_id[37]; /* the latter "": none */
-    char operation[64];                  /* that it was asked for */
+    char operation[64];                  /* that it was requested */
     char together[SIM_TOGETHER][37];     /* snapshots of one moment, itself among them */
     unsigned together_count;             /* 0: it is taken alone */
     bool carried;                        /* another one takes it along just now */
     bool deletes, in_work;
     unsigned rounds;          /* before it is through */
-    int64_t due_us, since_us; /* of its next round, and when it was asked for */
+    int64_t due_us, since_us; /* of its next round, and of its request */
 };
 
 struct plug {

@@ -57,7 +57,7 @@ void volume_take_over(struct sim *sim, void *arg) {
                           "@memory\", \"ref\": {\"source-name\": \"%s\"}}}",
                           name),
              &answer);
-    if (answer.status == 400) /* it has asked the backend, and that is all it has changed */
+    if (answer.status == 400) /* it has queried the backend, and that is all it has changed */
         answer.changed = false;
     if (judge_answer(sim, arena_format(arena, "manage %s", name), &answer) <= 0)
         return;

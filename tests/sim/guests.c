@@ -188,7 +188,7 @@ static void guest_check(struct sim *sim, unsigned index, const struct plug *plug
     int64_t bytes = memory_bytes(sim->world->memory, plug->volume_id);
     const struct model *model = model_of(sim, plug->volume_id);
 
-    /* A client that detaches before the guest lets go was assured that the disk is unused. */
+    /* A client that detaches before the guest releases the disk was assured that it is unused. */
     if (!model || model->guest != (int)index)
         return;
     if (bytes < plug->capacity)

@@ -426,7 +426,7 @@ static void check_delete(struct sim *sim, const char *volume_id) {
               look_at(sim, volume_id).status);
 }
 
-/* An operator repairs failures, as docs/operations.md has it; every holder lets go. */
+/* An operator repairs failures, as docs/operations.md has it; every holder releases it. */
 static void check_usable(struct sim *sim, const char *volume_id) {
     struct look look;
 

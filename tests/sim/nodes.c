@@ -81,7 +81,7 @@ static int64_t read_wall(void *arg) {
     return ++node->sim->world->now_us + node->ahead_us;
 }
 
-/* Begins anew with each start of a machine: two processes have nothing in common. */
+/* Restarts with each start of a machine: two processes have nothing in common. */
 static int64_t read_steady(void *arg) {
     const struct node *node = arg;
 

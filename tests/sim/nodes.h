@@ -42,4 +42,4 @@ void disk_flush(struct sim *sim); /* a commit past the doors */
 
 struct rpc *messages_new(struct node *node);
 bool messages_deliver(struct sim *sim, struct node *node); /* starts one; false: none waits */
-void messages_lose(struct rpc *rpc);                       /* those on their way are given back */
+void messages_lose(struct rpc *rpc);                       /* those on their way are returned */

@@ -83,9 +83,9 @@ struct temper {
     bool deletes, resets, old_reports;
     bool power;     /* it fails, and so do flushes */
     bool snapshots; /* many of them, and reverts */
-    bool assists;   /* the storage takes none below a guest: its host is asked */
+    bool assists;   /* the storage takes none below a guest: its host is requested */
     bool moment;    /* groups promise snapshots of one moment, and have volumes of one guest */
-    bool once;      /* by a compute service, which must not be asked twice */
+    bool once;      /* by a compute service, which must not be requested twice */
     bool gap;       /* pauses between the fence and the effect, too */
     unsigned sleep_percent, act_percent;
 };
@@ -174,7 +174,7 @@ bool chance(struct sim *sim, unsigned percent); /* never true when calm */
 __attribute__((format(printf, 2, 3))) void note(struct sim *sim, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void wrong(struct sim *sim, const char *format, ...);
 
-/* NULL: there is no room for another thread. */
+/* NULL: there is no slot for another thread. */
 struct thread *thread_begin(struct sim *sim, struct process *home,
                             void (*run)(struct sim *sim, void *arg), void *arg, const char *name);
 /* A place where the thread that runs may be paused.  false: the process whose code it runs is dead:
@@ -209,7 +209,7 @@ void nodes_tick(struct sim *sim);      /* the periodic work of all */
 void nodes_revive(struct sim *sim);    /* all that are dead or paused */
 void node_act(struct sim *sim);        /* dies, starts again, pauses, wakes up, steps its clock */
 void nodes_power_off(struct sim *sim); /* all at once, where the power fails */
-void nodes_lose(struct sim *sim);      /* messages on their way are given back */
+void nodes_lose(struct sim *sim);      /* messages on their way are returned */
 void nodes_repeat(struct sim *sim);    /* a message for every open operation */
 /* A request (path behind /v3/<project>) by a role of tests/lib/roles.h in a project; in the thread
  * that runs, or, when none does, until everything that it needs is done. */
@@ -244,7 +244,7 @@ const char *guest_host(struct sim *sim, unsigned guest);
 /* false: its image cannot be locked, or is not there. */
 bool guest_plug(struct sim *sim, unsigned guest, const char *volume_id);
 void guest_unplug(struct sim *sim, unsigned guest, const char *volume_id);
-/* One that runs and has room for so many. */
+/* One that runs and has space for so many. */
 bool guest_with_room(struct sim *sim, unsigned plugs, unsigned *ret);
 bool guest_holds(struct sim *sim, const char *volume_id); /* any that runs */
 void guests_check(struct sim *sim);

@@ -309,7 +309,7 @@ patches:
 
     @contextlib.contextmanager
     def group_of(self, *claims):
-        """Asked of the controller as the operator of groups would, whose module is not served."""
+        """Requested of the controller as the operator of groups would, whose module is not served."""
         pod = self.cluster.list("pod", "-n", NAMESPACE, "-l",
                                 "app.kubernetes.io/component=controller",
                                 f"--field-selector=spec.nodeName={NODE}")

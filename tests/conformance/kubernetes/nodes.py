@@ -121,7 +121,7 @@ class Nodes:
             self.forget_in_addons(second)
 
     def forget_in_addons(self, node):
-        """CSI-Addons asks it in vain before any other, at each pod that it has had, and jobs fail."""
+        """CSI-Addons calls it in vain before any other, at each pod that it has had, and jobs fail."""
         manager = ["-n", "csi-addons-system", "deployment/csi-addons-controller-manager"]
         self.cluster.kubectl("delete", "csiaddonsnode", "-n", "scoria-csi",
                              f"{node.name}-scoria-csi-daemonset-scoria-csi-node")

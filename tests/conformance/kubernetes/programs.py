@@ -1,6 +1,6 @@
 """
 The programs of Kubernetes, built with Go of the modules that go.mod names, and the images that the
-manifests ask for. Built programs are kept in a cache of the user's, by their sources.
+manifests name. Built programs are kept in a cache of the user's, by their sources.
 """
 
 import fcntl

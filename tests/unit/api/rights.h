@@ -40,7 +40,7 @@ struct row {
     enum right right;
     const char *method, *path, *body; /* "%s": the object */
     int status;                       /* of the response to permitted callers */
-    const char *rules; /* that the call must have, in the order in which they are asked; "": none */
+    const char *rules; /* that the call must have, in the order of their checks; "": none */
     const char
         *before; /* SQL that brings the object ("%s") where the call has its place, or NULL */
 };

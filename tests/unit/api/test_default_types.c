@@ -70,7 +70,7 @@ START_TEST(it_comes_before_the_configured_default) {
     ck_assert_str_eq(type_of_new_volume(world), "gold");
     ck_assert_int_eq(world_call(world, "GET", "/types/default", NULL), 200);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "\"gold\""));
-    world->settings.default_volume_type = "missing"; /* not asked */
+    world->settings.default_volume_type = "missing"; /* not queried */
     ck_assert_str_eq(type_of_new_volume(world), "gold");
     world->settings.default_volume_type = "__DEFAULT__";
     world_call(world, "DELETE", OWN, NULL);

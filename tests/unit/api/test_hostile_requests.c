@@ -36,7 +36,7 @@ static const char *without_marks(char *text) {
     return text;
 }
 
-/* A question that a backend was asked is forgotten by itself, and SQLite counts messages. */
+/* A query that a backend got is forgotten by itself, and SQLite counts messages. */
 static const char *text_now(struct world *world) {
     world_settle(world);
     world_sql(world, "DELETE FROM operations WHERE phase = 'answered'");
@@ -338,7 +338,7 @@ static const char *const broken[] = {
     "{\"a\": \"\\ud800\"}",
 };
 
-/* JSON, but neither a word of ours nor an action. */
+/* JSON, but neither a key of ours nor an action. */
 static const char *const foreign[] = {
     "null",
     "true",

@@ -167,7 +167,7 @@ static void end_with(struct test_exchange *test, int status) {
     test_exchange_free(test);
 }
 
-/* Answered before it returns, in the thread that has asked. */
+/* Answered before it returns, in the calling thread. */
 static void assert_at_once(struct service *service, const char *project, const char *path,
                            const char *query) {
     struct test_exchange *test = send_to(service, project, "GET", path, query);

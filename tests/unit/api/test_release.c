@@ -62,7 +62,7 @@ static struct api *api_with_nova(struct world *world, unsigned slots, bool threa
     return api;
 }
 
-/* Asked by the world's own API from now on. */
+/* Queried by the world's own API from now on. */
 static void nova_begin(struct world *world, int result) {
     nova = (struct nova){ .world = world, .result = result };
     world->settings.only_services_detach = true;

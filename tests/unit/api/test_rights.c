@@ -385,7 +385,7 @@ START_TEST(every_route_below_an_object_loads_it) {
 }
 END_TEST
 
-/* The rule of showing a volume is asked wherever one is named, and nothing happens to it. */
+/* The rule of showing a volume is enforced wherever one is named, and nothing happens to it. */
 START_TEST(objects_of_an_invisible_volume_are_not_reached) {
     unsigned count = 0;
 

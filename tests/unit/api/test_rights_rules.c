@@ -1,7 +1,7 @@
 /*
- * Which rules of the policy a route asks: a file of rules gives each rule to a role of its name,
- * and a caller is granted them one by one.  So each is asked for, in the order of rights.h, none
- * else is, and each rule that there is has a route that asks it.
+ * The rules of the policy that a route enforces: a file of rules gives each rule to a role of its
+ * name, and a caller is granted them one by one.  So each is enforced, in the order of rights.h,
+ * none else is, and each rule that there is has a route that enforces it.
  */
 #include "common/cleanup.h"
 #include "policy/rule.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #define GRANTED    "granted:" WORLD_PROJECT
-#define RULES_MOST 8   /* that one route asks */
+#define RULES_MOST 8   /* that one route enforces */
 #define ALL_MOST   256 /* that there are */
 
 /* Keys of a response that are shown only to callers with the rule. */

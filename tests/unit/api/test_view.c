@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* ---- the part of the request that a view asks ---- */
+/* ---- the part of the request that a view reads ---- */
 
 static const char *allowed_rules; /* names of the rules that allow, in one text */
 static unsigned questions;

@@ -111,7 +111,7 @@ START_TEST(a_status_is_looked_up_and_its_page_is_in_order) {
 }
 END_TEST
 
-/* As a compute agent asks: few have the status, so that they are sorted costs nothing. */
+/* As a compute agent queries: few have the status, so that they are sorted costs nothing. */
 START_TEST(a_status_is_looked_up_over_all_projects_too) {
     if (postgresql_given())
         return; /* it has plans of its own */
@@ -386,7 +386,7 @@ struct cost {
     int64_t request, job; /* steps for each */
 };
 
-/* Of the last of so many snapshots that are asked for before the first is made. */
+/* Of the last of so many snapshots that are requested before the first is made. */
 static struct cost cost_behind(struct world *world, const char *volume, int64_t count) {
     struct cost cost;
 

@@ -40,7 +40,7 @@ static int listen_to(const char *name) {
 
 struct life {
     atomic_bool alive;
-    atomic_int denied; /* so often it was asked for and was not there */
+    atomic_int denied; /* the number of checks that found it missing */
 };
 
 static bool is_alive(void *arg) {

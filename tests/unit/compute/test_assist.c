@@ -355,7 +355,7 @@ START_TEST(versions_are_negotiated_and_large_bodies_refused) {
 }
 END_TEST
 
-/* Through a real server, as the service asks. */
+/* Through a real server, as the service sends requests. */
 START_TEST(create_and_delete_are_served_over_http) {
     struct scene *scene = scene_new();
     const struct http_mount mounts[] = { { "/compute", agent_handle, scene->agent }, { 0 } };

@@ -182,7 +182,7 @@ START_TEST(the_definition_loses_its_backing_chain) {
         assert_chain_of(scene->fake, FIRST " " BASE);
         ck_assert_str_eq(last_report(scene), REPORT("creating", "90"));
         ck_assert_int_eq(fake_hypervisor_forgot_chain(scene->fake, VOLUME), !fails);
-        run(scene, &create); /* as an agent is asked whose report was lost */
+        run(scene, &create); /* as a request to an agent whose report was lost */
         ck_assert(fake_hypervisor_forgot_chain(scene->fake, VOLUME));
         scene_end(scene);
     }
@@ -289,7 +289,7 @@ START_TEST(an_overlay_of_another_volume_is_not_used) {
 }
 END_TEST
 
-/* Asked for late, or by a service that has given up meanwhile. */
+/* Requested late, or by a service that has given up meanwhile. */
 START_TEST(a_change_that_is_not_awaited_is_not_started) {
     static const int statuses[] = { 400, 404 };
     const struct assist requests[] = { create, merge(FIRST, BASE) };
@@ -433,7 +433,7 @@ START_TEST(a_job_that_ends_without_success_is_a_failure) {
 }
 END_TEST
 
-/* An agent that died has begun it: the next one, asked again, waits for it. */
+/* An agent that died has begun it: the next one, requested again, waits for it. */
 START_TEST(a_job_of_a_previous_agent_is_adopted) {
     struct scene *scene = scene_with_chain();
     const struct assist assist = merge(FIRST, BASE);
@@ -510,7 +510,7 @@ END_TEST
     "\"metadata\": {}, \"attachments\": [{\"server_id\": \"" INSTANCE "\", \"host_name\": \"" host \
     "\"}]}}"
 
-/* It has moved to another host, which is asked as well: that one's end counts. */
+/* It has moved to another host, which is requested as well: that one's end counts. */
 START_TEST(a_guest_that_has_left_is_a_failure_unless_it_is_elsewhere) {
     for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
         struct scene *scene = scene_with(1, 1);

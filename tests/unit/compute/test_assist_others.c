@@ -86,7 +86,7 @@ START_TEST(the_leader_includes_only_the_others) {
 }
 END_TEST
 
-/* One of them was not asked for, or has ended. */
+/* One of them was not requested, or has ended. */
 START_TEST(a_missing_job_is_not_counted) {
     struct snapshot_member others[JOBS];
     struct scene scene;

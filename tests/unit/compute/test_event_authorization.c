@@ -94,7 +94,7 @@ START_TEST(only_services_and_administrators_are_authorized) {
     for (size_t i = 0; i < LENGTH(cases); i++)
         script_keystone_answer(scene.server, 200,
                                script_keystone_token(cases[i].roles, 100, cases[i].more), 1);
-    for (size_t i = 0; i < 2 * LENGTH(cases); i++) { /* asked, and remembered */
+    for (size_t i = 0; i < 2 * LENGTH(cases); i++) { /* queried, and remembered */
         snprintf(token, sizeof(token), "t%zu", i % LENGTH(cases));
         ck_assert_int_eq(visit(scene.authtoken, token, NULL, NULL),
                          cases[i % LENGTH(cases)].status);
@@ -137,7 +137,7 @@ START_TEST(a_service_token_makes_an_expired_token_valid) {
     answer_token(&scene, "\"admin\"", 100, "\"application_credential\": {\"access_rules\": []}");
     ck_assert_int_eq(visit_beside(scene.authtoken, "bound", "s", NULL, NULL), 200);
     ck_assert_int_eq(visit_beside(scene.authtoken, "good", " ", NULL, NULL),
-                     503); /* none; asked about */
+                     503); /* none; queried */
     scene_end(&scene);
 }
 END_TEST

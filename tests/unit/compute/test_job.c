@@ -557,7 +557,7 @@ START_TEST(a_disk_that_stays_busy_is_reported_as_error) {
 }
 END_TEST
 
-/* Until the hypervisor has been asked for the disk so many times more. */
+/* Until the hypervisor has been queried for the disk so many times more. */
 static void await_looks(struct scene *scene, unsigned more) {
     const struct timespec pause = { .tv_nsec = 1000000 };
     unsigned enough = fake_hypervisor_count(scene->fake, FAKE_FIND_DISK) + more;
@@ -722,7 +722,7 @@ START_TEST(open_jobs_are_bounded) {
     struct error err = { 0 };
     char id[37];
 
-    answer(scene, NULL, 403, NULL); /* every job stays, and asks slowly */
+    answer(scene, NULL, 403, NULL); /* every job stays, and polls slowly */
     for (int i = 0; i < 1024; i++) {
         snprintf(id, sizeof(id), "11111111-1111-4111-8111-%012d", i);
         ck_assert_int_eq(jobs_put(scene->jobs, id, INSTANCE, NULL, &err), 0);

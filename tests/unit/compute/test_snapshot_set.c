@@ -257,7 +257,7 @@ START_TEST(a_member_with_its_overlay_fails_the_others) {
 }
 END_TEST
 
-/* The agent has died behind the call: each is asked for again, and needs no other. */
+/* The agent has died behind the call: each is requested again, and needs no other. */
 START_TEST(each_member_reports_for_itself) {
     struct scene *scene = scene_new(60000, INSTANCE);
 

@@ -405,7 +405,7 @@ START_TEST(an_unresponsive_trim_affects_trims_only) {
     ck_assert_int_eq(kind, ERROR_CONFLICT);
     await_asked(LENGTH(uuids));
     ck_assert_int_eq(find(hypervisor, UUID("0"), &disk), -1);
-    await_asked(LENGTH(uuids) + 1); /* it was asked all the same */
+    await_asked(LENGTH(uuids) + 1); /* it was called all the same */
     await_find(hypervisor, HEALTHY);
     release();
     for (size_t i = 0; i < LENGTH(uuids); i++)

@@ -16,7 +16,7 @@
 #define REPORT_RUNNING REPORT("\"running\",\"progress\":50")
 #define REPORT_DONE    REPORT("\"done\"")
 
-/* A running guest with a disk that gives back, and a scripted volume API; pauses of a
+/* A running guest with a disk that can be trimmed, and a scripted volume API; pauses of a
  * millisecond. */
 struct scene {
     struct fake_hypervisor *fake;
@@ -153,7 +153,7 @@ START_TEST(a_running_trim_reports_periodically) {
     answer(scene, 202, 0);
     fake_hypervisor_trims(scene->fake, true);
     put(scene);
-    put(scene); /* it is asked for again */
+    put(scene); /* it is requested again */
     await_report(scene, REPORT_RUNNING);
     ck_assert_uint_eq(trims_open(scene->trims), 1);
     fake_hypervisor_trims(scene->fake, false);
@@ -222,7 +222,7 @@ START_TEST(a_failure_has_a_reason_and_whether_a_retry_may_succeed) {
 }
 END_TEST
 
-/* Others at the guest, and a hypervisor that is silent. */
+/* Others at the guest, and an unresponsive hypervisor. */
 START_TEST(a_temporary_obstacle_is_waited_for) {
     static const struct {
         enum fake_call call;

@@ -29,7 +29,7 @@ START_TEST(a_used_world_becomes_the_pristine_one) {
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM schema_version"), schema_text_count);
     sql_run(db, "INSERT INTO outbox (topic, method, key, payload, created_at) "
                 "VALUES ('t', 'm', 'k', '{}', 1)");
-    ck_assert_int_eq(sql_int(db, "SELECT id FROM outbox"), 1); /* the numbers begin anew, too */
+    ck_assert_int_eq(sql_int(db, "SELECT id FROM outbox"), 1); /* the numbers restart, too */
     db_close(db);
     db_close(pristine);
 }

@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define SHORT_MS 100 /* of a server whose patience is tried */
+#define SHORT_MS 100 /* of a server with a short timeout */
 
 static const uint8_t wide[] = { 0x3f, 0, 0, 0 }; /* of WINDOW_UPDATE */
 
@@ -208,7 +208,7 @@ START_TEST(repeated_oversized_headers_end_the_connection) {
 }
 END_TEST
 
-/* ---- silence and slowness ---- */
+/* ---- unresponsive and slow clients ---- */
 
 START_TEST(a_client_without_http_2_is_disconnected) {
     static const char *const words[] = { "", "PRI * HTTP/2.0\r\n", "GET / HTTP/1.1\r\n\r\n",
@@ -334,7 +334,7 @@ START_TEST(a_client_that_reads_no_responses_is_not_read_from) {
 }
 END_TEST
 
-/* ---- room ---- */
+/* ---- memory ---- */
 
 START_TEST(only_the_response_is_kept_for_a_slow_client) {
     struct scene *scene = SCENE(.workers = 1, .answer_ms = WIRE_PATIENCE_S * 2000);

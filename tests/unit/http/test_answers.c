@@ -77,7 +77,7 @@ static struct http_server *start(size_t answer_bytes) {
     return server;
 }
 
-/* A client that has asked, whose kernel takes little for it. */
+/* A client that has sent its request, whose kernel takes little for it. */
 static int ask_from(uint32_t address, const struct http_server *server, const char *path) {
     const struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) };
     const struct sockaddr_in where = { .sin_family = AF_INET,
@@ -101,7 +101,8 @@ static int ask(const struct http_server *server, const char *path) {
     return ask_from(INADDR_LOOPBACK, server, path);
 }
 
-/* The status, which comes when the answer has found its room; the rest of it stays where it is. */
+/* The status, which comes when the response has found its memory; the rest of it stays where it
+ * is. */
 static int status_of(int fd) {
     char text[13] = "";
 

@@ -19,7 +19,7 @@
 struct peer {
     int fd;
     pthread_t thread;
-    const char *answer; /* NULL: closes without a word */
+    const char *answer; /* NULL: closes without a byte */
     size_t filler;      /* bytes of 'x' behind the answer */
     unsigned answers;   /* on each connection before it is closed */
     atomic_bool ends;
@@ -262,7 +262,7 @@ END_TEST
 
 START_TEST(a_request_without_a_complete_response_is_uncertain) {
     static const char *const answers[] = {
-        NULL,                                              /* closed without a word */
+        NULL,                                              /* closed without a byte */
         "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx", /* cut off */
         "SSH-2.0-OpenSSH\r\n\r\n",
     };

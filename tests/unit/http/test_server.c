@@ -806,7 +806,7 @@ START_TEST(a_client_that_sends_too_slowly_is_disconnected) {
     struct http_server *server = START(.idle_seconds = 1, .request_seconds = 2);
     int sent = 0;
 
-    for (int i = 0; i < 5 && sent <= 5; i++) /* so few: for a second we were silent ourselves */
+    for (int i = 0; i < 5 && sent <= 5; i++) /* so few: for a second we were idle ourselves */
         sent = drip(server);
     ck_assert_int_lt(sent, 200);
     ck_assert_int_gt(sent, 5);

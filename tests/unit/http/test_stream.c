@@ -206,7 +206,7 @@ START_TEST(a_quiet_stream_outlives_the_idle_timeout_and_ends_with_its_client) {
     struct http_stream *stream = open_kept();
 
     receive(fd, "\r\n\r\n");
-    pause_ms(2500); /* no connection may be silent for so long */
+    pause_ms(2500); /* no connection may be idle for so long */
     ck_assert_int_eq(put(stream, "still\n"), HTTP_STREAM_TAKEN);
     ck_assert_str_eq(receive(fd, "\n\r\n"), "6\r\nstill\n\r\n");
     close(fd);

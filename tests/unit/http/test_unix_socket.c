@@ -287,7 +287,7 @@ START_TEST(urls_that_name_no_socket_reach_nothing) {
 }
 END_TEST
 
-/* Asks, and looks whether there is an answer. */
+/* Sends a request, and checks whether there is an answer. */
 static bool is_served(int fd) {
     static const char request[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     char text[512];

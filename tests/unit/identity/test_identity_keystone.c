@@ -138,7 +138,7 @@ START_TEST(a_callers_token_fills_the_context) {
     script_keystone_answer(
         scene->server, 200,
         script_keystone_token("\"member\", \"reader\"", 100, "\"domain\": {\"id\": \"d\"}"), 0);
-    for (unsigned i = 0; i < 2; i++) { /* asked, and remembered */
+    for (unsigned i = 0; i < 2; i++) { /* queried, and remembered */
         ck_assert_int_eq(ASK(scene, USER), IDENTITY_KNOWN);
         ck_assert_int_eq(scene->later, i == 0);
         ck_assert_str_eq(scene->context.user_id, "u1");

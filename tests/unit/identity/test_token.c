@@ -205,7 +205,7 @@ START_TEST(the_least_recently_used_is_evicted_and_bad_tokens_evict_no_good_ones)
         token_cache_put_bad(cache, &digests[i], false, 100);
     ck_assert_uint_eq(token_cache_count(cache), 4);
     token_release(token_cache_find(cache, &digests[0], false, 1, &bad));
-    token_cache_put_bad(cache, &digests[0], false, 100); /* revoked: the newer word counts */
+    token_cache_put_bad(cache, &digests[0], false, 100); /* revoked: the newer result counts */
     ck_assert_ptr_null(token_cache_find(cache, &digests[0], false, 1, &bad));
     ck_assert(bad);
     token_release(token);

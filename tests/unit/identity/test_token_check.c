@@ -320,7 +320,7 @@ START_TEST(tokens_of_one_address_delay_no_other_address) {
     }
     ck_assert_int_eq(put_from(scene, &refused, many[0], "t9"), TOKEN_REFUSED);
     ck_assert_int_eq(put_from(scene, &other, "192.0.2.1", "u"), TOKEN_LATER);
-    expect_all(&callers[4], 1, ERROR_TRY_LATER); /* the last one made room */
+    expect_all(&callers[4], 1, ERROR_TRY_LATER); /* the last one freed a slot */
 
     script_server_drop_silent(scene->server);
     expect_all(&other, 1, ERROR_NONE); /* behind one of the many, in front of the rest */

@@ -72,7 +72,7 @@ START_TEST(items_are_found_one_after_the_other) {
 }
 END_TEST
 
-/* No recursion: the stack would not have room for it. */
+/* No recursion: the stack would be too small for it. */
 START_TEST(nested_values_are_skipped) {
     const size_t depth = 5000000;
     char *text = malloc(2 * depth + 32), *end = text;

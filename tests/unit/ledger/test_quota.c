@@ -136,7 +136,7 @@ WORK_TEST(a_reservation_is_used_or_released_when_its_operation_ends) {
     ck_assert_int_eq(rows_of(work, "reservations"), 0);
 }
 
-/* ---- counting anew ---- */
+/* ---- recounts ---- */
 
 #define IN_USE                                                                                 \
     "SELECT '" PROJECT "' AS project_id, 'backups' AS resource, 2 AS in_use UNION ALL SELECT " \

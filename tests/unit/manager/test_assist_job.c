@@ -586,7 +586,7 @@ START_TEST(death_at_any_effect_of_an_undoing_strands_nothing) {
 }
 END_TEST
 
-/* ---- a host that is silent ---- */
+/* ---- an unresponsive host ---- */
 
 static const char create_sign[] = "{\"os-update_snapshot_status\": {\"status\": \"creating\", "
                                   "\"progress\": \"0%\"}}";
@@ -601,7 +601,7 @@ static void let_pass(struct world *world, int seconds) {
     }
 }
 
-/* Is it asked again after that many seconds of silence, and not before? */
+/* Is it requested again after that many seconds without a response, and not before? */
 static void assert_asked_after(struct world *world, int seconds) {
     unsigned before = world->assist_count;
 
@@ -640,7 +640,7 @@ START_TEST(pauses_between_requests_grow) {
     /* A sign of life ends that. */
     ck_assert_int_eq(report(world, id, create_sign), 202);
     assert_asked_after(world, 20);
-    /* However often it is asked, the last deadline stays where it was. */
+    /* However often it is requested, the last deadline stays where it was. */
     let_pass(world, 300);
     assert_not_made(world, id);
 }

@@ -155,7 +155,7 @@ START_TEST(work_that_moves_much_data_goes_on_with_another_worker) {
 }
 END_TEST
 
-/* Its message may be lost as any other, and its manager may begin anew. */
+/* Its message may be lost as any other, and its manager may restart. */
 START_TEST(work_that_moves_much_data_is_never_forgotten) {
     autoworld struct world *world = new_world();
     const char *id = world_volume(world, 2);

@@ -673,7 +673,7 @@ START_TEST(a_message_that_comes_again_meanwhile_starts_nothing) {
 }
 END_TEST
 
-/* At its start the backend hangs when it is opened, or later, when it is asked for its pools. */
+/* At its start the backend hangs when it is opened, or later, when its pools are queried. */
 static void start_beside(enum hang hanging) {
     int64_t begin_us;
 

@@ -20,7 +20,7 @@ static bool between(void *arg, enum memory_point point, const char *call, const 
     ck_assert_int_eq(world_call(world, "POST", PATH("/snapshots/%s/action", given_up),
                                 "{\"os-force_delete\": null}"),
                      202);
-    if (comes_back) /* an operator's word: it is wanted after all */
+    if (comes_back) /* an operator's request: it is wanted after all */
         world_sql(world,
                   PATH("UPDATE snapshots SET status = 'creating' WHERE id = '%s'", given_up));
     return true;
@@ -56,7 +56,7 @@ START_TEST(files_prepared_too_late_are_removed) {
 }
 END_TEST
 
-/* Another worker may be at it by then, whose host is asked for these files. */
+/* Another worker may be at it by then, whose host is requested for these files. */
 START_TEST(an_object_still_wanted_is_left_alone) {
     const char *id;
     autoworld struct world *world = with_guest(&id);

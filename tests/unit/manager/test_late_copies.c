@@ -112,7 +112,7 @@ static void reverted_and_written(void) {
     memory_write(scene.world->memory, scene.id, 9);
 }
 
-/* An operator has no patience. */
+/* An operator does not wait. */
 static void reset_and_written(void) {
     ck_assert_int_eq(world_action(scene.world, scene.id, RESET("available")), 202);
     other_manager_works(scene.world);

@@ -1,5 +1,5 @@
 /*
- * Storage that is taken over or let go of by a worker that sleeps right in front of its effect:
+ * Storage that is managed or unmanaged by a worker that sleeps right in front of its effect:
  * nothing of a volume that lives is taken away, and nothing has a volume's name that is none's.
  */
 #include "common/cleanup.h"

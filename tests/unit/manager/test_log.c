@@ -1,5 +1,5 @@
 /*
- * Log lines of a driver: it knows of no request, and its lines name the one that it works for.
+ * Log lines of a driver: they name the request that it works for, although it has none.
  */
 #include "common/log.h"
 #include "tests/lib/extend.h"

@@ -84,7 +84,7 @@ STEPS_TEST(work_is_taken_over_when_its_lease_is_over_and_not_before) {
     world_settle(world);
     world->decide = NULL;
     world_step_wall(world, step);
-    world_restart(world); /* a start reads its clocks anew */
+    world_restart(world); /* a start reads its clocks again */
     world_advance(world, 29);
     world_settle(world);
     assert_volume(world, id, "extending", 2);

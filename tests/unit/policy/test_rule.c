@@ -410,7 +410,7 @@ START_TEST(long_rules_behind_each_other_are_bounded) {
 }
 END_TEST
 
-/* One answer would ask 2^100 checks. */
+/* One decision would evaluate 2^100 checks. */
 START_TEST(rules_that_double_each_other_are_bounded) {
     static char text[20000];
     size_t size = 0;

@@ -103,7 +103,7 @@ static struct meeting {
     const char *call;   /* of the driver, in the middle of which the request comes; NULL: none */
     bool resets_before; /* the open operation is cancelled by a reset right before the request */
     bool waits;         /* until that call has ended */
-    int status;         /* the answer; 0: not asked yet */
+    int status;         /* the answer; 0: not requested yet */
 } meeting;
 
 static const char *filled(struct arena *arena, const char *text, const char *what,
@@ -262,7 +262,7 @@ static void snapshot_unmanage(void) {
         202);
 }
 
-/* The host of its guest is asked to make another one, or to let it go. */
+/* The host of its guest is requested to make another one, or to release it. */
 static void snapshot_asked(void) {
     ready(true);
     meeting.snapshot = snapshot_of_volume(meeting.world, meeting.id);

@@ -152,7 +152,8 @@ START_TEST(each_host_ends_its_own_connection) {
     const char *snapshot, *id = volume_with_snapshot(world, &snapshot);
 
     ck_assert_int_eq(world_action(world, id, INITIALIZE("h1")), 200);
-    ck_assert_int_eq(world_action(world, id, INITIALIZE("h1")), 200); /* asked again: still one */
+    ck_assert_int_eq(world_action(world, id, INITIALIZE("h1")), 200); /* requested again: still
+                                                                       * one */
     ck_assert_int_eq(world_action(world, id, INITIALIZE("h2")), 200);
     ck_assert_int_eq(given(world), 2);
     ck_assert_int_eq(world_action(world, id, TERMINATE("h1")), 202);

@@ -315,7 +315,7 @@ START_TEST(a_cascade_shows_no_snapshot_as_available_once_begun) {
 }
 END_TEST
 
-/* A guest that no row knows of has the image that is above them. */
+/* A guest without a row has the image that is above them. */
 START_TEST(a_cascade_below_a_guest_begins_with_none) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id = snapshot_of_volume(world, volume);

@@ -99,7 +99,7 @@ START_TEST(extend_past_the_limit_of_the_backend_changes_nothing) {
 }
 END_TEST
 
-/* The scheduler finds no room: the volume is back where it was, the user gets a message. */
+/* The scheduler finds no space: the volume is back where it was, the user gets a message. */
 START_TEST(extend_without_space_leaves_the_volume_unchanged) {
     const struct world_settings settings = { .capacity_gb = 10 };
     autoworld struct world *world = world_new(&settings);

@@ -45,7 +45,7 @@ START_TEST(success_grows_size_quota_and_pool) {
 }
 END_TEST
 
-/* R15–R17, X41, X44: everything is given back, the user gets a message. */
+/* R15–R17, X41, X44: everything is rolled back, the user gets a message. */
 START_TEST(an_error_rolls_everything_back) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending_extend(world);
@@ -62,7 +62,7 @@ START_TEST(an_error_rolls_everything_back) {
 }
 END_TEST
 
-/* R17: one line for the operator, with the request that asked and why it failed. */
+/* R17: one line for the operator, with the request and the reason of the failure. */
 START_TEST(error_is_logged_once_with_its_request) {
     autoworld struct world *world = world_new(NULL);
     autoclose int log = memfd_create("log", MFD_CLOEXEC);

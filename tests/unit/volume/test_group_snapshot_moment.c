@@ -115,7 +115,7 @@ static struct fault_decision fail_prepare(void *arg, const char *call, const cha
     };
 }
 
-/* As on a full disk: whether the other was asked before or is asked behind that. */
+/* As on a full disk: whether the other was requested before or is requested behind that. */
 START_TEST(a_member_that_cannot_be_prepared_ends_the_others) {
     for (int i = 0; i < ATTACHED; i++) {
         autoworld struct world *world = with_guest();

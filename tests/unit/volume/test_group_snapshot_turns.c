@@ -35,7 +35,7 @@ static bool was_asked(const char *snapshot_id) {
     return false;
 }
 
-/* One that is asked for again is at it. */
+/* One that is requested again is at it. */
 static void note_request(struct world *world, const struct world_assist *assist) {
     if (was_asked(assist->snapshot_id))
         return;
@@ -171,7 +171,7 @@ START_TEST(two_of_the_same_volumes_do_not_wait_for_each_other) {
 }
 END_TEST
 
-/* Merges of both members' snapshots, and another snapshot, asked for before and behind it. */
+/* Merges of both members' snapshots, and another snapshot, requested before and behind it. */
 START_TEST(beside_merges_all_of_it_ends) {
     for (unsigned order = WALK_FIRST; order < ORDERS; order += WALK_STEP) {
         autoworld struct world *world = with_guest();
@@ -260,7 +260,7 @@ static struct fault_decision begin_beside(void *arg, const char *call, const cha
     return (struct fault_decision){ 0 };
 }
 
-/* It has the worker's time in between, and is let go first: it is older, or is there already. */
+/* It has the worker's time in between, and is released first: it is older, or is there already. */
 START_TEST(operations_begun_during_a_check_go_first) {
     static const char *const states[] = { "phase = 'preparing', deadline = 2000000000000000",
                                           "phase = 'running'" };

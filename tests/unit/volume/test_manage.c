@@ -239,7 +239,7 @@ START_TEST(a_failed_manage_leaves_the_object_unchanged) {
 }
 END_TEST
 
-/* No request could ask for a volume of that size, and its bytes could not be counted. */
+/* No request could have a volume of that size, and its bytes could not be counted. */
 START_TEST(an_object_larger_than_any_volume_is_refused) {
     static const int64_t sizes[] = { INT64_MAX, INT64_C(2147483647) * GIB + 1 };
 
@@ -276,7 +276,7 @@ START_TEST(a_manage_that_fails_late_unmanages_the_object) {
 }
 END_TEST
 
-/* ---- let go ---- */
+/* ---- unmanage ---- */
 
 START_TEST(a_volume_is_unmanaged_and_managed_again) {
     autoworld struct world *world = world_new(NULL);

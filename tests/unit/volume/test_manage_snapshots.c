@@ -223,7 +223,7 @@ START_TEST(an_object_under_the_name_of_a_failed_one_is_kept) {
 }
 END_TEST
 
-/* ---- let go ---- */
+/* ---- unmanage ---- */
 
 START_TEST(a_snapshot_is_unmanaged_and_managed_again) {
     autoworld struct world *world = world_new(NULL);

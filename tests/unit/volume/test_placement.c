@@ -191,7 +191,7 @@ WORK_TEST(the_log_names_the_filter_that_refused_each_pool) {
     ck_assert_ptr_nonnull(strstr(text, "size_gb=7"));
 }
 
-/* ---- room ---- */
+/* ---- space ---- */
 
 WORK_TEST(the_pool_with_most_space_is_picked_and_of_equals_the_first) {
     (void)err;

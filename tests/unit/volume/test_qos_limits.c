@@ -1,5 +1,5 @@
 /*
- * QoS specs for the back-end: the host that has the volume asks for them.
+ * QoS specs for the back-end: the host that has the volume queries them.
  */
 #include "tests/lib/groups.h"
 

@@ -29,7 +29,7 @@ static int64_t number(struct world *world, const char *id, const char *key) {
     return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-/* A volume with room that holds nothing. */
+/* A volume with unused space. */
 static const char *wasteful(struct world *world) {
     const char *id = world_volume(world, 2);
 
@@ -298,7 +298,7 @@ START_TEST(waiting_reclaims_cost_little) {
 }
 END_TEST
 
-/* The manager that ends lets go of it, and the next one goes on. */
+/* The manager that ends releases it, and the next one goes on. */
 static struct fault_decision drain(void *arg, const char *call, const char *volume_id) {
     struct world *world = arg;
 

@@ -34,7 +34,7 @@ static void agent_reports(struct world *world) {
                      200);
 }
 
-/* In a guest whose host has an agent, with room that holds nothing. */
+/* In a guest whose host has an agent, with unused space. */
 static const char *wasteful(struct world *world) {
     const char *id = world_volume(world, 2);
 

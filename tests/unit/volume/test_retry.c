@@ -79,7 +79,7 @@ START_TEST(a_retried_extend_of_an_attached_volume_needs_the_microversion) {
 }
 END_TEST
 
-/* One without room stays in its error. */
+/* One without space stays in its error. */
 START_TEST(a_retried_extend_without_space_changes_nothing) {
     const struct world_settings settings = { .capacity_gb = 10 };
     autoworld struct world *world = world_new(&settings);

@@ -265,7 +265,7 @@ WORK_TEST(an_end_that_is_good_leaves_the_shared_row_alone) {
     ck_assert_int_eq(sql_int(work, "SELECT total_changes()") - changes, 2); /* the reservations */
 }
 
-/* ---- counting anew ---- */
+/* ---- recounts ---- */
 
 struct findings {
     unsigned count;

@@ -141,7 +141,7 @@ START_TEST(a_volume_is_created_with_mutable_parameters) {
 }
 END_TEST
 
-/* ---- room ---- */
+/* ---- capacity ---- */
 
 #define POOL(name_, up_, read_only_, gib_)                                  \
     "{\"name\": \"" name_ "\", \"up\": " up_ ", \"read_only\": " read_only_ \

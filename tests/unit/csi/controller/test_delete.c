@@ -51,7 +51,7 @@ static void expect_code(struct scene *scene, const struct kind *kind, const char
                   answer->message);
 }
 
-/* It was there when it was read, and another call's to delete when this one asked. */
+/* It was there when it was read, and deleted by another call before this one. */
 START_TEST(of_two_deletes_both_are_done) {
     for (size_t i = 0; i < LENGTH(kinds); i++) {
         struct scene *scene = scene_new(NULL);
@@ -120,7 +120,7 @@ static struct scene *scene_of(const char *cluster) {
     return scene_new(arguments);
 }
 
-/* "9": nothing was asked to go; "0": it has. */
+/* "9": no delete was sent; "0": it was. */
 static void expect_delete(const char *cluster, const struct kind *kind, const char *metadata,
                           const char *code) {
     struct scene *scene = scene_of(cluster);

@@ -1,5 +1,5 @@
 /*
- * A file that a process serves, for tests of servers that are silent or have died.
+ * A file that a process serves, for tests of servers that are unresponsive or have died.
  */
 #pragma once
 

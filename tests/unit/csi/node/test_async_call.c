@@ -1,5 +1,5 @@
 /*
- * Calls into storage whose server is silent.
+ * Calls into storage whose server is unresponsive.
  */
 #include "csi/node/async_call.h"
 

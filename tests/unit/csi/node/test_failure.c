@@ -96,7 +96,7 @@ START_TEST(the_next_pod_gets_a_file_system_that_takes_writes) {
     autoimage int file = image(320 * MIB);
 
     for (size_t i = 0; i < LENGTH(kinds); i++) {
-        for (int again = 0; again < 2; again++) { /* published anew, or staged anew before */
+        for (int again = 0; again < 2; again++) { /* published again, or staged again before */
             empty(file);
             stage_with_data(kinds[i]);
             stop(kinds[i], "kubelet/pods/a");

@@ -264,7 +264,7 @@ static bool crowd(void *arg) {
     struct pod *pod = arg;
     static char bytes[MIB];
 
-    ck_assert_int_eq(pod->wrote, 0); /* it is not asked any more, for all is ours */
+    ck_assert_int_eq(pod->wrote, 0); /* it is not queried any more, for all is ours */
     pod->asked++;
     if (pod->asked < 90)
         return true;

@@ -296,7 +296,7 @@ END_TEST
 
 /* ---- commits in doubt ---- */
 
-/* A session with a commit to come, and another one that asks about it. */
+/* A session with a commit to come, and another one that queries its outcome. */
 struct doubt {
     struct db *db;
     struct session_settings settings; /* the sessions look into it */
@@ -335,7 +335,7 @@ START_TEST(a_commit_in_doubt_that_happened_is_known) {
 
     doubt_begin(&doubt);
     ck_assert_int_eq(commit_run(doubt.session, &doubt.err), COMMIT_DONE);
-    for (int i = 0; i < 2; i++) /* asked twice it is the same */
+    for (int i = 0; i < 2; i++) /* queried twice it is the same */
         ck_assert_int_eq(doubt_ask(&doubt, 0), COMMIT_DONE);
     ck_assert_int_eq(sql_int(doubt.db, count_items), 1);
     doubt_end(&doubt);
@@ -596,7 +596,7 @@ START_TEST(a_host_whose_clock_is_wrong_goes_by_the_databases) {
     ck_assert_int_eq(db_open(&settings, &db, &err), 0);
     difference_us = clock_now_us(db_clock(db)) - clock_now_us(&clock_system);
     ck_assert_int_lt(llabs(difference_us), 60000000);
-    atomic_store(&((struct postgresql_db *)db)->offset_us, 0); /* it was measured anew */
+    atomic_store(&((struct postgresql_db *)db)->offset_us, 0); /* it was measured again */
     for (int i = 0; i < 1000; i++) {
         int64_t now_us = clock_now_us(db_clock(db));
 
@@ -721,7 +721,7 @@ START_TEST(a_start_is_not_sure_when_the_servers_clock_seems_to_be_set) {
     set_the_servers_clock(lives, 3600);
     starts = process_open(url);
     ck_assert(!db_clock_sure(starts));
-    measure(starts); /* it does not judge */
+    measure(starts); /* it decides nothing */
     ck_assert(!db_clock_sure(starts));
     measure(lives);
     measure(starts);

@@ -14,7 +14,7 @@ static void clear_error(struct place *place) {
     place->bench.err = (struct error){ .kind = ERROR_NONE };
 }
 
-/* The host was asked to delete a snapshot, and its operation is over. */
+/* The host was requested to delete a snapshot, and its operation is over. */
 static void ask_and_give_up(struct place *place, const char *id) {
     struct driver_assist assist;
 
@@ -22,7 +22,7 @@ static void ask_and_give_up(struct place *place, const char *id) {
     ck_assert_int_eq(settle_delete(place, id, DRIVER_REPORTED_NOTHING), 0);
 }
 
-/* Whatever is asked for next finds the merge, and the other snapshot keeps its content. */
+/* The next operation finds the merge, and the other snapshot keeps its content. */
 static void assert_only_s(struct place *place, int content) {
     const char *name = active(place);
 

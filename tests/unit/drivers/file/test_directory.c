@@ -76,7 +76,8 @@ START_TEST(a_reopened_directory_keeps_its_descriptor) {
 }
 END_TEST
 
-/* In place of the C library's: there is always the same room, whatever else runs on the machine. */
+/* In place of the C library's: there is always the same space, whatever else runs on the
+ * machine. */
 int fstatvfs(int fd, struct statvfs *ret) {
     struct stat status;
 
@@ -84,7 +85,7 @@ int fstatvfs(int fd, struct statvfs *ret) {
     return fstat(fd, &status);
 }
 
-/* Does so many times the free room fit? */
+/* Does so many times the free space fit? */
 static bool fits(struct bench *bench, const struct directory_settings *settings, double times) {
     struct directory directory;
     double total_gb, free_gb;

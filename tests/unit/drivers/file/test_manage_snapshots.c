@@ -247,7 +247,7 @@ START_TEST(an_unmanaged_snapshot_is_not_deleted_with_its_volume) {
 }
 END_TEST
 
-/* The one on top alone can be gone back to; asked for another one nothing has changed. */
+/* Only the one on top can be reverted to; a request for another one changes nothing. */
 START_TEST(a_volume_goes_back_to_one_that_was_taken_over) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;

@@ -388,7 +388,7 @@ static bool try_to_write(const struct driver_fence *fence) {
     return true;
 }
 
-/* Asked in the middle: a guest that starts meanwhile is refused by QEMU itself. */
+/* Called in the middle: a guest that starts meanwhile is refused by QEMU itself. */
 START_TEST(an_image_is_locked_against_writers_during_a_reclaim) {
     const struct driver_fence fence = { .holds = try_to_write };
     const struct image_punch how = { .fence = &fence };

@@ -9,7 +9,8 @@
 
 #define SHARE_A "srv:/a"
 
-/* In place of the C library's: all shares have the same room, whatever else runs on the machine. */
+/* In place of the C library's: all shares have the same space, whatever else runs on the
+ * machine. */
 int fstatvfs(int fd, struct statvfs *ret) {
     (void)fd;
     *ret = (struct statvfs){ .f_blocks = 1 << 25, .f_bavail = 1 << 24, .f_frsize = 4096 };
@@ -275,7 +276,7 @@ START_TEST(a_repeated_create_finds_the_share_of_the_first) {
     open_shares(&bench, &nfs_driver, "srv:/a\nsrv:/b\n", NULL);
     point = point_of(&bench, "srv:/b");
     ck_assert_int_eq(bench_create(&bench, &volume), 0);
-    ck_assert_str_eq(volume.provider_location, "srv:/a"); /* the same room: the first */
+    ck_assert_str_eq(volume.provider_location, "srv:/a"); /* the same space: the first */
     ck_assert_int_eq(rename(arena_format(bench.arena, "%s/" FILE_NAME, point_of(&bench, "srv:/a")),
                             arena_format(bench.arena, "%s/" FILE_NAME, point)),
                      0);
@@ -299,7 +300,7 @@ START_TEST(a_repeated_create_searches_every_share) {
     ck_assert_int_eq(bench_try_open(&bench), 0);
     again.attempt = 2;
     ck_assert_int_eq(bench_create(&bench, &again), -1);
-    ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE); /* so it is asked again */
+    ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE); /* so it is called again */
     ck_assert_ptr_nonnull(strstr(bench.err.message, "srv:/a is not mounted"));
 
     stop(&bench);
@@ -346,7 +347,7 @@ START_TEST(another_file_system_at_the_mount_point_of_a_share_is_not_used) {
 
     ck_assert_int_eq(rmdir(point), 0);
     ck_assert_int_eq(rename(away, point), 0);
-    ck_assert_int_eq(pools(&bench, &found), 1); /* tries it anew */
+    ck_assert_int_eq(pools(&bench, &found), 1); /* tries it again */
     ck_assert_int_eq(bench_size(&bench, &volume), GIB);
     ck_assert_int_eq(nfs_driver.delete_volume(bench.handle, bench.arena, &volume, &bench.err), 0);
 }

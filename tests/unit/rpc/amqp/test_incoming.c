@@ -134,7 +134,7 @@ START_TEST(frames_that_do_not_fit_end_the_connection) {
     ck_assert_int_eq(take_deliver(1), 0);
     ck_assert_int_eq(take_header(3, NULL), 0);
     assert_refused(take_body("abcd", 4), "longer than it said");
-    /* a second header would make room for less than has come */
+    /* a second header would allocate less than has come */
     ck_assert_int_eq(take_deliver(1), 0);
     ck_assert_int_eq(take_header(3, NULL), 0);
     ck_assert_int_eq(take_body("ab", 2), 0);

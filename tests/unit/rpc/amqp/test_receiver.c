@@ -323,7 +323,7 @@ START_TEST(a_message_in_work_is_redelivered_after_a_lost_connection) {
 }
 END_TEST
 
-/* At each step of the beginning the broker goes: politely, or without a word. */
+/* At each step of the beginning the broker goes: politely, or without a frame. */
 START_TEST(a_failed_connection_is_retried) {
     autoscene struct scene scene;
     struct broker *broker = &scene.broker;
@@ -343,7 +343,7 @@ END_TEST
 
 /* ---- one queue among several ---- */
 
-/* It is asked for again on the same connection, and the others go on meanwhile. */
+/* It is requested again on the same connection, and the others go on meanwhile. */
 START_TEST(a_refused_queue_is_requested_again) {
     autoscene struct scene scene;
     struct broker *broker = &scene.broker;
@@ -387,7 +387,7 @@ START_TEST(frames_of_other_channels_change_nothing) {
 }
 END_TEST
 
-/* ---- silence ---- */
+/* ---- an unresponsive broker ---- */
 
 START_TEST(an_unresponsive_broker_is_disconnected) {
     autoscene struct scene scene;

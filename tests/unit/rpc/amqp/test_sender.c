@@ -137,7 +137,7 @@ static void expect_plain(struct broker *broker, unsigned i) {
     expect_body(broker, body);
 }
 
-/* ---- the broker's word ---- */
+/* ---- the broker's confirmations ---- */
 
 START_TEST(frames_are_read_in_pieces_of_any_size) {
     for (size_t piece = 1; piece <= 24; piece++) {
@@ -313,7 +313,7 @@ START_TEST(unconfirmed_messages_are_sent_again_on_the_next_connection) {
         expect_plain(broker, 1);
         expect_plain(broker, 2);
         ck_assert(is_open(1) && is_open(2));
-        broker_ack(broker, 2, true); /* their numbers begin anew */
+        broker_ack(broker, 2, true); /* their numbers restart */
         ck_assert_int_eq(verdict_of(1), 1);
         ck_assert_int_eq(verdict_of(2), 1);
     }
@@ -349,7 +349,7 @@ END_TEST
 static const char *const step_names[] = { "connected", "greeted", "started",  "tuned",
                                           "opened",    "works",   "declares", "ready" };
 
-/* At each step of the beginning the broker goes: politely, or without a word. */
+/* At each step of the beginning the broker goes: politely, or without a frame. */
 START_TEST(a_failed_connection_is_retried) {
     autoscene struct scene scene;
     struct broker *broker = &scene.broker;
@@ -447,13 +447,13 @@ START_TEST(a_queue_of_another_kind_takes_messages) {
     broker_ack(broker, 1, false);
     ck_assert_int_eq(verdict_of(0), 1);
     put(&scene, 1, "", SEND_NOTIFICATION, "o", 1);
-    expect_body(broker, "o"); /* it is not asked again */
+    expect_body(broker, "o"); /* it is not requested again */
     broker_ack(broker, 2, false);
     ck_assert_int_eq(verdict_of(1), 1);
 }
 END_TEST
 
-/* ---- silence ---- */
+/* ---- an unresponsive broker ---- */
 
 START_TEST(an_unresponsive_broker_is_disconnected) {
     autoscene struct scene scene;

@@ -88,7 +88,7 @@ START_TEST(a_refused_message_fails_those_behind_it) {
     ck_assert_str_eq(outcomes, "a-b-");
     window_confirm(window, 2, false, true);
     ck_assert_str_eq(outcomes, "a-b-c+");
-    /* the key begins anew */
+    /* the key restarts */
     put("k", "d");
     assert_next("d", 3);
     window_free(window);
@@ -188,7 +188,7 @@ START_TEST(no_more_messages_are_in_flight_than_the_window_holds) {
         ck_assert_ptr_nonnull(window_next(window, &tag));
     ck_assert_uint_eq(tag, WINDOW_MOST);
     assert_none_next();
-    /* a gap at the beginning keeps the room */
+    /* a gap at the beginning keeps the space */
     window_confirm(window, 2, false, true);
     assert_none_next();
     window_confirm(window, 1, false, true);
