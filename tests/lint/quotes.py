@@ -1,7 +1,7 @@
 """Texts of the program that documents quote (log lines, errors, messages) stand in the sources:
 quotes.py "DOCUMENT ..." SOURCE...
 
-A quote is a code span of three words or more without the signs of a command, an option or code. "…" and each
+A quote is a code span of two words or more without the signs of a command, an option or code. "…" and each
 conversion of a format stand for any text.
 """
 
@@ -14,8 +14,10 @@ FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`]+)`")
 # Words as in a sentence, and placeholders of values: a path, an address, a number.
 QUOTE = re.compile(r"[A-Za-z…][^=<>{}\[\]|$*\\~@()#\"]*")
-COMMANDS = re.compile(r"(?:scoria|manage|openstack|cinder|kubectl|virsh|volume|make|podman|rabbitmqctl|xfs_io|sqlite3|man|curl"
-                      r"|pg_dump|losetup|fallocate|e2fsck|qemu-\w+|kill|GET|POST|PUT|PATCH|DELETE|[\w.-]+:) ")
+COMMANDS = re.compile(
+    r"(?:scoria|manage|ready|struct|top|etc/dev-cluster|openstack|cinder|kubectl|virsh|volume|make|podman|rabbitmqctl"
+    r"|xfs_io|sqlite3|man|curl|pg_dump|losetup|fallocate|e2fsck|qemu-\w+|kill|GET|POST|PUT|PATCH|DELETE|[\w.-]+:) "
+)
 STRINGS = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*')
 STRING = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 CONVERSION = re.compile(r"%[-+0-9.* ]*(?:hh|h|ll|l|j|z)?[a-zA-Z]")
@@ -33,7 +35,7 @@ def quotes(text):
     text = FENCED.sub(lambda found: "\n" * found.group().count("\n"), text)
     for span in SPAN.finditer(text):
         quote = " ".join(span.group(1).split())
-        if len(quote.split()) >= 3 and QUOTE.fullmatch(quote) and not COMMANDS.match(quote) and quote not in EXEMPT:
+        if len(quote.split()) >= 2 and QUOTE.fullmatch(quote) and not COMMANDS.match(quote) and quote not in EXEMPT:
             yield text.count("\n", 0, span.start()) + 1, quote
 
 
