@@ -148,7 +148,7 @@ START_TEST(unresponsive_guests_delay_only_their_own_disks) {
 END_TEST
 
 /* It takes the connection, and that is all. */
-START_TEST(a_daemon_that_never_answers_is_given_up) {
+START_TEST(a_daemon_that_never_answers_times_out) {
     char path[128], address[160];
     struct sockaddr_un name = { .sun_family = AF_UNIX };
     struct hypervisor *hypervisor;
@@ -208,7 +208,7 @@ START_TEST(a_daemon_that_died_is_unavailable_until_it_is_back) {
 }
 END_TEST
 
-START_TEST(a_daemon_that_hangs_is_given_up) {
+START_TEST(a_daemon_that_hangs_times_out) {
     struct scene *scene = scene_new("raw");
 
     guest_start_plain(scene, "raw");
@@ -243,8 +243,8 @@ END_TEST
 GUESTS_MAIN("libvirt_silence", "max_workers = " WORKERS "\n",
             { hung_guests_delay_only_their_own_disks, 1 },
             { unresponsive_guests_delay_only_their_own_disks, 1 },
-            { a_daemon_that_never_answers_is_given_up, 1 },
+            { a_daemon_that_never_answers_times_out, 1 },
             { a_daemon_that_died_is_unavailable_until_it_is_back, 1 },
-            { a_daemon_that_hangs_is_given_up, 1 },
+            { a_daemon_that_hangs_times_out, 1 },
             { an_address_without_a_listener_is_unavailable, 1 })
 /* clang-format on */

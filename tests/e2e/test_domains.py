@@ -32,7 +32,7 @@ class Growth:
         self.assert_grown(volume_id, domain, 2)
         self.assertEqual(self.virtual_size(domain), 2 * GIB)
 
-    def test_it_grows_again_and_again(self):
+    def test_repeated_extends_grow_a_running_domain(self):
         volume_id, domain = self.running()
         for size in range(2, 12):
             self.api.extend(volume_id, size)

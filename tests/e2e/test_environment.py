@@ -28,7 +28,7 @@ class BuiltInAgent(Workplace):
         return [(row["host"], row["state"])
                 for row in api.ask("GET", "/os-services?binary=scoria-compute")["services"]]
 
-    def test_it_is_registered_when_the_service_is_ready(self):
+    def test_the_built_in_agent_is_registered_when_the_service_is_ready(self):
         elsewhere = f"http://127.0.0.1:{free_port()}/v3"
         service = program.serve(self.state, "--host=e2e-node",
                                 "--compute_agent.libvirt_uri=test:///default",
@@ -314,7 +314,7 @@ class FirstWords(Workplace):
         self.assertIn("--stop", self.completed("manage", "drain", "--"))
         self.assertNotIn("--stop", self.completed("manage", "get", "--"))
 
-    def test_an_unknown_word_is_refused_with_the_nearest(self):
+    def test_an_unknown_command_is_refused_with_the_nearest(self):
         for words, nearest in ((["serv"], "serve"), (["mange", "check"], "manage"),
                                (["help", "computte"], "compute"), (["manage", "chexck"], "check"),
                                (["manage", "db", "syncc"], "db sync"),

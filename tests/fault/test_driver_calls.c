@@ -147,7 +147,7 @@ START_TEST(a_header_that_is_not_on_the_disk_is_not_trusted) {
 }
 END_TEST
 
-START_TEST(a_new_file_that_cannot_be_flushed_is_taken_back) {
+START_TEST(a_new_file_that_cannot_be_flushed_is_removed) {
     for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
         autoplace struct place place;
 
@@ -356,7 +356,7 @@ END_TEST
 
 /* No allocation at all, and of the writes in its place the n-th fails: with EINTR it is repeated.
  */
-START_TEST(zeros_that_do_not_fit_are_taken_back) {
+START_TEST(zeros_that_do_not_fit_are_removed) {
     autobench struct bench bench;
     autoclose int fd = -1;
     struct stat status;
@@ -742,13 +742,13 @@ END_TEST
 CHECK_MAIN("driver calls", create_survives_every_failure, extend_survives_every_failure,
            delete_survives_every_failure, no_size_is_reported_before_it_is_flushed,
            a_header_that_is_not_on_the_disk_is_not_trusted,
-           a_new_file_that_cannot_be_flushed_is_taken_back,
+           a_new_file_that_cannot_be_flushed_is_removed,
            a_new_directory_is_there_when_its_name_is_flushed,
            a_late_create_leaves_no_file_of_a_deleted_volume,
            of_two_that_create_both_end_with_one_file, an_empty_file_is_completed_in_place,
            an_incomplete_list_is_a_failure, a_file_system_without_allocation_gets_zeros,
            a_file_system_that_allocates_with_the_length_only_is_called_so,
-           zeros_that_do_not_fit_are_taken_back, a_late_worker_never_shrinks,
+           zeros_that_do_not_fit_are_removed, a_late_worker_never_shrinks,
            a_worker_without_its_lease_changes_nothing,
            many_zeros_are_written_only_by_a_worker_for_that,
            writing_zeros_checks_the_lease_periodically, writing_zeros_ends_with_the_lease,

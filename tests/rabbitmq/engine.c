@@ -218,7 +218,7 @@ START_TEST(a_failing_message_blocks_no_other) {
 }
 END_TEST
 
-START_TEST(a_message_without_a_queue_is_given_back_with_those_behind_it) {
+START_TEST(a_message_without_a_queue_is_returned_with_those_behind_it) {
     struct rpc *rpc = engine_new("one", NULL);
 
     for (int i = 0; i < 5; i++)
@@ -298,7 +298,7 @@ int main(void) {
         messages_of_a_key_keep_their_order,
         unhandled_messages_are_redelivered_after_a_growing_pause,
         a_failing_message_blocks_no_other,
-        a_message_without_a_queue_is_given_back_with_those_behind_it,
+        a_message_without_a_queue_is_returned_with_those_behind_it,
         a_stop_leaves_remaining_messages_to_the_next,
         the_relay_brings_every_row_once_and_empties_the_table,
     };

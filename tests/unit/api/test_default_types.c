@@ -59,7 +59,7 @@ START_TEST(a_default_is_set_shown_listed_replaced_and_unset) {
 }
 END_TEST
 
-START_TEST(it_comes_before_the_configured_default) {
+START_TEST(a_projects_default_takes_precedence_over_the_configured_one) {
     autoworld struct world *world = world_new(NULL);
 
     make(world, "gold", "");
@@ -170,6 +170,7 @@ START_TEST(a_failing_database_is_reported) {
 END_TEST
 
 CHECK_MAIN("default_types", a_default_is_set_shown_listed_replaced_and_unset,
-           it_comes_before_the_configured_default, a_private_default_is_for_projects_with_access,
-           a_default_of_a_project_is_not_deleted, a_bad_request_sets_nothing,
-           defaults_are_for_administrators_from_3_62_on, a_failing_database_is_reported)
+           a_projects_default_takes_precedence_over_the_configured_one,
+           a_private_default_is_for_projects_with_access, a_default_of_a_project_is_not_deleted,
+           a_bad_request_sets_nothing, defaults_are_for_administrators_from_3_62_on,
+           a_failing_database_is_reported)

@@ -102,7 +102,7 @@ START_TEST(lists_show_them_by_name_status_and_group) {
 }
 END_TEST
 
-START_TEST(they_came_with_3_14_and_their_reset_with_3_19) {
+START_TEST(group_snapshots_came_with_3_14_and_their_reset_with_3_19) {
     const char *volumes[2], *id;
     autoworld struct world *world = with_pair(volumes);
 
@@ -238,7 +238,7 @@ END_TEST
 
 /* ---- delete and reset ---- */
 
-START_TEST(it_is_deleted_when_it_is_available_or_error) {
+START_TEST(a_group_snapshot_is_deleted_when_available_or_in_error) {
     static const struct {
         const char *status;
         int answer;
@@ -299,7 +299,7 @@ END_TEST
 
 /* ---- those of consistency groups ---- */
 
-START_TEST(those_of_the_reserved_type_do_not_show) {
+START_TEST(group_snapshots_of_the_reserved_type_do_not_show) {
     const char *volumes[2], *id;
     autoworld struct world *world = with_pair(volumes);
 
@@ -335,10 +335,10 @@ END_TEST
 
 CHECK_MAIN("group_snapshots", a_group_snapshot_without_space_for_all_members_makes_none,
            a_group_snapshot_is_made_and_shown, lists_show_them_by_name_status_and_group,
-           they_came_with_3_14_and_their_reset_with_3_19, a_bad_body_makes_nothing,
+           group_snapshots_came_with_3_14_and_their_reset_with_3_19, a_bad_body_makes_nothing,
            one_member_that_cannot_be_taken_refuses_all,
            a_frozen_backend_and_an_empty_group_make_none, each_member_counts_as_a_snapshot,
            a_promise_of_one_moment_is_kept_or_refused,
            without_that_promise_attached_volumes_are_taken_in_turn,
-           it_is_deleted_when_it_is_available_or_error, a_bad_reset_changes_nothing,
-           one_member_does_not_go_alone, those_of_the_reserved_type_do_not_show)
+           a_group_snapshot_is_deleted_when_available_or_in_error, a_bad_reset_changes_nothing,
+           one_member_does_not_go_alone, group_snapshots_of_the_reserved_type_do_not_show)

@@ -267,7 +267,7 @@ START_TEST(missing_specs_and_types_are_not_associated) {
 }
 END_TEST
 
-START_TEST(those_with_types_are_deleted_by_force_only) {
+START_TEST(specs_with_types_are_deleted_by_force_only) {
     autoworld struct world *world = world_new(NULL);
     const char *id = make(world, "gold", ", \"k\": \"v\""), *type = make_type(world, "fast");
     const char *path = PATH("/qos-specs/%s", id);
@@ -303,4 +303,4 @@ CHECK_MAIN("qos", specs_are_made_and_shown_with_links_beside_them,
            invalid_specs_are_refused_and_create_nothing, an_update_changes_the_named_fields,
            keys_go_all_of_them_or_none, keys_are_bounded, a_list_is_cut_into_pages_and_filtered,
            a_type_belongs_to_one_of_them, missing_specs_and_types_are_not_associated,
-           those_with_types_are_deleted_by_force_only, a_deleted_type_is_disassociated)
+           specs_with_types_are_deleted_by_force_only, a_deleted_type_is_disassociated)

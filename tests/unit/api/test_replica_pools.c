@@ -19,7 +19,7 @@ static const json_t *answered(struct world *world) {
     return json_object_get(world->answer, "replica_pool");
 }
 
-START_TEST(a_pool_is_reported_shown_and_forgotten) {
+START_TEST(a_pool_is_reported_shown_and_deleted) {
     autoworld struct world *world = world_new(NULL);
 
     expect(world, "PUT", "/replica_pools/pool-a",
@@ -82,5 +82,5 @@ START_TEST(an_invalid_pool_is_refused) {
 }
 END_TEST
 
-CHECK_MAIN("replica_pools", a_pool_is_reported_shown_and_forgotten,
+CHECK_MAIN("replica_pools", a_pool_is_reported_shown_and_deleted,
            an_unresponsive_pool_is_down_and_may_be_adopted, an_invalid_pool_is_refused)

@@ -21,7 +21,7 @@ START_TEST(an_object_has_one_line_a_minute_with_the_number_of_omitted_ones) {
 }
 END_TEST
 
-START_TEST(an_object_holds_up_no_line_of_another) {
+START_TEST(an_object_suppresses_no_line_of_another) {
     struct log_limit limit = LOG_LIMIT;
     unsigned others;
 
@@ -67,5 +67,5 @@ START_TEST(any_number_of_objects_has_a_bound_of_lines) {
 END_TEST
 
 CHECK_MAIN("log limit", an_object_has_one_line_a_minute_with_the_number_of_omitted_ones,
-           an_object_holds_up_no_line_of_another, omitted_lines_are_counted_by_object,
+           an_object_suppresses_no_line_of_another, omitted_lines_are_counted_by_object,
            any_number_of_objects_has_a_bound_of_lines)

@@ -51,7 +51,7 @@ static int begun(struct watch *watch) {
     return count;
 }
 
-START_TEST(it_ticks_at_once_and_again_after_the_pause) {
+START_TEST(a_ticker_ticks_at_once_and_again_after_the_pause) {
     struct watch watch = { .holds = false };
     struct ticker *ticker = start(&watch, 1);
 
@@ -73,7 +73,7 @@ START_TEST(each_tick_has_a_pause_of_its_own) {
 }
 END_TEST
 
-START_TEST(it_ticks_before_its_time_when_woken) {
+START_TEST(a_ticker_ticks_early_when_woken) {
     struct watch watch = { .holds = false };
     struct ticker *ticker = start(&watch, LONG_MS);
 
@@ -86,7 +86,7 @@ START_TEST(it_ticks_before_its_time_when_woken) {
 }
 END_TEST
 
-START_TEST(woken_in_the_midst_of_a_tick_it_ticks_once_more) {
+START_TEST(a_ticker_woken_during_a_tick_ticks_once_more) {
     struct watch watch = { .holds = true };
     struct ticker *ticker = start(&watch, LONG_MS);
 
@@ -113,6 +113,6 @@ START_TEST(a_tick_that_does_not_end_is_not_waited_for) {
 }
 END_TEST
 
-CHECK_MAIN("ticker", it_ticks_at_once_and_again_after_the_pause, each_tick_has_a_pause_of_its_own,
-           it_ticks_before_its_time_when_woken, woken_in_the_midst_of_a_tick_it_ticks_once_more,
-           a_tick_that_does_not_end_is_not_waited_for)
+CHECK_MAIN("ticker", a_ticker_ticks_at_once_and_again_after_the_pause,
+           each_tick_has_a_pause_of_its_own, a_ticker_ticks_early_when_woken,
+           a_ticker_woken_during_a_tick_ticks_once_more, a_tick_that_does_not_end_is_not_waited_for)

@@ -207,7 +207,7 @@ START_TEST(an_existing_overlay_is_reported_as_done) {
 }
 END_TEST
 
-START_TEST(images_are_merged_as_asked) {
+START_TEST(images_are_merged_as_requested) {
     static const struct {
         const char *file, *target, *chain;
     } rows[] = {
@@ -597,7 +597,7 @@ END_TEST
 
 CHECK_MAIN("assist_job", an_overlay_goes_on_top_and_is_reported,
            the_definition_loses_its_backing_chain, an_existing_overlay_is_reported_as_done,
-           images_are_merged_as_asked, the_last_overlay_absorbs_all_images_below,
+           images_are_merged_as_requested, the_last_overlay_absorbs_all_images_below,
            a_change_that_does_not_fit_the_chain_is_not_started,
            an_overlay_of_another_volume_is_not_used, a_change_that_is_not_awaited_is_not_started,
            a_late_call_changes_nothing, a_failure_is_reported_unless_it_took_effect,

@@ -216,7 +216,7 @@ START_TEST(a_failed_list_is_queried_again_soon) {
 }
 END_TEST
 
-START_TEST(an_endless_list_is_given_up) {
+START_TEST(an_endless_list_is_abandoned) {
     struct scene *scene = scene_new();
 
     answer(scene, REPORT, 200, "{}");
@@ -233,4 +233,4 @@ CHECK_MAIN("report", heartbeats_continue_and_the_list_is_queried_once,
            an_attachment_without_a_known_instance_is_resumed_too,
            after_an_outage_the_list_is_queried_again, an_api_that_has_not_started_is_awaited,
            a_refused_heartbeat_does_not_stop_the_resumption, a_failed_list_is_queried_again_soon,
-           an_endless_list_is_given_up)
+           an_endless_list_is_abandoned)

@@ -421,7 +421,7 @@ START_TEST(body_is_whole_before_the_handler_is_called) {
 }
 END_TEST
 
-START_TEST(body_above_the_limit_is_thrown_away_and_answered) {
+START_TEST(body_above_the_limit_is_dropped_and_answered) {
     struct http_server *server = START();
     autoclose int fd = dial(server);
 
@@ -920,7 +920,7 @@ START_TEST(one_address_may_have_a_lower_limit) {
 }
 END_TEST
 
-START_TEST(descriptors_are_kept_back) {
+START_TEST(descriptors_are_reserved) {
     struct http_server *server;
     struct rlimit before, limit;
     int fds[64];
@@ -1278,7 +1278,7 @@ CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
            an_abandoned_exchange_has_no_client, longest_mount_wins_and_its_prefix_is_cut,
            path_below_no_mount_is_not_found, head_has_the_length_and_no_body,
            line_breaks_in_a_reply_header_forge_nothing, body_is_whole_before_the_handler_is_called,
-           body_above_the_limit_is_thrown_away_and_answered, body_far_above_the_limit_is_not_read,
+           body_above_the_limit_is_dropped_and_answered, body_far_above_the_limit_is_not_read,
            a_query_of_many_parameters_arrives, endless_headers_are_refused,
            malformed_requests_are_refused, an_invalid_length_ends_the_connection,
            a_refusal_during_shutdown_is_no_fault, a_malformed_length_is_answered_to_its_sender,
@@ -1287,7 +1287,7 @@ CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
            a_client_that_sends_too_slowly_is_disconnected,
            the_idlest_client_is_evicted_for_the_newest, clients_without_a_request_are_evicted_first,
            clients_waiting_for_a_response_stay_and_excess_clients_get_503,
-           one_address_may_have_a_lower_limit, descriptors_are_kept_back,
+           one_address_may_have_a_lower_limit, descriptors_are_reserved,
            a_client_without_a_free_descriptor_waits,
            client_that_leaves_while_it_waits_harms_nothing,
            reply_may_come_at_any_moment_from_any_thread,

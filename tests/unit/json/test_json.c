@@ -121,7 +121,7 @@ START_TEST(size_is_bounded) {
 }
 END_TEST
 
-START_TEST(boolean_words_are_the_api_s) {
+START_TEST(spellings_of_booleans_are_those_of_the_api) {
     static const char *const yes[] = { "1",  "t",  "true", "True", "TRUE", "on",
                                        "On", "ON", "y",    "yes",  "Yes",  "YES" };
     static const char *const no[] = { "0",   "f",   "false", "False", "FALSE", "off",
@@ -362,10 +362,11 @@ START_TEST(members_that_are_missing_or_of_another_type_are_absent) {
 END_TEST
 
 CHECK_MAIN("json", json_is_parsed_and_released_with_the_arena, malformed_json_is_refused,
-           depth_is_bounded, width_is_not_depth, size_is_bounded, boolean_words_are_the_api_s,
-           digits_are_digits_only_and_fit, fields_fill_their_members,
-           absent_and_null_fields_leave_their_members, refusals_name_the_field_and_the_reason,
-           no_object_at_all_is_refused, a_field_does_not_exist_before_its_version,
-           open_objects_take_unknown_keys, one_row_may_stand_for_all_other_keys,
-           long_keys_are_shown_short, sent_keys_are_known_even_when_null,
-           members_are_found_by_their_path, members_that_are_missing_or_of_another_type_are_absent)
+           depth_is_bounded, width_is_not_depth, size_is_bounded,
+           spellings_of_booleans_are_those_of_the_api, digits_are_digits_only_and_fit,
+           fields_fill_their_members, absent_and_null_fields_leave_their_members,
+           refusals_name_the_field_and_the_reason, no_object_at_all_is_refused,
+           a_field_does_not_exist_before_its_version, open_objects_take_unknown_keys,
+           one_row_may_stand_for_all_other_keys, long_keys_are_shown_short,
+           sent_keys_are_known_even_when_null, members_are_found_by_their_path,
+           members_that_are_missing_or_of_another_type_are_absent)

@@ -219,7 +219,7 @@ START_TEST(defaults_of_the_service_are_written_to_the_object_once) {
 }
 END_TEST
 
-START_TEST(our_finalizer_stands_beside_others) {
+START_TEST(a_finalizer_is_added_beside_others) {
     autoarena struct arena *arena = arena_new();
     const json_t *object = tree(arena, "{'metadata':{'finalizers':['a/b']}}");
     const json_t *held = object_with_finalizer(arena, object, true);
@@ -258,5 +258,5 @@ CHECK_MAIN("translate", namespaces_never_meet, documents_have_names_of_their_own
            reported_fields_are_merged_with_existing_ones,
            a_status_has_ours_and_whether_it_was_taken, a_condition_has_a_new_time_when_it_turns,
            defaults_of_the_service_are_written_to_the_object_once,
-           our_finalizer_stands_beside_others,
+           a_finalizer_is_added_beside_others,
            objects_of_a_cluster_of_the_accepted_depth_are_compared)

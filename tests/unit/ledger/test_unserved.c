@@ -127,7 +127,7 @@ static struct row drawn_row(void) {
                          .host = draw(8) ? HOST : "node@other" };
 }
 
-WORK_TEST(one_of_each_project_without_a_worker_is_found) {
+WORK_TEST(an_operation_of_each_project_without_a_worker_is_found) {
     enum { ROUNDS = 100 };
     struct row rows[MOST];
 
@@ -207,6 +207,6 @@ START_TEST(a_long_queue_costs_as_little_as_a_short_one) {
 }
 END_TEST
 
-CHECK_MAIN("unserved", one_of_each_project_without_a_worker_is_found,
+CHECK_MAIN("unserved", an_operation_of_each_project_without_a_worker_is_found,
            no_more_are_found_than_are_wanted_and_the_oldest_first, an_empty_queue_has_none,
            a_long_queue_costs_as_little_as_a_short_one)

@@ -666,7 +666,7 @@ START_TEST(an_agent_at_work_is_not_requested_again) {
 END_TEST
 
 /* Signs of life do not put off the deadline itself. */
-START_TEST(an_agent_that_never_finishes_is_given_up) {
+START_TEST(an_agent_that_never_finishes_times_out) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id = pending(world, volume);
 
@@ -922,7 +922,7 @@ CHECK_MAIN("assist job", a_host_takes_a_snapshot_that_the_storage_cannot,
            the_files_decide_how_a_merge_ended, a_reset_ends_the_wait_for_a_merge,
            a_cascade_requests_no_host, death_at_any_effect_of_a_merge_strands_nothing,
            an_agent_that_lost_its_job_is_requested_again, pauses_between_requests_grow,
-           an_agent_at_work_is_not_requested_again, an_agent_that_never_finishes_is_given_up,
+           an_agent_at_work_is_not_requested_again, an_agent_that_never_finishes_times_out,
            a_refusal_of_an_accepted_request_ends_nothing, an_agent_that_cannot_do_it_ends_the_wait,
            a_compute_service_is_requested_once, an_unreported_result_is_found,
            no_host_is_queried_after_the_guest_has_left, missing_storage_postpones_the_request,

@@ -156,7 +156,7 @@ START_TEST(work_that_moves_much_data_goes_on_with_another_worker) {
 END_TEST
 
 /* Its message may be lost as any other, and its manager may restart. */
-START_TEST(work_that_moves_much_data_is_never_forgotten) {
+START_TEST(data_copies_are_never_lost) {
     autoworld struct world *world = new_world();
     const char *id = world_volume(world, 2);
 
@@ -251,7 +251,7 @@ START_TEST(new_readers_stay_behind_a_change_that_found_the_files_in_use) {
 END_TEST
 
 /* A request of a user ends it as any other work. */
-START_TEST(work_that_waits_can_be_given_up) {
+START_TEST(waiting_work_can_be_cancelled) {
     autoworld struct world *world = new_world();
     const char *id = world_volume(world, 2);
 
@@ -295,9 +295,7 @@ START_TEST(abandoned_work_is_cleaned_up_by_workers_that_move_no_data) {
 END_TEST
 
 CHECK_MAIN("busy", files_in_use_are_awaited_without_a_worker,
-           work_that_moves_much_data_goes_on_with_another_worker,
-           work_that_moves_much_data_is_never_forgotten,
+           work_that_moves_much_data_goes_on_with_another_worker, data_copies_are_never_lost,
            the_progress_of_a_copy_is_shown_at_little_cost,
            new_readers_stay_behind_a_change_that_found_the_files_in_use,
-           work_that_waits_can_be_given_up,
-           abandoned_work_is_cleaned_up_by_workers_that_move_no_data)
+           waiting_work_can_be_cancelled, abandoned_work_is_cleaned_up_by_workers_that_move_no_data)

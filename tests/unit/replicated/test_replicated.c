@@ -289,7 +289,7 @@ END_TEST
 
 /* ---- extend ---- */
 
-START_TEST(it_grows_to_one_size_after_the_other) {
+START_TEST(a_volume_grows_to_one_size_after_the_other) {
     struct driver_volume volume = A_VOLUME;
 
     begin();
@@ -356,7 +356,7 @@ START_TEST(a_refusal_by_the_api_is_no_refusal_of_the_client) {
 }
 END_TEST
 
-START_TEST(it_is_served_to_one_host) {
+START_TEST(a_volume_is_served_to_one_host) {
     struct driver_volume volume = A_VOLUME;
     json_t *info = NULL, *connector = json_pack("{s:s}", "host", "one");
 
@@ -1077,8 +1077,9 @@ CHECK_MAIN("replicated", a_moving_instance_becomes_a_client_of_the_target,
            a_long_wait_is_left_to_workers_for_long_work, a_late_create_makes_nothing,
            a_fenced_worker_changes_nothing, a_delete_names_the_version_that_was_read,
            a_config_with_another_label_is_not_found, a_name_is_a_label,
-           it_grows_to_one_size_after_the_other, a_refusal_by_the_api_is_no_refusal_of_the_client,
-           it_is_served_to_one_host, an_unresponsive_agent_of_a_host_is_not_waited_for,
+           a_volume_grows_to_one_size_after_the_other,
+           a_refusal_by_the_api_is_no_refusal_of_the_client, a_volume_is_served_to_one_host,
+           an_unresponsive_agent_of_a_host_is_not_waited_for,
            new_targets_of_an_unresponsive_agent_are_not_waited_for,
            silence_during_a_suspension_does_not_count, a_restarting_api_is_waited_for,
            a_snapshot_is_a_document_of_its_own, a_snapshot_is_deleted_with_its_document,

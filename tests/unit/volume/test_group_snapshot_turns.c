@@ -198,7 +198,7 @@ START_TEST(beside_merges_all_of_it_ends) {
 END_TEST
 
 /* One after the other on both members, for ever: it is not overtaken by those behind it. */
-START_TEST(it_gets_its_turn_among_merges_without_end) {
+START_TEST(a_group_snapshot_gets_its_turn_among_endless_merges) {
     enum { MERGES = 12 };
 
     for (unsigned order = WALK_FIRST % 2; order < 2; order += WALK_STEP) {
@@ -226,7 +226,7 @@ START_TEST(it_gets_its_turn_among_merges_without_end) {
 END_TEST
 
 /* Nor does it overtake a merge for ever. */
-START_TEST(a_merge_gets_its_turn_among_those_without_end) {
+START_TEST(a_merge_gets_its_turn_among_endless_group_snapshots) {
     for (unsigned order = WALK_FIRST % 2; order < 2; order += WALK_STEP) {
         autoworld struct world *world = with_guest();
         unsigned seed = order, asked = 0;
@@ -354,7 +354,8 @@ START_TEST(a_refused_merge_that_waited_has_changed_nothing) {
 END_TEST
 
 CHECK_MAIN("group snapshot turns", two_of_the_same_volumes_do_not_wait_for_each_other,
-           beside_merges_all_of_it_ends, it_gets_its_turn_among_merges_without_end,
-           a_merge_gets_its_turn_among_those_without_end, operations_begun_during_a_check_go_first,
-           the_older_of_two_goes_first, a_begun_operation_waits_for_no_older_one,
+           beside_merges_all_of_it_ends, a_group_snapshot_gets_its_turn_among_endless_merges,
+           a_merge_gets_its_turn_among_endless_group_snapshots,
+           operations_begun_during_a_check_go_first, the_older_of_two_goes_first,
+           a_begun_operation_waits_for_no_older_one,
            a_refused_merge_that_waited_has_changed_nothing)

@@ -116,7 +116,7 @@ START_TEST(whether_several_may_attach_it_follows_the_type) {
 }
 END_TEST
 
-START_TEST(one_that_several_may_attach_needs_a_right_of_its_own) {
+START_TEST(a_multiattach_type_needs_a_right_of_its_own) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
@@ -207,6 +207,5 @@ END_TEST
 CHECK_MAIN("retype", a_retyped_volume_counts_in_the_new_type, each_project_counts_its_own_objects,
            properties_read_by_the_driver_stay, a_volume_in_use_stays_with_its_guest,
            whether_several_may_attach_it_follows_the_type,
-           one_that_several_may_attach_needs_a_right_of_its_own,
-           an_impossible_retype_changes_nothing, a_volume_in_a_group_or_an_operation_keeps_its_type,
-           listeners_get_the_new_type)
+           a_multiattach_type_needs_a_right_of_its_own, an_impossible_retype_changes_nothing,
+           a_volume_in_a_group_or_an_operation_keeps_its_type, listeners_get_the_new_type)

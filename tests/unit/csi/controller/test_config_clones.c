@@ -425,7 +425,7 @@ START_TEST(a_reported_volume_is_not_deleted) {
 }
 END_TEST
 
-START_TEST(neither_kind_is_created_from_the_other) {
+START_TEST(volumes_are_cloned_from_their_own_kind_only) {
     struct scene *scene = scene_with_source();
 
     expect_unused_name(scene);
@@ -460,4 +460,4 @@ CHECK_MAIN("csi clones of configs", a_clone_uses_a_temporary_snapshot,
            a_source_is_deleted_with_leftovers_of_its_clones,
            a_name_belongs_to_one_volume_with_or_without_a_policy,
            of_concurrent_creates_the_one_without_a_policy_is_deleted,
-           a_reported_volume_is_not_deleted, neither_kind_is_created_from_the_other)
+           a_reported_volume_is_not_deleted, volumes_are_cloned_from_their_own_kind_only)

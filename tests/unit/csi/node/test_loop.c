@@ -280,7 +280,7 @@ START_TEST(a_device_in_use_is_reported_and_detached_later) {
 }
 END_TEST
 
-START_TEST(it_grows_with_its_file_and_never_by_itself) {
+START_TEST(a_device_grows_with_its_file_and_never_by_itself) {
     autoimage int file = image_make("image", 8 * MIB);
     autoloop struct loop loop = LOOP_NONE;
     int64_t bytes;
@@ -503,7 +503,7 @@ NODE_MAIN("loop", a_device_is_found_by_its_file_whatever_the_name,
           a_stale_device_does_not_block_others, an_unresponsive_device_does_not_block_others,
           a_device_with_autoclear_is_detached_at_its_last_close,
           a_device_in_use_is_reported_and_detached_later,
-          it_grows_with_its_file_and_never_by_itself,
+          a_device_grows_with_its_file_and_never_by_itself,
           sectors_are_those_of_the_first_time_whatever_the_image_shares,
           a_read_only_device_takes_no_write, locks_live_as_long_as_the_device,
           writers_that_share_may_be_many, no_guest_gets_an_image_that_a_node_has_open,

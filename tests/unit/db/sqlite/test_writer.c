@@ -241,7 +241,7 @@ static int ignore_failure_body(struct db_tx *tx, void *arg, struct error *err) {
     return 0;
 }
 
-START_TEST(a_transaction_given_up_by_the_engine_is_never_reported_done) {
+START_TEST(a_transaction_abandoned_by_the_engine_is_never_reported_done) {
     if (postgresql_given())
         return; /* SQLite's own */
     struct db *db = scratch_open(database_url(), true);
@@ -472,7 +472,7 @@ CHECK_MAIN("writer", a_group_shares_one_commit_and_a_failure_undoes_only_itself,
            a_group_is_flushed_for_its_most_careful_body, a_group_has_at_most_the_given_size,
            a_fault_fails_the_whole_group_with_or_without_its_rows,
            a_body_that_fills_the_disk_fails_alone_or_with_its_group,
-           a_transaction_given_up_by_the_engine_is_never_reported_done,
+           a_transaction_abandoned_by_the_engine_is_never_reported_done,
            a_commit_without_space_changes_nothing_and_works_again_with_space,
            a_lock_of_another_program_is_waited_for, a_lock_that_stays_is_an_error_after_a_while,
            a_quiet_writer_brings_the_wal_into_the_file, a_large_wal_is_brought_in_at_once,

@@ -97,7 +97,7 @@ START_TEST(a_guest_that_is_off_has_left_its_traces) {
 END_TEST
 
 /* It was on the overlay, and was started again from its former image. */
-START_TEST(data_of_a_guest_is_never_thrown_away) {
+START_TEST(data_of_a_guest_is_never_discarded) {
     for (size_t i = 0; i < LENGTH(all_reports); i++) {
         autoplace struct place place;
         autoclose int guest = -1;
@@ -312,7 +312,7 @@ END_TEST
 CHECK_MAIN("assisted chains", a_guest_below_the_overlay_undoes_it_whatever_was_reported,
            a_guest_on_the_overlay_keeps_it_whatever_was_reported,
            between_two_files_nothing_is_decided, a_guest_that_is_off_has_left_its_traces,
-           data_of_a_guest_is_never_thrown_away, locks_that_do_not_show_prove_nothing,
+           data_of_a_guest_is_never_discarded, locks_that_do_not_show_prove_nothing,
            an_overlay_is_never_smaller_than_the_image_below, an_undoing_goes_on_where_it_was,
            without_overlays_no_assist_is_requested,
            the_newest_is_pulled_and_the_one_before_lives_on, an_older_one_is_committed,

@@ -120,7 +120,7 @@ START_TEST(a_file_open_in_a_guest_is_refused) {
 }
 END_TEST
 
-START_TEST(it_gets_the_volumes_name_and_mode_and_nothing_else) {
+START_TEST(a_managed_file_gets_only_the_name_and_mode_of_the_volume) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
     struct stat before, after;
@@ -169,5 +169,6 @@ END_TEST
 
 CHECK_MAIN("existing files", links_and_parts_of_other_images_are_refused,
            an_image_of_another_format_or_with_other_files_is_refused,
-           a_file_open_in_a_guest_is_refused, it_gets_the_volumes_name_and_mode_and_nothing_else,
+           a_file_open_in_a_guest_is_refused,
+           a_managed_file_gets_only_the_name_and_mode_of_the_volume,
            half_way_with_a_link_is_finished, unmanaging_replaces_no_file)

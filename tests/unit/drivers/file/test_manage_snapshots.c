@@ -146,7 +146,7 @@ START_TEST(a_file_open_in_a_guest_is_refused) {
 END_TEST
 
 /* And a file that has either name already stays. */
-START_TEST(it_gets_another_name_and_nothing_else) {
+START_TEST(a_managed_file_gets_only_another_name) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
     struct stat before, after;
@@ -293,7 +293,7 @@ START_TEST(a_worker_without_its_lease_changes_nothing) {
 END_TEST
 
 CHECK_MAIN("existing snapshots", links_and_parts_of_other_images_are_refused,
-           a_file_open_in_a_guest_is_refused, it_gets_another_name_and_nothing_else,
+           a_file_open_in_a_guest_is_refused, a_managed_file_gets_only_another_name,
            an_unrecorded_snapshot_is_named_by_its_overlay, a_file_outside_the_chain_is_refused,
            an_unmanaged_snapshot_is_not_deleted_with_its_volume,
            a_volume_goes_back_to_one_that_was_taken_over,
