@@ -56,13 +56,13 @@ static enum MHD_Result serve(void *arg, struct MHD_Connection *connection, const
 }
 
 static char *read_body(size_t *ret_size) {
-    size_t room = 1 << 16, size = 0, count;
-    char *body = malloc(room);
+    size_t space = 1 << 16, size = 0, count;
+    char *body = malloc(space);
 
-    while (body && (count = fread(body + size, 1, room - size, stdin)) > 0) {
+    while (body && (count = fread(body + size, 1, space - size, stdin)) > 0) {
         size += count;
-        if (size == room)
-            body = realloc(body, room *= 2);
+        if (size == space)
+            body = realloc(body, space *= 2);
     }
     *ret_size = size;
     return body;

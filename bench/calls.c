@@ -33,43 +33,43 @@ static int64_t now_us(void) {
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static void put_number(uint8_t *room, uint32_t number) {
+static void put_number(uint8_t *space, uint32_t number) {
     for (unsigned i = 0; i < 4; i++)
-        room[i] = (uint8_t)(number >> (24 - 8 * i));
+        space[i] = (uint8_t)(number >> (24 - 8 * i));
 }
 
-static size_t put_frame(uint8_t *room, uint8_t type, uint8_t flags, uint32_t stream,
+static size_t put_frame(uint8_t *space, uint8_t type, uint8_t flags, uint32_t stream,
                         const void *bytes, size_t size) {
-    room[0] = 0;
-    room[1] = (uint8_t)(size >> 8);
-    room[2] = (uint8_t)size;
-    room[3] = type;
-    room[4] = flags;
-    put_number(room + 5, stream);
-    memcpy(room + HEAD_SIZE, bytes, size);
+    space[0] = 0;
+    space[1] = (uint8_t)(size >> 8);
+    space[2] = (uint8_t)size;
+    space[3] = type;
+    space[4] = flags;
+    put_number(space + 5, stream);
+    memcpy(space + HEAD_SIZE, bytes, size);
     return HEAD_SIZE + size;
 }
 
 /* Literally, and kept in no table: so each call's are the same. */
-static size_t put_header(uint8_t *room, const char *name, const char *value) {
+static size_t put_header(uint8_t *space, const char *name, const char *value) {
     size_t name_size = strlen(name), value_size = strlen(value);
 
-    room[0] = 0;
-    room[1] = (uint8_t)name_size;
-    memcpy(room + 2, name, name_size);
-    room[2 + name_size] = (uint8_t)value_size;
-    memcpy(room + 3 + name_size, value, value_size);
+    space[0] = 0;
+    space[1] = (uint8_t)name_size;
+    memcpy(space + 2, name, name_size);
+    space[2 + name_size] = (uint8_t)value_size;
+    memcpy(space + 3 + name_size, value, value_size);
     return 3 + name_size + value_size;
 }
 
-static size_t put_headers(uint8_t *room, const char *path) {
-    size_t size = put_header(room, ":method", "POST");
+static size_t put_headers(uint8_t *space, const char *path) {
+    size_t size = put_header(space, ":method", "POST");
 
-    size += put_header(room + size, ":scheme", "http");
-    size += put_header(room + size, ":authority", "localhost");
-    size += put_header(room + size, ":path", path);
-    size += put_header(room + size, "content-type", "application/grpc");
-    return size + put_header(room + size, "te", "trailers");
+    size += put_header(space + size, ":scheme", "http");
+    size += put_header(space + size, ":authority", "localhost");
+    size += put_header(space + size, ":path", path);
+    size += put_header(space + size, "content-type", "application/grpc");
+    return size + put_header(space + size, "te", "trailers");
 }
 
 static void send_all(int fd, const uint8_t *bytes, size_t size) {

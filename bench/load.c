@@ -44,7 +44,7 @@ struct connection {
     const struct request *request; /* NULL: nothing left to do */
     double begin;
     char *buffer;
-    size_t size, room;
+    size_t size, space;
 };
 
 static struct {
@@ -99,14 +99,14 @@ static struct request make_request(const char *method, const char *path, const c
 static void read_requests(void) {
     const char *token = getenv("LOAD_TOKEN"), *version = getenv("LOAD_VERSION");
     char *line = NULL, *headers;
-    size_t room = 0, most = 0;
+    size_t space = 0, most = 0;
 
     if (asprintf(&headers, "%s%s%s%s%s%s", token && *token ? "X-Auth-Token: " : "",
                  token ? token : "", token && *token ? "\r\n" : "",
                  version ? "OpenStack-API-Version: volume " : "", version ? version : "",
                  version ? "\r\n" : "") < 0)
         die("load");
-    while (getline(&line, &room, stdin) > 0) {
+    while (getline(&line, &space, stdin) > 0) {
         char *fields[FIELDS], *rest = line;
 
         line[strcspn(line, "\n")] = '\0';
@@ -133,7 +133,7 @@ static void connection_open(struct connection *connection) {
         connect(connection->fd, (const struct sockaddr *)&load.address, sizeof load.address) < 0)
         die("connect");
     setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    connection->buffer = grown(NULL, connection->room = 1 << 14);
+    connection->buffer = grown(NULL, connection->space = 1 << 14);
 }
 
 static void connection_send(struct connection *connection, const struct request *request) {
@@ -149,10 +149,10 @@ static bool connection_receive(struct connection *connection, struct answer *ret
     const char *body, *length;
     ssize_t count;
 
-    if (connection->room - connection->size < 4096)
-        connection->buffer = grown(connection->buffer, connection->room *= 2);
+    if (connection->space - connection->size < 4096)
+        connection->buffer = grown(connection->buffer, connection->space *= 2);
     count = recv(connection->fd, connection->buffer + connection->size,
-                 connection->room - connection->size - 1, 0);
+                 connection->space - connection->size - 1, 0);
     if (count <= 0)
         die("the server closed a connection");
     connection->size += (size_t)count;

@@ -51,7 +51,7 @@ static void share_volume(struct place *place, bool reported) {
     }
 }
 
-static int64_t room_taken(struct place *place) {
+static int64_t space_taken(struct place *place) {
     struct driver_volume volume = a_volume(place);
     struct stat status;
     autoclose int fd = -1;
@@ -62,14 +62,14 @@ static int64_t room_taken(struct place *place) {
     return (int64_t)status.st_blocks * 512;
 }
 
-static void take_room_late(struct place *place, bool reported) {
+static void take_space_late(struct place *place, bool reported) {
     if (reported && place->subject->driver != &memory_driver)
-        ck_assert_int_lt(room_taken(place), GIB / 4);
+        ck_assert_int_lt(space_taken(place), GIB / 4);
 }
 
-static void take_room_at_once(struct place *place, bool reported) {
+static void take_space_at_once(struct place *place, bool reported) {
     if (reported && place->subject->driver != &memory_driver)
-        ck_assert_int_ge(room_taken(place), GIB);
+        ck_assert_int_ge(space_taken(place), GIB);
 }
 
 /* ---- snapshots, clones, reverts ---- */
@@ -495,7 +495,7 @@ static void make_none(struct place *place, bool reported) {
 
 /* ---- unused space ---- */
 
-static int64_t room_used(struct place *place, const struct driver_volume *volume) {
+static int64_t space_used(struct place *place, const struct driver_volume *volume) {
     struct bench *bench = &place->bench;
     int64_t bytes = -1;
 
@@ -515,7 +515,7 @@ static int reclaim(struct place *place, const struct driver_volume *volume,
 }
 
 /* Zeros behind the content, which take space. */
-static void waste_room(struct place *place, const struct driver_volume *volume) {
+static void waste_space(struct place *place, const struct driver_volume *volume) {
     const char *path;
     bool raw;
 
@@ -530,29 +530,29 @@ static void waste_room(struct place *place, const struct driver_volume *volume) 
 
 static void refuse_reclaim(struct place *place, const struct driver_volume *volume,
                            const struct driver_progress *progress) {
-    int64_t before = room_used(place, volume);
+    int64_t before = space_used(place, volume);
 
     ck_assert_int_eq(reclaim(place, volume, progress), -1);
     ck_assert_int_eq(place->bench.err.kind, ERROR_CONFLICT);
-    ck_assert_int_eq(room_used(place, volume), before);
+    ck_assert_int_eq(space_used(place, volume), before);
 }
 
 /* A pool without the feature has volumes that report it unsupported; else the space is reclaimed
  * and the content stays, once, twice and after a lost response. */
-static void give_room_back(struct place *place, bool reported) {
+static void give_space_back(struct place *place, bool reported) {
     struct driver_volume volume = a_volume(place);
     int64_t before;
 
     assert_created(place, &volume);
     write_content(place, &volume, 11);
-    before = room_used(place, &volume);
-    waste_room(place, &volume);
+    before = space_used(place, &volume);
+    waste_space(place, &volume);
     if (!reported) {
         ck_assert_int_eq(reclaim(place, &volume, NULL), -1);
         ck_assert_int_eq(place->bench.err.kind, ERROR_BAD_REQUEST);
         return;
     }
-    ck_assert_int_ge(room_used(place, &volume), before + (7 << 20));
+    ck_assert_int_ge(space_used(place, &volume), before + (7 << 20));
     volume.fence = &no_fence;
     refuse_reclaim(place, &volume, NULL);
     volume.fence = NULL;
@@ -565,7 +565,7 @@ static void give_room_back(struct place *place, bool reported) {
     for (int i = 0; i <= 1; i++) {
         ck_assert_msg(reclaim(place, &volume, NULL) == 0, "%s: %s", place->subject->name,
                       place->bench.err.message);
-        ck_assert_int_le(room_used(place, &volume), before + (1 << 20));
+        ck_assert_int_le(space_used(place, &volume), before + (1 << 20));
         ck_assert_int_eq(read_content(place, &volume), 11);
         ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
     }
@@ -579,7 +579,7 @@ static void give_none_of_a_snapshot_back(struct place *place, bool reported) {
     (void)reported;
     make_pair(place, &volume, &snapshot);
     write_content(place, &volume, 0);
-    waste_room(place, &volume);
+    waste_space(place, &volume);
     reclaim(place, &volume, NULL);
     ck_assert_int_eq(read_content(place, &volume), 0);
     ck_assert_int_eq(snapshot_content(place, &snapshot), 11);
@@ -860,8 +860,8 @@ static const struct {
 } promises[] = {
     { DRIVER_MULTIATTACH, share_volume },
     { DRIVER_ONLINE_EXTEND, extend_attached },
-    { DRIVER_THIN, take_room_late },
-    { DRIVER_THICK, take_room_at_once },
+    { DRIVER_THIN, take_space_late },
+    { DRIVER_THICK, take_space_at_once },
     { DRIVER_SNAPSHOT, take_and_drop_snapshots },
     { DRIVER_SNAPSHOT, drop_any_snapshot },
     { DRIVER_SNAPSHOT, snapshot_below_guest },
@@ -874,7 +874,7 @@ static const struct {
     { DRIVER_ASSIST, help_the_host },
     { DRIVER_MANAGE_SNAPSHOT, take_over_snapshots },
     { DRIVER_MANAGE_SNAPSHOT, let_go_of_snapshots },
-    { DRIVER_RECLAIM, give_room_back },
+    { DRIVER_RECLAIM, give_space_back },
     { DRIVER_RECLAIM, give_none_of_a_snapshot_back },
 };
 

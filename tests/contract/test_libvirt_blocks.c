@@ -480,8 +480,8 @@ static struct agent *agent_over(struct scene *scene, struct script_server *serve
     return agent;
 }
 
-static void ask(struct agent *agent, const char *method, const char *path, const char *query,
-                const char *body, int status) {
+static void send_request(struct agent *agent, const char *method, const char *path,
+                         const char *query, const char *body, int status) {
     static const struct http_header headers[] = { { "OpenStack-API-Version", "compute 2.93" },
                                                   { 0 } };
     struct test_exchange *test = test_exchange_new(method, path, headers, body);
@@ -499,25 +499,25 @@ static void await_jobs(struct agent *agent) {
         nanosleep(&pause, NULL);
 }
 
-static void ask_snapshot(struct agent *agent, const char *name) {
+static void request_snapshot(struct agent *agent, const char *name) {
     char body[600];
 
     snprintf(body, sizeof(body),
              "{\"snapshot\": {\"volume_id\": \"" VOLUME "\", \"create_info\": {\"snapshot_id\": "
              "\"" SNAPSHOT "\", \"type\": \"qcow2\", \"new_file\": \"%s\"}}}",
              name);
-    ask(agent, "POST", "/v2.1/os-assisted-volume-snapshots", "", body, 200);
+    send_request(agent, "POST", "/v2.1/os-assisted-volume-snapshots", "", body, 200);
     await_jobs(agent);
 }
 
-static void ask_merge(struct agent *agent, const char *file, const char *target) {
+static void request_merge(struct agent *agent, const char *file, const char *target) {
     char query[600];
 
     snprintf(query, sizeof(query),
              "delete_info={\"volume_id\":\"" VOLUME "\",\"type\":\"qcow2\",\"file_to_merge\":%s,"
              "\"merge_target_file\":%s}",
              file, target);
-    ask(agent, "DELETE", "/v2.1/os-assisted-volume-snapshots/" SNAPSHOT, query, NULL, 204);
+    send_request(agent, "DELETE", "/v2.1/os-assisted-volume-snapshots/" SNAPSHOT, query, NULL, 204);
     await_jobs(agent);
 }
 
@@ -535,37 +535,37 @@ START_TEST(the_agent_takes_and_merges_snapshots) {
 
     guest_write(scene, 1);
     make_overlay(FIRST, BASE, 64);
-    ask_snapshot(agent, FIRST);
+    request_snapshot(agent, FIRST);
     assert_last_report(server, "creating");
     guest_write(scene, 2);
     make_overlay(SECOND, FIRST, 64);
-    ask_snapshot(agent, SECOND);
+    request_snapshot(agent, SECOND);
     assert_last_report(server, "creating");
     guest_write(scene, 3);
     make_overlay(THIRD, SECOND, 64);
-    ask_snapshot(agent, THIRD);
-    ask_snapshot(agent, THIRD); /* again */
+    request_snapshot(agent, THIRD);
+    request_snapshot(agent, THIRD); /* again */
     assert_last_report(server, "creating");
     guest_write(scene, 4);
     ck_assert_str_eq(chain_of(scene), THIRD " " SECOND " " FIRST " " BASE);
     for (int again = 0; again < 2; again++) {
-        ask_merge(agent, "\"" SECOND "\"", "\"" FIRST "\"");
+        request_merge(agent, "\"" SECOND "\"", "\"" FIRST "\"");
         assert_last_report(server, "\"deleting\"");
         ck_assert_str_eq(chain_of(scene), THIRD " " FIRST " " BASE);
     }
-    ask_merge(agent, "\"" BASE "\"", "null");
+    request_merge(agent, "\"" BASE "\"", "null");
     assert_last_report(server, "\"deleting\"");
     ck_assert_str_eq(chain_of(scene), THIRD " " BASE);
     for (int again = 0; again < 2; again++) {
-        ask_merge(agent, "null", "null");
+        request_merge(agent, "null", "null");
         assert_last_report(server, "\"deleting\"");
         ck_assert_str_eq(chain_of(scene), THIRD);
     }
     guest_write(scene, 5);
-    ask_snapshot(agent, FIRST); /* of before: it lies above another image */
+    request_snapshot(agent, FIRST); /* of before: it lies above another image */
     assert_last_report(server, "\"error\"");
     remove_files(FIRST);
-    ask_snapshot(agent, FIRST);
+    request_snapshot(agent, FIRST);
     assert_last_report(server, "\"error\"");
     stop(scene);
     assert_content(THIRD, "qcow2", 5);
@@ -583,12 +583,12 @@ START_TEST(the_agent_extends_a_chain) {
 
     guest_write(scene, 1);
     make_overlay(FIRST, BASE, 64);
-    ask_snapshot(agent, FIRST);
+    request_snapshot(agent, FIRST);
     guest_write(scene, 2);
-    ask(agent, "POST", "/v2.1/os-server-external-events", "",
-        "{\"events\": [{\"name\": \"volume-extended\", \"server_uuid\": \"" INSTANCE
-        "\", \"tag\": \"" VOLUME "\"}]}",
-        200);
+    send_request(agent, "POST", "/v2.1/os-server-external-events", "",
+                 "{\"events\": [{\"name\": \"volume-extended\", \"server_uuid\": \"" INSTANCE
+                 "\", \"tag\": \"" VOLUME "\"}]}",
+                 200);
     ck_assert(script_server_await(server, "POST", "/v3/volumes/" VOLUME "/action", 1));
     ck_assert_ptr_nonnull(
         strstr(script_server_request(server, "POST", "/v3/volumes/" VOLUME "/action", 0)->body,
@@ -597,9 +597,9 @@ START_TEST(the_agent_extends_a_chain) {
     ck_assert_int_eq(scene_found(scene).capacity, 2048 * MIB);
     ck_assert_str_eq(chain_of(scene), FIRST " " BASE);
     make_overlay(SECOND, FIRST, 2048);
-    ask_snapshot(agent, SECOND);
+    request_snapshot(agent, SECOND);
     guest_write(scene, 3);
-    ask_merge(agent, "\"" FIRST "\"", "\"" BASE "\""); /* of 2 GiB, into the one of 64 MiB */
+    request_merge(agent, "\"" FIRST "\"", "\"" BASE "\""); /* of 2 GiB, into the one of 64 MiB */
     assert_last_report(server, "\"deleting\"");
     ck_assert_str_eq(chain_of(scene), SECOND " " BASE);
     ck_assert_int_eq(scene_found(scene).capacity, 2048 * MIB);

@@ -160,7 +160,7 @@ static int end_commit(struct place *place) {
     return merge_call(place, FIRST, true) == 1 ? 0 : -1;
 }
 
-static int ask_for_second(struct place *place) {
+static int request_for_second(struct place *place) {
     return merge_call(place, SECOND, false);
 }
 
@@ -230,7 +230,7 @@ static void check_pulled(struct place *place, bool done) {
     ck_assert(!done || (!is_listed(place, SECOND) && !has(place, FILE_NAME "." FIRST)));
 }
 
-static void check_asked(struct place *place, bool done) {
+static void check_requested(struct place *place, bool done) {
     (void)done;
     ck_assert(volume_reads(place, 3) && snapshot_reads(place, FIRST, 1));
     ck_assert(snapshot_reads(place, SECOND, 2));
@@ -333,7 +333,7 @@ static const struct {
     { "delete", 2, NULL, delete_volume, check_deleted, false },
     { "preparation", 1, NULL, prepare_second, check_taken, true },
     { "success of a host", 1, prepare_second, keep_second, check_taken, true },
-    { "question about the newest", 2, NULL, ask_for_second, check_asked, true },
+    { "question about the newest", 2, NULL, request_for_second, check_requested, true },
     { "pull of the newest", 2, pull_second, end_pull, check_pulled, true },
     { "commit of the oldest", 2, commit_first, end_commit, check_first_dropped, true },
     { "failure of a host", 1, prepare_second, undo_second, check_undone, true },

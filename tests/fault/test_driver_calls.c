@@ -457,11 +457,11 @@ END_TEST
 
 struct leased {
     struct driver_fence fence;
-    unsigned asked;
+    unsigned queried;
 };
 
 static bool is_leased(const struct driver_fence *fence) {
-    ((struct leased *)(uintptr_t)fence)->asked++;
+    ((struct leased *)(uintptr_t)fence)->queried++;
     return boottime.now_us < EXPIRES;
 }
 
@@ -519,7 +519,7 @@ END_TEST
 START_TEST(writing_zeros_checks_the_lease_periodically) {
     static const struct {
         int64_t write_us;
-        unsigned asked;
+        unsigned queried;
     } rows[] = { { 1000, 2 }, { 10000, 5 }, { 100000, WRITES + 1 } };
 
     for (unsigned i = 0; i < LENGTH(rows); i++) {
@@ -528,7 +528,7 @@ START_TEST(writing_zeros_checks_the_lease_periodically) {
 
         ck_assert_int_eq(write_under_lease(&bench, &leased, rows[i].write_us, 0), 0);
         ck_assert_uint_eq(boottime.written, WRITES);
-        ck_assert_uint_eq(leased.asked, rows[i].asked);
+        ck_assert_uint_eq(leased.queried, rows[i].queried);
     }
 }
 END_TEST

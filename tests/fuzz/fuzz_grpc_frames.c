@@ -58,9 +58,9 @@ static void send_all(int fd, const void *bytes, size_t size) {
 
 /* All that comes, until the server closes: it does when it has read the end. */
 static void read_all(int fd) {
-    char room[4096];
+    char space[4096];
 
-    while (recv(fd, room, sizeof(room), 0) > 0)
+    while (recv(fd, space, sizeof(space), 0) > 0)
         ;
 }
 

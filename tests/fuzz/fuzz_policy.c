@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void ask_text(const uint8_t *data, size_t size) {
+static void request_text(const uint8_t *data, size_t size) {
     static const char *const roles[] = { "member", NULL };
     const struct context context = { .user_id = "u", .project_id = "p", .roles = roles };
     const struct policy_target target = { .project_id = "p" };
@@ -28,7 +28,7 @@ static void ask_text(const uint8_t *data, size_t size) {
         check_is_true(check, &question);
 }
 
-static void ask_file(const uint8_t *data, size_t size) {
+static void request_file(const uint8_t *data, size_t size) {
     static const char *const roles[] = { "member", NULL };
     const struct context context = { .user_id = "u", .project_id = "p", .roles = roles };
     struct policy *policy;
@@ -49,7 +49,7 @@ static void ask_file(const uint8_t *data, size_t size) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     log_open(-1, LOG_ERROR, LOG_TEXT);
-    ask_text(data, size);
-    ask_file(data, size);
+    request_text(data, size);
+    request_file(data, size);
     return 0;
 }

@@ -15,22 +15,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 static int replay(const char *path) {
     autofile FILE *file = fopen(path, "rb");
     autofree uint8_t *bytes = NULL;
-    size_t size, room = 4096;
+    size_t size, space = 4096;
 
     if (!file) {
         perror(path);
         return -1;
     }
-    for (size = 0;; room *= 2) {
-        uint8_t *more = room <= LARGEST_INPUT ? realloc(bytes, room) : NULL;
+    for (size = 0;; space *= 2) {
+        uint8_t *more = space <= LARGEST_INPUT ? realloc(bytes, space) : NULL;
 
         if (!more) {
             fprintf(stderr, "%s: too large\n", path);
             return -1;
         }
         bytes = more;
-        size += fread(bytes + size, 1, room - size, file);
-        if (size < room)
+        size += fread(bytes + size, 1, space - size, file);
+        if (size < space)
             break;
     }
     LLVMFuzzerTestOneInput(bytes, size);

@@ -356,7 +356,7 @@ static const json_t *schema_of_action(const json_t *schema, const json_t *sent) 
     return NULL;
 }
 
-static bool judge_body(const struct look *look, const json_t *schema, const char *body,
+static bool check_body(const struct look *look, const json_t *schema, const char *body,
                        size_t size) {
     json_t *value;
     bool good;
@@ -371,7 +371,7 @@ static bool judge_body(const struct look *look, const json_t *schema, const char
     return good;
 }
 
-static bool judge_accepted(const struct look *look, const struct http_exchange *exchange,
+static bool check_accepted(const struct look *look, const struct http_exchange *exchange,
                            const json_t *operation) {
     json_t *sent = json_loadb(exchange->body, exchange->body_size, 0, NULL);
     const json_t *request = schema_in(json_object_get(operation, "requestBody")), *response;
@@ -389,22 +389,22 @@ static bool judge_accepted(const struct look *look, const struct http_exchange *
     else if (sent && request && !fits(look, request, sent))
         good = differs_below("what was sent and taken");
     else
-        good = judge_body(look, schema_of_action(schema_in(response), sent), exchange->reply_body,
+        good = check_body(look, schema_of_action(schema_in(response), sent), exchange->reply_body,
                           exchange->reply_size);
     json_decref(sent);
     return good;
 }
 
-static bool judge_refused(const struct look *look, const struct http_exchange *exchange) {
+static bool check_refused(const struct look *look, const struct http_exchange *exchange) {
     const json_t *responses = json_object_get(json_object_get(document, "components"), "responses");
 
     if (exchange->status == 412)
         return exchange->reply_size == 0 || differs("a body where there should be none");
-    return judge_body(look, schema_in(json_object_get(responses, "fault")), exchange->reply_body,
+    return check_body(look, schema_in(json_object_get(responses, "fault")), exchange->reply_body,
                       exchange->reply_size);
 }
 
-void answer_judge(const struct http_exchange *exchange) {
+void answer_check(const struct http_exchange *exchange) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct look look = { .minor = minor_of(exchange) };
 
@@ -413,8 +413,8 @@ void answer_judge(const struct http_exchange *exchange) {
         return;
     pthread_once(&once, make_document);
     look.document = document;
-    if (exchange->status < 400 ? judge_accepted(&look, exchange, operation_of(exchange))
-                               : judge_refused(&look, exchange))
+    if (exchange->status < 400 ? check_accepted(&look, exchange, operation_of(exchange))
+                               : check_refused(&look, exchange))
         return;
     fprintf(stderr, "%s %s at 3.%u: %d: not as the description of the API has it: %s\n%.*s\n%.*s\n",
             exchange->method, exchange->path, look.minor, exchange->status, reason,

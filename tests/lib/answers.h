@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 /* Called by test_exchange for each answer; one that no route of the API has given is let pass. */
-void answer_judge(const struct http_exchange *exchange);
+void answer_check(const struct http_exchange *exchange);
 
 /* NULL: `value` is one of the schema's at 3.`minor`; else why not, with the place in front.  The
  * text is the thread's until the next call.  `document` is where references lead. */

@@ -48,13 +48,13 @@ static inline void group_of(struct world *world, const char *const *volumes, uns
 }
 
 /* POST /group_snapshots; `more` stands behind the group's id. */
-static inline int ask_group_snapshot(struct world *world, const char *more) {
+static inline int request_group_snapshot(struct world *world, const char *more) {
     return world_call(world, "POST", "/group_snapshots",
                       PATH("{\"group_snapshot\": {\"group_id\": \"" GROUP_ID "\"%s}}", more));
 }
 
 static inline const char *new_group_snapshot(struct world *world) {
-    ck_assert_msg(ask_group_snapshot(world, "") == 202, "%s", world->answer_text);
+    ck_assert_msg(request_group_snapshot(world, "") == 202, "%s", world->answer_text);
     return world_answer_id(world, "group_snapshot");
 }
 

@@ -71,7 +71,7 @@ static int go(int fd, const char *export, int64_t *ret_size) {
         uint64_t magic;
         uint32_t option, length, name_length;
         char rest[160];
-    } ask = { htobe32(1), htobe64(OPTION_MAGIC), htobe32(OPTION_GO), 0, 0, "" };
+    } option_request = { htobe32(1), htobe64(OPTION_MAGIC), htobe32(OPTION_GO), 0, 0, "" };
     struct __attribute__((packed)) {
         uint64_t magic;
         uint32_t option, type, length;
@@ -84,10 +84,10 @@ static int go(int fd, const char *export, int64_t *ret_size) {
     size_t length = strlen(export);
     char hello[18];
 
-    ask.length = htobe32((uint32_t)length + 6);
-    ask.name_length = htobe32((uint32_t)length);
-    memcpy(ask.rest, export, length);
-    if (get(fd, hello, sizeof(hello)) < 0 || put(fd, &ask, 24 + length + 2) < 0)
+    option_request.length = htobe32((uint32_t)length + 6);
+    option_request.name_length = htobe32((uint32_t)length);
+    memcpy(option_request.rest, export, length);
+    if (get(fd, hello, sizeof(hello)) < 0 || put(fd, &option_request, 24 + length + 2) < 0)
         return -1;
     for (;;) {
         uint32_t size, type;

@@ -17,10 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_RULES    64
-#define MOST_REQUESTS 65536
-#define MOST_SILENT   64
-#define REQUEST_ROOM  (256 * 1024)
+#define MOST_RULES        64
+#define MOST_REQUESTS     65536
+#define MOST_UNRESPONSIVE 64
+#define REQUEST_SPACE     (256 * 1024)
 
 struct script_server {
     char url[64];
@@ -37,8 +37,8 @@ struct script_server {
     struct arena *texts; /* of the rules */
     struct script_request *requests[MOST_REQUESTS];
     unsigned request_count;
-    int silent[MOST_SILENT];
-    unsigned silent_count;
+    int silent[MOST_UNRESPONSIVE];
+    unsigned unresponsive_count;
 };
 
 static bool path_fits(const char *pattern, const char *path) {
@@ -75,12 +75,12 @@ static struct script_rule find_rule(struct script_server *server,
 
 /* Reads until the head's end and the body that it announces; NULL when the peer leaves. */
 static char *read_request(int fd) {
-    char *text = calloc(1, REQUEST_ROOM);
+    char *text = calloc(1, REQUEST_SPACE);
     size_t size = 0, wanted = 0;
 
     assert(text);
     while (wanted == 0 || size < wanted) {
-        ssize_t got = recv(fd, text + size, REQUEST_ROOM - 1 - size, 0);
+        ssize_t got = recv(fd, text + size, REQUEST_SPACE - 1 - size, 0);
         const char *end, *length;
 
         if (got <= 0) {
@@ -182,8 +182,8 @@ static void serve(struct script_server *server, int fd) {
     assert(server->request_count < MOST_REQUESTS);
     server->requests[server->request_count++] = request;
     if (rule.manner == SCRIPT_SILENT) {
-        assert(server->silent_count < MOST_SILENT);
-        server->silent[server->silent_count++] = fd;
+        assert(server->unresponsive_count < MOST_UNRESPONSIVE);
+        server->silent[server->unresponsive_count++] = fd;
     }
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
@@ -291,7 +291,7 @@ void script_server_free(struct script_server *server) {
     if (server->listener >= 0)
         close(server->listener);
     close(server->place);
-    for (unsigned i = 0; i < server->silent_count; i++)
+    for (unsigned i = 0; i < server->unresponsive_count; i++)
         close(server->silent[i]);
     for (unsigned i = 0; i < server->request_count; i++)
         free_request(server->requests[i]);
@@ -326,8 +326,8 @@ void script_server_clear(struct script_server *server) {
 
 void script_server_drop_silent(struct script_server *server) {
     pthread_mutex_lock(&server->lock);
-    while (server->silent_count > 0)
-        close(server->silent[--server->silent_count]);
+    while (server->unresponsive_count > 0)
+        close(server->silent[--server->unresponsive_count]);
     pthread_mutex_unlock(&server->lock);
 }
 

@@ -18,13 +18,13 @@ static inline const char *with_volume(struct world *world, const char *text, con
 }
 
 /* POST /snapshots; `more` stands behind the volume's id. */
-static inline int ask_snapshot(struct world *world, const char *volume, const char *more) {
+static inline int request_snapshot(struct world *world, const char *volume, const char *more) {
     return world_call(world, "POST", "/snapshots",
                       PATH("{\"snapshot\": {\"volume_id\": \"%s\"%s}}", volume, more));
 }
 
 static inline const char *new_snapshot(struct world *world, const char *volume) {
-    ck_assert_int_eq(ask_snapshot(world, volume, ""), 202);
+    ck_assert_int_eq(request_snapshot(world, volume, ""), 202);
     return world_answer_id(world, "snapshot");
 }
 

@@ -31,7 +31,7 @@ bool wire_bytes(int fd, const void *bytes, size_t size) {
         struct pollfd wait = { .fd = fd, .events = POLLOUT };
         ssize_t sent;
 
-        ck_assert_int_eq(poll(&wait, 1, WIRE_PATIENCE_S * 1000), 1);
+        ck_assert_int_eq(poll(&wait, 1, WIRE_TIMEOUT_S * 1000), 1);
         sent = send(fd, at, size, MSG_NOSIGNAL);
         if (sent < 0)
             return false;
@@ -114,14 +114,14 @@ bool wire_call(struct wire *wire, int32_t stream, const char *path, const void *
     return wire_begin(wire, stream, path, NULL) && wire_message(wire, stream, message, size);
 }
 
-static bool read_bytes(int fd, void *room, size_t size) {
-    char *at = room;
+static bool read_bytes(int fd, void *space, size_t size) {
+    char *at = space;
 
     while (size > 0) {
         struct pollfd wait = { .fd = fd, .events = POLLIN };
         ssize_t got;
 
-        ck_assert_int_eq(poll(&wait, 1, WIRE_PATIENCE_S * 1000), 1);
+        ck_assert_int_eq(poll(&wait, 1, WIRE_TIMEOUT_S * 1000), 1);
         got = recv(fd, at, size, 0);
         if (got <= 0)
             return false;
@@ -146,12 +146,12 @@ bool wire_read(struct wire *wire, struct wire_frame *ret) {
     return read_bytes(wire->fd, ret->bytes, ret->size);
 }
 
-static void keep(const nghttp2_nv *header, const char *name, char *room, size_t size) {
+static void keep(const nghttp2_nv *header, const char *name, char *space, size_t size) {
     if (header->namelen != strlen(name) || memcmp(header->name, name, header->namelen) != 0)
         return;
     ck_assert_uint_lt(header->valuelen, size);
-    memcpy(room, header->value, header->valuelen);
-    room[header->valuelen] = '\0';
+    memcpy(space, header->value, header->valuelen);
+    space[header->valuelen] = '\0';
 }
 
 static void take_headers(struct wire *wire, const struct wire_frame *frame,

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_PATIENCE_S 120
+#define WIRE_TIMEOUT_S  120
 #define WIRE_MOST_BYTES ((size_t)1024 * 1024)
 
 struct wire {

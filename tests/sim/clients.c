@@ -47,7 +47,7 @@ static const char *any_caller(struct sim *sim) {
     return chance(sim, 30) ? MEMBER : SIM_ADMIN;
 }
 
-int judge_answer(struct sim *sim, const char *what, const struct answer *answer) {
+int check_answer(struct sim *sim, const char *what, const struct answer *answer) {
     note(sim, "%s: %d %s", what, answer->status, answer->status >= 400 ? answer->text : "");
     if (answer->status == 0 || answer->status >= 500) {
         sim->counts[COUNT_UNANSWERED]++;
@@ -72,7 +72,7 @@ act_on(struct sim *sim, const char *token, const char *volume_id, const char *fo
     va_end(values);
     call_api(sim, token, "POST", arena_format(arena, "/volumes/%s/action", volume_id), body,
              &answer);
-    return judge_answer(sim, arena_format(arena, "%.8s %s", volume_id, body), &answer);
+    return check_answer(sim, arena_format(arena, "%.8s %s", volume_id, body), &answer);
 }
 
 /* ---- volumes ---- */
@@ -106,7 +106,7 @@ void volume_make(struct sim *sim, void *arg) {
     (void)arg;
     call_api(sim, any_caller(sim), "POST", "/volumes",
              arena_format(arena, "{\"volume\": {\"size\": %jd}}", (intmax_t)size), &answer);
-    if (judge_answer(sim, "create", &answer) > 0)
+    if (check_answer(sim, "create", &answer) > 0)
         model_new(sim, &answer, size);
 }
 
@@ -166,7 +166,7 @@ static void delete (struct sim *sim, void *arg) {
              arena_format(arena, "/volumes/%s?force=%s&cascade=%s", model->id,
                           force ? "true" : "false", cascade ? "true" : "false"),
              NULL, &answer);
-    verdict = judge_answer(
+    verdict = check_answer(
         sim, arena_format(arena, "%.8s delete%s", model->id, force ? " by force" : ""), &answer);
     model_removed(model, verdict, true);
     model->deleted = verdict > 0 && before == model->disturbances;
@@ -197,7 +197,7 @@ static void metadata(struct sim *sim, void *arg) {
              chance(sim, 50) ? "{\"metadata\": {\"a\": \"b\"}}"
                              : "{\"metadata\": {\"extend_new_size\": \"999\"}}",
              &answer);
-    judge_answer(sim, "metadata", &answer);
+    check_answer(sim, "metadata", &answer);
 }
 
 /* As a foreign compute service reports: it knows an extend only by its status. */
@@ -222,7 +222,7 @@ static void remove_attachment(struct sim *sim, const char *id) {
     autoanswer struct answer answer;
 
     call_api(sim, SIM_SERVICE, "DELETE", arena_format(arena, "/attachments/%s", id), NULL, &answer);
-    judge_answer(sim, "delete the attachment", &answer);
+    check_answer(sim, "delete the attachment", &answer);
 }
 
 /* An answer that waits for the backend comes after a first transaction: no refusal changes nothing
@@ -248,7 +248,7 @@ static bool reserve(struct sim *sim, struct model *model, unsigned guest, char r
                           "{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": \"%s\"}}",
                           model->id, guest_instance(guest)),
              &answer);
-    if (judge_answer(sim, arena_format(arena, "%.8s reserve", model->id), &answer) <= 0)
+    if (check_answer(sim, arena_format(arena, "%.8s reserve", model->id), &answer) <= 0)
         return false;
     snprintf(ret, 37, "%s",
              json_string_value(json_object_get(json_object_get(answer.body, "attachment"), "id")));
@@ -261,7 +261,7 @@ static void complete(struct sim *sim, const char *id) {
 
     call_api(sim, SIM_SERVICE, "POST", arena_format(arena, "/attachments/%s/action", id),
              "{\"os-complete\": null}", &answer);
-    judge_answer(sim, "complete the attachment", &answer);
+    check_answer(sim, "complete the attachment", &answer);
 }
 
 void attach_to(struct sim *sim, struct model *model, unsigned guest) {

@@ -18,7 +18,7 @@ void volume_let_go(struct sim *sim, void *arg) {
     before = model->disturbances;
     call_api(sim, SIM_ADMIN, "POST", arena_format(arena, "/volumes/%s/action", model->id),
              "{\"os-unmanage\": {}}", &answer);
-    verdict = judge_answer(sim, arena_format(arena, "%.8s unmanage", model->id), &answer);
+    verdict = check_answer(sim, arena_format(arena, "%.8s unmanage", model->id), &answer);
     model_removed(model, verdict, false);
     model->deleted = verdict > 0 && before == model->disturbances;
 }
@@ -59,7 +59,7 @@ void volume_take_over(struct sim *sim, void *arg) {
              &answer);
     if (answer.status == 400) /* it has queried the backend, and that is all it has changed */
         answer.changed = false;
-    if (judge_answer(sim, arena_format(arena, "manage %s", name), &answer) <= 0)
+    if (check_answer(sim, arena_format(arena, "manage %s", name), &answer) <= 0)
         return;
     made = model_new(sim, &answer, gib_of(bytes));
     if (made && left) { /* it may have been grown further than was observed */

@@ -11,7 +11,7 @@ static void request(struct sim *sim, const char *method, const char *path, const
     autoanswer struct answer answer = { 0 };
 
     call_api(sim, SIM_ADMIN, method, path, body, &answer);
-    judge_answer(sim, arena_format(arena, "%s %s %s", method, path, body ? body : ""), &answer);
+    check_answer(sim, arena_format(arena, "%s %s %s", method, path, body ? body : ""), &answer);
 }
 
 void group_snapshot_take(struct sim *sim, void *arg) {

@@ -13,7 +13,7 @@ static int request(struct sim *sim, const char *method, const char *path, const 
     autoarena struct arena *arena = arena_new();
 
     call_api(sim, SIM_ADMIN, method, path, body, answer);
-    return judge_answer(sim, arena_format(arena, "%s %s %s", method, path, body), answer);
+    return check_answer(sim, arena_format(arena, "%s %s %s", method, path, body), answer);
 }
 
 void groups_begin(struct sim *sim) {

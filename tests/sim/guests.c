@@ -38,14 +38,14 @@ static struct plug *plug_find(struct guest *guest, const char *volume_id) {
     return NULL;
 }
 
-bool guest_with_room(struct sim *sim, unsigned plugs, unsigned *ret) {
+bool guest_with_space(struct sim *sim, unsigned plugs, unsigned *ret) {
     for (unsigned i = 0; i < SIM_GUESTS; i++) {
         const struct guest *guest = guest_of(sim, i);
-        unsigned room = 0;
+        unsigned space = 0;
 
         for (unsigned j = 0; j < SIM_VOLUMES; j++)
-            room += guest->plugs[j].volume_id[0] == '\0';
-        if (guest->state == GUEST_RUNNING && room >= plugs) {
+            space += guest->plugs[j].volume_id[0] == '\0';
+        if (guest->state == GUEST_RUNNING && space >= plugs) {
             *ret = i;
             return true;
         }

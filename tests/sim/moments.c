@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MEMBERS = 2, PATIENCE_S = 200 }; /* less than a host waits for a set */
+enum { MEMBERS = 2, TIMEOUT_S = 200 }; /* less than a host waits for a set */
 
 void moments_begin(struct sim *sim) {
     for (unsigned i = 0; i < MEMBERS; i++) {
@@ -152,7 +152,7 @@ static void begin_all(struct sim *sim, struct trial *trial) {
 }
 
 static void wait_for_all(struct sim *sim) {
-    for (int s = 0; s < PATIENCE_S && !sim->failed; s += 10) {
+    for (int s = 0; s < TIMEOUT_S && !sim->failed; s += 10) {
         if (world_count(sim->world, "SELECT COUNT(*) FROM operations") == 0)
             return;
         work_for(sim, 10, 10);
@@ -195,7 +195,7 @@ void moments_check_usable(struct sim *sim) {
     struct trial trial = { .arena = arena };
 
     /* Obstacles, a quota for instance, do not concern them. */
-    if (!guest_with_room(sim, MEMBERS, &trial.guest) || !make_volumes(sim, &trial) ||
+    if (!guest_with_space(sim, MEMBERS, &trial.guest) || !make_volumes(sim, &trial) ||
         !plug(sim, &trial))
         return;
     begin_all(sim, &trial);

@@ -245,7 +245,7 @@ const char *guest_host(struct sim *sim, unsigned guest);
 bool guest_plug(struct sim *sim, unsigned guest, const char *volume_id);
 void guest_unplug(struct sim *sim, unsigned guest, const char *volume_id);
 /* One that runs and has space for so many. */
-bool guest_with_room(struct sim *sim, unsigned plugs, unsigned *ret);
+bool guest_with_space(struct sim *sim, unsigned plugs, unsigned *ret);
 bool guest_holds(struct sim *sim, const char *volume_id); /* any that runs */
 void guests_check(struct sim *sim);
 
@@ -256,8 +256,8 @@ void clients_end(struct sim *sim);
 void client_act(struct sim *sim);
 struct model *model_of(struct sim *sim, const char *volume_id);
 /* 1 accepted, 0 refused (nothing may have changed), -1 unknown. */
-int judge_answer(struct sim *sim, const char *what, const struct answer *answer);
-/* A client requested its deletion, with its image or without: as judge_answer() has it. */
+int check_answer(struct sim *sim, const char *what, const struct answer *answer);
+/* A client requested its deletion, with its image or without: as check_answer() has it. */
 void model_removed(struct model *model, int verdict, bool with_image);
 void volume_make(struct sim *sim, void *arg);
 /* An attachment that ended well stays plugged into that guest. */

@@ -65,7 +65,7 @@ static int request(struct sim *sim, const char *token, const char *method, const
     autoanswer struct answer answer;
 
     call_api(sim, token, method, path, body, &answer);
-    return judge_answer(sim, arena_format(arena, "%s %s %s", method, path, body ? body : ""),
+    return check_answer(sim, arena_format(arena, "%s %s %s", method, path, body ? body : ""),
                         &answer);
 }
 
@@ -132,7 +132,7 @@ void snapshot_copy(struct sim *sim, void *arg) {
                           of_snapshot ? "snapshot_id" : "source_volid",
                           of_snapshot ? id.found : model->id),
              &answer);
-    if (judge_answer(sim, "copy", &answer) > 0)
+    if (check_answer(sim, "copy", &answer) > 0)
         model_new(sim, &answer, size);
 }
 

@@ -745,7 +745,7 @@ struct world *rights_world(const struct group *group, const struct row *row, con
     return world;
 }
 
-int rights_ask(struct world *world, const char *token, const struct row *row, const char *id) {
+int rights_request(struct world *world, const char *token, const struct row *row, const char *id) {
     world->token = token;
     return world_call(world, row->method, rights_put_id(world->arena, row->path, id),
                       rights_put_id(world->arena, row->body, id));

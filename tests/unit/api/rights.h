@@ -71,7 +71,7 @@ const char *rights_make(struct world *world, const char *token, const char *wrap
                         const char *path, const char *body);
 
 /* The response of `row` about `id` to the caller with this token. */
-int rights_ask(struct world *world, const char *token, const struct row *row, const char *id);
+int rights_request(struct world *world, const char *token, const struct row *row, const char *id);
 
 /* Is the row one of this route? */
 bool rights_row_is_of(const struct row *row, const struct route *route);

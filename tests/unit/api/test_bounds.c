@@ -265,8 +265,8 @@ END_TEST
 
 #define CONNECT "{\"os-initialize_connection\": {\"connector\": {\"host\": \"h\"}}}"
 
-static struct test_exchange *ask_connection(struct world *world, struct api *api, const char *token,
-                                            const char *volume_id) {
+static struct test_exchange *request_connection(struct world *world, struct api *api,
+                                                const char *token, const char *volume_id) {
     struct http_header *headers = arena_alloc(world->arena, 3 * sizeof(*headers));
     struct test_exchange *exchange;
 
@@ -290,7 +290,7 @@ START_TEST(requests_waiting_for_a_backend_leave_slots_to_other_projects) {
     autoworld struct world *world = world_new(NULL);
     const char *mine = world->token, *other = "other:" WORLD_OTHER;
     struct api_settings settings = world_api_settings(world);
-    struct test_exchange *asked[3];
+    struct test_exchange *queried[3];
     const char *volume, *others;
     struct error err;
     struct api *api;
@@ -300,33 +300,33 @@ START_TEST(requests_waiting_for_a_backend_leave_slots_to_other_projects) {
     volume = world_volume(world, 1);
     world->token = other;
     others = world_volume(world, 1);
-    asked[0] = ask_connection(world, api, mine, volume);
-    asked[1] = ask_connection(world, api, mine, volume);
-    assert_try_later(ask_connection(world, api, mine, volume));
+    queried[0] = request_connection(world, api, mine, volume);
+    queried[1] = request_connection(world, api, mine, volume);
+    assert_try_later(request_connection(world, api, mine, volume));
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 2);
-    asked[2] = ask_connection(world, api, other, others);
+    queried[2] = request_connection(world, api, other, others);
     for (int i = 0; i < 3; i++)
-        ck_assert(!test_exchange_answered(asked[i]));
+        ck_assert(!test_exchange_answered(queried[i]));
 
     world_settle(world);
     api_operations_ended(api);
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(test_exchange_await(asked[i]), 200);
-        test_exchange_free(asked[i]);
+        ck_assert_int_eq(test_exchange_await(queried[i]), 200);
+        test_exchange_free(queried[i]);
     }
     for (int i = 0; i < 2; i++) /* the slots are free again, also those of requests that fail in
                                  * the end */
-        asked[i] = ask_connection(world, api, mine, volume);
-    assert_try_later(ask_connection(world, api, mine, volume));
+        queried[i] = request_connection(world, api, mine, volume);
+    assert_try_later(request_connection(world, api, mine, volume));
     api_free(api);
     for (int i = 0; i < 2; i++)
-        assert_try_later(asked[i]);
+        assert_try_later(queried[i]);
 }
 END_TEST
 
-static struct test_exchange *ask_attachment(struct world *world, struct api *api,
-                                            const char *method, const char *path,
-                                            const char *body) {
+static struct test_exchange *request_attachment(struct world *world, struct api *api,
+                                                const char *method, const char *path,
+                                                const char *body) {
     struct http_header *headers = arena_alloc(world->arena, 4 * sizeof(*headers));
     struct test_exchange *exchange;
 
@@ -351,12 +351,12 @@ START_TEST(only_repeatable_requests_get_retry_after) {
                PATH("{\"attachment\": {\"volume_uuid\": \"%s\"}}", first));
     attachment = world_answer_id(world, "attachment");
     ck_assert_int_eq(api_new(&settings, &api, &err), 0);
-    made = ask_attachment(world, api, "POST", "attachments",
-                          PATH("{\"attachment\": {\"volume_uuid\": \"%s\", "
-                               "\"connector\": {\"host\": \"h\"}}}",
-                               second));
-    changed = ask_attachment(world, api, "PUT", PATH("attachments/%s", attachment),
-                             "{\"attachment\": {\"connector\": {\"host\": \"h\"}}}");
+    made = request_attachment(world, api, "POST", "attachments",
+                              PATH("{\"attachment\": {\"volume_uuid\": \"%s\", "
+                                   "\"connector\": {\"host\": \"h\"}}}",
+                                   second));
+    changed = request_attachment(world, api, "PUT", PATH("attachments/%s", attachment),
+                                 "{\"attachment\": {\"connector\": {\"host\": \"h\"}}}");
     ck_assert(!test_exchange_answered(made) && !test_exchange_answered(changed));
     api_free(api);
     ck_assert_int_eq(test_exchange_await(made), 503);
@@ -378,8 +378,8 @@ static enum identity_outcome of_no_project(const struct identity *identity,
     return outcome;
 }
 
-static struct test_exchange *ask_to_take(struct world *world, struct api *api, const char *volume,
-                                         const char *name) {
+static struct test_exchange *request_to_take(struct world *world, struct api *api,
+                                             const char *volume, const char *name) {
     struct http_header *headers = arena_alloc(world->arena, 3 * sizeof(*headers));
     struct test_exchange *exchange;
 
@@ -399,7 +399,7 @@ START_TEST(a_token_of_no_project_takes_slots_too) {
     autoworld struct world *world = world_new(NULL);
     struct api_settings settings = world_api_settings(world);
     const char *volume = world_volume(world, 1);
-    struct test_exchange *asked[2];
+    struct test_exchange *queried[2];
     struct error err;
     struct api *api;
 
@@ -407,17 +407,17 @@ START_TEST(a_token_of_no_project_takes_slots_too) {
     settings.identity = &identity;
     ck_assert_int_eq(api_new(&settings, &api, &err), 0);
     memory_put(world->memory, "disk", (int64_t)1 << 30, 7);
-    asked[0] = ask_to_take(world, api, volume, "disk");
-    asked[1] = ask_to_take(world, api, volume, "none");
-    assert_try_later(ask_to_take(world, api, volume, "disk"));
+    queried[0] = request_to_take(world, api, volume, "disk");
+    queried[1] = request_to_take(world, api, volume, "none");
+    assert_try_later(request_to_take(world, api, volume, "disk"));
     for (int i = 0; i < 2; i++)
-        ck_assert(!test_exchange_answered(asked[i]));
+        ck_assert(!test_exchange_answered(queried[i]));
     world_settle(world);
     api_operations_ended(api);
-    ck_assert_int_eq(test_exchange_await(asked[0]), 202);
-    ck_assert_int_eq(test_exchange_await(asked[1]), 400);
+    ck_assert_int_eq(test_exchange_await(queried[0]), 202);
+    ck_assert_int_eq(test_exchange_await(queried[1]), 400);
     for (int i = 0; i < 2; i++)
-        test_exchange_free(asked[i]);
+        test_exchange_free(queried[i]);
     api_free(api);
 }
 END_TEST
@@ -427,7 +427,7 @@ START_TEST(the_longest_waiting_request_ends_for_a_project_without_a_slot) {
     autoworld struct world *world = world_new(NULL);
     struct api_settings settings = world_api_settings(world);
     const char *token[4], *volume[4];
-    struct test_exchange *asked[5];
+    struct test_exchange *queried[5];
     struct error err;
     struct api *api;
 
@@ -437,23 +437,23 @@ START_TEST(the_longest_waiting_request_ends_for_a_project_without_a_slot) {
         world->token = token[i] = PATH("user:%032u", i + 1);
         volume[i] = world_volume(world, 1);
     }
-    asked[0] = ask_connection(world, api, token[0], volume[0]);
-    asked[1] = ask_connection(world, api, token[0], volume[0]);
-    asked[2] = ask_connection(world, api, token[1], volume[1]);
-    asked[3] = ask_connection(world, api, token[2], volume[2]);
-    asked[4] = ask_connection(world, api, token[3], volume[3]);
+    queried[0] = request_connection(world, api, token[0], volume[0]);
+    queried[1] = request_connection(world, api, token[0], volume[0]);
+    queried[2] = request_connection(world, api, token[1], volume[1]);
+    queried[3] = request_connection(world, api, token[2], volume[2]);
+    queried[4] = request_connection(world, api, token[3], volume[3]);
     api_operations_ended(api);
-    ck_assert_int_eq(test_exchange_await(asked[0]), 503);
+    ck_assert_int_eq(test_exchange_await(queried[0]), 503);
     for (int i = 1; i < 5; i++)
-        ck_assert(!test_exchange_answered(asked[i]));
-    assert_try_later(ask_connection(world, api, token[0], volume[0]));
+        ck_assert(!test_exchange_answered(queried[i]));
+    assert_try_later(request_connection(world, api, token[0], volume[0]));
 
     world_settle(world);
     api_operations_ended(api);
     for (int i = 1; i < 5; i++)
-        ck_assert_int_eq(test_exchange_await(asked[i]), 200);
+        ck_assert_int_eq(test_exchange_await(queried[i]), 200);
     for (int i = 0; i < 5; i++)
-        test_exchange_free(asked[i]);
+        test_exchange_free(queried[i]);
     api_free(api);
 }
 END_TEST

@@ -18,13 +18,14 @@ static const char *new_group(struct world *world, const char *name) {
     return world_answer_id(world, "consistencygroup");
 }
 
-static int ask(struct world *world, const char *method, const char *path, const char *id) {
+static int send_request(struct world *world, const char *method, const char *path, const char *id) {
     return world_call(world, method, PATH("/%s/%s", path, id), NULL);
 }
 
 static const json_t *shown(struct world *world, const char *word, const char *id) {
-    return ask(world, "GET", PATH("%ss", word), id) == 200 ? json_object_get(world->answer, word)
-                                                           : NULL;
+    return send_request(world, "GET", PATH("%ss", word), id) == 200
+               ? json_object_get(world->answer, word)
+               : NULL;
 }
 
 static const char *text_of(const json_t *object, const char *key) {
@@ -193,7 +194,7 @@ START_TEST(a_consistency_group_is_no_group_and_a_group_none_of_these) {
         ck_assert(json_is_null(json_object_get(world_show(world, volume), "consistencygroup_id")));
     }
 
-    ck_assert_int_eq(ask(world, "GET", "groups", id), 400);
+    ck_assert_int_eq(send_request(world, "GET", "groups", id), 400);
     ck_assert_int_eq(world_call(world, "GET", "/groups", NULL), 200);
     ck_assert_uint_eq(json_array_size(json_object_get(world->answer, "groups")), 1);
     ck_assert_int_eq(world_call(world, "GET", "/consistencygroups", NULL), 200);
@@ -205,9 +206,9 @@ START_TEST(a_consistency_group_is_no_group_and_a_group_none_of_these) {
 
     snapshots[0] = group_snapshot(world);
     snapshots[1] = new_snapshot_of(world, id);
-    ck_assert_int_eq(ask(world, "GET", "group_snapshots", snapshots[1]), 400);
-    ck_assert_int_eq(ask(world, "GET", "cgsnapshots", snapshots[0]), 404);
-    ck_assert_int_eq(ask(world, "DELETE", "cgsnapshots", snapshots[0]), 404);
+    ck_assert_int_eq(send_request(world, "GET", "group_snapshots", snapshots[1]), 400);
+    ck_assert_int_eq(send_request(world, "GET", "cgsnapshots", snapshots[0]), 404);
+    ck_assert_int_eq(send_request(world, "DELETE", "cgsnapshots", snapshots[0]), 404);
     ck_assert_int_eq(copy(world, PATH("\"cgsnapshot_id\": \"%s\"", snapshots[0])), 404);
     ck_assert_int_eq(world_call(world, "GET", "/cgsnapshots", NULL), 200);
     ck_assert_uint_eq(json_array_size(json_object_get(world->answer, "cgsnapshots")), 1);
@@ -325,7 +326,7 @@ START_TEST(groups_of_another_project_are_not_found) {
     ck_assert_int_eq(update(world, id, "", "\"name\": \"mine\""), 404);
     ck_assert_int_eq(snapshot(world, PATH(OF_GROUP, id)), 404);
     ck_assert_int_eq(copy(world, PATH("\"source_cgid\": \"%s\"", id)), 404);
-    ck_assert_int_eq(ask(world, "DELETE", "cgsnapshots", of), 404);
+    ck_assert_int_eq(send_request(world, "DELETE", "cgsnapshots", of), 404);
     ck_assert_int_eq(world_call(world, "GET", "/consistencygroups?all_tenants=1", NULL), 200);
     ck_assert_str_eq(world->answer_text, "{\"consistencygroups\":[]}");
     ck_assert_int_eq(world_call(world, "GET", "/cgsnapshots?all_tenants=1", NULL), 200);
@@ -358,7 +359,7 @@ START_TEST(a_snapshot_of_one_is_made_shown_and_deleted) {
     ck_assert_int_eq(world_call(world, "PUT", PATH("/cgsnapshots/%s", of),
                                 "{\"cgsnapshot\": {\"name\": \"n\"}}"),
                      404);
-    ck_assert_int_eq(ask(world, "DELETE", "cgsnapshots", of), 202);
+    ck_assert_int_eq(send_request(world, "DELETE", "cgsnapshots", of), 202);
     world_settle(world);
     ck_assert_str_eq(status_of(world, "cgsnapshot", of), "gone");
     ck_assert_int_eq(COUNT("snapshots"), 0);

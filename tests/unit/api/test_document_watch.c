@@ -34,8 +34,8 @@ static void drop(struct world *world, const char *name) {
 }
 
 /* Of `query` as `token`; NULL when it is refused: world->status has the status. */
-static struct test_exchange *ask_as(struct world *world, const char *token, const char *path,
-                                    const char *query) {
+static struct test_exchange *request_as(struct world *world, const char *token, const char *path,
+                                        const char *query) {
     static const struct http_header none = { NULL, NULL };
     static struct http_header headers[3];
     struct test_exchange *test;
@@ -54,7 +54,7 @@ static struct test_exchange *ask_as(struct world *world, const char *token, cons
 }
 
 static struct test_exchange *watch(struct world *world, const char *query) {
-    struct test_exchange *test = ask_as(world, world->token, "/v3/volume_policies", query);
+    struct test_exchange *test = request_as(world, world->token, "/v3/volume_policies", query);
 
     ck_assert_msg(test != NULL, "%s: %d", query, world->status);
     return test;
@@ -180,10 +180,10 @@ START_TEST(a_version_outside_the_history_is_refused_and_ends_a_watch) {
     ck_assert(!test_exchange_ended(quick));
     ck_assert_str_eq(events_of(quick), "ADDED b 2;ADDED c 10003;");
     ck_assert_ptr_null(
-        ask_as(world, world->token, "/v3/volume_policies", "watch=true&resourceVersion=2"));
+        request_as(world, world->token, "/v3/volume_policies", "watch=true&resourceVersion=2"));
     ck_assert_int_eq(world->status, 410);
     ck_assert_ptr_null(
-        ask_as(world, world->token, "/v3/volume_policies", "watch=true&resourceVersion=10004"));
+        request_as(world, world->token, "/v3/volume_policies", "watch=true&resourceVersion=10004"));
     ck_assert_int_eq(world->status, 410);
     world_free(take(world));
     test_exchange_free(slow);
@@ -197,8 +197,8 @@ START_TEST(each_watch_gets_visible_and_matching_documents) {
     struct test_exchange *ssd =
         watch(world, "watch=true&resourceVersion=0&labels=%7B'disk'%3A'ssd'%7D");
     struct test_exchange *named = watch(world, "watch=true&resourceVersion=0&name=b");
-    struct test_exchange *other =
-        ask_as(world, "user:" WORLD_OTHER, "/v3/volume_policies", "watch=true&resourceVersion=0");
+    struct test_exchange *other = request_as(world, "user:" WORLD_OTHER, "/v3/volume_policies",
+                                             "watch=true&resourceVersion=0");
     struct test_exchange *all = watch(world, "watch=true&resourceVersion=0&all_tenants=true");
 
     ck_assert_ptr_nonnull(other);
@@ -226,10 +226,10 @@ END_TEST
 
 START_TEST(a_node_gets_its_own_documents_of_all_projects) {
     autoworld struct world *world = world_new(NULL);
-    struct test_exchange *a = ask_as(world, world->token, "/v3/volume_replicas",
-                                     "watch=true&resourceVersion=0&node=host-a");
-    struct test_exchange *b = ask_as(world, world->token, "/v3/volume_replicas",
-                                     "watch=true&resourceVersion=0&node=host-b");
+    struct test_exchange *a = request_as(world, world->token, "/v3/volume_replicas",
+                                         "watch=true&resourceVersion=0&node=host-a");
+    struct test_exchange *b = request_as(world, world->token, "/v3/volume_replicas",
+                                         "watch=true&resourceVersion=0&node=host-b");
 
     ck_assert(a && b);
     world_sql(world, "INSERT INTO documents (id, kind, project_id, name, version, first_version, "
@@ -256,8 +256,8 @@ START_TEST(paths_and_hosts_are_sent_to_administrators_only) {
 
     roles_enter(world, NULL);
     for (unsigned i = 0; i < LENGTH(watches); i++)
-        watches[i] = ask_as(world, i % 3 ? "member:" WORLD_PROJECT : "admin:" WORLD_PROJECT,
-                            "/v3/volume_replicas", "watch=true&resourceVersion=0");
+        watches[i] = request_as(world, i % 3 ? "member:" WORLD_PROJECT : "admin:" WORLD_PROJECT,
+                                "/v3/volume_replicas", "watch=true&resourceVersion=0");
     world_sql(
         world,
         "INSERT INTO documents (id, kind, project_id, name, version, first_version, "
@@ -295,11 +295,11 @@ START_TEST(an_invalid_query_is_refused) {
     autoworld struct world *world = world_new(NULL);
 
     for (size_t i = 0; i < LENGTH(queries); i++) {
-        ck_assert_ptr_null(ask_as(world, world->token, "/v3/volume_policies", queries[i]));
+        ck_assert_ptr_null(request_as(world, world->token, "/v3/volume_policies", queries[i]));
         ck_assert_msg(world->status == 400, "%s: %d", queries[i], world->status);
     }
     expect(world, "GET", "/volume_policies?watch=false", NULL, 200);
-    ck_assert_ptr_null(ask_as(world, world->token, "/v3/volumes", "watch=true"));
+    ck_assert_ptr_null(request_as(world, world->token, "/v3/volumes", "watch=true"));
 }
 END_TEST
 
@@ -321,7 +321,7 @@ START_TEST(a_project_has_as_many_watches_as_it_leaves_to_others) {
     ck_assert_int_eq(api_new(&settings, &world->api, &err), 0);
     for (size_t i = 0; i < 2; i++)
         tests[i] = watch(world, "watch=true");
-    ck_assert_ptr_null(ask_as(world, world->token, "/v3/volume_policies", "watch=true"));
+    ck_assert_ptr_null(request_as(world, world->token, "/v3/volume_policies", "watch=true"));
     ck_assert_int_eq(world->status, 503);
     test_exchange_leave(tests[0]);
     api_documents_changed(world->api);
@@ -346,7 +346,7 @@ START_TEST(projects_behind_one_address_share_its_watches) {
     ck_assert_int_eq(api_new(&settings, &world->api, &err), 0);
     first = watch(world, "watch=true");
     second = watch(world, "watch=true");
-    other = ask_as(world, "user:" WORLD_OTHER, "/v3/volume_policies", "watch=true");
+    other = request_as(world, "user:" WORLD_OTHER, "/v3/volume_policies", "watch=true");
     ck_assert_ptr_nonnull(other);
     while (!test_exchange_ended(first) && !test_exchange_ended(second)) {
         nanosleep(&pause, NULL);
@@ -354,7 +354,7 @@ START_TEST(projects_behind_one_address_share_its_watches) {
     }
     ck_assert(test_exchange_ended(first) != test_exchange_ended(second));
     ck_assert(!test_exchange_ended(other));
-    ck_assert_ptr_null(ask_as(world, world->token, "/v3/volume_policies", "watch=true"));
+    ck_assert_ptr_null(request_as(world, world->token, "/v3/volume_policies", "watch=true"));
     ck_assert_int_eq(world->status, 503);
     api_free(world->api);
     world->api = api;
@@ -374,8 +374,8 @@ START_TEST(a_watch_far_behind_does_not_delay_others) {
 
     for (int i = 0; i < EAGER; i++)
         eager[i] = watch(world, "watch=true&resourceVersion=0");
-    other =
-        ask_as(world, "user:" WORLD_OTHER, "/v3/volume_policies", "watch=true&resourceVersion=0");
+    other = request_as(world, "user:" WORLD_OTHER, "/v3/volume_policies",
+                       "watch=true&resourceVersion=0");
     for (int i = 0; i < EAGER; i++)
         test_exchange_hold(eager[i], true);
     test_exchange_hold(other, true);

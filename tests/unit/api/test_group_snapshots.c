@@ -6,7 +6,7 @@
 #define ONE_MOMENT    "{\"consistent_group_snapshot_enabled\": \"<is> True\"}"
 #define RESET(status) "{\"reset_status\": {\"status\": \"" status "\"}}"
 
-static int ask(struct world *world, const char *method, const char *path, const char *id) {
+static int send_request(struct world *world, const char *method, const char *path, const char *id) {
     return world_call(world, method, PATH("%s%s", path, id), NULL);
 }
 
@@ -39,7 +39,8 @@ START_TEST(a_group_snapshot_is_made_and_shown) {
     autoworld struct world *world = with_pair(volumes);
     const json_t *shown;
 
-    ck_assert_int_eq(ask_group_snapshot(world, ", \"name\": \"n\", \"description\": \"d\""), 202);
+    ck_assert_int_eq(request_group_snapshot(world, ", \"name\": \"n\", \"description\": \"d\""),
+                     202);
     id = world_answer_id(world, "group_snapshot");
     type = PATH("%s", json_string_value(json_object_get(
                           json_object_get(world->answer, "group_snapshot"), "group_type_id")));
@@ -48,7 +49,7 @@ START_TEST(a_group_snapshot_is_made_and_shown) {
         PATH("{\"group_snapshot\":{\"id\":\"%s\",\"name\":\"n\",\"group_type_id\":\"%s\"}}", id,
              type));
     world_settle(world);
-    ck_assert_int_eq(ask(world, "GET", "/group_snapshots/", id), 200);
+    ck_assert_int_eq(send_request(world, "GET", "/group_snapshots/", id), 200);
     shown = json_object_get(world->answer, "group_snapshot");
     ck_assert_str_eq(json_string_value(json_object_get(shown, "group_id")), GROUP_ID);
     ck_assert_str_eq(json_string_value(json_object_get(shown, "group_type_id")), type);
@@ -60,9 +61,10 @@ START_TEST(a_group_snapshot_is_made_and_shown) {
     ck_assert_int_eq(COUNT("snapshots WHERE display_name = 'n' AND display_description = 'd'"), 2);
 
     world->minor = 57;
-    ck_assert_int_eq(ask(world, "GET", "/group_snapshots/", id), 200);
+    ck_assert_int_eq(send_request(world, "GET", "/group_snapshots/", id), 200);
     ck_assert_ptr_null(strstr(world->answer_text, "project_id"));
-    ck_assert_int_eq(ask(world, "GET", "/snapshots/", member_of(world, id, volumes[0])), 200);
+    ck_assert_int_eq(send_request(world, "GET", "/snapshots/", member_of(world, id, volumes[0])),
+                     200);
     ck_assert_ptr_nonnull(strstr(world->answer_text, id));
 }
 END_TEST
@@ -83,12 +85,12 @@ START_TEST(lists_show_them_by_name_status_and_group) {
     const char *volumes[2];
     autoworld struct world *world = with_pair(volumes);
 
-    ck_assert_int_eq(ask_group_snapshot(world, ", \"name\": \"a\""), 202);
+    ck_assert_int_eq(request_group_snapshot(world, ", \"name\": \"a\""), 202);
     world_settle(world);
-    ck_assert_int_eq(ask_group_snapshot(world, ", \"name\": \"b\""), 202);
+    ck_assert_int_eq(request_group_snapshot(world, ", \"name\": \"b\""), 202);
     world_settle(world);
     for (size_t i = 0; i < LENGTH(cases); i++) {
-        ck_assert_int_eq(ask(world, "GET", "/group_snapshots", cases[i].query), 200);
+        ck_assert_int_eq(send_request(world, "GET", "/group_snapshots", cases[i].query), 200);
         ck_assert_msg(json_array_size(json_object_get(world->answer, "group_snapshots")) ==
                           cases[i].count,
                       "%s: %s", cases[i].query, world->answer_text);
@@ -97,7 +99,7 @@ START_TEST(lists_show_them_by_name_status_and_group) {
     ck_assert_ptr_nonnull(strstr(world->answer_text, "\"group_snapshot_links\""));
     ck_assert_ptr_nonnull(strstr(world->answer_text, "/group_snapshots?"));
     world->minor = 28;
-    ck_assert_int_eq(ask(world, "GET", "/group_snapshots", "?name=b&limit=1"), 200);
+    ck_assert_int_eq(send_request(world, "GET", "/group_snapshots", "?name=b&limit=1"), 200);
     ck_assert_uint_eq(json_array_size(json_object_get(world->answer, "group_snapshots")), 2);
 }
 END_TEST
@@ -108,8 +110,8 @@ START_TEST(group_snapshots_came_with_3_14_and_their_reset_with_3_19) {
 
     id = group_snapshot(world);
     world->minor = 13;
-    ck_assert_int_eq(ask_group_snapshot(world, ""), 404);
-    ck_assert_int_eq(ask(world, "GET", "/group_snapshots", ""), 404);
+    ck_assert_int_eq(request_group_snapshot(world, ""), 404);
+    ck_assert_int_eq(send_request(world, "GET", "/group_snapshots", ""), 404);
     world->minor = 18;
     ck_assert_int_eq(reset(world, id, RESET("error")), 404);
     ck_assert_str_eq(group_snapshot_status(world, id), "available");
@@ -157,7 +159,7 @@ START_TEST(one_member_that_cannot_be_taken_refuses_all) {
         const char *before = PATH("UPDATE volumes SET %s WHERE id = '%s'", changes[i], volumes[1]);
 
         world_sql(world, before);
-        ck_assert_msg(ask_group_snapshot(world, "") == 400, "%s: %s", changes[i],
+        ck_assert_msg(request_group_snapshot(world, "") == 400, "%s: %s", changes[i],
                       world->answer_text);
         ck_assert_ptr_nonnull(strstr(world->answer_text, volumes[1]));
         ck_assert_int_eq(COUNT("group_snapshots"), 0);
@@ -173,14 +175,14 @@ START_TEST(a_frozen_backend_and_an_empty_group_make_none) {
 
     id = group_snapshot(world);
     world_sql(world, "UPDATE services SET frozen = 1");
-    ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
-    ck_assert_int_eq(ask(world, "DELETE", "/group_snapshots/", id), 400);
+    ck_assert_int_eq(request_group_snapshot(world, ""), 400);
+    ck_assert_int_eq(send_request(world, "DELETE", "/group_snapshots/", id), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "frozen"));
     world_sql(world, "UPDATE services SET frozen = 0");
-    ck_assert_int_eq(ask(world, "DELETE", "/group_snapshots/", id), 202);
+    ck_assert_int_eq(send_request(world, "DELETE", "/group_snapshots/", id), 202);
     world_settle(world);
     world_sql(world, "UPDATE volumes SET group_id = NULL");
-    ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
+    ck_assert_int_eq(request_group_snapshot(world, ""), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "has no volumes"));
     assert_nothing(world);
 }
@@ -191,10 +193,10 @@ START_TEST(each_member_counts_as_a_snapshot) {
     autoworld struct world *world = with_pair(volumes);
 
     world->settings.quota_snapshots = 1;
-    ck_assert_int_eq(ask_group_snapshot(world, ""), 413);
+    ck_assert_int_eq(request_group_snapshot(world, ""), 413);
     assert_nothing(world);
     world->settings.quota_snapshots = 2;
-    ck_assert_int_eq(ask_group_snapshot(world, ""), 202);
+    ck_assert_int_eq(request_group_snapshot(world, ""), 202);
     ck_assert_int_eq(world_in_use(world, "snapshots"), 2);
     ck_assert_int_eq(world_in_use(world, "gigabytes"), 6);
 }
@@ -216,7 +218,7 @@ START_TEST(a_promise_of_one_moment_is_kept_or_refused) {
     id = group_snapshot(world);
     ck_assert_str_eq(group_snapshot_status(world, id), "available");
     world_attach(world, volumes[1], WORLD_INSTANCE2);
-    ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
+    ck_assert_int_eq(request_group_snapshot(world, ""), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "consistent_group_snapshot_enabled"));
     ck_assert_ptr_nonnull(strstr(world->answer_text, volumes[0]));
     ck_assert_ptr_nonnull(strstr(world->answer_text, volumes[1]));
@@ -249,13 +251,13 @@ START_TEST(a_group_snapshot_is_deleted_when_available_or_in_error) {
     const char *volumes[2], *id;
     autoworld struct world *world = with_pair(volumes);
 
-    ck_assert_int_eq(ask(world, "DELETE", "/group_snapshots/", WORLD_INSTANCE), 404);
+    ck_assert_int_eq(send_request(world, "DELETE", "/group_snapshots/", WORLD_INSTANCE), 404);
     id = group_snapshot(world);
     for (size_t i = 0; i < LENGTH(cases); i++) {
         ck_assert_int_eq(reset(world, id, PATH(RESET("%s"), cases[i].status)), 202);
         ck_assert_str_eq(group_snapshot_status(world, id), cases[i].status);
-        ck_assert_msg(ask(world, "DELETE", "/group_snapshots/", id) == cases[i].answer, "%s",
-                      cases[i].status);
+        ck_assert_msg(send_request(world, "DELETE", "/group_snapshots/", id) == cases[i].answer,
+                      "%s", cases[i].status);
     }
     world_settle(world);
     assert_nothing(world);
@@ -287,12 +289,13 @@ START_TEST(one_member_does_not_go_alone) {
 
     id = group_snapshot(world);
     member = member_of(world, id, volumes[0]);
-    ck_assert_int_eq(ask(world, "DELETE", "/snapshots/", member), 400);
+    ck_assert_int_eq(send_request(world, "DELETE", "/snapshots/", member), 400);
     ck_assert_int_eq(world_call(world, "POST", PATH("/snapshots/%s/action", member),
                                 "{\"os-force_delete\": null}"),
                      400);
     world_sql(world, "UPDATE volumes SET group_id = NULL");
-    ck_assert_int_eq(ask(world, "DELETE", PATH("/volumes/%s", volumes[0]), "?cascade=true"), 400);
+    ck_assert_int_eq(
+        send_request(world, "DELETE", PATH("/volumes/%s", volumes[0]), "?cascade=true"), 400);
     ck_assert_int_eq(COUNT("snapshots WHERE status = 'available'"), 2);
 }
 END_TEST
@@ -305,11 +308,11 @@ START_TEST(group_snapshots_of_the_reserved_type_do_not_show) {
 
     id = group_snapshot(world);
     world_sql(world, "UPDATE volume_groups SET group_type_id = " RESERVED);
-    ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
+    ck_assert_int_eq(request_group_snapshot(world, ""), 400);
     world_sql(world, "UPDATE group_snapshots SET group_type_id = " RESERVED);
-    ck_assert_int_eq(ask(world, "GET", "/group_snapshots/", id), 400);
-    ck_assert_int_eq(ask(world, "DELETE", "/group_snapshots/", id), 400);
-    ck_assert_int_eq(ask(world, "GET", "/group_snapshots", ""), 200);
+    ck_assert_int_eq(send_request(world, "GET", "/group_snapshots/", id), 400);
+    ck_assert_int_eq(send_request(world, "DELETE", "/group_snapshots/", id), 400);
+    ck_assert_int_eq(send_request(world, "GET", "/group_snapshots", ""), 200);
     ck_assert_str_eq(world->answer_text, "{\"group_snapshots\":[]}");
 }
 END_TEST
@@ -327,7 +330,7 @@ START_TEST(a_group_snapshot_without_space_for_all_members_makes_none) {
     ck_assert(world_has_message(world, id, "VOLUME_GROUP_SNAPSHOT_904_003"));
     ck_assert_int_eq(world_count(world, "SELECT snapshots_gb FROM pools"), 0);
     ck_assert_int_eq(world_check(world), 0);
-    ck_assert_int_eq(ask(world, "DELETE", "/group_snapshots/", id), 202);
+    ck_assert_int_eq(send_request(world, "DELETE", "/group_snapshots/", id), 202);
     world_settle(world);
     assert_nothing(world);
 }

@@ -26,14 +26,14 @@ static struct world *world_with_types(void) {
     return world;
 }
 
-static int ask_group(struct world *world, const char *members) {
+static int request_group(struct world *world, const char *members) {
     return world_call(world, "POST", "/groups", PATH("{\"group\": {%s}}", members));
 }
 
 #define PLAIN "\"group_type\": \"plain\", \"volume_types\": [\"gold\"]"
 
 static const char *new_group(struct world *world) {
-    ck_assert_int_eq(ask_group(world, PLAIN ", \"name\": \"g\""), 202);
+    ck_assert_int_eq(request_group(world, PLAIN ", \"name\": \"g\""), 202);
     return world_answer_id(world, "group");
 }
 
@@ -53,13 +53,13 @@ static size_t volumes_in(struct world *world, const char *id) {
     return json_array_size(json_object_get(group_shown(world, id), "volumes"));
 }
 
-static int ask_volume(struct world *world, const char *group, const char *more) {
+static int request_volume(struct world *world, const char *group, const char *more) {
     return world_call(world, "POST", "/volumes",
                       PATH("{\"volume\": {\"size\": 1, \"group_id\": \"%s\"%s}}", group, more));
 }
 
 static const char *new_member(struct world *world, const char *group) {
-    int status = ask_volume(world, group, ", \"volume_type\": \"gold\"");
+    int status = request_volume(world, group, ", \"volume_type\": \"gold\"");
 
     ck_assert_msg(status == 202, "%d %s", status, world->answer_text);
     return world_answer_id(world, "volume");
@@ -101,7 +101,7 @@ START_TEST(a_group_is_made_shown_and_deleted) {
     const char *id;
     const json_t *group;
 
-    ck_assert_int_eq(ask_group(world, PLAIN ", \"name\": \"g\", \"description\": \"d\""), 202);
+    ck_assert_int_eq(request_group(world, PLAIN ", \"name\": \"g\", \"description\": \"d\""), 202);
     group = json_object_get(world->answer, "group");
     ck_assert_uint_eq(json_object_size(group), 2);
     id = world_answer_id(world, "group");
@@ -145,7 +145,7 @@ START_TEST(a_bad_group_is_refused) {
     autoworld struct world *world = world_with_types();
 
     for (size_t i = 0; i < LENGTH(cases); i++)
-        ck_assert_msg(ask_group(world, cases[i].members) == cases[i].status, "%s: %d %s",
+        ck_assert_msg(request_group(world, cases[i].members) == cases[i].status, "%s: %d %s",
                       cases[i].members, world->status, world->answer_text);
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volume_groups"), 0);
     ck_assert_int_eq(world_in_use(world, "groups"), 0);
@@ -157,7 +157,7 @@ START_TEST(a_group_past_its_quota_changes_nothing) {
 
     world->settings.quota_groups = 1;
     new_group(world);
-    ck_assert_int_eq(ask_group(world, PLAIN), 413);
+    ck_assert_int_eq(request_group(world, PLAIN), 413);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "GroupLimitExceeded"));
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volume_groups"), 1);
     ck_assert_int_eq(world_in_use(world, "groups"), 1);
@@ -171,9 +171,9 @@ START_TEST(a_type_that_is_named_twice_counts_once) {
     ck_assert_int_eq(world_call(world, "GET", "/types?sort=name:desc", NULL), 200);
     gold = json_string_value(
         json_object_get(json_array_get(json_object_get(world->answer, "volume_types"), 1), "id"));
-    ck_assert_int_eq(ask_group(world, PATH("\"group_type\": \"plain\", \"volume_types\": "
-                                           "[\"gold\", \"tin\", \"%s\"]",
-                                           gold)),
+    ck_assert_int_eq(request_group(world, PATH("\"group_type\": \"plain\", \"volume_types\": "
+                                               "[\"gold\", \"tin\", \"%s\"]",
+                                               gold)),
                      202);
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM group_volume_types"), 2);
 }
@@ -186,11 +186,12 @@ START_TEST(a_group_that_no_backend_takes_is_an_error_and_a_message) {
     make_type(world, "types",
               "\"name\": \"far\", \"extra_specs\": {\"volume_backend_name\": \"x\"}");
     ck_assert_int_eq(
-        ask_group(world, "\"group_type\": \"plain\", \"volume_types\": [\"gold\", \"far\"]"), 202);
+        request_group(world, "\"group_type\": \"plain\", \"volume_types\": [\"gold\", \"far\"]"),
+        202);
     id = world_answer_id(world, "group");
     ck_assert_str_eq(group_status(world, id), "error");
     ck_assert(world_has_message(world, id, "VOLUME_VOLUME_GROUP_903_003"));
-    ck_assert_int_eq(ask_volume(world, id, ", \"volume_type\": \"gold\""), 400);
+    ck_assert_int_eq(request_volume(world, id, ", \"volume_type\": \"gold\""), 400);
     ck_assert_int_eq(world_check(world), 0);
     ck_assert_int_eq(act(world, id, DELETE_GROUP), 202);
     ck_assert_str_eq(group_status(world, id), "gone");
@@ -283,11 +284,11 @@ START_TEST(lists_filter_sort_and_page) {
     autoworld struct world *world = world_with_types();
     const char *first;
 
-    ck_assert_int_eq(ask_group(world, PLAIN ", \"name\": \"a\""), 202);
+    ck_assert_int_eq(request_group(world, PLAIN ", \"name\": \"a\""), 202);
     world_advance(world, 1);
     first = new_group(world);
     world_advance(world, 1);
-    ck_assert_int_eq(ask_group(world, PLAIN ", \"name\": \"c\""), 202);
+    ck_assert_int_eq(request_group(world, PLAIN ", \"name\": \"c\""), 202);
     ck_assert_str_eq(listed(world, ""), "agc");
     ck_assert_str_eq(listed(world, "&name=g"), "g");
     ck_assert_str_eq(listed(world, "&status=error"), "");
@@ -327,13 +328,13 @@ START_TEST(groups_of_another_project_are_not_found) {
     ck_assert_str_eq(group_status(world, id), "gone");
     ck_assert_int_eq(act(world, id, DELETE_ALL), 404);
     ck_assert_int_eq(update(world, id, "\"name\": \"mine\""), 404);
-    ck_assert_int_eq(ask_volume(world, id, ", \"volume_type\": \"gold\""), 404);
+    ck_assert_int_eq(request_volume(world, id, ", \"volume_type\": \"gold\""), 404);
     ck_assert_str_eq(listed(world, "&all_tenants=1"), "");
     ck_assert_int_eq(world_call(world, "GET", "/groups?status=error", NULL), 400);
     world->token = "admin:" WORLD_OTHER;
     ck_assert_str_eq(listed(world, ""), "");
     ck_assert_str_eq(listed(world, "&all_tenants=0"), "g");
-    ck_assert_int_eq(ask_volume(world, id, ", \"volume_type\": \"gold\""), 400);
+    ck_assert_int_eq(request_volume(world, id, ", \"volume_type\": \"gold\""), 400);
 }
 END_TEST
 
@@ -355,12 +356,12 @@ START_TEST(a_volume_is_made_in_a_group) {
     ck_assert_uint_eq(volumes_in(world, id), 1);
     ck_assert_str_eq(json_string_value(json_object_get(world_show(world, volume), "group_id")), id);
     for (size_t i = 0; i < LENGTH(cases); i++)
-        ck_assert_msg(ask_volume(world, cases[i].group, cases[i].more) == cases[i].status,
+        ck_assert_msg(request_volume(world, cases[i].group, cases[i].more) == cases[i].status,
                       "%zu: %d", i, world->status);
     world_sql(world, "UPDATE volume_groups SET status = 'error'");
-    ck_assert_int_eq(ask_volume(world, id, ", \"volume_type\": \"gold\""), 400);
+    ck_assert_int_eq(request_volume(world, id, ", \"volume_type\": \"gold\""), 400);
     world_sql(world, "UPDATE volume_groups SET status = 'creating'");
-    ck_assert_int_eq(ask_volume(world, id, ", \"volume_type\": \"gold\""), 202);
+    ck_assert_int_eq(request_volume(world, id, ", \"volume_type\": \"gold\""), 202);
 }
 END_TEST
 
@@ -505,7 +506,7 @@ START_TEST(a_group_goes_with_its_volumes) {
     ck_assert_str_eq(group_status(world, id), "deleting");
     ck_assert_str_eq(world_status(world, first), "deleting");
     ck_assert_int_eq(act(world, id, DELETE_ALL), 400);
-    ck_assert_int_eq(ask_volume(world, id, ", \"volume_type\": \"gold\""), 400);
+    ck_assert_int_eq(request_volume(world, id, ", \"volume_type\": \"gold\""), 400);
     ck_assert_int_eq(update(world, id, PATH("\"remove_volumes\": \"%s\"", first)), 400);
     ck_assert_int_eq(world_check(world), 0);
     world_settle(world);
@@ -651,7 +652,7 @@ START_TEST(no_group_replicates) {
     }
     make_type(world, "group_types",
               "\"name\": \"far\", \"group_specs\": {\"group_replication_enabled\": \"<is> True\"}");
-    ck_assert_int_eq(ask_group(world, "\"group_type\": \"far\", \"volume_types\": [\"gold\"]"),
+    ck_assert_int_eq(request_group(world, "\"group_type\": \"far\", \"volume_types\": [\"gold\"]"),
                      202);
     id = world_answer_id(world, "group");
     ck_assert_int_eq(act(world, id, "{\"enable_replication\": {}}"), 400);

@@ -317,7 +317,7 @@ START_TEST(a_response_has_exactly_the_keys_of_its_schema) {
 END_TEST
 
 /* How a process ends that gets this answer: 0, or the signal. */
-static int judged(const char *method, const char *path, int status, const char *body) {
+static int checked(const char *method, const char *path, int status, const char *body) {
     int ended;
     pid_t child = fork();
 
@@ -342,20 +342,20 @@ START_TEST(a_response_that_differs_ends_the_test) {
     static const char list[] = "{\"extensions\": []}",
                       fault[] = "{\"itemNotFound\": {\"code\": 404, \"message\": \"m\"}}";
 
-    ck_assert_int_eq(judged("GET", "/v3/extensions", 200, list), 0);
-    ck_assert_int_eq(judged("GET", "/v3/p/extensions.json", 200, list), 0);
-    ck_assert_int_eq(judged("GET", "/v3/extensions", 202, list), SIGABRT);
-    ck_assert_int_eq(judged("GET", "/v3/extensions", 200, "{}"), SIGABRT);
-    ck_assert_int_eq(judged("GET", "/v3/extensions", 200, "{\"extensions\": [], \"a\": 1}"),
+    ck_assert_int_eq(checked("GET", "/v3/extensions", 200, list), 0);
+    ck_assert_int_eq(checked("GET", "/v3/p/extensions.json", 200, list), 0);
+    ck_assert_int_eq(checked("GET", "/v3/extensions", 202, list), SIGABRT);
+    ck_assert_int_eq(checked("GET", "/v3/extensions", 200, "{}"), SIGABRT);
+    ck_assert_int_eq(checked("GET", "/v3/extensions", 200, "{\"extensions\": [], \"a\": 1}"),
                      SIGABRT);
-    ck_assert_int_eq(judged("GET", "/v3/extensions", 200, "no JSON"), SIGABRT);
-    ck_assert_int_eq(judged("GET", "/v3/nothing", 200, ""), SIGABRT);
-    ck_assert_int_eq(judged("GET", "/v3/messages", 200, "{\"messages\": []}"), SIGABRT); /* 3.3 */
-    ck_assert_int_eq(judged("GET", "/v3/nothing", 404, fault), 0);
-    ck_assert_int_eq(judged("GET", "/v3/nothing", 404, "{\"what\": {}}"), SIGABRT);
-    ck_assert_int_eq(judged("DELETE", "/v3/volumes/v", 202, ""), 0);
-    ck_assert_int_eq(judged("DELETE", "/v3/volumes/v", 202, "{}"), SIGABRT);
-    ck_assert_int_eq(judged("GET", "/v3/volumes/v/encryption/encryption_key_id", 200, "key"), 0);
+    ck_assert_int_eq(checked("GET", "/v3/extensions", 200, "no JSON"), SIGABRT);
+    ck_assert_int_eq(checked("GET", "/v3/nothing", 200, ""), SIGABRT);
+    ck_assert_int_eq(checked("GET", "/v3/messages", 200, "{\"messages\": []}"), SIGABRT); /* 3.3 */
+    ck_assert_int_eq(checked("GET", "/v3/nothing", 404, fault), 0);
+    ck_assert_int_eq(checked("GET", "/v3/nothing", 404, "{\"what\": {}}"), SIGABRT);
+    ck_assert_int_eq(checked("DELETE", "/v3/volumes/v", 202, ""), 0);
+    ck_assert_int_eq(checked("DELETE", "/v3/volumes/v", 202, "{}"), SIGABRT);
+    ck_assert_int_eq(checked("GET", "/v3/volumes/v/encryption/encryption_key_id", 200, "key"), 0);
 }
 END_TEST
 

@@ -275,8 +275,9 @@ static void service_end(struct service *service) {
 #define MEMBER "member"
 #define ADMIN  "root:" MINE
 
-static struct test_exchange *ask(struct service *service, const char *token, unsigned minor,
-                                 const char *path, const char *query, int status) {
+static struct test_exchange *send_request(struct service *service, const char *token,
+                                          unsigned minor, const char *path, const char *query,
+                                          int status) {
     char version[32];
     const struct http_header headers[] = { { "X-Auth-Token", token },
                                            { "OpenStack-API-Version", version },
@@ -294,7 +295,7 @@ static struct test_exchange *ask(struct service *service, const char *token, uns
 
 static void expect_at(struct service *service, const char *token, unsigned minor, const char *path,
                       const char *query, const char *ids) {
-    struct test_exchange *test = ask(service, token, minor, path, query, 200);
+    struct test_exchange *test = send_request(service, token, minor, path, query, 200);
     const json_t *list_of_ids = json_object_get(test_exchange_json(test), "ids");
     char got[100] = "";
 
@@ -316,7 +317,7 @@ static void admin(struct service *service, const char *query, const char *ids) {
 
 static void refused_at(struct service *service, const char *token, unsigned minor,
                        const char *query, int status) {
-    test_exchange_free(ask(service, token, minor, "/v3/list", query, status));
+    test_exchange_free(send_request(service, token, minor, "/v3/list", query, status));
 }
 
 static void refused(struct service *service, const char *query) {
@@ -375,7 +376,7 @@ START_TEST(pages_cover_every_row_once_in_every_order) {
 
             snprintf(query, sizeof(query), "%s%s%s%s", orders[i], page < 0 ? "" : "&limit=1",
                      *marker ? "&marker=" : "", marker);
-            test = ask(&service, ADMIN, 71, "/v3/list", query, 200);
+            test = send_request(&service, ADMIN, 71, "/v3/list", query, 200);
             ids = json_object_get(test_exchange_json(test), "ids");
             for (size_t j = 0; j < json_array_size(ids); j++) {
                 strcat(page < 0 ? whole : pages, json_string_value(json_array_get(ids, j)));
@@ -411,14 +412,14 @@ START_TEST(a_page_behind_a_marker_is_found_by_the_index) {
     if (postgresql_given())
         return; /* the plan is compared in SQLite's wording */
     SERVICE;
-    struct test_exchange *test = ask(&service, MEMBER, 71, "/v3/plan", "marker=d", 200);
+    struct test_exchange *test = send_request(&service, MEMBER, 71, "/v3/plan", "marker=d", 200);
     const char *text = json_string_value(json_array_get(test_exchange_json(test), 0));
 
     ck_assert_uint_eq(json_array_size(test_exchange_json(test)), 1);
     ck_assert_msg(strstr(text, "volumes_by_project (project_id=? AND (created_at,id)<(?,?))"), "%s",
                   text);
     test_exchange_free(test);
-    test = ask(&service, ADMIN, 71, "/v3/plan", "marker=d&all_tenants=1", 200);
+    test = send_request(&service, ADMIN, 71, "/v3/plan", "marker=d&all_tenants=1", 200);
     text = json_string_value(json_array_get(test_exchange_json(test), 0));
     ck_assert_uint_eq(json_array_size(test_exchange_json(test)), 1);
     ck_assert_msg(strstr(text, "volumes_by_time ((created_at,id)<(?,?))"), "%s", text);
@@ -620,19 +621,19 @@ static const char *next_of(struct test_exchange *test) {
 
 START_TEST(a_full_page_links_to_the_next) {
     SERVICE;
-    struct test_exchange *test =
-        ask(&service, MEMBER, 71, "/v3/" MINE "/list", "limit=2&marker=e&name=alpha%26&x", 400);
+    struct test_exchange *test = send_request(&service, MEMBER, 71, "/v3/" MINE "/list",
+                                              "limit=2&marker=e&name=alpha%26&x", 400);
 
     test_exchange_free(test);
-    test = ask(&service, MEMBER, 30, "/v3/" MINE "/list",
-               "limit=1&marker=e&y=%C3%A4%26&x&name=alpha", 200);
+    test = send_request(&service, MEMBER, 30, "/v3/" MINE "/list",
+                        "limit=1&marker=e&y=%C3%A4%26&x&name=alpha", 200);
     ck_assert_str_eq(next_of(test), "http://h/v3/" MINE
                                     "/volumes/detail?limit=1&y=%C3%A4%26&x=&name=alpha&marker=a");
     test_exchange_free(test);
-    test = ask(&service, MEMBER, 71, "/v3/list", "limit=6", 200);
+    test = send_request(&service, MEMBER, 71, "/v3/list", "limit=6", 200);
     ck_assert_ptr_null(next_of(test));
     test_exchange_free(test);
-    test = ask(&service, MEMBER, 71, "/v3/list", "limit=0", 200);
+    test = send_request(&service, MEMBER, 71, "/v3/list", "limit=0", 200);
     ck_assert_ptr_null(next_of(test));
     test_exchange_free(test);
 }
@@ -643,7 +644,7 @@ START_TEST(without_a_limit_the_maximum_counts) {
     struct test_exchange *test;
 
     service_start(&service, 3);
-    test = ask(&service, MEMBER, 71, "/v3/list", "", 200);
+    test = send_request(&service, MEMBER, 71, "/v3/list", "", 200);
     ck_assert_str_eq(next_of(test), "http://h/v3/volumes/detail?marker=c");
     test_exchange_free(test);
     expect(&service, "limit=50", "edc");
@@ -652,13 +653,13 @@ END_TEST
 
 START_TEST(the_count_is_of_all_matches) {
     SERVICE;
-    struct test_exchange *test = ask(&service, MEMBER, 45, "/v3/list",
-                                     "with_count=true&limit=1&marker=d&status=available", 200);
+    struct test_exchange *test = send_request(
+        &service, MEMBER, 45, "/v3/list", "with_count=true&limit=1&marker=d&status=available", 200);
 
     ck_assert_int_eq(json_integer_value(json_object_get(test_exchange_json(test), "count")), 2);
     ck_assert_ptr_nonnull(next_of(test));
     test_exchange_free(test);
-    test = ask(&service, MEMBER, 45, "/v3/list", "with_count=0&limit=1", 200);
+    test = send_request(&service, MEMBER, 45, "/v3/list", "with_count=0&limit=1", 200);
     ck_assert_ptr_null(json_object_get(test_exchange_json(test), "count"));
     test_exchange_free(test);
     refused_at(&service, MEMBER, 45, "with_count=x", 400);

@@ -24,7 +24,7 @@
 static struct nova {
     struct world *world;
     int result; /* 1 the server uses it, 0 not, -1 no answer */
-    unsigned asked;
+    unsigned queried;
     char attachment_id[37];
     void (*meanwhile)(struct world *world, const char *attachment_id);
     const char *hangs; /* for this project, until `answer` is posted */
@@ -42,7 +42,7 @@ static int server_uses(void *arg, struct arena *arena, const struct attachment *
             ;
         return nova.result;
     }
-    nova.asked++;
+    nova.queried++;
     strcpy(nova.attachment_id, attachment->id);
     if (nova.meanwhile)
         nova.meanwhile(nova.world, attachment->id);
@@ -128,7 +128,7 @@ START_TEST(a_stale_attachment_is_deleted) {
         id = attach(world, volume);
         world->token = i % 2 ? ADMIN : MEMBER;
         ck_assert_int_eq(ways[i / 2](world, volume, id), 0);
-        ck_assert_uint_eq(nova.asked, 1);
+        ck_assert_uint_eq(nova.queried, 1);
         ck_assert_str_eq(nova.attachment_id, id);
         ck_assert_int_eq(world_check(world), 0);
     }
@@ -147,7 +147,7 @@ START_TEST(an_attachment_that_may_be_in_use_is_kept) {
             strstr(world->answer_text,
                    "ConflictNovaUsingAttachment: Detach volume from instance " WORLD_INSTANCE
                    " using the Compute API"));
-        ck_assert_uint_eq(nova.asked, 1);
+        ck_assert_uint_eq(nova.queried, 1);
         world->token = ADMIN;
         ck_assert_str_eq(world_status(world, volume), "in-use");
         ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments WHERE attached_host "
@@ -171,7 +171,7 @@ START_TEST(the_compute_service_is_not_queried_when_the_caller_decides) {
     ck_assert_int_eq(take_away(world, id), 200);
     world->token = MEMBER;
     ck_assert_int_eq(take_away(world, id), 404);
-    ck_assert_uint_eq(nova.asked, 0);
+    ck_assert_uint_eq(nova.queried, 0);
 }
 END_TEST
 
@@ -205,7 +205,7 @@ START_TEST(a_result_applies_to_the_queried_row_only) {
         void (*meanwhile)(struct world *world, const char *id);
         int status;
         int64_t left;
-        unsigned asked;
+        unsigned queried;
     } rows[] = {
         { goes, 404, 0, 1 },
         { moves, 409, 1, 1 },
@@ -220,7 +220,7 @@ START_TEST(a_result_applies_to_the_queried_row_only) {
         id = attach(world, volume);
         nova.meanwhile = rows[i].meanwhile;
         ck_assert_int_eq(take_away(world, id), rows[i].status);
-        ck_assert_uint_eq(nova.asked, rows[i].asked);
+        ck_assert_uint_eq(nova.queried, rows[i].queried);
         ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), rows[i].left);
         ck_assert_int_eq(world_check(world), 0);
     }
@@ -251,7 +251,7 @@ static void *end_api(void *api) {
 /* It holds neither slots nor the shutdown, and each caller is answered once. */
 START_TEST(an_unresponsive_query_delays_no_other) {
     autoworld struct world *world = world_new(NULL);
-    struct test_exchange *asked[HANGING], *more;
+    struct test_exchange *queried[HANGING], *more;
     const char *ids[HANGING + 1], *others;
     struct api *api;
     pthread_t end;
@@ -268,7 +268,7 @@ START_TEST(an_unresponsive_query_delays_no_other) {
     sem_init(&nova.answer, 0, 0);
     api = api_with_nova(world, 2 * HANGING, true);
     for (unsigned i = 0; i < HANGING; i++)
-        asked[i] = send_take(world, api, MEMBER, ids[i]);
+        queried[i] = send_take(world, api, MEMBER, ids[i]);
     sem_wait(&nova.begun);
     more = send_take(world, api, MEMBER, ids[HANGING]);
     ck_assert_int_eq(test_exchange_await(more), 503);
@@ -285,10 +285,10 @@ START_TEST(an_unresponsive_query_delays_no_other) {
         sem_post(&nova.answer);
     ck_assert_int_eq(pthread_join(end, NULL), 0);
     for (unsigned i = 0; i < HANGING; i++) {
-        int status = test_exchange_await(asked[i]);
+        int status = test_exchange_await(queried[i]);
 
         ck_assert_msg(status == 200 || status == 503, "%d", status); /* the end came first */
-        test_exchange_free(asked[i]);
+        test_exchange_free(queried[i]);
     }
 }
 END_TEST

@@ -75,7 +75,7 @@ static void expect_refusal(struct world *world, const char *token, const struct 
                            const char *id, int refusal) {
     static const char forbidden[] = "{\"forbidden\":{\"code\":403,\"message\":\"The policy ";
     static const char absent[] = "{\"itemNotFound\":{\"code\":404,\"message\":\"";
-    int status = rights_ask(world, token, row, id);
+    int status = rights_request(world, token, row, id);
     const char *text = world->answer_text, *rule = text + strlen(forbidden);
 
     ck_assert_msg(status == refusal, "%s: %d %s, not %d", rights_name(world, row), status, text,
@@ -134,7 +134,7 @@ static int refusal_under(enum rules rules, const struct row *row, const struct c
     return refusal_of(row->right, better ? MEMBER : caller->role, caller->other);
 }
 
-static bool is_asked(enum rules rules, const struct caller *caller) {
+static bool is_requested(enum rules rules, const struct caller *caller) {
     return rules == BUILT_IN || caller->role < MEMBER;
 }
 
@@ -162,7 +162,7 @@ static void expect_answer(const struct group *group, const struct row *row,
                           const struct caller *caller, enum rules rules) {
     const char *id;
     autoworld struct world *world = rights_world(group, row, NULL, rules == BUILT_IN, &id);
-    int status = rights_ask(world, caller->token, row, id);
+    int status = rights_request(world, caller->token, row, id);
 
     ck_assert_msg(status == row->status, "%s: %d %s, not %d", rights_name(world, row), status,
                   world->answer_text, row->status);
@@ -171,7 +171,7 @@ static void expect_answer(const struct group *group, const struct row *row,
 static void expect_rights(const struct group *group, const struct row *row, enum rules rules) {
     expect_refusals(group, row, rules);
     for (size_t i = 0; i < LENGTH(callers); i++)
-        if (is_asked(rules, &callers[i]) && !refusal_under(rules, row, &callers[i]))
+        if (is_requested(rules, &callers[i]) && !refusal_under(rules, row, &callers[i]))
             expect_answer(group, row, &callers[i], rules);
 }
 
@@ -258,9 +258,9 @@ static unsigned expect_lists(const struct group *group, const struct row *show) 
         for (size_t c = 0; c < LENGTH(callers); c++) {
             json_t *shown = NULL, *listed = NULL;
 
-            if (rights_ask(world, callers[c].token, show, id) == 200)
+            if (rights_request(world, callers[c].token, show, id) == 200)
                 shown = answered(world, id);
-            if (rights_ask(world, callers[c].token, row, id) == 200)
+            if (rights_request(world, callers[c].token, row, id) == 200)
                 listed = answered(world, id);
             expect_no_more_than(world, row, listed, shown);
             found += listed != NULL;

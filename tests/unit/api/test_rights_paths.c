@@ -35,7 +35,7 @@ static void walk(void (*visit)(struct world *world, const struct row *row, const
 
 static void expect_fault(struct world *world, const char *token, const struct row *row,
                          const char *id, const char *fault) {
-    rights_ask(world, token, row, id);
+    rights_request(world, token, row, id);
     ck_assert_msg(strcmp(world->answer_text, fault) == 0, "%s: %d %s", rights_name(world, row),
                   world->status, world->answer_text);
 }
@@ -71,7 +71,7 @@ static const char *answer(const struct group *group, const struct row *row, cons
     autoworld struct world *world = rights_world(group, row, NULL, true, &id);
 
     world->path_project = path_project;
-    rights_ask(world, token, row, id);
+    rights_request(world, token, row, id);
     return arena_format(arena, "%d %s %s", world->status, world->answer_headers,
                         without_new_id(row, world->answer_text, arena));
 }
@@ -133,7 +133,7 @@ START_TEST(unserved_paths_are_not_found_for_any_caller) {
 
             if (!(route->flags & ROUTE_ABSENT))
                 continue;
-            ck_assert_int_eq(rights_ask(world, ":" WORLD_PROJECT, &row, ""), 401);
+            ck_assert_int_eq(rights_request(world, ":" WORLD_PROJECT, &row, ""), 401);
             for (size_t i = 0; i < LENGTH(tokens); i++)
                 expect_fault(world, tokens[i], &row, "", ABSENT_FAULT);
             count++;

@@ -129,10 +129,10 @@ static unsigned rules_split(struct arena *arena, const char *rules,
 /* ---- one by one ---- */
 
 /* Without the right to see a volume the response is a 404; each other refusal names its rule. */
-static void expect_asked(struct world *world, const struct row *row, const char *id,
-                         const char *rule) {
+static void expect_requested(struct world *world, const struct row *row, const char *id,
+                             const char *rule) {
     bool hides = strcmp(rule, "volume:get") == 0;
-    int status = rights_ask(world, GRANTED, row, id);
+    int status = rights_request(world, GRANTED, row, id);
 
     ck_assert_msg(status == (hides ? 404 : 403), "%s: %d %s, where %s is asked",
                   rights_name(world, row), status, world->answer_text, rule);
@@ -152,13 +152,13 @@ static void expect_rules(const struct group *group, const struct row *row, const
 
     roles_grant(roles);
     for (unsigned i = 0; i < count; i++) {
-        expect_asked(world, row, id, rules[i]);
+        expect_requested(world, row, id, rules[i]);
         roles[i] = rules[i];
     }
     ck_assert_str_eq(database_text(world->db, world->arena), before);
-    ck_assert_msg(rights_ask(world, GRANTED, row, id) == row->status, "%s, with %s: %d %s, not %d",
-                  rights_name(world, row), row->rules, world->status, world->answer_text,
-                  row->status);
+    ck_assert_msg(rights_request(world, GRANTED, row, id) == row->status,
+                  "%s, with %s: %d %s, not %d", rights_name(world, row), row->rules, world->status,
+                  world->answer_text, row->status);
 }
 
 START_TEST(each_route_enforces_its_rules_in_order_and_no_other) {
@@ -200,11 +200,11 @@ START_TEST(each_rule_shows_its_own_keys) {
         unsigned count = rules_split(arena, row.rules, roles);
 
         roles_grant(roles);
-        ck_assert_int_eq(rights_ask(world, GRANTED, &row, id), 200);
+        ck_assert_int_eq(rights_request(world, GRANTED, &row, id), 200);
         ck_assert_msg(!strstr(world->answer_text, shown[i].text), "%s without %s: %s",
                       shown[i].path, shown[i].rule, world->answer_text);
         roles[count] = shown[i].rule;
-        ck_assert_int_eq(rights_ask(world, GRANTED, &row, id), 200);
+        ck_assert_int_eq(rights_request(world, GRANTED, &row, id), 200);
         ck_assert_msg(strstr(world->answer_text, shown[i].text), "%s with %s: %s", shown[i].path,
                       shown[i].rule, world->answer_text);
     }
@@ -213,7 +213,7 @@ END_TEST
 
 /* ---- no rule is forgotten ---- */
 
-static bool is_asked(struct arena *arena, const char *name) {
+static bool is_requested(struct arena *arena, const char *name) {
     for (const struct group *group = rights_groups; group->rows; group++)
         for (size_t i = 0; i < group->count; i++) {
             const char *rules[RULES_MOST + 1];
@@ -242,14 +242,14 @@ START_TEST(each_rule_is_enforced_by_a_route) {
     size_t found = 0;
 
     for (unsigned i = 0; i < names.count; i++) {
-        bool asked = is_asked(arena, names.all[i]), listed = is_unserved(names.all[i]);
+        bool queried = is_requested(arena, names.all[i]), listed = is_unserved(names.all[i]);
 
         ck_assert_msg(
-            asked || listed,
+            queried || listed,
             "no route asks %s: name it in the row of its route in tests/unit/api/rights.c "
             "or, for what an answer shows, in `shown`",
             names.all[i]);
-        ck_assert_msg(!asked || !listed, "%s is asked now: take it out of `unserved`",
+        ck_assert_msg(!queried || !listed, "%s is asked now: take it out of `unserved`",
                       names.all[i]);
         found += listed;
     }
@@ -275,7 +275,7 @@ START_TEST(no_rule_opens_another_project) {
                 continue;
             world = rights_world(group, &group->rows[i], names.file, true, &id);
             before = database_text(world->db, world->arena);
-            ck_assert_msg(rights_ask(world, "granted:" WORLD_OTHER, &group->rows[i], id) == 404,
+            ck_assert_msg(rights_request(world, "granted:" WORLD_OTHER, &group->rows[i], id) == 404,
                           "%s: %d", rights_name(world, &group->rows[i]), world->status);
             ck_assert_str_eq(database_text(world->db, world->arena), before);
         }

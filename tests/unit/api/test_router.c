@@ -436,8 +436,8 @@ static struct answer send_to(struct service *service, const char *method, const 
 #define WITH(...) ((const struct http_header[]){ __VA_ARGS__, { NULL, NULL } })
 
 /* Sends and expects the status. */
-static struct answer ask_with(struct service *service, const char *method, const char *path,
-                              const struct http_header *headers, const char *body, int status) {
+static struct answer request_with(struct service *service, const char *method, const char *path,
+                                  const struct http_header *headers, const char *body, int status) {
     struct answer answer = send_to(service, method, path, "", headers, body);
 
     answer.status = test_exchange_await(answer.test);
@@ -447,9 +447,9 @@ static struct answer ask_with(struct service *service, const char *method, const
     return answer;
 }
 
-static struct answer ask(struct service *service, const char *method, const char *path,
-                         const char *body, int status) {
-    return ask_with(service, method, path, WITH(JSON_TYPE), body, status);
+static struct answer send_request(struct service *service, const char *method, const char *path,
+                                  const char *body, int status) {
+    return request_with(service, method, path, WITH(JSON_TYPE), body, status);
 }
 
 static const char *text_of(const struct answer *answer, const char *key) {
@@ -472,7 +472,7 @@ static const char *message_of(const struct answer *answer) {
 }
 
 static void expect_what(struct service *service, const char *path, const char *what) {
-    autoanswer struct answer answer = ask(service, "GET", path, NULL, 200);
+    autoanswer struct answer answer = send_request(service, "GET", path, NULL, 200);
 
     ck_assert_str_eq(text_of(&answer, "what"), what);
 }
@@ -480,7 +480,7 @@ static void expect_what(struct service *service, const char *path, const char *w
 /* Status only. */
 static void expect(struct service *service, const char *method, const char *path, const char *body,
                    int status) {
-    autoanswer struct answer answer = ask(service, method, path, body, status);
+    autoanswer struct answer answer = send_request(service, method, path, body, status);
 }
 
 /* ---- paths ---- */
@@ -501,8 +501,8 @@ END_TEST
 START_TEST(segments_are_decoded_and_keys_keep_their_ending) {
     SERVICE();
     autoanswer struct answer answer =
-        ask(&service, "PUT", "/v3/things/a%20b/metadata/x%2Fy.json", NULL, 200);
-    autoanswer struct answer plain = ask(&service, "GET", "/v3/things/x.json", NULL, 200);
+        send_request(&service, "PUT", "/v3/things/a%20b/metadata/x%2Fy.json", NULL, 200);
+    autoanswer struct answer plain = send_request(&service, "GET", "/v3/things/x.json", NULL, 200);
 
     ck_assert_str_eq(text_of(&answer, "id"), "a b");
     ck_assert_str_eq(text_of(&answer, "key"), "x/y.json");
@@ -511,7 +511,7 @@ START_TEST(segments_are_decoded_and_keys_keep_their_ending) {
 END_TEST
 
 static void expect_page(struct service *service, const char *method, const char *path) {
-    autoanswer struct answer answer = ask(service, method, path, NULL, 404);
+    autoanswer struct answer answer = send_request(service, method, path, NULL, 404);
 
     ck_assert_str_eq(body_of(&answer), "The resource could not be found.\n");
     ck_assert_ptr_nonnull(test_exchange_header(answer.test, "x-openstack-request-id"));
@@ -600,11 +600,11 @@ static void expect_both_ids(const struct answer *answer) {
 
 START_TEST(the_version_documents_stand_where_clients_look) {
     SERVICE(.public_endpoint = "https://example.org/volume/");
-    autoanswer struct answer root = ask(&service, "GET", "/", NULL, 300);
-    autoanswer struct answer v3 = ask(&service, "GET", "/v3/", NULL, 200);
-    autoanswer struct answer redirect = ask(&service, "GET", "/v3", NULL, 302);
-    autoanswer struct answer wrong =
-        ask_with(&service, "GET", "/", WITH({ "OpenStack-API-Version", "volume 3.72" }), NULL, 406);
+    autoanswer struct answer root = send_request(&service, "GET", "/", NULL, 300);
+    autoanswer struct answer v3 = send_request(&service, "GET", "/v3/", NULL, 200);
+    autoanswer struct answer redirect = send_request(&service, "GET", "/v3", NULL, 302);
+    autoanswer struct answer wrong = request_with(
+        &service, "GET", "/", WITH({ "OpenStack-API-Version", "volume 3.72" }), NULL, 406);
 
     ck_assert_str_eq(body_of(&root), body_of(&v3));
     ck_assert_ptr_nonnull(strstr(body_of(&root), "https://example.org/volume/v3/"));
@@ -623,7 +623,7 @@ END_TEST
 START_TEST(the_health_check_needs_no_authentication) {
     SERVICE();
     autoanswer struct answer answer =
-        ask_with(&service, "GET", "/healthcheck", WITH({ "X-Auth-Token", "none" }), NULL, 200);
+        request_with(&service, "GET", "/healthcheck", WITH({ "X-Auth-Token", "none" }), NULL, 200);
 
     ck_assert_str_eq(body_of(&answer), "OK");
     ck_assert_str_eq(test_exchange_header(answer.test, "Content-Type"),
@@ -634,8 +634,8 @@ END_TEST
 START_TEST(the_description_of_the_api_is_public_and_generated_once) {
     SERVICE();
     autoanswer struct answer answer =
-        ask_with(&service, "GET", "/openapi.json", WITH({ "X-Auth-Token", "none" }), NULL, 200);
-    autoanswer struct answer again = ask(&service, "GET", "/openapi.json", NULL, 200);
+        request_with(&service, "GET", "/openapi.json", WITH({ "X-Auth-Token", "none" }), NULL, 200);
+    autoanswer struct answer again = send_request(&service, "GET", "/openapi.json", NULL, 200);
     struct http_exchange *http = test_exchange_of(answer.test);
 
     ck_assert_ptr_nonnull(
@@ -651,9 +651,9 @@ END_TEST
 START_TEST(a_bad_token_stops_everything) {
     SERVICE();
     autoanswer struct answer answer =
-        ask_with(&service, "GET", "/v3/nothing", WITH({ "X-Auth-Token", "none" }), NULL, 401);
+        request_with(&service, "GET", "/v3/nothing", WITH({ "X-Auth-Token", "none" }), NULL, 401);
     autoanswer struct answer versions =
-        ask_with(&service, "GET", "/v3/", WITH({ "X-Auth-Token", "none" }), NULL, 401);
+        request_with(&service, "GET", "/v3/", WITH({ "X-Auth-Token", "none" }), NULL, 401);
 
     ck_assert_ptr_nonnull(json_object_get(test_exchange_json(answer.test), "error"));
 }
@@ -663,10 +663,11 @@ START_TEST(a_caller_may_become_known_later) {
     SERVICE();
 
     for (unsigned i = 0; i < 20; i++) {
-        autoanswer struct answer known = ask_with(&service, "GET", "/v3/" PROJECT "/things/caller",
-                                                  WITH({ "X-Auth-Token", "late" }), NULL, 200);
-        autoanswer struct answer unknown = ask_with(&service, "GET", "/v3/things/caller",
-                                                    WITH({ "X-Auth-Token", "late no" }), NULL, 401);
+        autoanswer struct answer known =
+            request_with(&service, "GET", "/v3/" PROJECT "/things/caller",
+                         WITH({ "X-Auth-Token", "late" }), NULL, 200);
+        autoanswer struct answer unknown = request_with(
+            &service, "GET", "/v3/things/caller", WITH({ "X-Auth-Token", "late no" }), NULL, 401);
 
         ck_assert_str_eq(text_of(&known, "user"), "late");
         ck_assert_str_eq(test_exchange_header(unknown.test, "WWW-Authenticate"), "somewhere");
@@ -676,7 +677,7 @@ END_TEST
 
 START_TEST(the_handshake_answers_for_the_router) {
     SERVICE();
-    autoanswer struct answer answer = ask_with(
+    autoanswer struct answer answer = request_with(
         &service, "GET", "/v3", WITH({ "X-Auth-User", "joe" }, { "Host", "h" }), NULL, 204);
 
     ck_assert_str_eq(test_exchange_header(answer.test, "X-Auth-Token"), "joe:admin");
@@ -687,12 +688,13 @@ END_TEST
 START_TEST(the_context_is_complete) {
     static const char given[] = "req-12345678-1234-4234-8234-123456789abc";
     SERVICE();
-    autoanswer struct answer admin = ask_with(&service, "GET", "/v3/" PROJECT "/things/caller",
-                                              WITH({ "X-OpenStack-Request-ID", given }), NULL, 200);
-    autoanswer struct answer member = ask_with(
+    autoanswer struct answer admin =
+        request_with(&service, "GET", "/v3/" PROJECT "/things/caller",
+                     WITH({ "X-OpenStack-Request-ID", given }), NULL, 200);
+    autoanswer struct answer member = request_with(
         &service, "GET", "/v3/things/caller",
         WITH({ "X-Auth-Token", "member" }, { "X-OpenStack-Request-ID", "req-evil" }), NULL, 200);
-    autoanswer struct answer almost = ask_with(
+    autoanswer struct answer almost = request_with(
         &service, "GET", "/v3/things/caller",
         WITH({ "X-OpenStack-Request-ID", "req-1234567812344234823412345678-9-a-b-c" }), NULL, 200);
     const char *id = text_of(&admin, "request_id");
@@ -715,10 +717,10 @@ END_TEST
 
 START_TEST(the_paths_project_must_be_the_tokens) {
     SERVICE();
-    autoanswer struct answer answer = ask_with(&service, "GET", "/v3/ffff/things",
-                                               WITH({ "X-Auth-Token", "joe:0000" }), NULL, 400);
-    autoanswer struct answer unscoped = ask_with(&service, "GET", "/v3/ffff/things",
-                                                 WITH({ "X-Auth-Token", "unscoped" }), NULL, 400);
+    autoanswer struct answer answer = request_with(&service, "GET", "/v3/ffff/things",
+                                                   WITH({ "X-Auth-Token", "joe:0000" }), NULL, 400);
+    autoanswer struct answer unscoped = request_with(
+        &service, "GET", "/v3/ffff/things", WITH({ "X-Auth-Token", "unscoped" }), NULL, 400);
 
     ck_assert_str_eq(message_of(&answer), "Malformed request url");
 }
@@ -728,13 +730,13 @@ END_TEST
 
 START_TEST(answers_carry_the_version_that_was_used) {
     SERVICE();
-    autoanswer struct answer answer = ask_with(
+    autoanswer struct answer answer = request_with(
         &service, "GET", "/v3/things", WITH({ "OpenStack-API-Version", "volume 3.5" }), NULL, 200);
     autoanswer struct answer fault =
-        ask_with(&service, "GET", "/v3/volumes/x",
-                 WITH({ "OpenStack-API-Version", "volume latest" }), NULL, 404);
-    autoanswer struct answer bad = ask_with(&service, "GET", "/v3/things",
-                                            WITH({ "OpenStack-API-Version", "volume" }), NULL, 400);
+        request_with(&service, "GET", "/v3/volumes/x",
+                     WITH({ "OpenStack-API-Version", "volume latest" }), NULL, 404);
+    autoanswer struct answer bad = request_with(
+        &service, "GET", "/v3/things", WITH({ "OpenStack-API-Version", "volume" }), NULL, 400);
 
     ck_assert_int_eq(number_of(&answer, "minor"), 5);
     ck_assert_str_eq(test_exchange_header(answer.test, "OpenStack-API-Version"), "volume 3.5");
@@ -748,11 +750,11 @@ END_TEST
 START_TEST(a_route_does_not_exist_before_its_version) {
     SERVICE();
     autoanswer struct answer early =
-        ask_with(&service, "GET", "/v3/things/late",
-                 WITH({ "OpenStack-API-Version", "volume 3.49" }), NULL, 404);
+        request_with(&service, "GET", "/v3/things/late",
+                     WITH({ "OpenStack-API-Version", "volume 3.49" }), NULL, 404);
     autoanswer struct answer late =
-        ask_with(&service, "GET", "/v3/things/late",
-                 WITH({ "OpenStack-API-Version", "volume 3.50" }), NULL, 200);
+        request_with(&service, "GET", "/v3/things/late",
+                     WITH({ "OpenStack-API-Version", "volume 3.50" }), NULL, 200);
 
     ck_assert_ptr_nonnull(json_object_get(test_exchange_json(early.test), "itemNotFound"));
 }
@@ -775,14 +777,14 @@ START_TEST(only_json_bodies_are_taken) {
 
     for (size_t i = 0; i < LENGTH(cases); i++) {
         autoanswer struct answer answer =
-            ask_with(&service, "POST", "/v3/things", WITH({ "Content-Type", cases[i].type }), body,
-                     cases[i].status);
+            request_with(&service, "POST", "/v3/things", WITH({ "Content-Type", cases[i].type }),
+                         body, cases[i].status);
     }
-    autoanswer struct answer none = ask_with(&service, "POST", "/v3/things", NULL, body, 400);
-    autoanswer struct answer empty =
-        ask_with(&service, "GET", "/v3/things", WITH({ "Content-Type", "text/plain" }), NULL, 200);
-    autoanswer struct answer got =
-        ask_with(&service, "GET", "/v3/things", WITH({ "Content-Type", "text/plain" }), "x", 415);
+    autoanswer struct answer none = request_with(&service, "POST", "/v3/things", NULL, body, 400);
+    autoanswer struct answer empty = request_with(
+        &service, "GET", "/v3/things", WITH({ "Content-Type", "text/plain" }), NULL, 200);
+    autoanswer struct answer got = request_with(&service, "GET", "/v3/things",
+                                                WITH({ "Content-Type", "text/plain" }), "x", 415);
 }
 END_TEST
 
@@ -828,8 +830,8 @@ END_TEST
 
 START_TEST(a_wrapped_body_is_decoded) {
     SERVICE();
-    autoanswer struct answer answer =
-        ask(&service, "POST", "/v3/things", "{\"thing\": {\"name\": \"n\", \"size\": 3}}", 202);
+    autoanswer struct answer answer = send_request(
+        &service, "POST", "/v3/things", "{\"thing\": {\"name\": \"n\", \"size\": 3}}", 202);
 
     ck_assert_str_eq(text_of(&answer, "what"), "create");
     ck_assert_str_eq(text_of(&answer, "name"), "n");
@@ -857,7 +859,8 @@ START_TEST(bad_bodies_are_bad_requests) {
     SERVICE();
 
     for (size_t i = 0; i < LENGTH(bodies); i++) {
-        autoanswer struct answer answer = ask(&service, "POST", "/v3/things", bodies[i], 400);
+        autoanswer struct answer answer =
+            send_request(&service, "POST", "/v3/things", bodies[i], 400);
 
         ck_assert_ptr_nonnull(json_object_get(test_exchange_json(answer.test), "badRequest"));
     }
@@ -868,24 +871,25 @@ START_TEST(the_flags_of_a_row_loosen_its_body) {
     static const char more[] = "{\"thing\": {\"name\": \"n\", \"more\": 1}}";
     SERVICE();
     autoanswer struct answer early =
-        ask_with(&service, "POST", "/v3/things/later",
-                 WITH(JSON_TYPE, { "OpenStack-API-Version", "volume 3.52" }), more, 202);
+        request_with(&service, "POST", "/v3/things/later",
+                     WITH(JSON_TYPE, { "OpenStack-API-Version", "volume 3.52" }), more, 202);
     autoanswer struct answer late =
-        ask_with(&service, "POST", "/v3/things/later",
-                 WITH(JSON_TYPE, { "OpenStack-API-Version", "volume 3.53" }), more, 400);
+        request_with(&service, "POST", "/v3/things/later",
+                     WITH(JSON_TYPE, { "OpenStack-API-Version", "volume 3.53" }), more, 400);
     autoanswer struct answer null =
-        ask(&service, "POST", "/v3/things/lax", "{\"thing\": null}", 202);
-    autoanswer struct answer any = ask(&service, "POST", "/v3/things/any", "[7]", 204);
-    autoanswer struct answer none = ask(&service, "POST", "/v3/things/any", NULL, 204);
-    autoanswer struct answer raw = ask(&service, "POST", "/v3/things/raw", "{\"thing\": [1]}", 200);
+        send_request(&service, "POST", "/v3/things/lax", "{\"thing\": null}", 202);
+    autoanswer struct answer any = send_request(&service, "POST", "/v3/things/any", "[7]", 204);
+    autoanswer struct answer none = send_request(&service, "POST", "/v3/things/any", NULL, 204);
+    autoanswer struct answer raw =
+        send_request(&service, "POST", "/v3/things/raw", "{\"thing\": [1]}", 200);
 
     expect(&service, "POST", "/v3/things/lax", "{\"thing\": {\"name\": \"n\", \"x\": 1}, \"y\": 2}",
            202);
     expect(&service, "POST", "/v3/things/bare", "{\"name\": \"n\"}", 202);
     expect(&service, "POST", "/v3/things/bare", "{\"thing\": {\"name\": \"n\"}}", 400);
     expect(&service, "POST", "/v3/things/any", "[7", 400);
-    autoanswer struct answer pairs =
-        ask(&service, "POST", "/v3/things/pairs", "{\"thing\": {\"a\": \"1\", \"b\": null}}", 200);
+    autoanswer struct answer pairs = send_request(&service, "POST", "/v3/things/pairs",
+                                                  "{\"thing\": {\"a\": \"1\", \"b\": null}}", 200);
     ck_assert_str_eq(body_of(&pairs), "[\"a\",\"1\",\"b\",null]");
     ck_assert_ptr_null(text_of(&null, "name"));
     ck_assert_str_eq(body_of(&any), "[7]");
@@ -900,9 +904,9 @@ END_TEST
 START_TEST(actions_are_found_by_their_key) {
     SERVICE();
     autoanswer struct answer answer =
-        ask(&service, "POST", "/v3/things/7/action", "{\"act\": {\"name\": \"n\"}}", 202);
+        send_request(&service, "POST", "/v3/things/7/action", "{\"act\": {\"name\": \"n\"}}", 202);
     autoanswer struct answer any =
-        ask(&service, "POST", "/v3/things/7/action", "{\"any\": null}", 202);
+        send_request(&service, "POST", "/v3/things/7/action", "{\"any\": null}", 202);
 
     ck_assert_str_eq(text_of(&answer, "what"), "act");
     ck_assert_str_eq(text_of(&answer, "id"), "7");
@@ -949,10 +953,10 @@ END_TEST
 
 START_TEST(links_follow_the_request) {
     SERVICE();
-    autoanswer struct answer with = ask_with(&service, "GET", "/v3/" PROJECT "/things/query",
-                                             WITH({ "Host", "h:1" }), NULL, 200);
+    autoanswer struct answer with = request_with(&service, "GET", "/v3/" PROJECT "/things/query",
+                                                 WITH({ "Host", "h:1" }), NULL, 200);
     autoanswer struct answer without =
-        ask_with(&service, "GET", "/v3/things/query", WITH({ "Host", "h:1" }), NULL, 200);
+        request_with(&service, "GET", "/v3/things/query", WITH({ "Host", "h:1" }), NULL, 200);
 
     ck_assert_ptr_nonnull(strstr(body_of(&with), "\"http://h:1/v3/" PROJECT "/things/x\""));
     ck_assert_ptr_nonnull(strstr(body_of(&with), "\"http://h:1/" PROJECT "/things/x\""));
@@ -968,15 +972,15 @@ START_TEST(objects_are_loaded_as_visible_to_the_caller) {
     const struct http_header *member =
         WITH({ "X-Auth-Token", "member" }, { "OpenStack-API-Version", "volume 3.27" });
     autoanswer struct answer volume =
-        ask_with(&service, "GET", "/v3/volumes/" VOLUME, member, NULL, 200);
+        request_with(&service, "GET", "/v3/volumes/" VOLUME, member, NULL, 200);
     autoanswer struct answer attachment =
-        ask_with(&service, "GET", "/v3/attachments/" ATTACHMENT, member, NULL, 200);
+        request_with(&service, "GET", "/v3/attachments/" ATTACHMENT, member, NULL, 200);
     autoanswer struct answer theirs =
-        ask_with(&service, "GET", "/v3/attachments/" OTHERS_ATT, member, NULL, 404);
+        request_with(&service, "GET", "/v3/attachments/" OTHERS_ATT, member, NULL, 404);
     autoanswer struct answer hidden =
-        ask_with(&service, "GET", "/v3/volumes/" OTHERS, member, NULL, 404);
-    autoanswer struct answer type = ask(&service, "GET", "/v3/types/" TYPE, NULL, 200);
-    autoanswer struct answer no_type = ask(&service, "GET", "/v3/types/x", NULL, 404);
+        request_with(&service, "GET", "/v3/volumes/" OTHERS, member, NULL, 404);
+    autoanswer struct answer type = send_request(&service, "GET", "/v3/types/" TYPE, NULL, 200);
+    autoanswer struct answer no_type = send_request(&service, "GET", "/v3/types/x", NULL, 404);
 
     ck_assert_str_eq(body_of(&volume), "\"mine\"");
     ck_assert_str_eq(test_exchange_header(volume.test, "Etag"), "e");
@@ -994,17 +998,17 @@ START_TEST(policy_is_enforced_for_the_object) {
     const struct http_header *guest = WITH({ "X-Auth-Token", "guest" });
     const struct http_header *member = WITH({ "X-Auth-Token", "member" });
     autoanswer struct answer looks_missing =
-        ask_with(&service, "GET", "/v3/volumes/" VOLUME, guest, NULL, 404);
+        request_with(&service, "GET", "/v3/volumes/" VOLUME, guest, NULL, 404);
     autoanswer struct answer looks_missing_too =
-        ask_with(&service, "PUT", "/v3/volumes/" VOLUME, guest, NULL, 404);
+        request_with(&service, "PUT", "/v3/volumes/" VOLUME, guest, NULL, 404);
     autoanswer struct answer admins_only =
-        ask_with(&service, "DELETE", "/v3/volumes/" VOLUME, member, NULL, 403);
+        request_with(&service, "DELETE", "/v3/volumes/" VOLUME, member, NULL, 403);
 
     ck_assert_str_eq(message_of(&looks_missing), "Volume " VOLUME " could not be found.");
     ck_assert_str_eq(message_of(&looks_missing_too), "Volume " VOLUME " could not be found.");
     ck_assert_ptr_nonnull(strstr(message_of(&admins_only), "volume:"));
     autoanswer struct answer unchanged =
-        ask_with(&service, "GET", "/v3/volumes/" VOLUME, member, NULL, 200);
+        request_with(&service, "GET", "/v3/volumes/" VOLUME, member, NULL, 200);
     ck_assert_str_eq(body_of(&unchanged), "\"mine\"");
 }
 END_TEST
@@ -1013,18 +1017,18 @@ START_TEST(a_write_takes_effect_with_the_handlers_status) {
     SERVICE();
 
     expect(&service, "PUT", "/v3/volumes/" VOLUME, NULL, 412);
-    autoanswer struct answer answer = ask_with(&service, "GET", "/v3/volumes/" VOLUME,
-                                               WITH({ "X-Auth-Token", "member" }), NULL, 200);
+    autoanswer struct answer answer = request_with(&service, "GET", "/v3/volumes/" VOLUME,
+                                                   WITH({ "X-Auth-Token", "member" }), NULL, 200);
     ck_assert_str_eq(body_of(&answer), "\"renamed\"");
 }
 END_TEST
 
 START_TEST(a_failed_handler_leaves_nothing_behind) {
     SERVICE();
-    autoanswer struct answer broken = ask(&service, "GET", "/v3/things/broken", NULL, 500);
-    autoanswer struct answer over = ask(&service, "POST", "/v3/quota", NULL, 413);
-    autoanswer struct answer kept = ask_with(&service, "GET", "/v3/volumes/" VOLUME,
-                                             WITH({ "X-Auth-Token", "member" }), NULL, 200);
+    autoanswer struct answer broken = send_request(&service, "GET", "/v3/things/broken", NULL, 500);
+    autoanswer struct answer over = send_request(&service, "POST", "/v3/quota", NULL, 413);
+    autoanswer struct answer kept = request_with(&service, "GET", "/v3/volumes/" VOLUME,
+                                                 WITH({ "X-Auth-Token", "member" }), NULL, 200);
 
     ck_assert_ptr_null(strstr(body_of(&broken), "floor"));
     ck_assert_ptr_null(test_exchange_header(broken.test, "X-Half"));
@@ -1036,8 +1040,10 @@ END_TEST
 
 START_TEST(extensions_are_listed_and_shown) {
     SERVICE();
-    autoanswer struct answer list_answer = ask(&service, "GET", "/v3/extensions", NULL, 200);
-    autoanswer struct answer one = ask(&service, "GET", "/v3/extensions/OS-SCH-HNT", NULL, 200);
+    autoanswer struct answer list_answer =
+        send_request(&service, "GET", "/v3/extensions", NULL, 200);
+    autoanswer struct answer one =
+        send_request(&service, "GET", "/v3/extensions/OS-SCH-HNT", NULL, 200);
     const json_t *extension = json_object_get(test_exchange_json(one.test), "extension");
     static const char *const keys[] = { "name", "alias", "description", "updated", "links" };
     static const char *const absent[] = { "backups", "os-volume-transfer" };
@@ -1125,9 +1131,10 @@ static void *pester(void *arg) {
     struct service *service = arg;
 
     for (int i = 0; i < 100; i++) {
-        autoanswer struct answer read = ask_with(service, "GET", "/v3/volumes/" VOLUME,
-                                                 WITH({ "X-Auth-Token", "member" }), NULL, 200);
-        autoanswer struct answer write = ask(service, "PUT", "/v3/volumes/" VOLUME, NULL, 412);
+        autoanswer struct answer read = request_with(service, "GET", "/v3/volumes/" VOLUME,
+                                                     WITH({ "X-Auth-Token", "member" }), NULL, 200);
+        autoanswer struct answer write =
+            send_request(service, "PUT", "/v3/volumes/" VOLUME, NULL, 412);
 
         api_operations_ended(service->api);
     }

@@ -162,13 +162,13 @@ START_TEST(the_meaning_of_force_follows_the_microversion) {
 
     world_attach(world, volume, WORLD_INSTANCE);
     world->minor = 65;
-    ck_assert_int_eq(ask_snapshot(world, volume, ""), 400);
-    ck_assert_int_eq(ask_snapshot(world, volume, ", \"force\": false"), 400);
-    ck_assert_int_eq(ask_snapshot(world, volume, ", \"force\": \"true\""), 202);
+    ck_assert_int_eq(request_snapshot(world, volume, ""), 400);
+    ck_assert_int_eq(request_snapshot(world, volume, ", \"force\": false"), 400);
+    ck_assert_int_eq(request_snapshot(world, volume, ", \"force\": \"true\""), 202);
     world->minor = 66;
-    ck_assert_int_eq(ask_snapshot(world, volume, ""), 202);
-    ck_assert_int_eq(ask_snapshot(world, volume, ", \"force\": true"), 202);
-    ck_assert_int_eq(ask_snapshot(world, volume, ", \"force\": false"), 400);
+    ck_assert_int_eq(request_snapshot(world, volume, ""), 202);
+    ck_assert_int_eq(request_snapshot(world, volume, ", \"force\": true"), 202);
+    ck_assert_int_eq(request_snapshot(world, volume, ", \"force\": false"), 400);
     world_settle(world);
     ck_assert_int_eq(
         world_count(world, "SELECT COUNT(*) FROM snapshots WHERE status = 'available'"), 3);
@@ -220,14 +220,14 @@ START_TEST(a_snapshot_past_its_quota_changes_nothing) {
     autoworld struct world *world = world_new(&settings);
     const char *volume = world_volume(world, 2);
 
-    ck_assert_int_eq(ask_snapshot(world, volume, ""), 413);
+    ck_assert_int_eq(request_snapshot(world, volume, ""), 413);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "VolumeSizeExceedsAvailableQuota"));
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM snapshots"), 0);
     ck_assert_int_eq(world_in_use(world, "gigabytes"), 2);
     world->settings.no_snapshot_gb_quota = true;
     world->settings.quota_snapshots = 1;
-    ck_assert_int_eq(ask_snapshot(world, volume, ""), 202);
-    ck_assert_int_eq(ask_snapshot(world, volume, ""), 413);
+    ck_assert_int_eq(request_snapshot(world, volume, ""), 202);
+    ck_assert_int_eq(request_snapshot(world, volume, ""), 413);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "SnapshotLimitExceeded"));
     world_settle(world);
     ck_assert_int_eq(world_in_use(world, "gigabytes"), 2);
@@ -332,7 +332,7 @@ START_TEST(snapshots_of_another_project_are_not_found) {
     ck_assert_uint_eq(json_array_size(json_object_get(world->answer, "snapshots")), 0);
     ck_assert_int_eq(world_call(world, "GET", "/snapshots?all_tenants=1", NULL), 200);
     ck_assert_uint_eq(json_array_size(json_object_get(world->answer, "snapshots")), 0);
-    ck_assert_int_eq(ask_snapshot(world, volume, ""), 404);
+    ck_assert_int_eq(request_snapshot(world, volume, ""), 404);
 }
 END_TEST
 
@@ -366,8 +366,8 @@ START_TEST(lists_filter_sort_and_page) {
 
     for (const char *name = "a\0b\0c\0"; *name; name += 2)
         ck_assert_int_eq(
-            ask_snapshot(world, volume,
-                         PATH(", \"name\": \"%s\", \"metadata\": {\"k\": \"%s\"}", name, name)),
+            request_snapshot(world, volume,
+                             PATH(", \"name\": \"%s\", \"metadata\": {\"k\": \"%s\"}", name, name)),
             202);
     world_settle(world);
     for (unsigned i = 0; i < LENGTH(cases); i++) {

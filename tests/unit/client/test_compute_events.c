@@ -520,7 +520,7 @@ END_TEST
 #define SNAPSHOT  "33333333-3333-4333-8333-333333333333"
 #define SNAPSHOTS "/v2.1/os-assisted-volume-snapshots"
 
-static enum event_verdict ask_assist(struct scene *scene, const struct compute_assist *files) {
+static enum event_verdict request_assist(struct scene *scene, const struct compute_assist *files) {
     struct compute_assist assist = *files;
 
     assist.volume_id = VOLUME;
@@ -538,8 +538,9 @@ START_TEST(a_host_is_requested_to_take_a_snapshot) {
         const struct script_request *request;
 
         answer(scene, 200, "{\"snapshot\":{\"id\":null, \"volumeId\":\"" VOLUME "\"}}");
-        ck_assert_int_eq(ask_assist(scene, &(struct compute_assist){ .new_file = "volume-1.2" }),
-                         EVENT_ACCEPTED);
+        ck_assert_int_eq(
+            request_assist(scene, &(struct compute_assist){ .new_file = "volume-1.2" }),
+            EVENT_ACCEPTED);
         request = script_server_request(scene->server, "POST", SNAPSHOTS, 0);
         ck_assert_ptr_nonnull(request);
         ck_assert_str_eq(request->body,
@@ -563,8 +564,9 @@ START_TEST(a_host_is_requested_to_merge_files) {
     const char *info;
 
     answer(scene, 204, "");
-    ck_assert_int_eq(ask_assist(scene, &(struct compute_assist){ .file_to_merge = "volume-1.2" }),
-                     EVENT_ACCEPTED);
+    ck_assert_int_eq(
+        request_assist(scene, &(struct compute_assist){ .file_to_merge = "volume-1.2" }),
+        EVENT_ACCEPTED);
     request = script_server_request(scene->server, "DELETE", SNAPSHOTS "/*", 0);
     ck_assert_ptr_nonnull(request);
     ck_assert_int_eq(strncmp(request->path, delete_info, strlen(delete_info)), 0);
@@ -595,7 +597,7 @@ START_TEST(an_agent_that_is_too_old_is_to_be_upgraded) {
                    arena_format(scene->arena,
                                 "{\"badRequest\": {\"code\": 400, \"message\": \"%s\"}}",
                                 reasons[!old]));
-            ck_assert_int_eq(ask_assist(scene, &assist), EVENT_REFUSED);
+            ck_assert_int_eq(request_assist(scene, &assist), EVENT_REFUSED);
             ck_assert_int_eq(scene->err.kind, ERROR_BAD_REQUEST);
             ck_assert_int_eq(strstr(scene->err.message, "host here is older") &&
                                  strstr(scene->err.message, "upgrade it"),
@@ -616,7 +618,7 @@ START_TEST(only_a_certain_refusal_of_a_host_is_one) {
 
     for (size_t i = 0; i < LENGTH(rows); i++) {
         answer(scene, rows[i].status, "no");
-        ck_assert_int_eq(ask_assist(scene, &(struct compute_assist){ .new_file = "f" }),
+        ck_assert_int_eq(request_assist(scene, &(struct compute_assist){ .new_file = "f" }),
                          rows[i].verdict);
         ck_assert_int_eq(scene->err.kind, ERROR_BACKEND); /* the host may still support it */
         ck_assert_ptr_nonnull(strstr(scene->err.message, "no"));
@@ -650,13 +652,14 @@ START_TEST(a_host_that_hangs_is_not_waited_for_twice) {
     struct scene *scene = scene_with(false, "--compute.event_timeout=3600", NULL);
 
     script_server_add(scene->server, &(struct script_rule){ .manner = SCRIPT_SILENT });
-    ck_assert_int_eq(ask_assist(scene, &(struct compute_assist){ .new_file = "f", .again = true }),
-                     EVENT_UNKNOWN);
+    ck_assert_int_eq(
+        request_assist(scene, &(struct compute_assist){ .new_file = "f", .again = true }),
+        EVENT_UNKNOWN);
     scene_end(scene);
 }
 END_TEST
 
-static enum event_verdict ask_trim(struct scene *scene, bool again) {
+static enum event_verdict request_trim(struct scene *scene, bool again) {
     const struct compute_trim trim = { .id = SNAPSHOT,
                                        .volume_id = VOLUME,
                                        .instance_uuid = INSTANCE,
@@ -695,7 +698,7 @@ START_TEST(only_our_own_agents_have_a_guest_trim) {
                                                                 .status = rows[i].status,
                                                                 .body = rows[i].body,
                                                                 .times = 1 });
-        ck_assert_int_eq(ask_trim(scene, false), rows[i].verdict);
+        ck_assert_int_eq(request_trim(scene, false), rows[i].verdict);
         ck_assert_int_eq(scene->err.kind, rows[i].kind);
         ck_assert_ptr_nonnull(strstr(scene->err.message, rows[i].words));
     }
@@ -703,8 +706,8 @@ START_TEST(only_our_own_agents_have_a_guest_trim) {
                      "{\"trim\":{\"id\":\"" SNAPSHOT "\",\"volume_id\":\"" VOLUME
                      "\",\"instance_uuid\":\"" INSTANCE "\"}}");
     scene->endpoint[0] = '\0';
-    ck_assert_int_eq(ask_trim(scene, true), EVENT_REFUSED);
-    ck_assert_int_eq(ask_trim(nova, false), EVENT_REFUSED);
+    ck_assert_int_eq(request_trim(scene, true), EVENT_REFUSED);
+    ck_assert_int_eq(request_trim(nova, false), EVENT_REFUSED);
     ck_assert_int_eq(nova->err.kind, ERROR_BAD_REQUEST);
     scene_end(nova);
     scene_end(scene);

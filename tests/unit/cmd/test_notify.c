@@ -14,7 +14,7 @@
 
 /* The starter's end of the socket; `name` begins with '/' or '@'. */
 static int listen_to(const char *name) {
-    const struct timeval patience = { .tv_sec = 40 };
+    const struct timeval timeout = { .tv_sec = 40 };
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     size_t length = strlen(name);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -26,7 +26,7 @@ static int listen_to(const char *name) {
         bind(fd, (struct sockaddr *)&address,
              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (*name == '/'))),
         0);
-    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout), 0);
     setenv("NOTIFY_SOCKET", name, 1);
     return fd;
 }
@@ -98,9 +98,9 @@ START_TEST(states_are_sent_by_path_and_by_abstract_name) {
 END_TEST
 
 /* The next that is no sign of life: these come when they like. */
-static const char *receive_other(int fd, char *text, size_t room) {
+static const char *receive_other(int fd, char *text, size_t space) {
     do {
-        ssize_t size = recv(fd, text, room - 1, 0);
+        ssize_t size = recv(fd, text, space - 1, 0);
 
         ck_assert_int_gt(size, 0);
         text[size] = '\0';

@@ -17,12 +17,12 @@ static void assert_output(const char *line, int status, const char *text, const 
 }
 
 START_TEST(the_program_names_its_commands) {
-    const char *const asks[] = { "--help", "-h", "help" };
+    const char *const requests[] = { "--help", "-h", "help" };
 
-    for (size_t i = 0; i < LENGTH(asks); i++)
+    for (size_t i = 0; i < LENGTH(requests); i++)
         for (const struct command *command = commands; command->name; command++) {
-            assert_output(asks[i], EXIT_SUCCESS, command->name, "");
-            assert_output(asks[i], EXIT_SUCCESS, command->help, "");
+            assert_output(requests[i], EXIT_SUCCESS, command->name, "");
+            assert_output(requests[i], EXIT_SUCCESS, command->help, "");
         }
     assert_output("", EXIT_USAGE, "", "usage: scoria COMMAND");
     assert_output("--version", EXIT_SUCCESS, "scoria " PACKAGE_VERSION "\n", "");

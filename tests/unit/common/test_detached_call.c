@@ -132,39 +132,39 @@ START_TEST(a_key_is_refused_until_its_abandoned_call_has_returned) {
 END_TEST
 
 static bool extend_until_begun(void *arg, int64_t waited_us) {
-    atomic_int *asked = arg;
+    atomic_int *queried = arg;
 
     ck_assert_int_gt(waited_us, 0);
-    if (++*asked == 2)
+    if (++*queried == 2)
         let_return();
     return true;
 }
 
 static bool extend_once(void *arg, int64_t waited_us) {
-    atomic_int *asked = arg;
+    atomic_int *queried = arg;
 
     ck_assert_int_gt(waited_us, 0);
-    return ++*asked < 2;
+    return ++*queried < 2;
 }
 
 START_TEST(a_limit_is_extended_as_long_as_the_caller_waits_on) {
-    atomic_int asked = 0;
-    const struct detached_limit limit = { .us = 1, .extend = extend_until_begun, .arg = &asked };
+    atomic_int queried = 0;
+    const struct detached_limit limit = { .us = 1, .extend = extend_until_begun, .arg = &queried };
     struct work work = { .question = 41 };
 
     ck_assert_int_eq(call(KEY, &hanging, &work, &limit), 0);
     ck_assert_int_eq(work.answer, 42);
-    ck_assert_int_ge(asked, 2);
+    ck_assert_int_ge(queried, 2);
 }
 END_TEST
 
 START_TEST(a_limit_that_is_not_extended_any_more_abandons_the_call) {
-    atomic_int asked = 0;
-    const struct detached_limit limit = { .us = 1, .extend = extend_once, .arg = &asked };
+    atomic_int queried = 0;
+    const struct detached_limit limit = { .us = 1, .extend = extend_once, .arg = &queried };
     struct work work = { .question = 41 };
 
     ck_assert_int_eq(call(KEY, &hanging, &work, &limit), ETIMEDOUT);
-    ck_assert_int_eq(asked, 2);
+    ck_assert_int_eq(queried, 2);
 }
 END_TEST
 

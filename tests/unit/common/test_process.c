@@ -307,17 +307,17 @@ static bool until_printed(void *arg, const char *output, size_t size) {
 }
 
 START_TEST(the_progress_callback_may_cancel_the_program) {
-    int asked = 0;
+    int queried = 0;
 
     ck_assert_int_eq(RUN("echo begun; exec sleep 600", .timeout_ms = 180000,
-                         .goes_on = until_printed, .arg = &asked),
+                         .goes_on = until_printed, .arg = &queried),
                      -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     assert_has(err.message, "was cancelled");
-    ck_assert_int_ge(asked, 1);
+    ck_assert_int_ge(queried, 1);
     assert_no_child();
 
-    ck_assert_int_eq(RUN("exit 4", .goes_on = until_printed, .arg = &asked), 0);
+    ck_assert_int_eq(RUN("exit 4", .goes_on = until_printed, .arg = &queried), 0);
     ck_assert_int_eq(result.exit_status, 4);
 }
 END_TEST

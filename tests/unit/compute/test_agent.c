@@ -46,8 +46,8 @@ static void scene_end(struct scene *scene) {
     free(scene);
 }
 
-static struct test_exchange *ask(struct scene *scene, const char *method, const char *path,
-                                 const char *body) {
+static struct test_exchange *send_request(struct scene *scene, const char *method, const char *path,
+                                          const char *body) {
     static const struct http_header headers[] = { { "OpenStack-API-Version", "compute 2.93" },
                                                   { 0 } };
     struct test_exchange *test = test_exchange_new(method, path, headers, body);
@@ -81,7 +81,8 @@ START_TEST(routes_are_found_and_others_are_not) {
     struct scene *scene = scene_new();
 
     for (size_t i = 0; i < LENGTH(rows); i++) {
-        struct test_exchange *test = ask(scene, rows[i].method, rows[i].path, rows[i].body);
+        struct test_exchange *test =
+            send_request(scene, rows[i].method, rows[i].path, rows[i].body);
 
         ck_assert_int_eq(test_exchange_await(test), rows[i].status);
         ck_assert_ptr_nonnull(json_object_get(test_exchange_json(test), rows[i].key));
@@ -112,7 +113,7 @@ END_TEST
 
 START_TEST(a_fault_has_code_and_message) {
     struct scene *scene = scene_new();
-    struct test_exchange *test = ask(scene, "GET", "/nowhere", NULL);
+    struct test_exchange *test = send_request(scene, "GET", "/nowhere", NULL);
     const json_t *fault = json_object_get(test_exchange_json(test), "itemNotFound");
 
     ck_assert_int_eq(json_integer_value(json_object_get(fault, "code")), 404);
@@ -164,7 +165,7 @@ START_TEST(every_exchange_is_answered_when_the_agent_stops) {
     struct test_exchange *tests[50];
 
     for (size_t i = 0; i < LENGTH(tests); i++)
-        tests[i] = ask(scene, "POST", EVENTS, EXTENDED);
+        tests[i] = send_request(scene, "POST", EVENTS, EXTENDED);
     scene_end(scene);
     for (size_t i = 0; i < LENGTH(tests); i++) {
         int status = test_exchange_await(tests[i]);
@@ -181,7 +182,7 @@ START_TEST(open_jobs_are_counted) {
 
     ck_assert_uint_eq(agent_open_jobs(scene->agent), 0);
     fake_hypervisor_hold(scene->fake);
-    test = ask(scene, "POST", EVENTS, EXTENDED);
+    test = send_request(scene, "POST", EVENTS, EXTENDED);
     ck_assert_int_eq(test_exchange_await(test), 200);
     ck_assert_uint_eq(agent_open_jobs(scene->agent), 1);
     fake_hypervisor_await_held(scene->fake);

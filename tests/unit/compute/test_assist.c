@@ -59,8 +59,8 @@ static void scene_end(struct scene *scene) {
     free(scene);
 }
 
-static int ask(struct scene *scene, const char *method, const char *path, const char *query,
-               const char *body) {
+static int send_request(struct scene *scene, const char *method, const char *path,
+                        const char *query, const char *body) {
     if (scene->test)
         test_exchange_free(scene->test);
     scene->test = test_exchange_new(method, path, NULL, body);
@@ -71,14 +71,14 @@ static int ask(struct scene *scene, const char *method, const char *path, const 
 }
 
 /* With the JSON as the query's delete_info. */
-static int ask_delete(struct scene *scene, const char *path, const char *info) {
+static int request_delete(struct scene *scene, const char *path, const char *info) {
     autoarena struct arena *arena = arena_new();
     char *query = arena_alloc(arena, 3 * strlen(info) + 20), *end = query;
 
     end += sprintf(end, "delete_info=");
     for (; *info; info++)
         end += sprintf(end, "%%%02X", (unsigned char)*info);
-    return ask(scene, "DELETE", path, query, NULL);
+    return send_request(scene, "DELETE", path, query, NULL);
 }
 
 static void await_jobs(struct scene *scene) {
@@ -115,15 +115,16 @@ START_TEST(a_create_is_answered_as_nova_does) {
     for (size_t i = 0; i < LENGTH(paths); i++) {
         const json_t *snapshot;
 
-        ck_assert_int_eq(ask(scene, "POST", paths[i], NULL, CREATE), 200);
+        ck_assert_int_eq(send_request(scene, "POST", paths[i], NULL, CREATE), 200);
         snapshot = json_object_get(test_exchange_json(scene->test), "snapshot");
         ck_assert_uint_eq(json_object_size(snapshot), 2);
         ck_assert(json_is_null(json_object_get(snapshot, "id")));
         ck_assert_str_eq(json_string_value(json_object_get(snapshot, "volumeId")), VOLUME);
         ck_assert_str_eq(test_exchange_header(scene->test, "OpenStack-API-Version"), "compute 2.1");
     }
-    ck_assert_int_eq(
-        ask(scene, "POST", ROUTE, NULL, CREATE_OF(VOLUME, "\"id\": \"mine\", " INFO(FIRST))), 200);
+    ck_assert_int_eq(send_request(scene, "POST", ROUTE, NULL,
+                                  CREATE_OF(VOLUME, "\"id\": \"mine\", " INFO(FIRST))),
+                     200);
     ck_assert_str_eq(json_string_value(json_object_get(
                          json_object_get(test_exchange_json(scene->test), "snapshot"), "id")),
                      "mine");
@@ -140,7 +141,7 @@ START_TEST(a_delete_is_answered_as_nova_does) {
 
     fake_hypervisor_put_above(scene->fake, VOLUME, "/there/" FIRST);
     for (size_t i = 0; i < LENGTH(paths); i++) {
-        ck_assert_int_eq(ask_delete(scene, paths[i], MERGE("null", "null")), 204);
+        ck_assert_int_eq(request_delete(scene, paths[i], MERGE("null", "null")), 204);
         ck_assert_uint_eq(test_exchange_of(scene->test)->reply_size, 0);
     }
     ck_assert(script_server_await(scene->server, "POST", ACTION, 2));
@@ -200,7 +201,7 @@ START_TEST(an_invalid_body_is_refused_and_the_field_named) {
     struct scene *scene = scene_new();
 
     for (size_t i = 0; i < LENGTH(rows); i++) {
-        ck_assert_int_eq(ask(scene, "POST", ROUTE, NULL, rows[i].body), 400);
+        ck_assert_int_eq(send_request(scene, "POST", ROUTE, NULL, rows[i].body), 400);
         ck_assert_msg(strstr(message(scene), rows[i].named), "%s -> %s", rows[i].body,
                       message(scene));
     }
@@ -242,15 +243,15 @@ START_TEST(an_invalid_delete_info_is_refused_and_the_field_named) {
     struct scene *scene = scene_new();
 
     for (size_t i = 0; i < LENGTH(rows); i++) {
-        ck_assert_int_eq(ask_delete(scene, DELETED, rows[i].info), 400);
+        ck_assert_int_eq(request_delete(scene, DELETED, rows[i].info), 400);
         ck_assert_msg(strstr(message(scene), rows[i].named), "%s -> %s", rows[i].info,
                       message(scene));
     }
     for (size_t i = 0; i < LENGTH(queries); i++) {
-        ck_assert_int_eq(ask(scene, "DELETE", DELETED, queries[i], NULL), 400);
+        ck_assert_int_eq(send_request(scene, "DELETE", DELETED, queries[i], NULL), 400);
         ck_assert_ptr_nonnull(strstr(message(scene), "delete_info"));
     }
-    ck_assert_int_eq(ask_delete(scene, ROUTE "/x", MERGE("null", "null")), 400);
+    ck_assert_int_eq(request_delete(scene, ROUTE "/x", MERGE("null", "null")), 400);
     ck_assert_uint_eq(fake_hypervisor_count(scene->fake, FAKE_FIND_DISK), 0);
     scene_end(scene);
 }
@@ -260,15 +261,15 @@ END_TEST
 START_TEST(an_impossible_request_is_refused_immediately) {
     struct scene *scene = scene_new();
 
-    ck_assert_int_eq(ask(scene, "POST", ROUTE, NULL, CREATE_OF(VOLUME, INFO(OTHER "." SNAPSHOT))),
-                     400);
-    ck_assert_int_eq(ask_delete(scene, DELETED, MERGE(QUOTED(BASE), "null")), 400);
+    ck_assert_int_eq(
+        send_request(scene, "POST", ROUTE, NULL, CREATE_OF(VOLUME, INFO(OTHER "." SNAPSHOT))), 400);
+    ck_assert_int_eq(request_delete(scene, DELETED, MERGE(QUOTED(BASE), "null")), 400);
     scene->disk.read_only = true;
     fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
-    ck_assert_int_eq(ask(scene, "POST", ROUTE, NULL, CREATE), 400);
+    ck_assert_int_eq(send_request(scene, "POST", ROUTE, NULL, CREATE), 400);
     scene->disk.state = DISK_OFF;
     fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
-    ck_assert_int_eq(ask(scene, "POST", ROUTE, NULL, CREATE), 400);
+    ck_assert_int_eq(send_request(scene, "POST", ROUTE, NULL, CREATE), 400);
     ck_assert_ptr_nonnull(strstr(message(scene), "not running"));
     ck_assert_uint_eq(agent_open_jobs(scene->agent), 0);
     ck_assert_uint_eq(script_server_count(scene->server, "POST", "/v3/snapshots/*"), 0);
@@ -280,9 +281,9 @@ START_TEST(an_unresponsive_hypervisor_is_reported) {
     struct scene *scene = scene_new();
 
     fake_hypervisor_fail(scene->fake, FAKE_FIND_DISK, ERROR_UNAVAILABLE, 1, false);
-    ck_assert_int_eq(ask(scene, "POST", ROUTE, NULL, CREATE), 503);
+    ck_assert_int_eq(send_request(scene, "POST", ROUTE, NULL, CREATE), 503);
     ck_assert_uint_eq(agent_open_jobs(scene->agent), 0);
-    ck_assert_int_eq(ask(scene, "POST", ROUTE, NULL, CREATE), 200);
+    ck_assert_int_eq(send_request(scene, "POST", ROUTE, NULL, CREATE), 200);
     ck_assert(script_server_await(scene->server, "POST", ACTION, 2));
     scene_end(scene);
 }
@@ -297,8 +298,8 @@ START_TEST(a_guest_that_is_not_seen_yet_is_waited_for) {
         if (deletes)
             fake_hypervisor_put_above(scene->fake, VOLUME, "/there/" FIRST);
         fake_hypervisor_hide(scene->fake, true);
-        ck_assert_int_eq(deletes ? ask_delete(scene, DELETED, MERGE("null", "null"))
-                                 : ask(scene, "POST", ROUTE, NULL, CREATE),
+        ck_assert_int_eq(deletes ? request_delete(scene, DELETED, MERGE("null", "null"))
+                                 : send_request(scene, "POST", ROUTE, NULL, CREATE),
                          deletes ? 204 : 200);
         ck_assert(script_server_await(scene->server, "POST", ACTION, 1)); /* reports that it
                                                                            * waits */
@@ -333,7 +334,8 @@ START_TEST(other_paths_and_methods_are_not_there) {
     struct scene *scene = scene_new();
 
     for (size_t i = 0; i < LENGTH(rows); i++)
-        ck_assert_int_eq(ask(scene, rows[i].method, rows[i].path, NULL, NULL), rows[i].status);
+        ck_assert_int_eq(send_request(scene, rows[i].method, rows[i].path, NULL, NULL),
+                         rows[i].status);
     scene_end(scene);
 }
 END_TEST

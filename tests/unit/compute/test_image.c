@@ -216,7 +216,7 @@ START_TEST(a_wrong_format_is_refused) {
 END_TEST
 
 /* A qemu-img of the test's own stands first in PATH and prints this. */
-static int ask_other_tool(struct place *place, const char *output, struct error *err) {
+static int request_other_tool(struct place *place, const char *output, struct error *err) {
     int64_t bytes = 7;
     int result;
 
@@ -233,9 +233,9 @@ START_TEST(invalid_output_of_qemu_img_is_refused) {
     struct place place = place_new("raw", MIB);
     struct error err = { 0 };
 
-    ck_assert_int_eq(ask_other_tool(&place, "no json", &err), -1);
+    ck_assert_int_eq(request_other_tool(&place, "no json", &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "reading the output of qemu-img"));
-    ck_assert_int_eq(ask_other_tool(&place, "{\"virtual-size\": \"big\"}", &err), -1);
+    ck_assert_int_eq(request_other_tool(&place, "{\"virtual-size\": \"big\"}", &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "no virtual size"));
     setenv("PATH", "/nowhere", 1);
     ck_assert_int_eq(image_grow(place.arena, place.path, "qcow2", 2 * MIB, &err), -1);

@@ -28,7 +28,7 @@ static const char guest[] = "<domain type='test'><name>guest</name><uuid>" INSTA
 
 /* A libvirt of another version, that only notes its calls. */
 static unsigned long lib_version;
-static unsigned asked_flags, asked_times;
+static unsigned requested_flags, requested_times;
 
 static int noted_version(virConnectPtr connection, unsigned long *version) {
     (void)connection;
@@ -50,8 +50,8 @@ static int noted_resize(virDomainPtr domain, const char *disk, unsigned long lon
     (void)domain;
     ck_assert_str_eq(disk, "/nowhere/image");
     ck_assert_uint_eq(size, 128);
-    asked_flags = flags;
-    asked_times++;
+    requested_flags = flags;
+    requested_times++;
     return 0;
 }
 
@@ -137,9 +137,9 @@ START_TEST(a_libvirt_that_can_refuse_to_shrink_does) {
     ck_assert_int_eq(find(&scene, INSTANCE), 0);
     ck_assert_int_eq(virDomainCreate(scene.domain), 0);
     ck_assert_int_eq(grow(&scene, 128), 0);
-    ck_assert_uint_eq(asked_flags, VIR_DOMAIN_BLOCK_RESIZE_BYTES | 4);
+    ck_assert_uint_eq(requested_flags, VIR_DOMAIN_BLOCK_RESIZE_BYTES | 4);
     ck_assert_int_eq(grow(&scene, 64), 0);
-    ck_assert_uint_eq(asked_times, 1);
+    ck_assert_uint_eq(requested_times, 1);
     scene_end(&scene);
 }
 END_TEST
@@ -154,7 +154,7 @@ START_TEST(a_hypervisor_that_could_shrink_is_not_called) {
     ck_assert_int_eq(grow(&scene, 128), -1);
     ck_assert_int_eq(scene.err.kind, ERROR_BACKEND);
     ck_assert_ptr_nonnull(strstr(scene.err.message, "monitor"));
-    ck_assert_uint_eq(asked_times, 0);
+    ck_assert_uint_eq(requested_times, 0);
     scene_end(&scene);
 }
 END_TEST

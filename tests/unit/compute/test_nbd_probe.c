@@ -14,7 +14,7 @@
 #define REPLY(type)              \
     "\0\3\xe8\x89\4\x55\x65\xa9" \
     "\0\0\0\6" type "\0\0\0\0"
-#define ASKED                            \
+#define REQUESTED                        \
     "\0\0\0\1"                           \
     "IHAVEOPT\0\0\0\6\0\0\0\x0c\0\0\0\6" \
     "volume\0\0"
@@ -77,8 +77,8 @@ START_TEST(an_existing_export_is_found) {
     struct peer peer = { 0 };
 
     ck_assert(REPLIES(GREETING REPLY("\0\0\0\3")));
-    ck_assert_int_eq(peer.length, sizeof ASKED - 1);
-    ck_assert_mem_eq(peer.received, ASKED, sizeof ASKED - 1);
+    ck_assert_int_eq(peer.length, sizeof REQUESTED - 1);
+    ck_assert_mem_eq(peer.received, REQUESTED, sizeof REQUESTED - 1);
     ck_assert(REPLIES(GREETING REPLY("\0\0\0\1")));
 }
 END_TEST

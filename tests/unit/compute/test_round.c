@@ -6,7 +6,7 @@
 
 #define HOUR_MS INT64_C(3600000)
 
-enum { BUSY, SILENT };
+enum { BUSY, UNRESPONSIVE };
 
 START_TEST(pauses_between_tries_double_up_to_a_bound) {
     static const int64_t pauses_ms[] = { 10, 20, 40, 80, 160, 320, 600, 600 };
@@ -50,7 +50,7 @@ START_TEST(each_wait_has_its_own_timeout) {
     int64_t begin_us = clock_monotonic_us();
     struct round_pace pace = { .waits_for = BUSY, .waits_since_us = 1 };
 
-    ck_assert(round_may_wait(&pace, SILENT, HOUR_MS));
+    ck_assert(round_may_wait(&pace, UNRESPONSIVE, HOUR_MS));
     ck_assert_int_ge(pace.waits_since_us, begin_us);
     pace.waits_since_us = 1;
     ck_assert(round_may_wait(&pace, BUSY, HOUR_MS));

@@ -10,11 +10,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define PATIENCE_MS 20
-#define LATE_MOST   12
-#define VOLUME      "11111111-1111-4111-8111-111111111111"
-#define HEALTHY     "22222222-2222-4222-8222-222222222222"
-#define UUID(i)     "55555555-5555-4555-8555-55555555555" i
+#define TIMEOUT_MS 20
+#define LATE_MOST  12
+#define VOLUME     "11111111-1111-4111-8111-111111111111"
+#define HEALTHY    "22222222-2222-4222-8222-222222222222"
+#define UUID(i)    "55555555-5555-4555-8555-55555555555" i
 
 /* Guests whose UUID begins with a 5 do not answer while `hung`. */
 static struct {
@@ -22,12 +22,12 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool hung, freed;
-    unsigned asked, waiting;
+    unsigned queried, waiting;
 } inner = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-static void ask(const char *uuid) {
+static void send_request(const char *uuid) {
     pthread_mutex_lock(&inner.lock);
-    inner.asked++;
+    inner.queried++;
     inner.waiting++;
     while (inner.hung && uuid[0] == '5')
         pthread_cond_wait(&inner.changed, &inner.lock);
@@ -45,7 +45,7 @@ static int find_disk(struct hypervisor *hypervisor, struct arena *arena, const c
                      const char *volume_id, struct disk *ret, struct error *err) {
     (void)hypervisor;
     (void)arena;
-    ask(uuid);
+    send_request(uuid);
     if (strcmp(volume_id, VOLUME) != 0)
         return error_set(err, ERROR_BACKEND, "another volume");
     *ret = (struct disk){ .state = DISK_RUNNING, .capacity = 7 };
@@ -57,7 +57,7 @@ static int grow_disk(struct hypervisor *hypervisor, struct arena *arena, const s
                      int64_t bytes, struct error *err) {
     (void)hypervisor;
     (void)arena;
-    ask(disk->instance_uuid);
+    send_request(disk->instance_uuid);
     return bytes == 9 ? 0 : error_set(err, ERROR_CONFLICT, "not nine");
 }
 
@@ -68,7 +68,7 @@ static int list_chain(struct hypervisor *hypervisor, struct arena *arena, const 
     (void)hypervisor;
     (void)arena;
     (void)err;
-    ask(disk->instance_uuid);
+    send_request(disk->instance_uuid);
     *ret = paths;
     return 0;
 }
@@ -77,7 +77,7 @@ static int snapshot_disks(struct hypervisor *hypervisor, struct arena *arena,
                           const struct disk_overlay *overlays, unsigned count, struct error *err) {
     (void)hypervisor;
     (void)arena;
-    ask(overlays[0].disk->instance_uuid);
+    send_request(overlays[0].disk->instance_uuid);
     for (unsigned i = 0; i < count; i++)
         if (strcmp(overlays[i].path, "/new") != 0 ||
             strcmp(overlays[i].disk->target, i == 0 ? "vda" : "vdb") != 0)
@@ -89,7 +89,7 @@ static int merge_disk(struct hypervisor *hypervisor, struct arena *arena, const 
                       const char *top, const char *base, struct error *err) {
     (void)hypervisor;
     (void)arena;
-    ask(disk->instance_uuid);
+    send_request(disk->instance_uuid);
     return !top && strcmp(base, "/low") == 0 ? 0 : error_set(err, ERROR_CONFLICT, "not up");
 }
 
@@ -98,7 +98,7 @@ static int forget_chain(struct hypervisor *hypervisor, struct arena *arena, cons
     (void)hypervisor;
     (void)arena;
     (void)err;
-    ask(disk->instance_uuid);
+    send_request(disk->instance_uuid);
     return 0;
 }
 
@@ -106,7 +106,7 @@ static int trim_disk(struct hypervisor *hypervisor, struct arena *arena, const s
                      const struct disk_trim *trim, struct error *err) {
     (void)hypervisor;
     (void)arena;
-    ask(disk->instance_uuid);
+    send_request(disk->instance_uuid);
     return strcmp(trim->id, "good") == 0 ? 0 : error_set(err, ERROR_BAD_REQUEST, "not good");
 }
 
@@ -126,7 +126,7 @@ static int remove_guards(struct hypervisor *hypervisor, struct arena *arena, con
     (void)hypervisor;
     (void)arena;
     (void)err;
-    ask(uuid);
+    send_request(uuid);
     return 0;
 }
 
@@ -151,7 +151,7 @@ static struct hypervisor *timed(void) {
                                             .remove_guards = remove_guards,
                                             .free = inner_free };
     inner.hung = true;
-    return timed_hypervisor_new(&inner.hypervisor, PATIENCE_MS);
+    return timed_hypervisor_new(&inner.hypervisor, TIMEOUT_MS);
 }
 
 static void release(void) {
@@ -161,22 +161,22 @@ static void release(void) {
     pthread_mutex_unlock(&inner.lock);
 }
 
-static unsigned asked(void) {
+static unsigned queried(void) {
     unsigned count;
 
     pthread_mutex_lock(&inner.lock);
-    count = inner.asked;
+    count = inner.queried;
     pthread_mutex_unlock(&inner.lock);
     return count;
 }
 
 /* So often, and no more: the caller is a thread, and may be later than our timeout. */
-static void await_asked(unsigned count) {
+static void await_requested(unsigned count) {
     const struct timespec pause = { .tv_nsec = 1000000 };
 
-    while (asked() < count)
+    while (queried() < count)
         nanosleep(&pause, NULL);
-    ck_assert_uint_eq(asked(), count);
+    ck_assert_uint_eq(queried(), count);
 }
 
 static int find(struct hypervisor *hypervisor, const char *uuid, struct disk *ret) {
@@ -267,7 +267,7 @@ START_TEST(an_unresponsive_guest_is_called_once) {
     struct error err = { 0 };
 
     ck_assert_int_eq(find(hypervisor, UUID("0"), &disk), -1);
-    await_asked(1);
+    await_requested(1);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(find(hypervisor, UUID("0"), &disk), -1);
         ck_assert_int_eq(hypervisor->grow_disk(hypervisor, NULL, &disk, 9, &err), -1);
@@ -277,7 +277,7 @@ START_TEST(an_unresponsive_guest_is_called_once) {
                          -1);
         ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     }
-    ck_assert_uint_eq(asked(), 1);
+    ck_assert_uint_eq(queried(), 1);
     await_find(hypervisor, HEALTHY);
     while (hypervisor->has_instance(hypervisor, UUID("0"), &err) < 0)
         continue;
@@ -300,9 +300,9 @@ START_TEST(pending_calls_are_bounded) {
 
     for (int i = 0; i < LATE_MOST; i++)
         ck_assert_int_eq(find(hypervisor, uuids[i], &disk), -1);
-    await_asked(LATE_MOST);
+    await_requested(LATE_MOST);
     ck_assert_int_eq(find(hypervisor, UUID("c"), &disk), -1);
-    ck_assert_uint_eq(asked(), LATE_MOST);
+    ck_assert_uint_eq(queried(), LATE_MOST);
     while (hypervisor->has_instance(hypervisor, HEALTHY, &err) < 0)
         continue;
     release();
@@ -359,10 +359,10 @@ START_TEST(a_trim_is_polled_for_its_outcome) {
 
     ck_assert_int_eq(trim(hypervisor, HEALTHY, "good", &kind), 1);
     ck_assert_int_eq(await_trim(hypervisor, HEALTHY, "good", &kind), 0);
-    ck_assert_uint_eq(asked(), 1);
+    ck_assert_uint_eq(queried(), 1);
     ck_assert_int_eq(await_trim(hypervisor, HEALTHY, "bad", &kind), -1);
     ck_assert_int_eq(kind, ERROR_BAD_REQUEST);
-    ck_assert_uint_eq(asked(), 2);
+    ck_assert_uint_eq(queried(), 2);
     hypervisor->free(hypervisor);
     await_freed();
 }
@@ -379,7 +379,7 @@ START_TEST(two_volumes_of_a_guest_have_their_own_outcomes) {
         nanosleep(&pause, NULL); /* until the first has ended */
     ck_assert_int_eq(await_trim(hypervisor, HEALTHY, "bad", &kind), -1);
     ck_assert_int_eq(trim(hypervisor, HEALTHY, "good", &kind), 0);
-    ck_assert_uint_eq(asked(), 2);
+    ck_assert_uint_eq(queried(), 2);
     hypervisor->free(hypervisor);
     await_freed();
 }
@@ -403,9 +403,9 @@ START_TEST(an_unresponsive_trim_affects_trims_only) {
     ck_assert_int_eq(kind, ERROR_CONFLICT);
     ck_assert_int_eq(trim(hypervisor, HEALTHY, "good", &kind), -1);
     ck_assert_int_eq(kind, ERROR_CONFLICT);
-    await_asked(LENGTH(uuids));
+    await_requested(LENGTH(uuids));
     ck_assert_int_eq(find(hypervisor, UUID("0"), &disk), -1);
-    await_asked(LENGTH(uuids) + 1); /* it was called all the same */
+    await_requested(LENGTH(uuids) + 1); /* it was called all the same */
     await_find(hypervisor, HEALTHY);
     release();
     for (size_t i = 0; i < LENGTH(uuids); i++)
@@ -434,7 +434,7 @@ START_TEST(a_project_leaves_trim_slots_to_others) {
             ck_assert_int_eq(kind, ERROR_CONFLICT);
     }
     ck_assert_uint_eq(taken, 3);
-    await_asked(taken);
+    await_requested(taken);
     ck_assert_int_eq(trim_of(hypervisor, HEALTHY, &(struct disk_trim){ "good", "other" }, &kind),
                      1);
     ck_assert_int_eq(await_trim(hypervisor, HEALTHY, "good", &kind), 0);

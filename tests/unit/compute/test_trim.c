@@ -45,7 +45,7 @@ static void scene_end(struct scene *scene) {
     free(scene);
 }
 
-static int ask(struct scene *scene, const char *body) {
+static int send_request(struct scene *scene, const char *body) {
     if (scene->test)
         test_exchange_free(scene->test);
     scene->test = test_exchange_new("POST", ROUTE, NULL, body);
@@ -63,7 +63,7 @@ static void await_jobs(struct scene *scene) {
 START_TEST(a_valid_trim_is_accepted) {
     struct scene *scene = scene_new();
 
-    ck_assert_int_eq(ask(scene, TRIM), 202);
+    ck_assert_int_eq(send_request(scene, TRIM), 202);
     ck_assert_uint_eq(test_exchange_of(scene->test)->reply_size, 0);
     await_jobs(scene);
     ck_assert_uint_eq(fake_hypervisor_count(scene->fake, FAKE_TRIM_DISK), 1);
@@ -77,16 +77,16 @@ START_TEST(permanent_and_temporary_refusals_differ) {
     struct scene *scene = scene_new();
 
     fake_hypervisor_fail(scene->fake, FAKE_FIND_DISK, ERROR_UNAVAILABLE, 1, false);
-    ck_assert_int_eq(ask(scene, TRIM), 503);
+    ck_assert_int_eq(send_request(scene, TRIM), 503);
     scene->disk.discards = false;
     fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
-    ck_assert_int_eq(ask(scene, TRIM), 400);
+    ck_assert_int_eq(send_request(scene, TRIM), 400);
     scene->disk.discards = true;
     scene->disk.state = DISK_OFF;
     fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
-    ck_assert_int_eq(ask(scene, TRIM), 409);
+    ck_assert_int_eq(send_request(scene, TRIM), 409);
     fake_hypervisor_remove(scene->fake, VOLUME);
-    ck_assert_int_eq(ask(scene, TRIM), 409);
+    ck_assert_int_eq(send_request(scene, TRIM), 409);
     await_jobs(scene);
     ck_assert_uint_eq(fake_hypervisor_count(scene->fake, FAKE_TRIM_DISK), 0);
     scene_end(scene);
@@ -108,7 +108,7 @@ START_TEST(an_incomplete_request_is_refused) {
     struct scene *scene = scene_new();
 
     for (size_t i = 0; i < LENGTH(bodies); i++)
-        ck_assert_int_eq(ask(scene, bodies[i]), 400);
+        ck_assert_int_eq(send_request(scene, bodies[i]), 400);
     await_jobs(scene);
     ck_assert_uint_eq(fake_hypervisor_count(scene->fake, FAKE_TRIM_DISK), 0);
     scene_end(scene);

@@ -75,8 +75,8 @@ static inline struct wire_answer *scene_call(struct scene *scene, const char *pa
     return wire_await(scene->wire, scene->stream);
 }
 
-static inline struct wire_answer *scene_ask(struct scene *scene, const char *path,
-                                            const void *message) {
+static inline struct wire_answer *scene_request(struct scene *scene, const char *path,
+                                                const void *message) {
     size_t size = protobuf_c_message_get_packed_size(message);
     autofree uint8_t *bytes = malloc(size + 1);
 
@@ -97,7 +97,7 @@ static inline struct wire_answer *scene_create_volume(struct scene *scene,
     capability.block = &block;
     request->n_volume_capabilities = 1;
     request->volume_capabilities = &one;
-    return scene_ask(scene, "/csi.v1.Controller/CreateVolume", request);
+    return scene_request(scene, "/csi.v1.Controller/CreateVolume", request);
 }
 
 /* The message of an answer that is OK; for protobuf_c_message_free_unpacked(). */

@@ -193,7 +193,7 @@ static inline void scene_await(struct scene *scene, const unsigned *what, unsign
     struct timespec until;
 
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += WIRE_PATIENCE_S;
+    until.tv_sec += WIRE_TIMEOUT_S;
     pthread_mutex_lock(&scene->lock);
     while (*what < least)
         ck_assert_int_eq(pthread_cond_timedwait(&scene->changed, &scene->lock, &until), 0);
@@ -201,8 +201,9 @@ static inline void scene_await(struct scene *scene, const unsigned *what, unsign
 }
 
 /* A call of its own stream, and how it ended. */
-static inline struct wire_answer *scene_ask(struct scene *scene, int32_t stream, const char *path,
-                                            const void *message, size_t size) {
+static inline struct wire_answer *scene_request(struct scene *scene, int32_t stream,
+                                                const char *path, const void *message,
+                                                size_t size) {
     wire_call(scene->wire, stream, path, message, size);
     return wire_await(scene->wire, stream);
 }

@@ -4,8 +4,8 @@
  */
 #include "tests/unit/grpc/service.h"
 
-static struct wire_answer *ask_with_timeout(struct scene *scene, int32_t stream, const char *path,
-                                            const char *timeout) {
+static struct wire_answer *request_with_timeout(struct scene *scene, int32_t stream,
+                                                const char *path, const char *timeout) {
     const char *const more[] = { "grpc-timeout", timeout, NULL };
 
     wire_begin(scene->wire, stream, path, more);
@@ -17,11 +17,11 @@ static struct wire_answer *ask_with_timeout(struct scene *scene, int32_t stream,
 
 START_TEST(a_deadline_ends_the_call_and_notifies_its_handler) {
     struct scene *scene = SCENE(.workers = 1);
-    autofree struct wire_answer *answer = ask_with_timeout(scene, 1, GET, "50m"), *next = NULL;
+    autofree struct wire_answer *answer = request_with_timeout(scene, 1, GET, "50m"), *next = NULL;
 
     assert_status(answer, "4", "deadline");
     scene_await(scene, &scene->over, 1);
-    next = scene_ask(scene, 3, PROBE, "", 0);
+    next = scene_request(scene, 3, PROBE, "", 0);
     assert_status(next, "0", "");
     scene_end(scene);
 }
@@ -33,7 +33,7 @@ START_TEST(a_call_whose_deadline_passes_in_the_queue_never_begins) {
 
     wire_call(scene->wire, 1, GET, "", 0);
     scene_await(scene, &scene->entered, 1);
-    late = ask_with_timeout(scene, 3, GET, "20m");
+    late = request_with_timeout(scene, 3, GET, "20m");
     assert_status(late, "4", "deadline");
     scene_open(scene);
     first = wire_await(scene->wire, 1);
@@ -50,7 +50,7 @@ START_TEST(a_quick_method_waits_for_no_other) {
 
     wire_call(scene->wire, 1, GET, "", 0);
     scene_await(scene, &scene->entered, 1);
-    quick = scene_ask(scene, 3, INFO, "", 0);
+    quick = scene_request(scene, 3, INFO, "", 0);
     assert_status(quick, "0", "");
     ck_assert_uint_eq(scene_count(scene, &scene->left), 0);
     scene_open(scene);
@@ -67,10 +67,10 @@ START_TEST(a_method_with_threads_of_its_own_waits_for_no_other) {
     wire_call(scene->wire, 1, GET, "", 0);
     wire_call(scene->wire, 3, GET, "", 0);
     scene_await(scene, &scene->entered, 1);
-    ahead = scene_ask(scene, 5, DELETE,
-                      "\n\1"
-                      "5",
-                      3);
+    ahead = scene_request(scene, 5, DELETE,
+                          "\n\1"
+                          "5",
+                          3);
     assert_status(ahead, "5", "");
     ck_assert_uint_eq(scene_count(scene, &scene->left), 0);
     scene_open(scene);
@@ -87,16 +87,16 @@ START_TEST(a_deadline_has_a_number_and_a_unit) {
     int32_t stream = 1;
 
     for (size_t i = 0; i < LENGTH(wrong); i++, stream += 2) {
-        autofree struct wire_answer *answer = ask_with_timeout(scene, stream, PROBE, wrong[i]);
+        autofree struct wire_answer *answer = request_with_timeout(scene, stream, PROBE, wrong[i]);
 
         assert_status(answer, "13", "grpc-timeout");
     }
     for (size_t i = 0; i < LENGTH(right); i++, stream += 2) {
-        autofree struct wire_answer *answer = ask_with_timeout(scene, stream, PROBE, right[i]);
+        autofree struct wire_answer *answer = request_with_timeout(scene, stream, PROBE, right[i]);
 
         assert_status(answer, "0", "");
     }
-    free(ask_with_timeout(scene, stream, GET, "999n"));
+    free(request_with_timeout(scene, stream, GET, "999n"));
     ck_assert_uint_eq(scene_count(scene, &scene->entered), 0);
     scene_end(scene);
 }
@@ -113,7 +113,7 @@ START_TEST(a_handler_is_notified_of_an_abandoned_call) {
     scene_await(scene, &scene->entered, 1);
     wire_send(scene->wire, NGHTTP2_RST_STREAM, 0, 1, code, sizeof(code));
     scene_await(scene, &scene->over, 1);
-    next = scene_ask(scene, 3, PROBE, "", 0);
+    next = scene_request(scene, 3, PROBE, "", 0);
     assert_status(next, "0", "");
     scene_end(scene);
 }
@@ -167,7 +167,7 @@ static void finish_end(struct end *end) {
 
 START_TEST(calls_that_run_at_shutdown_are_answered) {
     struct scene *scene = SCENE(.workers = 1);
-    struct end end = { .scene = scene, .grace_ms = WIRE_PATIENCE_S * 1000 };
+    struct end end = { .scene = scene, .grace_ms = WIRE_TIMEOUT_S * 1000 };
     autofree struct wire_answer *first = NULL, *queued = NULL, *late = NULL;
 
     wire_call(scene->wire, 1, GET, "", 0);
@@ -208,7 +208,7 @@ END_TEST
 
 START_TEST(idle_clients_do_not_delay_a_shutdown) {
     struct scene *scene = SCENE(.workers = 1);
-    struct end end = { .scene = scene, .grace_ms = WIRE_PATIENCE_S * 10000 };
+    struct end end = { .scene = scene, .grace_ms = WIRE_TIMEOUT_S * 10000 };
 
     assert_alive(scene);
     begin_end(&end);

@@ -33,7 +33,7 @@ static void begin_list(struct scene *scene, int32_t stream, uint32_t bytes) {
 static bool ends(int fd) {
     struct pollfd wait = { .fd = fd, .events = POLLRDHUP };
 
-    return poll(&wait, 1, WIRE_PATIENCE_S * 1000) == 1 &&
+    return poll(&wait, 1, WIRE_TIMEOUT_S * 1000) == 1 &&
            wait.revents & (POLLHUP | POLLRDHUP | POLLERR);
 }
 
@@ -129,7 +129,7 @@ START_TEST(frames_of_unknown_kinds_are_skipped) {
 
     for (unsigned k = 0; k < 20000; k++)
         ck_assert(wire_send(scene->wire, 0x42, 0, 0, "", 0));
-    answer = scene_ask(scene, 1, PROBE, "", 0);
+    answer = scene_request(scene, 1, PROBE, "", 0);
     assert_status(answer, "0", "");
     scene_end(scene);
 }
@@ -315,7 +315,7 @@ static int unread(const struct wire *wire) {
 /* Each of these calls has to be reset, and the resets would gather behind the answer. */
 START_TEST(a_client_that_reads_no_responses_is_not_read_from) {
     static const char *const malformed[] = { ":method", "POST", ":path", PROBE, NULL };
-    struct scene *scene = SCENE(.workers = 1, .answer_ms = WIRE_PATIENCE_S * 2000);
+    struct scene *scene = SCENE(.workers = 1, .answer_ms = WIRE_TIMEOUT_S * 2000);
     int size;
 
     wire_begin(scene->wire, 1, PROBE, NULL);
@@ -337,7 +337,7 @@ END_TEST
 /* ---- memory ---- */
 
 START_TEST(only_the_response_is_kept_for_a_slow_client) {
-    struct scene *scene = SCENE(.workers = 1, .answer_ms = WIRE_PATIENCE_S * 2000);
+    struct scene *scene = SCENE(.workers = 1, .answer_ms = WIRE_TIMEOUT_S * 2000);
     struct wire_frame frame = { .type = NGHTTP2_SETTINGS };
 
     begin_list(scene, 1, 100000);
@@ -363,7 +363,7 @@ START_TEST(incoming_requests_share_a_memory_limit) {
     first = wire_await(scene->wire, 1);
     assert_status(first, "13", "not whole");
     memset(part, 0, sizeof(part));
-    next = scene_ask(scene, 5, PROBE, part + 5, 0);
+    next = scene_request(scene, 5, PROBE, part + 5, 0);
     assert_status(next, "0", "");
     scene_end(scene);
 }
@@ -390,13 +390,13 @@ END_TEST
 
 START_TEST(an_idle_client_is_disconnected_for_a_new_one) {
     struct scene *scene = SCENE(.workers = 1, .connections = 2);
-    autofree struct wire_answer *answer = scene_ask(scene, 1, PROBE, "", 0), *again = NULL;
+    autofree struct wire_answer *answer = scene_request(scene, 1, PROBE, "", 0), *again = NULL;
     autoclose int silent = wire_connect(scene->path);
 
     assert_status(answer, "0", "");
     assert_alive(scene);
     ck_assert(ends(silent));
-    again = scene_ask(scene, 3, PROBE, "", 0);
+    again = scene_request(scene, 3, PROBE, "", 0);
     assert_status(again, "0", "");
     scene_end(scene);
 }
@@ -404,12 +404,12 @@ END_TEST
 
 START_TEST(active_clients_keep_their_connections) {
     struct scene *scene = SCENE(.workers = 1, .connections = 1);
-    autofree struct wire_answer *answer = scene_ask(scene, 1, PROBE, "", 0), *again = NULL;
+    autofree struct wire_answer *answer = scene_request(scene, 1, PROBE, "", 0), *again = NULL;
     autoclose int other = wire_connect(scene->path);
 
     assert_status(answer, "0", "");
     ck_assert(ends(other));
-    again = scene_ask(scene, 3, PROBE, "", 0);
+    again = scene_request(scene, 3, PROBE, "", 0);
     assert_status(again, "0", "");
     scene_end(scene);
 }

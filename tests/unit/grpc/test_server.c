@@ -8,7 +8,7 @@
 
 START_TEST(a_call_is_answered) {
     struct scene *scene = SCENE(.workers = 2);
-    autofree struct wire_answer *answer = scene_ask(scene, 1, PROBE, "", 0);
+    autofree struct wire_answer *answer = scene_request(scene, 1, PROBE, "", 0);
     const uint8_t ready[] = { 0, 0, 0, 0, 4, 0x0a, 2, 8, 1 };
 
     assert_status(answer, "0", "");
@@ -43,7 +43,7 @@ START_TEST(log_lines_of_a_handler_have_the_request_id) {
     char wanted[128];
 
     begin_log("GRPC_LOG");
-    answer = scene_ask(scene, 1, INFO, "", 0);
+    answer = scene_request(scene, 1, INFO, "", 0);
     snprintf(wanted, sizeof(wanted), "a call begins request_id=%s\n", answer->request_id);
     ck_assert(was_logged(wanted));
     scene_end(scene);
@@ -70,7 +70,7 @@ END_TEST
 START_TEST(a_response_that_is_not_read_to_its_end_is_reset) {
     struct scene *scene = SCENE(.workers = 2);
     const uint8_t request[] = { 8, 0x80, 0xda, 0xc4, 0x09 }; /* max_entries: 20 000 000 */
-    autofree struct wire_answer *answer = scene_ask(scene, 1, LIST, request, sizeof(request));
+    autofree struct wire_answer *answer = scene_request(scene, 1, LIST, request, sizeof(request));
 
     assert_status(answer, "8", "ask for less at once");
     scene_end(scene);
@@ -95,7 +95,7 @@ START_TEST(a_handler_sets_the_status_of_its_call) {
         char message[16];
         size_t size = (size_t)sprintf(message, "\x0a%c%s", (int)strlen(how), how);
         autofree struct wire_answer *answer =
-            scene_ask(scene, 1 + 2 * (int)i, DELETE, message, size);
+            scene_request(scene, 1 + 2 * (int)i, DELETE, message, size);
 
         assert_status(answer, failures[i].status, failures[i].message);
     }
@@ -146,7 +146,7 @@ START_TEST(a_malformed_request_is_refused) {
                   refusal->size);
         answer = wire_await(scene->wire, stream);
         assert_status(answer, refusal->status, refusal->message);
-        next = scene_ask(scene, stream + 2, PROBE, "", 0);
+        next = scene_request(scene, stream + 2, PROBE, "", 0);
         assert_status(next, "0", "");
     }
     scene_end(scene);

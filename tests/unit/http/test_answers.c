@@ -78,18 +78,18 @@ static struct http_server *start(size_t answer_bytes) {
 }
 
 /* A client that has sent its request, whose kernel takes little for it. */
-static int ask_from(uint32_t address, const struct http_server *server, const char *path) {
+static int request_from(uint32_t address, const struct http_server *server, const char *path) {
     const struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) };
     const struct sockaddr_in where = { .sin_family = AF_INET,
                                        .sin_port = htons((uint16_t)http_server_port(server)),
                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     const struct timeval limit = { .tv_sec = 60 };
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), room = 4096;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), space = 4096;
     char request[100];
     int length = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
 
     ck_assert_int_ge(fd, 0);
-    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &space, sizeof(space));
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     ck_assert_int_eq(bind(fd, (const struct sockaddr *)&here, sizeof(here)), 0);
     ck_assert_int_eq(connect(fd, (const struct sockaddr *)&where, sizeof(where)), 0);
@@ -97,8 +97,8 @@ static int ask_from(uint32_t address, const struct http_server *server, const ch
     return fd;
 }
 
-static int ask(const struct http_server *server, const char *path) {
-    return ask_from(INADDR_LOOPBACK, server, path);
+static int send_request(const struct http_server *server, const char *path) {
+    return request_from(INADDR_LOOPBACK, server, path);
 }
 
 /* The status, which comes when the response has found its memory; the rest of it stays where it
@@ -122,17 +122,17 @@ static size_t read_the_rest(int fd, size_t most) {
 
 START_TEST(one_address_has_half_of_the_memory_for_pending_responses) {
     struct http_server *server = start(5 * LARGE);
-    int first = ask(server, "/large"), second, third, other;
+    int first = send_request(server, "/large"), second, third, other;
 
     ck_assert_int_eq(status_of(first), 200);
-    second = ask(server, "/large");
+    second = send_request(server, "/large");
     ck_assert_int_eq(status_of(second), 200);
-    third = ask(server, "/large");
+    third = send_request(server, "/large");
     ck_assert_int_eq(status_of(third), 503); /* three are more than two and a half */
-    other = ask(server, "/small");
+    other = send_request(server, "/small");
     ck_assert_int_eq(status_of(other), 200);
     close(other);
-    other = ask(server, "/must");
+    other = send_request(server, "/must");
     ck_assert_int_eq(status_of(other), 200);
     close(first);
     close(second);
@@ -147,13 +147,13 @@ START_TEST(the_slowest_client_of_the_largest_address_is_evicted) {
     int readers[4], other, own;
 
     for (unsigned i = 0; i < LENGTH(readers); i++) { /* two of one address, two of another */
-        readers[i] = ask_from(INADDR_LOOPBACK + 1 + i / 2, server, "/large");
+        readers[i] = request_from(INADDR_LOOPBACK + 1 + i / 2, server, "/large");
         ck_assert_int_eq(status_of(readers[i]), 200);
     }
-    other = ask(server, "/large");
+    other = send_request(server, "/large");
     ck_assert_int_eq(status_of(other), 200);
     ck_assert_uint_lt(read_the_rest(readers[0], LARGE), LARGE - 1000);
-    own = ask(server, "/large"); /* it would have as much as the one with most */
+    own = send_request(server, "/large"); /* it would have as much as the one with most */
     ck_assert_int_eq(status_of(own), 503);
     for (unsigned i = 1; i < LENGTH(readers); i++)
         ck_assert_uint_gt(read_the_rest(readers[i], LARGE), LARGE - 1000);
@@ -167,9 +167,9 @@ START_TEST(the_slowest_client_of_the_largest_address_is_evicted) {
 END_TEST
 
 /* The end of the answer before is noticed a moment after its client has left. */
-static int ask_until_there_is_room(const struct http_server *server) {
+static int request_until_there_is_space(const struct http_server *server) {
     for (;;) {
-        int fd = ask(server, "/large"), status = status_of(fd);
+        int fd = send_request(server, "/large"), status = status_of(fd);
 
         if (status == 200)
             return fd;
@@ -180,20 +180,20 @@ static int ask_until_there_is_room(const struct http_server *server) {
 
 START_TEST(a_read_or_abandoned_response_frees_its_memory) {
     struct http_server *server = start(2 * LARGE + 1);
-    int reader = ask(server, "/large");
+    int reader = send_request(server, "/large");
 
     ck_assert_int_eq(status_of(reader), 200);
     ck_assert_uint_gt(read_the_rest(reader, LARGE), LARGE - 1000);
     close(reader);
     for (unsigned i = 0; i < 3; i++)
-        close(ask_until_there_is_room(server)); /* of which nothing more is read */
+        close(request_until_there_is_space(server)); /* of which nothing more is read */
     http_server_stop(server, 0);
 }
 END_TEST
 
 START_TEST(a_single_response_fits_whatever_its_size) {
     struct http_server *server = start(1);
-    int reader = ask(server, "/large");
+    int reader = send_request(server, "/large");
 
     ck_assert_int_eq(status_of(reader), 200);
     ck_assert_uint_gt(read_the_rest(reader, LARGE + 50), LARGE - 1000);
@@ -205,7 +205,7 @@ END_TEST
 /* The memory of the request is released before its client has read the response. */
 START_TEST(only_the_response_waits_for_its_client) {
     struct http_server *server = start(0);
-    int reader = ask(server, "/large");
+    int reader = send_request(server, "/large");
 
     ck_assert_int_eq(status_of(reader), 200);
     sem_wait(&arena_is_empty);

@@ -823,7 +823,7 @@ static int next_fd(void) {
     return fd;
 }
 
-static void ask(int fd, const char *path, const char *part) {
+static void send_request(int fd, const char *path, const char *part) {
     char request[64];
 
     snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
@@ -837,13 +837,13 @@ START_TEST(the_idlest_client_is_evicted_for_the_newest) {
     autoclose int second = dial(server);
     autoclose int third = -1;
 
-    ask(first, "/1", "|/1|");
-    ask(second, "/2", "|/2|");
-    ask(first, "/1", "|/1|");
+    send_request(first, "/1", "|/1|");
+    send_request(second, "/2", "|/2|");
+    send_request(first, "/1", "|/1|");
     third = dial(server);
-    ask(third, "/3", "|/3|");
+    send_request(third, "/3", "|/3|");
     ck_assert(is_closed(second));
-    ask(first, "/1", "|/1|");
+    send_request(first, "/1", "|/1|");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -854,7 +854,7 @@ START_TEST(clients_without_a_request_are_evicted_first) {
     autoclose int answered = dial(server);
     int silent[PLACES * 3];
 
-    ask(answered, "/1", "|/1|");
+    send_request(answered, "/1", "|/1|");
     for (size_t i = 0; i < LENGTH(silent); i++) {
         silent[i] = dial(server);
         if (i % 2)
@@ -863,9 +863,9 @@ START_TEST(clients_without_a_request_are_evicted_first) {
     for (int i = 0; i < 10; i++) {
         autoclose int newest = dial(server);
 
-        ask(newest, "/new", "|/new|");
+        send_request(newest, "/new", "|/new|");
     }
-    ask(answered, "/1", "|/1|");
+    send_request(answered, "/1", "|/1|");
     for (size_t i = 0; i < LENGTH(silent); i++) {
         if (i < PLACES)
             ck_assert(is_closed(silent[i]));
@@ -885,17 +885,17 @@ START_TEST(clients_waiting_for_a_response_stay_and_excess_clients_get_503) {
     send_text(second, GET("/keep/2"));
     kept[1] = take_kept();
     third = dial(server);
-    ask(third, "/3", "HTTP/1.1 503 ");
+    send_request(third, "/3", "HTTP/1.1 503 ");
     ck_assert(is_closed(third));
     fourth = dial(server);
-    ask(fourth, "/healthcheck", "|/healthcheck|");
+    send_request(fourth, "/healthcheck", "|/healthcheck|");
     for (int i = 0; i < 200; i++) /* idle ones beside the rest harm no other client either */
         close(dial(server));
     echo((void *)(uintptr_t) "late", kept[0]);
     assert_has(receive(first), "late|GET|/1|");
     close(third);
     third = dial(server);
-    ask(third, "/3", "|/3|");
+    send_request(third, "/3", "|/3|");
     echo((void *)(uintptr_t) "late", kept[1]);
     assert_has(receive(second), "late|GET|/2|");
     http_server_stop(server, 0);
@@ -907,15 +907,15 @@ START_TEST(one_address_may_have_a_lower_limit) {
         START(.address = "127.0.0.1", .address_connections = 2, .threads = 1);
     autoclose int first = dial(server), second = dial(server), third = -1, other = -1;
 
-    ask(first, "/1", "|/1|");
-    ask(second, "/2", "|/2|");
+    send_request(first, "/1", "|/1|");
+    send_request(second, "/2", "|/2|");
     other = dial_from(server, "127.0.0.2");
-    ask(other, "/other", "|/other|");
+    send_request(other, "/other", "|/other|");
     third = dial(server);
-    ask(third, "/3", "|/3|");
+    send_request(third, "/3", "|/3|");
     ck_assert(is_closed(first));
-    ask(second, "/2", "|/2|");
-    ask(other, "/other", "|/other|");
+    send_request(second, "/2", "|/2|");
+    send_request(other, "/other", "|/other|");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -933,13 +933,13 @@ START_TEST(descriptors_are_reserved) {
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
     for (size_t i = 0; i < LENGTH(fds); i++) {
         fds[i] = dial(server);
-        ask(fds[i], "/", "|/|");
+        send_request(fds[i], "/", "|/|");
     }
     for (size_t i = 0; i < LENGTH(fds); i++) {
         if (i < LENGTH(fds) - 20)
             ck_assert(is_closed(fds[i]));
         else
-            ask(fds[i], "/", "|/|");
+            send_request(fds[i], "/", "|/|");
         close(fds[i]);
     }
     http_server_stop(server, 0);
@@ -996,7 +996,7 @@ END_TEST
 
 /* ---- replies from other threads ---- */
 
-static void *ask_often(void *arg) {
+static void *request_often(void *arg) {
     const struct http_server *server = arg;
     autoclose int fd = dial(server);
 
@@ -1019,7 +1019,7 @@ START_TEST(reply_may_come_at_any_moment_from_any_thread) {
     pthread_t threads[4];
 
     for (size_t i = 0; i < LENGTH(threads); i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_often, server), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, request_often, server), 0);
     for (size_t i = 0; i < LENGTH(threads); i++)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(calls, 4 * 250);
@@ -1077,7 +1077,7 @@ END_TEST
 
 static atomic_bool asking;
 
-static void *ask_until_stopped(void *arg) {
+static void *request_until_stopped(void *arg) {
     unsigned port = *(const unsigned *)arg;
 
     while (asking) {
@@ -1098,7 +1098,7 @@ START_TEST(stop_in_the_midst_of_work_is_clean) {
 
         asking = true;
         for (size_t i = 0; i < LENGTH(threads); i++)
-            ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_until_stopped, &port), 0);
+            ck_assert_int_eq(pthread_create(&threads[i], NULL, request_until_stopped, &port), 0);
         while (clock_monotonic_us() < end)
             sched_yield();
         http_server_stop(server, 0);

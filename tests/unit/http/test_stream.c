@@ -102,17 +102,17 @@ static int dial(const struct http_server *server) {
     struct sockaddr_in where = { .sin_family = AF_INET,
                                  .sin_port = htons((uint16_t)http_server_port(server)),
                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    const int room = 4096;
+    const int space = 4096;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     ck_assert_int_ge(fd, 0);
-    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &space, sizeof(space));
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&where, sizeof(where)), 0);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     return fd;
 }
 
-static int ask(const struct http_server *server, const char *request) {
+static int send_request(const struct http_server *server, const char *request) {
     int fd = dial(server);
 
     ck_assert_int_gt(send(fd, request, strlen(request), MSG_NOSIGNAL), 0);
@@ -148,7 +148,7 @@ static void await_end(struct http_stream *stream) {
 
 START_TEST(each_piece_leaves_at_once_and_the_connection_goes_on) {
     struct http_server *server = start(60);
-    autoclose int fd = ask(server, GET);
+    autoclose int fd = send_request(server, GET);
     struct http_stream *stream = open_kept();
     const char *head = receive(fd, "\r\n\r\n");
 
@@ -174,7 +174,7 @@ END_TEST
 
 START_TEST(an_http_1_0_client_reads_until_the_connection_closes) {
     struct http_server *server = start(60);
-    autoclose int fd = ask(server, "GET /a HTTP/1.0\r\n\r\n");
+    autoclose int fd = send_request(server, "GET /a HTTP/1.0\r\n\r\n");
     struct http_stream *stream = open_kept();
 
     ck_assert_int_eq(put(stream, "one\n"), HTTP_STREAM_TAKEN);
@@ -189,7 +189,8 @@ END_TEST
 
 START_TEST(a_head_request_gets_no_piece) {
     struct http_server *server = start(60);
-    autoclose int fd = ask(server, "HEAD /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    autoclose int fd =
+        send_request(server, "HEAD /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     struct http_stream *stream = open_kept();
 
     put(stream, "one\n");
@@ -202,7 +203,7 @@ END_TEST
 
 START_TEST(a_quiet_stream_outlives_the_idle_timeout_and_ends_with_its_client) {
     struct http_server *server = start(1);
-    int fd = ask(server, GET);
+    int fd = send_request(server, GET);
     struct http_stream *stream = open_kept();
 
     receive(fd, "\r\n\r\n");
@@ -224,7 +225,7 @@ START_TEST(a_client_that_leaves_a_quiet_stream_is_noticed_at_once) {
     struct http_server *server = start_with(HOURS, HOURS);
 
     for (int way = 0; way < WAYS; way++) {
-        int fd = ask(server, GET);
+        int fd = send_request(server, GET);
         struct http_stream *stream;
 
         if (way == 2)
@@ -268,13 +269,13 @@ START_TEST(the_connection_of_a_client_that_left_a_quiet_stream_is_closed_at_once
     enum { HOURS = 36000, CLIENTS = 8 };
     struct http_server *server = start_with(HOURS, HOURS);
     const unsigned with_quiet = sockets() + 2; /* each connection has two ends here */
-    autoclose int quiet = ask(server, "GET");
+    autoclose int quiet = send_request(server, "GET");
 
     ck_assert_int_ge(quiet, 0);
     while (sockets() < with_quiet)
         pause_ms(1);
     for (int i = 0; i < CLIENTS; i++) {
-        int fd = ask(server, GET);
+        int fd = send_request(server, GET);
         struct http_stream *stream = open_kept();
 
         receive(fd, "\r\n\r\n");
@@ -290,7 +291,7 @@ END_TEST
 
 START_TEST(unread_data_is_bounded_and_its_client_is_closed) {
     struct http_server *server = start(1);
-    autoclose int fd = ask(server, GET);
+    autoclose int fd = send_request(server, GET);
     struct http_stream *stream = open_kept();
     char piece[4001] = "";
     enum http_stream_state state;
@@ -312,10 +313,10 @@ END_TEST
 
 START_TEST(the_writer_of_a_full_stream_is_woken_when_there_is_space) {
     struct http_server *server = start(60);
-    autoclose int fd = ask(server, GET);
+    autoclose int fd = send_request(server, GET);
     struct http_stream *stream = open_kept();
     char piece[4001] = "";
-    char room[4096];
+    char space[4096];
 
     memset(piece, 'x', sizeof(piece) - 1);
     for (int full = 0; full < 20; pause_ms(1))
@@ -326,7 +327,7 @@ START_TEST(the_writer_of_a_full_stream_is_woken_when_there_is_space) {
     ck_assert_int_eq(put(stream, ""), HTTP_STREAM_FULL);
     woken = 0;
     while (put(stream, "") == HTTP_STREAM_FULL)
-        ck_assert_int_gt(recv(fd, room, sizeof(room), 0), 0);
+        ck_assert_int_gt(recv(fd, space, sizeof(space), 0), 0);
     await_wake();
     ck_assert_int_eq(put(stream, piece), HTTP_STREAM_TAKEN);
     http_stream_end(stream);
@@ -336,9 +337,9 @@ END_TEST
 
 START_TEST(a_piece_larger_than_the_limit_is_sent_alone_and_counts) {
     struct http_server *server = start(60);
-    autoclose int first = ask(server, GET);
+    autoclose int first = send_request(server, GET);
     struct http_stream *one = open_kept();
-    int second = ask(server, GET);
+    int second = send_request(server, GET);
     struct http_stream *other = open_kept();
     const size_t size = (size_t)900 * 1024;
     char *large = malloc(size + 1);
@@ -368,7 +369,7 @@ END_TEST
 
 START_TEST(a_server_that_stops_ends_its_streams_at_once) {
     struct http_server *server = start(60);
-    autoclose int fd = ask(server, GET);
+    autoclose int fd = send_request(server, GET);
     struct http_stream *stream = open_kept();
 
     ck_assert_int_eq(put(stream, "last\n"), HTTP_STREAM_TAKEN);
@@ -383,7 +384,7 @@ END_TEST
 
 START_TEST(a_stream_may_begin_after_the_server_has_abandoned_it) {
     struct http_server *server = start(60);
-    autoclose int fd = ask(server, GET);
+    autoclose int fd = send_request(server, GET);
     struct http_exchange *exchange = take_kept();
     struct http_stream *stream;
 
@@ -417,15 +418,15 @@ START_TEST(writers_and_clients_meet_in_any_order) {
     struct http_server *server = start(60);
     pthread_t writers[CROWD];
     int clients[CROWD];
-    char room[256];
+    char space[256];
 
     for (int i = 0; i < CROWD; i++) {
-        clients[i] = ask(server, GET);
+        clients[i] = send_request(server, GET);
         ck_assert_int_eq(pthread_create(&writers[i], NULL, write_much, open_kept()), 0);
     }
     for (int i = 0; i < CROWD; i++) {
         for (int j = 0; j < i; j++)
-            recv(clients[i], room, sizeof(room), MSG_DONTWAIT);
+            recv(clients[i], space, sizeof(space), MSG_DONTWAIT);
         if (i % 2)
             close(clients[i]);
     }

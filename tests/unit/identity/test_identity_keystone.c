@@ -92,8 +92,8 @@ static void await(struct scene *scene) {
     pthread_mutex_unlock(&scene->lock);
 }
 
-static enum identity_outcome ask(struct scene *scene, const char *method, const char *path,
-                                 const struct http_header *headers) {
+static enum identity_outcome send_request(struct scene *scene, const char *method, const char *path,
+                                          const struct http_header *headers) {
     enum identity_outcome outcome;
     struct error err = { 0 };
 
@@ -119,7 +119,7 @@ static enum identity_outcome ask(struct scene *scene, const char *method, const 
     { "X-Auth-Token", "user-token" }
 #define SERVICE \
     { "X-Service-Token", "service-token" }
-#define ASK(scene, ...) ask(scene, "GET", "/v3/volumes", HEADERS(__VA_ARGS__))
+#define REQUEST(scene, ...) send_request(scene, "GET", "/v3/volumes", HEADERS(__VA_ARGS__))
 
 static void expect_refused(struct scene *scene) {
     char challenge[128];
@@ -139,7 +139,7 @@ START_TEST(a_callers_token_fills_the_context) {
         scene->server, 200,
         script_keystone_token("\"member\", \"reader\"", 100, "\"domain\": {\"id\": \"d\"}"), 0);
     for (unsigned i = 0; i < 2; i++) { /* queried, and remembered */
-        ck_assert_int_eq(ASK(scene, USER), IDENTITY_KNOWN);
+        ck_assert_int_eq(REQUEST(scene, USER), IDENTITY_KNOWN);
         ck_assert_int_eq(scene->later, i == 0);
         ck_assert_str_eq(scene->context.user_id, "u1");
         ck_assert_str_eq(scene->context.project_id, "0123abcd");
@@ -152,7 +152,7 @@ START_TEST(a_callers_token_fills_the_context) {
         ck_assert(scene->context.is_admin_project && !scene->context.from_service);
         ck_assert_ptr_null(test_exchange_header(scene->test, "WWW-Authenticate"));
     }
-    ck_assert_int_eq(ASK(scene, { "X-Storage-Token", "user-token" }), IDENTITY_KNOWN);
+    ck_assert_int_eq(REQUEST(scene, { "X-Storage-Token", "user-token" }), IDENTITY_KNOWN);
     ck_assert(!scene->later);
     scene_end(scene);
 }
@@ -162,14 +162,14 @@ START_TEST(no_token_or_a_bad_one_is_sent_to_keystone) {
     struct scene *scene = scene_with(NULL, NULL);
 
     script_keystone_answer(scene->server, 404, KEYSTONE_UNKNOWN, 0);
-    ask(scene, "GET", "/v3/volumes", NULL);
+    send_request(scene, "GET", "/v3/volumes", NULL);
     expect_refused(scene);
-    ASK(scene, { "X-Auth-Token", "  " }, { "X-Identity-Status", "Confirmed" },
-        { "X-User-Id", "forged" });
+    REQUEST(scene, { "X-Auth-Token", "  " }, { "X-Identity-Status", "Confirmed" },
+            { "X-User-Id", "forged" });
     expect_refused(scene);
     ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 0);
     for (unsigned i = 0; i < 2; i++) {
-        ASK(scene, USER);
+        REQUEST(scene, USER);
         ck_assert_int_eq(scene->later, i == 0);
         expect_refused(scene);
     }
@@ -180,7 +180,7 @@ END_TEST
 START_TEST(the_configured_address_is_named) {
     struct scene *scene = scene_with("--keystone_authtoken.www_authenticate_uri=https://k/", NULL);
 
-    ask(scene, "GET", "/v3/volumes", NULL);
+    send_request(scene, "GET", "/v3/volumes", NULL);
     ck_assert_str_eq(test_exchange_header(scene->test, "WWW-Authenticate"),
                      "Keystone uri=\"https://k/\"");
     scene_end(scene);
@@ -190,10 +190,10 @@ END_TEST
 START_TEST(an_outage_is_no_refusal) {
     struct scene *scene = scene_with(NULL, NULL);
 
-    ck_assert_int_eq(ASK(scene, USER), IDENTITY_FAILED);
+    ck_assert_int_eq(REQUEST(scene, USER), IDENTITY_FAILED);
     ck_assert_int_eq(scene->err.kind, ERROR_TRY_LATER);
     ck_assert_ptr_null(test_exchange_header(scene->test, "WWW-Authenticate"));
-    ck_assert_int_eq(ASK(scene, USER, SERVICE), IDENTITY_FAILED);
+    ck_assert_int_eq(REQUEST(scene, USER, SERVICE), IDENTITY_FAILED);
     ck_assert_int_eq(scene->err.kind, ERROR_TRY_LATER);
     scene_end(scene);
 }
@@ -210,7 +210,7 @@ START_TEST(a_role_in_a_header_is_no_service_token) {
     struct scene *scene = scene_with(NULL, NULL);
 
     script_keystone_answer(scene->server, 200, script_keystone_token("\"member\"", 100, ""), 0);
-    ck_assert_int_eq(ASK(scene, USER, { "X-Service-Roles", "service" }), IDENTITY_KNOWN);
+    ck_assert_int_eq(REQUEST(scene, USER, { "X-Service-Roles", "service" }), IDENTITY_KNOWN);
     ck_assert(!scene->context.from_service);
     scene_end(scene);
 }
@@ -221,14 +221,14 @@ START_TEST(a_service_may_come_with_an_expired_token) {
 
     answer_both(scene, "\"Service\"", -5);
     for (unsigned i = 0; i < 2; i++) {
-        ck_assert_int_eq(ASK(scene, USER, SERVICE), IDENTITY_KNOWN);
+        ck_assert_int_eq(REQUEST(scene, USER, SERVICE), IDENTITY_KNOWN);
         ck_assert_int_eq(scene->later, i == 0);
         ck_assert(scene->context.from_service);
         ck_assert_str_eq(scene->context.roles[0], "member");
     }
     ck_assert_uint_eq(script_server_count(scene->server, "GET", KEYSTONE_TOKENS "?allow_expired=1"),
                       1);
-    ASK(scene, USER); /* alone */
+    REQUEST(scene, USER); /* alone */
     ck_assert(!scene->later);
     expect_refused(scene);
     scene_end(scene);
@@ -240,7 +240,7 @@ START_TEST(a_service_token_without_the_role_refuses_the_request) {
 
     answer_both(scene, "\"member\"", 100);
     for (unsigned i = 0; i < 2; i++) {
-        ASK(scene, USER, SERVICE);
+        REQUEST(scene, USER, SERVICE);
         expect_refused(scene);
     }
     scene_end(scene);
@@ -253,10 +253,10 @@ START_TEST(a_bad_service_token_refuses_the_request) {
     script_keystone_answer(scene->server, 404, KEYSTONE_UNKNOWN, 1);
     script_keystone_answer(scene->server, 200, script_keystone_token("", 100, ""), 0);
     for (unsigned i = 0; i < 2; i++) {
-        ASK(scene, USER, SERVICE);
+        REQUEST(scene, USER, SERVICE);
         expect_refused(scene);
     }
-    ck_assert_int_eq(ASK(scene, USER, { "X-Service-Token", " " }), IDENTITY_KNOWN);
+    ck_assert_int_eq(REQUEST(scene, USER, { "X-Service-Token", " " }), IDENTITY_KNOWN);
     ck_assert(!scene->context.from_service);
     scene_end(scene);
 }
@@ -267,11 +267,11 @@ START_TEST(where_the_role_is_not_required_the_request_passes_without_its_rights)
                                      "--keystone_authtoken.service_token_roles=one, two");
 
     answer_both(scene, "\"service\"", 100);
-    ck_assert_int_eq(ASK(scene, USER, SERVICE), IDENTITY_KNOWN);
+    ck_assert_int_eq(REQUEST(scene, USER, SERVICE), IDENTITY_KNOWN);
     ck_assert(!scene->context.from_service);
     ck_assert_uint_eq(script_server_count(scene->server, "GET", KEYSTONE_TOKENS), 2);
     answer_both(scene, "\"two\"", 100);
-    ck_assert_int_eq(ASK(scene, { "X-Auth-Token", "u" }, { "X-Service-Token", "s" }),
+    ck_assert_int_eq(REQUEST(scene, { "X-Auth-Token", "u" }, { "X-Service-Token", "s" }),
                      IDENTITY_KNOWN);
     ck_assert(scene->context.from_service);
     scene_end(scene);
@@ -287,12 +287,13 @@ START_TEST(access_rules_restrict_a_user_but_not_a_service) {
     struct scene *scene = scene_with(NULL, NULL);
 
     script_keystone_answer(scene->server, 200, script_keystone_token("", 100, RESTRICTED), 1);
-    ck_assert_int_eq(ask(scene, "GET", "/v3/volumes/v", HEADERS(USER)), IDENTITY_KNOWN);
-    ask(scene, "DELETE", "/v3/volumes/v", HEADERS(USER));
+    ck_assert_int_eq(send_request(scene, "GET", "/v3/volumes/v", HEADERS(USER)), IDENTITY_KNOWN);
+    send_request(scene, "DELETE", "/v3/volumes/v", HEADERS(USER));
     ck_assert(!scene->later);
     expect_refused(scene);
     script_keystone_answer(scene->server, 200, script_keystone_token("\"service\"", 100, ""), 1);
-    ck_assert_int_eq(ask(scene, "DELETE", "/v3/volumes/v", HEADERS(USER, SERVICE)), IDENTITY_KNOWN);
+    ck_assert_int_eq(send_request(scene, "DELETE", "/v3/volumes/v", HEADERS(USER, SERVICE)),
+                     IDENTITY_KNOWN);
     scene_end(scene);
 }
 END_TEST

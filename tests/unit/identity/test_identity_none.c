@@ -4,71 +4,72 @@
 
 #include <string.h>
 
-struct asked {
+struct queried {
     struct test_exchange *test;
     struct context context;
     struct error err;
     enum identity_outcome outcome;
 };
 
-static struct asked ask(const struct http_header *headers, const char *path_project) {
-    struct asked asked = { .test = test_exchange_new("GET", "/v3/", headers, NULL) };
+static struct queried send_request(const struct http_header *headers, const char *path_project) {
+    struct queried queried = { .test = test_exchange_new("GET", "/v3/", headers, NULL) };
 
-    asked.outcome = identity_none.authenticate(&identity_none, test_exchange_of(asked.test),
-                                               path_project, NULL, &asked.context, &asked.err);
-    return asked;
+    queried.outcome =
+        identity_none.authenticate(&identity_none, test_exchange_of(queried.test), path_project,
+                                   NULL, &queried.context, &queried.err);
+    return queried;
 }
 
-static void expect_caller(const struct asked *asked, const char *user, const char *project) {
-    ck_assert_int_eq(asked->outcome, IDENTITY_KNOWN);
-    ck_assert_str_eq(asked->context.user_id, user);
-    ck_assert_str_eq(asked->context.project_id, project);
-    ck_assert_str_eq(asked->context.roles[0], "admin");
-    ck_assert_ptr_null(asked->context.roles[1]);
-    ck_assert(asked->context.is_admin_project);
-    ck_assert(!asked->context.from_service);
-    test_exchange_free(asked->test);
+static void expect_caller(const struct queried *queried, const char *user, const char *project) {
+    ck_assert_int_eq(queried->outcome, IDENTITY_KNOWN);
+    ck_assert_str_eq(queried->context.user_id, user);
+    ck_assert_str_eq(queried->context.project_id, project);
+    ck_assert_str_eq(queried->context.roles[0], "admin");
+    ck_assert_ptr_null(queried->context.roles[1]);
+    ck_assert(queried->context.is_admin_project);
+    ck_assert(!queried->context.from_service);
+    test_exchange_free(queried->test);
 }
 
 #define HEADERS(...) ((const struct http_header[]){ __VA_ARGS__, { NULL, NULL } })
 
 START_TEST(a_token_names_user_and_project) {
-    struct asked asked = ask(HEADERS({ "X-Auth-Token", "joe:0123abcd" }), "ffff");
+    struct queried queried = send_request(HEADERS({ "X-Auth-Token", "joe:0123abcd" }), "ffff");
 
-    expect_caller(&asked, "joe", "0123abcd");
-    asked = ask(HEADERS({ "X-Auth-Token", "solo" }), NULL);
-    expect_caller(&asked, "solo", "solo");
-    asked = ask(HEADERS({ "X-Auth-Token", "joe:a:b" }, { "X-Auth-User", "eve" }), NULL);
-    expect_caller(&asked, "joe", "a:b");
+    expect_caller(&queried, "joe", "0123abcd");
+    queried = send_request(HEADERS({ "X-Auth-Token", "solo" }), NULL);
+    expect_caller(&queried, "solo", "solo");
+    queried = send_request(HEADERS({ "X-Auth-Token", "joe:a:b" }, { "X-Auth-User", "eve" }), NULL);
+    expect_caller(&queried, "joe", "a:b");
 }
 END_TEST
 
 START_TEST(clients_that_name_a_project_alone_are_admin_of_it) {
-    struct asked asked = ask(HEADERS({ "X-Auth-Token", ":p1" }), "p1");
+    struct queried queried = send_request(HEADERS({ "X-Auth-Token", ":p1" }), "p1");
 
-    expect_caller(&asked, "admin", "p1");
+    expect_caller(&queried, "admin", "p1");
 }
 END_TEST
 
 START_TEST(without_any_header_the_caller_is_admin_of_the_paths_project) {
-    struct asked asked = ask(NULL, "0123abcd");
+    struct queried queried = send_request(NULL, "0123abcd");
 
-    expect_caller(&asked, "admin", "0123abcd");
-    asked = ask(NULL, NULL);
-    expect_caller(&asked, "admin", "admin");
-    asked = ask(HEADERS({ "X-Auth-Token", "" }), NULL);
-    expect_caller(&asked, "admin", "admin");
+    expect_caller(&queried, "admin", "0123abcd");
+    queried = send_request(NULL, NULL);
+    expect_caller(&queried, "admin", "admin");
+    queried = send_request(HEADERS({ "X-Auth-Token", "" }), NULL);
+    expect_caller(&queried, "admin", "admin");
 }
 END_TEST
 
 START_TEST(the_token_notused_counts_as_no_token) {
-    struct asked asked = ask(HEADERS({ "X-Auth-Token", "notused" }), NULL);
+    struct queried queried = send_request(HEADERS({ "X-Auth-Token", "notused" }), NULL);
 
-    expect_caller(&asked, "admin", "admin");
-    asked = ask(HEADERS({ "X-Auth-Token", "notused" }), "0123abcd");
-    expect_caller(&asked, "admin", "0123abcd");
-    asked = ask(HEADERS({ "X-Auth-Token", "notused:p1" }), NULL);
-    expect_caller(&asked, "notused", "p1");
+    expect_caller(&queried, "admin", "admin");
+    queried = send_request(HEADERS({ "X-Auth-Token", "notused" }), "0123abcd");
+    expect_caller(&queried, "admin", "0123abcd");
+    queried = send_request(HEADERS({ "X-Auth-Token", "notused:p1" }), NULL);
+    expect_caller(&queried, "notused", "p1");
 }
 END_TEST
 
@@ -77,17 +78,17 @@ START_TEST(harmful_names_are_refused) {
     char longest[600];
 
     for (size_t i = 0; i < LENGTH(tokens); i++) {
-        struct asked asked = ask(HEADERS({ "X-Auth-Token", tokens[i] }), NULL);
+        struct queried queried = send_request(HEADERS({ "X-Auth-Token", tokens[i] }), NULL);
 
-        ck_assert_int_eq(asked.outcome, IDENTITY_FAILED);
-        ck_assert_int_eq(asked.err.kind, ERROR_UNAUTHORIZED);
-        test_exchange_free(asked.test);
+        ck_assert_int_eq(queried.outcome, IDENTITY_FAILED);
+        ck_assert_int_eq(queried.err.kind, ERROR_UNAUTHORIZED);
+        test_exchange_free(queried.test);
     }
     memset(longest, 'x', sizeof(longest));
     longest[256] = '\0';
-    struct asked asked = ask(HEADERS({ "X-Auth-Token", longest }), NULL);
-    ck_assert_int_eq(asked.outcome, IDENTITY_FAILED);
-    test_exchange_free(asked.test);
+    struct queried queried = send_request(HEADERS({ "X-Auth-Token", longest }), NULL);
+    ck_assert_int_eq(queried.outcome, IDENTITY_FAILED);
+    test_exchange_free(queried.test);
 }
 END_TEST
 
@@ -104,28 +105,28 @@ START_TEST(old_clients_get_their_token_by_a_handshake) {
     };
 
     for (size_t i = 0; i < LENGTH(cases); i++) {
-        struct asked asked = ask(cases[i].headers, NULL);
+        struct queried queried = send_request(cases[i].headers, NULL);
 
-        ck_assert_int_eq(asked.outcome, IDENTITY_ANSWERED);
-        ck_assert_int_eq(test_exchange_of(asked.test)->status, 204);
-        ck_assert_str_eq(test_exchange_header(asked.test, "X-Auth-Token"), cases[i].token);
-        ck_assert_str_eq(test_exchange_header(asked.test, "X-Server-Management-Url"),
+        ck_assert_int_eq(queried.outcome, IDENTITY_ANSWERED);
+        ck_assert_int_eq(test_exchange_of(queried.test)->status, 204);
+        ck_assert_str_eq(test_exchange_header(queried.test, "X-Auth-Token"), cases[i].token);
+        ck_assert_str_eq(test_exchange_header(queried.test, "X-Server-Management-Url"),
                          "http://h:8776/v3");
-        ck_assert_ptr_null(asked.context.user_id);
-        test_exchange_free(asked.test);
+        ck_assert_ptr_null(queried.context.user_id);
+        test_exchange_free(queried.test);
     }
 }
 END_TEST
 
 START_TEST(a_handshake_with_bad_names_is_refused) {
-    struct asked asked = ask(HEADERS({ "X-Auth-User", "a:b" }), NULL);
+    struct queried queried = send_request(HEADERS({ "X-Auth-User", "a:b" }), NULL);
 
-    ck_assert_int_eq(asked.outcome, IDENTITY_FAILED);
-    test_exchange_free(asked.test);
-    asked = ask(HEADERS({ "X-Auth-Project-Id", "a b" }), NULL);
-    ck_assert_int_eq(asked.outcome, IDENTITY_FAILED);
-    ck_assert_uint_eq(test_exchange_of(asked.test)->reply_header_count, 0);
-    test_exchange_free(asked.test);
+    ck_assert_int_eq(queried.outcome, IDENTITY_FAILED);
+    test_exchange_free(queried.test);
+    queried = send_request(HEADERS({ "X-Auth-Project-Id", "a b" }), NULL);
+    ck_assert_int_eq(queried.outcome, IDENTITY_FAILED);
+    ck_assert_uint_eq(test_exchange_of(queried.test)->reply_header_count, 0);
+    test_exchange_free(queried.test);
 }
 END_TEST
 
@@ -145,13 +146,13 @@ START_TEST(a_service_names_its_role_beside_the_token) {
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct asked asked = ask(
+        struct queried queried = send_request(
             HEADERS({ "X-Auth-Token", "nova:p1" }, { "X-Service-Roles", cases[i].roles }), NULL);
 
-        ck_assert_int_eq(asked.outcome, IDENTITY_KNOWN);
-        ck_assert_str_eq(asked.context.user_id, "nova");
-        ck_assert_msg(asked.context.from_service == cases[i].from_service, "%s", cases[i].roles);
-        test_exchange_free(asked.test);
+        ck_assert_int_eq(queried.outcome, IDENTITY_KNOWN);
+        ck_assert_str_eq(queried.context.user_id, "nova");
+        ck_assert_msg(queried.context.from_service == cases[i].from_service, "%s", cases[i].roles);
+        test_exchange_free(queried.test);
     }
 }
 END_TEST

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PATIENCE_MS 30000
+#define TIMEOUT_MS 30000
 
 struct scene {
     struct script_server *server;
@@ -64,7 +64,7 @@ static int64_t in_ms(int64_t ms) {
 }
 
 static int get_token(struct scene *scene, const char **ret) {
-    return keystone_token(scene->keystone, scene->arena, in_ms(PATIENCE_MS), ret, &scene->err);
+    return keystone_token(scene->keystone, scene->arena, in_ms(TIMEOUT_MS), ret, &scene->err);
 }
 
 static void expect_token(struct scene *scene, const char *wanted) {
@@ -299,12 +299,12 @@ START_TEST(refused_connections_are_retried_and_requests_time_out) {
 }
 END_TEST
 
-static void *ask_in_thread(void *arg) {
+static void *request_in_thread(void *arg) {
     struct scene *scene = arg;
     struct arena *arena = arena_new();
     const char *token = NULL;
     struct error err;
-    int result = keystone_token(scene->keystone, arena, in_ms(PATIENCE_MS), &token, &err);
+    int result = keystone_token(scene->keystone, arena, in_ms(TIMEOUT_MS), &token, &err);
 
     arena_free(arena);
     return result == 0 ? scene : NULL;
@@ -312,13 +312,13 @@ static void *ask_in_thread(void *arg) {
 
 #define ASKERS 8
 
-static unsigned ask_all(struct scene *scene) {
+static unsigned request_all(struct scene *scene) {
     pthread_t threads[ASKERS];
     unsigned good = 0;
     void *result;
 
     for (size_t i = 0; i < ASKERS; i++)
-        pthread_create(&threads[i], NULL, ask_in_thread, scene);
+        pthread_create(&threads[i], NULL, request_in_thread, scene);
     for (size_t i = 0; i < ASKERS; i++) {
         pthread_join(threads[i], &result);
         good += result != NULL;
@@ -329,11 +329,11 @@ static unsigned ask_all(struct scene *scene) {
 START_TEST(concurrent_threads_share_one_request) {
     struct scene *scene = scene_begun();
 
-    ck_assert_uint_eq(ask_all(scene), ASKERS);
+    ck_assert_uint_eq(request_all(scene), ASKERS);
     ck_assert_uint_eq(posts(scene), 1);
     script_server_clear(scene->server);
     keystone_token_refused(scene->keystone, KEYSTONE_OWN);
-    ck_assert_uint_eq(ask_all(scene), 0);
+    ck_assert_uint_eq(request_all(scene), 0);
     scene_end(scene);
 }
 END_TEST
@@ -341,7 +341,7 @@ END_TEST
 static int find(struct scene *scene, const char *type, const char **ret) {
     const char *const types[] = { "none-such", type, NULL };
 
-    return keystone_endpoint(scene->keystone, scene->arena, in_ms(PATIENCE_MS), types, ret,
+    return keystone_endpoint(scene->keystone, scene->arena, in_ms(TIMEOUT_MS), types, ret,
                              &scene->err);
 }
 
@@ -396,7 +396,7 @@ END_TEST
 static int validate(struct scene *scene, bool allow_expired, bool catalog,
                     struct http_answer *ret) {
     const struct keystone_question question = { "theirs", allow_expired, catalog,
-                                                in_ms(PATIENCE_MS) };
+                                                in_ms(TIMEOUT_MS) };
 
     return keystone_validate(scene->keystone, scene->arena, &question, ret, &scene->err);
 }

@@ -95,7 +95,7 @@ static void await(struct caller *caller) {
 
 /* GOOD or the kind of the error, however the answer came; *ret_asked: it came later. */
 static enum error_kind check(struct scene *scene, const char *text, bool allow_expired,
-                             bool *ret_asked) {
+                             bool *ret_requested) {
     const struct token *token = NULL;
     struct caller caller;
     struct error err = { 0 };
@@ -108,15 +108,15 @@ static enum error_kind check(struct scene *scene, const char *text, bool allow_e
         token = caller.token;
         err = caller.err;
     }
-    if (ret_asked)
-        *ret_asked = outcome == TOKEN_LATER;
+    if (ret_requested)
+        *ret_requested = outcome == TOKEN_LATER;
     scene->err = err;
     ck_assert(outcome == TOKEN_LATER || (outcome == TOKEN_GOOD) == (token != NULL));
     token_release(token);
     return token ? ERROR_NONE : err.kind;
 }
 
-static unsigned asked(struct scene *scene) {
+static unsigned queried(struct scene *scene) {
     return script_server_count(scene->server, "GET", KEYSTONE_TOKENS "*");
 }
 
@@ -131,9 +131,9 @@ START_TEST(a_valid_token_is_queried_once) {
     ck_assert(!later);
     ck_assert_int_eq(check(scene, "t1", true, &later), ERROR_NONE);
     ck_assert(!later);
-    ck_assert_uint_eq(asked(scene), 1);
+    ck_assert_uint_eq(queried(scene), 1);
     ck_assert_int_eq(check(scene, "t2", false, &later), ERROR_NONE);
-    ck_assert_uint_eq(asked(scene), 2);
+    ck_assert_uint_eq(queried(scene), 2);
     scene_end(scene);
 }
 END_TEST
@@ -178,7 +178,7 @@ START_TEST(without_a_cache_each_token_is_queried) {
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_NONE);
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_UNAUTHORIZED);
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_UNAUTHORIZED);
-    ck_assert_uint_eq(asked(scene), 4);
+    ck_assert_uint_eq(queried(scene), 4);
     scene_end(scene);
 }
 END_TEST
@@ -193,7 +193,7 @@ START_TEST(an_invalid_token_is_remembered_briefly) {
     ck_assert(!later);
     ck_assert_int_eq(check(scene, "t1", true, &later), ERROR_UNAUTHORIZED); /* another question */
     ck_assert(later);
-    ck_assert_uint_eq(asked(scene), 2);
+    ck_assert_uint_eq(queried(scene), 2);
     scene_end(scene);
 }
 END_TEST
@@ -263,7 +263,7 @@ START_TEST(a_hanging_keystone_neither_accepts_nor_refuses) {
     script_server_add(scene->server, &(struct script_rule){ .method = "GET",
                                                             .path = KEYSTONE_TOKENS "*",
                                                             .manner = SCRIPT_SILENT });
-    while (asked(scene) == 0)
+    while (queried(scene) == 0)
         ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_TRY_LATER);
     script_server_clear(scene->server);
     script_keystone_answer(scene->server, 200, script_keystone_token("", 100, ""), 0);
@@ -351,7 +351,7 @@ START_TEST(callers_with_one_token_share_one_query) {
     script_server_drop_silent(scene->server);
     expect_all(&first, 1, ERROR_TRY_LATER);
     expect_all(callers, CALLERS, ERROR_NONE);
-    ck_assert_uint_eq(asked(scene), 2);
+    ck_assert_uint_eq(queried(scene), 2);
     scene_end(scene);
 }
 END_TEST

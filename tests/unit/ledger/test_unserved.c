@@ -42,7 +42,8 @@ static void put(struct work *work, size_t index, const struct row *row) {
                   "%s", err.message);
 }
 
-static int ask(struct work *work, unsigned most, struct operation **found, struct error *err) {
+static int send_request(struct work *work, unsigned most, struct operation **found,
+                        struct error *err) {
     work->over_us = OVER_US;
     return operation_unserved(work, HOST, false, WAITED_US, ANNOUNCED_US, most, found, err);
 }
@@ -84,7 +85,7 @@ static void assert_found(struct work *work, const struct row *rows, size_t count
     bool is_found[MOST] = { false };
     int number, expected = 0;
 
-    number = ask(work, MOST, &found, err);
+    number = send_request(work, MOST, &found, err);
     ck_assert_msg(number >= 0, "%s", err->message);
     for (int i = 0; i < number; i++) {
         for (size_t j = 0; j < count; j++)
@@ -149,7 +150,7 @@ WORK_TEST(no_more_are_found_than_are_wanted_and_the_oldest_first) {
     for (size_t i = 0; i < 5; i++)
         put(work, i,
             &(struct row){ (char)('a' + i), NULL, "queued", (int64_t)(100 - i), NEVER, 0, HOST });
-    ck_assert_int_eq(ask(work, 2, &found, err), 2);
+    ck_assert_int_eq(send_request(work, 2, &found, err), 2);
     ck_assert_str_eq(found[0].id, id_of(work, 4));
     ck_assert_str_eq(found[1].id, id_of(work, 3));
 }
@@ -157,9 +158,9 @@ WORK_TEST(no_more_are_found_than_are_wanted_and_the_oldest_first) {
 WORK_TEST(an_empty_queue_has_none) {
     struct operation *found;
 
-    ck_assert_int_eq(ask(work, 2, &found, err), 0);
+    ck_assert_int_eq(send_request(work, 2, &found, err), 0);
     put(work, 0, &(struct row){ 'a', NULL, "answered", 1, NEVER, 0, HOST });
-    ck_assert_int_eq(ask(work, 2, &found, err), 0);
+    ck_assert_int_eq(send_request(work, 2, &found, err), 0);
 }
 
 static int64_t steps_done; /* of the query, as SQLite counts them */
@@ -186,13 +187,13 @@ static int64_t cost_of(struct work *work, size_t count, struct error *err) {
             &(struct row){ (char)('a' + i % 3), i == 0 ? "m" : NULL, "queued", (int64_t)(i % 600),
                            i == 1 ? ANNOUNCED_US + 1 : NEVER, 0, HOST });
     steps_done = 0;
-    ck_assert_int_eq(ask(work, 9, &found, err), 1);
+    ck_assert_int_eq(send_request(work, 9, &found, err), 1);
     ck_assert_int_eq(*found[0].project_id, 'c');
     ck_assert_int_gt(steps_done, 0);
     return steps_done;
 }
 
-static void the_same_is_asked_of_few_and_of_many(struct work *work, struct error *err) {
+static void the_same_is_requested_of_few_and_of_many(struct work *work, struct error *err) {
     int64_t few = cost_of(work, 30, err), many = cost_of(work, 3000, err);
 
     ck_assert_msg(many == few, "%jd steps of few, %jd of many", (intmax_t)few, (intmax_t)many);
@@ -203,7 +204,7 @@ START_TEST(a_long_queue_costs_as_little_as_a_short_one) {
         return; /* it has plans of its own */
 
     ck_assert_int_eq(sqlite3_auto_extension((void (*)(void))database_opened), SQLITE_OK);
-    run_in_work(the_same_is_asked_of_few_and_of_many);
+    run_in_work(the_same_is_requested_of_few_and_of_many);
 }
 END_TEST
 

@@ -395,7 +395,7 @@ static const char *kept_snapshot(struct world *world, const char **ret_volume) {
     return id;
 }
 
-static void ask_delete(struct world *world, const char *id) {
+static void request_delete(struct world *world, const char *id) {
     ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 202);
     world_settle(world);
 }
@@ -405,7 +405,7 @@ START_TEST(a_host_merges_images_that_the_storage_cannot) {
     const char *volume, *id = kept_snapshot(world, &volume);
 
     world->on_assist = do_it;
-    ask_delete(world, id);
+    request_delete(world, id);
     ck_assert_uint_eq(world->assist_count, 1);
     ck_assert(world->assists[0].deletes);
     assert_snapshot(world, id, "deleting");
@@ -423,7 +423,7 @@ START_TEST(a_refused_merge_changes_nothing) {
     const char *volume, *id = kept_snapshot(world, &volume);
 
     world->verdict = EVENT_REFUSED;
-    ask_delete(world, id);
+    request_delete(world, id);
     assert_snapshot(world, id, "error_deleting");
     ck_assert(world_has_message(world, id, DELETE_MESSAGE));
     ck_assert_int_eq(memory_read_snapshot(world->memory, id), 7);
@@ -434,7 +434,7 @@ START_TEST(a_refused_merge_changes_nothing) {
 
     world->verdict = EVENT_ACCEPTED;
     world->on_assist = do_it;
-    ask_delete(world, id);
+    request_delete(world, id);
     ck_assert_int_eq(report(world, id, merge_done), 202);
     world_settle(world);
     assert_snapshot(world, id, "gone");
@@ -451,7 +451,7 @@ START_TEST(the_files_decide_how_a_merge_ended) {
             const char *volume, *id = kept_snapshot(world, &volume);
 
             world->on_assist = has_done ? do_it : NULL;
-            ask_delete(world, id);
+            request_delete(world, id);
             if (reports[i])
                 ck_assert_int_eq(report(world, id, reports[i]), 202);
             else
@@ -471,13 +471,13 @@ START_TEST(a_reset_ends_the_wait_for_a_merge) {
     autoworld struct world *world = world_new(NULL);
     const char *volume, *id = kept_snapshot(world, &volume);
 
-    ask_delete(world, id);
+    request_delete(world, id);
     ck_assert_int_eq(report(world, id, "{\"os-reset_status\": {\"status\": \"error\"}}"), 202);
     world_settle(world);
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
     ck_assert_int_eq(report(world, id, merge_done), 400);
     world->on_assist = do_it;
-    ask_delete(world, id);
+    request_delete(world, id);
     ck_assert_int_eq(report(world, id, merge_done), 202);
     world_settle(world);
     assert_snapshot(world, id, "gone");
@@ -517,7 +517,7 @@ START_TEST(death_at_any_effect_strands_nothing) {
 
         world->on_assist = do_it_and_report;
         world_die_after(world, effects);
-        id = ask_snapshot(world, volume, "") == 202 ? world_answer_id(world, "snapshot") : NULL;
+        id = request_snapshot(world, volume, "") == 202 ? world_answer_id(world, "snapshot") : NULL;
         world_settle(world);
         if (id && !world->dead)
             report(world, id, host_done);
@@ -571,7 +571,7 @@ START_TEST(death_at_any_effect_of_an_undoing_strands_nothing) {
         const char *volume = busy_volume(world), *id;
 
         world_die_after(world, effects);
-        id = ask_snapshot(world, volume, "") == 202 ? world_answer_id(world, "snapshot") : NULL;
+        id = request_snapshot(world, volume, "") == 202 ? world_answer_id(world, "snapshot") : NULL;
         world_settle(world);
         if (id && !world->dead)
             report(world, id, host_failed);
@@ -602,7 +602,7 @@ static void let_pass(struct world *world, int seconds) {
 }
 
 /* Is it requested again after that many seconds without a response, and not before? */
-static void assert_asked_after(struct world *world, int seconds) {
+static void assert_requested_after(struct world *world, int seconds) {
     unsigned before = world->assist_count;
 
     let_pass(world, seconds - 1);
@@ -621,7 +621,7 @@ START_TEST(an_agent_that_lost_its_job_is_requested_again) {
     ck_assert_uint_eq(world->assist_count, 1);
     ck_assert(!world->assists[0].again);
     world->on_assist = do_it;
-    assert_asked_after(world, 20);
+    assert_requested_after(world, 20);
     ck_assert_str_eq(world->assists[1].snapshot_id, id);
     assert_snapshot(world, id, "creating");
     ck_assert_int_eq(operations_in(world, "waiting"), 1);
@@ -636,10 +636,10 @@ START_TEST(pauses_between_requests_grow) {
     const char *volume = busy_volume(world), *id = pending(world, volume);
 
     for (int silence = 20; silence <= 160; silence *= 2)
-        assert_asked_after(world, silence);
+        assert_requested_after(world, silence);
     /* A sign of life ends that. */
     ck_assert_int_eq(report(world, id, create_sign), 202);
-    assert_asked_after(world, 20);
+    assert_requested_after(world, 20);
     /* However often it is requested, the last deadline stays where it was. */
     let_pass(world, 300);
     assert_not_made(world, id);
@@ -650,14 +650,14 @@ START_TEST(an_agent_at_work_is_not_requested_again) {
     autoworld struct world *world = world_new(NULL);
     const char *volume, *id = kept_snapshot(world, &volume);
 
-    ask_delete(world, id);
+    request_delete(world, id);
     for (int i = 0; i < 100; i++) {
         let_pass(world, 10);
         ck_assert_int_eq(report(world, id, merge_sign), 202);
     }
     ck_assert_uint_eq(world->assist_count, 1);
     world->on_assist = do_it;
-    assert_asked_after(world, 20);
+    assert_requested_after(world, 20);
     ck_assert_int_eq(report(world, id, merge_done), 202);
     world_settle(world);
     assert_snapshot(world, id, "gone");
@@ -722,7 +722,7 @@ START_TEST(a_compute_service_is_requested_once) {
 
         world->sender.asks_again = false;
         world_die_after(world, effects);
-        id = ask_snapshot(world, volume, "") == 202 ? world_answer_id(world, "snapshot") : NULL;
+        id = request_snapshot(world, volume, "") == 202 ? world_answer_id(world, "snapshot") : NULL;
         world_settle(world);
         world_restart(world);
         let_pass(world, 300);
@@ -742,7 +742,7 @@ START_TEST(an_unreported_result_is_found) {
     const char *volume, *id = kept_snapshot(world, &volume);
 
     world->on_assist = do_it;
-    ask_delete(world, id);
+    request_delete(world, id);
     ck_assert_int_eq(operations_in(world, "waiting"), 1);
     let_pass(world, 60);
     ck_assert_uint_eq(world->assist_count, 1);
@@ -851,7 +851,7 @@ START_TEST(a_host_that_is_down_is_not_waited_for) {
         agent_reports(world);
         world->settings.assisted_create_deadline_s = 7200;
         if (deletes)
-            ask_delete(world, id);
+            request_delete(world, id);
         else
             id = pending(world, volume);
         world->verdict = EVENT_REFUSED;

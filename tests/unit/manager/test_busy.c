@@ -10,13 +10,13 @@
 
 static const char *busy_call; /* NULL: none */
 static enum fault_action action = FAULT_BUSY;
-static unsigned asked;
+static unsigned queried;
 
 static struct fault_decision decide(void *arg, const char *call, const char *volume_id) {
     bool busy = busy_call && strcmp(call, busy_call) == 0;
 
     (void)arg, (void)volume_id;
-    asked += busy;
+    queried += busy;
     return (struct fault_decision){ .action = busy ? action : FAULT_PASS };
 }
 
@@ -26,7 +26,7 @@ static struct world *new_world(void) {
     world->decide = decide;
     busy_call = NULL;
     action = FAULT_BUSY;
-    asked = 0;
+    queried = 0;
     return world;
 }
 
@@ -112,12 +112,12 @@ START_TEST(files_in_use_are_awaited_without_a_worker) {
         busy_call = kinds[i].call;
         kinds[i].request(world, id, snapshot);
         world_settle(world);
-        ck_assert_msg(asked == 1, "%s", kinds[i].call);
+        ck_assert_msg(queried == 1, "%s", kinds[i].call);
         ck_assert_int_eq(COUNT("operations WHERE owner = '' AND attempts = 0 AND "
                                "waits_for = 'volume files'"),
                          1);
         pass(world, 600);
-        before = asked;
+        before = queried;
         ck_assert_msg(before >= 50 && before <= 100, "%s: %u", kinds[i].call, before);
         ck_assert_int_eq(world_check(world), 0);
         busy_call = NULL;
@@ -140,7 +140,7 @@ START_TEST(work_that_moves_much_data_goes_on_with_another_worker) {
         busy_call = kinds[i].call;
         action = FAULT_LONG;
         kinds[i].request(world, id, snapshot);
-        while (asked == 0)
+        while (queried == 0)
             ck_assert(world_relay(world) > 0 && world_step(world, 0));
         ck_assert_int_eq(COUNT("operations WHERE is_long = 1 AND owner IS NULL AND attempts = 0"),
                          1);
@@ -148,7 +148,7 @@ START_TEST(work_that_moves_much_data_goes_on_with_another_worker) {
         ck_assert_int_eq(world_check(world), 0);
         world_settle(world);
         ck_assert_msg(COUNT("operations") == 0, "%s", kinds[i].call);
-        ck_assert_msg(asked == 2, "%s: %u", kinds[i].call, asked);
+        ck_assert_msg(queried == 2, "%s: %u", kinds[i].call, queried);
         ck_assert_int_eq(COUNT("volumes WHERE status LIKE 'error%'"), 0);
         ck_assert_int_eq(COUNT("snapshots WHERE status LIKE 'error%'"), 0);
     }
@@ -164,7 +164,7 @@ START_TEST(data_copies_are_never_lost) {
     busy_call = "extend_volume";
     action = FAULT_LONG;
     extend(world, id, NULL);
-    while (asked == 0)
+    while (queried == 0)
         ck_assert(world_relay(world) > 0 && world_step(world, 0));
     world_sql(world, "DELETE FROM outbox");
     world_restart(world);
@@ -278,7 +278,7 @@ START_TEST(abandoned_work_is_cleaned_up_by_workers_that_move_no_data) {
     busy_call = "delete_volume";
     action = FAULT_LONG;
     delete_volume(world, id, NULL);
-    while (asked == 0)
+    while (queried == 0)
         ck_assert(world_relay(world) > 0 && world_step(world, 0));
     world_sql(world, "UPDATE operations SET attempts = 1"); /* it was begun, and its worker died */
     world_sql(world, "DELETE FROM outbox");

@@ -775,12 +775,12 @@ START_TEST(the_driver_is_notified_of_the_end) {
 END_TEST
 
 /* R46, R47: the event goes only to an agent that is known to work on the guest's host. */
-static char asked[64];
+static char queried[64];
 
 static enum event_verdict note_endpoint(struct compute_sender *sender, struct arena *arena,
                                         const struct compute_event *event, struct error *err) {
     (void)sender, (void)arena;
-    snprintf(asked, sizeof asked, "%s", event->endpoint ? event->endpoint : "none");
+    snprintf(queried, sizeof queried, "%s", event->endpoint ? event->endpoint : "none");
     error_set(err, ERROR_UNAVAILABLE, "a refusal of the test");
     return EVENT_REFUSED;
 }
@@ -793,7 +793,7 @@ START_TEST(only_an_agent_that_reports_gets_events) {
     static const struct {
         const char *report;
         int64_t seconds;
-        const char *asked;
+        const char *queried;
     } rows[] = {
         { REPORT(WORLD_NODE), 0, "http://" WORLD_NODE "/v2.1" },
         { REPORT("elsewhere"), 0, "none" },
@@ -810,7 +810,7 @@ START_TEST(only_an_agent_that_reports_gets_events) {
         world_advance(world, rows[i].seconds);
         ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
         world_settle(world);
-        ck_assert_str_eq(asked, rows[i].asked);
+        ck_assert_str_eq(queried, rows[i].queried);
         assert_volume(world, id, "error_extending", 2);
         assert_settled(world);
     }
@@ -829,7 +829,7 @@ START_TEST(a_disabled_agent_gets_no_events) {
                      200);
     ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
     world_settle(world);
-    ck_assert_str_eq(asked, "none");
+    ck_assert_str_eq(queried, "none");
 }
 END_TEST
 

@@ -35,7 +35,7 @@ static struct world *talking_world(void) {
 }
 
 /* The log from now on. */
-static void listen_anew(void) {
+static void listen_again(void) {
     begin_log("WORLD_LOG");
     ck_assert_int_eq(ftruncate(reasons_fd, 0), 0);
     ck_assert_int_eq(lseek(reasons_fd, 0, SEEK_SET), 0);
@@ -64,7 +64,7 @@ START_TEST(a_drivers_line_names_the_request_that_it_works_for) {
     autoworld struct world *world = talking_world();
     const char *id = world_volume(world, 2);
 
-    listen_anew();
+    listen_again();
     extend_for(world, id, REQUEST);
     assert_volume(world, id, "available", 5);
     ck_assert_uint_eq(count_lines("driver extends", ""), 1);
@@ -83,7 +83,7 @@ START_TEST(periodic_work_logs_no_request) {
     extend_for(world, id, REQUEST);
     ck_assert_str_eq(world_status(world, id), "error_extending");
     ck_assert_ptr_null(log_within(NULL));
-    listen_anew();
+    listen_again();
     world_advance(world, 61);
     ck_assert_uint_ge(count_lines("driver looks", ""), 1);
     ck_assert_uint_eq(count_lines("driver looks", "request_id"), 0);
@@ -97,7 +97,7 @@ START_TEST(a_host_without_a_manager_is_logged_once) {
 
     world_volume(world, 1);
     world_sql(world, "UPDATE services SET reported_at = 1");
-    listen_anew();
+    listen_again();
     world->backends[0].host_name = "other";
     world_restart(world);
     ck_assert_uint_eq(count_lines("host has no manager", "host=" WORLD_NODE "@memory "), 1);

@@ -9,7 +9,7 @@ static int64_t announced(struct world *world) {
     return world_count(world, "SELECT COUNT(*) FROM outbox");
 }
 
-static void ask_for_a_volume(struct world *world) {
+static void request_for_a_volume(struct world *world) {
     ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 2}}"), 202);
 }
 
@@ -23,7 +23,7 @@ START_TEST(queued_operations_are_announced_ever_less_often) {
     struct manager_host *host = &world->manager->hosts[0];
     int64_t before;
 
-    ask_for_a_volume(world);
+    request_for_a_volume(world);
     before = announced(world);
     ck_assert_int_eq(lane_enter(&host->lanes[LANE_SHORT], NULL),
                      0); /* a worker has something slow */
@@ -88,7 +88,7 @@ static const struct rpc_engine broker_engine = { .name = "broker",
 /* A project has a worker and more that waits, behind it another has two operations. */
 static void wait_in_line(struct world *world, struct broker *broker) {
     for (int i = 0; i < 5; i++) {
-        ask_for_a_volume(world);
+        request_for_a_volume(world);
         world->now_us++;
     }
     world_sql(world, "UPDATE operations SET project_id = 'few' WHERE id IN "

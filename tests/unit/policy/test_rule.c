@@ -299,7 +299,7 @@ START_TEST(files_that_change_are_read_again_and_wrong_ones_are_not_taken) {
 }
 END_TEST
 
-static void *ask_often(void *arg) {
+static void *request_often(void *arg) {
     const struct policy *policy = arg;
 
     for (int i = 0; i < 20000; i++)
@@ -345,7 +345,7 @@ START_TEST(rules_are_enforced_while_files_change) {
     settings.file = files_path(&files, "policy.yaml");
     policy = load(&settings);
     for (size_t i = 0; i < LENGTH(threads); i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_often, policy), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, request_often, policy), 0);
     for (int i = 0; i < 20; i++) {
         files_put(&files, "policy.yaml",
                   i % 2 ? "volume:extend: role:admin\n" : "volume:extend: '@'\n");

@@ -517,7 +517,7 @@ START_TEST(a_disconnected_host_is_revoked_and_the_last_removes_the_target) {
 }
 END_TEST
 
-#define SILENT_POOLS                                                                        \
+#define UNRESPONSIVE_POOLS                                                                  \
     "{\"replica_pools\":[{\"node\":\"other\",\"up\":true},{\"node\":\"one\",\"up\":false}," \
     "{\"node\":\"one\",\"up\":false}]}"
 
@@ -537,7 +537,7 @@ START_TEST(an_unresponsive_agent_of_a_host_is_not_waited_for) {
 
     begin();
     opened = bench.handle;
-    answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1); /* an API that was down */
+    answers("GET", "/v3/replica_pools", 200, UNRESPONSIVE_POOLS, 1); /* an API that was down */
     answers("GET", "/v3/replica_pools", 200, POOLS("one"), 1);
     answers("GET", PATH, 200, CONFIG(ID, "7", AT("")), 2);
     answers("PATCH", PATH, 409, CHANGED, 1);
@@ -547,7 +547,7 @@ START_TEST(an_unresponsive_agent_of_a_host_is_not_waited_for) {
     ck_assert_uint_eq(count_requests("PATCH"), 1);
 
     opened->timeout_us = 0; /* it is reported after the first attempt */
-    answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1);
+    answers("GET", "/v3/replica_pools", 200, UNRESPONSIVE_POOLS, 1);
     answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 1);
     ck_assert_int_eq(connect_to("one", &volume), -1);
     ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
@@ -557,7 +557,7 @@ START_TEST(an_unresponsive_agent_of_a_host_is_not_waited_for) {
 }
 END_TEST
 
-static unsigned asked_for_pools(void) {
+static unsigned requested_for_pools(void) {
     return script_server_count(server, "GET", "/v3/replica_pools");
 }
 
@@ -571,14 +571,14 @@ START_TEST(new_targets_of_an_unresponsive_agent_are_not_waited_for) {
     answers("PATCH", PATH, 200, CONFIG(ID, "9", AT("one")), 0);
     answers("GET", PATH "/volume", 200, SERVED("Down"), 1);
     ck_assert_msg(connect_to("one", &volume) == 0, "%s", bench.err.message);
-    ck_assert_uint_eq(asked_for_pools(), 0);
+    ck_assert_uint_eq(requested_for_pools(), 0);
 
     answers("GET", PATH "/volume", 404, NONE, 2);
-    answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1);
+    answers("GET", "/v3/replica_pools", 200, UNRESPONSIVE_POOLS, 1);
     answers("GET", "/v3/replica_pools", 403, NULL, 1);
     ck_assert_int_eq(connect_to("one", &volume), -1);
     ck_assert_int_eq(bench.err.kind, ERROR_FORBIDDEN);
-    ck_assert_uint_eq(asked_for_pools(), 2);
+    ck_assert_uint_eq(requested_for_pools(), 2);
 
     /* Nor by a move to another node. */
     answers("GET", "/v3/replica_pools", 200,
@@ -588,7 +588,7 @@ START_TEST(new_targets_of_an_unresponsive_agent_are_not_waited_for) {
     answers("GET", PATH "/volume", 200, SERVED("Down"), 0);
     ck_assert_int_eq(connect_to("two", &moving), -1);
     ck_assert_int_eq(bench.err.kind, ERROR_FORBIDDEN);
-    ck_assert_uint_eq(asked_for_pools(), 5);
+    ck_assert_uint_eq(requested_for_pools(), 5);
     end();
 }
 END_TEST
@@ -614,10 +614,10 @@ START_TEST(silence_during_a_suspension_does_not_count) {
     answers("GET", PATH, 200, CONFIG(ID, "9", AT("one")), 0);
     answers("PATCH", PATH, 200, CONFIG(ID, "9", AT("one")), 0);
     answers("GET", PATH "/volume", 404, NONE, 1);
-    answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1);
+    answers("GET", "/v3/replica_pools", 200, UNRESPONSIVE_POOLS, 1);
     answers("GET", PATH "/volume", 200, SERVED("Down"), 0);
     ck_assert_msg(connect_to("one", &volume) == 0, "%s", bench.err.message);
-    ck_assert_uint_eq(asked_for_pools(), 1);
+    ck_assert_uint_eq(requested_for_pools(), 1);
     end();
 }
 END_TEST

@@ -263,7 +263,7 @@ static void snapshot_unmanage(void) {
 }
 
 /* The host of its guest is requested to make another one, or to release it. */
-static void snapshot_asked(void) {
+static void snapshot_requested(void) {
     ready(true);
     meeting.snapshot = snapshot_of_volume(meeting.world, meeting.id);
     memory_defer_snapshots(meeting.world->memory, true);
@@ -272,18 +272,18 @@ static void snapshot_asked(void) {
 }
 
 static void snapshot_awaited(void) {
-    snapshot_asked();
+    snapshot_requested();
     world_settle(meeting.world);
 }
 
-static void merge_asked(void) {
+static void merge_requested(void) {
     snapshot_delete();
     memory_defer_snapshots(meeting.world->memory, true);
     meeting.world->settings.assisted_delete_deadline_s = 600;
 }
 
 static void merge_awaited(void) {
-    merge_asked();
+    merge_requested();
     world_settle(meeting.world);
 }
 
@@ -420,9 +420,10 @@ static const struct setting {
     { WORK_SNAPSHOTS, "snapshot is let go of", snapshot_unmanage, BETWEEN, NULL, false },
     { WORK_SNAPSHOTS, "snapshot is let go of", snapshot_unmanage, IN_DRIVER, "unmanage_snapshot",
       false },
-    { WORK_SNAPSHOTS, "snapshot by a host", snapshot_asked, IN_DRIVER, "prepare_assist", false },
+    { WORK_SNAPSHOTS, "snapshot by a host", snapshot_requested, IN_DRIVER, "prepare_assist",
+      false },
     { WORK_SNAPSHOTS, "snapshot by a host", snapshot_awaited, BETWEEN, NULL, false },
-    { WORK_SNAPSHOTS, "merge by a host", merge_asked, IN_DRIVER, "prepare_assist", false },
+    { WORK_SNAPSHOTS, "merge by a host", merge_requested, IN_DRIVER, "prepare_assist", false },
     { WORK_SNAPSHOTS, "merge by a host", merge_awaited, BETWEEN, NULL, false },
     { WORK_SNAPSHOTS, "group snapshot", group_snapshot_create, BETWEEN, NULL, false },
     { WORK_SNAPSHOTS, "group snapshot", group_snapshot_create, IN_DRIVER, "create_snapshot",

@@ -37,7 +37,7 @@ static void assert_kept(struct world *world, const char *id, const char *snapsho
 
     ck_assert_int_eq(drop(world, snapshot), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "os-terminate_connection"));
-    ck_assert_int_eq(ask_snapshot(world, id, ", \"force\": true"), 400);
+    ck_assert_int_eq(request_snapshot(world, id, ", \"force\": true"), 400);
     ck_assert_int_ge(world_action(world, id, "{\"revert\": {\"snapshot_id\": \"%s\"}}", snapshot),
                      400);
     ck_assert_int_ge(world_action(world, id, "{\"os-reclaim_space\": {}}"), 400);
@@ -85,7 +85,7 @@ START_TEST(a_connection_counts_from_its_request_on) {
     world_action(world, id, INITIALIZE("h1"));
     ck_assert_int_eq(given(world), 1);
     ck_assert_int_eq(drop(world, snapshot), 400);
-    ck_assert_int_eq(ask_snapshot(world, id, ""), 400);
+    ck_assert_int_eq(request_snapshot(world, id, ""), 400);
     assert_snapshot(world, snapshot, "available");
 }
 END_TEST
@@ -94,7 +94,7 @@ START_TEST(an_open_change_of_the_images_gives_no_connection) {
     autoworld struct world *world = world_new(NULL);
     const char *snapshot, *id = volume_with_snapshot(world, &snapshot);
 
-    ck_assert_int_eq(ask_snapshot(world, id, ""), 202);
+    ck_assert_int_eq(request_snapshot(world, id, ""), 202);
     ck_assert_int_eq(world_action(world, id, INITIALIZE("h1")), 400);
     world_settle(world);
     ck_assert_int_eq(drop(world, snapshot), 202);
@@ -254,7 +254,8 @@ START_TEST(a_connected_volume_may_be_deleted) {
 END_TEST
 
 /* The question as an API of before the table of connections puts it. */
-static struct fault_decision asked_by_older(void *arg, const char *call, const char *volume_id) {
+static struct fault_decision requested_by_older(void *arg, const char *call,
+                                                const char *volume_id) {
     struct world *world = arg;
 
     if (strcmp(call, "connect") == 0) {
@@ -270,7 +271,7 @@ START_TEST(a_connection_requested_by_an_older_api_keeps_every_image) {
     autoworld struct world *world = world_new(NULL);
     const char *snapshot, *id = volume_with_snapshot(world, &snapshot);
 
-    world->decide = asked_by_older;
+    world->decide = requested_by_older;
     ck_assert_int_eq(world_action(world, id, INITIALIZE("h1")), 200);
     world->decide = NULL;
     ck_assert_int_eq(given(world), 1);
@@ -288,7 +289,7 @@ START_TEST(an_older_api_gets_no_connection_while_images_change) {
     ck_assert_int_eq(drop(world, snapshot), 202);
     world_sql(world, "UPDATE operations SET volume_id = 'hidden', owner = 'other:1:1', "
                      "lease_until = 9000000000000000000");
-    world->decide = asked_by_older;
+    world->decide = requested_by_older;
     ck_assert_int_eq(world_action(world, id, INITIALIZE("h1")), 409);
     world->decide = NULL;
     ck_assert_int_eq(given(world), 0);

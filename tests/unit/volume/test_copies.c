@@ -222,7 +222,7 @@ START_TEST(unsupported_features_are_refused_at_the_request) {
                            "capabilities LIKE '%revert_support%true%'"),
                      COUNT("pools"));
     world_sql(world, FEATURES("false"));
-    ck_assert_int_eq(ask_snapshot(world, volume, ""), 400);
+    ck_assert_int_eq(request_snapshot(world, volume, ""), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "makes no snapshots"));
     ck_assert_ptr_null(copy(world, PATH(FROM_SNAPSHOT, snapshot), ""));
     ck_assert_int_eq(world->status, 400);

@@ -166,7 +166,7 @@ static void leave(struct world *world, int i) {
     detach(world, i);
 }
 
-static void ask_host(struct world *world) {
+static void request_host(struct world *world) {
     for (int steps = 0; steps < 20 && COUNT("operations") < 1 + ATTACHED; steps++) {
         world_relay(world);
         world_step(world, 0);
@@ -183,7 +183,7 @@ START_TEST(a_member_without_its_guest_ends_the_others) {
         const char *id = new_group_snapshot(world);
         int leaver = 1 + i % ATTACHED;
 
-        ask_host(world);
+        request_host(world);
         for (int steps = 0; steps < i / ATTACHED; steps++) {
             world_relay(world);
             world_step(world, 0);
@@ -292,7 +292,7 @@ START_TEST(members_that_detach_during_a_death_are_of_one_moment) {
 END_TEST
 
 static void refuse(struct world *world, const char *why) {
-    ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
+    ck_assert_int_eq(request_group_snapshot(world, ""), 400);
     ck_assert_msg(strstr(world->answer_text, why), "%s", world->answer_text);
     for (int i = 1; i < MEMBERS; i++)
         ck_assert_ptr_nonnull(strstr(world->answer_text, volumes[i]));
@@ -348,7 +348,8 @@ START_TEST(death_at_any_effect_strands_nothing) {
 
         world->on_assist = do_it;
         world_die_after(world, effects);
-        id = ask_group_snapshot(world, "") == 202 ? world_answer_id(world, "group_snapshot") : NULL;
+        id = request_group_snapshot(world, "") == 202 ? world_answer_id(world, "group_snapshot")
+                                                      : NULL;
         world_settle(world);
         if (id && !world->dead)
             report_all(world, id);

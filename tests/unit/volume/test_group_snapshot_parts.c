@@ -106,7 +106,7 @@ static const char *made_by_hosts(struct world *world, const struct members *memb
     return id;
 }
 
-static void ask_delete(struct world *world, const char *id) {
+static void request_delete(struct world *world, const char *id) {
     ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL), 202);
     world_settle(world);
 }
@@ -122,7 +122,7 @@ static void assert_gone(struct world *world, const char *id) {
 static void delete_all(struct world *world, const struct members *members, const char *id) {
     world->verdict = EVENT_ACCEPTED;
     world->on_assist = do_it;
-    ask_delete(world, id);
+    request_delete(world, id);
     report_all(world, members, id, merged, NULL);
     assert_gone(world, id);
 }
@@ -307,7 +307,7 @@ START_TEST(a_group_snapshot_is_deleted_with_the_last_host) {
     autoworld struct world *world = with_guests(&members);
     const char *id = made_by_hosts(world, &members);
 
-    ask_delete(world, id);
+    request_delete(world, id);
     ck_assert_str_eq(group_snapshot_status(world, id), "deleting");
     ck_assert_uint_eq(world->assist_count, 2 * GUESTS);
     ck_assert_int_eq(report(world, member_of(world, id, members.volumes[2]), merged), 202);
@@ -331,7 +331,7 @@ START_TEST(a_failed_merge_leaves_all_rows) {
 
         world->on_assist = NULL;
         world->verdict = refuses ? EVENT_REFUSED : EVENT_ACCEPTED;
-        ask_delete(world, id);
+        request_delete(world, id);
         left = member_of(world, id, members.volumes[1]);
         if (!refuses) {
             ck_assert(memory_assist(world->memory, member_of(world, id, members.volumes[2])));
@@ -363,7 +363,7 @@ START_TEST(a_member_that_no_host_can_merge_leaves_all_rows) {
                         members.volumes[1], WORLD_INSTANCE)),
         200);
     second = world_answer_id(world, "attachment");
-    ask_delete(world, id);
+    request_delete(world, id);
     report_all(world, &members, id, merged, left);
     ck_assert_str_eq(group_snapshot_status(world, id), "error");
     assert_all(world, id, "error_deleting");
@@ -383,7 +383,7 @@ START_TEST(a_reset_ends_the_wait_for_merges) {
     const char *id = made_by_hosts(world, &members);
 
     world->on_assist = NULL;
-    ask_delete(world, id);
+    request_delete(world, id);
     ck_assert_int_eq(reset(world, id, "error"), 202);
     world_settle(world);
     ck_assert_int_eq(report(world, member_of(world, id, members.volumes[1]), merged), 400);
@@ -400,7 +400,7 @@ START_TEST(a_reset_of_a_member_ends_nothing) {
     autoworld struct world *world = with_guests(&members);
     const char *id = made_by_hosts(world, &members), *member;
 
-    ask_delete(world, id);
+    request_delete(world, id);
     member = member_of(world, id, members.volumes[1]);
     ck_assert_int_eq(report(world, member, "{\"os-reset_status\": {\"status\": \"available\"}}"),
                      400);
@@ -440,7 +440,7 @@ START_TEST(a_delete_waits_for_the_creation_of_a_member) {
                           "lease_until = 4000000000000000 WHERE target_id = '%s'",
                           member));
     ck_assert_int_eq(reset(world, id, "error"), 202);
-    ask_delete(world, id);
+    request_delete(world, id);
     ck_assert_int_eq(COUNT("operations WHERE phase = 'cancelled'"), 1);
     ck_assert_int_eq(COUNT("snapshots WHERE delete_begun = 1"), 0);
     world_sql(world, "UPDATE operations SET lease_until = 1 WHERE owner = 'other:1:1'");
@@ -467,7 +467,7 @@ static struct fault_decision give_up(void *arg, const char *call, const char *na
         return (struct fault_decision){ 0 };
     making.id = NULL;
     ck_assert_int_eq(reset(world, id, "error"), 202);
-    ask_delete(world, id);
+    request_delete(world, id);
     ck_assert_int_eq(COUNT("operations WHERE phase = 'cancelled'"), 1);
     ck_assert_int_eq(COUNT("operations WHERE kind = 'group_snapshot_delete' AND attempts = 0"), 1);
     return (struct fault_decision){ 0 };
@@ -507,7 +507,8 @@ START_TEST(death_at_any_effect_of_a_create_strands_nothing) {
         const char *id;
 
         world_die_after(world, effects);
-        id = ask_group_snapshot(world, "") == 202 ? world_answer_id(world, "group_snapshot") : NULL;
+        id = request_group_snapshot(world, "") == 202 ? world_answer_id(world, "group_snapshot")
+                                                      : NULL;
         world_settle(world);
         if (id && !world->dead)
             report_all(world, &members, id, made, NULL);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MEMBERS = 3, ORDERS = 24, PATIENCE_S = 200, GIVES_UP_S = 20, MOST = 16 };
+enum { MEMBERS = 3, ORDERS = 24, TIMEOUT_S = 200, GIVES_UP_S = 20, MOST = 16 };
 
 #define ONE_MOMENT "{\"consistent_group_snapshot_enabled\": \"<is> True\"}"
 
@@ -22,25 +22,25 @@ static const char *volumes[MEMBERS];
 
 /* Requests to the host that are not done yet. */
 static struct {
-    struct world_assist asked;
+    struct world_assist queried;
     int64_t since_us;
 } open_assists[MOST];
 static unsigned open_count;
 static int merge_s; /* how long it merges */
 
-static bool was_asked(const char *snapshot_id) {
+static bool was_requested(const char *snapshot_id) {
     for (unsigned i = 0; i < open_count; i++)
-        if (strcmp(open_assists[i].asked.snapshot_id, snapshot_id) == 0)
+        if (strcmp(open_assists[i].queried.snapshot_id, snapshot_id) == 0)
             return true;
     return false;
 }
 
 /* One that is requested again is at it. */
 static void note_request(struct world *world, const struct world_assist *assist) {
-    if (was_asked(assist->snapshot_id))
+    if (was_requested(assist->snapshot_id))
         return;
     ck_assert_uint_lt(open_count, MOST);
-    open_assists[open_count].asked = *assist;
+    open_assists[open_count].queried = *assist;
     open_assists[open_count++].since_us = world->now_us;
 }
 
@@ -69,7 +69,7 @@ static bool has_all(const struct world_assist *assist) {
 
     for (const char *next = assist->together; *next; next += sizeof id) {
         snprintf(id, sizeof id, "%.36s", next);
-        if (!was_asked(id))
+        if (!was_requested(id))
             return false;
     }
     return true;
@@ -97,13 +97,13 @@ static void do_all(struct world *world) {
     unsigned left = 0;
 
     for (unsigned i = 0; i < open_count; i++)
-        ready[i] = open_assists[i].asked.deletes ? is_over(world, i, merge_s)
-                                                 : has_all(&open_assists[i].asked);
+        ready[i] = open_assists[i].queried.deletes ? is_over(world, i, merge_s)
+                                                   : has_all(&open_assists[i].queried);
     for (unsigned i = 0; i < open_count; i++) {
         if (ready[i])
-            do_one(world, &open_assists[i].asked);
-        else if (!open_assists[i].asked.deletes && is_over(world, i, GIVES_UP_S))
-            give_up(world, open_assists[i].asked.snapshot_id);
+            do_one(world, &open_assists[i].queried);
+        else if (!open_assists[i].queried.deletes && is_over(world, i, GIVES_UP_S))
+            give_up(world, open_assists[i].queried.snapshot_id);
         else
             open_assists[left++] = open_assists[i];
     }
@@ -144,13 +144,13 @@ static void assert_rests(struct world *world) {
     ck_assert_int_eq(COUNT("operation_turns"), 0);
 }
 
-static void ask_delete(struct world *world, const char *id) {
+static void request_delete(struct world *world, const char *id) {
     ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 202);
 }
 
 /* Until nothing is left to do. */
 static void pass_all(struct world *world, unsigned *seed) {
-    for (int s = 0; s < PATIENCE_S && COUNT("operations") > 0; s++)
+    for (int s = 0; s < TIMEOUT_S && COUNT("operations") > 0; s++)
         pass_second(world, seed);
     assert_rests(world);
 }
@@ -182,12 +182,12 @@ START_TEST(beside_merges_all_of_it_ends) {
         for (int i = 1; i < MEMBERS; i++)
             old[i] = snapshot_of_volume(world, volumes[i]);
         start_guest(world);
-        ask_delete(world, old[1]);
+        request_delete(world, old[1]);
         if (order % 2)
             deliver(world, &seed);
         id = new_group_snapshot(world);
-        ask_delete(world, old[2]);
-        ck_assert_int_eq(ask_snapshot(world, volumes[2], ", \"force\": true"), 202);
+        request_delete(world, old[2]);
+        ck_assert_int_eq(request_snapshot(world, volumes[2], ", \"force\": true"), 202);
         alone = world_answer_id(world, "snapshot");
         pass_all(world, &seed);
         ck_assert_str_eq(group_snapshot_status(world, id), "available");
@@ -204,21 +204,21 @@ START_TEST(a_group_snapshot_gets_its_turn_among_endless_merges) {
     for (unsigned order = WALK_FIRST % 2; order < 2; order += WALK_STEP) {
         autoworld struct world *world = with_guest();
         const char *old[MERGES], *id;
-        unsigned seed = order, asked = 0;
+        unsigned seed = order, queried = 0;
 
         for (unsigned i = 0; i < MERGES; i++)
             old[i] = snapshot_of_volume(world, volumes[1 + i % 2]);
         start_guest(world);
-        while (asked < 2)
-            ask_delete(world, old[asked++]);
+        while (queried < 2)
+            request_delete(world, old[queried++]);
         deliver(world, &seed);
         id = new_group_snapshot(world);
-        while (asked < MERGES && strcmp(group_snapshot_status(world, id), "creating") == 0) {
+        while (queried < MERGES && strcmp(group_snapshot_status(world, id), "creating") == 0) {
             if (COUNT("operations WHERE kind = 'snapshot_delete'") < 3)
-                ask_delete(world, old[asked++]);
+                request_delete(world, old[queried++]);
             pass_second(world, &seed);
         }
-        ck_assert_int_lt(asked, 6);
+        ck_assert_int_lt(queried, 6);
         pass_all(world, &seed);
         ck_assert_str_eq(group_snapshot_status(world, id), "available");
     }
@@ -229,20 +229,20 @@ END_TEST
 START_TEST(a_merge_gets_its_turn_among_endless_group_snapshots) {
     for (unsigned order = WALK_FIRST % 2; order < 2; order += WALK_STEP) {
         autoworld struct world *world = with_guest();
-        unsigned seed = order, asked = 0;
+        unsigned seed = order, queried = 0;
         const char *old;
 
         old = snapshot_of_volume(world, volumes[1]);
         start_guest(world);
         new_group_snapshot(world);
         deliver(world, &seed);
-        ask_delete(world, old);
-        while (asked < 12 && strcmp(snapshot_status(world, old), "gone") != 0) {
+        request_delete(world, old);
+        while (queried < 12 && strcmp(snapshot_status(world, old), "gone") != 0) {
             if (COUNT("operations WHERE kind = 'group_snapshot_create'") < 2)
-                ck_assert(new_group_snapshot(world) && ++asked);
+                ck_assert(new_group_snapshot(world) && ++queried);
             pass_second(world, &seed);
         }
-        ck_assert_int_lt(asked, 8);
+        ck_assert_int_lt(queried, 8);
         pass_all(world, &seed);
     }
 }
@@ -273,7 +273,7 @@ START_TEST(operations_begun_during_a_check_go_first) {
         old = snapshot_of_volume(world, volumes[1]);
         start_guest(world);
         world->decide = begin_beside;
-        ask_delete(world, old);
+        request_delete(world, old);
         id = new_group_snapshot(world);
         begins = PATH("UPDATE operations SET %s, owner = 'other', attempts = 1, lease_until = %jd "
                       "WHERE kind = 'snapshot_delete'",
@@ -338,7 +338,7 @@ START_TEST(a_refused_merge_that_waited_has_changed_nothing) {
     new_group_snapshot(world);
     world_relay(world);
     world_step(world, 0);
-    ask_delete(world, old);
+    request_delete(world, old);
     world_relay(world);
     while (world_step(world, 2)) /* before the parts */
         world_relay(world);

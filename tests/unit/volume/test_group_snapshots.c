@@ -82,11 +82,11 @@ START_TEST(a_group_snapshot_waits_for_changes_of_its_volumes) {
     autoworld struct world *world = with_members(volumes);
 
     ck_assert_int_eq(world_action(world, volumes[2], "{\"os-extend\": {\"new_size\": 3}}"), 202);
-    ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
+    ck_assert_int_eq(request_group_snapshot(world, ""), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "extend"));
     /* An operator resets it as ended, while it goes on. */
     world_sql(world, PATH("UPDATE volumes SET status = 'available' WHERE id = '%s'", volumes[2]));
-    ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
+    ck_assert_int_eq(request_group_snapshot(world, ""), 400);
     world_sql(world, PATH("UPDATE volumes SET status = 'extending' WHERE id = '%s'", volumes[2]));
     world_settle(world);
     id = group_snapshot(world);
@@ -236,7 +236,7 @@ static const char *after_deaths(struct world *world, int effects, const char *id
     world_die_after(world, effects);
     if (method)
         world_call(world, method, PATH("/group_snapshots/%s", id), NULL);
-    else if (ask_group_snapshot(world, "") == 202)
+    else if (request_group_snapshot(world, "") == 202)
         id = world_answer_id(world, "group_snapshot");
     if (!world->dead)
         world_settle(world);
@@ -304,7 +304,7 @@ START_TEST(a_delete_of_one_that_is_being_made_leaves_nothing) {
     world_settle(world);
     ck_assert_str_eq(group_snapshot_status(world, id), "deleting");
     /* Its worker is not known to have ended: nothing begins on its volumes. */
-    ck_assert_int_eq(ask_snapshot(world, volumes[0], ""), 400);
+    ck_assert_int_eq(request_snapshot(world, volumes[0], ""), 400);
     let_go(world);
     ck_assert_str_eq(group_snapshot_status(world, id), "gone");
     assert_rests(world);

@@ -18,7 +18,7 @@ static const char *string(const json_t *object, const char *key) {
     return json_string_value(json_object_get(object, key));
 }
 
-static int ask(struct world *world, const char *volume, const char *source) {
+static int send_request(struct world *world, const char *volume, const char *source) {
     return world_call(
         world, "POST", "/os-snapshot-manage",
         PATH("{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": \"%s\"}}", volume, source));
@@ -26,7 +26,7 @@ static int ask(struct world *world, const char *volume, const char *source) {
 
 /* The id of a snapshot that is to become of the object. */
 static const char *manage(struct world *world, const char *volume, const char *source) {
-    ck_assert_int_eq(ask(world, volume, source), 202);
+    ck_assert_int_eq(send_request(world, volume, source), 202);
     return world_answer_id(world, "snapshot");
 }
 
@@ -128,19 +128,19 @@ START_TEST(invalid_references_are_refused_at_the_request) {
     const char *volume = world_volume(world, 1), *large = world_volume(world, 2);
 
     memory_put(world->memory, "disk", GIB, 7);
-    ck_assert_int_eq(ask(world, large, "disk"), 413);
+    ck_assert_int_eq(send_request(world, large, "disk"), 413);
     world->settings.quota_gigabytes = 10;
     for (size_t i = 0; i < LENGTH(bodies); i++)
         ck_assert_msg(world_call(world, "POST", "/os-snapshot-manage",
                                  with_volume(world, bodies[i].body, volume)) == bodies[i].status,
                       "%s: %d %s", bodies[i].body, world->status, world->answer_text);
     world_sql(world, "UPDATE volumes SET status = 'error'");
-    ck_assert_int_eq(ask(world, volume, "disk"), 400);
+    ck_assert_int_eq(send_request(world, volume, "disk"), 400);
     world_sql(world, "UPDATE volumes SET status = 'available'");
     world_sql(world, "UPDATE services SET disabled = 1 WHERE binary_name = 'cinder-volume'");
-    ck_assert_int_eq(ask(world, volume, "disk"), 400);
+    ck_assert_int_eq(send_request(world, volume, "disk"), 400);
     world_sql(world, "UPDATE services SET disabled = 0, frozen = 1");
-    ck_assert_int_eq(ask(world, volume, "disk"), 400);
+    ck_assert_int_eq(send_request(world, volume, "disk"), 400);
     ck_assert_int_eq(COUNT("snapshots"), 0);
     ck_assert_int_eq(COUNT("operations WHERE phase <> 'answered'"), 0);
     ck_assert(memory_has(world->memory, "disk"));
@@ -151,11 +151,11 @@ START_TEST(refusals_of_the_backend_are_refused_at_the_request) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1);
 
-    ck_assert_int_eq(ask(world, volume, "disk"), 400);
+    ck_assert_int_eq(send_request(world, volume, "disk"), 400);
     ck_assert_ptr_nonnull(
         strstr(world->answer_text, "invalid backend reference disk: There is no"));
     memory_put(world->memory, "disk", 0, 7);
-    ck_assert_int_eq(ask(world, volume, "disk"), 400);
+    ck_assert_int_eq(send_request(world, volume, "disk"), 400);
     world_settle(world);
     ck_assert_int_eq(COUNT("snapshots"), 0);
     ck_assert_int_eq(COUNT("messages"), 0);
@@ -327,7 +327,7 @@ static void do_one(struct world *world, int what, const char *volume, const char
     world->may_wait = true; /* as long as it lives */
     if (what == LET_GO)
         act(world, *ret_id, UNMANAGE);
-    else if (ask(world, volume, "disk") == 202)
+    else if (send_request(world, volume, "disk") == 202)
         *ret_id = world_answer_id(world, "snapshot");
 }
 

@@ -54,7 +54,7 @@ static int attach(struct world *world, const char *id) {
                         "\"" WORLD_INSTANCE "\"}}");
 }
 
-static int ask_connection(struct world *world, const char *id) {
+static int request_connection(struct world *world, const char *id) {
     return world_action(world, id,
                         "{\"os-initialize_connection\": {\"connector\": " CONNECTOR "}}");
 }
@@ -93,14 +93,14 @@ static int attachment_complete_again(struct world *world, const char *id) {
 }
 
 static const struct way {
-    int (*ask)(struct world *world, const char *id);
+    int (*send_request)(struct world *world, const char *id);
     int status;
     const char *becomes;
     bool waits; /* for the backend */
 } ways[] = {
     { reserve, 202, "attaching", false },
     { attach, 202, "in-use", false },
-    { ask_connection, 200, "available", true },
+    { request_connection, 200, "available", true },
     { attachment_alone, 200, "reserved", false },
     { attachment_connected, 200, "attaching", true },
     { attachment_again, 200, "attaching", true },
@@ -113,7 +113,7 @@ START_TEST(an_attach_cancels_a_queued_reclaim) {
         const char *id = wasteful(world);
 
         ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
-        ck_assert_int_eq(ways[i].ask(world, id), ways[i].status);
+        ck_assert_int_eq(ways[i].send_request(world, id), ways[i].status);
         world_settle(world);
         ck_assert_str_eq(reason(world, id), "cancelled");
         assert_whole(world, id, ways[i].becomes);
@@ -152,7 +152,7 @@ static struct fault_decision in_the_middle(void *arg, const char *call, const ch
         return (struct fault_decision){ .action = FAULT_PASS };
     happened = true;
     world->may_wait = way->waits;
-    status = way->ask(world, volume_id);
+    status = way->send_request(world, volume_id);
     ck_assert_int_eq(status, way->waits ? 0 : way->status);
     world->may_wait = false;
     ck_assert_str_eq(world_status(world, volume_id), way->becomes);
@@ -183,7 +183,7 @@ START_TEST(an_attach_waits_for_a_running_reclaim) {
         autoworld struct world *world = world_new(NULL);
 
         way = &ways[i];
-        if (way->ask != attachment_complete_again)
+        if (way->send_request != attachment_complete_again)
             meet_in_the_middle(world, wasteful(world));
     }
 }
@@ -195,7 +195,7 @@ START_TEST(a_late_reclaim_worker_is_harmless) {
 
     other_manager = true;
     way = &ways[4];
-    ck_assert_ptr_eq(way->ask, attachment_connected);
+    ck_assert_ptr_eq(way->send_request, attachment_connected);
     meet_in_the_middle(world, wasteful(world));
 }
 END_TEST

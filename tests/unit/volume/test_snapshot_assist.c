@@ -6,7 +6,7 @@
 #include "tests/lib/extend.h"
 #include "tests/lib/snapshots.h"
 
-#define PATIENCE_S 60 /* far below the deadline */
+#define TIMEOUT_S 60 /* far below the deadline */
 
 static const char *attachment, *leaves_at;
 static bool unreadable; /* once, the object of the check */
@@ -36,8 +36,8 @@ static struct world *with_guest(const char **ret_volume) {
     return world;
 }
 
-static void assert_judged(struct world *world, const char *id) {
-    for (int s = 0; s < PATIENCE_S; s++) {
+static void assert_checked(struct world *world, const char *id) {
+    for (int s = 0; s < TIMEOUT_S; s++) {
         world_settle(world);
         world_advance(world, 1);
     }
@@ -65,7 +65,7 @@ START_TEST(a_new_worker_does_not_wait_for_a_detached_guest) {
             died = world->dead;
             world_restart(world);
             if (world_count(world, "SELECT COUNT(*) FROM attachments") == 0)
-                assert_judged(world, id);
+                assert_checked(world, id);
         }
     }
 }
@@ -82,7 +82,7 @@ START_TEST(a_wait_without_readable_files_ends_with_the_guest) {
     unreadable = true;
     world->decide = leave;
     world_advance(world, world->settings.assisted_create_deadline_s + 1);
-    assert_judged(world, id);
+    assert_checked(world, id);
     ck_assert_ptr_null(leaves_at);
 }
 END_TEST

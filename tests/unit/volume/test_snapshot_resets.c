@@ -51,7 +51,7 @@ static const struct act {
     { VOLUME_FORCE("C"), NULL, NULL },
 };
 
-static int ask(const char *path, const char *body) {
+static int send_request(const char *path, const char *body) {
     struct world *world = scene.world;
     const char *place = strpbrk(path, "SVC");
     const char *id = *place == 'S' ? scene.snapshot : *place == 'V' ? scene.volume : scene.copy;
@@ -64,9 +64,9 @@ static void act(void) {
     const struct act *chosen = scene.act;
 
     scene.acted = true;
-    ck_assert_int_lt(ask(chosen->path, chosen->body), 500);
+    ck_assert_int_lt(send_request(chosen->path, chosen->body), 500);
     if (chosen->then_path)
-        ck_assert_int_lt(ask(chosen->then_path, chosen->then_body), 500);
+        ck_assert_int_lt(send_request(chosen->then_path, chosen->then_body), 500);
 }
 
 static struct fault_decision in_the_driver(void *arg, const char *call, const char *id) {

@@ -95,7 +95,7 @@ static void modify(struct scene *scene, const char *key, const char *value, cons
     request.mutable_parameters =
         (Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry **)(void *)&one;
     request.n_mutable_parameters = 1;
-    got = scene_ask(scene, "/csi.v1.Controller/ControllerModifyVolume", &request);
+    got = scene_request(scene, "/csi.v1.Controller/ControllerModifyVolume", &request);
     check(got, code, part);
     forget(one);
 }
@@ -163,7 +163,7 @@ static int64_t capacity(struct scene *scene, const char *count) {
 
     request.parameters = (Csi__V1__GetCapacityRequest__ParametersEntry **)(void *)both;
     request.n_parameters = count ? 2 : 1;
-    got = scene_ask(scene, "/csi.v1.Controller/GetCapacity", &request);
+    got = scene_request(scene, "/csi.v1.Controller/GetCapacity", &request);
     response = scene_message(got, &csi__v1__get_capacity_response__descriptor);
     bytes = response->available_capacity;
     ck_assert_int_eq(response->maximum_volume_size->value, bytes);
@@ -226,7 +226,7 @@ static void publish(struct scene *scene, const char *code, const char *part) {
     request.volume_id = (char[]){ "config-" UID };
     request.node_id = (char[]){ "here" };
     request.volume_capability = &capability;
-    got = scene_ask(scene, "/csi.v1.Controller/ControllerPublishVolume", &request);
+    got = scene_request(scene, "/csi.v1.Controller/ControllerPublishVolume", &request);
     check(got, code, part);
 }
 
@@ -297,7 +297,7 @@ START_TEST(an_unhealthy_volume_is_reported_without_a_host_or_a_path) {
 
         answer(scene, "GET", CONFIGS "/" UID, 200, rows[i].config, 0);
         answer(scene, "GET", CONFIGS "/" UID "/volume", 200, rows[i].volume, 0);
-        got = scene_ask(scene, "/csi.v1.Controller/ControllerGetVolume", &request);
+        got = scene_request(scene, "/csi.v1.Controller/ControllerGetVolume", &request);
         volume = scene_message(got, &csi__v1__controller_get_volume_response__descriptor);
         condition = volume->status->volume_condition;
         ck_assert_msg(condition->abnormal == (rows[i].response != NULL), "%s", condition->message);

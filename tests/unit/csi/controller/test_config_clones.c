@@ -118,7 +118,7 @@ static void delete (struct scene *scene, const char *id, const char *code) {
 
     snprintf(text, sizeof(text), "%s", id);
     request.volume_id = text;
-    got = scene_ask(scene, "/csi.v1.Controller/DeleteVolume", &request);
+    got = scene_request(scene, "/csi.v1.Controller/DeleteVolume", &request);
     check_code(got, code);
 }
 

@@ -35,7 +35,8 @@ static struct scene *scene_with_volume(void) {
     return scene;
 }
 
-static struct wire_answer *ask(struct scene *scene, const char *path, const void *message) {
+static struct wire_answer *send_request(struct scene *scene, const char *path,
+                                        const void *message) {
     size_t size = protobuf_c_message_get_packed_size(message);
     autofree uint8_t *bytes = malloc(size + 1);
 
@@ -48,7 +49,7 @@ static struct wire_answer *create(struct scene *scene) {
 
     request.name = (char[]){ "n" };
     request.source_volume_id = (char[]){ "config-" VOLUME };
-    return ask(scene, CALL("CreateSnapshot"), &request);
+    return send_request(scene, CALL("CreateSnapshot"), &request);
 }
 
 static void check_refused(struct wire_answer *got, const char *code, const char *part) {
@@ -117,11 +118,11 @@ START_TEST(the_source_of_a_clone_in_progress_is_not_deleted) {
     request.snapshot_id = (char[]){ "configsnap-" SHOT "1" };
     answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", "", "Ready", TAKEN)), 3);
     answer(scene, "DELETE", ALL "/" SHOT "1", 409, NULL, 1);
-    check_refused(ask(scene, CALL("DeleteSnapshot"), &request), "10", "");
+    check_refused(send_request(scene, CALL("DeleteSnapshot"), &request), "10", "");
     answer(scene, "DELETE", ALL "/" SHOT "1", 202, NULL, 0);
     answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", GONE, "Ready", TAKEN)), 2);
     answer(scene, "GET", ALL "/" SHOT "1", 404, NULL, 0);
-    check_refused(ask(scene, CALL("DeleteSnapshot"), &request), "0", "");
+    check_refused(send_request(scene, CALL("DeleteSnapshot"), &request), "0", "");
     ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), 2);
     scene_end(scene);
 }
@@ -142,7 +143,7 @@ START_TEST(incomplete_and_deleted_snapshots_are_not_listed) {
     answer(scene, "GET", ALL "?sort=id:asc&limit=1000", 200, first, 0);
     answer(scene, "GET", ALL "?sort=id:asc&limit=1000&marker=" SHOT "2", 200, second, 0);
     answer(scene, "GET", ALL "?*", 200, "{\"volume_config_snapshots\": []}", 0);
-    got = ask(scene, CALL("ListSnapshots"), &request);
+    got = send_request(scene, CALL("ListSnapshots"), &request);
     all = scene_message(got, &csi__v1__list_snapshots_response__descriptor);
     ck_assert_uint_eq(all->n_entries, 1);
     ck_assert_str_eq(all->entries[0]->snapshot->snapshot_id, "configsnap-" SHOT "4");

@@ -29,7 +29,8 @@ static void answer_once(struct scene *scene, const char *method, const char *pat
             .method = method, .path = path, .status = status, .body = body, .times = 1 });
 }
 
-static struct wire_answer *ask(struct scene *scene, const char *path, const void *message) {
+static struct wire_answer *send_request(struct scene *scene, const char *path,
+                                        const void *message) {
     size_t size = protobuf_c_message_get_packed_size(message);
     autofree uint8_t *bytes = malloc(size + 1);
 
@@ -38,7 +39,7 @@ static struct wire_answer *ask(struct scene *scene, const char *path, const void
 }
 
 static void expect(struct scene *scene, const char *path, const void *message, const char *code) {
-    autofree struct wire_answer *answer = ask(scene, path, message);
+    autofree struct wire_answer *answer = send_request(scene, path, message);
 
     ck_assert_msg(strcmp(answer->status, code) == 0, "%s: %s instead of %s: %s", path,
                   answer->status, code, answer->message);
@@ -355,7 +356,7 @@ START_TEST(the_snapshot_of_a_removed_member_is_shown_when_given) {
     request.group_snapshot_id = (char[]){ ID };
     request.n_snapshot_ids = 1;
     request.snapshot_ids = &snapshot_id;
-    got = ask(scene, "/csi.v1.GroupController/GetVolumeGroupSnapshot", &request);
+    got = send_request(scene, "/csi.v1.GroupController/GetVolumeGroupSnapshot", &request);
     shown = scene_message(got, &csi__v1__get_volume_group_snapshot_response__descriptor);
     ck_assert_uint_eq(shown->group_snapshot->n_snapshots, 1);
     ck_assert_str_eq(shown->group_snapshot->snapshots[0]->snapshot_id, LEFT);

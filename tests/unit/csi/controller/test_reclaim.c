@@ -60,7 +60,7 @@ END_TEST
 #define CONFIG(publish_, reclaim_)                                        \
     "{\"volume_config\": {\"metadata\": {\"name\": \"v\", \"uid\": \"" ID \
     "\"}, \"spec\": {}" publish_ ", \"status\": {\"phase\": \"Bound\"" reclaim_ "}}}"
-#define ROOM(number_, phase_, more)                                                                \
+#define SPACE(number_, phase_, more)                                                               \
     CONFIG("", ", \"reclaim\": {\"number\": " number_ ", \"phase\": \"" phase_ "\", \"message\": " \
                "\"why\"" more "}")
 #define CONFIG_PATH "/v3/volume_configs/" ID
@@ -78,17 +78,18 @@ static const struct {
     { "0", 200, CONFIG(", \"publish\": {\"nodeId\": \"n\"}", ""), 0, NULL, NULL, NULL },
     { "5", 404, NULL, 0, NULL, NULL, NULL },
     { "14", 503, "{}", 0, NULL, NULL, NULL },
-    { "0", 200, CONFIG("", ""), 200, ROOM("1", "Pending", ""),
-      ROOM("1", "Done", ", \"beforeBytes\": 9, \"afterBytes\": 4"), NULL },
-    { "0", 200, ROOM("1", "Pending", ""), 0, NULL, ROOM("1", "Done", ""), NULL },
-    { "0", 200, ROOM("1", "Done", ""), 200, ROOM("2", "Pending", ""), ROOM("2", "Done", ""), NULL },
+    { "0", 200, CONFIG("", ""), 200, SPACE("1", "Pending", ""),
+      SPACE("1", "Done", ", \"beforeBytes\": 9, \"afterBytes\": 4"), NULL },
+    { "0", 200, SPACE("1", "Pending", ""), 0, NULL, SPACE("1", "Done", ""), NULL },
+    { "0", 200, SPACE("1", "Done", ""), 200, SPACE("2", "Pending", ""), SPACE("2", "Done", ""),
+      NULL },
     { "10", 200, CONFIG("", ""), 409,
       "{\"conflictingRequest\": {\"code\": 409, \"message\": \"x\"}}", NULL, NULL },
-    { "10", 200, ROOM("1", "Pending", ""), 0, NULL, ROOM("1", "Stopped", ""), "why" },
-    { "10", 200, ROOM("1", "Pending", ""), 0, NULL, ROOM("2", "Done", ""), "has been requested" },
-    { "12", 200, ROOM("1", "Pending", ""), 0, NULL,
-      ROOM("1", "Failed", ", \"reason\": \"unsupported\""), "why" },
-    { "13", 200, ROOM("1", "Pending", ""), 0, NULL, ROOM("1", "Failed", ", \"reason\": \"away\""),
+    { "10", 200, SPACE("1", "Pending", ""), 0, NULL, SPACE("1", "Stopped", ""), "why" },
+    { "10", 200, SPACE("1", "Pending", ""), 0, NULL, SPACE("2", "Done", ""), "has been requested" },
+    { "12", 200, SPACE("1", "Pending", ""), 0, NULL,
+      SPACE("1", "Failed", ", \"reason\": \"unsupported\""), "why" },
+    { "13", 200, SPACE("1", "Pending", ""), 0, NULL, SPACE("1", "Failed", ", \"reason\": \"away\""),
       "why" },
 };
 

@@ -31,7 +31,7 @@ static void expand(struct scene *scene, const char *code) {
     range.required_bytes = 2 * GIB;
     request.volume_id = (char[]){ ID };
     request.capacity_range = &range;
-    answer = scene_ask(scene, "/csi.v1.Controller/ControllerExpandVolume", &request);
+    answer = scene_request(scene, "/csi.v1.Controller/ControllerExpandVolume", &request);
     ck_assert_msg(strcmp(answer->status, code) == 0, "%s, not %s: %s", answer->status, code,
                   answer->message);
 }

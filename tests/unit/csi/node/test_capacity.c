@@ -49,7 +49,7 @@ END_TEST
 
 START_TEST(an_ext4_grows_at_its_next_stage_at_the_latest) {
     autoimage int file = image(64 * MIB);
-    struct node_usage room;
+    struct node_usage space;
     int64_t bytes = 0;
 
     assert_ok(stage(&ext4));
@@ -58,15 +58,15 @@ START_TEST(an_ext4_grows_at_its_next_stage_at_the_latest) {
         ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
     assert_ok(unstage());
     assert_ok(stage(&ext4));
-    assert_ok(usage(path_of("kubelet/staging"), &room));
-    ck_assert_int_gt(room.bytes.total, 200 * MIB);
+    assert_ok(usage(path_of("kubelet/staging"), &space));
+    ck_assert_int_gt(space.bytes.total, 200 * MIB);
     assert_ok(unstage());
 }
 END_TEST
 
 START_TEST(a_block_volume_reports_its_size_and_grows) {
     autoimage int file = image(8 * MIB);
-    struct node_usage room;
+    struct node_usage space;
     int64_t bytes = 0;
 
     assert_ok(stage(&block));
@@ -74,8 +74,8 @@ START_TEST(a_block_volume_reports_its_size_and_grows) {
     ck_assert_int_eq(ftruncate(file, 16 * MIB), 0);
     assert_ok(grow(path_of("kubelet/pods/a"), 16 * MIB, &bytes));
     ck_assert_int_eq(bytes, 16 * MIB);
-    assert_ok(usage(path_of("kubelet/pods/a"), &room));
-    ck_assert(room.block && room.bytes.total == 16 * MIB);
+    assert_ok(usage(path_of("kubelet/pods/a"), &space));
+    ck_assert(space.block && space.bytes.total == 16 * MIB);
     assert_ok(unpublish("kubelet/pods/a"));
     assert_ok(unstage());
 }

@@ -51,7 +51,7 @@ static void unmount_it(void) {
     ck_assert_int_eq(umount2(path_of("m"), UMOUNT_NOFOLLOW), 0);
 }
 
-static int64_t room(void) {
+static int64_t space(void) {
     struct statvfs status;
 
     ck_assert_int_eq(statvfs(path_of("m"), &status), 0);
@@ -174,10 +174,10 @@ START_TEST(xfs_grows_while_it_is_mounted) {
     assert_ok(filesystem_prepare(arena, device, "xfs", false, &err));
     mount_it("xfs");
     grow_to(file, 640 * MIB);
-    ck_assert_int_lt(room(), 320 * MIB);
+    ck_assert_int_lt(space(), 320 * MIB);
     for (int i = 0; i < 2; i++)
         assert_ok(filesystem_grow(arena, device, "xfs", path_of("m"), &err));
-    ck_assert_int_gt(room(), 500 * MIB);
+    ck_assert_int_gt(space(), 500 * MIB);
     unmount_it();
     detach(file);
 }
@@ -193,13 +193,13 @@ START_TEST(ext4_grows_before_it_is_mounted) {
     grow_to(file, 256 * MIB);
     if (filesystem_grow(arena, device, "ext4", path_of("m"), &err) < 0) {
         ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
-        ck_assert_int_lt(room(), 64 * MIB);
+        ck_assert_int_lt(space(), 64 * MIB);
     }
     ck_assert_int_eq(shell("echo data >%s", path_of("m/file")), 0);
     unmount_it();
     assert_ok(filesystem_prepare(arena, device, "ext4", false, &err));
     mount_it("ext4");
-    ck_assert_int_gt(room(), 200 * MIB);
+    ck_assert_int_gt(space(), 200 * MIB);
     ck_assert_int_eq(shell("grep -q data %s", path_of("m/file")), 0);
     unmount_it();
     detach(file);
@@ -230,7 +230,7 @@ static bool is_mounted_with(const char *option) {
 }
 
 START_TEST(no_volume_may_stop_the_kernel) {
-    static char *const asked[] = { "errors=continue" };
+    static char *const queried[] = { "errors=continue" };
     autopath struct kubelet_path path = PATH_NONE;
     int file = attach(64 * MIB, false);
     struct mount_flags flags;
@@ -240,7 +240,7 @@ START_TEST(no_volume_may_stop_the_kernel) {
     mount_it("ext4");
     ck_assert(is_mounted_with("errors=remount-ro"));
     unmount_it();
-    assert_ok(mount_flags_parse("ext4", asked, 1, &flags, &err));
+    assert_ok(mount_flags_parse("ext4", queried, 1, &flags, &err));
     assert_ok(kubelet_path_open(base, path_of("m"), &path, &err));
     assert_ok(mount_device(device, "ext4", &flags, &path, &err));
     ck_assert(is_mounted_with("errors=continue"));
@@ -267,7 +267,7 @@ static int64_t used(int file) {
 }
 
 static void trim(const char *type, int64_t most_left) {
-    int file = attach(640 * MIB, false), asked = 0, directory;
+    int file = attach(640 * MIB, false), queried = 0, directory;
     int64_t before, full;
 
     assert_ok(filesystem_prepare(arena, device, type, false, &err));
@@ -282,10 +282,10 @@ static void trim(const char *type, int64_t most_left) {
     full = used(file);
     ck_assert_int_ge(full, before + 90 * MIB);
     ck_assert_int_eq(unlink(path_of("m/file")), 0);
-    ck_assert_int_eq(filesystem_trim(directory, 640 * MIB, twice, &asked, &err), 0);
-    asked = 0;
-    ck_assert_int_eq(filesystem_trim(directory, 640 * MIB, always, &asked, &err), 1);
-    ck_assert_int_eq(asked, 10);
+    ck_assert_int_eq(filesystem_trim(directory, 640 * MIB, twice, &queried, &err), 0);
+    queried = 0;
+    ck_assert_int_eq(filesystem_trim(directory, 640 * MIB, always, &queried, &err), 1);
+    ck_assert_int_eq(queried, 10);
     ck_assert_int_le(used(file), before + most_left);
     ck_assert_int_eq(shell("grep -q kept %s", path_of("m/kept")), 0);
     close(directory);
@@ -302,13 +302,13 @@ END_TEST
 
 START_TEST(a_device_without_discard_is_reported) {
     autoclose int directory = -1;
-    int asked = 0;
+    int queried = 0;
 
     ck_assert_int_eq(mkdir(path_of("m"), 0700), 0);
     ck_assert_int_eq(mount("none", path_of("m"), "tmpfs", 0, NULL), 0);
     directory = open(path_of("m"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert_ptr_null(filesystem_mounted(directory));
-    ck_assert_int_eq(filesystem_trim(directory, MIB, always, &asked, &err), -1);
+    ck_assert_int_eq(filesystem_trim(directory, MIB, always, &queried, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_BAD_METHOD);
     close(directory);
     directory = -1;

@@ -196,7 +196,7 @@ static void wait_for_answer(unsigned number) {
     close(loop.fd);
 }
 
-static void assert_silent(int found) {
+static void assert_unresponsive(int found) {
     ck_assert_int_eq(found, -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
 }
@@ -224,7 +224,7 @@ START_TEST(an_unresponsive_device_does_not_block_others) {
     assert_ok(loop_set_persistent(&loop, true, &err));
     close(loop.fd);
     assert_ok(loop_release(loop.number, own_label(), &err));
-    assert_silent(loop_find_label(is, (char *)info.lo_file_name, &other, &err));
+    assert_unresponsive(loop_find_label(is, (char *)info.lo_file_name, &other, &err));
 
     /* One that was never seen was not made here, but may be over whatever has its file's name. */
     loop_identity_set_file(-1);
@@ -232,8 +232,8 @@ START_TEST(an_unresponsive_device_does_not_block_others) {
     assert_none(file);
     ck_assert_int_eq(mkdir(path_of("elsewhere"), 0700), 0);
     namesake = image_make("elsewhere/shown", MIB);
-    assert_silent(loop_find(namesake, "scoria:", &other, &err));
-    assert_silent(loop_attach(namesake, own_label(), &(struct loop_how){ 0 }, &other, &err));
+    assert_unresponsive(loop_find(namesake, "scoria:", &other, &err));
+    assert_unresponsive(loop_attach(namesake, own_label(), &(struct loop_how){ 0 }, &other, &err));
 
     ck_assert_int_eq(kill(server, SIGCONT), 0);
     wait_for_answer(minor(device.st_rdev));

@@ -11,8 +11,8 @@
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
-#define OTHER "0d5ca6a1-6a0e-4a52-9a38-5a5f0c7ba002"
-#define ASKED "/v3/os-volume-limits?host=here"
+#define OTHER     "0d5ca6a1-6a0e-4a52-9a38-5a5f0c7ba002"
+#define REQUESTED "/v3/os-volume-limits?host=here"
 
 #define ANSWER(rows)        "{\"volume_limits\": [" rows "]}"
 #define ROW(volume, limits) "{\"volume_id\": \"" volume "\", \"limits\": {" limits "}}"
@@ -82,7 +82,7 @@ static void respond(int status, const char *form) {
 
     script_server_clear(server);
     script_server_add(server,
-                      &(struct script_rule){ .path = ASKED, .status = status, .body = body });
+                      &(struct script_rule){ .path = REQUESTED, .status = status, .body = body });
 }
 
 static bool is_limited(unsigned number, const char *limits) {
@@ -104,8 +104,8 @@ static void wake_until(unsigned number, const char *limits) {
 }
 
 static void await_looks(void) {
-    ck_assert(
-        script_server_await(server, "GET", ASKED, script_server_count(server, "GET", ASKED) + 3));
+    ck_assert(script_server_await(server, "GET", REQUESTED,
+                                  script_server_count(server, "GET", REQUESTED) + 3));
 }
 
 START_TEST(a_device_gets_the_limits_of_its_volume) {

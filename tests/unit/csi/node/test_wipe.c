@@ -87,7 +87,7 @@ static int64_t deleted(void) {
     return sum;
 }
 
-static int64_t room(void) {
+static int64_t space(void) {
     struct statvfs status;
 
     ck_assert_int_eq(fstatvfs(directory, &status), 0);
@@ -105,16 +105,16 @@ static int wipe(bool (*may_continue)(void *), void *arg) {
 /* ---- outcomes ---- */
 
 struct watch {
-    int asked, end_at;
+    int queried, end_at;
     int64_t least; /* that was free */
 };
 
 static bool watched(void *arg) {
     struct watch *watch = arg;
-    int64_t now = room();
+    int64_t now = space();
 
     watch->least = watch->least > 0 && watch->least < now ? watch->least : now;
-    return ++watch->asked != watch->end_at;
+    return ++watch->queried != watch->end_at;
 }
 
 static void wipe_all(const char *type) {
@@ -126,11 +126,11 @@ static void wipe_all(const char *type) {
     ck_assert_int_eq(deleted(), DELETED);
     delete_much();
     ck_assert_int_eq(filesystem_flush_deletions(directory, &err), 0);
-    before = room();
+    before = space();
     ck_assert_msg(wipe(watched, &watch) == 1, "%s", err.message);
     ck_assert_int_ge(watch.least, WIPE_RESERVE / 2);
     ck_assert_int_lt(watch.least, WIPE_RESERVE + 2 * MIB); /* all but that */
-    ck_assert_int_ge(room(), before - MIB);
+    ck_assert_int_ge(space(), before - MIB);
     ck_assert_int_le(deleted(), WIPE_RESERVE);
 
     unmount_it();
@@ -241,13 +241,13 @@ START_TEST(an_interrupted_wipe_releases_all_space_at_once) {
         fill();
         delete_much();
         ck_assert_int_eq(filesystem_flush_deletions(directory, &err), 0);
-        before = room();
+        before = space();
         for (int end_at = 1; end_at < 60; end_at += 19) {
             struct watch watch = { .end_at = end_at };
 
             ck_assert_int_eq(wipe(watched, &watch), 0);
-            ck_assert_int_eq(watch.asked, end_at);
-            ck_assert_int_ge(room(), before - MIB);
+            ck_assert_int_eq(watch.queried, end_at);
+            ck_assert_int_ge(space(), before - MIB);
         }
         end_with(types[i]);
     }
@@ -257,7 +257,7 @@ END_TEST
 /* A pod that takes whatever is free as soon as it is little. */
 struct pod {
     int fd;
-    int64_t wrote, asked;
+    int64_t wrote, queried;
 };
 
 static bool crowd(void *arg) {
@@ -265,10 +265,10 @@ static bool crowd(void *arg) {
     static char bytes[MIB];
 
     ck_assert_int_eq(pod->wrote, 0); /* it is not queried any more, for all is ours */
-    pod->asked++;
-    if (pod->asked < 90)
+    pod->queried++;
+    if (pod->queried < 90)
         return true;
-    while (room() > WIPE_RESERVE / 4) {
+    while (space() > WIPE_RESERVE / 4) {
         ck_assert_int_eq(write(pod->fd, bytes, sizeof(bytes)), sizeof(bytes));
         pod->wrote += MIB;
     }
@@ -288,7 +288,7 @@ START_TEST(needed_space_is_released_at_once) {
         pod.fd = open(path_of("m/pod"), O_WRONLY | O_CREAT | O_DSYNC | O_CLOEXEC, 0600);
         ck_assert_int_eq(wipe(crowd, &pod), 1);
         ck_assert_int_gt(pod.wrote, MIB);
-        ck_assert_int_gt(room(), DELETED / 4);
+        ck_assert_int_gt(space(), DELETED / 4);
         close(pod.fd);
         ck_assert_int_eq(shell("cd %s && sha256sum --status -c sum && cmp -n %jd pod /dev/zero",
                                path_of("m"), (intmax_t)pod.wrote),
@@ -317,7 +317,7 @@ START_TEST(a_kill_leaves_nothing) {
         fill();
         delete_much();
         ck_assert_int_eq(filesystem_flush_deletions(directory, &err), 0);
-        before = room();
+        before = space();
         for (int left = 1; left < 60; left += 29) {
             pid_t child = fork();
 
@@ -326,9 +326,9 @@ START_TEST(a_kill_leaves_nothing) {
             ck_assert_int_eq(waitpid(child, &status, 0), child);
             ck_assert(WIFSIGNALED(status));
             ck_assert_int_eq(filesystem_flush_deletions(directory, &err), 0);
-            for (int wait = 0; room() < before - MIB && wait < 6000; wait++)
+            for (int wait = 0; space() < before - MIB && wait < 6000; wait++)
                 usleep(10000); /* XFS frees behind the back of the closing process */
-            ck_assert_int_ge(room(), before - MIB);
+            ck_assert_int_ge(space(), before - MIB);
         }
         end_with(types[i]);
     }

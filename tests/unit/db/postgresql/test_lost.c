@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum { PAIRS_MOST = 8, ROOM = 1 << 16, WAIT_S = 60 };
+enum { PAIRS_MOST = 8, SPACE = 1 << 16, WAIT_S = 60 };
 
 /* ---- the passage ---- */
 
 enum direction { TO_SERVER, TO_CLIENT, DIRECTIONS };
 
 struct flow {
-    unsigned char bytes[ROOM]; /* of a message that is not whole yet */
+    unsigned char bytes[SPACE]; /* of a message that is not whole yet */
     size_t size;
     bool started; /* the client's first message has no type */
 };
@@ -291,7 +291,7 @@ static bool read_one(struct scene *scene) {
 }
 
 static const struct {
-    bool (*ask)(struct scene *scene); /* false: it was refused */
+    bool (*send_request)(struct scene *scene); /* false: it was refused */
     enum direction direction;
     bool half, anew;
     unsigned least; /* messages that there are for certain */
@@ -320,7 +320,7 @@ START_TEST(a_lost_connection_leaves_the_reported_outcome) {
             if (walks[i].anew)
                 end_sessions();
             passage_cut(walks[i].direction, n, walks[i].half);
-            if (!walks[i].ask(&scene))
+            if (!walks[i].send_request(&scene))
                 until_it_works(scene.db);
         }
         ck_assert_msg(n > walks[i].least, "walk %zu: %u messages", i, n);

@@ -38,7 +38,7 @@ static struct world {
     bool fails_always; /* from then on */
     bool drops_cache;  /* forgotten pages cannot be read any more, either */
     atomic_int failed; /* flushes */
-    enum answer { UNASKED, ASKED, REFUSED, ANSWERED, ANSWERED_UNSYNCED } answers[ROWS];
+    enum answer { UNASKED, REQUESTED, REFUSED, ANSWERED, ANSWERED_UNSYNCED } answers[ROWS];
 } * world;
 
 static struct disk_file *file_of_path(const char *path) {
@@ -189,7 +189,7 @@ static int insert_body(struct db_tx *tx, void *arg, struct error *err) {
 static void insert(struct db *db, int id, bool unsynced) {
     struct error err;
 
-    world->answers[id] = ASKED;
+    world->answers[id] = REQUESTED;
     if ((unsynced ? db_transaction_unsynced : db_transaction)(db, insert_body, &id, &err) < 0)
         world->answers[id] = REFUSED;
     else

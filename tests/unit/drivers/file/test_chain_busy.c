@@ -70,7 +70,7 @@ static void close_place(void) {
 
 /* ---- calls ---- */
 
-#define ASK(function, ...)                                                           \
+#define REQUEST(function, ...)                                                       \
     place.bench.driver->function(place.bench.handle, place.bench.arena, __VA_ARGS__, \
                                  &place.bench.err)
 
@@ -88,37 +88,37 @@ static int make_snapshot(void) {
     struct driver_created created;
 
     another.id = another.name_id = "t";
-    return ASK(create_snapshot, &place.volume, &another, NULL, &created);
+    return REQUEST(create_snapshot, &place.volume, &another, NULL, &created);
 }
 
 static int delete_snapshot(void) {
-    return ASK(delete_snapshot, &place.volume, &place.snapshot, NULL);
+    return REQUEST(delete_snapshot, &place.volume, &place.snapshot, NULL);
 }
 
 static int delete_volume(void) {
-    return ASK(delete_volume, &place.volume);
+    return REQUEST(delete_volume, &place.volume);
 }
 
 static int extend(void) {
-    return ASK(extend_volume, &place.volume, 2);
+    return REQUEST(extend_volume, &place.volume, 2);
 }
 
 static int revert(void) {
-    return ASK(revert_volume, &place.volume, &place.snapshot, NULL);
+    return REQUEST(revert_volume, &place.volume, &place.snapshot, NULL);
 }
 
 static int clone_volume(void) {
     const struct driver_volume to = copy_to();
     struct driver_created created;
 
-    return ASK(clone_volume, &to, &place.volume, NULL, &created);
+    return REQUEST(clone_volume, &to, &place.volume, NULL, &created);
 }
 
 static int clone_snapshot(void) {
     const struct driver_volume to = copy_to();
     struct driver_created created;
 
-    return ASK(clone_snapshot, &to, &place.snapshot, NULL, &created);
+    return REQUEST(clone_snapshot, &to, &place.snapshot, NULL, &created);
 }
 
 static int prepare_create(void) {
@@ -126,37 +126,37 @@ static int prepare_create(void) {
     struct driver_assist files;
 
     another.id = another.name_id = "t";
-    return ASK(prepare_assist, &place.volume, &another, false, &files);
+    return REQUEST(prepare_assist, &place.volume, &another, false, &files);
 }
 
 static int prepare_delete(void) {
     struct driver_assist files;
 
-    return ASK(prepare_assist, &place.volume, &place.snapshot, true, &files);
+    return REQUEST(prepare_assist, &place.volume, &place.snapshot, true, &files);
 }
 
 static int settle_create(void) {
     struct driver_created created;
 
-    return ASK(complete_assist, &place.volume, &place.snapshot, false, DRIVER_REPORTED_NOTHING,
-               &created);
+    return REQUEST(complete_assist, &place.volume, &place.snapshot, false, DRIVER_REPORTED_NOTHING,
+                   &created);
 }
 
 static int settle_delete(void) {
     struct driver_created created;
 
-    return ASK(complete_assist, &place.volume, &place.snapshot, true, DRIVER_REPORTED_NOTHING,
-               &created);
+    return REQUEST(complete_assist, &place.volume, &place.snapshot, true, DRIVER_REPORTED_NOTHING,
+                   &created);
 }
 
 static int reclaim(void) {
     int64_t bytes;
 
-    return ASK(reclaim_volume, &place.volume, NULL, &bytes);
+    return REQUEST(reclaim_volume, &place.volume, NULL, &bytes);
 }
 
 static int unmanage_snapshot(void) {
-    return ASK(unmanage_snapshot, &place.volume, &place.snapshot);
+    return REQUEST(unmanage_snapshot, &place.volume, &place.snapshot);
 }
 
 /* clang-format off */

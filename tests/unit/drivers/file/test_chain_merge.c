@@ -15,7 +15,7 @@ static void clear_error(struct place *place) {
 }
 
 /* The host was requested to delete a snapshot, and its operation is over. */
-static void ask_and_give_up(struct place *place, const char *id) {
+static void request_and_give_up(struct place *place, const char *id) {
     struct driver_assist assist;
 
     ck_assert_msg(prepare_delete(place, id, &assist) == 0, "%s", place->bench.err.message);
@@ -79,7 +79,7 @@ START_TEST(a_late_pull_of_the_newest_is_found_by_the_next_operation) {
         autoplace struct place place;
 
         open_chain(&place);
-        ask_and_give_up(&place, "t");
+        request_and_give_up(&place, "t");
         pull(&place, T_FILE, FILE_NAME, "raw");
         ck_assert(snapshot_reads(&place, "s", 1));
         do_next(&place, (enum next)next);
@@ -96,7 +96,7 @@ START_TEST(a_late_commit_of_an_older_one_is_found_by_the_next_operation) {
     autoplace struct place place;
 
     open_chain(&place);
-    ask_and_give_up(&place, "s");
+    request_and_give_up(&place, "s");
     commit(&place, S_FILE, T_FILE, FILE_NAME);
     place.volume.attached = false;
     ck_assert_msg(drop(&place, "t") == DRIVER_DONE, "%s", place.bench.err.message);
@@ -130,7 +130,7 @@ START_TEST(a_snapshot_whose_files_were_merged_is_not_read) {
     autosource struct image_source source = NO_SOURCE;
 
     open_chain(&place);
-    ask_and_give_up(&place, "t");
+    request_and_give_up(&place, "t");
     ck_assert(snapshot_reads(&place, "t", 2));
     pull(&place, T_FILE, FILE_NAME, "raw");
     t = named(&place, "t");
@@ -182,7 +182,7 @@ START_TEST(a_pull_past_a_later_snapshot_takes_nothing) {
     autoplace struct place place;
 
     open_chain(&place);
-    ask_and_give_up(&place, "t");
+    request_and_give_up(&place, "t");
     place.volume.attached = false;
     ck_assert_int_eq(take_snapshot(&place, "u"), DRIVER_DONE);
     write_content(&place, 4);
@@ -207,7 +207,7 @@ START_TEST(a_late_pull_is_found_under_any_name) {
     autoplace struct place place;
 
     open_chain(&place);
-    ask_and_give_up(&place, "t");
+    request_and_give_up(&place, "t");
     pull(&place, T_FILE, FILE_NAME, "raw");
     ck_assert_int_eq(volume_file_rename(&place.directory, place.bench.arena, &place.volume, "other",
                                         &place.bench.err),

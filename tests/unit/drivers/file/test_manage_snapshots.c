@@ -270,8 +270,8 @@ START_TEST(a_volume_goes_back_to_one_that_was_taken_over) {
 }
 END_TEST
 
-static bool lost(const struct driver_fence *asked) {
-    (void)asked;
+static bool lost(const struct driver_fence *queried) {
+    (void)queried;
     return false;
 }
 

@@ -157,12 +157,12 @@ START_TEST(an_image_that_is_cut_off_is_refused) {
 }
 END_TEST
 
-static size_t image_bytes(const struct bench *bench, unsigned char *bytes, size_t room) {
+static size_t image_bytes(const struct bench *bench, unsigned char *bytes, size_t space) {
     autoclose int fd = open(image(bench), O_RDONLY | O_CLOEXEC);
-    ssize_t got = pread(fd, bytes, room, 0);
+    ssize_t got = pread(fd, bytes, space, 0);
 
     ck_assert_int_gt(got, HEADER_BYTES);
-    ck_assert_int_lt(got, (ssize_t)room);
+    ck_assert_int_lt(got, (ssize_t)space);
     return (size_t)got;
 }
 

@@ -614,16 +614,16 @@ static bool lies_on(struct bench *bench, const char *share, const char *name) {
 }
 
 START_TEST(a_snapshot_is_on_the_share_of_its_volume_and_a_clone_in_its_pool) {
-    const struct driver_snapshot asked = { .id = "s", .name_id = "s", .size_gb = 1 };
-    struct driver_snapshot snapshot = asked;
+    const struct driver_snapshot queried = { .id = "s", .name_id = "s", .size_gb = 1 };
+    struct driver_snapshot snapshot = queried;
     autobench struct bench bench;
     struct driver_volume volume, copy = A_VOLUME;
     struct driver_created created;
 
     open_shares(&bench, &netapp_nfs_driver, "srv:/a\nsrv:/b\n", NULL);
     volume = volume_in(&bench, "srv:/b");
-    ck_assert_int_eq(bench.driver->create_snapshot(bench.handle, bench.arena, &volume, &asked, NULL,
-                                                   &created, &bench.err),
+    ck_assert_int_eq(bench.driver->create_snapshot(bench.handle, bench.arena, &volume, &queried,
+                                                   NULL, &created, &bench.err),
                      DRIVER_DONE);
     ck_assert_str_eq(created.provider_location, "srv:/b");
     ck_assert_str_eq(created.format, "raw");
@@ -639,9 +639,9 @@ START_TEST(a_snapshot_is_on_the_share_of_its_volume_and_a_clone_in_its_pool) {
     ck_assert_str_eq(created.provider_location, "srv:/a");
     ck_assert(lies_on(&bench, "srv:/a", "volume-c"));
     /* The answer to the create of the snapshot was lost. */
-    ck_assert_int_eq(
-        bench.driver->delete_snapshot(bench.handle, bench.arena, &volume, &asked, NULL, &bench.err),
-        DRIVER_DONE);
+    ck_assert_int_eq(bench.driver->delete_snapshot(bench.handle, bench.arena, &volume, &queried,
+                                                   NULL, &bench.err),
+                     DRIVER_DONE);
     ck_assert(!lies_on(&bench, "srv:/b", "snapshot-s"));
 }
 END_TEST

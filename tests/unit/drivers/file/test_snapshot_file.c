@@ -338,7 +338,7 @@ END_TEST
 /* ---- workers ---- */
 
 static bool moves_data;
-static unsigned asked;
+static unsigned queried;
 
 static bool holds(const struct driver_fence *fence) {
     (void)fence;
@@ -347,7 +347,7 @@ static bool holds(const struct driver_fence *fence) {
 
 static bool may_take_long(const struct driver_fence *fence) {
     (void)fence;
-    asked++;
+    queried++;
     return moves_data;
 }
 
@@ -374,7 +374,7 @@ START_TEST(much_data_is_moved_only_by_a_worker_for_that) {
     place.settings.sparse = false; /* thick copies share no blocks */
     ck_assert_int_eq(clone_volume(&place, &copy), -1);
     ck_assert_int_eq(place.bench.err.kind, ERROR_BUSY);
-    ck_assert_uint_eq(asked, 1);
+    ck_assert_uint_eq(queried, 1);
     ck_assert(!has(&place, CLONE_NAME));
 
     moves_data = true;
@@ -391,9 +391,9 @@ START_TEST(little_data_is_moved_by_any_worker) {
     have_data(&place, 1);
     copy.fence = place.snapshot.fence = &of_worker;
     moves_data = false;
-    asked = 0;
+    queried = 0;
     ck_assert_msg(clone_volume(&place, &copy) == 0, "%s", place.bench.err.message);
-    ck_assert_uint_eq(asked, 0);
+    ck_assert_uint_eq(queried, 0);
 }
 END_TEST
 

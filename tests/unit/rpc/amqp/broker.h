@@ -20,16 +20,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BROKER_WAIT_MS = 60000, BROKER_ROOM = 1 << 18, BROKER_FRAME_END = 0xce };
+enum { BROKER_WAIT_MS = 60000, BROKER_SPACE = 1 << 18, BROKER_FRAME_END = 0xce };
 
 struct broker {
     int listener, fd; /* fd -1: not connected */
     char url[64];
     size_t piece; /* writes have so many bytes; 0: whole */
     int heartbeat_s;
-    amqp_pool_t pool;       /* of the bytes read */
-    unsigned heartbeats;    /* that came */
-    char body[BROKER_ROOM]; /* of the last message that came */
+    amqp_pool_t pool;        /* of the bytes read */
+    unsigned heartbeats;     /* that came */
+    char body[BROKER_SPACE]; /* of the last message that came */
 };
 
 struct frame_in {
@@ -194,7 +194,7 @@ static inline unsigned broker_read_frame(struct broker *broker, unsigned *ret_ch
         memcpy(&size, head + 3, sizeof(size));
         *ret_channel = be16toh(channel);
         ret->len = be32toh(size);
-        ck_assert_uint_lt(ret->len, BROKER_ROOM);
+        ck_assert_uint_lt(ret->len, BROKER_SPACE);
         ret->bytes = amqp_pool_alloc(&broker->pool, ret->len + 1);
         broker_bytes(broker, ret->bytes, ret->len);
         broker_bytes(broker, &end, 1);
@@ -221,7 +221,7 @@ static inline void broker_read_content(struct broker *broker, struct frame_in *f
              (int)properties->message_id.len, (char *)properties->message_id.bytes);
     for (frame_in->size = 0; frame_in->size < be64toh(size); frame_in->size += frame.len) {
         ck_assert_uint_eq(broker_read_frame(broker, &channel, &frame), AMQP_FRAME_BODY);
-        ck_assert_uint_lt(frame_in->size + frame.len, BROKER_ROOM);
+        ck_assert_uint_lt(frame_in->size + frame.len, BROKER_SPACE);
         memcpy(broker->body + frame_in->size, frame.bytes, frame.len);
     }
     broker->body[frame_in->size] = '\0';
