@@ -9,14 +9,14 @@
 
 #define EPOCH_FILE "epoch"
 
-/* 0: there is none. -1: it cannot be told. */
+/* 0: there is none. -1: it cannot be read. */
 int64_t epoch_read(int directory, struct error *err);
 
-/* Makes room for it, if there is none yet. */
+/* Reserves space for it, if there is no file yet. */
 int epoch_make(int directory, struct error *err);
 
-/* Until the descriptor that is returned is closed nobody takes a higher one.  -1, ERROR_CONFLICT:
- * it is higher than `epoch`. */
+/* Until the returned descriptor is closed no process takes a higher one. -1, ERROR_CONFLICT: it is
+ * higher than `epoch`. */
 int epoch_hold(int directory, int64_t epoch, struct error *err);
 
 /* The same, and it is at least `epoch`, durably. */

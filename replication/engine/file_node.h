@@ -1,9 +1,9 @@
 /*
  * A file that a storage daemon reads and writes: its file node, and a raw one above it.
  *
- * By io_uring where kernel and daemon have it, which costs half of what threads do.  What was begun
- * so may outlive a daemon that was killed for a moment, and its locks with it: never the one
- * without the other, so whoever looks at the locks (common/image_lock.h) knows.
+ * By io_uring where kernel and daemon have it, which costs half of what threads do. A request of
+ * io_uring may outlive a killed daemon for a moment, and the daemon's locks live as long as the
+ * request: a process that checks the locks (common/image_lock.h) sees both end together.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
- * What a volume's replicas have agreed on, and what one of them knows of it.
+ * A volume's generation, on which its replicas have agreed, and the state of one replica.
  *
- * Each change of who votes makes a new generation: a higher number and a nonce, so that two which
- * were made by writers who did not see each other are not taken for one.  A generation names the
- * one it was made from (its base), which is known to be written wholly only when every member has
- * it.  Plain values.
+ * Each change of the voting members makes a new generation: a higher number and a nonce, which
+ * distinguishes two that were made by writers without knowledge of each other. A generation names
+ * its base, from which it was made, and which is known to be written completely only when every
+ * member has it. Plain values.
  */
 #pragma once
 
@@ -27,17 +27,17 @@ struct generation_id {
 
 struct generation {
     struct generation_id id, base;
-    unsigned wanted;    /* how many replicas the volume is to have: a majority of it serves */
-    int64_t size_bytes; /* what clients see */
-    unsigned count;     /* members: as many as are needed have each write that was answered */
+    unsigned wanted;    /* replicas that the volume is to have: a majority of them serves */
+    int64_t size_bytes; /* visible to clients */
+    unsigned count;     /* members: as many as are needed have each answered write */
     char members[REPLICAS_MOST][UUID_SIZE];
 };
 
 enum replica_mark {
-    REPLICA_EMPTY,    /* has no data yet, or not all: its generation means nothing */
+    REPLICA_EMPTY,    /* has no data yet, or not all: its generation counts for nothing */
     REPLICA_DIRTY,    /* may be written to, or was when its writer ended */
     REPLICA_DISPUTED, /* the same, as earlier versions have written it */
-    REPLICA_CLEAN,    /* as its writer left it in good order */
+    REPLICA_CLEAN,    /* its writer has stopped cleanly */
 };
 
 /* The state of one replica, as it stands beside its data. */
@@ -49,32 +49,31 @@ struct replica_state {
 
 bool generation_same(const struct generation_id *a, const struct generation_id *b);
 bool generation_has(const struct generation *generation, const char *replica);
-/* How many voters must be there: more than half of those wanted. */
+/* Required voters: more than half of the wanted replicas. */
 unsigned generation_needed(const struct generation *generation);
 
-/* The first of a volume: the same however often its creation is tried. */
+/* The first of a volume: the same for each attempt to create it. */
 void generation_first(const char *volume, int64_t size_bytes, const char *const *replicas,
                       unsigned count, struct generation *ret);
 /* One made from `base`, without members; the nonce is random. */
 void generation_next(const struct generation *base, const struct clock *clock,
                      struct generation *ret);
-/* The lowest number behind the salvage of that number (0: none yet, 0): above all that writers had
- * before it, wherever that is. */
+/* The lowest number after the forced recovery of that number (0: none yet, 0): above all numbers of
+ * earlier writers, known or not. */
 int64_t generation_floor(int64_t recovery);
-/* Of a volume that is nothing but this replica, whatever others hold. */
+/* Of a volume that consists of this replica alone, whatever others hold. */
 void generation_recover(const struct generation *base, int64_t recovery, const char *replica,
                         const struct clock *clock, struct generation *ret);
 /* Up to REPLICAS_MOST. */
 void generation_add(struct generation *generation, const char *replica);
 /*
- * May a volume go on with `next` from `before`?  It has the majority that it asks for, and those
- * that it leaves behind are none of what was asked for before: they cannot believe that they are
- * the volume.
+ * May `next` follow `before`? It has the majority that it needs, and the replicas without it are no
+ * majority of `before`: they cannot form a quorum.
  */
 bool generation_follows(const struct generation *before, const struct generation *next);
 
 /* One line of JSON and one with its checksum. */
 const char *replica_state_text(struct arena *arena, const struct replica_state *state);
-/* -1 (ERROR_BACKEND): nothing that replica_state_text() wrote. */
+/* -1 (ERROR_BACKEND): not written by replica_state_text(). */
 int replica_state_parse(struct arena *arena, const char *text, size_t size,
                         struct replica_state *ret, struct error *err);

@@ -1,7 +1,7 @@
 /*
  * A job of a target as a state table: a copy by its storage daemon, for a rebuild, a snapshot, a
- * revert or a repair.  One that cannot read a request is repeated once, block by block; one that
- * was stopped is not.
+ * revert or a repair. A job with an unreadable request is repeated once, block by block; a stopped
+ * one is not.
  */
 #pragma once
 
@@ -10,20 +10,20 @@
 enum job_state {
     JOB_IS_NONE,
     JOB_IS_COPYING,
-    JOB_IS_COPYING_APART,  /* of a replica with no place in this daemon */
-    JOB_IS_ENDING,         /* all is copied, and the daemon was told to end the job */
+    JOB_IS_COPYING_APART,  /* of a replica that joins only after a restart of the daemon */
+    JOB_IS_ENDING,         /* all is copied, and the daemon was requested to end the job */
     JOB_IS_COPYING_BLOCKS, /* the same three, block by block */
     JOB_IS_COPYING_BLOCKS_APART,
     JOB_IS_ENDING_BLOCKS,
-    JOB_IS_STOPPING, /* the daemon was told to give it up */
-    JOB_IS_JOINING,  /* the replica has all data, and votes from the daemon's next start on */
+    JOB_IS_STOPPING, /* the daemon was requested to cancel it */
+    JOB_IS_JOINING,  /* the replica has all data, and votes after the next start of the daemon */
     JOB_IS_DONE,
     JOB_IS_FAILED,
 };
 
 enum job_event {
     JOB_BEGUN,
-    JOB_NEEDS_RESTART, /* the replica votes in the next daemon alone, with another threshold */
+    JOB_NEEDS_RESTART, /* the replica votes only in the next daemon, with another threshold */
     JOB_COPIED,
     JOB_UNREADABLE, /* a request, though perhaps none of its blocks */
     JOB_STOPPED,
@@ -31,12 +31,12 @@ enum job_event {
     JOB_COMPLETED,
     JOB_FAILS,
     JOB_DAEMON_ENDED,
-    JOB_FORGOTTEN, /* what it was about has changed since */
+    JOB_FORGOTTEN, /* its subject has changed since */
 };
 
 enum job_action {
     JOB_NO_ACTION,
-    JOB_CLEARS,    /* what was known of the job before */
+    JOB_CLEARS,    /* the status of the job before */
     JOB_LOGS,      /* it is logged */
     JOB_WARNS,     /* the same, with the reason */
     JOB_NOTES_END, /* its sentence is the error */

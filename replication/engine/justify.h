@@ -1,14 +1,14 @@
 /*
- * Which content of a block is right, where replicas differ behind the end of a storage daemon?  A
- * pure function of the contents and of what the replicas' write logs say
+ * Which content of a block is right, where replicas differ after the end of a storage daemon? A
+ * pure function of the contents and of the entries in the replicas' write logs
  * (replication/engine/write_log.h).
  *
- * What is relied on: a write is answered only when as many replicas have it as are needed, so where
- * as many of them are equal they have the last write that was answered
- * (replication/engine/quorum.h).  And the newest entry of any log is of the last write that was
- * answered, or of a later one (replication/engine/target_logs.c), so content that it confirms is
- * justified, in whichever replica it stands.  Other content has rotted, or lacks a write that was
- * in flight; where no content is justified, none is chosen.
+ * It relies on two promises. A write is answered only when as many replicas have it as are needed,
+ * so where as many of them are equal they have the last answered write
+ * (replication/engine/quorum.h). And the newest entry of any log is of the last answered write, or
+ * of a later one (replication/engine/target_logs.c), so content that it confirms is justified, in
+ * whichever replica it stands. Other content has rotted, or lacks a write that was in flight; where
+ * no content is justified, none is chosen.
  *
  * Each sector of 512 bytes is decided by itself, as disks write it.
  */
@@ -25,12 +25,12 @@ struct justify_version {
 };
 
 enum justify_outcome {
-    JUSTIFY_EQUAL,     /* nothing is to be done */
+    JUSTIFY_EQUAL,     /* no change is needed */
     JUSTIFY_CHOSEN,    /* ret has the content for all of them */
     JUSTIFY_UNDECIDED, /* a sector is not justified: the block stays as it is */
 };
 
-/* `needed`: so many that are equal decide, whatever logs say.  `size`: of the block, in whole
- * sectors.  Of two that are justified either may be chosen: the first is. */
+/* `needed`: as many equal replicas decide, whatever the logs have. `size`: of the block, in whole
+ * sectors. Of two justified contents either may be chosen: the first is. */
 enum justify_outcome justify(const struct justify_version *versions, unsigned count,
                              unsigned needed, size_t size, unsigned char *ret);

@@ -6,13 +6,13 @@
 #include "common/state_table.h"
 
 enum member_state {
-    MEMBER_IS_OUT,        /* stale, empty, short, or more than are wanted */
+    MEMBER_IS_OUT,        /* stale, empty, short, or beyond the wanted number */
     MEMBER_IS_EXCLUDED,   /* could not be opened in this start */
-    MEMBER_IS_REBUILDING, /* from here on the storage daemon has its file open */
-    MEMBER_IS_INCOMPLETE, /* filling, and has missed a write */
-    MEMBER_IS_VOTING,     /* from here on it is read and written */
+    MEMBER_IS_REBUILDING, /* in this state and the next ones the storage daemon has its file open */
+    MEMBER_IS_INCOMPLETE, /* rebuilding, and has missed a write */
+    MEMBER_IS_VOTING,     /* in this state and the next ones it is read and written */
     MEMBER_IS_FAILING,    /* voting, and has missed a write, or cannot be read */
-    MEMBER_IS_UNLINKED,   /* voting, and its path does not lead to the file that is written to */
+    MEMBER_IS_UNLINKED,   /* voting, and its path leads to another file than the written one */
 };
 
 enum member_event {

@@ -1,7 +1,7 @@
 /*
- * A client of the storage daemon's own NBD server, at its Unix socket: for what is read and written
- * before a volume's clients are admitted.  Each request waits `timeout_ms` at most for each part of
- * its reply.
+ * A client of the storage daemon's own NBD server, at its Unix socket: reads and writes before a
+ * volume's clients are admitted. Each request waits `timeout_ms` at most for each part of its
+ * reply.
  */
 #pragma once
 

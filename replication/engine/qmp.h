@@ -1,14 +1,14 @@
 /*
  * A client of QEMU's Machine Protocol on a Unix socket: one command after the other, each with a
- * deadline, and the events that come between.
+ * deadline, and the events between them.
  *
- * What the daemon sends is bounded and judged: a line that is too long, is no JSON or answers what
- * nobody asked breaks the connection, as does silence beyond the deadline or the daemon's end
- * (ERROR_UNAVAILABLE).  A broken connection stays so: every later call fails at once, because
- * nobody knows whether the command was done.  A refusal by the daemon (ERROR_BACKEND, with its
- * words) breaks nothing.
+ * The daemon's output is bounded and checked: a line that is too long or not JSON, and a response
+ * without a request, break the connection, as does silence beyond the deadline or the daemon's end
+ * (ERROR_UNAVAILABLE). A broken connection stays broken: every later call fails at once, because
+ * the outcome of the command is unknown. An error response of the daemon (ERROR_BACKEND, with its
+ * text) breaks nothing.
  *
- * A client belongs to one thread at a time.  Deadlines also pass while the machine is suspended.
+ * A client belongs to one thread at a time. Deadlines also pass while the machine is suspended.
  */
 #pragma once
 
@@ -21,19 +21,20 @@
 
 struct qmp;
 
-/* Waits for the greeting and negotiates.  A server has one client at a time: who comes second hears
+/* Waits for the greeting and negotiates. A server has one client at a time: a second one receives
  * no greeting. */
 int qmp_connect(const char *path, int64_t timeout_ms, struct qmp **ret, struct error *err);
 void qmp_close(struct qmp *qmp); /* NULL is fine */
 /*
- * To be called once for a daemon that has just begun, before any qmp_connect().  The very first
- * client may meet it while it hands the socket from one thread to another: both then read from it,
- * and bytes of commands are lost.  This one says nothing and goes when it was greeted.
+ * To be called once for a daemon that has just started, before any qmp_connect(). The very first
+ * client may connect while the daemon moves the socket from one thread to another: both then read
+ * from it, and bytes of commands are lost. This client sends nothing and disconnects after the
+ * greeting.
  */
 int qmp_await_ready(const char *path, int64_t timeout_ms, struct error *err);
 
-/* Takes `arguments`, which may be NULL.  *ret, of the arena, is what the command returns; `ret` may
- * be NULL. */
+/* Takes `arguments`, which may be NULL. *ret, of the arena, is the return value of the command;
+ * `ret` may be NULL. */
 int qmp_execute(struct qmp *qmp, struct arena *arena, const char *command, json_t *arguments,
                 int64_t timeout_ms, json_t **ret, struct error *err);
 
@@ -44,5 +45,5 @@ int qmp_event(struct qmp *qmp, struct arena *arena, json_t **ret, struct error *
 /* Readable when it has sent something; -1: broken. */
 int qmp_fd(const struct qmp *qmp);
 
-/* Were events thrown away because too many came that nobody took?  Asked once. */
+/* Were events dropped because too many were waiting? Reported once. */
 bool qmp_events_lost(struct qmp *qmp);

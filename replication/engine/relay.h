@@ -1,19 +1,21 @@
 /*
- * Between a storage daemon and a replica of another host stands a process that carries bytes from
- * a Unix socket to a TCP connection and back, and that cuts off who is silent.
+ * A process between a storage daemon and a replica of another host carries bytes from a Unix socket
+ * to a TCP connection and back, and disconnects an unresponsive peer.
  *
- * The daemon's NBD client has no time limit of its own: where its peer hangs, each request waits
- * for ever, the quorum with it, and taking the child away waits, too.  The relay knows that
- * something was sent and that nothing has come back since, and closes both sides when that lasts
- * too long; then the daemon hears an I/O error at once.  A host that is gone is found by the
- * kernel's probes, also between requests.  It lives as long as the connection, whatever becomes of
- * who started it, and what it carries is ciphertext to it.
+ * The daemon's NBD client has no timeout of its own: where its peer hangs, each request waits for
+ * ever, the quorum with it, and so does the removal of the child. The relay knows that bytes were
+ * sent and that none have come back since, and closes both sides when that lasts too long; then the
+ * daemon receives an I/O error at once. The kernel's keepalive probes detect a host that has died,
+ * also between requests. The relay lives as long as the connection, whatever becomes of the process
+ * that started it, and carries ciphertext.
  *
- * It cannot see which request an answer is for: a peer that has answered some and never answers the
- * others is silent only when something else is sent.  So where nothing is, it asks for something
- * itself: as one more client of the volume it has a sector read, which each replica is asked for.
+ * It cannot see which request a response is for: a peer that has answered some requests and never
+ * answers the others is silent only when something else is sent. So on an idle connection it causes
+ * a request itself: as one more client of the volume it reads a sector, which the quorum reads from
+ * each replica.
  *
- * What it cannot see then: a peer that answers this and not what waits for its disk.
+ * What it cannot detect then: a peer that answers this read and not the requests that wait for its
+ * disk.
  */
 #pragma once
 
@@ -25,8 +27,8 @@ struct relay_settings {
     const char *path; /* to listen at for one client, */
     const char *host, *port;
     const char *volume; /* socket of the volume's clients */
-    int64_t silence_ms; /* within which the client is to come, too */
+    int64_t silence_ms; /* also the time in which the client must connect */
 };
 
-/* Connects, and listens.  ERROR_UNAVAILABLE: nobody is there. */
+/* Connects, and listens. ERROR_UNAVAILABLE: the peer does not accept the connection. */
 int relay_start(const struct relay_settings *settings, struct error *err);

@@ -1,26 +1,26 @@
 /*
- * What the files of a replica share.
+ * Shared by the sources of a replica.
  */
 #pragma once
 
 #include "replication/engine/replica.h"
 
 struct replica_content {
-    int64_t bytes;                /* how long the file is at the end */
-    const atomic_bool *abandoned; /* by who made it: no directory is made any more; NULL: never */
-    /* Writes what it begins with; NULL: nothing. */
+    int64_t bytes;                /* length of the file at the end */
+    const atomic_bool *abandoned; /* by its caller: no directory is made any more; NULL: never */
+    /* Writes its first content; NULL: none. */
     int (*write_content)(void *arg, int fd, struct error *err);
     void *arg;
 };
 
-/* How the names of the files of snapshots begin; those that are whole have a uuid behind it. */
+/* Prefix of snapshot files; the names of complete ones have a UUID after it. */
 #define REPLICA_SNAPSHOT "snapshot-"
 
 #define DATA      "data"
 #define STATE     "state"
 #define STATE_NEW "state.new"
 
-/* Of what failed with errno. -1. */
+/* Error of a call that failed with errno. -1. */
 int replica_errno(struct error *err, const struct replica *replica, const char *what);
 
 /* Its directory, or -1. */
@@ -29,7 +29,7 @@ int replica_open(const struct replica *replica, struct error *err);
 /* Its data, a plain file, for reading and writing; or -1. */
 int replica_open_data(const struct replica *replica, struct error *err);
 
-/* Snapshots that were begun and not ended; `all`: and those that are whole. */
+/* Incomplete snapshots; `all`: and the complete ones. */
 int replica_remove_snapshots(const struct replica *replica, bool all, struct error *err);
 
 /* replica_create() with that content. */

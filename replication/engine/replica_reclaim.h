@@ -1,12 +1,11 @@
 /*
- * A replica that nobody serves gives back room: zeros in its data become holes
- * (common/image_holes.h).  What it holds stays the same, and so do its state, its sums and its
- * vote; whoever is killed meanwhile leaves nothing to be mended.
+ * An unused replica returns space to its pool: zeros in its data become holes
+ * (common/image_holes.h). Its content stays the same, and so do its state, its sums and its vote; a
+ * crash at any point needs no repair.
  *
- * It goes in small parts.  In each the replica is locked, as by whoever decides about it, and so
- * are QEMU's bytes: nobody can begin to write to what is read, and who wants to open the replica
- * waits for the end of one part.  He takes an epoch, or leaves a lock, and the next part finds
- * that.
+ * The work is done in small parts. During each the replica is locked, as for any decision about it,
+ * and so are QEMU's bytes: no writer can start, and a process that wants to open the replica waits
+ * for the end of one part. It takes an epoch, or leaves a lock, and the next part finds that.
  */
 #pragma once
 
@@ -15,21 +14,20 @@
 #include <stdatomic.h>
 
 struct replica_reclaim {
-    const atomic_bool *ends;       /* another thread sets it; NULL: nobody does */
-    atomic_int_least64_t *at_byte; /* how far it is, for other threads; NULL: nobody asks */
+    const atomic_bool *ends;       /* set by another thread; NULL: never */
+    atomic_int_least64_t *at_byte; /* progress, for other threads; NULL: not needed */
 };
 
-struct replica_reclaimed { /* before the first try: all zeros */
+struct replica_reclaimed { /* all zeros before the first call */
     int64_t before_bytes,
-        after_bytes; /* that the data took, flushed, before the first, and after */
-    int64_t at_byte; /* as far as it came: the next one goes on there */
+        after_bytes; /* usage of the flushed data before the first call, and after */
+    int64_t at_byte; /* end of the processed part: the next call goes on there */
 };
 
 /*
- * As far as the volume goes, by its state. Takes its time. ERROR_CONFLICT: somebody has the replica
- * open, has opened it meanwhile or works on it, or *ends is set; what was given back until then is,
- * and *reclaimed knows how far that was. ERROR_BAD_REQUEST: its file system takes no part of a file
- * back.
+ * Up to the volume's end, by its state. Takes its time. ERROR_CONFLICT: the replica is in use, was
+ * opened meanwhile, or *ends is set; space that was reclaimed until then stays so, and *reclaimed
+ * has the progress. ERROR_BAD_REQUEST: its file system cannot punch holes.
  */
 int replica_reclaim(const struct replica *replica, const struct replica_reclaim *how,
                     struct replica_reclaimed *reclaimed, struct error *err);

@@ -1,12 +1,12 @@
 /*
- * What stands on the disk of a replica as sums, to be compared with others elsewhere
+ * Sums of a replica's blocks on the disk, for comparisons with other hosts
  * (replication/engine/replica_access.h).
  */
 #pragma once
 
 #include "replication/engine/replica_access.h"
 
-/* As replica_access.sums, in any epoch; of a `count` of 0: only where the first block is. */
+/* As replica_access.sums, in any epoch; a `count` of 0: only the position of the first block. */
 int replica_sums(const struct replica *replica, int64_t *at, int64_t end, unsigned count,
                  unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err);
 

@@ -1,11 +1,11 @@
 /*
- * The file of a write log (replication/engine/write_log.h), and how an entry is appended: by the
- * object that is preloaded into the storage daemon (replication/engine/daemon_preload_writes.c),
- * which has nothing else of this program.
+ * The file of a write log (replication/engine/write_log.h), and the code that appends an entry,
+ * used by the object that is preloaded into the storage daemon
+ * (replication/engine/daemon_preload_writes.c), which contains nothing else of this program.
  *
- * A header of one page, then a ring of entries.  An entry is about one block of 4096 bytes, or
- * about a run of blocks whose content is zero or unknown.  A daemon that is killed between two
- * stores leaves an entry whose check does not match: its write was not yet submitted.
+ * A header of one page, then a ring of entries. An entry is about one block of 4096 bytes, or about
+ * a run of blocks whose content is zero or unknown. A daemon that is killed between two stores
+ * leaves an entry whose check does not match: its write was not yet submitted.
  */
 #pragma once
 
@@ -56,8 +56,8 @@ struct write_log_entry {
     uint32_t sums[WRITE_LOG_SECTORS];
 };
 
-/* In `where`: a sector that was written has its bit in `mask`, and in `known` if its sum stands in
- * the entry.  No bit in `mask`: a run of as many blocks as sums[0] and sums[1] say, all of whose
+/* In `where`: a written sector has its bit in `mask`, and in `known` if its sum stands in the
+ * entry. No bit in `mask`: a run of as many blocks as sums[0] and sums[1] give, all of whose
  * sectors are zero, or unknown if `known` is 0. */
 static inline uint64_t write_log_where(uint64_t block, unsigned mask, unsigned known) {
     return block << 16 | (uint64_t)(mask & 0xff) << 8 | (known & 0xff);
@@ -126,8 +126,8 @@ write_log_sum_fast(const unsigned char *data, size_t size) {
     return ~(uint32_t)sum;
 }
 
-/* Of four sectors beside each other: the instruction takes three cycles, and one can begin in each
- * of them. */
+/* Of four adjacent sectors: the instruction takes three cycles, and one can start in each of them.
+ */
 __attribute__((target("sse4.2"))) static inline void write_log_sum_four(const unsigned char *data,
                                                                         uint32_t *ret) {
     uint64_t a = UINT32_MAX, b = a, c = a, d = a;
@@ -167,7 +167,7 @@ static inline struct write_log_entry *write_log_entries(struct write_log_header 
     return (struct write_log_entry *)(void *)((char *)log + WRITE_LOG_HEADER);
 }
 
-/* Each thread that appends has a place of its own. */
+/* Each appending thread has a slot of its own. */
 static inline void write_log_put(struct write_log_header *log, struct write_log_entry *entry) {
     uint64_t number = atomic_fetch_add(&log->made, 1);
 
@@ -177,7 +177,7 @@ static inline void write_log_put(struct write_log_header *log, struct write_log_
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* What is left of the data of a request. */
+/* The remaining data of a request. */
 struct write_log_data {
     const struct iovec *next;
     size_t count, done; /* of the first */
@@ -195,7 +195,7 @@ static inline size_t write_log_piece(struct write_log_data *data, const unsigned
     return data->next->iov_len - data->done;
 }
 
-/* Copies them, if `to` is not NULL. */
+/* Skips them, or copies them, if `to` is not NULL. */
 static inline void write_log_take(struct write_log_data *data, size_t size, unsigned char *to) {
     while (size > 0) {
         const unsigned char *piece = NULL;
@@ -213,7 +213,7 @@ static inline void write_log_take(struct write_log_data *data, size_t size, unsi
     }
 }
 
-/* Of whole sectors that begin at the data: how many are summed, 1 or 4. */
+/* Sums whole sectors at the beginning of the data. Returns how many, 1 or 4. */
 static inline unsigned write_log_sectors(struct write_log_data *data, unsigned most,
                                          uint32_t *ret) {
     unsigned char copy[WRITE_LOG_SECTOR];
@@ -309,11 +309,11 @@ static inline void write_log_edge(struct write_log_header *log, uint64_t offset,
     write_log_put(log, &entry);
 }
 
-/* All of it becomes zero, or what it becomes is not known. */
+/* The range becomes zero, or its content is unknown. */
 static inline void write_log_append_run(struct write_log_header *log, uint64_t offset,
                                         uint64_t size, bool zero) {
     uint64_t end = offset + size, first = (offset + WRITE_LOG_BLOCK - 1) / WRITE_LOG_BLOCK;
-    uint64_t last = end / WRITE_LOG_BLOCK; /* behind the last whole one */
+    uint64_t last = end / WRITE_LOG_BLOCK; /* after the last whole one */
 
     if (size == 0)
         return;
@@ -349,7 +349,7 @@ static inline bool write_log_is_valid(const struct write_log_header *log) {
            memcmp(boot, log->boot, sizeof(boot)) == 0;
 }
 
-/* The whole file; NULL: it is none, or not valid. */
+/* The whole file; NULL: it is missing, or not valid. */
 static inline struct write_log_header *write_log_map(const char *path) {
     int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     void *log = MAP_FAILED;
@@ -367,7 +367,7 @@ static inline struct write_log_header *write_log_map(const char *path) {
     return log == MAP_FAILED ? NULL : log;
 }
 
-/* Of the entries no memory is reserved yet: that is done before the log becomes active. */
+/* Memory of the entries is not reserved yet: that is done before the log becomes active. */
 static inline int write_log_initialize(int fd) {
     struct write_log_header header = { .magic = WRITE_LOG_MAGIC,
                                        .version = WRITE_LOG_VERSION,
@@ -411,7 +411,7 @@ static inline int write_log_lock(const char *directory) {
     return fd;
 }
 
-/* It is made if need be, and in place of one that is not valid. */
+/* Made if it is missing, or replaces an invalid one. */
 static inline struct write_log_header *write_log_open(const char *directory, const char *path) {
     struct write_log_header *log = write_log_map(path);
     int lock = log ? -1 : write_log_lock(directory);
@@ -427,7 +427,7 @@ static inline struct write_log_header *write_log_open(const char *directory, con
     return log;
 }
 
-/* The same of a replica.  The directory goes with the last log in it, perhaps just now. */
+/* The same of a replica. The directory is removed with the last log in it, perhaps just now. */
 static inline struct write_log_header *write_log_open_in(const char *directory,
                                                          const char *replica) {
     struct write_log_header *log = NULL;
