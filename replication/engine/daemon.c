@@ -23,10 +23,10 @@
 
 #define PAUSE_MS 5
 #define LOG_MOST (64 * 1024)
-/* A daemon has as long to give its files back before it is killed. */
+/* A daemon has this time to release its files before it is killed. */
 #define RELEASE_US (3 * SECOND_US)
 
-/* LOCK_FD is looked for in daemons of other versions, too. */
+/* LOCK_FD is checked in daemons of other versions, too. */
 enum { NULL_FD, OUT_FD, ERR_FD, LOCK_FD, PRELOAD_FD, REPORT_FD, CHILD_FDS };
 _Static_assert(LOCK_FD == DAEMON_LOCK_FD, "the preloaded object closes it last");
 
@@ -66,13 +66,13 @@ int daemon_lock(const char *run, int *ret, struct error *err) {
     held = fd < 0 ? -1 : try_lock(fd);
     if (held < 0 || fstat(fd, &facts) < 0)
         return error_errno(err, ERROR_BACKEND, "locking %s", run);
-    if (held > 0 || facts.st_nlink == 0) /* or it was cleared away between our two steps */
+    if (held > 0 || facts.st_nlink == 0) /* or it was removed between our two steps */
         return error_set(err, ERROR_CONFLICT, "Somebody else decides about the volume in %s.", run);
     *ret = take_fd(fd);
     return 0;
 }
 
-/* A shared lock, so that two who ask do not take each other for the daemon. */
+/* A shared lock, so that two concurrent checks do not take each other for the daemon. */
 bool daemon_runs(const char *run) {
     autoclose int fd = open_in(run, "daemon", O_RDONLY);
 
@@ -98,7 +98,7 @@ static int write_pid(int fd) {
     return pwrite(fd, digits + first, sizeof(digits) - first, 0) > 0 ? 0 : -1;
 }
 
-/* A child of a child: nobody of ours has to wait for its end. */
+/* A child of a child: no process of ours has to wait for its end. */
 static void run_child(void *arg) {
     struct launch *launch = arg;
     int report = launch->fds[REPORT_FD];
@@ -121,7 +121,7 @@ static void run_child(void *arg) {
 
 /* ---- start ---- */
 
-/* The log says what happened since the last start but one. */
+/* The log has the output since the last start but one. */
 static int open_log(const char *run, int flags) {
     autoclose int fd = open_in(run, "log", O_WRONLY | O_APPEND | flags);
     struct stat facts;
@@ -131,7 +131,7 @@ static int open_log(const char *run, int flags) {
     return take_fd(fd);
 }
 
-/* None is made: the directory may be about to go. */
+/* No log is created: the directory may be about to be removed. */
 void daemon_trim_log(const char *run) {
     autoclose int fd = open_log(run, 0);
 
@@ -151,7 +151,7 @@ static int launch_daemon(const char *run, const char *const *arguments, struct e
 
     if (held > 0)
         return error_set(err, ERROR_CONFLICT, "A storage daemon runs in %s.", run);
-    /* The number of the one before is nobody's from here on. */
+    /* The former daemon's process id is invalid from here on. */
     if (held < 0 || ftruncate(lock, 0) < 0 || null_fd < 0 || log < 0 || pipe2(ends, O_CLOEXEC) < 0)
         return error_errno(err, ERROR_BACKEND, "preparing %s", run);
     if (preload < 0)
@@ -179,7 +179,7 @@ static bool exists(const char *run, const char *name) {
     return access(daemon_path(arena, run, name), F_OK) == 0;
 }
 
-/* The last of what it said, in one line. */
+/* The end of its output, in one line. */
 static const char *last_output(struct arena *arena, const char *run) {
     autoclose int fd = open_in(run, "log", O_RDONLY);
     char text[256] = "";
@@ -197,7 +197,7 @@ static const char *last_output(struct arena *arena, const char *run) {
     return arena_text(arena, text);
 }
 
-/* It has written its pid file when everything listens. */
+/* It writes its pid file when all sockets listen. */
 static int await_ready(const char *run, int64_t until_us, struct error *err) {
     autoarena struct arena *arena = arena_new();
 
@@ -270,7 +270,7 @@ int daemon_await_end(const char *run, int64_t timeout_ms, struct error *err) {
     return 0;
 }
 
-/* Of the daemon that holds the lock, or 0. Nobody starts another: we decide. */
+/* Of the daemon that holds the lock, or 0. No other one starts: we hold RUN/lock. */
 static pid_t read_pid(const char *run) {
     autoclose int fd = open_in(run, "daemon", O_RDONLY);
     char text[32] = "";
@@ -278,7 +278,7 @@ static pid_t read_pid(const char *run) {
     return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
 }
 
-/* Has it the very file open that is locked?  The number may be of another namespace. */
+/* Has it the locked file open? The number may be of another namespace. */
 static bool has_lock(const char *run, pid_t pid) {
     char path[64];
     struct stat ours, its;
@@ -297,7 +297,7 @@ static int64_t nearer(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* One that is stopped goes on for that. */
+/* A stopped process continues for that. */
 static void release(int process) {
     send_signal(process, DAEMON_RELEASE_SIGNAL);
     send_signal(process, SIGCONT);
@@ -308,12 +308,12 @@ int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
     int64_t force_us = begun_us + nearer(RELEASE_US, timeout_ms * 1000 / 2);
     pid_t released = 0;
 
-    /* One that was just begotten may not have written its number yet: it is read again. */
+    /* A new process may not have written its id yet: it is read again. */
     while (daemon_runs(run)) {
         pid_t pid = read_pid(run);
         autoclose int process = pid > 1 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 
-        /* It runs now, and did when its number was looked up. */
+        /* It runs now, and did when its id was resolved. */
         if (process >= 0 && daemon_runs(run) && has_lock(run, pid)) {
             if (released == pid && clock_boottime_us() >= force_us)
                 send_signal(process, SIGKILL);

@@ -11,8 +11,8 @@
 
 #define PRELOAD "LD_PRELOAD"
 
-/* The object is part of this program: nothing is to be found, or to be of another version, where a
- * daemon is started. */
+/* The object is part of this program: no file has to be found, or to be of the same version, where
+ * a daemon is started. */
 __asm__(".pushsection .rodata\n"
         "daemon_preload_begin:\n"
         ".incbin \"replication/engine/daemon_preload.so\"\n"
@@ -20,8 +20,7 @@ __asm__(".pushsection .rodata\n"
         ".popsection\n");
 extern const char daemon_preload_begin[], daemon_preload_end[];
 
-/* No file of a directory: those for sockets and locks are often on what programs cannot be run
- * from. */
+/* Not a file of a directory: file systems for sockets and locks are often mounted noexec. */
 int daemon_preload_open(void) {
     autoclose int fd = memfd_create("scoria-preload", MFD_CLOEXEC);
     const char *at = daemon_preload_begin;
@@ -37,15 +36,14 @@ int daemon_preload_open(void) {
 }
 
 /*
- * QEMU allocates what it reads for each request anew, and glibc would give memory of this size back
- * each time, for the kernel to fill with zeros again: most of what a large request costs.  So up to
- * 8 MiB that are free stay, and a request of 1 MiB is taken from there.  What an operator has said
- * of these counts.
+ * QEMU allocates a new buffer for each read, and glibc would return memory of this size each time,
+ * for the kernel to zero again: most of the cost of a large request. So up to 8 MiB of free memory
+ * stay, and a request of 1 MiB is taken from there. An operator's own settings take precedence.
  */
 static const char *const defaults[][2] = { { "MALLOC_MMAP_THRESHOLD_", "1126400" },
                                            { "MALLOC_TRIM_THRESHOLD_", "8388608" } };
 
-/* Beside what an operator has preloaded. */
+/* Beside an operator's preloaded objects. */
 static char *preload(struct arena *arena, int fd) {
     const char *before = getenv(PRELOAD);
 

@@ -1,11 +1,11 @@
 /*
- * What the storage daemon is started with, for one fault of QEMU (seen in 7.2, and by their text in
- * 5.0 and all later ones): a mirror that fails, or is cancelled by force, frees the bitmap of what
- * is on its way before the clients' writes have ended that clear their bits in it.
+ * Preloaded into the storage daemon, for one fault of QEMU (seen in 7.2, and by their text in 5.0
+ * and all later ones): a mirror that fails, or is cancelled by force, frees its bitmap of requests
+ * in flight before the clients' writes have ended that clear their bits in it.
  *
- * Bitmaps are what QEMU takes from g_try_malloc0().  Here such memory has pages of its own, which
- * go back to the kernel when it is freed, and whose addresses nobody ever gets again: who clears a
- * bit in them later clears one of nothing.
+ * QEMU allocates bitmaps with g_try_malloc0(). Here such memory has pages of its own, which go back
+ * to the kernel when it is freed, and whose addresses are never reused: a bit that is cleared in
+ * them later belongs to no other object.
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Of addresses, not of memory; when they are used up, memory is as any. */
+/* Of addresses, not of memory; when they are used up, memory is allocated as usual. */
 #define SPACE ((size_t)1 << 38)
 
 /* GLib's, with its names: there is no header of ours for them. */
@@ -37,7 +37,7 @@ static int is_ours(const void *memory) {
     return space && (uintptr_t)memory - (uintptr_t)space < SPACE;
 }
 
-/* A page with the size of all stands before what is asked for. */
+/* A page with the total size precedes the memory. */
 static size_t *size_of(void *memory) {
     return (size_t *)(void *)((char *)memory - page);
 }

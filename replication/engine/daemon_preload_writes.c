@@ -1,11 +1,11 @@
 /*
- * The second thing that is preloaded into the storage daemon: it appends to a replica's write log
- * (replication/engine/write_log.h) what the daemon is about to write to the replica's data.
+ * The second part of the preloaded object: it appends the storage daemon's next writes to the data
+ * of a replica to the replica's write log (replication/engine/write_log.h).
  *
- * Writes go to the kernel by liburing, and where that is refused by calls of threads.  They are
- * seen before they are submitted.  A log is found by the name of the file that is open: the
- * replica's uid is its directory.  One that is not active costs a look at memory.  One that cannot
- * be opened is removed: what it has is older than a write that it lacks.
+ * Writes go to the kernel by liburing, and where that is refused by calls of threads. They are
+ * intercepted before they are submitted. A log is found by the name of the open file: the replica's
+ * uid is its directory. An inactive one costs a read of memory. A log that cannot be opened is
+ * removed: its entries are older than a write without one.
  */
 #include "replication/engine/daemon_release.h"
 #include "replication/engine/write_log_format.h"
@@ -19,8 +19,8 @@
 #define UID_SIZE  36
 #define DATA_NAME "/data"
 
-/* What stands at the beginning of liburing's struct io_uring, in all of its versions from 2.0 on:
- * there may be no header for it where this is built. */
+/* The beginning of liburing's struct io_uring, in all of its versions from 2.0 on: its header may
+ * be missing where this is built. */
 struct submissions {
     unsigned *head, *tail, *mask, *entries, *flags, *dropped, *array;
     struct io_uring_sqe *sqes;
@@ -30,8 +30,8 @@ struct submissions {
 int io_uring_submit(void *ring);
 int io_uring_submit_and_wait(void *ring, unsigned count);
 
-static char no_log;   /* its address: of what is no replica, */
-static char lost_log; /* and of one whose log cannot be opened */
+static char no_log;   /* its address: of a file of no replica, */
+static char lost_log; /* and of a replica without a usable log */
 static _Atomic(void *) logs[FDS_MOST];
 static const char *directory;
 static atomic_bool ended;
@@ -43,7 +43,7 @@ __attribute__((constructor)) static void begin_logs(void) {
 
 /* ---- a descriptor's log ---- */
 
-/* Is it the data of a replica?  Then its uid. */
+/* Is it the data of a replica? Then its uid. */
 static bool read_uid(const char *path, size_t length, char ret[UID_SIZE + 1]) {
     const size_t name = sizeof(DATA_NAME) - 1;
 
@@ -55,7 +55,7 @@ static bool read_uid(const char *path, size_t length, char ret[UID_SIZE + 1]) {
     return strspn(ret, "0123456789abcdef-") == UID_SIZE;
 }
 
-/* The uid of the replica whose data are open there; false: of none. */
+/* The uid of the replica with its data open there; false: of none. */
 static bool find_uid(int fd, char ret[UID_SIZE + 1]) {
     static const char gone[] = " (deleted)";
     char link[32], path[4096];
@@ -109,7 +109,7 @@ static void *get_log(int fd) {
     return none;
 }
 
-/* NULL: nothing is to be appended. */
+/* NULL: no entry is to be appended. */
 static struct write_log_header *log_of(int fd) {
     struct write_log_header *log;
     void *found;
@@ -210,7 +210,7 @@ int fallocate64(int fd, int mode, off64_t offset, off64_t size) {
     return real(fd, mode, offset, size);
 }
 
-/* What it copies is not seen here. */
+/* The copied bytes are unknown here. */
 ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size,
                         unsigned flags) {
     static ssize_t (*real)(int, off64_t *, int, off64_t *, size_t, unsigned);

@@ -1,5 +1,5 @@
 /*
- * Part of the object that a storage daemon is started with: gives its files back
+ * Part of the object that is preloaded into a storage daemon: releases its files
  * (daemon_release.h).
  */
 #include "replication/engine/daemon_release.h"
@@ -23,18 +23,18 @@
 
 #define PAUSE_US     1000
 #define CLOSE_MOST   300  /* pauses, for files whose closing takes time */
-#define CANCEL_MOST  300  /* pauses, for rings that a thread is inside of */
-#define REQUEST_MOST 3000 /* pauses, for requests that are under way */
+#define CANCEL_MOST  300  /* pauses, for rings in use by a thread */
+#define REQUEST_MOST 3000 /* pauses, for requests in flight */
 #define STACK_SIZE   (64 * 1024)
 #define FDS_MOST     4096
 #define RINGS_MOST   64
 
 static atomic_uint closing, locked, cancelling;
-static int dead_end = -1; /* of a path alone: each request fails, and no read ends as at an end */
+static int dead_end = -1; /* of a path alone: each request fails, and no read returns end of file */
 static int fds[FDS_MOST], rings[RINGS_MOST];
 static unsigned fd_count, ring_count;
 
-/* A request under way keeps its file, with all locks, whatever became of the descriptor. */
+/* A request in flight keeps its file, with all locks, whatever became of the descriptor. */
 static void await_unlocked(const char *path) {
     struct flock lock = { .l_type = F_WRLCK };
     struct stat facts;
@@ -49,7 +49,7 @@ static void await_unlocked(const char *path) {
         close(fd);
 }
 
-/* What a descriptor leads to; empty: unknown. */
+/* The path of a descriptor's file; empty: unknown. */
 static void read_path(int fd, char ret[PATH_MAX]) {
     char link[32];
     ssize_t length;
@@ -59,8 +59,8 @@ static void read_path(int fd, char ret[PATH_MAX]) {
     ret[length > 0 ? length : 0] = '\0';
 }
 
-/* The number stays taken: what a thread of QEMU does with it later fails, and reaches no other
- * file. */
+/* The number stays in use: a later request of a QEMU thread on it fails, and reaches no other file.
+ */
 static void replace(int fd) {
     dup2(dead_end, fd);
     atomic_fetch_sub(&closing, 1);
@@ -97,8 +97,8 @@ static int start(void *(*run)(void *arg), void *arg) {
     return code;
 }
 
-/* A file system may hold up the closing of a file: each has a thread.  Where there can be none the
- * lock is not awaited: that would hold up the other files. */
+/* A file system may delay the closing of a file: each has a thread. Without a thread the lock is
+ * not awaited: that would delay the other files. */
 static void release(int fd) {
     atomic_fetch_add(&closing, 1);
     atomic_fetch_add(&locked, 1);
@@ -137,9 +137,8 @@ static int is_replaced(int fd) {
 }
 
 /*
- * However busy the machine is: a descriptor that is not replaced when the process is killed keeps
- * its file.  The table of descriptors changes before the old file is closed, so no disk holds this
- * up.
+ * Without a limit: a descriptor that is not replaced when the process is killed keeps its file. The
+ * table of descriptors changes before the old file is closed, so no disk delays this.
  */
 static void await_replaced(void) {
     for (unsigned i = 0; i < fd_count; i++) {
@@ -163,8 +162,8 @@ static void *cancel(void *arg) {
 /*
  * The kernel puts writes of io_uring to regular files into queues by a hash of the file: a write to
  * one replica may be queued behind a stuck one to another, and keeps its file until that one ends,
- * even beyond the death of the process.  Such a write is cancelled (since Linux 6.0).  A thread
- * that is stuck while it submits has its ring locked: its cancellation may never end.
+ * even beyond the death of the process. Such a write is cancelled (since Linux 6.0). A thread that
+ * is stuck while it submits has its ring locked: its cancellation may never end.
  */
 static void cancel_queued(void) {
     for (unsigned i = 0; i < ring_count; i++) {
@@ -176,8 +175,8 @@ static void cancel_queued(void) {
         usleep(PAUSE_US);
 }
 
-/* Of a client or the monitor, or their listener: those have the name of the listener, and
- * connections to replicas of other hosts have none. */
+/* Is it a socket of a client or the monitor, or their listener? Those have the name of the
+ * listener, and connections to remote replicas have none. */
 static int is_named(int fd) {
     struct sockaddr_un address;
     socklen_t size = sizeof(address);
@@ -196,8 +195,8 @@ static void end_sockets(int named) {
     }
 }
 
-/* Clients and the monitor first: none of them hears of what follows, such as a write that ends
- * because a replica's connection does. */
+/* Clients and the monitor first: none of them receives an effect of the next steps, such as the
+ * error of a write to a disconnected replica. */
 static void release_all(void) {
     list_fds();
     dead_end = open("/", O_PATH | O_CLOEXEC);
@@ -215,8 +214,8 @@ static void release_all(void) {
     close(DAEMON_LOCK_FD);
 }
 
-/* A dying process that waits for one stuck request takes back no other file: it lives until they
- * are unlocked. */
+/* A dying process that waits for one stuck request closes no other file: it lives until they are
+ * unlocked. */
 static void await_requests(void) {
     for (unsigned i = 0; i < REQUEST_MOST && atomic_load(&locked) > 0; i++)
         usleep(PAUSE_US);

@@ -23,8 +23,8 @@ static int fail(struct error *err, const char *what) {
                        what);
 }
 
-/* Digits of one length, in one sector and in place: there is always room for the next, and never
- * half of one. */
+/* Digits of one length, in one sector and in place: there is always space for the next epoch, and
+ * never half of one. */
 static int read_digits(int fd, int64_t *ret, struct error *err) {
     char text[DIGITS + 2] = "";
     ssize_t got = pread(fd, text, DIGITS + 1, 0);
@@ -59,7 +59,7 @@ int64_t epoch_read(int directory, struct error *err) {
     return read_digits(fd, &epoch, err) < 0 ? -1 : epoch;
 }
 
-/* As short as it is held, it is waited for. */
+/* It is held for moments only, so its end is awaited. */
 static int lock(int fd, struct error *err) {
     for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; waited += PAUSE_MS) {
         if (errno != EWOULDBLOCK && errno != EINTR)

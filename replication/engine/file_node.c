@@ -1,6 +1,7 @@
 #include "replication/engine/file_node.h"
 
-/* locking=on: where the file system has no locks, two daemons could not be told apart. */
+/* locking=on: without locks of the file system the daemon must not start, as two of them could not
+ * be distinguished. */
 static int add(struct qmp *qmp, const struct file_node *node, const char *aio, int64_t timeout_ms,
                struct error *err) {
     autoarena struct arena *arena = arena_new();
@@ -15,7 +16,7 @@ static int add(struct qmp *qmp, const struct file_node *node, const char *aio, i
     return qmp_execute(qmp, arena, "blockdev-add", raw, timeout_ms, NULL, err);
 }
 
-/* A kernel may refuse io_uring to anybody, as containers and careful operators have it do. */
+/* A kernel may refuse io_uring, as in containers or by an operator's setting. */
 int file_node_add(struct qmp *qmp, const struct file_node *node, int64_t timeout_ms,
                   struct error *err) {
     if (add(qmp, node, "io_uring", timeout_ms, err) == 0)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define LARGEST        (INT64_C(1) << 60)
-#define RECOVERY_SHIFT 32 /* bits of a number that count from one salvage to the next */
+#define RECOVERY_SHIFT 32 /* bits of a number for the generations between two forced recoveries */
 
 bool generation_same(const struct generation_id *a, const struct generation_id *b) {
     return a->number == b->number && strcmp(a->nonce, b->nonce) == 0;
@@ -134,7 +134,7 @@ static const struct field fields[] = {
     FIELDS_END
 };
 
-/* The line before its checksum; NULL: the two do not fit. */
+/* The line before its checksum; NULL: they do not match. */
 static const char *checked_line(struct arena *arena, const char *text, size_t size) {
     const char *end = memchr(text, '\n', size);
     char digest[MD5_HEX_SIZE];

@@ -92,7 +92,7 @@ static const struct state_row rows[] = {
     COMPLETES(JOB_IS_ENDING_BLOCKS),
 
     FAILS(JOB_IS_STOPPING),
-    COMPLETES(JOB_IS_STOPPING), /* before it heard of it */
+    COMPLETES(JOB_IS_STOPPING), /* before the daemon has cancelled it */
 
     COMPLETES(JOB_IS_JOINING),
     { JOB_IS_JOINING, JOB_FAILS, JOB_IS_FAILED, JOB_WARNS, "The replica was not started." },

@@ -24,7 +24,7 @@ static bool is_equal(const struct justify_version *versions, unsigned count, siz
     return equal;
 }
 
-/* So many have the sector as this one has it. */
+/* The number of versions with the same sector. */
 static unsigned count_equal(const struct justify_version *versions, unsigned count, unsigned i,
                             size_t at) {
     unsigned equal = 0;

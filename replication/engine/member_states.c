@@ -26,7 +26,7 @@ static const char *const events[] = {
 static const char *const actions[] = { "-" };
 
 #define ROW(STATE, EVENT, NEXT, SENTENCE) { STATE, EVENT, NEXT, 0, SENTENCE }
-/* Every start begins anew. */
+/* Each start resets the state. */
 #define STARTS(STATE) \
     ROW(STATE, MEMBER_OPENED, MEMBER_IS_OUT, "The replica does not vote yet."), \
     ROW(STATE, MEMBER_NOT_OPENED, MEMBER_IS_EXCLUDED, "The replica cannot be opened.")
@@ -36,7 +36,7 @@ static const char *const actions[] = { "-" };
 #define MISSES(STATE, NEXT) ROW(STATE, MEMBER_MISSED, NEXT, "The replica has missed a write.")
 #define LOSES(STATE, NEXT) \
     ROW(STATE, MEMBER_FILE_LOST, NEXT, "What is written is not found behind the replica's path.")
-/* What the daemon reports late of a replica that it has no more. */
+/* A late report of the daemon about a removed replica. */
 #define LATE(STATE) ROW(STATE, MEMBER_MISSED, STATE, "The replica does not vote anyway.")
 
 static const struct state_row rows[] = {

@@ -89,7 +89,7 @@ static int get(int fd, void *data, size_t size, struct error *err) {
 
 /* ---- the beginning ---- */
 
-/* A server that has no such export hangs up. */
+/* A server without the export disconnects. */
 static int choose_export(int fd, const char *export, struct error *err) {
     struct hello hello;
     struct option option = { .magic = htobe64(OPTION_MAGIC), .option = htobe32(OPTION_EXPORT) };

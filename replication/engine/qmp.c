@@ -22,7 +22,7 @@
 struct qmp {
     int fd; /* -1: broken */
     struct error why;
-    char *text; /* what was read and not taken yet */
+    char *text; /* read and not taken yet */
     size_t size, capacity;
     int64_t first_id, next_id;
     json_t *events[EVENTS_MOST]; /* a ring */
@@ -32,7 +32,7 @@ struct qmp {
 
 /* ---- the connection ---- */
 
-/* Says why once and for all. */
+/* The first reason stays. */
 static int fail(struct qmp *qmp, struct error *err) {
     if (qmp->fd >= 0)
         close(qmp->fd);
@@ -43,7 +43,7 @@ static int fail(struct qmp *qmp, struct error *err) {
 }
 #define FAIL(qmp, err, ...) (error_set(&(qmp)->why, ERROR_UNAVAILABLE, __VA_ARGS__), fail(qmp, err))
 
-/* 1 ready, 0 the time is over. */
+/* 1 ready, 0 timed out. */
 static int wait_ready(int fd, short events, int64_t until_us) {
     struct pollfd polled = { .fd = fd, .events = events };
 
@@ -105,7 +105,7 @@ static int read_some(struct qmp *qmp, struct error *err) {
     return FAIL(qmp, err, "the storage daemon has closed its monitor");
 }
 
-/* ---- what it says ---- */
+/* ---- lines ---- */
 
 /* 1 and *ret, a new reference; 0 no whole line is here; -1 broken. */
 static int take_line(struct qmp *qmp, json_t **ret, struct error *err) {
@@ -154,7 +154,7 @@ static int take_answer(struct qmp *qmp, json_t **ret, struct error *err) {
     return taken;
 }
 
-/* Who was stopped hears what has come meanwhile before he judges, if it ends. */
+/* After a suspension the received lines are read before the deadline counts, up to a limit. */
 static int await_answer(struct qmp *qmp, int64_t until_us, json_t **ret, struct error *err) {
     for (unsigned late = 0;;) {
         int taken = take_answer(qmp, ret, err);
@@ -170,7 +170,7 @@ static int await_answer(struct qmp *qmp, int64_t until_us, json_t **ret, struct 
     }
 }
 
-/* What the client before us has asked may be answered to us. */
+/* A response to the former client may arrive here. */
 static bool is_older(const struct qmp *qmp, const json_t *answer) {
     const json_t *id = json_object_get(answer, "id");
 
@@ -221,7 +221,8 @@ int qmp_execute(struct qmp *qmp, struct arena *arena, const char *command, json_
 
 /* ---- events ---- */
 
-/* Everything that has arrived; a connection that breaks meanwhile is told when all is taken. */
+/* Reads all received lines; a connection that breaks meanwhile is reported when all events are
+ * taken. */
 static void read_events(struct qmp *qmp) {
     json_t *answer;
     int got = 1;
@@ -295,7 +296,7 @@ static int begin(const char *path, int64_t timeout_ms, bool negotiates, struct q
         return -1;
     qmp = heap_new(sizeof(*qmp));
     qmp->fd = fd;
-    qmp->first_id = qmp->next_id = clock_boottime_us(); /* no client before had these numbers */
+    qmp->first_id = qmp->next_id = clock_boottime_us(); /* no former client had these ids */
     if (await_greeting(qmp, arena, timeout_ms, err) < 0 ||
         (negotiates &&
          qmp_execute(qmp, arena, "qmp_capabilities", NULL, timeout_ms, NULL, err) < 0)) {

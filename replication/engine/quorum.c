@@ -9,7 +9,7 @@ static bool is_usable(const struct replica_state *state, const char *volume, int
            state->generation.id.number >= floor && strcmp(state->volume, volume) == 0;
 }
 
-/* Has the generation, or the one that it was made from. */
+/* Has the generation, or its base. */
 static bool votes_for(const struct replica_state *state, const struct generation *generation) {
     return generation_has(generation, state->replica) &&
            (generation_same(&state->generation.id, &generation->id) ||
@@ -46,8 +46,8 @@ static int64_t highest(states_t states, unsigned count) {
 }
 
 /*
- * Who has only the base of the generation may have gone on with another one made from it, together
- * with others that cannot be reached, unless those who vote would be a majority of the base.
+ * A replica with only the base of the generation may have voted for another one made from it,
+ * together with unreachable ones, unless the present voters would be a majority of the base.
  */
 static bool has_base(states_t states, unsigned count, const bool *votes,
                      const struct generation *generation) {
@@ -70,7 +70,7 @@ static bool is_majority(states_t states, unsigned count, const bool *votes, unsi
     return voters >= generation_needed(generation) && has_base(states, count, votes, generation);
 }
 
-/* Of the highest generations the one with a majority; if none has, the first is shown. */
+/* Of the highest generations the one with a majority; without one, the first is shown. */
 static void choose(states_t states, unsigned count, struct quorum_plan *plan) {
     int64_t number = highest(states, count);
 
@@ -98,7 +98,7 @@ static void choose(states_t states, unsigned count, struct quorum_plan *plan) {
     }
 }
 
-/* All of them have the generation itself, and say that its last writer ended in good order. */
+/* All of them have the generation itself, and their last writer stopped cleanly. */
 static bool is_clean(states_t states, unsigned count, const struct quorum_plan *plan) {
     for (unsigned i = 0; i < count; i++) {
         if (plan->votes[i] && (states[i]->mark != REPLICA_CLEAN ||
@@ -119,7 +119,8 @@ static void evaluate(states_t states, unsigned count, struct quorum_plan *ret) {
 
 void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
                  int64_t floor, struct quorum_plan *ret) {
-    const struct replica_state *usable[REPLICAS_MOST + 1] = { NULL }; /* one is replaced, perhaps */
+    const struct replica_state *usable[REPLICAS_MOST + 1] = { NULL }; /* one more while a replica is
+                                                                       * replaced */
 
     for (unsigned i = 0; i < count; i++)
         usable[i] = is_usable(states[i], volume, floor) ? states[i] : NULL;

@@ -32,10 +32,10 @@ struct relay {
     int fds[RELAY_FDS];
     int64_t silence_us;
     struct sockaddr_un volume;
-    int query_fd; /* connection on which was asked last; -1: none */
+    int query_fd; /* connection of the last query; -1: none */
 };
 
-/* From one side to the other: what was read is written before more is read. */
+/* From one side to the other: read bytes are written before more are read. */
 struct flow {
     int from, to;
     char *bytes;
@@ -46,7 +46,7 @@ static bool is_later(int code) {
     return code == EAGAIN || code == EINTR;
 }
 
-/* How many bytes were read, or written; -1: that side is gone. */
+/* Number of bytes read, or written; -1: that side has closed. */
 static ssize_t take_bytes(struct flow *flow) {
     ssize_t got = recv(flow->from, flow->bytes, BUFFER_SIZE, MSG_DONTWAIT);
 
@@ -73,7 +73,7 @@ static bool is_full(const struct flow *flow) {
     return flow->begin < flow->end;
 }
 
-/* Waits for one side of each flow. 0: the time is over, as far as poll() knows. */
+/* Waits for one side of each flow. 0: timed out, as far as poll() knows. */
 static int await_sides(const struct flow *up, const struct flow *down, int64_t until_us) {
     struct pollfd sides[] = {
         { .fd = is_full(up) ? up->to : up->from, .events = is_full(up) ? POLLOUT : POLLIN },
@@ -85,7 +85,7 @@ static int await_sides(const struct flow *up, const struct flow *down, int64_t u
     return poll(sides, LENGTH(sides), wait_ms);
 }
 
-/* All that a client of NBD says until it has read a sector; nobody listens to what it hears. */
+/* All that a client of NBD sends to read a sector; its responses are discarded. */
 static const char query[] = "\0\0\0\3" /* fixed newstyle, no zeroes behind the answer */
                             "IHAVEOPT"
                             "\0\0\0\1" /* the export's name; what follows are commands */
@@ -108,9 +108,8 @@ static void send_query(struct relay *relay) {
 }
 
 /*
- * `since` is when the first byte went up of those that nothing has come back for; 0: none did.  It
- * is the server that speaks first.  A process that was stopped hears what has come meanwhile before
- * it judges.
+ * `since`: the time of the first byte sent without any response since; 0: none. The server speaks
+ * first. After a suspension of this process the received bytes are read before the timeout counts.
  */
 static void carry(struct relay *relay, int daemon) {
     static char bytes[2][BUFFER_SIZE];
@@ -167,13 +166,13 @@ static void run_relay(void *arg) {
     _exit(0);
 }
 
-/* ---- who starts it ---- */
+/* ---- start ---- */
 
 static void set_number(int fd, int level, int name, int value) {
     (void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* A host that is gone is one before the silence is over. */
+/* Keepalive detects a dead host before the timeout of silence. */
 static void set_limits(int fd, int64_t silence_ms) {
     int part_s = (int)(silence_ms / 1000 / (PROBES + 1));
 

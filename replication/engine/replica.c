@@ -21,7 +21,7 @@
 #define BLOCK       512
 #define PAUSE_MS    5
 #define MOMENT_US   SECOND_US
-#define UNUSED_MOST 4096 /* as much may stand in a file that nobody has written to */
+#define UNUSED_MOST 4096 /* allocation of a file that was never written to, at most */
 
 const char *replica_data_path(struct arena *arena, const struct replica *replica) {
     return arena_join(arena, replica->pool, "/", replica->uid, "/" DATA, NULL);
@@ -34,7 +34,7 @@ struct replica replica_keep(struct arena *arena, const struct replica *replica) 
 
 /* ---- directories and files ---- */
 
-/* What is there and is not what it should be; anything else says nothing about the replica. */
+/* A file of a wrong type; any other error leaves the replica's condition unknown. */
 static bool is_wrong_type(int code) {
     return code == ELOOP || code == ENOTDIR || code == EISDIR || code == ENXIO;
 }
@@ -66,9 +66,9 @@ int replica_open(const struct replica *replica, struct error *err) {
     return fd < 0 ? replica_errno(err, replica, "opening the directory") : fd;
 }
 
-/* A file of its own that is open for writing: of a directory, and of what is open for reading,
- * other machines do not see the lock.  Who makes the replica, or empties it, has it for a moment
- * that is waited for. */
+/* A file of its own that is open for writing: a lock of a directory, or of a file that is open for
+ * reading, is invisible to other machines. Creating and emptying a replica hold it for a moment,
+ * which is awaited. */
 static int lock_directory(int directory, const struct replica *replica, struct error *err) {
     autoclose int fd =
         openat(directory, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
@@ -83,7 +83,8 @@ static int lock_directory(int directory, const struct replica *replica, struct e
             return replica_errno(err, replica, "locking the directory");
         poll(NULL, 0, PAUSE_MS);
     }
-    if (held || (fstat(fd, &facts) == 0 && facts.st_nlink == 0)) /* or who had it has removed it */
+    if (held || (fstat(fd, &facts) == 0 && facts.st_nlink == 0)) /* or its former holder has removed
+                                                                  * it */
         return error_set(err, ERROR_CONFLICT, "Somebody else works on the replica %s in %s.",
                          replica->uid, replica->pool);
     return take_fd(fd);
@@ -129,7 +130,7 @@ static int refuse_held(int data, const struct replica *replica, struct error *er
 
 /* ---- creation ---- */
 
-/* One that comes late might be removed by nobody. */
+/* A directory of a late call might never be removed. */
 static int make_directory(const struct replica *replica, const atomic_bool *abandoned,
                           struct error *err) {
     autoclose int pool = open_pool(replica, err);
@@ -148,8 +149,7 @@ static int make_directory(const struct replica *replica, const atomic_bool *aban
     return fsync(pool) < 0 ? replica_errno(err, replica, "making the directory") : 0;
 }
 
-/* What a crash has left of an earlier try may be there, and is thrown away; no data are that cannot
- * be had again. */
+/* The file of an attempt that crashed is discarded; data that cannot be restored are not. */
 static int make_data(int directory, const struct replica *replica,
                      const struct replica_content *content, bool afresh, struct error *err) {
     autoclose int fd = open_data(directory, O_RDWR | O_CREAT);
@@ -206,7 +206,7 @@ int replica_create_with(const struct replica *replica, const char *volume,
     if (make_data(directory, replica, content, first != NULL, err) < 0 ||
         epoch_make(directory, err) < 0 || replica_put_state(directory, replica, &state, err) < 0)
         return -1;
-    return replica_put_state(directory, replica, &state, err); /* and has room for the next */
+    return replica_put_state(directory, replica, &state, err); /* and reserves space for the next */
 }
 
 int replica_create(const struct replica *replica, const char *volume, int64_t maximum_bytes,
@@ -246,7 +246,7 @@ int replica_flush(const struct replica *replica, struct error *err) {
     return data < 0 || fsync(data) < 0 ? replica_errno(err, replica, "flushing the data") : 0;
 }
 
-/* ---- a look ---- */
+/* ---- probes ---- */
 
 static int probe_data(int directory, const struct replica *replica, struct replica_probe *probe) {
     autoclose int data = open_data(directory, O_RDONLY);
@@ -347,7 +347,7 @@ int replica_remove_snapshots(const struct replica *replica, bool all, struct err
     return result;
 }
 
-/* The data first: as long as a state is there, somebody asks for the rest. */
+/* The data first: as long as a state is there, the deletion is repeated. */
 static int remove_files(int directory, const struct replica *replica, struct error *err) {
     static const char *const names[] = { DATA, STATE, STATE_NEW, LOCK, EPOCH_FILE };
 

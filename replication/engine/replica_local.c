@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Whoever has the file open finds the higher epoch, and lets go. */
+/* A process that has the file open finds the higher epoch, and closes it. */
 static int open_local(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
                       struct replica_data *ret, struct error *err) {
     autoarena struct arena *arena = arena_new();

@@ -9,9 +9,9 @@
 
 #include <poll.h>
 
-/* A part takes less than who opens a replica waits for it, and behind it there is time for more
- * than one of his looks.  After one that was quick the next is larger; on a disk that has become
- * slow, or that others have to themselves, it ends early. */
+/* A part takes less time than an opening replica waits for it, and its pauses are longer than the
+ * interval of those attempts. After a quick part the next is larger; on a disk that has become slow
+ * it ends early. */
 #define PART_LEAST ((off_t)1 << 20)
 #define PART_FIRST ((off_t)4 << 20)
 #define PART_MOST  ((off_t)64 << 20)
@@ -50,7 +50,7 @@ static int check_epoch(const struct reclaim *reclaim, struct error *err) {
                            reclaim->replica->uid);
 }
 
-/* Its data, with writers kept away as long as that is open; the caller has the replica's lock. */
+/* Its data, with writers excluded as long as that is open; the caller has the replica's lock. */
 static int open_unused(const struct reclaim *reclaim, struct error *err) {
     autoclose int data =
         check_epoch(reclaim, err) < 0 ? -1 : replica_open_data(reclaim->replica, err);
@@ -74,7 +74,7 @@ static int punch_step(struct reclaim *reclaim, off_t stop, struct error *err) {
     return 0;
 }
 
-/* The next data are looked for first: what is in front of them needs no part of its own. */
+/* The next data are searched first: the hole in front of them needs no part of its own. */
 static int punch_part(struct reclaim *reclaim, struct error *err) {
     struct image_puncher *puncher = &reclaim->puncher;
     struct image_extent data = { .begin = reclaim->at };
@@ -95,7 +95,7 @@ static int punch_part(struct reclaim *reclaim, struct error *err) {
     return 0;
 }
 
-/* In the order in which they are closed, the replica's own lock goes last. */
+/* Closed in this order: the replica's own lock goes last. */
 static int do_locked(struct reclaim *reclaim,
                      int (*step)(struct reclaim *reclaim, struct error *err), struct error *err) {
     autoclose int lock = -1, data = -1;
@@ -130,7 +130,7 @@ static int punch_all(struct reclaim *reclaim, struct error *err) {
     return 0;
 }
 
-/* Behind the volume's end nothing was ever written. */
+/* No write was ever beyond the volume's end. */
 static int find_end(struct reclaim *reclaim, struct error *err) {
     autoclose int directory = replica_open(reclaim->replica, err);
     struct replica_state state;
@@ -145,7 +145,7 @@ static int begin(struct reclaim *reclaim, struct error *err) {
     return image_puncher_begin(&reclaim->puncher, err);
 }
 
-/* To flush and to look for holes takes its time, and changes nothing: nobody waits for that. */
+/* Without the lock: flushing and the search for holes take long, and change nothing. */
 static int scan(struct reclaim *reclaim, struct replica_reclaimed *reclaimed, struct error *err) {
     autoclose int data = replica_open_data(reclaim->replica, err);
 

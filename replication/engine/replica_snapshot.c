@@ -86,9 +86,9 @@ int replica_snapshot_end(const struct replica *replica, const char *name, struct
     return end(replica, name, NULL, err);
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
-/* The name in that of a file; false: it is none that is whole. */
+/* The name in a file's name; false: of no complete one. */
 static bool parse_name(const char *file, char ret[UUID_SIZE]) {
     return strncmp(file, PREFIX, strlen(PREFIX)) == 0 && uuid_parse(file + strlen(PREFIX), ret);
 }
@@ -213,7 +213,7 @@ static int write_piece(int fd, const char *bytes, size_t size, off_t at) {
 
 struct source {
     int fd;
-    struct replica_copy *copy; /* NULL: no other thread has it */
+    struct replica_copy *copy; /* NULL: no other thread reads it */
 };
 
 static int copy_extent(const struct source *source, int to, off_t at, off_t end, char *buffer) {
@@ -246,7 +246,7 @@ static void note_total(const struct source *source) {
         atomic_store(&source->copy->total_bytes, (int64_t)facts.st_blocks * BLOCK);
 }
 
-/* What is a hole stays one. */
+/* Holes stay holes. */
 static int copy_data(const struct source *source, int to) {
     autofree char *buffer = heap_new(PIECE);
     off_t at = 0, end;

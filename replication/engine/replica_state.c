@@ -25,7 +25,7 @@ static int write_all(int fd, const char *text, size_t size) {
     return 0;
 }
 
-/* The two change places: the next state is written over one that has its room, however full the
+/* The two are exchanged: the next state overwrites a file with allocated space, however full the
  * pool is. */
 static int exchange_states(int directory) {
     if (renameat2(directory, STATE_NEW, directory, STATE, RENAME_EXCHANGE) == 0)

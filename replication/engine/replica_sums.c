@@ -56,7 +56,7 @@ static int sum_block(int fd, int64_t at, size_t size, unsigned char ret[REPLICA_
     return 0;
 }
 
-/* From the disk, as far as nobody has just written there. */
+/* Drops cached pages, so that the disk is read, except where a write has just been. */
 static void forget(int fd, int64_t at, int64_t size) {
     if (size > 0)
         posix_fadvise(fd, at, size, POSIX_FADV_DONTNEED);

@@ -128,7 +128,7 @@ int target_create(struct target *target, struct error *err) {
 
 /* ---- the daemon ---- */
 
-/* A monitor that has not yet seen its client before go hangs up. */
+/* A monitor that has not yet noticed its former client's disconnection closes the connection. */
 int target_connect(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = daemon_path(arena, target->run, "qmp");
@@ -184,7 +184,7 @@ int target_end_export(struct target *target, struct error *err) {
     return there;
 }
 
-/* ---- what else is wanted ---- */
+/* ---- settings ---- */
 
 void target_clear(struct target *target) {
     struct error ignored;
@@ -193,7 +193,7 @@ void target_clear(struct target *target) {
         daemon_clear(target->run);
 }
 
-/* Files that are too short for the new size would leave too few. */
+/* Files that are too short for the new size would leave too few voters. */
 static int check_capacity(struct target *target, int64_t size_bytes, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];

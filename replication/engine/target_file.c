@@ -2,28 +2,28 @@
  * The volume as a regular file of this host: RUN/volume, which a second storage daemon, that of
  * RUN/file, serves over FUSE, and which is a client of RUN/nbd itself.
  *
- * Two, because QEMU lets no job copy a node that a writable FUSE export has: neither rebuild nor
- * snapshot nor repair could be done.  And because so the file, and a loop device over it, outlive
- * the daemon that has the replicas: whenever that one ends and begins anew, requests wait for it,
- * up to PATIENCE_S, and are sent again.  They wait for no other owner of the replicas: what
- * somebody else may have written since would be written over.
+ * Two daemons, because QEMU lets no job copy a node with a writable FUSE export: neither rebuild
+ * nor snapshot nor repair would be possible. And so the file, and a loop device over it, outlive
+ * the daemon with the replicas: whenever that one restarts, requests wait for it, up to PATIENCE_S,
+ * and are sent again. They do not wait for another owner of the replicas: its writes would be
+ * overwritten.
  *
  * QEMU takes the next request while it waits for the one before, into the same buffer: of two
- * writes that are under way at once one may get the other's data.  The kernel sends one at a time
- * as long as nobody opens the file with O_DIRECT.
+ * concurrent writes one may get the other's data. The kernel sends one at a time as long as no
+ * process opens the file with O_DIRECT.
  *
- * A quorum drops discards, and says that they were done.  The kernel takes a hole that it has made
- * in a file for zeros, and so do file systems on a loop device over it: here it is told that this
- * cannot be done, as if FUSE did not know how, and writes zeros instead, which become holes in all
- * replicas.
+ * A quorum drops discards, and reports success. The kernel takes a hole that it has punched in a
+ * file for zeros, and so do file systems on a loop device over it: here discards are refused as
+ * unsupported, so that the kernel writes zeros instead, which become holes in all replicas.
  *
- * While no export is mounted at the file's place it must not take writes: a client that opens it
- * between two daemons would write into nothing.  So the place is a socket, which nothing opens, and
- * below the export lies an empty file that is mounted read-only, because QEMU wants a regular file
- * to mount on.
+ * While no export is mounted on the file's path it must not take writes: a client that opens it
+ * between two daemons would write into an empty file. So the path is a socket, which cannot be
+ * opened, and below the export lies an empty file that is mounted read-only, because QEMU needs a
+ * regular file to mount on.
  *
- * From the bottom: the client, what refuses discards, a raw node of the visible size, the export.
- * A client keeps the size that it found: the volume grows by another one below the same raw node.
+ * From the bottom: the client, a filter that refuses discards, a raw node of the visible size, the
+ * export. A client keeps the size that it found: the volume grows by another one below the same raw
+ * node.
  */
 #include "replication/engine/target.private.h"
 
@@ -42,12 +42,12 @@
 
 #define ID          "file"
 #define SOURCE      "below-"  /* and the size that the client found */
-#define OLD_SOURCE  "source-" /* one that drops discards, of a program before this one */
+#define OLD_SOURCE  "source-" /* one that drops discards, of an earlier version */
 #define PATIENCE_S  120
 #define RUN_MOST    (sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof("/qmp"))
 #define SWEEP_MS    10000
-#define EMPTY       "empty" /* in RUN/file: what is mounted below the export */
-#define MOUNTS_MOST 8       /* of daemons that died, one over the other */
+#define EMPTY       "empty" /* in RUN/file: the file that is mounted below the export */
+#define MOUNTS_MOST 8       /* of dead daemons, one over the other */
 
 static const char *file_run(struct arena *arena, const struct target *target) {
     return daemon_path(arena, target->run, ID);
@@ -72,9 +72,9 @@ static int file_do(struct target *target, struct arena *arena, const char *comma
         file_do(target, arena_, command, json_pack(__VA_ARGS__), NULL, err); \
     })
 
-/* ---- its place ---- */
+/* ---- its mount point ---- */
 
-/* Nothing is asked of a mount whose daemon is gone or hangs. */
+/* A mount whose daemon has ended or hangs receives no request. */
 static void unmount(const char *run) {
     autoarena struct arena *arena = arena_new();
     const char *path = file_path(arena, run);
@@ -84,7 +84,7 @@ static void unmount(const char *run) {
         ;
 }
 
-/* Whatever an older program has left there makes way at once. */
+/* Replaces any other file atomically. */
 static int make_socket(struct arena *arena, const char *path, struct error *err) {
     const char *draft = arena_format(arena, "%s.new", path);
     struct stat found;
@@ -110,7 +110,7 @@ static int mount_empty(const char *empty, const char *path, struct error *err) {
     return 0;
 }
 
-/* Nothing is mounted there. */
+/* No file system is mounted there. */
 static int make_mount_point(const struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = file_path(arena, target->run);
@@ -167,7 +167,7 @@ int file_stop(struct target *target, struct error *err) {
     const char *run = file_run(arena, target);
     struct error ignored;
 
-    /* One that waits for the replicas would not end before they are back. */
+    /* A daemon that waits for the replicas would not end before they are served. */
     if (target_serves(target) && target->file && FILE_DO(target, &ignored, "quit", "{}") == 0)
         daemon_await_end(run, target->timeout_ms, &ignored);
     close_monitor(target);
@@ -180,7 +180,8 @@ static const char *name_source(struct arena *arena, int64_t bytes) {
     return arena_format(arena, SOURCE "%jd", (intmax_t)bytes);
 }
 
-/* The client, and above it what refuses discards: after ENOSYS the kernel asks no more. */
+/* The client, and above it the filter that refuses discards: after ENOSYS the kernel sends no more.
+ */
 static int add_source(struct target *target, const char *node, struct error *err) {
     autoarena struct arena *arena = arena_new();
     json_t *client =
@@ -245,7 +246,8 @@ static bool has_source(const struct nodes *nodes, const char *source) {
     return false;
 }
 
-/* A raw node looks at the size of what it stands on: on the new one first, and then as large. */
+/* A raw node checks the size of its child: it is reopened on the new one first, and then with the
+ * new size. */
 static int grow(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *source = name_source(arena, target->size_bytes);
@@ -300,7 +302,8 @@ static int launch(struct target *target, struct error *err) {
     return 0;
 }
 
-/* What it tells is of no use, and is taken so that it does not pile up. */
+/* Its events are not used, and received so that they do not pile up. False: the monitor is broken.
+ */
 static bool drain_events(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     json_t *event;
@@ -312,15 +315,15 @@ static bool drain_events(struct target *target, struct error *err) {
     return received < 0;
 }
 
-/* Is it as large as it is to be, on what it is to stand on?  While there is another source it may
- * stand on that: somebody has added the right one, and died. */
+/* Has it the right size, on the right source? While there is another source it may still be on
+ * that: an owner has added the right one, and died. */
 static bool is_whole(struct arena *arena, const struct target *target, const struct nodes *nodes) {
     return nodes->bytes > target->size_bytes ||
            (nodes->bytes == target->size_bytes && nodes->count == 1 &&
             has_source(nodes, name_source(arena, nodes->bytes)));
 }
 
-/* 2 it has its export, which is as wanted, 1 which is not, 0 it has none. */
+/* 2 it has its export, which is right, 1 which is not, 0 it has none. */
 static int inspect(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = daemon_path(arena, file_run(arena, target), "qmp");
@@ -331,7 +334,7 @@ static int inspect(struct target *target, struct error *err) {
         return -1;
     if (drain_events(target, err) || read_nodes(target, arena, &nodes, err) < 0 ||
         file_do(target, arena, "query-block-exports", NULL, &exports, err) < 0) {
-        close_monitor(target); /* it lives, and so does the file: it is asked again */
+        close_monitor(target); /* it runs, and so does the file: it is queried again */
         return -1;
     }
     target->file_bytes = nodes.bytes;

@@ -2,8 +2,8 @@
  * The nodes of the daemon, from the bottom: a file and a raw node of the visible size for each
  * replica, the quorum, a throttle, the export.
  *
- * The quorum never repairs what it reads: a repair that overtakes a client's write to the same
- * block would undo it on one replica (replication/engine/target_repair.c does it beside clients).
+ * The quorum never repairs during reads: a repair that overtakes a client's write to the same block
+ * would undo it on one replica (replication/engine/target_repair.c repairs beside clients).
  */
 #include "replication/engine/target.private.h"
 
@@ -19,7 +19,7 @@
 
 #define THROTTLE "throttle"
 #define QOM_PATH "/objects/" THROTTLE
-/* The daemon does not tell of a quorum how it votes: the export's id does. */
+/* The daemon does not report a quorum's threshold: the export's id has it. */
 #define CREDENTIALS "credentials"
 #define EXPORT      "needs-"
 
@@ -41,7 +41,7 @@ int graph_add_file(struct target *target, const struct file_node *node, struct e
                        : refuse_without_daemon(err);
 }
 
-/* The certificates are those of now: who has a connection keeps what it has read. */
+/* The present certificates: an open connection keeps those that it has read. */
 static int add_credentials(struct target *target, struct error *err) {
     return GRAPH_DO(target, err, "object-add", "{s:s, s:s, s:s, s:s, s:b, s:s}", "qom-type",
                     "tls-creds-x509", "id", CREDENTIALS, "dir", target->tls_directory, "endpoint",
@@ -52,8 +52,8 @@ static int remove_credentials(struct target *target, struct error *err) {
     return GRAPH_DO(target, err, "object-del", "{s:s}", "id", CREDENTIALS);
 }
 
-/* reconnect-delay=0: a connection that is lost stays so, and what was missed is told.  How long a
- * peer may say nothing is up to the relay. */
+/* reconnect-delay=0: a lost connection stays lost, and missed writes are reported. The relay limits
+ * a peer's silence. */
 static int add_client(struct target *target, const struct member *member, const char *node,
                       const char *path, int64_t size_bytes, const char *discard,
                       struct error *err) {
@@ -102,7 +102,7 @@ int graph_add_replica(struct target *target, const struct member *member, int64_
 }
 
 int graph_add_quorum(struct target *target, unsigned threshold, struct error *err) {
-    /* An only one has nobody to vote with, and is read more quickly without. */
+    /* A single replica has no vote, and is read more quickly without. */
     const char *pattern = threshold == 1 ? "fifo" : "quorum";
     json_t *children = json_array();
 
@@ -116,7 +116,7 @@ int graph_add_quorum(struct target *target, unsigned threshold, struct error *er
                     pattern, "rewrite-corrupted", false, "discard", "unmap", "children", children);
 }
 
-/* A limit that is not named stays as it was: all are named. */
+/* An omitted limit keeps its value: all are named. */
 static json_t *limits(const struct target_qos *qos) {
     return json_pack("{s:I, s:i, s:i, s:I, s:i, s:i}", "iops-total", (json_int_t)qos->iops,
                      "iops-read", 0, "iops-write", 0, "bps-total",
@@ -156,8 +156,8 @@ int graph_end_export(struct target *target, struct error *err) {
                     "mode", "hard");
 }
 
-/* A child of which everything fails: it keeps a place for the replica that is filled, and neither
- * votes nor counts among those that have taken a write. */
+/* A child that fails all requests: it keeps the position of the rebuilt replica, and neither votes
+ * nor counts among those that have taken a write. */
 int graph_add_hole(struct target *target, struct error *err) {
     json_t *image = json_pack("{s:s, s:I, s:b}", "driver", "null-co", "size",
                               (json_int_t)target->size_bytes, "read-zeroes", true);
@@ -169,7 +169,7 @@ int graph_add_hole(struct target *target, struct error *err) {
     return GRAPH_DO(target, err, "x-blockdev-change", "{s:s, s:s}", "parent", QUORUM, "node", HOLE);
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 static const char *node_name(const json_t *nodes, json_int_t id) {
     size_t i;
@@ -182,7 +182,7 @@ static const char *node_name(const json_t *nodes, json_int_t id) {
     return NULL;
 }
 
-/* Of the i-th edge below the quorum: the child's place there and its node. */
+/* The i-th edge below the quorum: its name there and its node. */
 struct child {
     const char *name, *node;
 };

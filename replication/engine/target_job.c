@@ -1,6 +1,6 @@
 /*
- * The job of a target: its kind, its state (replication/engine/job_states.h), and what is logged
- * of its end.
+ * The job of a target: its kind, its state (replication/engine/job_states.h), and the log line of
+ * its end.
  */
 #include "replication/engine/target.private.h"
 
@@ -63,7 +63,7 @@ int target_job_refuse(const struct target *target, struct error *err) {
     return error_set(err, ERROR_CONFLICT, "The volume %s is being copied already.", target->volume);
 }
 
-/* ---- how it goes on ---- */
+/* ---- state changes ---- */
 
 static void log_end(const struct target *target, bool done) {
     const struct kind *kind = &kinds[target->job];

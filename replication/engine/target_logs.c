@@ -1,26 +1,28 @@
 /*
- * Write logs of the replicas (replication/engine/write_log.h): which generation their entries are
- * of, and what they justify behind an unclean stop.
+ * Write logs of the replicas (replication/engine/write_log.h): the generation of their entries, and
+ * the content that they justify after an unclean stop.
  *
- * Of a generation without a spare replica each write that was answered is on every member: all
- * logs count.  With a spare one, logs of replicas of the target's own host count, for QEMU's quorum
- * answers a write only when each child has completed or failed it, and a child of this host has the
- * entry before the kernel has the write, whether that fails or not.  So the newest entry of such a
- * log is of the last answered write, or of a later one, as long as the replica is in the quorum.
- * What would break that ends the log, or its entries so far:
+ * Of a generation without a spare replica each answered write is on every member: all logs count.
+ * With a spare one, logs of local replicas count, for QEMU's quorum answers a write only when each
+ * child has completed or failed it, and a local child has the entry before the kernel has the
+ * write, whether that fails or not. So the newest entry of such a log is of the last answered
+ * write, or of a later one, as long as the replica is in the quorum. Each event that would break
+ * this ends the log, or its entries so far:
  *
  *   - a replica that leaves the quorum loses its log first;
- *   - so does one that failed a write: the daemon may have refused it before it reached the kernel;
- *   - reports that were lost, or not read before a daemon is adopted, may be of such a write, so
- *     that all logs begin anew;
- *   - a log that the daemon cannot open it removes (replication/engine/daemon_preload_writes.c).
+ *   - so does one that failed a write: the daemon may have refused it before it reached the
+ *     kernel;
+ *   - reports that were lost, or not read before a daemon is adopted, may be of such a write,
+ *     so that all logs start again;
+ *   - the daemon removes a log that it cannot open
+ *     (replication/engine/daemon_preload_writes.c).
  *
- * Another host may not know of a write that failed on its replica: with a spare, it has no log.
+ * Another host may not know of a failed write on its replica: with a spare, it has no log.
  *
  * A start decides about the blocks in the logs before a client is admitted: by the vote, where as
- * many replicas as are needed are equal, else by the logs.  What it chooses it writes as a client
+ * many replicas as are needed are equal, else by the logs. It writes the chosen content as a client
  * would, through the quorum: so all replicas have it, and their logs, and a replica that is lost
- * before all are compared leaves no block undecided.  When the start dies meanwhile the next one
+ * before all are compared leaves no block undecided. When the start dies meanwhile the next one
  * finds the same entries, or later ones of the same content.
  */
 #include "replication/engine/target.private.h"
@@ -88,7 +90,7 @@ int logs_remove(const struct target *target, const struct member *member) {
     return write_log_remove(write_log_directory(arena, target->run), member->replica.uid);
 }
 
-/* A log that cannot be made justifies nothing, and that is all. */
+/* Without a log no content is justified; that has no other effect. */
 static void set_log(struct target *target, struct member *member,
                     const struct generation_id *before, const struct generation_id *next) {
     struct error reason;
@@ -103,8 +105,8 @@ static void set_log(struct target *target, struct member *member,
                 member->replica.uid, "reason", reason.message, NULL);
 }
 
-/* While a replica is rebuilt one that has left the generation may still be in the quorum: a write
- * may be answered that another host has failed.  One that has joined is not in it yet. */
+/* During a rebuild a member that has left the generation may still be in the quorum: a write may be
+ * answered that a remote one has failed. A joined one is not in the quorum yet. */
 void logs_follow(struct target *target) {
     bool fits = target->threshold == generation_needed(&target->current);
     bool rebuilds = target_job_is(target, TARGET_REBUILD);
@@ -131,7 +133,7 @@ void logs_begin(struct target *target, const struct logs *logs) {
     }
 }
 
-/* May a write have been answered that this one has failed?  It has no entry, perhaps. */
+/* May a write have been answered that this member has failed? Its log may lack the entry. */
 static bool may_lack_entries(const struct target *target, const struct member *member) {
     return member_is_local(member) && member_votes(member) &&
            (!is_exact(&target->current) || target_job_is(target, TARGET_REBUILD));
@@ -161,7 +163,7 @@ void logs_end(struct target *target) {
     }
 }
 
-/* ---- what they say ---- */
+/* ---- their entries ---- */
 
 /* A peer of another version has none. */
 static void read_remote_log(struct target *target, struct member *member, struct arena *arena,
@@ -189,7 +191,7 @@ static void read_log(struct target *target, unsigned i, struct logs *logs) {
         log->count = 0;
 }
 
-/* What was answered is on as many of those that vote as are needed. */
+/* Is each answered write on as many voters as are needed? */
 static bool is_complete(struct target *target) {
     const struct generation *found = &target->plan.current;
     unsigned voters = 0;
@@ -204,8 +206,8 @@ static bool is_complete(struct target *target) {
     return is_kept(target, found) && voters >= generation_needed(found);
 }
 
-/* A host that lies is not to decide about what another replica has: its log counts only where the
- * target's own host has no replica. */
+/* A remote host with false entries must not decide about another replica's content: its log counts
+ * only without a local replica. */
 void logs_read(struct target *target, struct arena *arena, struct logs *ret) {
     bool local = !is_exact(&target->plan.current);
 
@@ -262,7 +264,7 @@ static const struct slot *find_slot(const struct list *list, uint64_t block) {
 
 struct voter {
     struct list list;
-    int fd;                /* its own data are read there */
+    int fd;                /* connection that reads its own data */
     unsigned char *buffer; /* of a batch */
     struct nbd_read reads[BATCH];
 };
@@ -336,7 +338,7 @@ static int decide_batch(struct decision *decision, struct error *err) {
     return 0;
 }
 
-/* What stands in several logs is looked at where it is newest. */
+/* A block in several logs is decided at its newest entry. */
 static bool is_repeated(const struct decision *decision, unsigned i, unsigned rank) {
     uint64_t block = decision->voters[i].list.blocks[rank].block;
     bool repeated = false;
@@ -353,7 +355,7 @@ static bool is_inside(const struct target *target, uint64_t block) {
     return block < (uint64_t)(target->size_bytes + JUSTIFY_BLOCK - 1) / JUSTIFY_BLOCK;
 }
 
-/* From what was written last on, as long as there is time. */
+/* From the last written block on, as long as there is time. */
 static int decide_all(struct decision *decision, struct error *err) {
     int64_t until_us = clock_boottime_us() + TIME_US;
     bool more = true;
@@ -379,9 +381,9 @@ static int decide_all(struct decision *decision, struct error *err) {
     return decide_batch(decision, err) < 0 || nbd_client_flush(decision->fd, err) < 0 ? -1 : 0;
 }
 
-/* ---- the daemon's side ---- */
+/* ---- nodes of the daemon ---- */
 
-/* By a name that no client of the volume knows. */
+/* With a name that no client of the volume knows. */
 static int open_node(struct target *target, unsigned number, const char *node, bool writable,
                      struct error *err) {
     autoarena struct arena *arena = arena_new();
@@ -412,7 +414,7 @@ static int open_nodes(struct decision *decision, struct error *err) {
     return decision->fd < 0 ? -1 : 0;
 }
 
-/* Requests that are still on their way are waited for. */
+/* Requests in flight are awaited. */
 static int close_nodes(struct decision *decision, struct error *err) {
     struct target *target = decision->target;
     int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
@@ -423,7 +425,7 @@ static int close_nodes(struct decision *decision, struct error *err) {
         cleanup_close(&decision->voters[i].fd);
     for (unsigned i = 0; i <= decision->count; i++) {
         autoarena struct arena *arena = arena_new();
-        struct error ignored; /* it may not have come to be */
+        struct error ignored; /* it may never have been added */
 
         (void)GRAPH_DO(target, &ignored, "block-export-del", "{s:s, s:s}", "id",
                        arena_format(arena, EXPORT "%u", i), "mode", "hard");

@@ -32,7 +32,7 @@ void member_close(struct target *target, struct member *member) {
                     member->replica.uid, "reason", reason.message, NULL);
 }
 
-/* What a host that is away costs is not paid again at once. */
+/* The cost of an unreachable host is not paid again at once. */
 void member_probe(struct target *target, struct member *member) {
     const struct replica_access *access = member->access;
 
@@ -62,7 +62,7 @@ int member_write_state(struct target *target, const struct member *member,
     return access->write_state(access->arg, &member->replica, target->epoch, state, err);
 }
 
-/* A session ends with it. */
+/* It ends the session. */
 int member_reset(struct target *target, struct member *member, struct error *err) {
     const struct replica_access *access = member->access;
 

@@ -1,16 +1,15 @@
 /*
- * A replica is filled while the volume is in use: a mirror of all that the quorum reads, which also
- * has each write of a client from its beginning on, and which takes its place below the quorum in
- * one step.
+ * A replica is rebuilt while the volume is in use: by a mirror of the quorum's content, which also
+ * has each write of a client from its beginning on, and which joins the quorum in one step.
  *
- * It is empty in its own words until all of it is on the disk and the mirror has nothing left to
- * do.  Then the next generation names it, and no longer the one that goes out; and then it takes
- * its place.  Meanwhile a write that it misses is on the others that are needed: whenever we die,
- * it is outvoted or asked for, as any that fails.
+ * Its state is empty until all data are on the disk and the mirror has no pending work. Then the
+ * next generation names it, and no longer the replaced one; and then it joins the quorum. Meanwhile
+ * a write that it misses is on the others that are needed: after a death at any point, it is
+ * outvoted or required, as any that fails.
  *
- * Where one more replica is wanted than before, more votes may be needed, too; but a quorum has its
- * threshold for life.  Then clients are sent away, the copy ends, and the next daemon serves
- * with it.
+ * Where one more replica is wanted than before, more votes may be needed, too; but a quorum has a
+ * fixed threshold. Then clients are disconnected, the copy ends, and the next daemon starts with
+ * the replica.
  */
 #include "replication/engine/target.private.h"
 
@@ -42,7 +41,7 @@ static int check(struct target *target, const struct replica *replica, const cha
     return 0;
 }
 
-/* `replaced_node`: the node that it takes the place of; NULL: none in this daemon. */
+/* `replaced_node`: the node that it replaces; NULL: it joins the next daemon. */
 static int start_mirror(struct target *target, const struct member *member,
                         const char *replaced_node, struct error *err) {
     return GRAPH_DO(target, err, "blockdev-mirror",
@@ -58,7 +57,7 @@ static struct member *find_replaced(struct target *target) {
     return target->replaced[0] ? member_find(target, target->replaced) : NULL;
 }
 
-/* The nodes of a rebuild that is over, whatever is left of them. */
+/* Removes the remaining nodes of an ended rebuild. */
 static int tidy(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
     struct member *old = find_replaced(target);
@@ -69,7 +68,7 @@ static int tidy(struct target *target, struct error *err) {
     return old && !member_votes(old) ? graph_remove_child(target, old->node, err) : 0;
 }
 
-/* If it does not vote yet. */
+/* Unless it votes already. */
 static void evict_rebuilt(struct target *target) {
     struct member *member = &target->members[target->rebuilt];
 
@@ -93,12 +92,12 @@ static bool raises_threshold(const struct target *target) {
            generation_needed(&more) != target->threshold;
 }
 
-/* Where its state is damaged it is made anew; one that is another's stays, and so does one of which
- * nobody knows what it is.  At another host that is not ours to do. */
+/* A local one with a damaged state is created again; a foreign one stays, and so does one in
+ * unknown condition. A remote one is created by its host. */
 static int prepare_replica(struct target *target, struct member *member, struct error *err) {
     struct error reason;
 
-    member->probe_us = 0; /* its host may be back since */
+    member->probe_us = 0; /* its host may be reachable since */
     member_probe(target, member);
     if (member->probe.epoch > target->epoch)
         return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
@@ -159,7 +158,7 @@ int target_rebuild(struct target *target, const struct replica *replica, const c
     return rebuild_start(target, replica, replaces, false, speed, err);
 }
 
-/* All is copied, and what is written goes there, too.  The daemon dies of being told twice. */
+/* All is copied, and new writes go there, too. A second completion would crash the daemon. */
 static int join_quorum(struct target *target, struct error *err) {
     struct member *old = find_replaced(target);
     struct member *member = &target->members[target->rebuilt];
@@ -174,7 +173,7 @@ static int join_quorum(struct target *target, struct error *err) {
     return GRAPH_DO(target, err, "job-complete", "{s:s}", "id", JOB);
 }
 
-/* Nobody writes any more: what it lacks, if anything, is on its way. 0: it has all. */
+/* No client writes any more: its missing data, if any, are in flight. 0: it has all. */
 static int end_copy(struct target *target, struct error *err) {
     int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
     struct graph_job job = { 0 };
@@ -192,7 +191,7 @@ static int end_copy(struct target *target, struct error *err) {
     return job.error[0] ? error_set(err, ERROR_BACKEND, "%s", job.error) : 0;
 }
 
-/* It votes in the next daemon, or is none of it: served is the volume in any case. */
+/* It votes in the next daemon, or is not a member; the volume is served in any case. */
 static int join_by_restart(struct target *target, struct error *err) {
     struct error reason;
 
@@ -254,7 +253,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
     return 0;
 }
 
-/* It was to take its place, and did not. */
+/* It was to join the quorum, and did not. */
 static int withdraw(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
 
@@ -264,7 +263,7 @@ static int withdraw(struct target *target, struct error *err) {
                : 0;
 }
 
-/* Two replicas that are bad in one request but not in one block: those are read one by one. */
+/* Two replicas may have different bad blocks in one request: blocks are read one by one. */
 static int repeat_copy(struct target *target, const struct graph_job *job, struct error *reason) {
     struct error ignored;
 

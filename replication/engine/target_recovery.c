@@ -1,10 +1,10 @@
 /*
- * Votes that are lost for ever are replaced by an operator's word: one replica is the latest that
- * there is.  It becomes a volume of one, in a generation above all that anybody can have written
- * before; to that the others are strangers, and filled like any that is new.
+ * Forced recovery: after a permanent loss of the quorum an operator declares one replica the
+ * latest. It becomes a volume of one replica, in a generation above all that writers can have made
+ * before; all others are outdated by that, and are rebuilt as new ones are.
  *
- * What is written is one state, that of the replica itself.  So it is done or not, whoever dies,
- * and by its number it is known not to be done again: what was written since would be lost.
+ * Only one state is written, that of the replica itself. So it is done or not after any death, and
+ * its number shows that it must not be repeated: later writes would be lost.
  */
 #include "replication/engine/target.private.h"
 
@@ -20,7 +20,7 @@ static int refuse(enum target_flaw flaw, enum target_flaw *ret, struct error *er
                      member->replica.uid, why);
 }
 
-/* One whose state means nothing may be half filled, whatever its data look like. */
+/* An empty one may be partly rebuilt, whatever its data look like. */
 static int check(const struct target *target, const struct member *member, enum target_flaw *ret,
                  struct error *err) {
     const struct replica_probe *probe = &member->probe;
@@ -51,8 +51,8 @@ int target_may_recover(struct target *target, const char *replica, enum target_f
                      target->volume);
 }
 
-/* Somebody has gone on from it, and may know more: a copy of the replica as it was is not believed
- * once more. */
+/* A writer has continued from it, and may have newer data: an older copy of the replica is not
+ * recovered again. */
 static bool has_begun(const struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct replica_probe *probe = &target->members[i].probe;

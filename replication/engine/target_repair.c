@@ -1,13 +1,13 @@
 /*
- * A damaged replica is written over with what the others hold, while it votes and the volume is in
- * use: a backup of what clients see into its own file.  A client's write to what is not yet copied
- * waits until it is: so nothing older is ever written over it.
+ * A damaged replica is overwritten with the majority's content, while it votes and the volume is in
+ * use: by a backup of the clients' view into its own file. A client's write to a block that is not
+ * copied yet waits for the copy: so no older content ever overwrites it.
  *
- * A quorum votes about whole requests, and a backup reads 64 KiB at once.  Where no two replicas
- * are equal there though each block has its majority, as behind a large write that was torn, all is
+ * A quorum votes about whole requests, and a backup reads 64 KiB at once. Where no two replicas are
+ * equal there though each block has its majority, as after a large write that was torn, all is
  * mirrored block by block: a client's write and the copy of its block wait for each other there,
- * too. Into a node that cannot unmap: else a mirror begins by filling its target with zeros, and a
- * voter that lies about every block could make a majority with another one's damage.
+ * too. Into a node that cannot unmap: otherwise a mirror first fills its target with zeros, and a
+ * voter with wrong content in every block could form a majority with another one's damage.
  */
 #include "replication/engine/target.private.h"
 
@@ -17,7 +17,7 @@
 
 #define REPAIR "repair"
 
-/* A file is open already: only the lock that keeps others away would keep this one away, too. */
+/* The file is open already: locking would conflict with the daemon's own lock. */
 static int add_file(struct target *target, const struct member *member, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *discard = target->job_state == JOB_IS_COPYING_BLOCKS ? "ignore" : "unmap";
@@ -106,8 +106,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
     return 0;
 }
 
-/* A read has failed, perhaps, and that was not of a block yet: the daemon's report may come later.
- */
+/* Perhaps a read has failed, but not yet of a single block: the daemon's report may come later. */
 static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
     return target_job_repeat(target, job) ? begin(target, reason) : -1;
 }

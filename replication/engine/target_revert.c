@@ -1,10 +1,10 @@
 /*
- * A volume is put back by a copy of the snapshot into the quorum: so it is like what a client
- * writes, at other hosts too, and a replica that misses a part of it is left out and filled later.
- * The files of the snapshot vote about what is read, as replicas do.
+ * A revert copies the snapshot into the quorum: like a client's write, on remote replicas, too, and
+ * a replica that misses a part of it is evicted and rebuilt later. The files of the snapshot vote
+ * about each read, as replicas do.
  *
- * Each block is written to all that vote, whatever they held.  So they are equal in the end without
- * having been made so before; but if one has missed a write, or might have, it is done again.
+ * Each block is written to all voters, whatever they held. So they are equal in the end without a
+ * resynchronization before; but if one has missed a write, or might have, the revert is repeated.
  */
 #include "replication/engine/target.private.h"
 
@@ -84,13 +84,13 @@ int target_revert(struct target *target, const char *name, int64_t speed, struct
     return error_pass(err, &reason);
 }
 
-/* It has to be done again. */
+/* It has to be repeated. */
 static bool is_incomplete(const struct target *target, struct error *why) {
     return target->phase == TARGET_IS_INCOMPLETE &&
            error_set(why, ERROR_CONFLICT, "%s", target->reason) < 0;
 }
 
-/* All that vote have heard every write, as far as we have heard. */
+/* Flushes all voters, if none is known to have missed a write. */
 static int complete_revert(struct target *target, struct error *err) {
     if (is_incomplete(target, err))
         return -1;
@@ -114,7 +114,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
     return 0;
 }
 
-/* Two files that are bad in one request but not in one block: those are read one by one. */
+/* Two files may have different bad blocks in one request: blocks are read one by one. */
 static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
     return target_job_repeat(target, job) ? begin(target, reason) : -1;
 }

@@ -1,7 +1,7 @@
 /*
- * Another number of replicas, one step after the other.  Each step is a generation that follows the
- * one before: so a volume that is left anywhere between them is served by what it has, and whoever
- * comes next does the rest.
+ * Another number of replicas, one step after the other. Each step is a generation that follows the
+ * one before: so a volume with an interrupted change is served by its present members, and the next
+ * owner does the remaining steps.
  */
 #include "replication/engine/target.private.h"
 
@@ -32,7 +32,7 @@ static int check(const struct target *target, const struct assignment *assignmen
     return 0;
 }
 
-/* One that does not vote; not first again the one that could not be filled a moment ago. */
+/* One that does not vote; another one before that of the last failed rebuild. */
 static const struct replica *find_missing(struct target *target,
                                           const struct assignment *assignment) {
     const char *failed =
@@ -59,7 +59,7 @@ static struct member *find_surplus(struct target *target, const struct assignmen
     return NULL;
 }
 
-/* An only one is not exchanged for another in one step: it would be a majority by itself. */
+/* A single replica is not replaced in one step: the new one would be a majority by itself. */
 static int add(struct target *target, const struct assignment *assignment,
                const struct replica *replica, int64_t speed, struct error *err) {
     const struct member *surplus = find_surplus(target, assignment);
@@ -84,8 +84,8 @@ static bool may_lack_writes(const struct target *target, const char *without) {
     return false;
 }
 
-/* A voter that goes takes its votes with it, and fewer that are wanted need fewer: only of voters
- * that are known to be equal. */
+/* A leaving voter takes its vote with it, and a lower wanted number needs fewer votes: only of
+ * voters that are known to be equal. */
 static int check_equal(const struct target *target, const struct change *change,
                        struct error *err) {
     if (may_lack_writes(target, change->without))

@@ -1,8 +1,7 @@
 /*
- * Compares the files of the replicas themselves, behind the daemon's back and from the disk: a
- * quorum tells at most one difference a second and not where all of them are, and one that reads
- * only the first copy none.  What differs because a write is on its way does so for a moment: it
- * is looked at again until it stays as it is.
+ * Compares the files of the replicas directly and from the disk: a quorum reports at most one
+ * difference a second and not all positions, and one that reads only the first copy reports none. A
+ * difference of a write in flight lasts a moment: the block is read again until it is stable.
  */
 #include "replication/engine/target.private.h"
 
@@ -16,20 +15,20 @@
 
 #define PIECE       ((size_t)256 * 1024)
 #define BLOCK       ((size_t)4096)
-#define EQUAL_READS 5  /* so many looks that show the same, */
-#define READS_MOST  50 /* of so many, */
-#define PAUSE_MS    20 /* with this between them */
+#define EQUAL_READS 5  /* equal reads that suffice, */
+#define READS_MOST  50 /* of at most so many, */
+#define PAUSE_MS    20 /* with this pause between them */
 
-/* With replicas at other hosts a write may be on its way as long as a relay waits for a peer: only
- * what shows the same for longer is judged.  What shows something else so often is left. */
+/* With remote replicas a write may be in flight as long as a relay waits for a peer: only a
+ * difference that lasts longer counts. A block that changes more often is skipped. */
 #define REMOTE_CHANGES_MOST 10
 #define REMOTE_PAUSE_MS     50
 #define REMOTE_SLACK_US     (SECOND_US / 5)
 
 #define RECHECK_US SECOND_US
 
-/* With a replica at another host it is not the bytes that are compared, but their sums: one of each
- * block stands in the pieces then. */
+/* With a remote replica not the bytes are compared, but their sums: the pieces hold one of each
+ * block then. */
 struct copies {
     bool sums;
     int64_t epoch;
@@ -37,13 +36,13 @@ struct copies {
     struct member *members[REPLICAS_MOST];
     char *pieces[REPLICAS_MOST]; /* in `buffer` */
     char *buffer;
-    size_t block; /* how long the block is that is looked at */
+    size_t block; /* length of the current block */
     int64_t until_us;
-    int64_t quiet_us; /* so long it shows the same; 0: QUIET looks are enough */
+    int64_t quiet_us; /* minimum time without change; 0: EQUAL_READS are enough */
     bool patient;     /* one block has had the time that it needs */
 };
 
-/* `failing`: of those that missed a write, too, which are read as the others are. */
+/* `failing`: includes those that missed a write, which are read as the others are. */
 static void begin_copies(struct target *target, struct copies *copies, bool failing) {
     copies->epoch = target->epoch;
     for (unsigned i = 0; i < target->count; i++)
@@ -60,7 +59,7 @@ static void begin_copies(struct target *target, struct copies *copies, bool fail
     }
 }
 
-/* -1: it cannot be told.  At another host a block has to be summed for that. */
+/* -1: unknown. A remote replica has to sum a block for that. */
 static int64_t next_data(const struct copies *copies, unsigned i, int64_t from, int64_t end) {
     unsigned char sum[1][REPLICA_SUM_SIZE];
     unsigned count = member_is_local(copies->members[i]) ? 0 : 1;
@@ -84,7 +83,7 @@ static int64_t find_data(const struct copies *copies, int64_t from, int64_t end)
     return first - first % (int64_t)BLOCK > from ? first - first % (int64_t)BLOCK : from;
 }
 
-/* As those of bytes that are zero where it is a hole. */
+/* Holes have the sums of zeros. */
 static int sum_one(const struct copies *copies, unsigned i, int64_t from, size_t size,
                    struct error *err) {
     static const char zeros[BLOCK];
@@ -131,7 +130,7 @@ static int read_all(const struct copies *copies, int64_t at, size_t size, struct
     return 0;
 }
 
-/* What stands in the pieces for one block. */
+/* The length of one block in the pieces. */
 static size_t width(const struct copies *copies, size_t size) {
     return copies->sums ? REPLICA_SUM_SIZE : size;
 }
@@ -146,10 +145,10 @@ static bool differs(const struct copies *copies, size_t at, size_t size) {
     return differs;
 }
 
-/* How a block that differs shows itself. */
+/* Repeated reads of a block that differs. */
 struct observation {
     unsigned reads, same, changes;
-    int64_t since_us; /* it has shown the same */
+    int64_t since_us; /* of the last change */
 };
 
 static bool is_quiet(const struct copies *copies, const struct observation *observation) {
@@ -171,8 +170,8 @@ static void note_read(struct observation *observation, bool changed) {
         observation->since_us = clock_boottime_us();
 }
 
-/* Of one block, at the beginning of the pieces: 1 it differs and nobody writes, 0 it does not, -1;
- * *ret_busy: that cannot be told, or not in the time that there is. */
+/* Of one block, at the beginning of the pieces: 1 it differs without writes, 0 it does not, -1;
+ * *ret_busy: that cannot be determined, or not in the available time. */
 static int read_again(const struct copies *copies, int64_t at, bool *ret_busy, struct error *err) {
     char before[REPLICAS_MOST][BLOCK] = { { 0 } };
     struct observation observation = { 0 };
@@ -199,7 +198,7 @@ static int read_again(const struct copies *copies, int64_t at, bool *ret_busy, s
     return *ret_busy ? 0 : 1;
 }
 
-/* Which one most of them are equal to; and how many that are. */
+/* The one that most of them are equal to; and the number of those. */
 static unsigned find_winner(const struct copies *copies, unsigned *ret_votes) {
     unsigned winner = 0;
 
@@ -258,7 +257,7 @@ static void note_difference(struct target *target, const struct copies *copies, 
     }
 }
 
-/* Who missed a write was told of by now: it is stale, and nobody has damaged it. */
+/* A missed write is reported by now: that replica is stale, and not damaged. */
 static bool is_stale(struct target *target, const struct copies *copies) {
     struct error ignored;
     bool stale = false;
@@ -304,7 +303,7 @@ static int compare_piece(struct target *target, struct copies *copies, size_t si
     return 0;
 }
 
-/* What was begun before the reason to compare has missed a part. */
+/* A comparison that began before the reason to compare has missed a part. */
 static void note_compared(struct target *target, int64_t from, int64_t to) {
     if (from <= target->compared_bytes && to > target->compared_bytes)
         target->compared_bytes = to;
@@ -323,14 +322,14 @@ static bool has_majority(const struct target *target, struct copies *copies, int
     return votes >= target->threshold;
 }
 
-/* A rebuild that could not read them, or the comparison of all, is begun again then. */
+/* A rebuild that could not read them, or the comparison of all, is repeated then. */
 static bool waits_for_decision(const struct target *target) {
     return target->refused_count > 0 &&
            (target_job_now(target) == TARGET_REBUILD_FAILED ||
             (target->phase == TARGET_IS_UNDECIDED && target->compared_bytes >= target->size_bytes));
 }
 
-/* From the last one on, up to one that is refused yet: at rest that is one block in a second. */
+/* From the last one on, up to one that is still refused: at rest that is one block in a second. */
 void scrub_recheck(struct target *target) {
     unsigned *count = &target->refused_count;
     struct copies copies = { 0 };

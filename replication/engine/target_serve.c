@@ -1,6 +1,6 @@
 /*
- * A volume is served, from the judgement of its replicas to the last answer to a client, and left
- * so that the next start need not resynchronize them, if all have everything.
+ * Serves a volume, from the evaluation of its replicas to the last response to a client, and stops
+ * it so that the next start need not resynchronize them, if all have every write.
  */
 #include "replication/engine/target.private.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Clients first: whoever was answered is flushed with the rest. */
+/* Clients first: each answered write is flushed with the rest. */
 static int end_gracefully(struct target *target, struct error *err) {
     if (target_end_export(target, err) < 0)
         return -1;
@@ -31,7 +31,7 @@ static int fail_start(struct target *target, struct error *err) {
     return -1;
 }
 
-/* What was found holds as long as no daemon runs. */
+/* The finding holds as long as no daemon runs. */
 static int end_start(struct target *target, enum target_event found, struct error *err) {
     fail_start(target, err);
     if (target->phase == TARGET_IS_DOWN)
@@ -107,8 +107,8 @@ static int add_replica(struct target *target, struct member *member, struct erro
     return graph_add_replica(target, member, target->size_bytes, err);
 }
 
-/* One that cannot be opened, or is too short for the new size, is left out like any that fails.  Of
- * one that could not be looked at a moment ago the daemon sees how long it is. */
+/* One that cannot be opened, or is too short for the new size, is evicted like any that fails. Of
+ * one with a failed probe the daemon checks the length. */
 static void add_replicas(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
@@ -122,7 +122,7 @@ static void add_replicas(struct target *target, struct error *err) {
     }
 }
 
-/* If nobody has served the volume since it was filled. */
+/* If the volume was not served since its rebuild. */
 static struct member *admit_rebuilt(struct target *target) {
     struct error reason;
     struct member *member = &target->members[target->rebuilt];
@@ -135,15 +135,15 @@ static struct member *admit_rebuilt(struct target *target) {
     return member;
 }
 
-/* What is written over is never compared; else a stop that was not clean leaves voters that may
- * lack a write, until they have been. */
+/* A sealed target is overwritten, and never compared; otherwise an unclean stop leaves voters that
+ * may lack a write, until all are compared. */
 static void note_served(struct target *target) {
     target_next(target, target->sealed                          ? TARGET_SERVES_SEALED
                         : target->plan.verdict == QUORUM_RESYNC ? TARGET_SERVES_UNCLEAN
                                                                 : TARGET_SERVES_CLEAN);
 }
 
-/* Nobody writes before the generation says who does. */
+/* No write comes before the generation names the members. */
 static int serve(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const struct member *new;
@@ -174,7 +174,7 @@ static int serve(struct target *target, struct error *err) {
     return 0;
 }
 
-/* What says that it is the volume and cannot be opened is no vote of what could be served. */
+/* A voter that cannot be opened does not count. */
 static int evaluate(struct target *target, struct error *err) {
     const unsigned needed = generation_needed(&target->current);
     struct error reason = { 0 };
@@ -220,13 +220,12 @@ static int check_member(const struct target *target, const struct member *member
     return 0;
 }
 
-/* A report behind one of the same replica may have come too late to be heard. */
+/* A report after one of the same replica may have come too late to be received. */
 static bool may_be_unreported(const struct member *member, int64_t ended_us) {
     return member->reported_us > 0 && ended_us < member->reported_us + EVENTS_LATE_US;
 }
 
-/* 0: all that voted have everything, and it is on their disks. `unequal`: why they may not; NULL.
- */
+/* 0: all voters have every write, and on their disks. `unequal`: why they may not; NULL. */
 static int check_flushed(struct target *target, int64_t ended_us, const char *unequal,
                          struct error *err) {
     int result = 0;
@@ -259,7 +258,7 @@ int target_stop_serving(struct target *target, struct error *err) {
         watch_files(target);
         ended_us = clock_boottime_us();
         graceful = end_gracefully(target, &reason) == 0;
-        watch_events(target, NULL); /* the last ones; then the monitor is gone */
+        watch_events(target, NULL); /* the last ones; then the monitor is closed */
     }
     unequal = target_is_equal(target) ? NULL : target->reason;
     if (target_kill(target, err) < 0)

@@ -1,9 +1,9 @@
 /*
- * A snapshot is a mirror of what clients see into a quorum of new files, one beside each replica
- * that votes.  When it has everything it is told to end, which the daemon does between two
- * requests, when nothing is on its way: so all files have the same moment, and each write that was
- * answered before.  A file that missed a write is none; of the others there must be as many as a
- * volume needs.
+ * A snapshot is a mirror of the clients' view into a quorum of new files, one beside each voting
+ * replica. When it is complete it is requested to end, which the daemon does between two requests,
+ * when none is in flight: so all files have the same moment, and each write that was answered
+ * before. A file that missed a write is discarded; of the others there must be as many as a volume
+ * needs.
  */
 #include "replication/engine/target.private.h"
 
@@ -36,7 +36,7 @@ static int add_copies(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        member_name_next_copy(member); /* what was told of the last one is not said of this */
+        member_name_next_copy(member); /* reports of the last one are not taken for this one's */
         member->copied = member_votes(member) && is_possible(member, &reason) &&
                          member_snapshot(target, member, REPLICA_SNAPSHOT_BEGIN, &reason) == 0 &&
                          add_copy(target, member, &reason) == 0;
@@ -87,7 +87,7 @@ static int fail(struct target *target, const struct error *why) {
     return copies_tidy(target, &ignored);
 }
 
-/* Beside one that does not answer it may be: of what was taken then none is to have the name. */
+/* It may be in an unresponsive pool: no later one must get its name. */
 static int is_there(const struct target *target, const char *name, struct error *err) {
     int there = 0;
 
@@ -137,9 +137,9 @@ static void delete_copies(struct target *target) {
     }
 }
 
-/* Files of which one is missing in the end would be too few: none is left then.  But of one whose
- * pool does not answer it is not known whether it stays: then all do that are whole, as the next of
- * that name would be of another moment. */
+/* If one is missing, the others may be too few: then all are deleted. But in an unresponsive pool
+ * one may remain: then all complete ones stay, as the next of that name would be of another moment.
+ */
 static int keep(struct target *target, struct error *err) {
     bool known = true;
     unsigned kept = 0;
@@ -177,8 +177,8 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
     return 0;
 }
 
-/* Two replicas that are bad in one request but not in one block: those are read one by one.  Not
- * where the copy came to its end and its files did not: of those there may be one left. */
+/* Two replicas may have different bad blocks in one request: blocks are read one by one. Not where
+ * the copy was completed and its files were not: one of those may remain. */
 static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
     return target->failures > target->failures_before && target_job_repeat(target, job)
                ? begin(target, reason)

@@ -36,10 +36,10 @@ struct member *member_of_node(struct target *target, const char *node) {
     return NULL;
 }
 
-/* QEMU's names are short: a letter and all but the first two digits of the uid.  The daemon may
- * tell of a node a second after it is gone: the next of the replica has another letter. */
+/* QEMU's names are short: a letter and all but the first two digits of the uid. The daemon may
+ * report about a node a second after its removal: the next of the replica has another letter. */
 static const char letters[] = "rtuv";
-/* Of the next snapshot there are two in a second, perhaps, and more. */
+/* Snapshots may follow each other within a second. */
 static const char copy_letters[] = "swxyzabcdefghijklmnopq";
 
 static void name_node(const char *uid, char ret[NODE_SIZE]) {
@@ -128,7 +128,7 @@ void target_unlock_replicas(struct target *target) {
     }
 }
 
-/* Who opens a session at another host is alone there. */
+/* A session of a remote replica is exclusive by itself. */
 static int lock_member(struct member *member, struct error *err) {
     struct error reason;
 
@@ -185,8 +185,8 @@ void target_note_compared(struct target *target) {
 
 /* ---- generations ---- */
 
-/* What is newer than ours, and not ours, was written by another who has taken the volume over; and
- * a path that leads to a copy now has a state which says nothing of what the daemon writes to. */
+/* A newer generation that is not ours was written by another owner; and a path that leads to a copy
+ * now has a state that is unrelated to the file in use. */
 static int refuse_foreign(struct target *target, struct member *member, struct error *err) {
     const struct generation *ours = &target->current, *theirs = &member->probe.state.generation;
 
@@ -215,10 +215,10 @@ static int write_one(struct target *target, struct member *member, enum replica_
     return 0;
 }
 
-/* Votes while a change is made, by the index of the member. */
+/* Votes during a change, by the index of the member. */
 typedef bool votes_t[LENGTH(((struct target *)NULL)->members)];
 
-/* Who cannot take it is not waited for: the change that follows leaves it out. */
+/* A member that cannot take it is not awaited: the change that follows evicts it. */
 static unsigned roll(struct target *target, votes_t votes, struct error *reason) {
     unsigned failed = 0;
 
@@ -243,8 +243,8 @@ static bool write_member(struct target *target, struct member *member, struct er
     return false;
 }
 
-/* Writes the current generation to its members, to the new one at last; those that do not take it
- * vote no more. */
+/* Writes the current generation to its members, to the new one last; those that do not take it do
+ * not vote any more. */
 static unsigned write_current(struct target *target, votes_t votes, const char *newcomer,
                               struct error *err) {
     const struct member *first = target->members;
@@ -308,8 +308,9 @@ static void follow_change(struct target *target, const votes_t votes, const char
 
 /*
  * A generation that one member did not take is followed by one without it, made from it: so each
- * that is left has the base of the next, whenever we die.  Others come in, or fewer are wanted,
- * only when all have the one before: else those that have only its base could be a majority there.
+ * remaining member has the base of the next, after a death at any point. Others join, or fewer are
+ * wanted, only when all have the one before: else those that have only its base could be a majority
+ * there.
  */
 int generation_change(struct target *target, struct change change, struct error *err) {
     const struct generation before = target->current;

@@ -10,16 +10,16 @@
 
 #define PAUSE_MS 5
 
-/* ---- what the daemon tells ---- */
+/* ---- events of the daemon ---- */
 
-/* It is left out, or stays and lacks what it missed; a revert is done again without it. */
+/* It is evicted, or stays and lacks the missed write; a revert is repeated without it. */
 static void note_failing(struct target *target, struct member *member, enum member_event event) {
     member_next(member, event);
     target_next(target, TARGET_WRITE_MISSED);
 }
 
-/* A read that it lost says that its data are bad; a write that failed, that it is stale.  One of
- * another host whose read failed has lost its session, and hears of no write from now on. */
+/* An outvoted read means damaged data; a failed write, stale data. A remote replica with a failed
+ * read has lost its session, and gets no further write. */
 static void take_report(struct target *target, const json_t *data) {
     const char *node = json_text_of(data, "node-name");
     struct member *member = member_of_node(target, node);
@@ -86,10 +86,10 @@ int watch_events(struct target *target, struct error *err) {
     return received;
 }
 
-/* ---- what the files tell ---- */
+/* ---- probes of the files ---- */
 
 /* The first file that a daemon is seen to have open is the one that it writes to until it ends: the
- * number of an open file is given to no other. */
+ * inode number of an open file is not reused. */
 static bool is_exchanged(struct member *member) {
     const struct replica_probe *probe = &member->probe;
 
@@ -101,7 +101,7 @@ static bool is_exchanged(struct member *member) {
            (member->device != probe->device || member->inode != probe->inode);
 }
 
-/* What is written to it is found behind its path, whatever its state is. */
+/* Writes to it are found by its path, whatever its state is. */
 static bool is_linked(struct member *member) {
     return member_is_local(member) && member->probe.held && member->probe.inode != 0 &&
            !is_exchanged(member);
@@ -124,7 +124,7 @@ static void fail_file(struct target *target, struct member *member) {
     note_failing(target, member, linked ? MEMBER_MISSED : MEMBER_FILE_LOST);
 }
 
-/* Its data could not be read, and neither can its state: writing over them repairs nothing. */
+/* Neither its data nor its state could be read: overwriting them repairs nothing. */
 static void fail_reads(struct target *target, struct member *member) {
     member->why = member->probe.why;
     member->mismatches = 0;
@@ -149,9 +149,9 @@ void watch_files(struct target *target) {
     }
 }
 
-/* Another has decided about the volume: the state of what a voter has open is none of ours, or a
- * replica was opened in a higher epoch.  What has come in the place of a voter's file, as a disk
- * does that was exchanged, says nothing. */
+/* Another owner has taken over: the state of a voter's open file is not ours, or a replica was
+ * opened in a higher epoch. A file that replaced a voter's, as after the exchange of a disk, is no
+ * evidence. */
 bool target_is_taken_over(const struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
@@ -168,11 +168,12 @@ bool target_is_taken_over(const struct target *target) {
     return false;
 }
 
-/* ---- what follows ---- */
+/* ---- reactions ---- */
 
 /*
- * The daemon writes to it no more before the generation says so: until then a write is answered if
- * as many members have it as are needed, and whoever missed one was told of when the child is gone.
+ * The daemon stops writing to it before the generation excludes it: until then a write is answered
+ * if as many members have it as are needed, and each missed write is reported before the child is
+ * removed.
  */
 int target_evict(struct target *target, const char *replica, struct error *err) {
     struct member *member = member_find(target, replica);
@@ -202,8 +203,8 @@ int target_evict(struct target *target, const char *replica, struct error *err) 
     return 0;
 }
 
-/* Those that a generation was written without, because they did not take it, too.  One that is
- * needed stays, and where it differs the block is refused. */
+/* Includes those that a generation was written without, because they did not take it. A needed one
+ * stays, and where it differs the block is refused. */
 static int evict_failing(struct target *target, struct error *err) {
     int result = 0;
 
@@ -232,8 +233,8 @@ static int remove_unknown_nodes(struct target *target, struct error *err) {
     return count < 0 ? -1 : 0;
 }
 
-/* What is written to an unlinked file is lost: a write that is answered must be in as many linked
- * ones as are needed.  The daemon cannot be left with fewer, so it ends, and clients with it. */
+/* Writes to an unlinked file are lost: an answered write must be in as many linked ones as are
+ * needed. With fewer the daemon ends, and its clients are disconnected. */
 static int refuse_unlinked(struct target *target, struct error *err) {
     const struct member *first = NULL;
     unsigned linked = 0;
@@ -355,9 +356,9 @@ void target_status(struct target *target, struct target_status *ret) {
     }
 }
 
-/* ---- taking over ---- */
+/* ---- adoption ---- */
 
-/* What another began is not gone on with: a replica that is half filled is filled anew. */
+/* A job of the former owner is not continued: a replica that is partly rebuilt is rebuilt again. */
 static int end_job(struct target *target, struct error *err) {
     int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
     struct error ignored;
@@ -387,7 +388,7 @@ static bool is_child(struct member *member, const char *const *children, int cou
     return false;
 }
 
-/* One that is half filled may have any name. */
+/* A partly rebuilt one may have any name. */
 static int remove_nodes(struct target *target, struct member *member, struct error *err) {
     const char first = member->node[0];
 
@@ -399,7 +400,7 @@ static int remove_nodes(struct target *target, struct member *member, struct err
     return 0;
 }
 
-/* Who is served and who is written down must be the same: only these vote. */
+/* The members of the quorum and of the generation must be the same: only these vote. */
 static int adopt_voters(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *children[2 * REPLICAS_MOST];
@@ -424,7 +425,7 @@ static int adopt_voters(struct target *target, struct error *err) {
     return 0;
 }
 
-/* The files are ours as long as the daemon has them; a session at another host is of one epoch. */
+/* The files are ours as long as the daemon has them; a remote session is of one epoch. */
 static int adopt_epoch(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
@@ -441,7 +442,7 @@ static int adopt_epoch(struct target *target, struct error *err) {
     return 0;
 }
 
-/* Nothing is written where nothing changes: a pool may be full. */
+/* An unchanged generation is not written: a pool may be full. */
 static int adopt_generation(struct target *target, struct error *err) {
     bool same = true;
 

@@ -58,7 +58,7 @@ static void set_generation(struct write_log_header *log, const struct generation
     atomic_store(&log->generation, generation->number);
 }
 
-/* A store to memory that a file system has no room for would end the daemon. */
+/* A store to memory that a full file system cannot back would end the daemon. */
 static bool reserve(const char *path) {
     autoclose int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
@@ -85,7 +85,7 @@ int write_log_begin(const char *directory, const char *replica, const struct gen
     log = next->number > 0 ? write_log_open_in(directory, replica) : write_log_map(path);
     if (!log && next->number > 0)
         return error_set(err, ERROR_BACKEND, "cannot make the write log %s", path);
-    if (!log) /* what cannot be opened cannot be ended otherwise */
+    if (!log) /* a log that cannot be opened cannot be ended otherwise */
         unlink(path);
     if (log && next->number == 0) {
         atomic_store(&log->active, 0);
@@ -176,7 +176,7 @@ void write_log_parse(struct arena *arena, const char *text, struct write_log *re
 
 /* ---- blocks ---- */
 
-/* Where the block stands, or the free place for it, in a table that is never full. */
+/* The slot of the block, or the free one for it, in a table that is never full. */
 struct index {
     uint32_t *slots; /* 1 + the index of a block; 0: free */
     size_t size;     /* a power of 2 */
@@ -191,7 +191,7 @@ static uint32_t *find_slot(const struct index *index, const struct write_log_blo
     return &index->slots[at];
 }
 
-/* What is older than what is known of a sector adds nothing. */
+/* Adds an older entry: sectors that are known already stay. */
 static void add_older(struct write_log_block *block, unsigned mask, unsigned known,
                       const uint32_t *sums) {
     unsigned new = mask & ~(unsigned)block->mask;
@@ -208,7 +208,7 @@ struct listing {
     struct index index;
     struct write_log_block *blocks;
     unsigned count, most;
-    uint64_t steps; /* of runs: when they are used up, what is older is left */
+    uint64_t steps; /* of runs: when they are used up, older entries are skipped */
 };
 
 static void list_block(struct listing *listing, uint64_t block, unsigned mask, unsigned known,
@@ -224,7 +224,7 @@ static void list_block(struct listing *listing, uint64_t block, unsigned mask, u
     add_older(&listing->blocks[*slot - 1], mask, known, sums);
 }
 
-/* What a run says of the blocks that are listed; others, if it is short. */
+/* Applies a run to the listed blocks; to others, if it is short. */
 static void list_run(struct listing *listing, const struct write_log_entry *entry) {
     static const unsigned char zeros[WRITE_LOG_SECTOR];
     uint64_t first = entry->where >> 16, length = entry->sums[0] | (uint64_t)entry->sums[1] << 32;
