@@ -7,9 +7,9 @@
  *
  * The volume is raw.  A snapshot is taken as below a guest, of one that was written to from end to
  * end, or "scattered" of one that has 1 MiB of each 2 MiB, like the volume of a clone.  A clone is
- * made in turns with cp --sparse=auto and a flush of its copy, as ours does, too.  Prints the median
- * of the rounds: milliseconds of a snapshot; seconds of a clone, of cp, and the speed of the one in
- * parts of the other's.
+ * made in turns with cp --sparse=auto and a flush of its copy, as ours does, too.  Prints the
+ * median of the rounds: milliseconds of a snapshot; seconds of a clone, of cp, and the speed of the
+ * one in parts of the other's.
  */
 #include "common/cleanup.h"
 #include "drivers/file/snapshot_file.h"

@@ -12,7 +12,7 @@ import sys
 
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`]+)`")
-# Words as in a sentence, and placeholders of values: a path, an address, a number.
+# Words as in a sentence, and values in the middle: a path, an address, a number.
 QUOTE = re.compile(r"[A-Za-z…][^=<>{}\[\]|$*\\~@()#\"]*")
 COMMANDS = re.compile(
     r"(?:scoria|manage|ready|struct|top|etc/dev-cluster|openstack|cinder|kubectl|virsh|volume|make|podman|rabbitmqctl"
