@@ -457,12 +457,12 @@ class Hostile(ServiceCase):
 PLACES = 100
 
 
-class CrowdCase(ServiceCase):
+class ConnectionLimitCase(ServiceCase):
     """More clients than places, from one address."""
     options = (f"--osapi_volume_connections={PLACES}", "--compute_agent.enabled=false")
     answer = 200
 
-    def crowd(self, data=b""):
+    def fill_slots(self, data=b""):
         url = urllib.parse.urlsplit(self.service.endpoint)
         for _ in range(4 * PLACES):
             connection = socket.create_connection((url.hostname, url.port), 60)
@@ -486,19 +486,19 @@ class CrowdCase(ServiceCase):
             until(lambda path=path: self.is_served(path), 60, "a newcomer is served")
 
 
-class Crowd(CrowdCase):
+class ConnectionLimit(ConnectionLimitCase):
     paths = ["/v3/volumes"] * 20 + ["/healthcheck"]
 
     def test_idle_clients_leave_slots_to_others(self):
-        self.crowd()
+        self.fill_slots()
         self.assert_newcomers_are_served()
 
     def test_endless_requests_leave_slots_to_others(self):
-        self.crowd(b"POST /v3/volumes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
+        self.fill_slots(b"POST /v3/volumes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
         self.assert_newcomers_are_served()
 
     def test_unread_responses_leave_slots_to_others(self):
-        self.crowd(b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
+        self.fill_slots(b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
         self.assert_newcomers_are_served()
 
     def test_the_limit_of_descriptors_is_raised(self):
@@ -506,7 +506,7 @@ class Crowd(CrowdCase):
         self.assertEqual(limits[0], limits[1])
 
 
-class UnknownCrowd(CrowdCase):
+class UnknownTokens(ConnectionLimitCase):
     """An unresponsive Keystone: requests that wait for it hold half of the slots at most."""
     paths = ["/v3/volumes"] * 20
     answer = 401
@@ -525,11 +525,11 @@ class UnknownCrowd(CrowdCase):
         super().setUpClass()
 
     def test_unknown_tokens_leave_slots_to_others(self):
-        self.crowd(b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n"
+        self.fill_slots(b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n"
                    b"X-Auth-Token: %(token)b\r\n\r\n")
         self.assert_newcomers_are_served()
 
     def test_an_unknown_token_of_many_clients_leaves_slots_to_others(self):
-        self.crowd(b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n"
+        self.fill_slots(b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n"
                    b"X-Auth-Token: the-same\r\n\r\n")
         self.assert_newcomers_are_served()

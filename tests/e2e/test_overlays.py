@@ -188,7 +188,7 @@ class Overlays(OverlayCase):
         self.assertEqual(self.first_byte(disk.path, disk.format), 1)
 
 
-class NobodyToAsk(OverlayCase):
+class NoCapableHost(OverlayCase):
     options = OverlayCase.options + ("--compute_agent.enabled=false",)
 
     def test_a_snapshot_without_a_capable_host_changes_nothing(self):

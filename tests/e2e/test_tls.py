@@ -107,7 +107,7 @@ class Versions(TlsCase):
         self.assert_answers()
 
 
-class Crowd(TlsCase):
+class ConnectionLimit(TlsCase):
     @classmethod
     def more_options(cls):
         return ("--osapi_volume_connections=50",)

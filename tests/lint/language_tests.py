@@ -18,6 +18,7 @@ LANGUAGE = re.compile(r"tests/lint/language\w*\.(py|sh)")  # has the words thems
 MOST_CLAUSES_PER_1000 = 0.5
 TEST = re.compile(r"TEST\((\w+)\)|^\s*def (test_\w+)", re.MULTILINE)
 CLAUSE_IN_NAME = re.compile(r"(?:^|_)(?:what|says?|said|tells?|told|hears?|heard)(?:_|$)")
+WORD_OF_NAME = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # of a class
 SHEBANG = re.compile(r"#!.*?(python|sh)")
 
 
@@ -102,8 +103,9 @@ class Tests:
             self.wrong += places(piece, offset, language.PERSON, language.BANNED_WORD)
         for offset, piece in code:
             for name in language.NAME.finditer(piece):
+                parts = WORD_OF_NAME.sub("_", name.group())
                 self.wrong += places(
-                    name.group(), offset + name.start(), language.PERSON_IN_NAME, language.BANNED_IN_NAME
+                    parts, offset + name.start(), language.PERSON_IN_NAME, language.BANNED_IN_NAME
                 )
         for found in TEST.finditer(text):
             name = found.group(1) or found.group(2)
@@ -158,6 +160,7 @@ def self_test():
         "person in a docstring": {"tests/e2e/b.py": '"""For whoever asks."""\n'},
         "person in a text of Python": {"tests/e2e/b.py": 'WAITS = ("nobody",)\n'},
         "person in a name of Python": {"tests/e2e/b.py": "NOBODY = 1\n"},
+        "person in a name of a class": {"tests/e2e/b.py": "class NobodyAsks:\n    pass\n"},
         "clause in a name of a Python test": {"tests/e2e/b.py": "def test_what_is_told():\n    pass\n"},
         "person in a script": {"tests/crash/run": "#!/bin/bash\n# For whoever asks.\n"},
     }
