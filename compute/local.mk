@@ -73,12 +73,12 @@ slow_tests += \
 	tests/contract/test_libvirt \
 	tests/contract/test_libvirt_blocks \
 	tests/contract/test_libvirt_late \
-	tests/contract/test_libvirt_silence
+	tests/contract/test_libvirt_timeouts
 guests = tests/contract/guests.c tests/contract/guests.h
 tests_contract_test_libvirt_SOURCES = tests/contract/test_libvirt.c $(guests)
 tests_contract_test_libvirt_blocks_SOURCES = tests/contract/test_libvirt_blocks.c $(guests)
 tests_contract_test_libvirt_late_SOURCES = tests/contract/test_libvirt_late.c $(guests)
-tests_contract_test_libvirt_silence_SOURCES = tests/contract/test_libvirt_silence.c $(guests)
+tests_contract_test_libvirt_timeouts_SOURCES = tests/contract/test_libvirt_timeouts.c $(guests)
 check_PROGRAMS += \
 	tests/unit/compute/test_domain_xml \
 	tests/unit/compute/test_libvirt \

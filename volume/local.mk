@@ -84,12 +84,13 @@ check_PROGRAMS += \
 	tests/unit/volume/test_extend_completion \
 	tests/unit/volume/test_group_snapshot_moment \
 	tests/unit/volume/test_group_snapshot_parts \
-	tests/unit/volume/test_group_snapshot_turns \
+	tests/unit/volume/test_group_snapshot_queue \
 	tests/unit/volume/test_group_snapshots \
 	tests/unit/volume/test_host_rename \
 	tests/unit/volume/test_manage \
 	tests/unit/volume/test_manage_snapshots \
 	tests/unit/volume/test_notification \
+	tests/unit/volume/test_operation_queue \
 	tests/unit/volume/test_placement \
 	tests/unit/volume/test_pool \
 	tests/unit/volume/test_qos_front_end \
@@ -103,7 +104,6 @@ check_PROGRAMS += \
 	tests/unit/volume/test_snapshot_assist \
 	tests/unit/volume/test_snapshot_resets \
 	tests/unit/volume/test_status \
-	tests/unit/volume/test_turns \
 	tests/unit/volume/test_type \
 	tests/unit/volume/test_volume \
 	tests/unit/volume/test_volume_quota

@@ -353,7 +353,7 @@ START_TEST(a_refused_merge_that_waited_has_changed_nothing) {
 }
 END_TEST
 
-CHECK_MAIN("group snapshot turns", two_of_the_same_volumes_do_not_wait_for_each_other,
+CHECK_MAIN("group snapshot queue", two_of_the_same_volumes_do_not_wait_for_each_other,
            beside_merges_all_of_it_ends, a_group_snapshot_gets_its_turn_among_endless_merges,
            a_merge_gets_its_turn_among_endless_group_snapshots,
            operations_begun_during_a_check_go_first, the_older_of_two_goes_first,

@@ -240,7 +240,7 @@ START_TEST(an_address_without_a_listener_is_unavailable) {
 END_TEST
 
 /* clang-format off */
-GUESTS_MAIN("libvirt_silence", "max_workers = " WORKERS "\n",
+GUESTS_MAIN("libvirt_timeouts", "max_workers = " WORKERS "\n",
             { hung_guests_delay_only_their_own_disks, 1 },
             { unresponsive_guests_delay_only_their_own_disks, 1 },
             { a_daemon_that_never_answers_times_out, 1 },

@@ -291,8 +291,8 @@ START_TEST(copies_do_not_begin_while_a_snapshot_is_taken_out) {
 }
 END_TEST
 
-CHECK_MAIN("turns", a_snapshot_that_is_read_is_not_deleted_yet, readers_do_not_wait_for_each_other,
-           a_copy_of_a_snapshot_blocks_only_its_delete,
+CHECK_MAIN("operation queue", a_snapshot_that_is_read_is_not_deleted_yet,
+           readers_do_not_wait_for_each_other, a_copy_of_a_snapshot_blocks_only_its_delete,
            copies_do_not_begin_while_a_snapshot_is_taken_out,
            a_volume_is_not_deleted_with_a_snapshot_that_is_read,
            a_copy_of_a_volume_blocks_only_changes_of_it, snapshots_of_a_volume_take_two_workers,
