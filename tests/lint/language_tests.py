@@ -13,7 +13,7 @@ import tokenize
 
 import language
 
-COUNTED = ("tests/unit/declared", "tests/unit/replication")
+COUNTED = ("tests/unit/replication/engine",)
 LANGUAGE = re.compile(r"tests/lint/language\w*\.(py|sh)")  # has the words themselves
 MOST_CLAUSES_PER_1000 = 0.5
 TEST = re.compile(r"TEST\((\w+)\)|^\s*def (test_\w+)", re.MULTILINE)
@@ -119,7 +119,7 @@ def folders(root):
     for path in sorted([*root.glob("tests/**/*"), *root.glob("bench/*")]):
         name = path.relative_to(root)
         if path.is_file() and "__pycache__" not in name.parts and not LANGUAGE.fullmatch(str(name)):
-            depth = 3 if name.parts[:2] == ("tests", "unit") else 2
+            depth = 3 + ("replication" in name.parts) if name.parts[:2] == ("tests", "unit") else 2
             folder = "/".join(name.parts[: min(depth, len(name.parts) - 1)])
             found.setdefault(folder, []).append(path)
     return found

@@ -273,7 +273,7 @@ WORK_TEST(a_status_has_a_size) {
             TOO_LARGE);
 }
 
-WORK_TEST(a_replica_stays_until_its_data_are_gone_and_takes_what_waited_with_it) {
+WORK_TEST(a_replica_stays_until_its_data_are_gone_and_then_removes_its_volume) {
     struct document config = config_made(work, "db"), volume = volume_made(work, &config);
     struct document one = replica_made(work, &volume, "a"), two = replica_made(work, &volume, "b");
     struct document after;
@@ -419,8 +419,7 @@ CHECK_MAIN("document_own", owned_documents_are_of_their_owners_project_and_found
            each_change_has_a_version_and_each_desired_state_a_generation,
            an_outdated_writer_writes_nothing, a_status_is_its_nodes_and_whole,
            an_invalid_status_is_refused_with_its_path, conditions_are_taken_by_either_name,
-           a_status_has_a_size,
-           a_replica_stays_until_its_data_are_gone_and_takes_what_waited_with_it,
+           a_status_has_a_size, a_replica_stays_until_its_data_are_gone_and_then_removes_its_volume,
            a_config_is_deleted_after_its_volume, documents_are_limited_without_counting_rows,
            a_repeated_event_is_one_with_a_count, a_document_has_so_many_events_and_each_is_so_long,
            texts_of_nodes_are_shown_to_administrators_only)

@@ -290,16 +290,16 @@ WORK_TEST(a_volume_is_revoked_at_once_from_a_node_without_a_claim) {
     struct document seen;
     int64_t second;
 
-    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"nobody\"}}", err));
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-z\"}}", err));
     OK(settle(work, id));
-    ck_assert_str_eq(volume_of(work, id).node, "nobody");
+    ck_assert_str_eq(volume_of(work, id).node, "host-z");
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
     OK(settle(work, id));
     ck_assert_ptr_null(volume_of(work, id).node);
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
     ck_assert_str_eq(last_event(work, id),
-                     "Normal Unpublished 1: Node nobody had not started to serve the volume.");
-    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"nobody\"}}", err));
+                     "Normal Unpublished 1: Node host-z had not started to serve the volume.");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-z\"}}", err));
     OK(settle(work, id));
     seen = volume_of(work, id);
     second = volume_epoch(work, id);
@@ -311,7 +311,7 @@ WORK_TEST(a_volume_is_revoked_at_once_from_a_node_without_a_claim) {
     REFUSED(claim(work, &seen, second, err), CONFLICT);
     seen = volume_of(work, id);
     REFUSED(
-        document_status_put(work, &seen, "nobody", tree(work, "{\"phase\":\"Init\"}"), &seen, err),
+        document_status_put(work, &seen, "host-z", tree(work, "{\"phase\":\"Init\"}"), &seen, err),
         CONFLICT);
     ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "null");
 }

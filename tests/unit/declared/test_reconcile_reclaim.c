@@ -116,7 +116,7 @@ WORK_TEST(all_replicas_reclaim_space_and_their_sum_is_reported) {
     ck_assert_str_eq(config_at(work, config, "status.phase"), "\"Bound\"");
 }
 
-WORK_TEST(one_request_is_heard_once) {
+WORK_TEST(a_request_is_processed_once) {
     const char *config = prepare(work);
     int64_t version;
 
@@ -255,6 +255,6 @@ WORK_TEST(invalid_reclaims_are_refused) {
 }
 
 CHECK_MAIN("reconcile reclaims", all_replicas_reclaim_space_and_their_sum_is_reported,
-           one_request_is_heard_once, an_unreachable_pool_is_not_awaited_and_is_named,
+           a_request_is_processed_once, an_unreachable_pool_is_not_awaited_and_is_named,
            where_none_can_that_has_failed, sizes_that_overflow_sums_are_refused,
            a_publishing_node_gets_the_volume_and_ends_the_reclaim, invalid_reclaims_are_refused)

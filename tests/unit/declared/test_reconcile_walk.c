@@ -738,7 +738,7 @@ static void check_phase(const struct picture *before, const struct document *con
     check_conditions(json_object_get(config->status, "conditions"));
     ck_assert_msg(!gives_back(config) ||
                       !*text_at(json_object_get(config->body, "publish"), "nodeId"),
-                  "room is given back of what somebody has");
+                  "space of a published volume is reclaimed");
     if (strcmp(now, "Pending") == 0)
         return;
     ck_assert_ptr_nonnull(json_object_get(spec_of(config), "cstorVolumeRef"));

@@ -153,7 +153,7 @@ WORK_TEST(a_volume_moves_from_an_unresponsive_node_with_a_higher_epoch) {
     ck_assert_int_eq(volume_epoch(work, id), second);
 }
 
-WORK_TEST(a_node_that_is_heard_again_has_time_to_stop) {
+WORK_TEST(a_node_that_reports_again_has_time_to_stop) {
     const char *id = moving(work, true);
     int64_t first = volume_epoch(work, id);
 
@@ -428,7 +428,7 @@ WORK_TEST(a_node_with_a_quorum_clears_the_unresponsive_nodes) {
 CHECK_MAIN("takeover", no_forced_recovery_while_an_earlier_node_may_serve,
            a_node_with_a_quorum_clears_the_unresponsive_nodes,
            a_volume_moves_from_an_unresponsive_node_with_a_higher_epoch,
-           a_node_that_is_heard_again_has_time_to_stop, no_takeover_without_a_fencing_quorum,
+           a_node_that_reports_again_has_time_to_stop, no_takeover_without_a_fencing_quorum,
            replicas_without_an_address_count_for_no_fencing_quorum,
            a_volume_of_two_replicas_is_never_taken_over,
            a_takeover_waits_until_other_nodes_report_long_enough,

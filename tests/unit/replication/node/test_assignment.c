@@ -142,7 +142,7 @@ START_TEST(invalid_documents_are_refused) {
                    json_string("much"));
     assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "members", many());
     assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "members",
-                   json_pack("[s]", "nobody"));
+                   json_pack("[s]", "missing"));
     assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "source",
                    json_pack("{s:s}", "replicaId", uids[1]));
     assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "reclaim",
@@ -153,7 +153,7 @@ START_TEST(invalid_documents_are_refused) {
                    json_pack("[{s:s, s:s, s:s}]", "uid", uids[1], "source", uids[2], "sourcePath",
                              "relative"));
     assert_refused(ASSIGNMENT_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "snapshots",
-                   json_pack("[{s:s}]", "uid", "nobody"));
+                   json_pack("[{s:s}]", "uid", "missing"));
     assert_refused(ASSIGNMENT_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "revert",
                    json_pack("{s:s, s:i}", "uid", "../data", "number", 1));
     assert_refused(ASSIGNMENT_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "revert",

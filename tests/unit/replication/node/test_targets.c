@@ -1479,7 +1479,7 @@ START_TEST(forced_recovery_is_evaluated_while_the_other_pools_hang) {
 }
 END_TEST
 
-/* No other replica has its data: the volume waits, and reports for what. */
+/* No other replica has its data: the volume waits, and reports the reason. */
 static void assert_waits_for_two(void) {
     int disks[2];
 
