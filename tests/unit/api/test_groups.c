@@ -450,7 +450,7 @@ START_TEST(a_bad_update_changes_nothing) {
 }
 END_TEST
 
-START_TEST(a_group_with_a_name_only_is_available_immediately) {
+START_TEST(a_renamed_group_at_rest_becomes_available) {
     static const struct {
         const char *before, *after;
     } cases[] = {
@@ -472,7 +472,7 @@ START_TEST(a_group_with_a_name_only_is_available_immediately) {
 }
 END_TEST
 
-START_TEST(a_status_is_reset_to_a_listed_one) {
+START_TEST(a_status_is_reset_to_a_valid_one) {
     static const char *const bad[] = { "in-use", "nonsense", "" };
     autoworld struct world *world = world_with_types();
     const char *id = new_group(world);
@@ -690,7 +690,7 @@ CHECK_MAIN("groups", a_group_is_made_shown_and_deleted, a_bad_group_is_refused,
            groups_of_another_project_are_not_found, a_volume_is_made_in_a_group,
            a_volume_in_a_group_is_not_deleted_alone, types_of_a_group_stay,
            volumes_join_and_leave_a_group, a_bad_update_changes_nothing,
-           a_group_with_a_name_only_is_available_immediately, a_status_is_reset_to_a_listed_one,
+           a_renamed_group_at_rest_becomes_available, a_status_is_reset_to_a_valid_one,
            a_group_goes_with_its_volumes, a_group_that_may_not_go_keeps_all_its_volumes,
            a_group_in_use_is_not_deleted, a_group_with_a_remaining_volume_stays,
            a_volume_that_is_kept_by_a_reset_keeps_its_group,

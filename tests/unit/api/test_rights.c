@@ -310,7 +310,7 @@ START_TEST(a_bad_body_is_refused_before_rights_and_objects) {
 END_TEST
 
 /* Else nothing of the above is printed. */
-START_TEST(changes_take_effect) {
+START_TEST(a_change_shows_in_the_text_of_the_database) {
     autoworld struct world *world = world_new(NULL);
     const char *before = database_text(world->db, world->arena);
 
@@ -503,7 +503,8 @@ END_TEST
 
 CHECK_MAIN("rights", every_caller_gets_the_response_of_the_table,
            a_list_shows_a_caller_no_more_than_the_object_itself,
-           former_rules_let_every_role_of_the_project_in, changes_take_effect,
+           former_rules_let_every_role_of_the_project_in,
+           a_change_shows_in_the_text_of_the_database,
            a_bad_body_is_refused_before_rights_and_objects, every_route_has_its_row,
            every_route_below_an_object_loads_it, objects_of_an_invisible_volume_are_not_reached,
            objects_of_others_in_a_body_are_not_found, lists_show_nothing_of_others)

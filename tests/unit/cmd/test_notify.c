@@ -151,7 +151,7 @@ START_TEST(without_a_notify_socket_nothing_is_sent) {
 }
 END_TEST
 
-START_TEST(an_invalid_socket_is_refused) {
+START_TEST(invalid_notify_settings_are_refused) {
     static const struct {
         const char *name, *value;
     } bad[] = { { "NOTIFY_SOCKET", "relative" },
@@ -176,4 +176,4 @@ END_TEST
 
 CHECK_MAIN("notify", states_are_sent_by_path_and_by_abstract_name,
            watchdog_messages_end_with_the_process, without_a_notify_socket_nothing_is_sent,
-           an_invalid_socket_is_refused)
+           invalid_notify_settings_are_refused)

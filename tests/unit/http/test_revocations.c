@@ -87,7 +87,7 @@ START_TEST(an_unreadable_list_keeps_the_previous_one) {
 }
 END_TEST
 
-START_TEST(one_revoked_certificate_of_a_chain_is_enough) {
+START_TEST(one_revoked_certificate_of_many_is_enough) {
     gnutls_datum_t shown[2], text;
     static const char *const names[] = { "server-cert.pem", "client-cert.pem" };
 
@@ -121,5 +121,4 @@ END_TEST
 
 CHECK_MAIN_WITH("revocations", true, begin, end, a_revocation_applies_from_the_next_check_on,
                 an_unreadable_list_keeps_the_previous_one,
-                one_revoked_certificate_of_a_chain_is_enough,
-                an_invalid_list_at_the_start_is_reported)
+                one_revoked_certificate_of_many_is_enough, an_invalid_list_at_the_start_is_reported)

@@ -92,7 +92,7 @@ START_TEST(an_existing_clone_keeps_its_source) {
 }
 END_TEST
 
-START_TEST(an_existing_volume_may_be_named_without_a_clone) {
+START_TEST(a_volume_may_be_named_without_a_clone) {
     autoarena struct arena *arena = arena_new();
     const json_t *document =
         translate_document(arena,
@@ -138,7 +138,7 @@ START_TEST(an_edit_names_the_read_version_and_keeps_our_fields) {
 }
 END_TEST
 
-START_TEST(reported_fields_are_merged_with_existing_ones) {
+START_TEST(reported_fields_are_found_among_existing_ones) {
     static const struct {
         const char *ours, *document;
         bool is_reported;
@@ -253,9 +253,9 @@ END_TEST
 CHECK_MAIN("translate", namespaces_never_meet, documents_have_names_of_their_own,
            a_snapshot_is_of_a_config_of_its_namespace, an_existing_clone_keeps_its_source,
            a_config_is_reverted_to_a_snapshot_of_its_namespace,
-           an_existing_volume_may_be_named_without_a_clone, a_policy_may_be_named_by_a_label,
+           a_volume_may_be_named_without_a_clone, a_policy_may_be_named_by_a_label,
            an_edit_names_the_read_version_and_keeps_our_fields,
-           reported_fields_are_merged_with_existing_ones,
+           reported_fields_are_found_among_existing_ones,
            a_status_has_ours_and_whether_it_was_taken, a_condition_has_a_new_time_when_it_turns,
            defaults_of_the_service_are_written_to_the_object_once,
            a_finalizer_is_added_beside_others,

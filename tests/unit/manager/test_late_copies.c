@@ -260,7 +260,7 @@ static void cascade_reset(void) {
     assert_snapshot(scene.world, scene.snapshot, "error_deleting");
 }
 
-START_TEST(a_late_cascade_deletes_no_restored_snapshot) {
+START_TEST(a_late_cascade_destroys_no_reset_volume) {
     autoworld struct world *world = world_new(NULL);
 
     set_scene(world);
@@ -431,7 +431,7 @@ END_TEST
 CHECK_MAIN("late copies", a_late_revert_undoes_nothing, a_late_copy_replaces_and_leaves_nothing,
            leftovers_under_an_old_name_are_found, a_late_snapshot_keeps_the_moment_of_the_first,
            a_late_snapshot_of_a_deleted_volume_leaves_nothing,
-           a_late_cascade_deletes_no_restored_snapshot,
+           a_late_cascade_destroys_no_reset_volume,
            a_copy_interrupted_anywhere_is_finished_by_the_next, an_unrecorded_step_is_repeated,
            a_failed_read_decides_nothing, a_forced_delete_waits_for_readers,
            a_revert_that_cannot_rename_is_tried_again)

@@ -281,7 +281,7 @@ static struct fault_decision one_is_at_it(void *arg, const char *call, const cha
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-START_TEST(waiting_reclaims_cost_little) {
+START_TEST(waiting_reclaims_count_as_little_work) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -333,5 +333,5 @@ CHECK_MAIN("reclaim", space_is_reclaimed_and_reported, only_an_empty_body_is_tak
            the_second_of_two_reclaims_is_refused_for_now, temporary_and_permanent_refusals_differ,
            a_reclaim_waits_for_a_pending_connection, a_failed_reclaim_has_a_reason_and_a_message,
            a_reset_ends_a_reclaim, a_delete_removes_the_reclaim_status,
-           waiting_reclaims_cost_little, a_reclaim_is_resumed_after_a_death,
+           waiting_reclaims_count_as_little_work, a_reclaim_is_resumed_after_a_death,
            a_stopping_manager_does_not_wait_for_a_reclaim)

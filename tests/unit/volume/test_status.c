@@ -73,7 +73,7 @@ START_TEST(every_failure_can_be_left) {
 END_TEST
 
 /* Operations that meet one with a volume in its hands are notified; and it can end. */
-START_TEST(operations_that_change_a_status_exclude_each_other) {
+START_TEST(operations_that_change_a_status_run_beside_no_other) {
     for (unsigned i = 0; operation_kinds[i]; i++) {
         const struct operation_kind *kind = operation_kinds[i];
 
@@ -135,6 +135,6 @@ END_TEST
 
 CHECK_MAIN("status", every_transient_status_has_an_operation_that_ends_it,
            operations_end_in_statuses_that_last, every_failure_can_be_left,
-           operations_that_change_a_status_exclude_each_other, two_operations_never_share_a_status,
+           operations_that_change_a_status_run_beside_no_other, two_operations_never_share_a_status,
            texts_are_read_back, an_operator_sets_each_status_of_groups_but_one,
            kinds_are_found_by_name)

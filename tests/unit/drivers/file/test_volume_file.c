@@ -75,7 +75,7 @@ static struct stat look(struct place *place) {
 
 /* ---- create ---- */
 
-START_TEST(a_file_has_the_configured_owner_and_mode) {
+START_TEST(a_file_has_the_configured_mode) {
     static const mode_t modes[] = { 0600, 0660, 0666 };
 
     umask(077);
@@ -190,7 +190,7 @@ START_TEST(a_broken_qemu_img_makes_nothing) {
 }
 END_TEST
 
-START_TEST(unsupported_promises_are_refused) {
+START_TEST(unsupported_volumes_are_refused) {
     autoplace struct place place;
 
     open_place(&place, NULL);
@@ -533,10 +533,10 @@ START_TEST(only_volume_files_are_listed) {
 }
 END_TEST
 
-CHECK_MAIN("volume_file", a_file_has_the_configured_owner_and_mode,
+CHECK_MAIN("volume_file", a_file_has_the_configured_mode,
            sparse_allocates_nothing_and_thick_everything, an_incomplete_file_is_recreated,
            a_foreign_file_is_not_touched, a_create_that_fails_leaves_nothing,
-           a_broken_qemu_img_makes_nothing, unsupported_promises_are_refused,
+           a_broken_qemu_img_makes_nothing, unsupported_volumes_are_refused,
            delete_removes_incomplete_files_too, a_closed_directory_fails_every_call,
            a_raw_volume_with_a_qcow2_header_stays_raw, an_inconsistent_record_is_refused,
            encrypted_volumes_grow_on_the_compute_side_only, qcow2_with_luks_inside_needs_its_record,

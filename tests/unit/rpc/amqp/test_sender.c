@@ -197,7 +197,7 @@ static void send_back(struct broker *broker, const char *id, const char *body, s
     broker_content(broker, LINK_WORK, &properties, body, strlen(body), piece);
 }
 
-START_TEST(a_returned_message_is_not_confirmed) {
+START_TEST(a_returned_message_is_reported_as_not_taken) {
     for (size_t piece = 0; piece <= 3; piece++) {
         autoscene struct scene scene;
         struct broker *broker = &scene.broker;
@@ -567,7 +567,7 @@ START_TEST(a_close_needs_no_valid_response) {
 END_TEST
 
 CHECK_MAIN("sender", frames_are_read_in_pieces_of_any_size, unexpected_frames_change_nothing,
-           a_returned_message_is_not_confirmed,
+           a_returned_message_is_reported_as_not_taken,
            unconfirmed_messages_are_sent_again_on_the_next_connection,
            a_key_keeps_its_order_over_connections, a_failed_connection_is_retried,
            a_frame_before_the_expected_one_is_read,
