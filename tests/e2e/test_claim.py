@@ -31,7 +31,7 @@ NODE = "node-1"
 MODULES = {"csi.v1": csi, "identity": identity, "reclaimspace": reclaimspace}
 # Codes after which sidecars and the kubelet send a call again.
 AGAIN = (grpc.StatusCode.ABORTED, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
-PATIENCE_S = 300  # that only a hang reaches
+TIMEOUT_S = 300  # that only a hang reaches
 PLACE = re.compile(r"<[^<>?]+>")
 
 
@@ -134,7 +134,7 @@ class Kubernetes(ServiceCase):
                 return None
 
         try:
-            return json_format.MessageToDict(until(ask, PATIENCE_S, step["call"])[0])
+            return json_format.MessageToDict(until(ask, TIMEOUT_S, step["call"])[0])
         except TooLate:
             raise AssertionError(f"{step}: {refusals}") from None
 
@@ -151,7 +151,7 @@ class Kubernetes(ServiceCase):
 
     def call(self, step, values):
         if step.get("until ready"):
-            until(lambda: self.ask(step, values)[0], PATIENCE_S, step["call"])
+            until(lambda: self.ask(step, values)[0], TIMEOUT_S, step["call"])
             return
         fits, answers = self.ask(step, values)
         self.assertTrue(fits, f"{step}: {answers}")

@@ -89,7 +89,7 @@ class Cluster(unittest.TestCase):
         with open(os.path.join(cls.state, "openrc"), encoding="ascii") as file:
             words = file.read().replace("export", "").split()
         cls.openrc = dict(word.split("=", 1) for word in words)
-        cls.token, cls.project = cls.ask_token()
+        cls.token, cls.project = cls.request_token()
 
     @classmethod
     def cluster(cls, *words):
@@ -99,7 +99,7 @@ class Cluster(unittest.TestCase):
         return result.stdout
 
     @classmethod
-    def ask_token(cls):
+    def request_token(cls):
         url = urllib.parse.urlsplit(cls.openrc["OS_AUTH_URL"])
         user = {"name": "admin", "domain": {"id": "default"}, "password": "secret"}
         body = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}},
@@ -145,7 +145,7 @@ class Cluster(unittest.TestCase):
                 self.kill("keystone")
             self.cluster("again", "keystone")
             self.assertIn("keystone", self.processes())
-            self.assertTrue(self.ask_token()[0])
+            self.assertTrue(self.request_token()[0])
 
     def test_killed_processes_fail_no_request(self):
         names = ("api-1", "api-2", "manager-1", "manager-2", "compute", "rabbitmq")

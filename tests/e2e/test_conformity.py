@@ -78,23 +78,23 @@ class Reference(unittest.TestCase):
 class Held(unittest.TestCase):
     """An answer that differs from the description ends the test that got it."""
 
-    def judge(self, method, path, status, body, minor=71, sent=None):
+    def verify(self, method, path, status, body, minor=71, sent=None):
         headers = {"x-compute-request-id": "r", "OpenStack-API-Version": f"volume 3.{minor}"}
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        description.Description().judge(method, path, sent, status, headers, data)
+        description.Description().verify(method, path, sent, status, headers, data)
 
     def differs(self, why, *answer, **more):
         with self.assertRaisesRegex(description.Differs, why):
-            self.judge(*answer, **more)
+            self.verify(*answer, **more)
 
     def test_a_response_has_exactly_the_keys_of_its_schema(self):
         snapshot = {"id": "i", "created_at": "c", "updated_at": None, "name": None, "size": 1,
                     "description": None, "volume_id": "v", "status": "s", "metadata": {"a": "b"}}
         path, older = "/v3/p/snapshots/detail?limit=1", {"snapshots": [snapshot]}
         newer = {"snapshots": [snapshot | {"group_snapshot_id": None}]}
-        self.judge("GET", path, 200, older, 0)
+        self.verify("GET", path, 200, older, 0)
         self.differs("unexpected", "GET", path, 200, newer, 0)
-        self.judge("GET", path, 200, newer, 14)
+        self.verify("GET", path, 200, newer, 14)
         self.differs("'group_snapshot_id' is a required", "GET", path, 200, older, 14)
         self.differs("not of type", "GET", path, 200, {"snapshots": {}})
         self.differs("unexpected", "GET", path, 200, {"snapshots": [], "colour": 1})
@@ -105,12 +105,12 @@ class Held(unittest.TestCase):
 
     def test_an_accepted_body_matches_the_description(self):
         path = "/v3/volumes/v/action"
-        self.judge("POST", path, 202, b"", sent=b'{"os-extend": {"new_size": 2}}')
+        self.verify("POST", path, 202, b"", sent=b'{"os-extend": {"new_size": 2}}')
         self.differs("sent and taken", "POST", path, 202, b"", sent=b'{"os-extend": {"new": 2}}')
 
     def test_a_refusal_is_a_fault(self):
         fault = {"code": 404, "message": "m"}
-        self.judge("GET", "/v3/nothing", 404, {"itemNotFound": fault})
+        self.verify("GET", "/v3/nothing", 404, {"itemNotFound": fault})
         self.differs("unexpected", "GET", "/v3/nothing", 404, {"what": fault})
         self.differs("required", "GET", "/v3/nothing", 404, {"itemNotFound": {"code": 404}})
 
@@ -157,7 +157,7 @@ class Service(unittest.TestCase):
             answer = Answer(connection.getresponse())
         finally:
             connection.close()
-        block_storage.judge(method, path, body, answer.status, answer.headers, answer.data)
+        block_storage.verify(method, path, body, answer.status, answer.headers, answer.data)
         return answer
 
     def expect(self, status, method, path, body=None, version=None, **headers):

@@ -102,19 +102,19 @@ class Volumes(DriverCase):
         self.assertIn(csi.ControllerServiceCapability.RPC.MODIFY_VOLUME, kinds)
 
     def test_sizes_are_rounded_up_and_bounded(self):
-        for asked, got in ((None, 1), (sizes(1), 1), (sizes(GIB), 1), (sizes(GIB + 1), 2),
+        for requested, got in ((None, 1), (sizes(1), 1), (sizes(GIB), 1), (sizes(GIB + 1), 2),
                            (sizes(0, 3 * GIB), 1), (sizes(2 * GIB, 2 * GIB), 2),
                            (sizes(GIB + 1, 2 * GIB), 2)):
-            with self.subTest(asked=asked):
-                self.assertEqual(self.create(capacity_range=asked).capacity_bytes, got * GIB)
-        for asked, code in ((sizes(-1), Code.INVALID_ARGUMENT), (sizes(0, -1), Code.INVALID_ARGUMENT),
+            with self.subTest(requested=requested):
+                self.assertEqual(self.create(capacity_range=requested).capacity_bytes, got * GIB)
+        for requested, code in ((sizes(-1), Code.INVALID_ARGUMENT), (sizes(0, -1), Code.INVALID_ARGUMENT),
                             (sizes(2, 1), Code.OUT_OF_RANGE), (sizes(1, GIB - 1), Code.OUT_OF_RANGE),
                             (sizes(GIB + 1, 2 * GIB - 1), Code.OUT_OF_RANGE),
                             (sizes(2**63 - 1), Code.OUT_OF_RANGE)):
-            with self.subTest(asked=asked):
+            with self.subTest(requested=requested):
                 name = self.name()
                 self.refuses(code, self.driver.controller, "CreateVolume", name=name,
-                             volume_capabilities=[PLAIN], capacity_range=asked)
+                             volume_capabilities=[PLAIN], capacity_range=requested)
                 self.assertEqual(self.named(name), [])
 
     def test_a_refused_create_makes_nothing(self):
@@ -612,7 +612,7 @@ class Limited(DriverCase):
         """The same is requested twice at once, as after a deadline, and a node cannot take all."""
         self.start_driver(self.socket + "3")
         ids = [self.create().volume_id for _ in range(self.most + 1)]
-        asked = [(driver, volume_id) for volume_id in ids
+        requested = [(driver, volume_id) for volume_id in ids
                  for driver in (self.driver, self.new_driver(self.socket + "3"))]
 
         def ask(pair):
@@ -625,18 +625,18 @@ class Limited(DriverCase):
                                              Code.UNAVAILABLE), refusal)
                 return None
 
-        with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
+        with concurrent.futures.ThreadPoolExecutor(len(requested)) as pool:
             for _ in range(4):
-                there = set(filter(None, pool.map(ask, asked)))
+                there = set(filter(None, pool.map(ask, requested)))
                 self.assertEqual(set(self.taken(NODE_1, ids)), there)
                 for volume_id in ids:
                     self.unpublish(volume_id)
 
 
 class Expanding(DriverCase):
-    def expand(self, volume_id, *asked, **fields):
+    def expand(self, volume_id, *requested, **fields):
         return self.driver.controller("ControllerExpandVolume", volume_id=volume_id,
-                                      capacity_range=sizes(*asked), **fields)
+                                      capacity_range=sizes(*requested), **fields)
 
     def test_a_repeated_expand_grows_after_a_failure(self):
         """The image is away for a while."""

@@ -42,7 +42,7 @@ class Names:
     def rows(self, path, name):
         return [row["id"] for row in self.api.ask("GET", f"/{path}?name={name}")[path]]
 
-    def asked(self, call, **fields):
+    def requested(self, call, **fields):
         """None: another one is at it."""
         try:
             return call(**fields)
@@ -51,12 +51,12 @@ class Names:
             return None
 
     def group(self, driver, name, ids):
-        answer = self.asked(lambda **fields: driver.groups("CreateVolumeGroup", **fields),
+        answer = self.requested(lambda **fields: driver.groups("CreateVolumeGroup", **fields),
                             name=name, volume_ids=ids)
         return answer and answer.volume_group.volume_group_id
 
     def snapshots(self, driver, name, ids):
-        answer = self.asked(lambda **fields: driver.snapshots("CreateVolumeGroupSnapshot", **fields),
+        answer = self.requested(lambda **fields: driver.snapshots("CreateVolumeGroupSnapshot", **fields),
                             name=name, source_volume_ids=ids)
         return answer and answer.group_snapshot.group_snapshot_id
 
@@ -91,7 +91,7 @@ class Names:
 
     # ---- at the API ----
 
-    def ask_all(self, path, bodies):
+    def request_all(self, path, bodies):
         """Statuses of requests at once, each by a client of its own; created objects are deleted
         again."""
         apis = [self.connect() for _ in bodies]
@@ -124,13 +124,13 @@ class Names:
         self.addCleanup(self.forget_group, group_id)
         for kind in "group", "group_snapshot":
             same = self.body(kind, group_id, name=self.name(), description="mine")
-            statuses, made = self.ask_all(f"/{kind}s", [same] * AT_ONCE)
+            statuses, made = self.request_all(f"/{kind}s", [same] * AT_ONCE)
             self.assertEqual(sorted(statuses), [202] + [409] * (AT_ONCE - 1))
             others = [self.body(kind, group_id, name=self.name(), description="mine"),
                       self.body(kind, group_id, name=same[kind]["name"], description="another"),
                       self.body(kind, group_id, name=same[kind]["name"]),
                       self.body(kind, group_id)]
-            statuses, more = self.ask_all(f"/{kind}s", others)
+            statuses, more = self.request_all(f"/{kind}s", others)
             self.assertEqual(statuses, [202] * len(others))
             answer = self.api.call("POST", f"/{kind}s", same)  # without the header
             self.assertEqual(answer.status, 202)

@@ -307,7 +307,7 @@ class Policy(DeclaredCase):
 
     def reclaim_until(self, volume_id, kill):
         """Ended by a kill as soon as much of the space is reclaimed; false: it fails."""
-        room = os.statvfs(self.target).f_bavail
+        space = os.statvfs(self.target).f_bavail
         outcome = []
         def ask():
             try:
@@ -316,7 +316,7 @@ class Policy(DeclaredCase):
                 outcome.append(None)
         asking = threading.Thread(target=ask)
         asking.start()
-        while not outcome and os.statvfs(self.target).f_bavail > 3 * room // 4:
+        while not outcome and os.statvfs(self.target).f_bavail > 3 * space // 4:
             time.sleep(0.001)
         kill()
         asking.join()
@@ -404,8 +404,8 @@ class Policy(DeclaredCase):
             self.refuses(Code.INVALID_ARGUMENT, "CreateVolume", **{**fields, **wrong})
         config = self.config(first.volume_id.removeprefix("config-"))
         self.assertEqual(config["spec"]["provision"]["replicaCount"], 3)
-        room = min(pool["free_bytes"] for pool in self.api.ask("GET", "/replica_pools")["replica_pools"])
-        for parameters, most in (CLASS, room), ({"cstorVolumePolicy": "none"}, 0):
+        space = min(pool["free_bytes"] for pool in self.api.ask("GET", "/replica_pools")["replica_pools"])
+        for parameters, most in (CLASS, space), ({"cstorVolumePolicy": "none"}, 0):
             available = self.driver.controller("GetCapacity", parameters=parameters).available_capacity
             self.assertLess(abs(available - min(most, 1024 * GIB)), 8 * GIB)
         listed = self.driver.controller("ListVolumes").entries

@@ -146,10 +146,10 @@ class Topology(ServiceCase):
         self.assertEqual(list(volume.accessible_topology), [])
 
     def test_capacity_is_reported_for_each_segment(self):
-        def room(**fields):
+        def space(**fields):
             return self.both.controller("GetCapacity", **fields).available_capacity
-        east = room(accessible_topology=segments("node-e", "nova"))
+        east = space(accessible_topology=segments("node-e", "nova"))
         self.assertGreater(east, 0)
-        self.assertEqual(room(accessible_topology=segments("node-x", "nova")), 0)
-        self.assertEqual(room(accessible_topology=segments("node-e", "north")), 0)
-        self.assertGreater(room(), east)
+        self.assertEqual(space(accessible_topology=segments("node-x", "nova")), 0)
+        self.assertEqual(space(accessible_topology=segments("node-e", "north")), 0)
+        self.assertGreater(space(), east)

@@ -359,8 +359,8 @@ class FullDisk(Workplace):
         return path
 
     def free(self):
-        room = os.statvfs(self.volumes)
-        return room.f_bavail * room.f_frsize
+        space = os.statvfs(self.volumes)
+        return space.f_bavail * space.f_frsize
 
     def grown(self, volume_id):
         """False when the scheduler still knows the full disk: then nothing has changed."""

@@ -162,7 +162,7 @@ class Hanging(Workplace):
         self.assertEqual(service.stop(), 0)
         self.assertLess(self.seconds(), 2 + SLACK_S)
 
-    def ask_connection(self, service, token, volume_id):
+    def request_connection(self, service, token, volume_id):
         """A connection on which the request was sent; its response is not read."""
         connection = http.client.HTTPConnection(urllib.parse.urlsplit(service.endpoint).netloc,
                                                 timeout=60)
@@ -178,11 +178,11 @@ class Hanging(Workplace):
         self.add_types()
         self.api.token = "greedy:00000000000000000000000000000001"
         stuck, sound = self.create("stuck"), self.create("sound")
-        asked = [self.ask_connection(service, self.api.token, stuck) for _ in range(6)]
+        requested = [self.request_connection(service, self.api.token, stuck) for _ in range(6)]
         answered = set()
         deadline = time.monotonic() + 30
         while len(answered) < 4 and time.monotonic() < deadline:
-            left = [connection for connection in asked if connection not in answered]
+            left = [connection for connection in requested if connection not in answered]
             ready = select.select([connection.sock for connection in left], [], [], 1)[0]
             answered.update(connection for connection in left if connection.sock in ready)
         self.assertEqual(len(answered), 4)
@@ -190,13 +190,13 @@ class Hanging(Workplace):
             answer = connection.getresponse()
             self.assertEqual((answer.status, answer.getheader("Retry-After")), (503, "5"))
             answer.read()
-        with self.ask_connection(service, self.api.token, sound).getresponse() as answer:
+        with self.request_connection(service, self.api.token, sound).getresponse() as answer:
             self.assertEqual(answer.status, 503)
         self.assertEqual(self.api.show(stuck)["status"], "available")
 
         self.api.token = "other:00000000000000000000000000000002"
         mine = self.create("sound")
-        with self.ask_connection(service, self.api.token, mine).getresponse() as answer:
+        with self.request_connection(service, self.api.token, mine).getresponse() as answer:
             self.assertEqual(answer.status, 200)
         self.assertEqual(service.stop(), 0)
 

@@ -513,9 +513,9 @@ class UnknownTokens(ConnectionLimitCase):
 
     @classmethod
     def setUpClass(cls):
-        silent = socket.create_server(("127.0.0.1", 0))
-        cls.addClassCleanup(silent.close)
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v3"
+        unresponsive = socket.create_server(("127.0.0.1", 0))
+        cls.addClassCleanup(unresponsive.close)
+        url = f"http://127.0.0.1:{unresponsive.getsockname()[1]}/v3"
         cls.options = (*cls.options, "--auth_strategy=keystone",
                        f"--keystone_authtoken.auth_url={url}",
                        "--keystone_authtoken.username=scoria",

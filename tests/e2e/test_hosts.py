@@ -173,7 +173,7 @@ class Hosts(DeclaredCase):
     def used(self):
         return sum(os.stat(path).st_blocks * 512 for path in self.files())
 
-    def take_room(self):
+    def take_space(self):
         """Blocks that hold nothing, behind all that was written."""
         for path in self.files():
             with open(path, "r+b") as data:
@@ -181,7 +181,7 @@ class Hosts(DeclaredCase):
 
     def reclaim(self, name, request):
         """Until something of it has come back."""
-        self.take_room()
+        self.take_space()
         before = self.used()
         self.change(name, spec={"reclaim": {"request": request}})
         until(lambda: self.used() < before, 60, "room")
@@ -287,23 +287,23 @@ class Hosts(DeclaredCase):
         foreign = Certificates(directory)
         for context in (self.certificates.context(), self.foreign_context(foreign)):
             try:
-                self.assertEqual(self.ask_node(context, replica["uid"], "open", good), 403)
+                self.assertEqual(self.request_node(context, replica["uid"], "open", good), 403)
             except (ssl.SSLError, OSError, http.client.HTTPException):
                 pass
         node = self.certificates.context("client")
-        self.assertEqual(self.ask_node(node, str(uuid.uuid4()), "open", good), 404)
-        self.assertEqual(self.ask_node(node, replica["uid"], "open", {**good, "epoch": 0}), 400)
-        self.assertEqual(self.ask_node(node, replica["uid"], "open", {
+        self.assertEqual(self.request_node(node, str(uuid.uuid4()), "open", good), 404)
+        self.assertEqual(self.request_node(node, replica["uid"], "open", {**good, "epoch": 0}), 400)
+        self.assertEqual(self.request_node(node, replica["uid"], "open", {
             **good, "volume": str(uuid.uuid4())}), 404)
-        self.assertEqual(self.ask_node(node, replica["uid"], "open", {
+        self.assertEqual(self.request_node(node, replica["uid"], "open", {
             **good, "pool": "/etc"}), 400)
-        self.assertEqual(self.ask_node(node, replica["uid"], "open", "x" * 200000), 413)
+        self.assertEqual(self.request_node(node, replica["uid"], "open", "x" * 200000), 413)
         self.certificates.make("former")
         former = self.certificates.context("former")
-        self.assertEqual(self.ask_node(former, replica["uid"], "open", {**good, "epoch": 0}), 400)
+        self.assertEqual(self.request_node(former, replica["uid"], "open", {**good, "epoch": 0}), 400)
         self.certificates.revoke("former")
         with self.assertRaises((OSError, http.client.HTTPException)):
-            self.ask_node(former, replica["uid"], "open", {**good, "epoch": 0})
+            self.request_node(former, replica["uid"], "open", {**good, "epoch": 0})
         self.assertEqual(self.modes("closed")["pool-b"], "Healthy")
         disk.write(BLOCKS)
 
@@ -312,8 +312,8 @@ class Hosts(DeclaredCase):
         disk.close()
         self.change("closed", publish={"nodeId": "host-c"})
         disk = self.publish("closed", "host-c")
-        self.assertEqual(self.ask_node(node, replica["uid"], "open", {**good, "epoch": 1}), 409)
-        self.assertEqual(self.ask_node(node, replica["uid"], "close", {"epoch": 1}), 200)
+        self.assertEqual(self.request_node(node, replica["uid"], "open", {**good, "epoch": 1}), 409)
+        self.assertEqual(self.request_node(node, replica["uid"], "close", {"epoch": 1}), 200)
         self.assertNotEqual(self.sessions(1), sessions)
         disk.write(BLOCKS)
         disk.check()
@@ -327,7 +327,7 @@ class Hosts(DeclaredCase):
         context.load_cert_chain(foreign.path("client.pem"), foreign.path("client.key"))
         return context
 
-    def ask_node(self, context, uid, call, body):
+    def request_node(self, context, uid, call, body):
         """Of host-b: the status."""
         connection = http.client.HTTPSConnection("127.0.0.1", self.ports[1], context=context,
                                                  timeout=60)

@@ -341,7 +341,7 @@ class Nova:
 
     def __init__(self):
         self.disk = self.servers = (500, {})
-        self.asked = []
+        self.requested = []
         nova = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -349,7 +349,7 @@ class Nova:
                 pass
 
             def do_GET(self):  # pylint: disable=invalid-name
-                nova.asked.append((self.path, dict(self.headers)))
+                nova.requested.append((self.path, dict(self.headers)))
                 status, body = nova.servers if "/detail?" in self.path else nova.disk
                 data = json.dumps(body).encode()
                 self.send_response(status)
@@ -401,10 +401,10 @@ class ComputeService(KeystoneCase):
                 self.assertEqual(self.take(user, made), 409)
         self.assertEqual(self.api.show(volume_id)["status"], "attaching")
         self.nova.disk, self.nova.servers = gone, (200, no_servers)
-        self.nova.asked.clear()
+        self.nova.requested.clear()
         self.assertEqual(self.take("mia", made), 200)
         self.assertEqual(self.api.show(volume_id)["status"], "available")
-        (path, headers), (listed, _) = self.nova.asked
+        (path, headers), (listed, _) = self.nova.requested
         self.assertEqual(path, f"/v2.1/servers/{self.SERVER}/os-volume_attachments/{volume_id}")
         self.assertIn(f"uuid={self.SERVER}", listed)
         self.assertEqual(headers["OpenStack-API-Version"], "compute 2.89")
@@ -412,12 +412,12 @@ class ComputeService(KeystoneCase):
 
     def test_the_compute_service_is_not_queried_about_its_own_request(self):
         volume_id, made = self.attached()
-        self.nova.asked.clear()
+        self.nova.requested.clear()
         service = {"X-Service-Token": keystone.token("scoria", "service")}
         answer = self.of("mia").call("DELETE", f"/attachments/{made}", None, headers=service)
         self.assertEqual(answer.status, 200)
         self.assertEqual(self.api.show(volume_id)["status"], "available")
-        self.assertEqual(self.nova.asked, [])
+        self.assertEqual(self.nova.requested, [])
 
 
 class ShortTokens(KeystoneCase):

@@ -219,12 +219,12 @@ class AgentOfItsOwn(OverlayCase):
         """A snapshot that was requested of its host."""
         made = self.api.ask("POST", "/snapshots", {"snapshot": {"volume_id": volume_id}})["snapshot"]
 
-        def asked():
+        def requested():
             row = self.api.ask("GET", f"/snapshots/{made['id']}")["snapshot"]
             if row["status"] == "available":
                 self.skipTest("files share blocks here")
             return program.phase(self.state, volume_id, *self.options) == "waiting"
-        until(asked, 120, "the host to be asked")
+        until(requested, 120, "the host to be asked")
         return made["id"]
 
     def assert_made(self, snapshot_id):

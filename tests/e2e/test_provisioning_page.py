@@ -132,7 +132,7 @@ class Sections(DeclaredCase):
                 pass
         self.await_phase("db", "Healthy")
 
-    def silent_node(self):
+    def unresponsive_node(self):
         """The uid of a replica that is deleted, of a node that never answers."""
         self.api.ask("PUT", "/replica_pools/pool-far", {"replica_pool": {
             "node": "host-a", "path": "/far", "total_bytes": 1 << 40, "free_bytes": 1 << 40}})
@@ -164,7 +164,7 @@ class Sections(DeclaredCase):
         self.section("Reclaiming space")
         self.assertEqual(self.config("db")["status"]["reclaim"]["request"], "november")
 
-        self.section("Nodes and pools", UID=self.silent_node())
+        self.section("Nodes and pools", UID=self.unresponsive_node())
         self.gone("volume_configs", "far")
         self.api.ask("DELETE", "/replica_pools/pool-far")
 

@@ -442,7 +442,7 @@ class Refusal(BrokerCase):
 
     with_vhost = False
 
-    def refused(self, text, mend, url=None, askers=2):
+    def refused(self, text, repair, url=None, askers=2):
         self.start_both(url=url)
         sizes = {self.api.create(1)["id"]: 1 for _ in range(5)}
         self.wait_log("manager", text)
@@ -450,7 +450,7 @@ class Refusal(BrokerCase):
         time.sleep(4)
         self.assertLessEqual(self.log("manager").count(text), before + 3 * askers)
         self.assertNotIn("wrong-password", self.log("manager") + self.log("api"))
-        mend()
+        repair()
         self.settled(sizes)
         self.end()
 
@@ -480,10 +480,10 @@ class Refusal(BrokerCase):
         channel = self.channel()
         channel.exchange_declare("openstack", "topic", durable=False, auto_delete=False)
 
-        def mend():
+        def repair():
             self.wait_log("api", "exchange openstack")
             channel.exchange_delete("openstack")
-        self.refused("406 PRECONDITION_FAILED", mend, askers=5)  # four queues, and the sender
+        self.refused("406 PRECONDITION_FAILED", repair, askers=5)  # four queues, and the sender
 
 
 def envelope(inner):

@@ -157,7 +157,7 @@ class Pending(Steps):
         super().setUp()
         self.side = ComputeSide(lambda: self.api_program.endpoint)
         self.addCleanup(self.side.close)
-        self.side.silent = True
+        self.side.unresponsive = True
         self.options += [f"--extend_deadline={self.DEADLINE_S}", "--compute.service=nova",
                          f"--compute.endpoint={self.side.endpoint}",
                          f"--compute.extend_completion_microversion={MICROVERSION}"]

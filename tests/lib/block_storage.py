@@ -11,14 +11,14 @@ import urllib.parse
 from typing import NamedTuple
 
 MICROVERSION = "3.71"
-MOST_SILENCE_S = 20  # the service closes a connection that was idle for a minute
+MOST_IDLE_S = 20  # the service closes a connection that was idle for a minute
 
 
 def let_pass(_method, _path, _sent, _status, _headers, _data):
     pass
 
 
-judge = let_pass  # looks at each answer; tests/e2e/run has them held against the description
+verify = let_pass  # looks at each answer; tests/e2e/run has them held against the description
 
 
 class Answer(NamedTuple):
@@ -90,7 +90,7 @@ class BlockStorage:
             fields.setdefault("Content-Type", "application/json")
             if not isinstance(body, bytes):
                 body = json.dumps(body).encode()
-        if time.monotonic() - self.used > MOST_SILENCE_S:
+        if time.monotonic() - self.used > MOST_IDLE_S:
             self.connection.close()
         try:
             self.connection.request(method, self.root + path, body, fields)
@@ -100,7 +100,7 @@ class BlockStorage:
         except (OSError, http.client.HTTPException):
             self.connection.close()
             raise
-        judge(method, self.root + path, body, response.status, response.headers, data)
+        verify(method, self.root + path, body, response.status, response.headers, data)
         return Answer(response.status, dict(response.getheaders()), parse(data))
 
     def ask(self, method, path, body=None, version=MICROVERSION):

@@ -51,15 +51,15 @@ class Disk:
 
 
 class ComputeSide:
-    """`endpoint_of` returns the present URL of the volume API. `silent`: events are accepted
+    """`endpoint_of` returns the present URL of the volume API. `unresponsive`: events are accepted
     without an effect."""
 
     def __init__(self, endpoint_of):
         self.endpoint_of = endpoint_of
         self.disks = {}
         self.events = []
-        self.silent = False
-        self.lock = threading.Lock()  # guards `silent` and `disks`
+        self.unresponsive = False
+        self.lock = threading.Lock()  # guards `unresponsive` and `disks`
         self.closed = False
         side = self
 
@@ -105,7 +105,7 @@ class ComputeSide:
 
     def forget(self):
         with self.lock:
-            self.silent = False
+            self.unresponsive = False
             self.events.clear()
             while self.disks:
                 self.disks.popitem()[1].release()
@@ -116,9 +116,9 @@ class ComputeSide:
     def take(self, volume_id):
         self.events.append(volume_id)
         with self.lock:
-            if self.silent or volume_id not in self.disks:
+            if self.unresponsive or volume_id not in self.disks:
                 return
-            self.silent = True  # one event is enough, however often it comes
+            self.unresponsive = True  # one event is enough, however often it comes
         threading.Thread(target=self.finish, args=(volume_id,), daemon=True).start()
 
     def finish(self, volume_id):

@@ -68,8 +68,8 @@ def of_action(schema, sent):
     """Of schemas of actions that of the requested one."""
     if not schema or not note(schema, "discriminator"):
         return schema
-    asked = next(iter(sent), None) if isinstance(sent, dict) else None
-    return next((one for one in schema["oneOf"] if note(one, "action-name") == asked), None)
+    requested = next(iter(sent), None) if isinstance(sent, dict) else None
+    return next((one for one in schema["oneOf"] if note(one, "action-name") == requested), None)
 
 
 def parsed(data):
@@ -126,7 +126,7 @@ class Description:
         self.check_body(of_action(schema_in(operation["responses"][str(status)]), sent), data,
                         minor)
 
-    def judge(self, method, path, sent, status, headers, data):
+    def verify(self, method, path, sent, status, headers, data):
         """`sent` and `data` are bytes or None.  An answer that is not the API's is let pass."""
         version = re.fullmatch(r"volume 3\.(\d+)", headers.get("OpenStack-API-Version", ""))
         parts = segments(path.partition("?")[0])

@@ -17,7 +17,7 @@ import node
 import program
 from block_storage import BlockStorage, until
 from csi_client import Driver
-from cluster import ADDRESS, NODE, PATIENCE_S
+from cluster import ADDRESS, NODE, TIMEOUT_S
 from declared import Declared
 from nodes import VOLUMES, Nodes
 from programs import read
@@ -140,7 +140,7 @@ patches:
         """As a user of kubectl types it; its output."""
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script], cwd=cls.tree, capture_output=True,
-            text=True, timeout=3 * PATIENCE_S, check=False,
+            text=True, timeout=3 * TIMEOUT_S, check=False,
             env={**os.environ, "KUBECONFIG": cls.cluster.configuration,
                  "PATH": f"{cls.cluster.programs.bin}:{os.environ['PATH']}"})
         if done.returncode:
@@ -189,7 +189,7 @@ patches:
                       "volumesnapshot", "pvc"):
             self.cluster.kubectl("delete", kinds, "--all", "--grace-period=1")
         try:
-            until(lambda: not self.left(), PATIENCE_S, "nothing left", 0.5)
+            until(lambda: not self.left(), TIMEOUT_S, "nothing left", 0.5)
         except Exception:
             raise AssertionError(self.left()) from None
 
@@ -217,7 +217,7 @@ patches:
 
     def wait(self, what, *names, namespace="default"):
         self.cluster.kubectl("wait", f"--for={what}", "-n", namespace,
-                             f"--timeout={PATIENCE_S}s", *names)
+                             f"--timeout={TIMEOUT_S}s", *names)
 
     def wait_ready(self, *names):
         self.wait("condition=Ready", *(f"pod/{name}" for name in names))
@@ -237,7 +237,7 @@ patches:
         name = self.cluster.get("pvc", claim)["spec"]["volumeName"]
         return self.cluster.get("pv", name)["spec"]["csi"]["volumeHandle"]
 
-    def room_of(self, claim):
+    def space_of(self, claim):
         """Bytes that the image takes on the storage."""
         found = glob.glob(f"{VOLUMES}/*{self.volume_of(claim)}*")
         self.assertEqual(len(found), 1, found)
@@ -268,13 +268,13 @@ patches:
     def test_a_volume_that_waits_for_its_pod_stays_when_its_claim_goes(self):
         self.cluster.apply(self.claim("claim", storageClassName="scoria-retain"))
         uid = self.cluster.get("pvc", "claim")["metadata"]["uid"]
-        until(lambda: "WaitForFirstConsumer" in self.events_of(uid), PATIENCE_S, "waiting")
+        until(lambda: "WaitForFirstConsumer" in self.events_of(uid), TIMEOUT_S, "waiting")
         self.assertEqual(self.api.list_all(), [])
         self.cluster.apply(self.pod("pod", ["claim"], WRITE))
         self.wait_ready("pod")
         volume = self.volume_of("claim")
         self.cluster.kubectl("delete", "pod/pod", "pvc/claim", "--grace-period=1")
-        until(lambda: not self.mounts() + self.cluster.list("volumeattachment"), PATIENCE_S, "gone")
+        until(lambda: not self.mounts() + self.cluster.list("volumeattachment"), TIMEOUT_S, "gone")
         self.assertEqual(self.api.show(volume)["status"], "available")
         self.cluster.kubectl("delete", "pv", "--all")
         self.api.delete_and_wait(volume)
@@ -300,12 +300,12 @@ patches:
     def test_space_of_deleted_files_is_reclaimed(self):
         self.bash(f"kubectl apply -f {EXAMPLES}/pod.yaml")
         self.wait_ready("writer")
-        before = self.room_of("data")
+        before = self.space_of("data")
         self.run_in("writer", "dd if=/dev/urandom of=/data/much bs=1M count=200; sync; "
                               "rm /data/much; sync")
-        self.assertGreater(self.room_of("data"), before + (100 << 20))
-        until(lambda: self.reclaimed("data"), PATIENCE_S, "a job that succeeds", 1)
-        self.assertLess(self.room_of("data"), before + (100 << 20))
+        self.assertGreater(self.space_of("data"), before + (100 << 20))
+        until(lambda: self.reclaimed("data"), TIMEOUT_S, "a job that succeeds", 1)
+        self.assertLess(self.space_of("data"), before + (100 << 20))
 
     @contextlib.contextmanager
     def group_of(self, *claims):
@@ -362,7 +362,7 @@ patches:
     def several(self):
         names = [f"claim-{number}" for number in range(5)]
         self.cluster.apply(*map(self.claim, names))
-        until(self.api.list_all, PATIENCE_S, "a volume", 0.01)
+        until(self.api.list_all, TIMEOUT_S, "a volume", 0.01)
         return names
 
     def one_each(self, names):
@@ -381,14 +381,14 @@ patches:
         self.kill_service()
         self.one_each(names)
         self.cluster.apply(*(self.pod(f"pod-of-{name}", [name]) for name in names))
-        until(lambda: any(self.attachments()), PATIENCE_S, "an attachment", 0.01)
+        until(lambda: any(self.attachments()), TIMEOUT_S, "an attachment", 0.01)
         self.kill_service()
         self.wait_ready(*(f"pod-of-{name}" for name in names))
         self.assertEqual(self.attachments(), [1] * len(names))
 
     def test_both_halves_are_killed_while_pods_start(self):
         self.cluster.apply(self.claim("claim"), self.pod("pod", ["claim"], WRITE))
-        until(lambda: any(self.attachments()), PATIENCE_S, "an attachment", 0.01)
+        until(lambda: any(self.attachments()), TIMEOUT_S, "an attachment", 0.01)
         self.kill_driver("--controller")
         self.kill_driver("--node")
         self.wait_ready("pod")

@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from block_storage import until
-from kubelet import PATIENCE_S, Node, quietly
+from kubelet import TIMEOUT_S, Node, quietly
 
 NODE = "node-1"
 ADDRESS = "192.0.2.10"  # where etc/kubernetes/scoria.conf has the volume API
@@ -46,7 +46,7 @@ class Cluster:
     def stop_program(self, name):
         process = self.processes.pop(name)
         process.send_signal(signal.SIGTERM)
-        process.wait(PATIENCE_S)
+        process.wait(TIMEOUT_S)
 
     def wait(self, what, condition):
         def alive():
@@ -54,7 +54,7 @@ class Cluster:
                 if process.poll() is not None:
                     raise RuntimeError(f"{name} has ended: {process.returncode}")
             return condition()
-        return until(alive, PATIENCE_S, what, 0.2)
+        return until(alive, TIMEOUT_S, what, 0.2)
 
     # ---- the machine ----
 
@@ -149,7 +149,7 @@ class Cluster:
         """Its output; `text` is its input."""
         answer = subprocess.run(
             [os.path.join(self.programs.bin, "kubectl"), f"--kubeconfig={self.configuration}",
-             *words], input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+             *words], input=text, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         if check and answer.returncode:
             raise RuntimeError(f"kubectl {' '.join(words)}: {answer.stderr}")
         return answer

@@ -10,7 +10,7 @@ import textwrap
 
 import program
 from block_storage import until
-from cluster import NODE, PATIENCE_S
+from cluster import NODE, TIMEOUT_S
 from programs import read
 
 PAGE = os.path.join(program.REPOSITORY, "docs/provisioning.md")
@@ -100,11 +100,11 @@ class Declared:
         before = self.documents()["default.data"]["spec"]
         self.patch_config("data", spec={"policy": {"replicaPoolInfo": [
             {"poolName": POOLS[0]}, {"poolName": POOLS[1]}, {"poolName": "elsewhere"}]}})
-        until(lambda: self.applied("data")[:2] == ("False", "Refused"), PATIENCE_S, "a refusal")
+        until(lambda: self.applied("data")[:2] == ("False", "Refused"), TIMEOUT_S, "a refusal")
         self.assertIn("spec.policy.replicaPoolInfo", self.applied("data")[2])
         self.assertEqual(self.documents()["default.data"]["spec"], before)
         self.patch_config("data", spec={"policy": {"replicaPoolInfo": None}})
-        until(lambda: self.applied("data")[0] == "True", PATIENCE_S, "no refusal")
+        until(lambda: self.applied("data")[0] == "True", TIMEOUT_S, "no refusal")
 
     def test_two_namespaces_never_meet(self):
         self.cluster.kubectl("create", "namespace", "shop")
@@ -123,7 +123,7 @@ class Declared:
         self.wait_config_bound("copy")
         self.cluster.kubectl("delete", "cvc", "data", "copy", "--wait=false")
         self.wait_config("delete", "copy")
-        until(lambda: self.applied("data")[1] == "DeletionRefused", PATIENCE_S, "a refusal")
+        until(lambda: self.applied("data")[1] == "DeletionRefused", TIMEOUT_S, "a refusal")
         self.cluster.kubectl("delete", "cvsnap", "monday")
         self.wait_config("delete", "data")
         found = self.api.ask("GET", "/volume_config_snapshots")
@@ -135,9 +135,9 @@ class Declared:
         self.wait_config_bound("data")
         self.patch_config("data", publish={"nodeId": NODE})
         until(lambda: self.volume_of_config("data")["status"].get("target", {}).get("state") ==
-              "Serving", PATIENCE_S, "served")
+              "Serving", TIMEOUT_S, "served")
         self.cluster.kubectl("delete", "cvc", "data", "--wait=false")
-        until(lambda: self.applied("data")[1] == "DeletionRefused", PATIENCE_S, "a refusal")
+        until(lambda: self.applied("data")[1] == "DeletionRefused", TIMEOUT_S, "a refusal")
         self.assertIn(f"published on node {NODE}", self.applied("data")[2])
         self.api.ask("PATCH", "/volume_configs/default.data",
                      {"volume_config": {"publish": {"nodeId": ""}}})
@@ -147,7 +147,7 @@ class Declared:
     def test_bridge_and_service_are_killed_while_volumes_are_declared(self):
         names = [f"data-{number}" for number in range(6)]
         self.cluster.apply(*map(config, names))
-        until(self.documents, PATIENCE_S, "a document", 0.01)
+        until(self.documents, TIMEOUT_S, "a document", 0.01)
         self.kill_driver("--controller")
         self.kill_service()
         for name in names:

@@ -18,7 +18,7 @@ PODS = "198.51.100"
 # Everything that a program may find or leave there is of this node.
 OWN_FOLDERS = ("/var/lib", "/var/log", "/run")
 MADE = ("/var/lib/kubelet", "/var/log/pods", "/run/lock")
-PATIENCE_S = 180  # that only a hang reaches
+TIMEOUT_S = 180  # that only a hang reaches
 SHARES = "/run/scoria-csi"  # where the driver mounts them
 SOCKET = "/run/containerd/containerd.sock"
 CONTAINERD = """\
@@ -212,7 +212,7 @@ class Node:
             os.kill(pid, signal.SIGKILL)
         for child in (*children, self.first):
             child.wait()
-        until(lambda: not any(map(lives, pids)), PATIENCE_S, f"{self.name} is off")
+        until(lambda: not any(map(lives, pids)), TIMEOUT_S, f"{self.name} is off")
         self.first.stdout.close()
         quietly("ip", "link", "delete", f"to-{self.number}")
         shutil.rmtree(self.path("addresses"), ignore_errors=True)

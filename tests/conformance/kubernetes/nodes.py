@@ -7,7 +7,7 @@ import contextlib
 import os
 
 from block_storage import until
-from cluster import ADDRESS, NODE, PATIENCE_S
+from cluster import ADDRESS, NODE, TIMEOUT_S
 
 VOLUMES = "/var/lib/scoria/volumes"  # of etc/kubernetes/local-directory
 WRITE = "echo hello >/claim/file; sync; sleep 1000000"
@@ -44,7 +44,7 @@ class Nodes:
     def add_node(self):
         """Which has the directory of volumes as if it were on a share."""
         second = self.cluster.add_node(self.images, VOLUMES)
-        until(lambda: self.driver_of(second.name), PATIENCE_S, "the driver of the second node")
+        until(lambda: self.driver_of(second.name), TIMEOUT_S, "the driver of the second node")
         return second
 
     def driver_of(self, name):
@@ -63,7 +63,7 @@ class Nodes:
 
     def wait_event(self, pod, reason):
         uid = self.cluster.get("pod", pod)["metadata"]["uid"]
-        until(lambda: reason in self.events_of(uid), PATIENCE_S, reason, 0.2)
+        until(lambda: reason in self.events_of(uid), TIMEOUT_S, reason, 0.2)
 
     def assert_on(self, claim, node):
         self.assertEqual(self.hosts_of(claim), [node])
@@ -94,7 +94,7 @@ class Nodes:
                             "metadata": {"name": "by-hand"}, "spec": {
                                 "attacher": "csi.scoria.io", "nodeName": node,
                                 "source": {"persistentVolumeName": name}}})
-        until(lambda: f"published on node {NODE} already" in self.refusal(), PATIENCE_S, "refused")
+        until(lambda: f"published on node {NODE} already" in self.refusal(), TIMEOUT_S, "refused")
         self.cluster.kubectl("delete", "volumeattachment", "by-hand")
 
     def refusal(self):
@@ -106,7 +106,7 @@ class Nodes:
         with self.two_nodes() as second:
             self.cluster.apply(self.claim("claim"), self.pod("lost", ["claim"], WRITE, on=second.name))
             self.wait_ready("lost")
-            until(lambda: self.run_in("lost", "cat /claim/file") == "hello\n", PATIENCE_S, "a file")
+            until(lambda: self.run_in("lost", "cat /claim/file") == "hello\n", TIMEOUT_S, "a file")
             self.run_in("lost", "sync")
             self.cluster.apply(self.pod("heir", ["claim"], on=NODE))
             self.wait_event("heir", "FailedAttachVolume")
@@ -191,7 +191,7 @@ class Nodes:
             self.assertEqual(self.service.stop(), 0)
             self.serve(*words)
             self.api = self.new_api()
-            until(lambda: hosts <= set(self.backends()), PATIENCE_S, "the backends")
+            until(lambda: hosts <= set(self.backends()), TIMEOUT_S, "the backends")
             for host in self.backends():
                 self.api.ask("PUT", f"/os-services/{'enable' if host in hosts else 'disable'}",
                              {"binary": "cinder-volume", "host": host})
@@ -210,6 +210,6 @@ class Nodes:
             self.edit(lambda text: text.replace(before, after))
             self.deploy()
             until(lambda: all(bool((self.driver_of(node) or {}).get("topologyKeys")) == keys
-                              for node in nodes), PATIENCE_S, "what nodes say")
+                              for node in nodes), TIMEOUT_S, "what nodes say")
         self.addCleanup(deploy, f"  - {component}", f"  # - {component}", False)
         deploy(f"  # - {component}", f"  - {component}", True)

@@ -66,7 +66,7 @@ class Story(claims.Claims):
             self.cluster.kubectl("rollout", "status", "-n", claims.NAMESPACE, kind)
         self.tell("the driver is killed, and the kubelet begins anew")
         self.cut()
-        claims.until(lambda: self.reclaimed("p1"), claims.PATIENCE_S, "a job that succeeds", 1)
+        claims.until(lambda: self.reclaimed("p1"), claims.TIMEOUT_S, "a job that succeeds", 1)
         self.tell("a job")
         self.cluster.kubectl("delete", "pod", "pod-1", "--grace-period=1")
         claims.until(lambda: not self.cluster.list("volumeattachment"), 180, "detached")
