@@ -19,6 +19,7 @@ MOST_CLAUSES_PER_1000 = 0.5
 TEST = re.compile(r"TEST\((\w+)\)|^\s*def (test_\w+)", re.MULTILINE)
 CLAUSE_IN_NAME = re.compile(r"(?:^|_)(?:what|says?|said|tells?|told|hears?|heard)(?:_|$)")
 WORD_OF_NAME = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # of a class
+STRINGS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", None))
 SHEBANG = re.compile(r"#!.*?(python|sh)")
 
 
@@ -35,7 +36,7 @@ def kind(path, text):
 def split_python(text):
     """The comments, the strings and the names of a Python source, each with its offset."""
     starts = [0]
-    for line in text.splitlines(keepends=True):
+    for line in io.StringIO(text):
         starts.append(starts[-1] + len(line))
     documents = {
         node.body[0].value.lineno
@@ -47,7 +48,7 @@ def split_python(text):
         piece = (starts[token.start[0] - 1] + token.start[1], token.string)
         if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.start[0] in documents):
             comments.append(piece)
-        elif token.type == tokenize.STRING:
+        elif token.type in STRINGS:
             strings.append(piece)
         elif token.type == tokenize.NAME:
             code.append(piece)
@@ -73,7 +74,7 @@ class Tests:
     def __init__(self, paths):
         self.words, self.persons, self.clauses, self.wrong = 0, [], [], []
         for path in paths:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8", errors="replace")  # programs of a build in place, too
             if kind(path, text):
                 self.read(path, text)
         if self.per_1000() > language.MOST_PER_1000:
