@@ -104,10 +104,12 @@ int write_log_begin(const char *directory, const char *replica, const struct gen
 
 int write_log_remove(const char *directory, const char *replica) {
     autoarena struct arena *arena = arena_new();
+    const char *path = path_of(arena, directory, replica);
 
-    if (unlink(path_of(arena, directory, replica)) < 0 && errno != ENOENT && errno != ENOTDIR)
+    if (unlink(path) < 0 && errno != ENOENT && errno != ENOTDIR)
         return -1;
-    rmdir(directory); /* unless it has others */
+    unlink(arena_join(arena, path, WRITE_LOG_NEW, NULL)); /* of a process that was killed */
+    rmdir(directory);                                     /* unless it has others */
     return 0;
 }
 

@@ -35,6 +35,8 @@
 /* The directory of the logs, in the daemon's environment. */
 #define WRITE_LOG_VARIABLE "SCORIA_WRITE_LOGS"
 #define WRITE_LOG_BOOT     40
+/* Follows the name of a log that is being made. */
+#define WRITE_LOG_NEW ".new"
 
 struct write_log_header {
     uint64_t magic;
@@ -384,7 +386,7 @@ static inline void write_log_make(const char *path) {
     char made[512];
     int fd;
 
-    if (snprintf(made, sizeof(made), "%s.new", path) >= (int)sizeof(made))
+    if (snprintf(made, sizeof(made), "%s" WRITE_LOG_NEW, path) >= (int)sizeof(made))
         return;
     fd = open(made, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)

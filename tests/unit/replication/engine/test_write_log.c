@@ -428,6 +428,19 @@ START_TEST(threads_that_replace_an_invalid_log_at_once_share_it) {
 }
 END_TEST
 
+START_TEST(a_log_that_was_half_made_by_a_killed_process_is_removed) {
+    const char *half_made = arena_join(arena, path, WRITE_LOG_NEW, NULL);
+    FILE *file;
+
+    mkdir(directory, 0700);
+    file = fopen(half_made, "w");
+    ck_assert_ptr_nonnull(file);
+    fclose(file);
+    ck_assert_int_eq(write_log_remove(directory, REPLICA), 0);
+    ck_assert_int_lt(access(directory, F_OK), 0);
+}
+END_TEST
+
 CHECK_MAIN_WITH("write log", true, begin, end, the_sum_is_crc_32c,
                 the_newest_write_of_each_sector_counts, a_sector_written_in_part_has_no_sum,
                 data_in_pieces_have_the_sums_of_the_whole, a_discard_is_a_run_of_zeros,
@@ -440,4 +453,5 @@ CHECK_MAIN_WITH("write log", true, begin, end, the_sum_is_crc_32c,
                 a_log_of_another_boot_or_version_is_made_anew, a_log_that_is_cut_off_is_made_anew,
                 garbage_gives_no_entries, what_is_no_file_is_no_log,
                 threads_that_make_a_log_at_once_share_it,
-                threads_that_replace_an_invalid_log_at_once_share_it)
+                threads_that_replace_an_invalid_log_at_once_share_it,
+                a_log_that_was_half_made_by_a_killed_process_is_removed)
