@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The program before this one, built from the history: that of the newest tag, or, where there is no
+# The previous release, built from the history: that of the newest tag, or, where there is no
 # tag, of the last commit with the schema of the release before. The reader has read setup.sh.
 : "${top:?}" "${logs:?}"
 

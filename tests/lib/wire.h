@@ -1,6 +1,6 @@
 /*
  * A client of HTTP/2 that sends any frames, right ones and others, and reads the responses.  Each
- * awaited frame comes within WIRE_PATIENCE_S or the test fails.
+ * awaited frame comes within WIRE_TIMEOUT_S or the test fails.
  */
 #pragma once
 
