@@ -67,7 +67,7 @@ int daemon_lock(const char *run, int *ret, struct error *err) {
     if (held < 0 || fstat(fd, &facts) < 0)
         return error_errno(err, ERROR_BACKEND, "locking %s", run);
     if (held > 0 || facts.st_nlink == 0) /* or it was removed between our two steps */
-        return error_set(err, ERROR_CONFLICT, "Somebody else decides about the volume in %s.", run);
+        return error_set(err, ERROR_CONFLICT, "Another process owns the volume in %s.", run);
     *ret = take_fd(fd);
     return 0;
 }
@@ -155,8 +155,8 @@ static int launch_daemon(const char *run, const char *const *arguments, struct e
     if (held < 0 || ftruncate(lock, 0) < 0 || null_fd < 0 || log < 0 || pipe2(ends, O_CLOEXEC) < 0)
         return error_errno(err, ERROR_BACKEND, "preparing %s", run);
     if (preload < 0)
-        log_warning(NULL, "a fault of the storage daemon is not mended", "directory", run, "reason",
-                    "no file in memory", NULL);
+        log_warning(NULL, "storage daemon runs without the preloaded object", "directory", run,
+                    "reason", "cannot make a file in memory", NULL);
     reader = ends[0];
     writer = ends[1];
     launch.fds[NULL_FD] = null_fd;
@@ -189,7 +189,7 @@ static const char *last_output(struct arena *arena, const char *run) {
     if (fd >= 0 && fstat(fd, &facts) == 0)
         got = pread(fd, text, sizeof(text) - 1, facts.st_size > 255 ? facts.st_size - 255 : 0);
     if (got <= 0)
-        return "it said nothing";
+        return "no output";
     for (ssize_t i = 0; i < got; i++) {
         if (text[i] < ' ' || text[i] > '~')
             text[i] = ' ';

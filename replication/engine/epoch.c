@@ -65,7 +65,7 @@ static int lock(int fd, struct error *err) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return fail(err, "locking");
         if (waited >= WAIT_MS)
-            return error_set(err, ERROR_UNAVAILABLE, "Somebody holds the epoch.");
+            return error_set(err, ERROR_UNAVAILABLE, "The epoch is locked by another process.");
         poll(NULL, 0, PAUSE_MS);
     }
     return 0;

@@ -189,7 +189,7 @@ int replica_state_parse(struct arena *arena, const char *text, size_t size,
         return error_set(err, ERROR_BACKEND, "the state of the replica: %.300s", reason.message);
     set_state(&stored, &state);
     if (read_members(stored.members, &state.generation) < 0)
-        return error_set(err, ERROR_BACKEND, "the state of the replica has a strange member");
+        return error_set(err, ERROR_BACKEND, "the state of the replica has an invalid member");
     *ret = state;
     return 0;
 }

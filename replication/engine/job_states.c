@@ -18,7 +18,7 @@ static const char *const names[] = {
 
 static const char *const events[] = {
     [JOB_BEGUN] = "begun",
-    [JOB_NEEDS_RESTART] = "replica needs another daemon",
+    [JOB_NEEDS_RESTART] = "replica needs a restart of the daemon",
     [JOB_COPIED] = "all is copied",
     [JOB_UNREADABLE] = "a request is unreadable",
     [JOB_STOPPED] = "stopped",
@@ -42,7 +42,7 @@ static const char *const actions[] = {
     { STATE, JOB_DAEMON_ENDED, JOB_IS_FAILED, JOB_NOTES_END, "The storage daemon has ended." }
 
 #define RUNNING(STATE) \
-    { STATE, JOB_STOPPED, JOB_IS_STOPPING, JOB_NO_ACTION, "The copy is given up." }, \
+    { STATE, JOB_STOPPED, JOB_IS_STOPPING, JOB_NO_ACTION, "The copy is cancelled." }, \
     FAILS(STATE)
 
 #define COPYING(STATE, APART, ENDING) \

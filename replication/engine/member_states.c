@@ -5,8 +5,8 @@
 static const char *const names[] = {
     [MEMBER_IS_OUT] = "Out",
     [MEMBER_IS_EXCLUDED] = "Excluded",
-    [MEMBER_IS_REBUILDING] = "Filling",
-    [MEMBER_IS_INCOMPLETE] = "Spoilt",
+    [MEMBER_IS_REBUILDING] = "Rebuilding",
+    [MEMBER_IS_INCOMPLETE] = "Incomplete",
     [MEMBER_IS_VOTING] = "Voting",
     [MEMBER_IS_FAILING] = "Failing",
     [MEMBER_IS_UNLINKED] = "Unlinked",
@@ -15,12 +15,12 @@ static const char *const names[] = {
 static const char *const events[] = {
     [MEMBER_OPENED] = "opened for a start",
     [MEMBER_NOT_OPENED] = "not opened for a start",
-    [MEMBER_CHOSEN] = "is of the quorum",
+    [MEMBER_CHOSEN] = "member of the quorum",
     [MEMBER_REBUILDS] = "rebuild begins",
     [MEMBER_JOINS] = "rebuild ends",
     [MEMBER_MISSED] = "missed a write",
-    [MEMBER_FILE_LOST] = "file is another one",
-    [MEMBER_EVICTED] = "left out",
+    [MEMBER_FILE_LOST] = "file was replaced",
+    [MEMBER_EVICTED] = "evicted",
 };
 
 static const char *const actions[] = { "-" };
@@ -32,12 +32,12 @@ static const char *const actions[] = { "-" };
     ROW(STATE, MEMBER_NOT_OPENED, MEMBER_IS_EXCLUDED, "The replica cannot be opened.")
 #define EVICTS(STATE) ROW(STATE, MEMBER_EVICTED, MEMBER_IS_OUT, "The replica is to be rebuilt.")
 #define REBUILDS(STATE) \
-    ROW(STATE, MEMBER_REBUILDS, MEMBER_IS_REBUILDING, "The replica is rebuilt, from nothing on.")
+    ROW(STATE, MEMBER_REBUILDS, MEMBER_IS_REBUILDING, "The replica is rebuilt from the beginning on.")
 #define MISSES(STATE, NEXT) ROW(STATE, MEMBER_MISSED, NEXT, "The replica has missed a write.")
 #define LOSES(STATE, NEXT) \
-    ROW(STATE, MEMBER_FILE_LOST, NEXT, "What is written is not found behind the replica's path.")
+    ROW(STATE, MEMBER_FILE_LOST, NEXT, "The written file is not the one at the replica's path.")
 /* A late report of the daemon about a removed replica. */
-#define LATE(STATE) ROW(STATE, MEMBER_MISSED, STATE, "The replica does not vote anyway.")
+#define LATE(STATE) ROW(STATE, MEMBER_MISSED, STATE, "The replica does not vote already.")
 
 static const struct state_row rows[] = {
     STARTS(MEMBER_IS_OUT),

@@ -101,7 +101,8 @@ static int choose_export(int fd, const char *export, struct error *err) {
         return -1;
     if (be64toh(hello.magic) != HELLO_MAGIC || be64toh(hello.option_magic) != OPTION_MAGIC ||
         length > NAME_MOST)
-        return error_set(err, ERROR_BACKEND, "the storage daemon's NBD server is an unknown one");
+        return error_set(err, ERROR_BACKEND,
+                         "the storage daemon's NBD server has an unknown protocol");
     flags = be16toh(hello.flags) & (FIXED | NO_ZEROS);
     option.flags = htobe32(flags);
     option.length = htobe32((uint32_t)length);

@@ -70,7 +70,7 @@ static int send_text(struct qmp *qmp, const char *text, size_t size, int64_t unt
             if (!wait_ready(qmp->fd, POLLOUT, until_us))
                 return FAIL(qmp, err, "the storage daemon takes no command");
         } else if (errno != EINTR) {
-            return FAIL(qmp, err, "the storage daemon is gone: %s", strerror(errno));
+            return FAIL(qmp, err, "the storage daemon has ended: %s", strerror(errno));
         }
     }
     return 0;
@@ -116,13 +116,14 @@ static int take_line(struct qmp *qmp, json_t **ret, struct error *err) {
     json_t *line;
 
     if (length > LINE_MOST)
-        return FAIL(qmp, err, "the storage daemon says more than %zu bytes at once", LINE_MOST);
+        return FAIL(qmp, err, "the storage daemon has sent a line of more than %zu bytes",
+                    LINE_MOST);
     if (!end)
         return 0;
     arena = arena_new();
     line = json_parse(arena, qmp->text, length, &reason);
     if (!json_is_object(line))
-        return FAIL(qmp, err, "the storage daemon says what is no object of JSON");
+        return FAIL(qmp, err, "the storage daemon has sent a line that is not a JSON object");
     qmp->size -= length + 1;
     memmove(qmp->text, end + 1, qmp->size);
     *ret = json_incref(line);
@@ -166,7 +167,7 @@ static int await_answer(struct qmp *qmp, int64_t until_us, json_t **ret, struct 
         if (taken < 0)
             return -1;
         if (late > LATE_MOST || (taken == 0 && !wait_ready(qmp->fd, POLLIN, until_us)))
-            return FAIL(qmp, err, "the storage daemon does not answer");
+            return FAIL(qmp, err, "the storage daemon does not respond");
     }
 }
 
@@ -185,7 +186,7 @@ static int check_answer(struct qmp *qmp, const char *command, int64_t id, json_t
     const char *reason = refusal ? json_text_of(refusal, "desc") : NULL;
 
     if (json_integer_value(json_object_get(answer, "id")) != id || (!returned && !reason))
-        return FAIL(qmp, err, "the storage daemon answers something else than %s", command);
+        return FAIL(qmp, err, "unexpected response of the storage daemon to %s", command);
     if (reason)
         return error_set(err, ERROR_BACKEND, "%s: %.300s", command, reason);
     if (ret)
@@ -231,7 +232,7 @@ static void read_events(struct qmp *qmp) {
         got = take_answer(qmp, &answer, NULL);
         if (got > 0) {
             json_decref(answer);
-            FAIL(qmp, NULL, "the storage daemon answers what nobody asked");
+            FAIL(qmp, NULL, "the storage daemon has sent a response without a request");
         } else if (got == 0) {
             got = read_some(qmp, NULL);
         }
@@ -283,7 +284,7 @@ static int await_greeting(struct qmp *qmp, struct arena *arena, int64_t timeout_
     if (await_answer(qmp, clock_boottime_us() + timeout_ms * 1000, &greeting, err) < 0)
         return -1;
     json_keep(arena, greeting);
-    return json_has(greeting, "QMP") ? 0 : FAIL(qmp, err, "what listens there is no monitor");
+    return json_has(greeting, "QMP") ? 0 : FAIL(qmp, err, "the server at the socket is no monitor");
 }
 
 static int begin(const char *path, int64_t timeout_ms, bool negotiates, struct qmp **ret,

@@ -95,7 +95,7 @@ static const char query[] = "\0\0\0\3" /* fixed newstyle, no zeroes behind the a
                             "\0\0\0\0\0\0\0\0" /* from where, */
                             "\0\0\2\0";        /* and how much */
 
-static_assert(sizeof(TARGET_EXPORT) == 6 + 1, "as it says");
+static_assert(sizeof(TARGET_EXPORT) == 6 + 1, "the query has the length of the name");
 
 static void send_query(struct relay *relay) {
     const struct sockaddr *address = (const struct sockaddr *)&relay->volume;
@@ -213,7 +213,7 @@ static int connect_peer(const char *host, const char *port, int64_t silence_ms, 
     int fd = -1, code = getaddrinfo(host, port, &hints, &list);
 
     if (code != 0)
-        return error_set(err, ERROR_UNAVAILABLE, "The host %.200s is not known: %s", host,
+        return error_set(err, ERROR_UNAVAILABLE, "Cannot resolve the host %.200s: %s", host,
                          gai_strerror(code));
     for (const struct addrinfo *one = list; one && fd < 0; one = one->ai_next)
         fd = connect_one(one, until_us);

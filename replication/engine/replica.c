@@ -51,7 +51,7 @@ static int open_pool(const struct replica *replica, struct error *err) {
     int fd;
 
     if (!uuid_is_canonical(replica->uid))
-        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a replica.", replica->uid);
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid replica name %.64s.", replica->uid);
     fd = open(replica->pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? replica_errno(err, replica, "opening the pool") : fd;
 }
@@ -85,7 +85,7 @@ static int lock_directory(int directory, const struct replica *replica, struct e
     }
     if (held || (fstat(fd, &facts) == 0 && facts.st_nlink == 0)) /* or its former holder has removed
                                                                   * it */
-        return error_set(err, ERROR_CONFLICT, "Somebody else works on the replica %s in %s.",
+        return error_set(err, ERROR_CONFLICT, "Another process works on the replica %s in %s.",
                          replica->uid, replica->pool);
     return take_fd(fd);
 }
@@ -143,7 +143,7 @@ static int make_directory(const struct replica *replica, const atomic_bool *aban
         return replica_errno(err, replica, "making the directory");
     if (made && abandoned && atomic_load(abandoned)) {
         unlinkat(pool, replica->uid, AT_REMOVEDIR);
-        return error_set(err, ERROR_UNAVAILABLE, "Nobody waits for the replica %s any more.",
+        return error_set(err, ERROR_UNAVAILABLE, "The creation of the replica %s was abandoned.",
                          replica->uid);
     }
     return fsync(pool) < 0 ? replica_errno(err, replica, "making the directory") : 0;
@@ -161,7 +161,7 @@ static int make_data(int directory, const struct replica *replica,
         return -1;
     if (afresh && !content->write_content && (int64_t)facts.st_blocks * BLOCK > UNUSED_MOST)
         return error_set(err, ERROR_CONFLICT,
-                         "The replica %s in %s has data and no state: it is not made anew.",
+                         "The replica %s in %s has data and no state: it is not created again.",
                          replica->uid, replica->pool);
     if (ftruncate(fd, 0) < 0)
         return replica_errno(err, replica, "making the file");
@@ -255,7 +255,7 @@ static int probe_data(int directory, const struct replica *replica, struct repli
     enum image_hold hold;
 
     if (data < 0 || fstat(data, &facts) < 0 || fstatvfs(data, &space) < 0)
-        return replica_errno(&probe->why, replica, "looking at the data");
+        return replica_errno(&probe->why, replica, "reading the attributes of the data");
     if (!S_ISREG(facts.st_mode))
         return error_set(&probe->why, ERROR_BACKEND, "The data of %s are no plain file.",
                          replica->uid);
@@ -287,7 +287,7 @@ static int probe_state(int directory, const struct replica *replica, const char 
         return error_set(&probe->why, ERROR_BACKEND, "%s is a replica of the volume %s.",
                          replica->uid, probe->state.volume);
     if (probe->bytes < probe->state.generation.size_bytes)
-        return error_set(&probe->why, ERROR_BACKEND, "The data of %s are cut off at %jd bytes.",
+        return error_set(&probe->why, ERROR_BACKEND, "The data of %s are truncated at %jd bytes.",
                          replica->uid, (intmax_t)probe->bytes);
     return 0;
 }
@@ -333,7 +333,7 @@ int replica_remove_snapshots(const struct replica *replica, bool all, struct err
     int result = 0;
 
     if (directory >= 0 && !list)
-        replica_errno(err, replica, "looking for snapshots");
+        replica_errno(err, replica, "listing the snapshots");
     if (!list)
         return -1;
     (void)take_fd(directory);

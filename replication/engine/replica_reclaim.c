@@ -32,7 +32,7 @@ static int may_punch(void *arg, off_t at, struct error *err) {
 
     (void)at;
     if (reclaim->how->ends && atomic_load(reclaim->how->ends))
-        return error_set(err, ERROR_CONFLICT, "The replica %s is wanted otherwise.",
+        return error_set(err, ERROR_CONFLICT, "The reclaim of the replica %s was cancelled.",
                          reclaim->replica->uid);
     return 0;
 }

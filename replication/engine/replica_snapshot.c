@@ -29,7 +29,7 @@ static int fail(struct error *err, const struct replica *replica, const char *wh
 static int name_files(const char *name, char whole[NAME_MOST], char begun[NAME_MOST],
                       struct error *err) {
     if (!uuid_is_canonical(name))
-        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid snapshot name %.64s.", name);
     snprintf(whole, NAME_MOST, PREFIX "%s", name);
     snprintf(begun, NAME_MOST, PREFIX "%s" BEGUN, name);
     return 0;
@@ -75,8 +75,7 @@ static int end(const struct replica *replica, const char *name, const atomic_boo
     if (fd < 0 || fsync(fd) < 0)
         return fail(err, replica, "keeping a snapshot");
     if (abandoned && atomic_load(abandoned))
-        return error_set(err, ERROR_UNAVAILABLE, "Nobody waits for the snapshot %s any more.",
-                         name);
+        return error_set(err, ERROR_UNAVAILABLE, "The snapshot %s was abandoned.", name);
     if (renameat(directory, begun, directory, whole) < 0 || fsync(directory) < 0)
         return fail(err, replica, "keeping a snapshot");
     return 0;
@@ -100,7 +99,7 @@ static DIR *open_list(const struct replica *replica, struct error *err) {
     if (list)
         (void)take_fd(directory);
     else if (directory >= 0)
-        fail(err, replica, "looking for snapshots");
+        fail(err, replica, "listing the snapshots");
     return list;
 }
 
@@ -283,7 +282,7 @@ int replica_snapshot_clone(const struct replica *source, const char *name,
     if (from < 0)
         return -1;
     if (fstat(from, &facts) < 0)
-        return fail(err, source, "looking at a snapshot");
+        return fail(err, source, "reading the attributes of a snapshot");
     if (facts.st_size > first->size_bytes)
         return error_set(err, ERROR_BAD_REQUEST,
                          "A volume of the snapshot %s has at least %jd bytes.", name,
@@ -305,7 +304,7 @@ int replica_snapshot_copy(const struct replica *source, const char *name,
     if (replica_snapshot_is_there(replica, name))
         return 0;
     if (fstat(from, &facts) < 0)
-        return fail(err, source, "looking at a snapshot");
+        return fail(err, source, "reading the attributes of a snapshot");
     if (replica_snapshot_begin(replica, name, facts.st_size, arena, &path, err) < 0)
         return -1;
     to = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);

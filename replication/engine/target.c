@@ -27,16 +27,16 @@ static int check_settings(const struct target_settings *settings, struct error *
                          "The size of a volume is a multiple of 512 and at most its maximum, which "
                          "is at most 2^60.");
     if (settings->recovery < 0 || settings->recovery > RECOVERIES_MOST)
-        return error_set(err, ERROR_BAD_REQUEST, "A volume is salvaged at most %jd times.",
+        return error_set(err, ERROR_BAD_REQUEST, "A volume is force-recovered at most %jd times.",
                          (intmax_t)RECOVERIES_MOST);
     if (!uuid_is_canonical(settings->volume))
-        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no volume.", settings->volume);
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid volume ID %.64s.", settings->volume);
     for (unsigned i = 0; i < settings->count; i++) {
         const struct replica *replica = &settings->replicas[i];
 
         if (replica->pool[0] != '/' || !uuid_is_canonical(replica->uid))
-            return error_set(err, ERROR_BAD_REQUEST, "%.64s in %.200s is no replica.", replica->uid,
-                             replica->pool);
+            return error_set(err, ERROR_BAD_REQUEST, "Invalid replica %.64s in %.200s.",
+                             replica->uid, replica->pool);
         for (unsigned j = 0; j < i; j++) {
             if (strcmp(replica->uid, settings->replicas[j].uid) == 0)
                 return error_set(err, ERROR_BAD_REQUEST, "The replica %s is named twice.",
@@ -88,8 +88,8 @@ int target_open(const struct target_settings *settings, struct target **ret, str
         return -1;
     }
     if (daemon_runs(target->run) && target_adopt(target, &reason) < 0) {
-        log_warning(NULL, "storage daemon is not whole and ends", "volume_id", target->volume,
-                    "reason", reason.message, NULL);
+        log_warning(NULL, "incomplete storage daemon ended", "volume_id", target->volume, "reason",
+                    reason.message, NULL);
         if (target_kill(target, err) < 0) {
             target_close(target);
             return -1;
@@ -204,7 +204,7 @@ static int check_capacity(struct target *target, int64_t size_bytes, struct erro
         if (member_check_probe(member, err) < 0)
             return -1;
         if (member_is_short(member, size_bytes))
-            return error_set(err, ERROR_CONFLICT, "The replica %s in %s has room for %jd bytes.",
+            return error_set(err, ERROR_CONFLICT, "The replica %s in %s has space for %jd bytes.",
                              member->replica.uid, member->replica.pool,
                              (intmax_t)member->probe.bytes);
     }

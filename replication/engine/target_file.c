@@ -298,7 +298,7 @@ static int launch(struct target *target, struct error *err) {
         close_monitor(target);
         return -1;
     }
-    log_info(NULL, "volume has a file", "volume_id", target->volume, NULL);
+    log_info(NULL, "file of the volume served", "volume_id", target->volume, NULL);
     return 0;
 }
 

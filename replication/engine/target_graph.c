@@ -205,7 +205,8 @@ static int read_children(struct target *target, struct arena *arena, struct chil
         ret[count].node = node_name(nodes, json_integer_value(json_object_get(edge, "child")));
         ret[count].name = json_text_of(edge, "name");
         if (!ret[count].node || !ret[count].name)
-            return error_set(err, ERROR_BACKEND, "the storage daemon shows a strange graph");
+            return error_set(err, ERROR_BACKEND,
+                             "the storage daemon has reported an invalid graph");
         count++;
     }
     return (int)count;
@@ -343,6 +344,6 @@ int graph_copy(struct target *target, struct graph_job *ret, struct error *gone,
     target->done_bytes = ret->done;
     target->total_bytes = ret->total;
     if (found == 0)
-        error_set(gone, ERROR_BACKEND, "the copy has vanished");
+        error_set(gone, ERROR_BACKEND, "the job of the copy is missing");
     return found;
 }

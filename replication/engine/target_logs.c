@@ -376,7 +376,7 @@ static int decide_all(struct decision *decision, struct error *err) {
                 return -1;
         }
         if (clock_boottime_us() >= until_us)
-            return error_set(err, ERROR_UNAVAILABLE, "the time for it is over");
+            return error_set(err, ERROR_UNAVAILABLE, "timed out");
     }
     return decide_batch(decision, err) < 0 || nbd_client_flush(decision->fd, err) < 0 ? -1 : 0;
 }

@@ -51,7 +51,7 @@ bool member_is_short(const struct member *member, int64_t size_bytes) {
 int member_check_probe(const struct member *member, struct error *err) {
     if (member->probe.health != REPLICA_FAILING)
         return 0;
-    return error_set(err, ERROR_UNAVAILABLE, "The replica %s could not be looked at: %.300s",
+    return error_set(err, ERROR_UNAVAILABLE, "The replica %s could not be probed: %.300s",
                      member->replica.uid, member->probe.why.message);
 }
 
@@ -123,7 +123,7 @@ int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t
     const struct replica_access *access = member->access;
 
     if (!access->sums)
-        return error_set(err, ERROR_CONFLICT, "The replica %s is not compared with others.",
+        return error_set(err, ERROR_CONFLICT, "The replica %s cannot be compared with others.",
                          member->replica.uid);
     return access->sums(access->arg, &member->replica, epoch, at, end, count, ret, err);
 }

@@ -11,7 +11,7 @@ static const char *const names[] = {
     [TARGET_IS_RESYNCHRONIZING] = "Resynchronizing",
     [TARGET_IS_UNDECIDED] = "Undecided",
     [TARGET_IS_SEALED] = "Sealed",
-    [TARGET_IS_INCOMPLETE] = "Spoilt",
+    [TARGET_IS_INCOMPLETE] = "Incomplete",
     [TARGET_IS_REVERTED] = "Reverted",
 };
 
@@ -22,7 +22,7 @@ static const char *const events[] = {
     [TARGET_SERVES_CLEAN] = "serves, clean stop",
     [TARGET_SERVES_UNCLEAN] = "serves, unclean stop",
     [TARGET_SERVES_SEALED] = "serves, sealed",
-    [TARGET_ADOPTED] = "daemon found again",
+    [TARGET_ADOPTED] = "daemon adopted",
     [TARGET_REPORTS_LOST] = "reports lost",
     [TARGET_WRITE_MISSED] = "a replica misses a write",
     [TARGET_COMPARISON_BEGUN] = "comparison begins",
@@ -44,13 +44,13 @@ static const char *const actions[] = {
 #define ENDS(STATE) { STATE, TARGET_ENDED, TARGET_IS_DOWN, TARGET_NO_ACTION, "No storage daemon runs." }
 #define NO_CHANGE(STATE, EVENT, SENTENCE) { STATE, EVENT, STATE, TARGET_NO_ACTION, SENTENCE }
 
-#define LOST "The storage daemon has reported more than was received."
+#define LOST "Reports of the storage daemon were lost."
 #define MISSED "A replica missed a write, or its file is not the one that is served."
 
 /* Clients are admitted. */
 #define OPEN(STATE) \
     { STATE, TARGET_REPORTS_LOST, TARGET_IS_RESYNCHRONIZING, TARGET_RESYNCS, LOST }, \
-    NO_CHANGE(STATE, TARGET_WRITE_MISSED, "The replica is removed, or what it missed is refused."), \
+    NO_CHANGE(STATE, TARGET_WRITE_MISSED, "The replica is evicted, or its missed writes are refused."), \
     ENDS(STATE)
 
 /* None is; a comparison changes nothing. */
@@ -66,7 +66,7 @@ static const char *const actions[] = {
 static const struct state_row rows[] = {
     { TARGET_IS_DOWN, TARGET_STARTS, TARGET_IS_STARTING, TARGET_NO_ACTION, "The volume is started." },
     { TARGET_IS_DOWN, TARGET_ADOPTED, TARGET_IS_RESYNCHRONIZING, TARGET_RESYNCS,
-      "What the storage daemon reported before it was found again is not known." },
+      "Reports of the storage daemon before its adoption are not known." },
     { TARGET_IS_DOWN, TARGET_FOUND_TOO_FEW, TARGET_IS_WITHOUT_QUORUM, TARGET_NO_ACTION,
       "Too few replicas can be used." },
     { TARGET_IS_DOWN, TARGET_FOUND_ENOUGH, TARGET_IS_ABLE, TARGET_NO_ACTION,
@@ -80,7 +80,7 @@ static const struct state_row rows[] = {
     { TARGET_IS_STARTING, TARGET_SERVES_UNCLEAN, TARGET_IS_RESYNCHRONIZING, TARGET_RESYNCS,
       "The replicas are not resynchronized since an unclean stop." },
     { TARGET_IS_STARTING, TARGET_SERVES_SEALED, TARGET_IS_SEALED, TARGET_NO_ACTION,
-      "The replicas were not made equal." },
+      "The replicas are not resynchronized." },
     ENDS(TARGET_IS_STARTING),
 
     OPEN(TARGET_IS_IN_SYNC),
@@ -103,7 +103,7 @@ static const struct state_row rows[] = {
 
     SEALED(TARGET_IS_SEALED, TARGET_IS_SEALED),
     { TARGET_IS_SEALED, TARGET_REVERT_ENDED, TARGET_IS_REVERTED, TARGET_NO_ACTION,
-      "The replicas are what the snapshot is." },
+      "The replicas have the snapshot's content." },
     SEALED(TARGET_IS_INCOMPLETE, TARGET_IS_INCOMPLETE),
     SEALED(TARGET_IS_REVERTED, TARGET_IS_SEALED),
 };

@@ -28,10 +28,10 @@ static int check(struct target *target, const struct replica *replica, const cha
     if (target_job_runs(target))
         return target_job_refuse(target, err);
     if (replica->pool[0] != '/' || !uuid_is_canonical(replica->uid))
-        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no replica.", replica->uid);
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid replica %.64s.", replica->uid);
     if ((member && member_votes(member)) || (replaces && (!old || !member_votes(old))))
         return error_set(err, ERROR_CONFLICT,
-                         "Who votes is not rebuilt, and only who votes is replaced.");
+                         "A voting replica is not rebuilt, and only a voting one is replaced.");
     if (!replaces && !grows && target->current.count >= target->current.wanted)
         return error_set(err, ERROR_CONFLICT, "The volume %s has all its replicas.",
                          target->volume);
@@ -168,7 +168,7 @@ static int join_quorum(struct target *target, struct error *err) {
     if (member_flush(target, member, err) < 0 || generation_change(target, change, err) < 0)
         return -1;
     if (!member_votes(member))
-        return error_set(err, ERROR_BACKEND, "the new replica does not take its state");
+        return error_set(err, ERROR_BACKEND, "the state of the new replica cannot be written");
     target_job_next(target, JOB_COPIED);
     return GRAPH_DO(target, err, "job-complete", "{s:s}", "id", JOB);
 }
@@ -213,7 +213,7 @@ void rebuild_joined(struct target *target) {
         target_job_next(target, JOB_COMPLETED);
         return;
     }
-    error_set(&reason, ERROR_CONFLICT, "the new replica was left out when the daemon restarted");
+    error_set(&reason, ERROR_CONFLICT, "the new replica was evicted when the daemon restarted");
     target_job_fail(target, &reason);
 }
 
@@ -277,8 +277,9 @@ static int repeat_copy(struct target *target, const struct graph_job *job, struc
 static int refuse_join(struct target *target, const struct error *why, struct error *err) {
     struct error ignored;
 
-    log_warning(NULL, "replica does not take its place", "volume_id", target->volume, "replica_id",
-                target->members[target->rebuilt].replica.uid, "reason", why->message, NULL);
+    log_warning(NULL, "rebuilt replica cannot join the quorum", "volume_id", target->volume,
+                "replica_id", target->members[target->rebuilt].replica.uid, "reason", why->message,
+                NULL);
     target_rebuild_stop(target, &ignored);
     return error_pass(err, why);
 }

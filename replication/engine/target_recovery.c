@@ -16,7 +16,8 @@
 static int refuse(enum target_flaw flaw, enum target_flaw *ret, struct error *err,
                   const struct member *member, const char *why) {
     *ret = flaw;
-    return error_set(err, ERROR_CONFLICT, "The replica %s cannot be believed: %.300s",
+    return error_set(err, ERROR_CONFLICT,
+                     "Forced recovery from the replica %s is not possible: %.300s",
                      member->replica.uid, why);
 }
 
@@ -33,7 +34,7 @@ static int check(const struct target *target, const struct member *member, enum 
         return refuse(TARGET_UNUSABLE, ret, err, member, probe->why.message);
     if (probe->state.mark == REPLICA_EMPTY || probe->state.generation.id.number <= 0)
         return refuse(TARGET_NOT_REBUILT, ret, err, member,
-                      "it is empty, or was not filled to its end.");
+                      "it is empty, or its rebuild was not completed.");
     if (probe->bytes < target->size_bytes)
         return refuse(TARGET_UNUSABLE, ret, err, member, "its file is too short.");
     *ret = TARGET_NO_FLAW;
@@ -84,7 +85,7 @@ int recovery_apply(struct target *target, struct error *err) {
                        &clock_system, &state.generation);
     if (member_write_state(target, member, &state, err) < 0)
         return -1;
-    log_warning(NULL, "replica is believed alone", "volume_id", target->volume, "replica_id",
-                member->replica.uid, NULL);
+    log_warning(NULL, "volume force-recovered from one replica", "volume_id", target->volume,
+                "replica_id", member->replica.uid, NULL);
     return 0;
 }

@@ -23,9 +23,10 @@ static int add_file(struct target *target, const struct member *member, struct e
     const char *discard = target->job_state == JOB_IS_COPYING_BLOCKS ? "ignore" : "unmap";
 
     if (!member_is_local(member) && !member->data.host[0])
-        return error_set(err, ERROR_CONFLICT,
-                         "Who has opened the replica %s at another host has ended: it is rebuilt.",
-                         member->replica.uid);
+        return error_set(
+            err, ERROR_CONFLICT,
+            "The former owner opened the remote replica %s and has ended: the replica is rebuilt.",
+            member->replica.uid);
     if (!member_is_local(member))
         return graph_add_connection(target, member, REPAIR, target->size_bytes, discard, err);
     return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:{s:s, s:s, s:s, s:s}}",

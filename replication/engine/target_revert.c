@@ -43,7 +43,7 @@ static int add_files(struct target *target, struct error *err) {
     }
     count = (int)json_array_size(nodes);
     if (result == 0 && count == 0)
-        result = error_set(err, ERROR_NOT_FOUND, "No replica here holds the snapshot %s.",
+        result = error_set(err, ERROR_NOT_FOUND, "No local replica holds the snapshot %s.",
                            target->snapshot);
     if (result < 0) {
         json_decref(nodes);
@@ -69,7 +69,7 @@ int target_revert(struct target *target, const char *name, int64_t speed, struct
     struct error reason;
 
     if (!uuid_is_canonical(name))
-        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid snapshot name %.64s.", name);
     if (!target_serves(target) || !target->sealed)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not sealed.", target->volume);
     if (target_job_runs(target))

@@ -102,7 +102,7 @@ static int sum_one(const struct copies *copies, unsigned i, int64_t from, size_t
         if (got < 0)
             return -1;
         if (next < at || next > end || skipped + (unsigned)got > left || (got == 0 && next < end))
-            return error_set(err, ERROR_BACKEND, "the sums of %s make no sense",
+            return error_set(err, ERROR_BACKEND, "invalid sums of %s",
                              copies->members[i]->replica.uid);
         memmove(hole + skipped, hole, (unsigned)got * sizeof(*hole));
         for (unsigned j = 0; j < skipped; j++, at += (int64_t)BLOCK)

@@ -62,7 +62,7 @@ static int check_plan(struct target *target, struct error *err) {
     name_missing(target, missing, sizeof(missing));
     if (plan->verdict == QUORUM_AMBIGUOUS)
         return error_set(err, ERROR_UNAVAILABLE,
-                         "The replicas of the volume %s do not say which of them are the latest.",
+                         "The latest replicas of the volume %s cannot be determined.",
                          target->volume);
     if (plan->needed == 0)
         return error_set(err, ERROR_UNAVAILABLE,
@@ -117,7 +117,7 @@ static void add_replicas(struct target *target, struct error *err) {
         if (!member_votes(member) || add_replica(target, member, err) == 0)
             continue;
         member_next(member, MEMBER_EVICTED);
-        log_warning(NULL, "replica left out", "volume_id", target->volume, "replica_id",
+        log_warning(NULL, "replica evicted at the start", "volume_id", target->volume, "replica_id",
                     member->replica.uid, "reason", err->message, NULL);
     }
 }
@@ -191,7 +191,8 @@ static int evaluate(struct target *target, struct error *err) {
                   target->volume, voters, needed, reason.message);
     else
         error_set(err, ERROR_CONFLICT,
-                  "The volume %s could be served, and nobody is believed alone.", target->volume);
+                  "The volume %s could be served: forced recovery is not possible.",
+                  target->volume);
     return end_start(target, voters < needed ? TARGET_FOUND_TOO_FEW : TARGET_FOUND_ENOUGH, err);
 }
 
@@ -216,7 +217,7 @@ static int check_member(const struct target *target, const struct member *member
         return -1;
     if (!member_votes(member) || member->errors > 0 ||
         !generation_same(&member->probe.state.generation.id, &target->current.id))
-        return error_set(err, ERROR_CONFLICT, "the replica %s lags behind", member->replica.uid);
+        return error_set(err, ERROR_CONFLICT, "the replica %s is stale", member->replica.uid);
     return 0;
 }
 
@@ -265,7 +266,7 @@ int target_stop_serving(struct target *target, struct error *err) {
         return -1;
     target_unlock_replicas(target);
     if (served && (!graceful || check_flushed(target, ended_us, unequal, &reason) < 0))
-        log_warning(NULL, "unclean stop: replicas will be resynchronized behind the next start",
+        log_warning(NULL, "unclean stop: replicas will be resynchronized at the next start",
                     "volume_id", target->volume, "reason", reason.message, NULL);
     else if (served && generation_mark(target, REPLICA_CLEAN, &reason) < 0)
         log_warning(NULL, "replica not marked clean", "volume_id", target->volume, "reason",

@@ -14,7 +14,7 @@
 
 static bool is_possible(const struct member *member, struct error *err) {
     if (!member_is_local(member))
-        error_set(err, ERROR_CONFLICT, "the replica %s is at another host", member->replica.uid);
+        error_set(err, ERROR_CONFLICT, "the replica %s is remote", member->replica.uid);
     return member_is_local(member);
 }
 
@@ -45,7 +45,7 @@ static int add_copies(struct target *target, struct error *err) {
         count += member->copied;
     }
     if (count < target->threshold)
-        return error_set(err, ERROR_UNAVAILABLE, "Too few pools take a snapshot: %.300s",
+        return error_set(err, ERROR_UNAVAILABLE, "Too few pools accept a snapshot: %.300s",
                          reason.message);
     return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:s, s:O}", "driver", "quorum",
                     "node-name", COPIES, "vote-threshold", (int)target->threshold, "discard",
@@ -109,7 +109,7 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
     int there;
 
     if (!uuid_is_canonical(name))
-        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid snapshot name %.64s.", name);
     if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     if (target_job_is(target, TARGET_SNAPSHOT) && strcmp(target->snapshot, name) == 0)
@@ -156,7 +156,8 @@ static int keep(struct target *target, struct error *err) {
         return 0;
     if (known)
         delete_copies(target);
-    return error_set(err, ERROR_BACKEND, "only %u of %u copies are whole", kept, target->threshold);
+    return error_set(err, ERROR_BACKEND, "only %u of %u copies are complete", kept,
+                     target->threshold);
 }
 
 int copies_conclude(struct target *target, const struct graph_job *job, struct error *err) {

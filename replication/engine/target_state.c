@@ -192,12 +192,12 @@ static int refuse_foreign(struct target *target, struct member *member, struct e
 
     member_probe(target, member);
     if (target_serves(target) && member->probe.health == REPLICA_GOOD && !member->probe.held)
-        return error_set(err, ERROR_CONFLICT, "The replica %s in %s is not what is served.",
+        return error_set(err, ERROR_CONFLICT, "The replica %s in %s is not the served file.",
                          member->replica.uid, member->replica.pool);
     if (!member->probe.has_state || theirs->id.number < ours->id.number ||
         generation_same(&theirs->id, &ours->id))
         return 0;
-    return error_set(err, ERROR_CONFLICT, "Somebody else has taken over the replica %s in %s.",
+    return error_set(err, ERROR_CONFLICT, "Another process has taken over the replica %s in %s.",
                      member->replica.uid, member->replica.pool);
 }
 
@@ -238,8 +238,8 @@ static unsigned roll(struct target *target, votes_t votes, struct error *reason)
 static bool write_member(struct target *target, struct member *member, struct error *err) {
     if (write_one(target, member, REPLICA_DIRTY, err) == 0)
         return true;
-    log_warning(NULL, "replica does not take its state", "volume_id", target->volume, "replica_id",
-                member->replica.uid, "reason", err->message, NULL);
+    log_warning(NULL, "state of a replica cannot be written", "volume_id", target->volume,
+                "replica_id", member->replica.uid, "reason", err->message, NULL);
     return false;
 }
 
@@ -289,9 +289,8 @@ static void next_generation(struct target *target, const votes_t votes,
 }
 
 static int too_few(const struct target *target, const struct error *reason, struct error *err) {
-    return error_set(err, ERROR_UNAVAILABLE,
-                     "The volume %s would go on with too few replicas.%s%.200s", target->volume,
-                     reason->message[0] ? " " : "", reason->message);
+    return error_set(err, ERROR_UNAVAILABLE, "The volume %s would have too few replicas.%s%.200s",
+                     target->volume, reason->message[0] ? " " : "", reason->message);
 }
 
 static void follow_change(struct target *target, const votes_t votes, const char *without) {

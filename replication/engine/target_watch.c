@@ -38,7 +38,7 @@ static void take_report(struct target *target, const json_t *data) {
     }
     logs_note_failed_write(target, member);
     error_set(&member->why, ERROR_BACKEND, "a request failed: %.200s",
-              reason ? reason : "the storage daemon does not say why");
+              reason ? reason : "no reason given by the storage daemon");
     if (member->errors++ == 0)
         log_warning(NULL, "replica missed a request", "volume_id", target->volume, "replica_id",
                     member->replica.uid, "reason", member->why.message, NULL);
@@ -116,10 +116,10 @@ static void fail_file(struct target *target, struct member *member) {
     if (probe->health == REPLICA_GOOD)
         error_set(&member->why, ERROR_BACKEND, "%s",
                   member_is_local(member) ? "the storage daemon has another file open"
-                                          : "its host serves it to nobody");
+                                          : "its host does not serve it");
     else
         member->why = probe->why;
-    log_warning(NULL, "replica's file is not what is served", "volume_id", target->volume,
+    log_warning(NULL, "file of a replica is not the served one", "volume_id", target->volume,
                 "replica_id", member->replica.uid, "reason", member->why.message, NULL);
     note_failing(target, member, linked ? MEMBER_MISSED : MEMBER_FILE_LOST);
 }
@@ -198,8 +198,8 @@ int target_evict(struct target *target, const char *replica, struct error *err) 
     if (rebuilt)
         return target_rebuild_stop(target, err);
     member_close(target, member);
-    log_warning(NULL, "replica votes no more", "volume_id", target->volume, "replica_id", replica,
-                "reason", failed ? member->why.message : "it is to be filled anew", NULL);
+    log_warning(NULL, "replica removed from the quorum", "volume_id", target->volume, "replica_id",
+                replica, "reason", failed ? member->why.message : "it is to be rebuilt", NULL);
     return 0;
 }
 
@@ -279,7 +279,7 @@ static int watch_serving(struct target *target, struct error *err) {
         return -1;
     if (target_is_taken_over(target)) {
         target_kill(target, &ignored);
-        return error_set(err, ERROR_CONFLICT, "Another has decided about the volume %s.",
+        return error_set(err, ERROR_CONFLICT, "Another process has taken over the volume %s.",
                          target->volume);
     }
     result = watch_job(target, err);
@@ -409,7 +409,7 @@ static int adopt_voters(struct target *target, struct error *err) {
     target_plan(target, &target->plan);
     if (count < 0 ||
         (target->plan.verdict != QUORUM_SERVES && target->plan.verdict != QUORUM_RESYNC))
-        return error_set(err, ERROR_BACKEND, "nothing is known of the replicas that it serves");
+        return error_set(err, ERROR_BACKEND, "its replicas are unknown");
     target->current = target->plan.current;
     target->size_bytes = target->current.size_bytes;
     for (unsigned i = 0; i < target->count; i++) {
@@ -460,12 +460,12 @@ int target_adopt(struct target *target, struct error *err) {
     int served;
 
     if (target->sealed)
-        return error_set(err, ERROR_CONFLICT, "it is to serve nobody");
+        return error_set(err, ERROR_CONFLICT, "the target is sealed");
     if (target_connect(target, err) < 0)
         return -1;
     served = graph_adopt_export(target, err);
     if (served <= 0)
-        return served < 0 ? -1 : error_set(err, ERROR_CONFLICT, "it serves nobody");
+        return served < 0 ? -1 : error_set(err, ERROR_CONFLICT, "it has no export");
     if (end_job(target, err) < 0 || adopt_voters(target, err) < 0 ||
         graph_remove_child(target, HOLE, err) < 0 || remove_unknown_nodes(target, err) < 0 ||
         copies_tidy(target, err) < 0 || repair_tidy(target, err) < 0 ||
@@ -473,7 +473,7 @@ int target_adopt(struct target *target, struct error *err) {
         graph_set_qos(target, err) < 0)
         return -1;
     if (target->threshold != generation_needed(&target->current))
-        return error_set(err, ERROR_CONFLICT, "it serves as many replicas as were wanted before");
+        return error_set(err, ERROR_CONFLICT, "its quorum has another threshold");
     target->adopted_us = clock_boottime_us() + EVENTS_LATE_US;
     target_next(target, TARGET_ADOPTED);
     logs_note_lost_reports(target);

@@ -84,7 +84,7 @@ int write_log_begin(const char *directory, const char *replica, const struct gen
     prepare();
     log = next->number > 0 ? write_log_open_in(directory, replica) : write_log_map(path);
     if (!log && next->number > 0)
-        return error_set(err, ERROR_BACKEND, "cannot make the write log %s", path);
+        return error_set(err, ERROR_BACKEND, "cannot create the write log %s", path);
     if (!log) /* a log that cannot be opened cannot be ended otherwise */
         unlink(path);
     if (log && next->number == 0) {
@@ -93,7 +93,7 @@ int write_log_begin(const char *directory, const char *replica, const struct gen
     } else if (log && !is_of(log, next)) {
         if (!reserve(path)) {
             close_log(log);
-            return error_set(err, ERROR_BACKEND, "no room for the write log %s", path);
+            return error_set(err, ERROR_BACKEND, "no space for the write log %s", path);
         }
         begin(log, before, next);
     }

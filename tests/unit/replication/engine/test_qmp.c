@@ -233,7 +233,7 @@ START_TEST(silence_and_half_a_line_end_at_the_deadline) {
     ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, READY, "{\"return\"", "…"), 0);
     ck_assert_int_eq(qmp_execute(qmp, arena, "stop", json_object(), 20, NULL, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
-    ck_assert_ptr_nonnull(strstr(err.message, "does not answer"));
+    ck_assert_ptr_nonnull(strstr(err.message, "does not respond"));
     end(qmp);
 }
 END_TEST
@@ -276,7 +276,7 @@ START_TEST(a_line_without_end_is_not_kept) {
     ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, READY, "{\"return\": \""), 0);
     ck_assert_int_eq(ask(qmp, arena, NULL), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
-    ck_assert_ptr_nonnull(strstr(err.message, "at once"));
+    ck_assert_ptr_nonnull(strstr(err.message, "sent a line of more than"));
     end(qmp);
 }
 END_TEST
