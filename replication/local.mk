@@ -96,7 +96,7 @@ slow_tests += \
 	tests/unit/replication/engine/test_target \
 	tests/unit/replication/engine/test_target_adopt \
 	tests/unit/replication/engine/test_target_daemon \
-	tests/unit/replication/engine/test_target_doubt \
+	tests/unit/replication/engine/test_target_refusals \
 	tests/unit/replication/engine/test_target_epoch \
 	tests/unit/replication/engine/test_target_remote \
 	tests/unit/replication/engine/test_target_faults \
@@ -108,7 +108,7 @@ slow_tests += \
 	tests/unit/replication/engine/test_target_scale \
 	tests/unit/replication/engine/test_target_scrub \
 	tests/unit/replication/engine/test_target_snapshot \
-	tests/unit/replication/engine/test_target_unseen \
+	tests/unit/replication/engine/test_target_probes \
 	tests/unit/replication/node/test_client_exports \
 	tests/unit/replication/node/test_replica_service \
 	tests/unit/replication/node/test_session_tls \

@@ -126,7 +126,7 @@ static int connect_client(void) {
 }
 
 /* Alive, and of sound memory: it goes on to allocate and to free. */
-START_TEST(a_copy_that_fails_under_writes_leaves_the_daemon_well) {
+START_TEST(a_failed_copy_under_writes_does_not_damage_the_daemon) {
     autoclose int fd = -1;
 
     begin_daemon();
@@ -142,7 +142,7 @@ START_TEST(a_copy_that_fails_under_writes_leaves_the_daemon_well) {
 }
 END_TEST
 
-START_TEST(a_copy_that_is_cancelled_by_force_under_writes_leaves_the_daemon_well) {
+START_TEST(a_forced_cancellation_under_writes_does_not_damage_the_daemon) {
     autoclose int fd = -1;
 
     begin_daemon();
@@ -191,7 +191,7 @@ static bool is_filled(const unsigned char *memory, size_t size, int with) {
     return size == 0;
 }
 
-START_TEST(memory_that_was_given_back_is_nobodys_and_harms_none) {
+START_TEST(freed_bitmaps_are_never_reused) {
     static const size_t sizes[] = { 1, 8, 4095, 4096, 4097, 100000, 8 << 20 };
     unsigned char *before[LENGTH(sizes)], *after[LENGTH(sizes)];
 
@@ -223,7 +223,7 @@ START_TEST(memory_that_was_given_back_is_nobodys_and_harms_none) {
 END_TEST
 
 /* A size that no memory has, and what came from elsewhere. */
-START_TEST(other_memory_is_as_ever) {
+START_TEST(other_memory_is_allocated_as_usual) {
     unsigned char *memory;
 
 #ifdef __SANITIZE_THREAD__ /* its allocator would be asked to free what the object has allocated */
@@ -368,7 +368,7 @@ static int connect_to(const char *path) {
     return fd;
 }
 
-START_TEST(no_client_is_answered_because_a_connection_to_a_replica_ends) {
+START_TEST(no_client_gets_a_response_because_a_replica_is_disconnected) {
     autoarena struct arena *arena = arena_new();
     const char *path = arena_join(arena, top, "/clients", NULL);
 
@@ -410,7 +410,7 @@ static void release_alone(const char *path) {
 }
 
 /* Of one that is locked, as by a request that is stuck. */
-START_TEST(a_file_is_released_where_no_thread_can_be_made) {
+START_TEST(a_file_is_released_without_a_thread) {
     autoarena struct arena *arena = arena_new();
     const char *path = arena_join(arena, top, "/locked", NULL);
     autoclose int fd = open(path, O_RDWR | O_CREAT, 0644);
@@ -485,7 +485,7 @@ static void release_locked_ring(void) {
         pause();
 }
 
-START_TEST(a_ring_in_which_a_thread_is_stuck_holds_up_no_release) {
+START_TEST(a_ring_with_a_stuck_thread_delays_no_release) {
     pid_t pid = fork();
 
     ck_assert_int_ge(pid, 0);
@@ -561,7 +561,7 @@ static bool is_locked(int fd) {
     return lock.l_type != F_UNLCK;
 }
 
-START_TEST(a_stuck_write_keeps_no_file_but_its_own) {
+START_TEST(a_stuck_write_keeps_only_its_own_file) {
     autoarena struct arena *arena = arena_new();
     const char *disk = arena_join(arena, top, "/disk", NULL);
     int begun[2], fds[FILES];
@@ -597,11 +597,10 @@ START_TEST(a_stuck_write_keeps_no_file_but_its_own) {
 END_TEST
 
 CHECK_MAIN_WITH("daemon preload", adopt_daemons(), begin, end,
-                a_copy_that_fails_under_writes_leaves_the_daemon_well,
-                a_copy_that_is_cancelled_by_force_under_writes_leaves_the_daemon_well,
-                memory_that_was_given_back_is_nobodys_and_harms_none, other_memory_is_as_ever,
+                a_failed_copy_under_writes_does_not_damage_the_daemon,
+                a_forced_cancellation_under_writes_does_not_damage_the_daemon,
+                freed_bitmaps_are_never_reused, other_memory_is_allocated_as_usual,
                 no_read_of_a_released_file_succeeds,
-                no_client_is_answered_because_a_connection_to_a_replica_ends,
-                a_file_is_released_where_no_thread_can_be_made,
-                a_ring_in_which_a_thread_is_stuck_holds_up_no_release,
-                a_stuck_write_keeps_no_file_but_its_own)
+                no_client_gets_a_response_because_a_replica_is_disconnected,
+                a_file_is_released_without_a_thread, a_ring_with_a_stuck_thread_delays_no_release,
+                a_stuck_write_keeps_only_its_own_file)

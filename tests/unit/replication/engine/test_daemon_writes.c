@@ -143,7 +143,7 @@ START_TEST(writes_to_another_file_are_not_logged) {
 }
 END_TEST
 
-START_TEST(a_log_that_cannot_be_made_fails_no_write) {
+START_TEST(a_log_that_cannot_be_created_fails_no_write) {
     autoclose int fd = -1;
     char path[128];
 
@@ -192,7 +192,7 @@ static int lock_data(void) {
 }
 
 /* The next daemon has the logs: writes that wait for a limit are none of its. */
-START_TEST(a_daemon_that_was_released_logs_nothing) {
+START_TEST(a_released_daemon_logs_no_write) {
     autoclose int slow = -1, lock = lock_data(), process = -1;
     struct pollfd dead = { .events = POLLIN };
     uint64_t handle;
@@ -217,4 +217,4 @@ END_TEST
 
 CHECK_MAIN_WITH("daemon writes", adopt_daemons(), begin, end, writes_by_io_uring_are_logged,
                 writes_by_threads_are_logged, writes_to_another_file_are_not_logged,
-                a_log_that_cannot_be_made_fails_no_write, a_daemon_that_was_released_logs_nothing)
+                a_log_that_cannot_be_created_fails_no_write, a_released_daemon_logs_no_write)

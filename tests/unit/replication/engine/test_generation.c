@@ -50,7 +50,7 @@ START_TEST(a_state_with_any_byte_changed_or_missing_is_refused) {
 }
 END_TEST
 
-START_TEST(the_first_generation_is_the_same_each_time_and_later_ones_never) {
+START_TEST(first_generations_are_equal_and_later_ones_unique) {
     struct generation first, again, one, two;
 
     generation_first(VOLUME, 1, uids, 2, &first);
@@ -68,4 +68,4 @@ END_TEST
 
 CHECK_MAIN("generation", a_state_is_read_as_it_was_written,
            a_state_with_any_byte_changed_or_missing_is_refused,
-           the_first_generation_is_the_same_each_time_and_later_ones_never)
+           first_generations_are_equal_and_later_ones_unique)

@@ -21,7 +21,7 @@ START_TEST(one_job_runs_at_a_time) {
 }
 END_TEST
 
-START_TEST(every_job_ends_with_the_daemon_but_one_that_awaits_its_next_start) {
+START_TEST(a_job_ends_with_the_daemon_unless_it_awaits_the_next_start) {
     for (unsigned state = 0; state < job_states.state_count; state++) {
         const struct state_row *row = state_table_find(&job_states, state, JOB_DAEMON_ENDED);
 
@@ -49,7 +49,7 @@ static void mark(unsigned state, bool *ret) {
     }
 }
 
-START_TEST(a_job_is_repeated_once_and_never_after_it_was_stopped) {
+START_TEST(a_job_is_repeated_once_and_never_after_a_stop) {
     static const unsigned last[] = { JOB_IS_COPYING_BLOCKS, JOB_IS_STOPPING };
 
     for (size_t i = 0; i < LENGTH(last); i++) {
@@ -62,7 +62,7 @@ START_TEST(a_job_is_repeated_once_and_never_after_it_was_stopped) {
 }
 END_TEST
 
-START_TEST(the_daemon_is_told_once_to_end_a_copy) {
+START_TEST(a_copy_is_completed_by_one_request) {
     for (unsigned state = 0; state < job_states.state_count; state++) {
         const struct state_row *row = state_table_find(&job_states, state, JOB_COPIED);
 
@@ -90,6 +90,6 @@ START_TEST(every_row_of_a_job_is_reached) {
 END_TEST
 
 CHECK_MAIN("job states", one_job_runs_at_a_time,
-           every_job_ends_with_the_daemon_but_one_that_awaits_its_next_start,
-           a_job_is_repeated_once_and_never_after_it_was_stopped,
-           the_daemon_is_told_once_to_end_a_copy, every_row_of_a_job_is_reached)
+           a_job_ends_with_the_daemon_unless_it_awaits_the_next_start,
+           a_job_is_repeated_once_and_never_after_a_stop, a_copy_is_completed_by_one_request,
+           every_row_of_a_job_is_reached)

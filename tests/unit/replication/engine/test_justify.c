@@ -297,7 +297,7 @@ static void judge_walk(void) {
     }
 }
 
-START_TEST(rot_and_what_is_older_than_an_answer_are_never_chosen) {
+START_TEST(rot_and_outdated_content_are_never_chosen) {
     for (unsigned seed = 1; seed <= WALKS; seed++) {
         begin_walk(seed);
         for (unsigned i = 0; i < STEPS; i++) {
@@ -319,4 +319,4 @@ END_TEST
 CHECK_MAIN_WITH("justify", true, begin, end, only_content_that_a_newest_entry_confirms_is_chosen,
                 as_many_equal_as_are_needed_decide_before_any_entry,
                 sectors_of_a_block_are_decided_one_by_one,
-                rot_and_what_is_older_than_an_answer_are_never_chosen)
+                rot_and_outdated_content_are_never_chosen)

@@ -10,7 +10,7 @@ static bool votes(unsigned state) {
     return state >= MEMBER_IS_VOTING;
 }
 
-START_TEST(a_replica_votes_that_is_of_the_quorum_or_was_filled_without_a_miss) {
+START_TEST(a_member_or_completely_rebuilt_replica_votes) {
     EACH_ROW(row) {
         if (votes(row->state) || !votes(row->next))
             continue;
@@ -21,7 +21,7 @@ START_TEST(a_replica_votes_that_is_of_the_quorum_or_was_filled_without_a_miss) {
 }
 END_TEST
 
-START_TEST(a_replica_that_missed_a_write_fails_until_it_is_rebuilt_or_started_anew) {
+START_TEST(a_replica_that_missed_a_write_fails_until_a_rebuild_or_restart) {
     EACH_ROW(row) {
         bool fails = row->state == MEMBER_IS_INCOMPLETE || row->state == MEMBER_IS_FAILING ||
                      row->state == MEMBER_IS_UNLINKED;
@@ -34,7 +34,7 @@ START_TEST(a_replica_that_missed_a_write_fails_until_it_is_rebuilt_or_started_an
 }
 END_TEST
 
-START_TEST(every_start_begins_anew) {
+START_TEST(each_start_resets_the_state) {
     for (unsigned state = 0; state < member_states.state_count; state++) {
         ck_assert_uint_eq(state_table_find(&member_states, state, MEMBER_OPENED)->next,
                           MEMBER_IS_OUT);
@@ -59,6 +59,6 @@ START_TEST(every_row_of_a_replica_is_reached) {
 }
 END_TEST
 
-CHECK_MAIN("member states", a_replica_votes_that_is_of_the_quorum_or_was_filled_without_a_miss,
-           a_replica_that_missed_a_write_fails_until_it_is_rebuilt_or_started_anew,
-           every_start_begins_anew, every_row_of_a_replica_is_reached)
+CHECK_MAIN("member states", a_member_or_completely_rebuilt_replica_votes,
+           a_replica_that_missed_a_write_fails_until_a_rebuild_or_restart,
+           each_start_resets_the_state, every_row_of_a_replica_is_reached)

@@ -122,7 +122,7 @@ static int ask(struct qmp *qmp, struct arena *arena, json_t **ret) {
     return qmp_execute(qmp, arena, "query-status", NULL, LONG_MS, ret, &err);
 }
 
-START_TEST(answers_are_told_from_events_and_both_are_kept) {
+START_TEST(responses_and_events_are_distinguished_and_kept) {
     autoarena struct arena *arena = arena_new();
     json_t *value = NULL;
     struct qmp *qmp;
@@ -144,7 +144,7 @@ START_TEST(answers_are_told_from_events_and_both_are_kept) {
 }
 END_TEST
 
-START_TEST(answers_to_the_client_before_are_passed_over) {
+START_TEST(responses_to_the_former_client_are_skipped) {
     autoarena struct arena *arena = arena_new();
     struct qmp *qmp;
 
@@ -156,7 +156,7 @@ START_TEST(answers_to_the_client_before_are_passed_over) {
 }
 END_TEST
 
-START_TEST(who_knocks_says_nothing) {
+START_TEST(waiting_for_readiness_sends_no_command) {
     struct qmp *qmp;
 
     ck_assert_int_eq(BEGIN(&qmp, 20, "220 mail\r\n"), -1);
@@ -169,7 +169,7 @@ START_TEST(who_knocks_says_nothing) {
 }
 END_TEST
 
-START_TEST(a_refusal_is_told_in_its_words_and_breaks_nothing) {
+START_TEST(an_error_response_is_reported_and_keeps_the_connection) {
     autoarena struct arena *arena = arena_new();
     struct qmp *qmp;
 
@@ -220,13 +220,13 @@ static void refuse(const char *text) {
     end(qmp);
 }
 
-START_TEST(nonsense_breaks_the_connection_for_good) {
+START_TEST(an_invalid_line_breaks_the_connection) {
     for (size_t i = 0; i < LENGTH(nonsense); i++)
         refuse(nonsense[i]);
 }
 END_TEST
 
-START_TEST(silence_and_half_a_line_end_at_the_deadline) {
+START_TEST(silence_and_an_incomplete_line_time_out) {
     autoarena struct arena *arena = arena_new();
     struct qmp *qmp;
 
@@ -239,7 +239,7 @@ START_TEST(silence_and_half_a_line_end_at_the_deadline) {
 END_TEST
 
 /* As one is that was stopped for an hour: what has come meanwhile has come. */
-START_TEST(an_answer_that_is_there_counts_past_the_deadline) {
+START_TEST(a_received_response_counts_past_the_deadline) {
     autoarena struct arena *arena = arena_new();
     struct qmp *qmp;
 
@@ -281,7 +281,7 @@ START_TEST(a_line_without_end_is_not_kept) {
 }
 END_TEST
 
-START_TEST(of_too_many_events_the_last_are_kept_and_it_is_told) {
+START_TEST(the_last_events_are_kept_and_a_loss_is_reported) {
     autoarena struct arena *arena = arena_new();
     json_t *event, *returned = NULL;
     unsigned count = 0;
@@ -300,7 +300,7 @@ START_TEST(of_too_many_events_the_last_are_kept_and_it_is_told) {
 }
 END_TEST
 
-START_TEST(a_daemon_that_dies_has_told_its_events) {
+START_TEST(events_before_the_daemons_end_are_received) {
     autoarena struct arena *arena = arena_new();
     json_t *event;
     struct qmp *qmp;
@@ -318,11 +318,11 @@ START_TEST(a_daemon_that_dies_has_told_its_events) {
 }
 END_TEST
 
-CHECK_MAIN("qmp", who_knocks_says_nothing, answers_are_told_from_events_and_both_are_kept,
-           answers_to_the_client_before_are_passed_over,
-           a_refusal_is_told_in_its_words_and_breaks_nothing,
-           nonsense_breaks_the_connection_for_good, silence_and_half_a_line_end_at_the_deadline,
-           an_answer_that_is_there_counts_past_the_deadline,
-           a_server_without_a_greeting_is_no_monitor, a_line_without_end_is_not_kept,
-           of_too_many_events_the_last_are_kept_and_it_is_told,
-           a_daemon_that_dies_has_told_its_events)
+CHECK_MAIN("qmp", waiting_for_readiness_sends_no_command,
+           responses_and_events_are_distinguished_and_kept,
+           responses_to_the_former_client_are_skipped,
+           an_error_response_is_reported_and_keeps_the_connection,
+           an_invalid_line_breaks_the_connection, silence_and_an_incomplete_line_time_out,
+           a_received_response_counts_past_the_deadline, a_server_without_a_greeting_is_no_monitor,
+           a_line_without_end_is_not_kept, the_last_events_are_kept_and_a_loss_is_reported,
+           events_before_the_daemons_end_are_received)

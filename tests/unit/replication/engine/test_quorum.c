@@ -35,9 +35,10 @@ static struct replica_state state(char who, enum replica_mark mark, struct gener
     return made;
 }
 
-/* Which replicas know what, as rows: "-" cannot be reached.  1: the first generation {abc}; 2:
- * {abc} made from it; x, y: {ac}, {bc} made from 2, by writers who did not see each other; 3: {ab}
- * made from 2; 4: {abc} made from 3; E: empty, F: of another volume.  "!": clean, "?": disputed, else dirty. */
+/* Which replicas know what, as rows: "-" cannot be reached. 1: the first generation {abc}; 2: {abc}
+ * made from it; x, y: {ac}, {bc} made from 2, by writers who did not see each other; 3: {ab} made
+ * from 2; 4: {abc} made from 3; E: empty, F: of another volume. "!": clean, "?": disputed, else
+ * dirty. */
 static const struct replica_state *make(char who, const char *word, struct replica_state *ret) {
     const enum replica_mark mark = word[1] == '!'   ? REPLICA_CLEAN
                                    : word[1] == '?' ? REPLICA_DISPUTED
@@ -154,7 +155,7 @@ static void voters_text(const struct quorum_plan *plan, char text[4]) {
     text[length] = '\0';
 }
 
-START_TEST(every_row_is_judged_as_it_says) {
+START_TEST(each_row_has_its_verdict) {
     for (size_t i = 0; i < LENGTH(rows); i++) {
         const struct row *row = &rows[i];
         struct quorum_plan plan;
@@ -171,7 +172,7 @@ START_TEST(every_row_is_judged_as_it_says) {
 END_TEST
 
 /* Of before the last salvage none counts, whatever majority they are. */
-START_TEST(what_was_given_up_never_votes) {
+START_TEST(replicas_of_before_a_forced_recovery_never_vote) {
     for (size_t i = 0; i < LENGTH(rows); i++) {
         struct quorum_plan plan;
 
@@ -183,7 +184,7 @@ START_TEST(what_was_given_up_never_votes) {
 END_TEST
 
 /* Of a volume of three one was believed; the other two had gone on, or come back. */
-START_TEST(who_was_salvaged_outranks_all_that_was_before) {
+START_TEST(a_recovered_replica_outranks_all_earlier_ones) {
     const int64_t floor = generation_floor(1);
     const struct generation others = generation(floor - 1, 'z', floor - 2, 'y', 3, "bc");
     const struct replica_state made[] = {
@@ -207,7 +208,7 @@ END_TEST
 
 /* Of a write that was answered fewer members may have what was before than are needed to read it,
  * in the generation it was written in and in each that may follow it. */
-START_TEST(those_that_missed_a_write_are_never_enough_to_read) {
+START_TEST(stale_replicas_never_form_a_quorum) {
     for (unsigned wanted = 1; wanted <= REPLICAS_MOST; wanted++) {
         const struct generation made = { .wanted = wanted, .count = wanted };
 
@@ -234,7 +235,7 @@ START_TEST(one_replica_is_its_own_majority) {
 }
 END_TEST
 
-START_TEST(a_replica_told_twice_votes_once) {
+START_TEST(a_duplicate_replica_votes_once) {
     const struct replica_state one =
         state('a', REPLICA_CLEAN, generation(2, 'p', 1, 'o', 3, "abc"));
     const struct replica_state *const states[] = { &one, &one, &one };
@@ -256,7 +257,7 @@ START_TEST(a_replica_is_spared_down_to_the_majority) {
 }
 END_TEST
 
-CHECK_MAIN("quorum", every_row_is_judged_as_it_says, what_was_given_up_never_votes,
-           who_was_salvaged_outranks_all_that_was_before,
-           those_that_missed_a_write_are_never_enough_to_read, one_replica_is_its_own_majority,
-           a_replica_told_twice_votes_once, a_replica_is_spared_down_to_the_majority)
+CHECK_MAIN("quorum", each_row_has_its_verdict, replicas_of_before_a_forced_recovery_never_vote,
+           a_recovered_replica_outranks_all_earlier_ones, stale_replicas_never_form_a_quorum,
+           one_replica_is_its_own_majority, a_duplicate_replica_votes_once,
+           a_replica_is_spared_down_to_the_majority)

@@ -221,7 +221,7 @@ static void run_world(unsigned wanted) {
     ck_assert_uint_gt(world.served, 0);
 }
 
-START_TEST(no_answered_write_is_ever_voted_away) {
+START_TEST(no_answered_write_is_ever_outvoted) {
     for (unsigned run = 0; run < 400; run++) {
         seed = run;
         run_world(3 + run % 3 * 2);
@@ -229,4 +229,4 @@ START_TEST(no_answered_write_is_ever_voted_away) {
 }
 END_TEST
 
-CHECK_MAIN("quorum walk", no_answered_write_is_ever_voted_away)
+CHECK_MAIN("quorum walk", no_answered_write_is_ever_outvoted)

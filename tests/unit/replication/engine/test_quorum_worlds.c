@@ -380,7 +380,7 @@ static void go_on(const struct world *world, unsigned reached) {
     try_changes(&level, &plan, &current, true, true);
 }
 
-START_TEST(whatever_is_served_has_all_that_was_answered) {
+START_TEST(a_served_volume_has_each_answered_write) {
     unsigned most = walk_number("WORLDS", 9000 / WALK_STEP);
 
     known = served = 0;
@@ -402,4 +402,4 @@ START_TEST(whatever_is_served_has_all_that_was_answered) {
 }
 END_TEST
 
-CHECK_MAIN("quorum worlds", whatever_is_served_has_all_that_was_answered)
+CHECK_MAIN("quorum worlds", a_served_volume_has_each_answered_write)

@@ -115,7 +115,7 @@ START_TEST(a_new_replica_is_sparse_private_and_clean) {
 }
 END_TEST
 
-START_TEST(creating_again_changes_nothing) {
+START_TEST(a_repeated_creation_has_no_effect) {
     struct replica_probe seen;
 
     create();
@@ -131,7 +131,7 @@ START_TEST(creating_again_changes_nothing) {
 END_TEST
 
 /* What a crash leaves behind each of its steps. */
-START_TEST(a_creation_that_was_interrupted_is_done_anew) {
+START_TEST(an_interrupted_creation_is_repeated) {
     struct replica_probe seen;
 
     for (int step = 0; step < 4; step++) {
@@ -156,7 +156,7 @@ START_TEST(a_creation_that_was_interrupted_is_done_anew) {
 }
 END_TEST
 
-START_TEST(data_without_a_state_are_made_anew_for_a_rebuild_alone) {
+START_TEST(data_without_a_state_are_discarded_only_for_a_rebuild) {
     struct replica_probe seen;
 
     create();
@@ -173,7 +173,7 @@ START_TEST(data_without_a_state_are_made_anew_for_a_rebuild_alone) {
 }
 END_TEST
 
-START_TEST(a_damaged_state_is_no_end_of_the_replica) {
+START_TEST(a_replica_with_a_damaged_state_is_rebuilt) {
     struct replica_probe seen;
 
     create();
@@ -188,7 +188,7 @@ START_TEST(a_damaged_state_is_no_end_of_the_replica) {
 END_TEST
 
 /* On a share the machines have locks of files in common that are open for writing, no others. */
-START_TEST(its_lock_is_one_that_other_machines_see) {
+START_TEST(the_lock_is_visible_to_other_machines) {
     autoclose int held = -1;
     struct stat facts;
 
@@ -200,7 +200,7 @@ START_TEST(its_lock_is_one_that_other_machines_see) {
 }
 END_TEST
 
-START_TEST(what_cannot_be_looked_at_is_not_called_damaged) {
+START_TEST(a_failed_probe_does_not_mean_damage) {
     static const int codes[] = { EIO, ENOMEM, ESTALE, ENOLCK, EMFILE };
     struct replica_probe seen;
 
@@ -214,7 +214,7 @@ START_TEST(what_cannot_be_looked_at_is_not_called_damaged) {
 }
 END_TEST
 
-START_TEST(a_full_pool_takes_states_as_before) {
+START_TEST(a_full_pool_accepts_states) {
     autoclose int junk = -1;
     struct replica_probe seen;
     char block[4096] = "junk";
@@ -238,7 +238,7 @@ START_TEST(a_full_pool_takes_states_as_before) {
 }
 END_TEST
 
-START_TEST(an_empty_replica_says_so) {
+START_TEST(an_empty_replica_is_reported_as_such) {
     struct replica_probe seen;
 
     ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, NULL, &err), 0);
@@ -247,7 +247,7 @@ START_TEST(an_empty_replica_says_so) {
 }
 END_TEST
 
-START_TEST(what_happened_to_it_is_seen) {
+START_TEST(a_probe_detects_each_kind_of_damage) {
     struct replica_probe seen;
 
     ck_assert_int_eq(probe(&seen), REPLICA_GONE);
@@ -276,7 +276,7 @@ START_TEST(what_happened_to_it_is_seen) {
 }
 END_TEST
 
-START_TEST(a_state_of_another_replica_is_not_believed) {
+START_TEST(a_state_of_another_replica_does_not_count) {
     const struct replica other = { .pool = pool, .uid = "00000000-0000-4000-8000-00000000000b" };
     struct replica_probe seen;
     char from[256];
@@ -313,7 +313,7 @@ START_TEST(a_file_in_use_is_neither_emptied_nor_removed) {
 }
 END_TEST
 
-START_TEST(an_emptied_replica_has_nothing_of_before) {
+START_TEST(a_reset_replica_has_no_former_data) {
     struct replica_probe seen;
 
     create();
@@ -326,7 +326,7 @@ START_TEST(an_emptied_replica_has_nothing_of_before) {
 }
 END_TEST
 
-START_TEST(who_works_on_it_does_so_alone) {
+START_TEST(a_locked_replica_cannot_be_changed) {
     autoclose int held = -1;
     int second = -1;
 
@@ -347,7 +347,7 @@ static void *let_go(void *held) {
 }
 
 /* Two who make the same at once both find it made. */
-START_TEST(a_moment_of_another_s_work_is_waited_for) {
+START_TEST(a_briefly_held_lock_is_awaited) {
     pthread_t other;
     int held = -1;
 
@@ -373,7 +373,7 @@ static void *end_after_a_look(void *arg) {
 }
 
 /* As the kernel does with what io_uring still had to do for a daemon that was killed. */
-START_TEST(who_has_ended_lets_go_a_moment_later) {
+START_TEST(an_ended_process_releases_its_locks_late) {
     struct ended daemon;
     struct replica_probe seen;
     pthread_t other;
@@ -396,7 +396,7 @@ START_TEST(who_has_ended_lets_go_a_moment_later) {
 }
 END_TEST
 
-START_TEST(a_deleted_replica_is_gone_and_strangers_files_are_not) {
+START_TEST(a_deletion_keeps_unknown_files) {
     struct stat facts;
 
     ck_assert_int_eq(replica_delete(&replica, &err), 0);
@@ -413,7 +413,7 @@ START_TEST(a_deleted_replica_is_gone_and_strangers_files_are_not) {
 }
 END_TEST
 
-START_TEST(a_pool_that_is_away_is_no_deleted_replica) {
+START_TEST(a_missing_pool_is_no_deleted_replica) {
     const struct replica away = { .pool = "/no/such/pool", .uid = UID };
     const struct replica strange = { .pool = pool, .uid = "../../etc" };
     struct replica_probe seen;
@@ -460,14 +460,13 @@ START_TEST(a_state_is_replaced_as_a_whole) {
 END_TEST
 
 CHECK_MAIN_WITH("replica", true, begin, end, a_new_replica_is_sparse_private_and_clean,
-                creating_again_changes_nothing, a_creation_that_was_interrupted_is_done_anew,
-                data_without_a_state_are_made_anew_for_a_rebuild_alone,
-                a_damaged_state_is_no_end_of_the_replica, its_lock_is_one_that_other_machines_see,
-                what_cannot_be_looked_at_is_not_called_damaged, a_full_pool_takes_states_as_before,
-                an_empty_replica_says_so, what_happened_to_it_is_seen,
-                a_state_of_another_replica_is_not_believed,
-                a_file_in_use_is_neither_emptied_nor_removed,
-                an_emptied_replica_has_nothing_of_before, who_works_on_it_does_so_alone,
-                a_moment_of_another_s_work_is_waited_for, who_has_ended_lets_go_a_moment_later,
-                a_deleted_replica_is_gone_and_strangers_files_are_not,
-                a_pool_that_is_away_is_no_deleted_replica, a_state_is_replaced_as_a_whole)
+                a_repeated_creation_has_no_effect, an_interrupted_creation_is_repeated,
+                data_without_a_state_are_discarded_only_for_a_rebuild,
+                a_replica_with_a_damaged_state_is_rebuilt, the_lock_is_visible_to_other_machines,
+                a_failed_probe_does_not_mean_damage, a_full_pool_accepts_states,
+                an_empty_replica_is_reported_as_such, a_probe_detects_each_kind_of_damage,
+                a_state_of_another_replica_does_not_count,
+                a_file_in_use_is_neither_emptied_nor_removed, a_reset_replica_has_no_former_data,
+                a_locked_replica_cannot_be_changed, a_briefly_held_lock_is_awaited,
+                an_ended_process_releases_its_locks_late, a_deletion_keeps_unknown_files,
+                a_missing_pool_is_no_deleted_replica, a_state_is_replaced_as_a_whole)

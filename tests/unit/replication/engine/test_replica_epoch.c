@@ -77,7 +77,7 @@ static struct replica_state state_of(int64_t number) {
     return state;
 }
 
-START_TEST(the_highest_epoch_stays) {
+START_TEST(the_highest_epoch_is_kept) {
     create();
     assert_epoch(0);
     ck_assert_int_eq(replica_epoch_take(&replica, 0, &err), 0);
@@ -94,7 +94,7 @@ START_TEST(the_highest_epoch_stays) {
 }
 END_TEST
 
-START_TEST(a_lower_one_changes_neither_state_nor_data) {
+START_TEST(a_lower_epoch_changes_neither_state_nor_data) {
     struct replica_data data;
     struct replica_state next;
 
@@ -116,7 +116,7 @@ START_TEST(a_lower_one_changes_neither_state_nor_data) {
 }
 END_TEST
 
-START_TEST(it_outlives_the_state_and_the_data) {
+START_TEST(an_epoch_outlives_the_state_and_the_data) {
     create();
     ck_assert_int_eq(replica_reset_in(&replica, VOLUME, MAXIMUM, 3, &err), 0);
     assert_epoch(3);
@@ -132,7 +132,7 @@ START_TEST(it_outlives_the_state_and_the_data) {
 END_TEST
 
 /* Of a version before there is none. */
-START_TEST(one_without_a_file_is_zero) {
+START_TEST(an_epoch_without_a_file_is_zero) {
     create();
     ck_assert_int_eq(unlink(file("epoch")), 0);
     assert_epoch(0);
@@ -142,7 +142,7 @@ START_TEST(one_without_a_file_is_zero) {
 }
 END_TEST
 
-START_TEST(what_cannot_be_read_lets_nobody_in) {
+START_TEST(an_unreadable_epoch_refuses_each_opening) {
     static const char *const texts[] = { "x", "0000000000000000000", "00000000000000000001",
                                          "-0000000000000000001\n" };
 
@@ -159,7 +159,7 @@ START_TEST(what_cannot_be_read_lets_nobody_in) {
 }
 END_TEST
 
-START_TEST(a_full_pool_takes_the_next) {
+START_TEST(a_full_pool_accepts_the_next_epoch) {
     char bytes[4096] = "";
     int fd;
 
@@ -183,7 +183,7 @@ static int hold_epoch(int64_t epoch) {
 
 /* Between the check and the write of one who was stopped nobody gets in: who comes waits for a
  * moment, and hears that it cannot be done. */
-START_TEST(who_holds_it_keeps_a_higher_one_away) {
+START_TEST(a_held_epoch_excludes_a_higher_one) {
     autoclose int held = -1;
     pid_t child;
     int status;
@@ -207,7 +207,7 @@ END_TEST
 
 /* Many take many, and one after the other is killed: what was told as taken stands there, and it
  * never falls. */
-START_TEST(it_never_falls_whoever_dies) {
+START_TEST(an_epoch_never_falls_after_any_death) {
     int64_t before = 0;
     unsigned seed = 1;
 
@@ -232,8 +232,8 @@ START_TEST(it_never_falls_whoever_dies) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("replica epoch", true, begin, end, the_highest_epoch_stays,
-                a_lower_one_changes_neither_state_nor_data, it_outlives_the_state_and_the_data,
-                one_without_a_file_is_zero, what_cannot_be_read_lets_nobody_in,
-                a_full_pool_takes_the_next, who_holds_it_keeps_a_higher_one_away,
-                it_never_falls_whoever_dies)
+CHECK_MAIN_WITH("replica epoch", true, begin, end, the_highest_epoch_is_kept,
+                a_lower_epoch_changes_neither_state_nor_data,
+                an_epoch_outlives_the_state_and_the_data, an_epoch_without_a_file_is_zero,
+                an_unreadable_epoch_refuses_each_opening, a_full_pool_accepts_the_next_epoch,
+                a_held_epoch_excludes_a_higher_one, an_epoch_never_falls_after_any_death)

@@ -191,7 +191,7 @@ static void assert_conflict(const char *why) {
 
 /* ---- alone ---- */
 
-START_TEST(zeros_become_holes_and_nothing_else_changes) {
+START_TEST(zeros_become_holes_and_the_content_stays) {
     struct replica_probe before, after;
     struct replica_reclaimed reclaimed;
 
@@ -215,7 +215,7 @@ START_TEST(zeros_become_holes_and_nothing_else_changes) {
 }
 END_TEST
 
-START_TEST(only_what_the_volume_has_is_looked_at) {
+START_TEST(only_the_volumes_size_is_processed) {
     static const char zeros[8 * MIB];
     autoclose int fd = open(file("data"), O_WRONLY);
     atomic_int_least64_t at = 0;
@@ -235,7 +235,7 @@ START_TEST(only_what_the_volume_has_is_looked_at) {
 }
 END_TEST
 
-START_TEST(a_file_system_without_holes_says_so) {
+START_TEST(a_file_system_without_holes_is_reported) {
     struct replica_reclaimed reclaimed;
 
     cannot = true;
@@ -245,7 +245,7 @@ START_TEST(a_file_system_without_holes_says_so) {
 }
 END_TEST
 
-START_TEST(only_its_own_plain_file_is_dug) {
+START_TEST(only_the_replicas_own_plain_file_is_changed) {
     struct replica_reclaimed reclaimed;
     char elsewhere[300];
     autoclose int fd = -1;
@@ -267,7 +267,7 @@ END_TEST
 
 /* ---- killed ---- */
 
-START_TEST(whoever_is_killed_leaves_nothing_to_be_mended) {
+START_TEST(a_kill_during_a_reclaim_needs_no_repair) {
     int status = 0;
     unsigned at = 1;
 
@@ -301,7 +301,7 @@ static void nobody_gets_in(void) {
     ck_assert_int_eq(replica_delete(&replica, &err), -1);
 }
 
-START_TEST(nobody_opens_it_within_a_part) {
+START_TEST(no_opening_succeeds_during_a_part) {
     at_punch = nobody_gets_in;
     assert_reclaimed();
     ck_assert_ptr_null(at_punch);
@@ -319,7 +319,7 @@ START_TEST(a_part_is_small_where_the_disk_is_slow) {
 END_TEST
 
 /* What is behind the file's end is so for a moment, when it is made anew. */
-START_TEST(nobody_opens_it_while_its_end_is_tried) {
+START_TEST(no_opening_succeeds_during_the_first_check) {
     at_probe = nobody_gets_in;
     assert_reclaimed();
     ck_assert_ptr_null(at_probe);
@@ -362,7 +362,7 @@ static void come_and_take_epoch(void) {
     ck_assert_int_eq(replica_epoch_take(&replica, epoch++, &err), 0);
 }
 
-START_TEST(who_opens_it_between_two_parts_has_it) {
+START_TEST(an_opening_between_two_parts_ends_the_reclaim) {
     at_pause = take_over;
     assert_conflict("was opened meanwhile");
     ck_assert_uint_eq(pauses, 1);
@@ -372,7 +372,7 @@ START_TEST(who_opens_it_between_two_parts_has_it) {
 }
 END_TEST
 
-START_TEST(who_had_it_meanwhile_has_its_writes) {
+START_TEST(writes_of_a_meanwhile_owner_are_kept) {
     at_pause = take_over_and_go;
     assert_conflict("was opened meanwhile");
     fill();
@@ -383,7 +383,7 @@ START_TEST(who_had_it_meanwhile_has_its_writes) {
 END_TEST
 
 /* However often somebody comes, it has an end. */
-START_TEST(the_next_try_goes_on_where_the_last_one_was) {
+START_TEST(the_next_attempt_continues_at_the_last_position) {
     const struct replica_reclaim how = { .ends = NULL };
     struct replica_reclaimed reclaimed = { 0 };
     int64_t before = used(), at = 0;
@@ -402,7 +402,7 @@ START_TEST(the_next_try_goes_on_where_the_last_one_was) {
 }
 END_TEST
 
-START_TEST(one_that_is_in_use_is_left_alone) {
+START_TEST(a_replica_in_use_is_not_changed) {
     autoclose int lock = -1;
 
     open_and_write();
@@ -421,7 +421,7 @@ static void tell_end(void) {
     atomic_store(&ends, true);
 }
 
-START_TEST(it_ends_when_it_is_told_to) {
+START_TEST(a_reclaim_ends_on_request) {
     const struct replica_reclaim how = { .ends = &ends };
     struct replica_reclaimed reclaimed = { 0 };
 
@@ -435,7 +435,7 @@ START_TEST(it_ends_when_it_is_told_to) {
 END_TEST
 
 /* However many holes there are: who is to remove the file waits for the end. */
-START_TEST(it_ends_while_it_looks_for_holes) {
+START_TEST(a_reclaim_ends_on_request_during_the_search_for_holes) {
     const struct replica_reclaim how = { .ends = &ends };
     struct replica_reclaimed reclaimed = { 0 };
 
@@ -449,11 +449,11 @@ START_TEST(it_ends_while_it_looks_for_holes) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("replica reclaim", true, begin, end, zeros_become_holes_and_nothing_else_changes,
-                only_what_the_volume_has_is_looked_at, a_file_system_without_holes_says_so,
-                only_its_own_plain_file_is_dug, whoever_is_killed_leaves_nothing_to_be_mended,
-                nobody_opens_it_within_a_part, a_part_is_small_where_the_disk_is_slow,
-                nobody_opens_it_while_its_end_is_tried, who_opens_it_between_two_parts_has_it,
-                who_had_it_meanwhile_has_its_writes, the_next_try_goes_on_where_the_last_one_was,
-                one_that_is_in_use_is_left_alone, it_ends_when_it_is_told_to,
-                it_ends_while_it_looks_for_holes)
+CHECK_MAIN_WITH("replica reclaim", true, begin, end, zeros_become_holes_and_the_content_stays,
+                only_the_volumes_size_is_processed, a_file_system_without_holes_is_reported,
+                only_the_replicas_own_plain_file_is_changed,
+                a_kill_during_a_reclaim_needs_no_repair, no_opening_succeeds_during_a_part,
+                a_part_is_small_where_the_disk_is_slow, no_opening_succeeds_during_the_first_check,
+                an_opening_between_two_parts_ends_the_reclaim, writes_of_a_meanwhile_owner_are_kept,
+                the_next_attempt_continues_at_the_last_position, a_replica_in_use_is_not_changed,
+                a_reclaim_ends_on_request, a_reclaim_ends_on_request_during_the_search_for_holes)

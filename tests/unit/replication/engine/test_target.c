@@ -1,6 +1,6 @@
 #include "tests/unit/replication/engine/target_test.h"
 
-START_TEST(what_is_written_is_on_all_replicas_and_a_stop_is_clean) {
+START_TEST(writes_are_on_all_replicas_and_a_stop_is_clean) {
     serve();
     assert_voters(3);
     write_some(100);
@@ -18,7 +18,7 @@ START_TEST(what_is_written_is_on_all_replicas_and_a_stop_is_clean) {
 }
 END_TEST
 
-START_TEST(replicas_are_resynchronized_behind_a_start_that_serves_at_once) {
+START_TEST(replicas_are_resynchronized_after_a_start_that_serves_at_once) {
     serve();
     write_some(50);
     for (int i = 0; i < 3; i++) {
@@ -45,7 +45,7 @@ START_TEST(replicas_are_resynchronized_behind_a_start_that_serves_at_once) {
 }
 END_TEST
 
-START_TEST(the_daemon_outlives_its_owner_and_is_found_again) {
+START_TEST(the_daemon_outlives_its_owner_and_is_adopted) {
     serve();
     write_some(20);
     target_close(target);
@@ -63,7 +63,7 @@ START_TEST(the_daemon_outlives_its_owner_and_is_found_again) {
 }
 END_TEST
 
-START_TEST(who_decides_does_so_alone) {
+START_TEST(a_target_has_one_owner) {
     struct target_settings elsewhere = settings;
     struct target *other = NULL;
     char place[64];
@@ -85,7 +85,7 @@ START_TEST(who_decides_does_so_alone) {
 }
 END_TEST
 
-START_TEST(one_that_does_not_answer_is_ended) {
+START_TEST(an_unresponsive_daemon_is_ended) {
     char text[16] = "", path[80];
     autoclose int fd = -1;
 
@@ -120,7 +120,7 @@ START_TEST(one_that_does_not_answer_is_ended) {
 }
 END_TEST
 
-START_TEST(a_replica_that_is_gone_votes_no_more_and_is_rebuilt_in_use) {
+START_TEST(a_missing_replica_is_evicted_and_rebuilt_in_use) {
     serve();
     write_some(50);
     ck_assert_int_eq(unlink(file_of(1, "data")), 0);
@@ -140,7 +140,7 @@ START_TEST(a_replica_that_is_gone_votes_no_more_and_is_rebuilt_in_use) {
 }
 END_TEST
 
-START_TEST(a_rebuild_goes_on_under_writes_and_may_be_stopped) {
+START_TEST(a_rebuild_continues_under_writes_and_can_be_stopped) {
     const struct replica second = { .pool = pools[1], .uid = uids[1] };
 
     serve();
@@ -200,7 +200,7 @@ START_TEST(an_interrupted_rebuild_never_votes) {
 }
 END_TEST
 
-START_TEST(a_stale_replica_that_comes_back_is_not_asked) {
+START_TEST(a_returned_stale_replica_is_not_read) {
     char away[80];
 
     serve();
@@ -228,7 +228,7 @@ START_TEST(a_stale_replica_that_comes_back_is_not_asked) {
 }
 END_TEST
 
-START_TEST(two_that_are_damaged_in_different_places_are_repaired) {
+START_TEST(two_replicas_with_different_damage_are_repaired) {
     serve();
     write_some(200);
     checker_disconnect(&checker);
@@ -253,7 +253,7 @@ static void write_over_state(unsigned i, const char *text) {
     fputs(text, file);
 }
 
-START_TEST(a_state_that_cannot_be_read_is_written_anew_and_one_of_another_stays) {
+START_TEST(an_unreadable_state_is_replaced_and_a_foreign_one_stays) {
     const struct replica second = { .pool = pools[1], .uid = uids[1] };
     static char other[8192];
 
@@ -333,7 +333,7 @@ START_TEST(a_block_without_majority_is_refused_and_never_guessed) {
 }
 END_TEST
 
-START_TEST(a_full_pool_costs_its_replica_and_no_write) {
+START_TEST(a_full_pool_loses_its_replica_but_no_write) {
     const struct replica fourth = { .pool = pools[3], .uid = uids[3] };
 
     if (!small_disk(pools[3], "size=200k"))
@@ -395,7 +395,7 @@ START_TEST(a_damaged_block_of_one_of_two_is_never_served_nor_copied) {
 }
 END_TEST
 
-START_TEST(the_size_grows_and_the_new_part_is_empty) {
+START_TEST(a_volume_grows_by_zeros) {
     char zero[CHECKER_BLOCK] = { 0 }, data[CHECKER_BLOCK];
     autoclose int fd = -1;
 
@@ -422,7 +422,7 @@ START_TEST(the_size_grows_and_the_new_part_is_empty) {
 }
 END_TEST
 
-START_TEST(limits_change_while_it_is_served) {
+START_TEST(limits_change_while_a_volume_is_served) {
     serve();
     assert_done(target_set_qos(target, &(struct target_qos){ .iops = 1000000 }, &err));
     write_some(10);
@@ -431,7 +431,7 @@ START_TEST(limits_change_while_it_is_served) {
 }
 END_TEST
 
-START_TEST(settings_that_cannot_be_are_refused) {
+START_TEST(invalid_settings_are_refused) {
     static const unsigned counts[] = { 0, 8, 9 };
     struct target_settings wrong;
     struct target *other;
@@ -483,18 +483,17 @@ START_TEST(one_replica_is_served_without_a_vote) {
 END_TEST
 
 CHECK_MAIN_WITH("target", adopt_daemons(), begin, end,
-                what_is_written_is_on_all_replicas_and_a_stop_is_clean,
-                replicas_are_resynchronized_behind_a_start_that_serves_at_once,
-                the_daemon_outlives_its_owner_and_is_found_again, who_decides_does_so_alone,
-                one_that_does_not_answer_is_ended,
-                a_replica_that_is_gone_votes_no_more_and_is_rebuilt_in_use,
-                a_rebuild_goes_on_under_writes_and_may_be_stopped,
-                an_interrupted_rebuild_never_votes, a_stale_replica_that_comes_back_is_not_asked,
-                two_that_are_damaged_in_different_places_are_repaired,
-                a_state_that_cannot_be_read_is_written_anew_and_one_of_another_stays,
+                writes_are_on_all_replicas_and_a_stop_is_clean,
+                replicas_are_resynchronized_after_a_start_that_serves_at_once,
+                the_daemon_outlives_its_owner_and_is_adopted, a_target_has_one_owner,
+                an_unresponsive_daemon_is_ended, a_missing_replica_is_evicted_and_rebuilt_in_use,
+                a_rebuild_continues_under_writes_and_can_be_stopped,
+                an_interrupted_rebuild_never_votes, a_returned_stale_replica_is_not_read,
+                two_replicas_with_different_damage_are_repaired,
+                an_unreadable_state_is_replaced_and_a_foreign_one_stays,
                 a_damaged_replica_is_replaced_while_it_still_votes,
                 a_block_without_majority_is_refused_and_never_guessed,
-                a_full_pool_costs_its_replica_and_no_write,
-                a_damaged_block_of_one_of_two_is_never_served_nor_copied,
-                the_size_grows_and_the_new_part_is_empty, limits_change_while_it_is_served,
-                settings_that_cannot_be_are_refused, one_replica_is_served_without_a_vote)
+                a_full_pool_loses_its_replica_but_no_write,
+                a_damaged_block_of_one_of_two_is_never_served_nor_copied, a_volume_grows_by_zeros,
+                limits_change_while_a_volume_is_served, invalid_settings_are_refused,
+                one_replica_is_served_without_a_vote)

@@ -90,7 +90,7 @@ static void move(const char *from, const char *to) {
     ck_assert_int_eq(rename(old.sun_path, new.sun_path), 0);
 }
 
-START_TEST(a_job_that_ends_by_itself_meanwhile_costs_nobody_his_daemon) {
+START_TEST(a_job_that_ends_during_an_adoption_does_not_end_the_daemon) {
     const struct sockaddr_un address = address_of("qmp");
     const struct replica last = { .pool = pools[2], .uid = uids[2] };
     pthread_t thread;
@@ -127,4 +127,4 @@ START_TEST(a_job_that_ends_by_itself_meanwhile_costs_nobody_his_daemon) {
 END_TEST
 
 CHECK_MAIN_WITH("target adopt", adopt_daemons(), begin, end,
-                a_job_that_ends_by_itself_meanwhile_costs_nobody_his_daemon)
+                a_job_that_ends_during_an_adoption_does_not_end_the_daemon)

@@ -67,7 +67,7 @@ static bool forbid_rings(void) {
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-START_TEST(files_are_read_by_io_uring_where_it_is_had) {
+START_TEST(files_are_read_by_io_uring_where_available) {
     serve();
     ck_assert(has_ring() == kernel_has_rings());
     write_some(20);
@@ -75,7 +75,7 @@ START_TEST(files_are_read_by_io_uring_where_it_is_had) {
 }
 END_TEST
 
-START_TEST(without_io_uring_it_is_served_all_the_same) {
+START_TEST(a_volume_is_served_without_io_uring) {
     if (!forbid_rings())
         return;
     ck_assert(!kernel_has_rings());
@@ -88,7 +88,7 @@ START_TEST(without_io_uring_it_is_served_all_the_same) {
 END_TEST
 
 /* Killed while it reads and writes: the next one is not kept out by what the kernel still does. */
-START_TEST(one_that_is_killed_at_work_is_followed_at_once) {
+START_TEST(a_daemon_killed_under_load_is_replaced_at_once) {
     serve();
     for (int i = 0; i < 10; i++) {
         checker_send(&checker, 60);
@@ -121,7 +121,7 @@ static bool is_told(const char *variable) {
     return false;
 }
 
-START_TEST(memory_for_large_requests_is_kept_unless_an_operator_says_otherwise) {
+START_TEST(memory_for_large_requests_is_kept_unless_configured_otherwise) {
     unsetenv("MALLOC_MMAP_THRESHOLD_");
     setenv("MALLOC_TRIM_THRESHOLD_", "65536", 1);
     setenv("OTHERWISE", "as it was", 1);
@@ -133,7 +133,7 @@ START_TEST(memory_for_large_requests_is_kept_unless_an_operator_says_otherwise) 
 }
 END_TEST
 
-START_TEST(what_an_operator_loads_into_programs_stands_beside_ours) {
+START_TEST(an_operators_preloaded_objects_are_kept) {
     setenv("LD_PRELOAD", "libdl.so.2", 1);
     serve();
     ck_assert(is_told("LD_PRELOAD=/proc/self/fd/4:libdl.so.2"));
@@ -142,8 +142,7 @@ START_TEST(what_an_operator_loads_into_programs_stands_beside_ours) {
 END_TEST
 
 CHECK_MAIN_WITH("target daemon", adopt_daemons(), begin, end,
-                files_are_read_by_io_uring_where_it_is_had,
-                without_io_uring_it_is_served_all_the_same,
-                one_that_is_killed_at_work_is_followed_at_once,
-                memory_for_large_requests_is_kept_unless_an_operator_says_otherwise,
-                what_an_operator_loads_into_programs_stands_beside_ours)
+                files_are_read_by_io_uring_where_available, a_volume_is_served_without_io_uring,
+                a_daemon_killed_under_load_is_replaced_at_once,
+                memory_for_large_requests_is_kept_unless_configured_otherwise,
+                an_operators_preloaded_objects_are_kept)

@@ -52,7 +52,7 @@ static void assert_epochs(int64_t epoch) {
         ck_assert_int_eq(replica_epoch(&settings.replicas[i], &err), epoch);
 }
 
-START_TEST(a_target_that_serves_has_its_epoch_everywhere) {
+START_TEST(all_replicas_of_a_served_volume_have_its_epoch) {
     reopen(3);
     serve();
     write_some(20);
@@ -91,7 +91,7 @@ START_TEST(a_lower_epoch_never_starts_and_changes_nothing) {
 END_TEST
 
 /* The files are held: the next does not start, but who has them finds out, and goes. */
-START_TEST(who_sees_a_higher_epoch_lets_go) {
+START_TEST(a_target_stops_at_a_higher_epoch) {
     reopen(1);
     serve();
     write_some(20);
@@ -131,7 +131,7 @@ START_TEST(no_generation_of_a_lower_epoch_is_written) {
 }
 END_TEST
 
-START_TEST(one_that_runs_is_found_again_in_its_epoch_and_in_the_next) {
+START_TEST(a_running_daemon_is_adopted_in_its_epoch_and_in_the_next) {
     reopen(1);
     serve();
     write_some(20);
@@ -151,7 +151,7 @@ START_TEST(one_that_runs_is_found_again_in_its_epoch_and_in_the_next) {
 END_TEST
 
 CHECK_MAIN_WITH("target epoch", adopt_daemons(), begin_two, end_two,
-                a_target_that_serves_has_its_epoch_everywhere,
-                a_lower_epoch_never_starts_and_changes_nothing, who_sees_a_higher_epoch_lets_go,
+                all_replicas_of_a_served_volume_have_its_epoch,
+                a_lower_epoch_never_starts_and_changes_nothing, a_target_stops_at_a_higher_epoch,
                 no_generation_of_a_lower_epoch_is_written,
-                one_that_runs_is_found_again_in_its_epoch_and_in_the_next)
+                a_running_daemon_is_adopted_in_its_epoch_and_in_the_next)

@@ -336,7 +336,7 @@ static void strike(void) {
         watch();
 }
 
-START_TEST(no_fault_costs_an_answered_write) {
+START_TEST(no_fault_loses_an_answered_write) {
     unsigned seed = walk_number("FAULT_SEED", 1), count = walk_number("FAULTS", 16);
 
     checker.seed = seed;
@@ -360,4 +360,4 @@ START_TEST(no_fault_costs_an_answered_write) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("target faults", adopt_daemons(), begin, end, no_fault_costs_an_answered_write)
+CHECK_MAIN_WITH("target faults", adopt_daemons(), begin, end, no_fault_loses_an_answered_write)

@@ -134,7 +134,7 @@ static bool is_mounted(void) {
     return found;
 }
 
-START_TEST(what_is_written_to_the_file_is_on_all_replicas_and_nothing_of_it_is_left) {
+START_TEST(writes_to_the_file_are_on_all_replicas_and_a_stop_removes_it) {
     int fd;
 
     assert_done(start());
@@ -162,7 +162,7 @@ START_TEST(what_is_written_to_the_file_is_on_all_replicas_and_nothing_of_it_is_l
 }
 END_TEST
 
-START_TEST(who_has_it_open_waits_while_the_daemon_begins_anew) {
+START_TEST(users_of_the_file_wait_while_the_daemon_restarts) {
     int fd;
 
     assert_done(start());
@@ -192,7 +192,7 @@ START_TEST(who_has_it_open_waits_while_the_daemon_begins_anew) {
 }
 END_TEST
 
-START_TEST(a_file_whose_daemon_died_is_made_anew) {
+START_TEST(a_file_is_served_again_after_its_daemons_death) {
     int fd;
 
     assert_done(start());
@@ -239,7 +239,7 @@ static void open_again_and_again(int end) {
     _exit(0);
 }
 
-START_TEST(no_open_between_two_daemons_takes_writes) {
+START_TEST(no_opening_between_two_daemons_takes_writes) {
     int ends[2];
 
     assert_done(start());
@@ -265,7 +265,7 @@ START_TEST(no_open_between_two_daemons_takes_writes) {
 }
 END_TEST
 
-START_TEST(the_place_of_the_file_is_never_writable_itself) {
+START_TEST(the_mount_point_is_never_writable_itself) {
     assert_done(start());
     assert_done(daemon_kill(file_run, 10000, &err));
     ck_assert_int_eq(umount2(file_path, MNT_DETACH), 0);
@@ -280,7 +280,7 @@ START_TEST(the_place_of_the_file_is_never_writable_itself) {
 END_TEST
 
 /* A program before this one had a plain file there. */
-START_TEST(a_plain_file_of_an_older_program_makes_way) {
+START_TEST(a_plain_file_of_an_earlier_version_is_replaced) {
     autoclose int fd = -1;
 
     ck_assert(mkdir(run, 0700) == 0 || errno == EEXIST);
@@ -297,7 +297,7 @@ START_TEST(a_plain_file_of_an_older_program_makes_way) {
 }
 END_TEST
 
-START_TEST(it_grows_and_replicas_are_rebuilt_below_it) {
+START_TEST(a_file_grows_and_replicas_are_rebuilt_below_it) {
     int fd;
 
     assert_done(start());
@@ -322,7 +322,7 @@ START_TEST(it_grows_and_replicas_are_rebuilt_below_it) {
 }
 END_TEST
 
-START_TEST(what_waits_is_not_written_over_what_another_has_written) {
+START_TEST(waiting_writes_never_overwrite_another_owners) {
     struct target_settings elsewhere = settings;
     struct target *other;
     char place[64];
@@ -350,7 +350,7 @@ START_TEST(what_waits_is_not_written_over_what_another_has_written) {
 }
 END_TEST
 
-START_TEST(it_comes_and_goes_while_clients_of_the_socket_stay) {
+START_TEST(a_file_is_added_and_removed_while_clients_of_the_socket_stay) {
     target_close(target);
     settings.export = TARGET_EXPORT_NBD;
     open_target();
@@ -386,7 +386,7 @@ static void assert_truthful(int fd) {
     ck_assert_int_eq(get_by(fd, 4096), 'a');
 }
 
-START_TEST(it_makes_no_holes_but_of_zeros_that_are_written) {
+START_TEST(holes_are_made_only_of_written_zeros) {
     int fd;
 
     assert_done(start());
@@ -452,25 +452,23 @@ static void learns_to_refuse_discards(bool begun) {
     stop();
 }
 
-START_TEST(one_that_drops_discards_learns_to_refuse_them_below_its_clients) {
+START_TEST(discards_are_refused_from_the_next_adoption_on) {
     learns_to_refuse_discards(false);
 }
 END_TEST
 
-START_TEST(what_has_only_begun_to_refuse_discards_does_so_in_the_end) {
+START_TEST(an_interrupted_change_to_refused_discards_is_completed) {
     learns_to_refuse_discards(true);
 }
 END_TEST
 
-CHECK_MAIN_WITH("target file", has_fuse() && adopt_daemons(), begin_with_file, end_with_file,
-                what_is_written_to_the_file_is_on_all_replicas_and_nothing_of_it_is_left,
-                who_has_it_open_waits_while_the_daemon_begins_anew,
-                a_file_whose_daemon_died_is_made_anew, no_open_between_two_daemons_takes_writes,
-                the_place_of_the_file_is_never_writable_itself,
-                a_plain_file_of_an_older_program_makes_way,
-                it_grows_and_replicas_are_rebuilt_below_it,
-                what_waits_is_not_written_over_what_another_has_written,
-                it_comes_and_goes_while_clients_of_the_socket_stay,
-                it_makes_no_holes_but_of_zeros_that_are_written,
-                one_that_drops_discards_learns_to_refuse_them_below_its_clients,
-                what_has_only_begun_to_refuse_discards_does_so_in_the_end)
+CHECK_MAIN_WITH(
+    "target file", has_fuse() && adopt_daemons(), begin_with_file, end_with_file,
+    writes_to_the_file_are_on_all_replicas_and_a_stop_removes_it,
+    users_of_the_file_wait_while_the_daemon_restarts,
+    a_file_is_served_again_after_its_daemons_death, no_opening_between_two_daemons_takes_writes,
+    the_mount_point_is_never_writable_itself, a_plain_file_of_an_earlier_version_is_replaced,
+    a_file_grows_and_replicas_are_rebuilt_below_it, waiting_writes_never_overwrite_another_owners,
+    a_file_is_added_and_removed_while_clients_of_the_socket_stay,
+    holes_are_made_only_of_written_zeros, discards_are_refused_from_the_next_adoption_on,
+    an_interrupted_change_to_refused_discards_is_completed)

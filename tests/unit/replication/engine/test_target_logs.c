@@ -136,7 +136,7 @@ START_TEST(a_write_that_one_replica_lacks_is_completed) {
 }
 END_TEST
 
-START_TEST(a_missing_third_is_rebuilt_at_once_behind_a_kill) {
+START_TEST(a_missing_third_is_rebuilt_at_once_after_a_kill) {
     lose_third();
     interrupt_writes(1);
     ck_assert(status.resynchronizing);
@@ -169,7 +169,7 @@ static int read_one(unsigned block, unsigned char *ret) {
     return outcome;
 }
 
-START_TEST(rot_in_a_block_written_before_the_kill_is_mended) {
+START_TEST(rot_in_a_block_written_before_the_kill_is_repaired) {
     unsigned char value = 0;
 
     make_two();
@@ -208,7 +208,7 @@ START_TEST(rot_in_both_replicas_is_refused) {
 }
 END_TEST
 
-START_TEST(rot_in_a_block_that_no_log_has_is_refused) {
+START_TEST(rot_in_a_block_without_entries_is_refused) {
     unsigned char value;
 
     make_two();
@@ -290,32 +290,32 @@ static void refuse_without(void (*spoil_logs)(void)) {
     ck_assert_uint_eq(value, 9);
 }
 
-START_TEST(lost_logs_justify_nothing) {
+START_TEST(lost_logs_justify_no_content) {
     refuse_without(lose_logs);
 }
 END_TEST
 
-START_TEST(logs_that_are_cut_justify_nothing) {
+START_TEST(truncated_logs_justify_no_content) {
     refuse_without(cut_logs);
 }
 END_TEST
 
-START_TEST(logs_of_another_kind_justify_nothing) {
+START_TEST(logs_of_another_format_justify_no_content) {
     refuse_without(spoil_magic);
 }
 END_TEST
 
-START_TEST(garbage_in_logs_justifies_nothing) {
+START_TEST(garbage_in_logs_justifies_no_content) {
     refuse_without(spoil_entries);
 }
 END_TEST
 
-START_TEST(a_wrong_counter_in_logs_justifies_nothing) {
+START_TEST(a_wrong_counter_in_logs_justifies_no_content) {
     refuse_without(spoil_counter);
 }
 END_TEST
 
-START_TEST(logs_of_another_generation_justify_nothing) {
+START_TEST(logs_of_another_generation_justify_no_content) {
     refuse_without(spoil_generation);
 }
 END_TEST
@@ -368,7 +368,7 @@ static unsigned kill_with_lacking(unsigned lacking) {
     return count;
 }
 
-START_TEST(blocks_that_differ_behind_the_loss_of_a_spare_replica_are_decided) {
+START_TEST(different_blocks_after_the_loss_of_a_spare_replica_are_decided) {
     serve();
     write_some(100);
     for (unsigned i = 0; i < 4; i++) {
@@ -404,7 +404,7 @@ START_TEST(three_killed_under_writes_have_no_unreadable_block_when_one_is_lost) 
 END_TEST
 
 /* Before all are compared. */
-START_TEST(blocks_that_differ_are_equal_before_a_spare_replica_is_lost) {
+START_TEST(different_blocks_are_equal_before_a_spare_replica_is_lost) {
     unsigned count;
 
     serve();
@@ -423,7 +423,7 @@ START_TEST(blocks_that_differ_are_equal_before_a_spare_replica_is_lost) {
 END_TEST
 
 /* Those of another generation, though it had the replica, too. */
-START_TEST(entries_from_before_a_third_joined_justify_nothing) {
+START_TEST(entries_from_before_a_third_joined_justify_no_content) {
     lose_third();
     write_one(3, 7);
     write_one(4, 5);
@@ -487,7 +487,7 @@ static void bound_daemon(void) {
     ck_assert_int_eq(prlimit(daemon, RLIMIT_NOFILE, &limit, NULL), 0);
 }
 
-START_TEST(a_log_that_the_daemon_cannot_open_justifies_nothing) {
+START_TEST(a_log_that_the_daemon_cannot_open_justifies_no_content) {
     serve();
     write_one(3, 7);
     kill_and_start(); /* it opens a log with the first write to its replica */
@@ -499,7 +499,7 @@ START_TEST(a_log_that_the_daemon_cannot_open_justifies_nothing) {
 }
 END_TEST
 
-START_TEST(an_inactive_log_justifies_nothing) {
+START_TEST(an_inactive_log_justifies_no_content) {
     serve();
     write_one(3, 7);
     set_active(0);
@@ -510,7 +510,7 @@ START_TEST(an_inactive_log_justifies_nothing) {
 END_TEST
 
 /* A write may have failed before it reached the kernel, and the report of it was read by none. */
-START_TEST(entries_from_before_an_adoption_justify_nothing) {
+START_TEST(entries_from_before_an_adoption_justify_no_content) {
     serve();
     write_one(3, 7);
     target_close(target);
@@ -703,7 +703,7 @@ static void send_forms(uint32_t *number) {
     }
 }
 
-START_TEST(requests_of_any_form_are_whole_by_sectors_behind_a_kill) {
+START_TEST(requests_of_any_form_are_complete_by_sectors_after_a_kill) {
     uint32_t number = 0;
     uint64_t handle;
 
@@ -728,21 +728,23 @@ END_TEST
 CHECK_MAIN_WITH("target logs", adopt_daemons(), begin, end,
                 two_of_two_killed_under_writes_have_no_unreadable_block,
                 two_of_three_killed_under_writes_have_no_unreadable_block,
-                a_missing_third_is_rebuilt_at_once_behind_a_kill,
-                entries_from_before_a_third_joined_justify_nothing,
-                blocks_that_differ_behind_the_loss_of_a_spare_replica_are_decided,
+                a_missing_third_is_rebuilt_at_once_after_a_kill,
+                entries_from_before_a_third_joined_justify_no_content,
+                different_blocks_after_the_loss_of_a_spare_replica_are_decided,
                 three_killed_under_writes_have_no_unreadable_block_when_one_is_lost,
-                blocks_that_differ_are_equal_before_a_spare_replica_is_lost,
-                a_log_that_the_daemon_cannot_open_justifies_nothing,
-                an_inactive_log_justifies_nothing, entries_from_before_an_adoption_justify_nothing,
+                different_blocks_are_equal_before_a_spare_replica_is_lost,
+                a_log_that_the_daemon_cannot_open_justifies_no_content,
+                an_inactive_log_justifies_no_content,
+                entries_from_before_an_adoption_justify_no_content,
                 an_answered_write_that_one_replica_failed_is_completed,
                 a_replica_that_failed_a_write_has_no_log,
                 a_replica_loses_its_log_before_it_leaves_the_quorum,
                 an_eviction_during_a_rebuild_leaves_no_block_undecided,
                 a_write_that_one_replica_lacks_is_completed,
-                rot_in_a_block_written_before_the_kill_is_mended, rot_in_both_replicas_is_refused,
-                rot_in_a_block_that_no_log_has_is_refused, lost_logs_justify_nothing,
-                logs_that_are_cut_justify_nothing, logs_of_another_kind_justify_nothing,
-                garbage_in_logs_justifies_nothing, a_wrong_counter_in_logs_justifies_nothing,
-                logs_of_another_generation_justify_nothing, a_start_that_dies_anywhere_is_repeated,
-                requests_of_any_form_are_whole_by_sectors_behind_a_kill)
+                rot_in_a_block_written_before_the_kill_is_repaired, rot_in_both_replicas_is_refused,
+                rot_in_a_block_without_entries_is_refused, lost_logs_justify_no_content,
+                truncated_logs_justify_no_content, logs_of_another_format_justify_no_content,
+                garbage_in_logs_justifies_no_content, a_wrong_counter_in_logs_justifies_no_content,
+                logs_of_another_generation_justify_no_content,
+                a_start_that_dies_anywhere_is_repeated,
+                requests_of_any_form_are_complete_by_sectors_after_a_kill)

@@ -14,7 +14,7 @@ static bool is_sealed(unsigned phase) {
     for (const struct state_row *row = target_phases.rows; \
          row < target_phases.rows + target_phases.count; row++)
 
-START_TEST(a_target_serves_behind_a_start_or_an_adoption_alone) {
+START_TEST(a_target_serves_only_after_a_start_or_an_adoption) {
     EACH_ROW(row) {
         if (serves(row->state) || !serves(row->next))
             continue;
@@ -34,7 +34,7 @@ START_TEST(a_target_is_down_when_its_daemon_has_ended) {
 }
 END_TEST
 
-START_TEST(a_volume_is_in_sync_behind_a_clean_stop_or_a_comparison_of_all) {
+START_TEST(a_volume_is_in_sync_after_a_clean_stop_or_a_comparison_of_all) {
     EACH_ROW(row) {
         if (row->next != TARGET_IS_IN_SYNC || row->state == TARGET_IS_IN_SYNC)
             continue;
@@ -51,7 +51,7 @@ START_TEST(lost_reports_leave_no_volume_in_sync_or_reverted) {
 }
 END_TEST
 
-START_TEST(a_spoilt_revert_never_ends) {
+START_TEST(an_incomplete_revert_never_ends) {
     ck_assert_ptr_null(state_table_find(&target_phases, TARGET_IS_INCOMPLETE, TARGET_REVERT_ENDED));
     EACH_ROW(row) {
         if (row->state == TARGET_IS_INCOMPLETE)
@@ -83,9 +83,9 @@ START_TEST(every_row_of_a_target_is_reached) {
 }
 END_TEST
 
-CHECK_MAIN("target phases", a_target_serves_behind_a_start_or_an_adoption_alone,
+CHECK_MAIN("target phases", a_target_serves_only_after_a_start_or_an_adoption,
            a_target_is_down_when_its_daemon_has_ended,
-           a_volume_is_in_sync_behind_a_clean_stop_or_a_comparison_of_all,
-           lost_reports_leave_no_volume_in_sync_or_reverted, a_spoilt_revert_never_ends,
+           a_volume_is_in_sync_after_a_clean_stop_or_a_comparison_of_all,
+           lost_reports_leave_no_volume_in_sync_or_reverted, an_incomplete_revert_never_ends,
            a_sealed_volume_admits_no_client_until_its_daemon_has_ended,
            every_row_of_a_target_is_reached)

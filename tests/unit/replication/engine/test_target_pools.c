@@ -53,7 +53,7 @@ static void assert_equal_at_last(void) {
     umount2(pools[REPLICAS], MNT_DETACH);
 }
 
-START_TEST(a_pool_that_takes_no_writes_is_done_without) {
+START_TEST(a_read_only_pool_is_excluded) {
     if (!serve_with_pool("size=8m"))
         return;
     stop();
@@ -71,7 +71,7 @@ START_TEST(a_pool_that_takes_no_writes_is_done_without) {
 }
 END_TEST
 
-START_TEST(a_pool_that_vanishes_costs_its_replica) {
+START_TEST(a_vanished_pool_loses_its_replica) {
     if (!serve_with_pool("size=8m"))
         return;
     ck_assert_int_eq(umount2(pools[REPLICAS], MNT_DETACH), 0);
@@ -88,7 +88,7 @@ START_TEST(a_pool_that_vanishes_costs_its_replica) {
 }
 END_TEST
 
-START_TEST(a_pool_that_is_full_takes_no_copy) {
+START_TEST(a_full_pool_takes_no_copy) {
     struct replica four[REPLICAS + 1];
 
     if (!mount_pool("size=100k"))
@@ -151,7 +151,7 @@ static void make_whole_at_last(void) {
     assert_equal(0, 2);
 }
 
-START_TEST(a_disk_that_is_exchanged_decides_nothing) {
+START_TEST(a_replaced_disk_has_no_vote) {
     serve();
     write_some(50);
     exchange_while_written(NULL);
@@ -161,7 +161,7 @@ END_TEST
 
 /* The volume goes on without its pool for two generations; then it is filled in another directory,
  * and the first one comes back. */
-START_TEST(a_disk_of_long_ago_decides_nothing) {
+START_TEST(an_outdated_disk_has_no_vote) {
     char old[80];
 
     snprintf(old, sizeof(old), "%s/old", top);
@@ -213,7 +213,7 @@ START_TEST(fewer_linked_replicas_than_the_quorum_take_no_writes) {
 }
 END_TEST
 
-START_TEST(a_second_pool_that_vanishes_later_stops_the_writes) {
+START_TEST(the_loss_of_a_second_pool_stops_the_writes) {
     serve();
     write_some(30);
     move_pool(0, "away");
@@ -231,7 +231,7 @@ START_TEST(a_second_pool_that_vanishes_later_stops_the_writes) {
 }
 END_TEST
 
-START_TEST(a_volume_without_any_replica_says_so_and_names_each) {
+START_TEST(an_error_names_each_unusable_replica) {
     serve();
     write_some(10);
     stop();
@@ -278,11 +278,9 @@ START_TEST(a_replica_whose_path_leads_to_another_open_file_is_excluded) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end,
-                a_pool_that_takes_no_writes_is_done_without, a_pool_that_vanishes_costs_its_replica,
-                a_pool_that_is_full_takes_no_copy, a_disk_that_is_exchanged_decides_nothing,
-                a_disk_of_long_ago_decides_nothing,
+CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end, a_read_only_pool_is_excluded,
+                a_vanished_pool_loses_its_replica, a_full_pool_takes_no_copy,
+                a_replaced_disk_has_no_vote, an_outdated_disk_has_no_vote,
                 fewer_linked_replicas_than_the_quorum_take_no_writes,
-                a_second_pool_that_vanishes_later_stops_the_writes,
-                a_volume_without_any_replica_says_so_and_names_each,
+                the_loss_of_a_second_pool_stops_the_writes, an_error_names_each_unusable_replica,
                 a_replica_whose_path_leads_to_another_open_file_is_excluded)

@@ -100,7 +100,7 @@ static void leave_the_third_behind(void) {
     assert_lacks_quorum();
 }
 
-START_TEST(what_comes_back_is_none_of_it_whatever_it_knows) {
+START_TEST(returned_replicas_do_not_vote_after_a_forced_recovery) {
     leave_the_third_behind();
     assert_flaw(uids[2], TARGET_NO_FLAW);
     assert_flaw(uids[0], TARGET_UNREACHABLE);
@@ -137,7 +137,7 @@ START_TEST(what_comes_back_is_none_of_it_whatever_it_knows) {
 END_TEST
 
 /* Both have a generation that the other does not know, of one number. */
-START_TEST(of_one_number_the_salvaged_one_counts) {
+START_TEST(of_one_number_the_recovered_generation_counts) {
     struct replica_state lost;
 
     leave_the_third_behind();
@@ -158,7 +158,7 @@ START_TEST(of_one_number_the_salvaged_one_counts) {
 }
 END_TEST
 
-START_TEST(what_is_served_needs_no_word) {
+START_TEST(a_served_volume_needs_no_recovery) {
     settings.dry_run = true;
     reopen();
     ck_assert_int_eq(start(), -1);
@@ -188,7 +188,7 @@ START_TEST(what_is_served_needs_no_word) {
 END_TEST
 
 /* What they say of themselves is a majority, and too few of them can be served. */
-START_TEST(what_cannot_be_opened_is_no_vote) {
+START_TEST(a_replica_that_cannot_be_opened_has_no_vote) {
     serve();
     write_some(200);
     remember();
@@ -214,7 +214,7 @@ START_TEST(what_cannot_be_opened_is_no_vote) {
 }
 END_TEST
 
-START_TEST(a_block_in_which_two_differ_is_refused_until_one_is_believed) {
+START_TEST(a_block_that_differs_is_refused_until_a_forced_recovery) {
     serve();
     write_some(200);
     remember();
@@ -237,7 +237,7 @@ START_TEST(a_block_in_which_two_differ_is_refused_until_one_is_believed) {
 }
 END_TEST
 
-START_TEST(what_is_not_whole_is_not_believed) {
+START_TEST(no_recovery_from_an_incomplete_replica) {
     struct replica_state state;
 
     leave_the_third_behind();
@@ -265,7 +265,7 @@ END_TEST
 
 /* Whoever dies before it is known that it was done has it done again: nothing is lost by it, and a
  * replica as it was before is not believed once more. */
-START_TEST(a_word_counts_once) {
+START_TEST(a_recovery_is_applied_once) {
     struct replica_state before;
 
     leave_the_third_behind();
@@ -296,7 +296,7 @@ START_TEST(a_word_counts_once) {
 END_TEST
 
 /* The word after it may name another: that one outranks the first. */
-START_TEST(the_next_word_may_name_another) {
+START_TEST(the_next_recovery_may_name_another_replica) {
     leave_the_third_behind();
     recover(7, uids[2]);
     expect_then();
@@ -318,7 +318,7 @@ START_TEST(the_next_word_may_name_another) {
 }
 END_TEST
 
-START_TEST(salvages_have_an_end) {
+START_TEST(the_number_of_recoveries_is_limited) {
     struct target_settings wrong = settings;
     struct target *none = NULL;
 
@@ -331,9 +331,9 @@ START_TEST(salvages_have_an_end) {
 END_TEST
 
 CHECK_MAIN_WITH("target recovery", adopt_daemons(), begin, end,
-                what_comes_back_is_none_of_it_whatever_it_knows,
-                of_one_number_the_salvaged_one_counts, what_is_served_needs_no_word,
-                what_cannot_be_opened_is_no_vote,
-                a_block_in_which_two_differ_is_refused_until_one_is_believed,
-                what_is_not_whole_is_not_believed, a_word_counts_once,
-                the_next_word_may_name_another, salvages_have_an_end)
+                returned_replicas_do_not_vote_after_a_forced_recovery,
+                of_one_number_the_recovered_generation_counts, a_served_volume_needs_no_recovery,
+                a_replica_that_cannot_be_opened_has_no_vote,
+                a_block_that_differs_is_refused_until_a_forced_recovery,
+                no_recovery_from_an_incomplete_replica, a_recovery_is_applied_once,
+                the_next_recovery_may_name_another_replica, the_number_of_recoveries_is_limited)

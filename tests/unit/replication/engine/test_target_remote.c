@@ -138,7 +138,7 @@ static void serve_without(unsigned i) {
     write_value(4, 8);
 }
 
-START_TEST(a_log_here_decides_about_a_replica_of_another_host) {
+START_TEST(a_local_log_decides_about_a_remote_replica) {
     serve_without(2);
     for (unsigned i = 0; i < 2; i++) {
         kill_daemon();
@@ -155,7 +155,7 @@ START_TEST(a_log_here_decides_about_a_replica_of_another_host) {
 END_TEST
 
 /* A host that lies is not to decide what the replica of another one holds. */
-START_TEST(the_log_of_another_host_does_not_decide_where_a_replica_is_here) {
+START_TEST(a_remote_log_does_not_decide_beside_a_local_replica) {
     char path[128];
 
     serve_without(2);
@@ -172,7 +172,7 @@ START_TEST(the_log_of_another_host_does_not_decide_where_a_replica_is_here) {
 }
 END_TEST
 
-START_TEST(logs_of_other_hosts_decide_where_a_volume_has_no_replica_here) {
+START_TEST(remote_logs_decide_without_a_local_replica) {
     serve_without(0);
     kill_daemon();
     damage(2, 3);
@@ -195,7 +195,7 @@ static int stop_and_read(void *arg, const struct replica *replica, int64_t epoch
     return read_remote_log(arg, replica, epoch, arena, ret, error);
 }
 
-START_TEST(a_host_that_hangs_while_blocks_are_decided_prevents_no_start) {
+START_TEST(a_host_that_hangs_during_decisions_prevents_no_start) {
     serve_without(0);
     read_remote_log = remote.access.read_log;
     remote.access.read_log = stop_and_read;
@@ -211,7 +211,7 @@ START_TEST(a_host_that_hangs_while_blocks_are_decided_prevents_no_start) {
 END_TEST
 
 /* As those of an earlier version do. */
-START_TEST(hosts_without_logs_decide_nothing) {
+START_TEST(hosts_without_logs_decide_no_block) {
     remote.access.begin_log = NULL;
     remote.access.read_log = NULL;
     serve_without(0);
@@ -227,7 +227,7 @@ START_TEST(hosts_without_logs_decide_nothing) {
 }
 END_TEST
 
-START_TEST(a_clean_stop_ends_the_logs_of_other_hosts) {
+START_TEST(a_clean_stop_ends_remote_logs) {
     serve_without(0);
     stop();
     ck_assert_int_eq(start(), 0);
@@ -254,7 +254,7 @@ static void serve_all(void) {
 }
 
 /* The other host may not know of a write that failed on its replica, and was answered. */
-START_TEST(with_a_replica_to_spare_only_those_here_have_logs) {
+START_TEST(with_a_spare_replica_only_local_ones_have_logs) {
     autoarena struct arena *arena = arena_new();
     struct write_log log;
 
@@ -270,7 +270,7 @@ START_TEST(with_a_replica_to_spare_only_those_here_have_logs) {
 }
 END_TEST
 
-START_TEST(a_log_here_decides_when_a_spare_host_is_lost) {
+START_TEST(a_local_log_decides_when_a_spare_host_is_lost) {
     for (unsigned i = 0; i < 2; i++) {
         serve_all();
         kill_daemon();
@@ -290,7 +290,7 @@ START_TEST(a_log_here_decides_when_a_spare_host_is_lost) {
 }
 END_TEST
 
-START_TEST(no_log_of_another_host_decides_with_a_replica_to_spare) {
+START_TEST(no_remote_log_decides_with_a_spare_replica) {
     serve_all();
     kill_daemon();
     damage(2, 3);
@@ -305,7 +305,7 @@ START_TEST(no_log_of_another_host_decides_with_a_replica_to_spare) {
 }
 END_TEST
 
-START_TEST(replicas_of_other_hosts_have_all_that_one_here_has) {
+START_TEST(remote_replicas_have_each_write_of_a_local_one) {
     serve();
     assert_voters(3);
     write_some(100);
@@ -322,7 +322,7 @@ START_TEST(replicas_of_other_hosts_have_all_that_one_here_has) {
 }
 END_TEST
 
-START_TEST(one_whose_host_dies_is_left_out_and_filled_again) {
+START_TEST(a_replica_of_a_dead_host_is_evicted_and_rebuilt) {
     serve();
     write_some(50);
     checker_send(&checker, CHECKER_DEPTH);
@@ -341,7 +341,7 @@ START_TEST(one_whose_host_dies_is_left_out_and_filled_again) {
 END_TEST
 
 /* It says nothing and its connection stays: each request of the volume would wait for ever. */
-START_TEST(one_that_says_nothing_is_cut_off) {
+START_TEST(an_unresponsive_host_is_disconnected) {
     pid_t server;
 
     bear_silence(SILENCE_MS);
@@ -364,7 +364,7 @@ START_TEST(one_that_says_nothing_is_cut_off) {
 END_TEST
 
 /* What its clients wait for may be all that they send. */
-START_TEST(one_is_found_silent_while_no_client_sends_anything) {
+START_TEST(an_unresponsive_host_is_detected_without_requests) {
     bear_silence(SILENCE_MS);
     serve();
     write_some(50);
@@ -376,7 +376,7 @@ START_TEST(one_is_found_silent_while_no_client_sends_anything) {
 END_TEST
 
 /* Nobody watches: the agent is gone, or stopped. */
-START_TEST(nobody_needs_to_watch_for_that) {
+START_TEST(an_unresponsive_host_is_disconnected_without_a_watch) {
     pid_t server;
 
     bear_silence(SILENCE_MS);
@@ -396,7 +396,7 @@ START_TEST(nobody_needs_to_watch_for_that) {
 END_TEST
 
 /* One that says nothing while it is opened keeps nobody from being served. */
-START_TEST(one_that_is_silent_from_the_beginning_is_left_out) {
+START_TEST(an_initially_unresponsive_host_is_excluded) {
     remote.mute = uids[2];
     bear_silence(SILENCE_MS);
     serve();
@@ -408,7 +408,7 @@ START_TEST(one_that_is_silent_from_the_beginning_is_left_out) {
 }
 END_TEST
 
-START_TEST(a_host_that_cannot_be_reached_is_left_out) {
+START_TEST(an_unreachable_host_is_excluded) {
     settings.replicas[2].access = &dead.access;
     reopen();
     serve();
@@ -431,7 +431,7 @@ START_TEST(a_host_that_cannot_be_reached_is_left_out) {
 }
 END_TEST
 
-START_TEST(one_that_runs_is_taken_over_with_its_sessions) {
+START_TEST(a_running_daemon_is_adopted_with_its_sessions) {
     serve();
     write_some(50);
     reopen();
@@ -451,7 +451,7 @@ END_TEST
 
 /* Nobody tells the one before, and it is not even looked at: its clients hear of no write that
  * the next does not know. */
-START_TEST(the_next_target_fences_the_one_before) {
+START_TEST(the_next_target_fences_the_former_one) {
     uint64_t answered;
 
     serve();
@@ -472,7 +472,7 @@ START_TEST(the_next_target_fences_the_one_before) {
 END_TEST
 
 /* It comes back with what it has written by itself: that is thrown away. */
-START_TEST(what_the_one_before_wrote_alone_is_thrown_away) {
+START_TEST(writes_of_the_former_target_alone_are_discarded) {
     serve();
     write_some(50);
     open_other(2);
@@ -495,7 +495,7 @@ START_TEST(what_the_one_before_wrote_alone_is_thrown_away) {
 END_TEST
 
 /* The two that are left differ, and each may be the one that an answered write is missing on. */
-START_TEST(what_was_on_its_way_when_a_host_died_is_not_guessed) {
+START_TEST(a_write_in_flight_at_a_hosts_death_is_not_guessed) {
     struct target_scrub scrub = { 0 };
     int outcome;
 
@@ -547,7 +547,7 @@ static const char *certificates(const char *name) {
     return path;
 }
 
-START_TEST(both_sides_know_each_other_by_their_certificates) {
+START_TEST(both_sides_verify_their_certificates) {
     const char *ours = certificates("ours"), *theirs = certificates("theirs");
 
     remote.tls_directory = settings.tls_directory = ours;
@@ -593,7 +593,7 @@ static struct target_scrub scrub_all(void) {
 }
 
 /* By sums of what stands on each host's disk: the bytes stay there. */
-START_TEST(replicas_of_other_hosts_are_compared_and_mended) {
+START_TEST(remote_replicas_are_compared_and_repaired) {
     struct target_scrub scrub;
 
     bear_silence(SILENCE_MS);
@@ -633,7 +633,7 @@ START_TEST(replicas_of_other_hosts_are_compared_and_mended) {
 END_TEST
 
 /* As long as a relay waits for it, and where that is too long it is stale. */
-START_TEST(one_that_lags_is_not_damaged) {
+START_TEST(a_delayed_replica_is_not_damaged) {
     struct target_scrub scrub = { 0 };
     pid_t lagging, waker;
 
@@ -661,7 +661,7 @@ START_TEST(one_that_lags_is_not_damaged) {
 END_TEST
 
 /* The two others are lost: who serves it here in an earlier epoch has no part in it. */
-START_TEST(one_of_another_host_is_believed_in_its_epoch) {
+START_TEST(a_remote_replica_is_recovered_from_in_its_epoch) {
     char lost[2][80];
 
     serve();
@@ -699,7 +699,7 @@ START_TEST(one_of_another_host_is_believed_in_its_epoch) {
 }
 END_TEST
 
-START_TEST(a_snapshot_needs_files_here) {
+START_TEST(a_snapshot_needs_local_replicas) {
     serve();
     write_some(20);
     ck_assert_int_eq(target_snapshot(target, VOLUME, 0, &err), -1);
@@ -710,7 +710,7 @@ START_TEST(a_snapshot_needs_files_here) {
 }
 END_TEST
 
-START_TEST(it_grows_and_changes_its_replicas) {
+START_TEST(a_volume_with_remote_replicas_grows_and_replaces_them) {
     struct replica all[2] = { settings.replicas[0], settings.replicas[1] };
 
     serve();
@@ -728,21 +728,19 @@ END_TEST
 
 CHECK_MAIN_WITH(
     "target remote", adopt_daemons(), begin_remote, end_remote,
-    a_log_here_decides_about_a_replica_of_another_host,
-    the_log_of_another_host_does_not_decide_where_a_replica_is_here,
-    logs_of_other_hosts_decide_where_a_volume_has_no_replica_here,
-    a_host_that_hangs_while_blocks_are_decided_prevents_no_start, hosts_without_logs_decide_nothing,
-    a_clean_stop_ends_the_logs_of_other_hosts, with_a_replica_to_spare_only_those_here_have_logs,
-    a_log_here_decides_when_a_spare_host_is_lost,
-    no_log_of_another_host_decides_with_a_replica_to_spare,
-    replicas_of_other_hosts_have_all_that_one_here_has,
-    one_whose_host_dies_is_left_out_and_filled_again, one_that_says_nothing_is_cut_off,
-    one_is_found_silent_while_no_client_sends_anything, nobody_needs_to_watch_for_that,
-    one_that_is_silent_from_the_beginning_is_left_out, a_host_that_cannot_be_reached_is_left_out,
-    one_that_runs_is_taken_over_with_its_sessions, the_next_target_fences_the_one_before,
-    what_the_one_before_wrote_alone_is_thrown_away,
-    what_was_on_its_way_when_a_host_died_is_not_guessed,
-    one_session_of_two_is_not_enough_to_take_over, both_sides_know_each_other_by_their_certificates,
-    replicas_of_other_hosts_are_compared_and_mended, one_that_lags_is_not_damaged,
-    one_of_another_host_is_believed_in_its_epoch, a_snapshot_needs_files_here,
-    it_grows_and_changes_its_replicas)
+    a_local_log_decides_about_a_remote_replica, a_remote_log_does_not_decide_beside_a_local_replica,
+    remote_logs_decide_without_a_local_replica,
+    a_host_that_hangs_during_decisions_prevents_no_start, hosts_without_logs_decide_no_block,
+    a_clean_stop_ends_remote_logs, with_a_spare_replica_only_local_ones_have_logs,
+    a_local_log_decides_when_a_spare_host_is_lost, no_remote_log_decides_with_a_spare_replica,
+    remote_replicas_have_each_write_of_a_local_one, a_replica_of_a_dead_host_is_evicted_and_rebuilt,
+    an_unresponsive_host_is_disconnected, an_unresponsive_host_is_detected_without_requests,
+    an_unresponsive_host_is_disconnected_without_a_watch,
+    an_initially_unresponsive_host_is_excluded, an_unreachable_host_is_excluded,
+    a_running_daemon_is_adopted_with_its_sessions, the_next_target_fences_the_former_one,
+    writes_of_the_former_target_alone_are_discarded,
+    a_write_in_flight_at_a_hosts_death_is_not_guessed,
+    one_session_of_two_is_not_enough_to_take_over, both_sides_verify_their_certificates,
+    remote_replicas_are_compared_and_repaired, a_delayed_replica_is_not_damaged,
+    a_remote_replica_is_recovered_from_in_its_epoch, a_snapshot_needs_local_replicas,
+    a_volume_with_remote_replicas_grows_and_replaces_them)

@@ -62,7 +62,7 @@ static void assert_reverted(unsigned voters) {
     ck_assert_int_eq(status.failures, 0);
 }
 
-START_TEST(all_replicas_become_what_the_snapshot_is) {
+START_TEST(all_replicas_get_the_snapshots_content) {
     struct error reason;
 
     prepare();
@@ -98,7 +98,7 @@ START_TEST(all_replicas_become_what_the_snapshot_is) {
 }
 END_TEST
 
-START_TEST(one_that_is_stopped_is_not_repeated_block_by_block) {
+START_TEST(a_stopped_revert_is_not_repeated_block_by_block) {
     prepare();
     open_sealed(true);
     begin_revert(1);
@@ -113,7 +113,7 @@ START_TEST(one_that_is_stopped_is_not_repeated_block_by_block) {
 END_TEST
 
 /* Whoever dies, and whenever: nobody is let in, and the next one does all of it. */
-START_TEST(one_that_is_interrupted_is_done_again) {
+START_TEST(an_interrupted_revert_is_repeated) {
     prepare();
     for (int round = 0; round < 4; round++) {
         open_sealed(true);
@@ -136,7 +136,7 @@ START_TEST(one_that_is_interrupted_is_done_again) {
 }
 END_TEST
 
-START_TEST(who_was_away_does_not_vote_until_it_is_filled) {
+START_TEST(a_returned_replica_does_not_vote_until_it_is_rebuilt) {
     char away[80];
 
     prepare();
@@ -155,7 +155,7 @@ START_TEST(who_was_away_does_not_vote_until_it_is_filled) {
 END_TEST
 
 /* A replica goes while it is written to: the others are not whole before all was written again. */
-START_TEST(who_misses_a_part_is_left_out) {
+START_TEST(a_replica_that_misses_a_part_is_evicted) {
     prepare();
     open_sealed(true);
     begin_revert(1);
@@ -208,8 +208,8 @@ START_TEST(a_volume_that_has_grown_is_not_reverted) {
 END_TEST
 
 CHECK_MAIN_WITH("target revert", adopt_daemons(), begin, end,
-                all_replicas_become_what_the_snapshot_is,
-                one_that_is_stopped_is_not_repeated_block_by_block,
-                one_that_is_interrupted_is_done_again,
-                who_was_away_does_not_vote_until_it_is_filled, who_misses_a_part_is_left_out,
-                the_files_of_the_snapshot_vote, a_volume_that_has_grown_is_not_reverted)
+                all_replicas_get_the_snapshots_content,
+                a_stopped_revert_is_not_repeated_block_by_block, an_interrupted_revert_is_repeated,
+                a_returned_replica_does_not_vote_until_it_is_rebuilt,
+                a_replica_that_misses_a_part_is_evicted, the_files_of_the_snapshot_vote,
+                a_volume_that_has_grown_is_not_reverted)

@@ -74,7 +74,7 @@ START_TEST(one_becomes_three_and_one_again) {
 }
 END_TEST
 
-START_TEST(an_only_one_is_exchanged_for_another) {
+START_TEST(a_single_replica_is_replaced) {
     end();
     begin_with(1);
     serve();
@@ -107,7 +107,7 @@ static void exchange_file(unsigned i) {
     ck_assert_int_eq(rename(other, file_of(i, "data")), 0);
 }
 
-START_TEST(a_replica_whose_file_was_exchanged_while_it_was_filled_does_not_join) {
+START_TEST(a_replica_with_a_replaced_file_does_not_join) {
     serve();
     write_some(100);
     ck_assert_int_eq(target_scale(target, all, 4, 32 << 20, &err), 1);
@@ -152,7 +152,7 @@ START_TEST(one_joins_while_the_others_are_resynchronized) {
 }
 END_TEST
 
-START_TEST(one_goes_out_as_another_comes_in) {
+START_TEST(one_leaves_as_another_joins) {
     serve();
     write_some(100);
     ck_assert_uint_eq(scale_to("abd"), 0);
@@ -162,7 +162,7 @@ START_TEST(one_goes_out_as_another_comes_in) {
 }
 END_TEST
 
-START_TEST(one_that_is_gone_for_good_is_left_out_of_the_number) {
+START_TEST(a_lost_replica_is_removed_from_the_number) {
     serve();
     write_some(50);
     ck_assert_int_eq(unlink(file_of(2, "data")), 0);
@@ -176,7 +176,7 @@ START_TEST(one_that_is_gone_for_good_is_left_out_of_the_number) {
 }
 END_TEST
 
-START_TEST(what_its_owner_has_left_is_gone_on_with) {
+START_TEST(an_interrupted_change_is_continued_by_the_next_owner) {
     serve();
     write_some(96);
     ck_assert_int_eq(target_scale(target, all, 4, 1, &err), 1);
@@ -199,7 +199,7 @@ START_TEST(what_its_owner_has_left_is_gone_on_with) {
 }
 END_TEST
 
-START_TEST(nobody_has_none_or_too_many) {
+START_TEST(none_and_too_many_replicas_are_refused) {
     struct replica many[REPLICAS_MOST + 1] = { all[0] };
 
     ck_assert_int_eq(target_scale(target, all, 3, 0, &err), -1);
@@ -213,7 +213,7 @@ START_TEST(nobody_has_none_or_too_many) {
 END_TEST
 
 /* As when its host was thought dead: what it knows is old, and it writes none of it. */
-START_TEST(who_was_taken_over_from_changes_nothing) {
+START_TEST(a_former_owner_changes_no_replica) {
     struct target_settings elsewhere = settings;
     struct target *first;
     char place[64];
@@ -247,10 +247,9 @@ START_TEST(who_was_taken_over_from_changes_nothing) {
 END_TEST
 
 CHECK_MAIN_WITH("target scale", adopt_daemons(), begin_three, end, one_becomes_three_and_one_again,
-                an_only_one_is_exchanged_for_another, three_become_five_and_two,
+                a_single_replica_is_replaced, three_become_five_and_two,
                 one_joins_while_the_others_are_resynchronized,
-                a_replica_whose_file_was_exchanged_while_it_was_filled_does_not_join,
-                one_goes_out_as_another_comes_in,
-                one_that_is_gone_for_good_is_left_out_of_the_number,
-                what_its_owner_has_left_is_gone_on_with, nobody_has_none_or_too_many,
-                who_was_taken_over_from_changes_nothing)
+                a_replica_with_a_replaced_file_does_not_join, one_leaves_as_another_joins,
+                a_lost_replica_is_removed_from_the_number,
+                an_interrupted_change_is_continued_by_the_next_owner,
+                none_and_too_many_replicas_are_refused, a_former_owner_changes_no_replica)

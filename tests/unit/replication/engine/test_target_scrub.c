@@ -46,7 +46,7 @@ static void repair_while_writing(unsigned i) {
     ck_assert_str_eq(status.job_replica, uids[i]);
 }
 
-START_TEST(replicas_that_are_equal_have_no_damage) {
+START_TEST(equal_replicas_have_no_damage) {
     struct target_scrub scrub;
 
     serve();
@@ -59,7 +59,7 @@ START_TEST(replicas_that_are_equal_have_no_damage) {
 }
 END_TEST
 
-START_TEST(damage_is_found_told_and_repaired_in_use) {
+START_TEST(damage_is_found_reported_and_repaired_in_use) {
     struct target_scrub scrub;
 
     serve();
@@ -87,7 +87,7 @@ START_TEST(damage_is_found_told_and_repaired_in_use) {
 }
 END_TEST
 
-START_TEST(it_is_gone_on_with_by_whoever_comes_next) {
+START_TEST(a_scrub_is_continued_by_the_next_owner) {
     struct target_scrub scrub = { 0 };
 
     serve();
@@ -108,7 +108,7 @@ START_TEST(it_is_gone_on_with_by_whoever_comes_next) {
 }
 END_TEST
 
-START_TEST(what_has_no_majority_is_told_and_not_repaired) {
+START_TEST(a_block_without_majority_is_reported_and_not_repaired) {
     struct target_scrub scrub;
 
     serve();
@@ -155,7 +155,7 @@ START_TEST(blocks_of_one_piece_are_repaired_one_by_one) {
 }
 END_TEST
 
-START_TEST(a_repair_that_is_interrupted_is_begun_anew) {
+START_TEST(an_interrupted_repair_is_repeated) {
     serve();
     write_some(96);
     damage_behind(1, 3);
@@ -186,7 +186,7 @@ static void await_repair(enum target_job outcome) {
     ck_assert_msg(status.job == outcome, "%d: %s", status.job, status.job_error.message);
 }
 
-START_TEST(a_repair_that_is_stopped_is_not_repeated_block_by_block) {
+START_TEST(a_stopped_repair_is_not_repeated_block_by_block) {
     serve();
     write_some(BLOCKS);
     assert_done(target_repair(target, uids[1], 1, &err));
@@ -203,7 +203,7 @@ START_TEST(a_repair_that_is_stopped_is_not_repeated_block_by_block) {
 }
 END_TEST
 
-START_TEST(who_writes_without_end_holds_up_nobody_for_long) {
+START_TEST(permanent_writes_delay_a_scrub_for_a_limited_time) {
     struct target_scrub scrub = { 0 };
     pid_t writer;
 
@@ -231,10 +231,10 @@ START_TEST(who_writes_without_end_holds_up_nobody_for_long) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("target scrub", adopt_daemons(), begin, end, replicas_that_are_equal_have_no_damage,
-                damage_is_found_told_and_repaired_in_use, it_is_gone_on_with_by_whoever_comes_next,
-                what_has_no_majority_is_told_and_not_repaired,
-                blocks_of_one_piece_are_repaired_one_by_one,
-                a_repair_that_is_interrupted_is_begun_anew,
-                a_repair_that_is_stopped_is_not_repeated_block_by_block,
-                who_writes_without_end_holds_up_nobody_for_long)
+CHECK_MAIN_WITH("target scrub", adopt_daemons(), begin, end, equal_replicas_have_no_damage,
+                damage_is_found_reported_and_repaired_in_use,
+                a_scrub_is_continued_by_the_next_owner,
+                a_block_without_majority_is_reported_and_not_repaired,
+                blocks_of_one_piece_are_repaired_one_by_one, an_interrupted_repair_is_repeated,
+                a_stopped_repair_is_not_repeated_block_by_block,
+                permanent_writes_delay_a_scrub_for_a_limited_time)

@@ -125,7 +125,7 @@ START_TEST(a_snapshot_is_of_one_moment_while_others_write) {
 }
 END_TEST
 
-START_TEST(a_snapshot_is_the_same_whatever_becomes_of_the_volume) {
+START_TEST(a_snapshot_is_independent_of_later_changes) {
     const struct replica second = { .pool = pools[1], .uid = uids[1] };
     struct replica_snapshot found[2];
     struct replica_copy copy = { .ends = false };
@@ -191,7 +191,7 @@ START_TEST(a_snapshot_is_the_same_whatever_becomes_of_the_volume) {
 }
 END_TEST
 
-START_TEST(one_that_is_interrupted_is_none) {
+START_TEST(an_interrupted_snapshot_does_not_exist) {
     struct replica_snapshot found[2];
 
     turned = 0;
@@ -256,7 +256,7 @@ static void snap_without_the_fourth(const char *name) {
 }
 
 /* Of a node the daemon tells once a second: of the next snapshot's at once, too. */
-START_TEST(a_pool_without_room_has_no_copy_and_the_volume_goes_on) {
+START_TEST(a_full_pool_has_no_copy_and_the_volume_continues) {
     if (!serve_with_little_room())
         return;
     snap_without_the_fourth(NAME);
@@ -271,7 +271,7 @@ START_TEST(a_pool_without_room_has_no_copy_and_the_volume_goes_on) {
 }
 END_TEST
 
-START_TEST(who_has_just_taken_over_hears_of_each_copy) {
+START_TEST(a_new_owner_receives_the_reports_of_each_copy) {
     if (!serve_with_little_room())
         return;
     snap_without_the_fourth(NAME);
@@ -326,14 +326,14 @@ static void fail_to_end(bool silent) {
     ck_assert_int_eq(status.job, TARGET_SNAPSHOT_FAILED);
 }
 
-START_TEST(too_few_that_are_whole_are_none) {
+START_TEST(too_few_complete_copies_are_no_snapshot) {
     fail_to_end(false);
     ck_assert(!replica_snapshot_is_there(&settings.replicas[0], NAME));
 }
 END_TEST
 
 /* One that nobody knows of might be whole, and the next of its name is of another moment. */
-START_TEST(what_may_stay_elsewhere_stays) {
+START_TEST(copies_stay_if_one_may_remain_elsewhere) {
     fail_to_end(true);
     ck_assert(replica_snapshot_is_there(&settings.replicas[0], NAME));
     ck_assert_int_eq(target_snapshot(target, NAME, 0, &err), 0);
@@ -342,7 +342,7 @@ START_TEST(what_may_stay_elsewhere_stays) {
 }
 END_TEST
 
-START_TEST(what_is_no_name_is_refused) {
+START_TEST(an_invalid_name_is_refused) {
     static const char *const names[] = { "", "x", "../../etc",
                                          "00000000-0000-4000-8000-0000000000F1" };
     struct error reason;
@@ -359,8 +359,8 @@ END_TEST
 
 CHECK_MAIN_WITH("target snapshot", adopt_daemons(), begin, end,
                 a_snapshot_is_of_one_moment_while_others_write,
-                a_snapshot_is_the_same_whatever_becomes_of_the_volume,
-                one_that_is_interrupted_is_none,
-                a_pool_without_room_has_no_copy_and_the_volume_goes_on,
-                who_has_just_taken_over_hears_of_each_copy, too_few_that_are_whole_are_none,
-                what_may_stay_elsewhere_stays, what_is_no_name_is_refused)
+                a_snapshot_is_independent_of_later_changes, an_interrupted_snapshot_does_not_exist,
+                a_full_pool_has_no_copy_and_the_volume_continues,
+                a_new_owner_receives_the_reports_of_each_copy,
+                too_few_complete_copies_are_no_snapshot, copies_stay_if_one_may_remain_elsewhere,
+                an_invalid_name_is_refused)

@@ -170,7 +170,7 @@ START_TEST(a_discard_is_a_run_of_zeros) {
 }
 END_TEST
 
-START_TEST(a_run_longer_than_the_list_still_counts_for_what_is_listed) {
+START_TEST(a_run_longer_than_the_list_counts_for_listed_blocks) {
     begin_log(&none, &first);
     write_log_append_run(mapped, 0, UINT64_C(1) << 60, true);
     append(4096000, 512, 1);
@@ -193,7 +193,7 @@ START_TEST(the_last_entries_are_kept_when_the_ring_is_full) {
 }
 END_TEST
 
-START_TEST(entries_are_the_same_behind_a_text) {
+START_TEST(entries_are_the_same_after_a_conversion_to_text) {
     struct write_log read, parsed = { 0 };
     char *text;
 
@@ -235,7 +235,7 @@ START_TEST(entries_of_another_generation_do_not_count) {
 }
 END_TEST
 
-START_TEST(a_log_that_is_ended_is_not_active_and_says_nothing) {
+START_TEST(an_ended_log_is_inactive_and_empty) {
     begin_log(&none, &first);
     ck_assert(mapped->active);
     append(0, 4096, 1);
@@ -249,7 +249,7 @@ START_TEST(a_log_that_is_ended_is_not_active_and_says_nothing) {
 }
 END_TEST
 
-START_TEST(a_removed_log_leaves_nothing_and_begins_anew) {
+START_TEST(a_removed_log_leaves_no_file_and_starts_empty) {
     begin_log(&none, &first);
     append(0, 4096, 1);
     write_log_remove(directory, REPLICA);
@@ -263,7 +263,7 @@ START_TEST(a_removed_log_leaves_nothing_and_begins_anew) {
 }
 END_TEST
 
-START_TEST(no_log_is_made_for_what_is_not_logged) {
+START_TEST(no_log_is_created_for_an_unlogged_replica) {
     ck_assert_int_eq(write_log_begin(directory, REPLICA, &none, &none, &err), 0);
     ck_assert_int_eq(access(path, F_OK), -1);
     ck_assert_uint_eq(list(), 0);
@@ -272,7 +272,7 @@ END_TEST
 
 /* ---- files ---- */
 
-START_TEST(an_entry_that_is_not_whole_is_left_out) {
+START_TEST(an_incomplete_entry_is_skipped) {
     begin_log(&none, &first);
     for (unsigned i = 0; i < 3; i++)
         append(i * UINT64_C(4096), 4096, 1);
@@ -285,7 +285,7 @@ START_TEST(an_entry_that_is_not_whole_is_left_out) {
 }
 END_TEST
 
-START_TEST(a_counter_that_cannot_be_gives_no_entries) {
+START_TEST(an_invalid_counter_gives_no_entries) {
     begin_log(&none, &first);
     append(0, 4096, 1);
     atomic_store(&mapped->made, UINT64_MAX);
@@ -306,7 +306,7 @@ static void assert_made_anew(void) {
     ck_assert(is_of(&second));
 }
 
-START_TEST(a_log_of_another_boot_or_version_is_made_anew) {
+START_TEST(a_log_of_another_boot_or_version_is_replaced) {
     for (unsigned i = 0; i < 4; i++) {
         begin_log(&none, &first);
         append(0, 4096, 1);
@@ -325,7 +325,7 @@ START_TEST(a_log_of_another_boot_or_version_is_made_anew) {
 }
 END_TEST
 
-START_TEST(a_log_that_is_cut_off_is_made_anew) {
+START_TEST(a_truncated_log_is_replaced) {
     begin_log(&none, &first);
     append(0, 4096, 1);
     munmap(mapped, WRITE_LOG_SIZE);
@@ -350,7 +350,7 @@ START_TEST(garbage_gives_no_entries) {
 }
 END_TEST
 
-START_TEST(what_is_no_file_is_no_log) {
+START_TEST(only_a_plain_file_is_a_log) {
     begin_log(&none, &first);
     munmap(mapped, WRITE_LOG_SIZE);
     mapped = NULL;
@@ -405,7 +405,7 @@ static void make_at_once(void) {
 }
 
 /* Two that made a log at once truncated it below each other, which ended the daemon (SIGBUS). */
-START_TEST(threads_that_make_a_log_at_once_share_it) {
+START_TEST(threads_that_create_a_log_concurrently_share_it) {
     for (int round = 0; round < 200; round++) {
         make_at_once();
         write_log_remove(directory, REPLICA);
@@ -414,7 +414,7 @@ START_TEST(threads_that_make_a_log_at_once_share_it) {
 }
 END_TEST
 
-START_TEST(threads_that_replace_an_invalid_log_at_once_share_it) {
+START_TEST(threads_that_replace_an_invalid_log_concurrently_share_it) {
     for (int round = 0; round < 200; round++) {
         FILE *file;
 
@@ -444,14 +444,14 @@ END_TEST
 CHECK_MAIN_WITH("write log", true, begin, end, the_sum_is_crc_32c,
                 the_newest_write_of_each_sector_counts, a_sector_written_in_part_has_no_sum,
                 data_in_pieces_have_the_sums_of_the_whole, a_discard_is_a_run_of_zeros,
-                a_run_longer_than_the_list_still_counts_for_what_is_listed,
-                the_last_entries_are_kept_when_the_ring_is_full, entries_are_the_same_behind_a_text,
-                entries_of_another_generation_do_not_count,
-                a_log_that_is_ended_is_not_active_and_says_nothing,
-                a_removed_log_leaves_nothing_and_begins_anew, no_log_is_made_for_what_is_not_logged,
-                an_entry_that_is_not_whole_is_left_out, a_counter_that_cannot_be_gives_no_entries,
-                a_log_of_another_boot_or_version_is_made_anew, a_log_that_is_cut_off_is_made_anew,
-                garbage_gives_no_entries, what_is_no_file_is_no_log,
-                threads_that_make_a_log_at_once_share_it,
-                threads_that_replace_an_invalid_log_at_once_share_it,
+                a_run_longer_than_the_list_counts_for_listed_blocks,
+                the_last_entries_are_kept_when_the_ring_is_full,
+                entries_are_the_same_after_a_conversion_to_text,
+                entries_of_another_generation_do_not_count, an_ended_log_is_inactive_and_empty,
+                a_removed_log_leaves_no_file_and_starts_empty,
+                no_log_is_created_for_an_unlogged_replica, an_incomplete_entry_is_skipped,
+                an_invalid_counter_gives_no_entries, a_log_of_another_boot_or_version_is_replaced,
+                a_truncated_log_is_replaced, garbage_gives_no_entries, only_a_plain_file_is_a_log,
+                threads_that_create_a_log_concurrently_share_it,
+                threads_that_replace_an_invalid_log_concurrently_share_it,
                 a_log_that_was_half_made_by_a_killed_process_is_removed)

@@ -42,7 +42,7 @@ static void read_state(unsigned i, struct replica_state *ret) {
 }
 
 /* Of two replicas and one that is being filled, one fails: the others are no majority. */
-START_TEST(a_place_that_is_kept_counts_for_no_write) {
+START_TEST(a_reserved_child_counts_for_no_write) {
     const struct replica second = { .pool = pools[1], .uid = uids[1] };
 
     if (!serve_from_a_small_pool())
@@ -54,7 +54,7 @@ START_TEST(a_place_that_is_kept_counts_for_no_write) {
 END_TEST
 
 /* One misses writes, and before that is seen the other one that has them goes, too. */
-START_TEST(where_one_that_is_needed_missed_a_write_the_block_is_refused) {
+START_TEST(a_block_is_refused_where_a_needed_replica_missed_a_write) {
     if (!serve_from_a_small_pool())
         return;
     write_some(300);
@@ -73,7 +73,7 @@ START_TEST(where_one_that_is_needed_missed_a_write_the_block_is_refused) {
 }
 END_TEST
 
-START_TEST(who_finds_anothers_generation_serves_no_more) {
+START_TEST(a_target_stops_at_another_owners_generation) {
     const struct replica second = { .pool = pools[1], .uid = uids[1] };
     struct replica_state state;
 
@@ -93,7 +93,7 @@ START_TEST(who_finds_anothers_generation_serves_no_more) {
 }
 END_TEST
 
-START_TEST(a_stop_does_not_call_clean_what_another_has_decided) {
+START_TEST(a_stop_does_not_mark_another_owners_generation_clean) {
     const struct replica second = { .pool = pools[1], .uid = uids[1] };
     struct replica_state state;
 
@@ -136,7 +136,7 @@ START_TEST(a_copy_gets_no_generation) {
 }
 END_TEST
 
-START_TEST(taking_over_writes_nothing_where_nothing_changes) {
+START_TEST(an_adoption_writes_no_unchanged_generation) {
     struct replica_state before, after;
 
     serve();
@@ -156,7 +156,7 @@ START_TEST(taking_over_writes_nothing_where_nothing_changes) {
 }
 END_TEST
 
-START_TEST(growing_beyond_the_files_leaves_it_as_it_is) {
+START_TEST(growth_beyond_the_files_is_refused_without_effect) {
     serve();
     target_close(target);
     settings.maximum_bytes = MAXIMUM * 2;
@@ -171,7 +171,7 @@ START_TEST(growing_beyond_the_files_leaves_it_as_it_is) {
 }
 END_TEST
 
-START_TEST(a_size_that_no_state_can_say_is_refused) {
+START_TEST(a_size_beyond_the_states_range_is_refused) {
     struct target *other;
 
     settings.maximum_bytes = VOLUME_BYTES_MOST + 512;
@@ -181,7 +181,7 @@ START_TEST(a_size_that_no_state_can_say_is_refused) {
 END_TEST
 
 /* The number in the file may be of another namespace of processes. */
-START_TEST(only_who_holds_the_lock_is_killed) {
+START_TEST(only_the_lock_holder_is_killed) {
     char path[80], text[16] = "", strange[16];
     autoclose int fd = -1;
     pid_t bystander;
@@ -209,7 +209,7 @@ START_TEST(only_who_holds_the_lock_is_killed) {
 END_TEST
 
 /* Who was before has cleared away what we have just opened: the next has another lock. */
-START_TEST(a_lock_that_nobody_else_can_find_is_none) {
+START_TEST(a_lock_on_a_removed_file_does_not_count) {
     struct target *other;
     char path[80];
 
@@ -234,7 +234,7 @@ static void decide_blocks(void) {
     }
 }
 
-START_TEST(a_rebuild_may_begin_again_when_refused_blocks_are_written) {
+START_TEST(a_rebuild_can_be_repeated_when_refused_blocks_are_written) {
     const struct replica third = { .pool = pools[2], .uid = uids[2] };
 
     serve();
@@ -279,14 +279,14 @@ START_TEST(replicas_are_compared_again_when_refused_blocks_are_written) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("target doubt", adopt_daemons(), begin, end,
-                a_place_that_is_kept_counts_for_no_write,
-                where_one_that_is_needed_missed_a_write_the_block_is_refused,
-                who_finds_anothers_generation_serves_no_more,
-                a_stop_does_not_call_clean_what_another_has_decided, a_copy_gets_no_generation,
-                taking_over_writes_nothing_where_nothing_changes,
-                growing_beyond_the_files_leaves_it_as_it_is,
-                a_size_that_no_state_can_say_is_refused, only_who_holds_the_lock_is_killed,
-                a_lock_that_nobody_else_can_find_is_none,
-                a_rebuild_may_begin_again_when_refused_blocks_are_written,
+CHECK_MAIN_WITH("target refusals", adopt_daemons(), begin, end,
+                a_reserved_child_counts_for_no_write,
+                a_block_is_refused_where_a_needed_replica_missed_a_write,
+                a_target_stops_at_another_owners_generation,
+                a_stop_does_not_mark_another_owners_generation_clean, a_copy_gets_no_generation,
+                an_adoption_writes_no_unchanged_generation,
+                growth_beyond_the_files_is_refused_without_effect,
+                a_size_beyond_the_states_range_is_refused, only_the_lock_holder_is_killed,
+                a_lock_on_a_removed_file_does_not_count,
+                a_rebuild_can_be_repeated_when_refused_blocks_are_written,
                 replicas_are_compared_again_when_refused_blocks_are_written)

@@ -7,11 +7,11 @@
 #include "replication/engine/replica_access.h"
 
 static struct replica_access local;
-static const char *unseen; /* the uid of one that no look succeeds at; NULL: none */
+static const char *unprobed; /* the uid of the replica with failing probes; NULL: none */
 
 static void probe(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
                   struct replica_probe *ret) {
-    if (!unseen || strcmp(unseen, replica->uid) != 0) {
+    if (!unprobed || strcmp(unprobed, replica->uid) != 0) {
         replica_local.probe(arg, replica, volume, epoch, ret);
         return;
     }
@@ -19,8 +19,8 @@ static void probe(void *arg, const struct replica *replica, const char *volume, 
     error_set(&ret->why, ERROR_UNAVAILABLE, "Input/output error");
 }
 
-static void begin_unseen(void) {
-    unseen = NULL;
+static void begin_probes(void) {
+    unprobed = NULL;
     local = replica_local;
     local.probe = probe;
     begin();
@@ -30,18 +30,18 @@ static void begin_unseen(void) {
 }
 
 /* It was whole when it was opened, and the daemon has it open. */
-START_TEST(one_that_is_not_seen_behind_an_unclean_stop_votes) {
+START_TEST(a_replica_with_a_failed_probe_votes_after_an_unclean_stop) {
     serve();
     write_some(50);
     kill_daemon();
     checker_disconnect(&checker);
     ck_assert_int_eq(start(), 1);
-    unseen = uids[1];
+    unprobed = uids[1];
     watch();
     ck_assert(connect_checker());
     assert_voters(3);
     ck_assert(!was_logged("too short"));
-    unseen = NULL;
+    unprobed = NULL;
     read_all();
     ck_assert(resynchronize());
     stop();
@@ -50,30 +50,30 @@ START_TEST(one_that_is_not_seen_behind_an_unclean_stop_votes) {
 }
 END_TEST
 
-START_TEST(a_volume_grows_when_all_are_seen) {
+START_TEST(a_volume_grows_when_all_probes_succeed) {
     serve();
-    unseen = uids[2];
+    unprobed = uids[2];
     ck_assert_int_eq(target_resize(target, SIZE * 2, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     ck_assert(strstr(err.message, "could not be probed: Input/output error"));
     assert_voters(3);
     ck_assert_int_eq(status.size_bytes, SIZE);
     write_some(20);
-    unseen = NULL;
+    unprobed = NULL;
     checker_disconnect(&checker);
     assert_done(target_resize(target, SIZE * 2, &err));
     assert_voters(3);
 }
 END_TEST
 
-START_TEST(one_that_is_not_seen_is_not_filled_anew) {
+START_TEST(a_replica_with_a_failed_probe_is_not_rebuilt) {
     struct stat before, after;
 
     serve();
     write_some(50);
     assert_done(target_evict(target, uids[2], &err));
     ck_assert_int_eq(stat(file_of(2, "data"), &before), 0);
-    unseen = uids[2];
+    unprobed = uids[2];
     ck_assert_int_eq(target_rebuild(target, &settings.replicas[2], NULL, 0, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     ck_assert_int_eq(stat(file_of(2, "data"), &after), 0);
@@ -81,26 +81,28 @@ START_TEST(one_that_is_not_seen_is_not_filled_anew) {
     ck_assert_int_eq(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
     assert_voters(2);
     write_some(20);
-    unseen = NULL;
+    unprobed = NULL;
     rebuild(2);
     assert_voters(3);
     read_all();
 }
 END_TEST
 
-START_TEST(a_stop_says_who_was_not_seen) {
+START_TEST(a_stop_names_the_replica_with_a_failed_probe) {
     serve();
     write_some(20);
-    unseen = uids[0];
+    unprobed = uids[0];
     stop();
     ck_assert(was_logged("could not be probed: Input/output error"));
     ck_assert(!was_logged("is stale"));
-    unseen = NULL;
+    unprobed = NULL;
     ck_assert_int_eq(start(), 1);
     assert_voters(3);
 }
 END_TEST
 
-CHECK_MAIN_WITH("target unseen", adopt_daemons(), begin_unseen, end,
-                one_that_is_not_seen_behind_an_unclean_stop_votes, a_volume_grows_when_all_are_seen,
-                one_that_is_not_seen_is_not_filled_anew, a_stop_says_who_was_not_seen)
+CHECK_MAIN_WITH("target probes", adopt_daemons(), begin_probes, end,
+                a_replica_with_a_failed_probe_votes_after_an_unclean_stop,
+                a_volume_grows_when_all_probes_succeed,
+                a_replica_with_a_failed_probe_is_not_rebuilt,
+                a_stop_names_the_replica_with_a_failed_probe)
