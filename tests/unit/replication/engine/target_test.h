@@ -1,6 +1,6 @@
 /*
- * What the tests of targets share: a volume of three replicas in three pools of a directory that
- * goes away, and a checker that writes to it.
+ * Shared by the tests of targets: a volume of three replicas in three pools of a temporary
+ * directory, and a checker that writes to it.
  */
 #pragma once
 
@@ -26,7 +26,7 @@
 
 #define VOLUME   "00000000-0000-4000-8000-00000000f000"
 #define BLOCKS   96
-#define STRIDE   (INT64_C(512) << 10) /* a rebuild that is slowed down begins with 16 MiB */
+#define STRIDE   (INT64_C(512) << 10) /* a rebuild with a limit copies 16 MiB at first */
 #define SIZE     (BLOCKS * STRIDE)
 #define MAXIMUM  (INT64_C(1) << 32)
 #define REPLICAS 3
@@ -80,7 +80,7 @@ static inline int remove_one(const char *path, const struct stat *facts, int kin
     return remove(path);
 }
 
-/* No daemon is left, whatever the test has come to. */
+/* No daemon remains, whatever the outcome of the test. */
 static inline void end(void) {
     target_close(target);
     target = NULL;
@@ -98,8 +98,8 @@ static inline const char *file_of(unsigned i, const char *name) {
     return text;
 }
 
-/* What the daemon and we said last. */
-static inline const char *last_words(void) {
+/* The last output of the daemon and of this program. */
+static inline const char *last_output(void) {
     static char text[1024];
     char path[80];
     autofile FILE *file = NULL;
@@ -119,7 +119,7 @@ static inline void watch(void) {
     target_status(target, &status);
 }
 
-/* Starts; 1 if the replicas are to be resynchronized behind it. */
+/* Starts; 1 if the replicas are to be resynchronized afterwards. */
 static inline int start(void) {
     int outcome = target_start(target, &err);
 
@@ -156,8 +156,8 @@ static inline void stop(void) {
     assert_done(target_stop(target, &err));
 }
 
-/* One that joins may wait until the replicas are level: a read that overtook a write of a client,
- * when a copy failed, leaves them to be looked at. */
+/* A joining one may wait for the resynchronization: a read that overtook a write of a client, when
+ * a copy failed, causes one. */
 static inline void await_job(void) {
     do {
         poll(NULL, 0, 2);
@@ -182,7 +182,7 @@ static inline void repair(unsigned i) {
     ck_assert_msg(status.job == TARGET_REPAIRED, "%s", status.job_error.message);
 }
 
-/* Compares all, and repairs what is outvoted, as a controller does: true if all is equal then. */
+/* Compares all, and repairs outvoted replicas, as a controller does: true if all is equal then. */
 static inline bool resynchronize(void) {
     struct target_scrub scrub = { 0 };
     int outcome;
@@ -200,8 +200,8 @@ static inline bool resynchronize(void) {
     return !status.resynchronizing;
 }
 
-/* Behind a resynchronization and a stop.  A stop a moment after a replica was outvoted is unclean,
- * as the daemon may have had more to report; of a start in which none was, the next is clean. */
+/* After a resynchronization and a stop. A stop a moment after a replica was outvoted is unclean, as
+ * the daemon may have had more to report; a start without such a report has a clean stop. */
 static inline void start_clean(void) {
     if (start() == 0)
         return;
@@ -216,7 +216,7 @@ static inline void assert_voters(unsigned count) {
     ck_assert_uint_eq(status.voters, count);
 }
 
-/* Writes other bytes over a part of a block, behind everybody's back. */
+/* Overwrites a part of a block, behind the daemon's back. */
 static inline void damage(unsigned i, unsigned block) {
     autoclose int fd = open(file_of(i, "data"), O_WRONLY);
     char junk[700];

@@ -1,6 +1,6 @@
 /*
- * A copy that ends before its time while clients write, in a storage daemon: as it is begun here,
- * for by itself it dies of that.
+ * A copy that ends early while clients write, in a storage daemon: started with the preloaded
+ * object, for without it the daemon dies of that.
  */
 #include "replication/engine/daemon_environment.h"
 #include "replication/engine/daemon_release.h"
@@ -43,26 +43,26 @@ static json_t *command(struct arena *arena, const char *name, json_t *arguments)
     return got;
 }
 
-static void tell(const char *name, json_t *arguments) {
+static void execute(const char *name, json_t *arguments) {
     autoarena struct arena *arena = arena_new();
 
     command(arena, name, arguments);
 }
 
-/* What is written to its target is answered late, and at one place with an error. */
+/* Writes to its target are answered late, and at one position with an error. */
 static void begin_copy(void) {
     json_t *late = json_pack("{s:s, s:I, s:I}", "driver", "null-co", "size",
                              (json_int_t)SOURCE_SIZE, "latency-ns", (json_int_t)LATE_NS);
     json_t *rules = json_pack("[{s:s, s:s, s:i, s:I}]", "event", "none", "iotype", "write", "errno",
                               ENOSPC, "sector", (json_int_t)(BAD_OFFSET / 512));
 
-    tell("blockdev-add",
-         json_pack("{s:s, s:s, s:{s:s, s:o, s:o}}", "driver", "raw", "node-name", "copy", "file",
-                   "driver", "blkdebug", "image", late, "inject-error", rules));
-    tell("blockdev-mirror",
-         json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:s}", "job-id", "job", "device", "source",
-                   "target", "copy", "sync", "none", "copy-mode", "write-blocking", "auto-dismiss",
-                   0, "on-source-error", "report", "on-target-error", "report"));
+    execute("blockdev-add",
+            json_pack("{s:s, s:s, s:{s:s, s:o, s:o}}", "driver", "raw", "node-name", "copy", "file",
+                      "driver", "blkdebug", "image", late, "inject-error", rules));
+    execute("blockdev-mirror",
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:s}", "job-id", "job", "device",
+                      "source", "target", "copy", "sync", "none", "copy-mode", "write-blocking",
+                      "auto-dismiss", 0, "on-source-error", "report", "on-target-error", "report"));
 }
 
 static void await_status(const char *awaited) {
@@ -104,16 +104,17 @@ static void begin_daemon(void) {
     assert_done(daemon_start(run, "qemu-storage-daemon", TIMEOUT_MS, &err));
     assert_done(qmp_await_ready(path, TIMEOUT_MS, &err));
     assert_done(qmp_connect(path, TIMEOUT_MS, &qmp, &err));
-    tell("blockdev-add", json_pack("{s:s, s:s, s:I}", "driver", "null-co", "node-name", "source",
-                                   "size", (json_int_t)SOURCE_SIZE));
-    tell("block-export-add", json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "export",
-                                       "node-name", "source", "name", "volume", "writable", 1));
+    execute("blockdev-add", json_pack("{s:s, s:s, s:I}", "driver", "null-co", "node-name", "source",
+                                      "size", (json_int_t)SOURCE_SIZE));
+    execute("block-export-add",
+            json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "export", "node-name",
+                      "source", "name", "volume", "writable", 1));
 }
 
 static void end_copy(void) {
     await_status("concluded");
-    tell("job-dismiss", json_pack("{s:s}", "id", "job"));
-    tell("blockdev-del", json_pack("{s:s}", "node-name", "copy"));
+    execute("job-dismiss", json_pack("{s:s}", "id", "job"));
+    execute("blockdev-del", json_pack("{s:s}", "node-name", "copy"));
 }
 
 static int connect_client(void) {
@@ -125,7 +126,7 @@ static int connect_client(void) {
     return fd;
 }
 
-/* Alive, and of sound memory: it goes on to allocate and to free. */
+/* Running, with intact memory: it continues to allocate and to free. */
 START_TEST(a_failed_copy_under_writes_does_not_damage_the_daemon) {
     autoclose int fd = -1;
 
@@ -151,7 +152,7 @@ START_TEST(a_forced_cancellation_under_writes_does_not_damage_the_daemon) {
         begin_copy();
         await_status("ready");
         send_writes(fd, false);
-        tell("block-job-cancel", json_pack("{s:s, s:b}", "device", "job", "force", 1));
+        execute("block-job-cancel", json_pack("{s:s, s:b}", "device", "job", "force", 1));
         await_answers(fd, WRITES);
         end_copy();
     }
@@ -222,11 +223,11 @@ START_TEST(freed_bitmaps_are_never_reused) {
 }
 END_TEST
 
-/* A size that no memory has, and what came from elsewhere. */
+/* A size beyond any memory, and memory of another allocator. */
 START_TEST(other_memory_is_allocated_as_usual) {
     unsigned char *memory;
 
-#ifdef __SANITIZE_THREAD__ /* its allocator would be asked to free what the object has allocated */
+#ifdef __SANITIZE_THREAD__ /* its allocator would have to free memory of the object */
     return;
 #endif
     load();
@@ -272,7 +273,7 @@ static void *read_on(void *arg) {
     return NULL;
 }
 
-/* In a process of its own, which is killed in the end. */
+/* In a process of its own, which is killed at the end. */
 static void read_and_release(struct reading *reading) {
     pthread_t thread;
 
@@ -294,7 +295,7 @@ static void assert_killed(pid_t pid) {
     ck_assert(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL);
 }
 
-/* QEMU takes a read that ends at once for one behind the end of the file, where all is zero. */
+/* QEMU takes a read that returns 0 for one beyond the end of the file, where all is zero. */
 START_TEST(no_read_of_a_released_file_succeeds) {
     struct reading *reading =
         mmap(NULL, sizeof(*reading), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -319,7 +320,7 @@ struct relayed {
     int replica, client;
 };
 
-/* As QEMU does with a write that another replica has: answers it when the connection ends. */
+/* As QEMU does with a write that another replica has: responds when the connection ends. */
 static void *answer_at_end(void *arg) {
     const struct relayed *relayed = arg;
     struct pollfd end = { .fd = relayed->replica, .events = POLLIN };
@@ -396,7 +397,7 @@ START_TEST(no_client_gets_a_response_because_a_replica_is_disconnected) {
 }
 END_TEST
 
-/* In a process of its own that can make no thread. */
+/* In a process of its own that cannot create threads. */
 static void release_alone(const char *path) {
     const struct rlimit none = { 0 };
 
@@ -409,7 +410,7 @@ static void release_alone(const char *path) {
         pause();
 }
 
-/* Of one that is locked, as by a request that is stuck. */
+/* Of a locked one, as by a stuck request. */
 START_TEST(a_file_is_released_without_a_thread) {
     autoarena struct arena *arena = arena_new();
     const char *path = arena_join(arena, top, "/locked", NULL);
@@ -453,7 +454,7 @@ static int watch_memory(void) {
                : -1;
 }
 
-/* Another process has the descriptor, too: else its release would let the thread go on. */
+/* Another process has the descriptor, too: otherwise its release would end the thread's wait. */
 static bool keep_open(void) {
     pid_t parent = getpid(), pid = fork();
 

@@ -1,6 +1,6 @@
 /*
- * What a storage daemon writes to a replica's data stands in the replica's write log, whichever way
- * the daemon writes; and nothing that it writes elsewhere does.
+ * A storage daemon's writes to a replica's data are in the replica's write log, whichever way the
+ * daemon writes; its writes to other files are not.
  */
 #include "replication/engine/qmp.h"
 #include "replication/engine/write_log.h"
@@ -22,7 +22,7 @@ static int client = -1;
 static const struct generation_id none = { 0 }, one = { 1, "one" };
 static unsigned char bytes[1 << 20];
 
-static void tell(const char *name, json_t *arguments) {
+static void execute(const char *name, json_t *arguments) {
     ck_assert_msg(qmp_execute(qmp, arena, name, arguments, TIMEOUT_MS, NULL, &err) == 0, "%s: %s",
                   name, err.message);
 }
@@ -37,10 +37,11 @@ static void begin_daemon(const char *aio, const char *path) {
     assert_done(daemon_start(run, "qemu-storage-daemon", TIMEOUT_MS, &err));
     assert_done(qmp_await_ready(daemon_path(arena, run, "qmp"), TIMEOUT_MS, &err));
     assert_done(qmp_connect(daemon_path(arena, run, "qmp"), TIMEOUT_MS, &qmp, &err));
-    tell("blockdev-add", json_pack("{s:s, s:s, s:s, s:s, s:s}", "driver", "file", "node-name",
-                                   "file", "filename", path, "aio", aio, "discard", "unmap"));
-    tell("block-export-add", json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "export",
-                                       "node-name", "file", "name", "volume", "writable", 1));
+    execute("blockdev-add", json_pack("{s:s, s:s, s:s, s:s, s:s}", "driver", "file", "node-name",
+                                      "file", "filename", path, "aio", aio, "discard", "unmap"));
+    execute("block-export-add",
+            json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "export", "node-name",
+                      "file", "name", "volume", "writable", 1));
     client = nbd_connect(daemon_path(arena, run, "nbd"), "volume", &size);
     ck_assert_int_ge(client, 0);
 }
@@ -63,7 +64,7 @@ static struct write_log read_writes(void) {
     return ret;
 }
 
-/* Each sector that the log knows of is what stands in the file. */
+/* Each sector in the log has the sum of the file's content. */
 static unsigned check_file(unsigned *ret_unknown) {
     static struct write_log_block blocks[1024];
     const struct write_log log = read_writes();
@@ -160,12 +161,12 @@ static int connect_slow(void) {
     int64_t size;
     int fd;
 
-    tell("object-add", json_pack("{s:s, s:s, s:{s:i}}", "qom-type", "throttle-group", "id", "slow",
-                                 "limits", "iops-total", 1));
-    tell("blockdev-add", json_pack("{s:s, s:s, s:s, s:s}", "driver", "throttle", "node-name",
-                                   "slow", "throttle-group", "slow", "file", "file"));
-    tell("block-export-add", json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "slow",
-                                       "node-name", "slow", "name", "slow", "writable", 1));
+    execute("object-add", json_pack("{s:s, s:s, s:{s:i}}", "qom-type", "throttle-group", "id",
+                                    "slow", "limits", "iops-total", 1));
+    execute("blockdev-add", json_pack("{s:s, s:s, s:s, s:s}", "driver", "throttle", "node-name",
+                                      "slow", "throttle-group", "slow", "file", "file"));
+    execute("block-export-add", json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "slow",
+                                          "node-name", "slow", "name", "slow", "writable", 1));
     fd = nbd_connect(daemon_path(arena, run, "nbd"), "slow", &size);
     ck_assert_int_ge(fd, 0);
     return fd;
@@ -182,7 +183,7 @@ static int open_daemon(void) {
     return process;
 }
 
-/* A lock beyond its end keeps the daemon waiting, as one of a request that is under way. */
+/* A lock beyond its end keeps the daemon waiting, as one of a request in flight. */
 static int lock_data(void) {
     struct flock lock = { .l_type = F_RDLCK, .l_start = 2 * FILE_SIZE, .l_len = 1 };
     int fd = open(file_of(0, "data"), O_RDWR);
@@ -191,7 +192,7 @@ static int lock_data(void) {
     return fd;
 }
 
-/* The next daemon has the logs: writes that wait for a limit are none of its. */
+/* The next daemon has the logs: writes that wait for a limit are not among its own. */
 START_TEST(a_released_daemon_logs_no_write) {
     autoclose int slow = -1, lock = lock_data(), process = -1;
     struct pollfd dead = { .events = POLLIN };

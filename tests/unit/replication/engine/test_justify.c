@@ -1,6 +1,6 @@
 /*
- * Which content is chosen where replicas differ: all small cases against the rule in other words,
- * and a walk in which replicas are written, killed, rot and lose their logs.
+ * The chosen content where replicas differ: all small cases against a second formulation of the
+ * rule, and a walk in which replicas are written, killed, rot and lose their logs.
  */
 #include "replication/engine/justify.h"
 #include "replication/engine/write_log_format.h"
@@ -114,7 +114,7 @@ START_TEST(sectors_of_a_block_are_decided_one_by_one) {
     ck_assert_int_eq(ret[0], 1);
     ck_assert_int_eq(ret[JUSTIFY_SECTOR], 0);
     ck_assert_int_eq(ret[7 * JUSTIFY_SECTOR], 2);
-    two[JUSTIFY_SECTOR] ^= 1; /* rot, in a sector that no entry is about */
+    two[JUSTIFY_SECTOR] ^= 1; /* rot, in a sector without an entry */
     ck_assert_int_eq(justify(versions, 2, 2, JUSTIFY_BLOCK, ret), JUSTIFY_UNDECIDED);
 }
 END_TEST
@@ -127,7 +127,7 @@ END_TEST
 #define SIDES   2
 #define FLIGHTS 4
 
-/* One value for each sector, which is what it is filled with. */
+/* One value for each sector, which fills it. */
 struct side {
     unsigned content[BLOCKS][WRITE_LOG_SECTORS];
     bool rotten[BLOCKS][WRITE_LOG_SECTORS];
@@ -135,7 +135,7 @@ struct side {
 };
 
 static struct side sides[SIDES];
-static unsigned acknowledged[BLOCKS][WRITE_LOG_SECTORS]; /* the last value that was */
+static unsigned acknowledged[BLOCKS][WRITE_LOG_SECTORS]; /* the last value */
 static unsigned values;
 
 struct flight {
@@ -147,7 +147,7 @@ static void fill(unsigned char *to, unsigned value) {
         memcpy(to + i * sizeof(value), &value, sizeof(value));
 }
 
-/* The entry first; the write itself may come to nothing, or stop in its middle. */
+/* The entry first; the write itself may fail, or stop in its middle. */
 static void write_side(struct side *side, const struct flight *flight, unsigned end) {
     unsigned char data[WRITE_LOG_BLOCK];
     struct iovec iov[2] = { { data, 700 }, { data + 700, 0 } };
@@ -258,7 +258,7 @@ static bool any_rotten(unsigned block) {
     return rotten;
 }
 
-/* Nothing rotten is chosen, and nothing older than what was answered. */
+/* No rotten content is chosen, and none older than an answered write. */
 static void check_chosen(unsigned block, const unsigned char *chosen) {
     for (unsigned j = 0; j < WRITE_LOG_SECTORS; j++) {
         unsigned value;
@@ -272,7 +272,7 @@ static void check_chosen(unsigned block, const unsigned char *chosen) {
     }
 }
 
-static void judge_walk(void) {
+static void check_walk(void) {
     autoarena struct arena *arena = arena_new();
     struct write_log_block logged[SIDES][BLOCKS];
     unsigned counts[SIDES];
@@ -309,7 +309,7 @@ START_TEST(rot_and_outdated_content_are_never_chosen) {
         kill_writes();
         if (seed % 3 == 0)
             rot();
-        judge_walk();
+        check_walk();
         for (unsigned i = 0; i < SIDES; i++)
             free(sides[i].log);
     }

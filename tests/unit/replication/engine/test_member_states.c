@@ -28,7 +28,7 @@ START_TEST(a_replica_that_missed_a_write_fails_until_a_rebuild_or_restart) {
 
         if (fails)
             ck_assert(row->next != MEMBER_IS_VOTING && row->next != MEMBER_IS_REBUILDING);
-        if (row->state == MEMBER_IS_UNLINKED) /* it is found behind its path no more */
+        if (row->state == MEMBER_IS_UNLINKED) /* its path leads to another file now */
             ck_assert(row->next != MEMBER_IS_FAILING);
     }
 }

@@ -16,12 +16,12 @@
 #define READY    "{\"return\": {}, \"id\": @1}\r\n"
 #define LONG_MS  30000
 
-/* A daemon that sends one text after each line that it hears, the first at once; "…" in the end
- * stays silent, else it hangs up. */
+/* A daemon that sends one text after each received line, the first at once; "…" at the end keeps it
+ * silent, otherwise it disconnects. */
 static char path[] = "/tmp/test-qmp-XXXXXX";
 static const char *const *script;
 static size_t flood; /* bytes that follow the last text */
-static bool knocks;
+static bool only_awaits_ready;
 static unsigned heard; /* bytes that were not answered */
 static long long first_number;
 static unsigned repeated; /* how often the last text is sent */
@@ -40,7 +40,7 @@ int poll(struct pollfd *polled, nfds_t count, int timeout_ms) {
 }
 
 /* "@2" is the number of the second question. */
-static void say(int fd, const char *text) {
+static void send_text(int fd, const char *text) {
     char said[1024];
     size_t size = 0;
 
@@ -53,7 +53,7 @@ static void say(int fd, const char *text) {
     (void)!send(fd, said, size, MSG_NOSIGNAL);
 }
 
-static void hear_line(int fd) {
+static void receive_line(int fd) {
     char line[256] = "";
     const char *number;
 
@@ -76,9 +76,9 @@ static void *serve(void *arg) {
             return NULL;
         }
         if (text != script)
-            hear_line(fd);
+            receive_line(fd);
         for (unsigned i = 0; i < (text[1] ? 1 : repeated); i++)
-            say(fd, *text);
+            send_text(fd, *text);
     }
     for (size_t i = 0; i < flood; i++) {
         static const char text[64] = { [0 ... 63] = 'x' };
@@ -104,8 +104,8 @@ static int begin(struct qmp **ret, int64_t timeout_ms, const char *const *texts)
     ck_assert_int_eq(bind(listener, (const struct sockaddr *)&address, sizeof(address)), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(pthread_create(&server, NULL, serve, NULL), 0);
-    return knocks ? qmp_await_ready(path, timeout_ms, &err)
-                  : qmp_connect(path, timeout_ms, ret, &err);
+    return only_awaits_ready ? qmp_await_ready(path, timeout_ms, &err)
+                             : qmp_connect(path, timeout_ms, ret, &err);
 }
 #define BEGIN(qmp, timeout_ms, ...) \
     begin(qmp, timeout_ms, (const char *const[]){ __VA_ARGS__, NULL })
@@ -117,7 +117,7 @@ static void end(struct qmp *qmp) {
     unlink(path);
 }
 
-static int ask(struct qmp *qmp, struct arena *arena, json_t **ret) {
+static int query(struct qmp *qmp, struct arena *arena, json_t **ret) {
     memset(&err, 0, sizeof(err));
     return qmp_execute(qmp, arena, "query-status", NULL, LONG_MS, ret, &err);
 }
@@ -131,7 +131,7 @@ START_TEST(responses_and_events_are_distinguished_and_kept) {
                            "{\"event\": \"B\"}\n{\"return\": 5, \"id\": @2}\n{\"event\": \"C\"}\n",
                            "…"),
                      0);
-    ck_assert_int_eq(ask(qmp, arena, &value), 0);
+    ck_assert_int_eq(query(qmp, arena, &value), 0);
     ck_assert_int_eq(json_integer_value(value), 5);
     for (const char *name = "ABC"; *name; name++) {
         while (qmp_event(qmp, arena, &value, &err) == 0)
@@ -151,7 +151,7 @@ START_TEST(responses_to_the_former_client_are_skipped) {
     ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, "{\"return\": {}, \"id\": 5}\n" READY,
                            "{\"return\": {}, \"id\": @2}\n", "…"),
                      0);
-    ck_assert_int_eq(ask(qmp, arena, NULL), 0);
+    ck_assert_int_eq(query(qmp, arena, NULL), 0);
     end(qmp);
 }
 END_TEST
@@ -162,7 +162,7 @@ START_TEST(waiting_for_readiness_sends_no_command) {
     ck_assert_int_eq(BEGIN(&qmp, 20, "220 mail\r\n"), -1);
     end(NULL);
     ck_assert_int_eq(qmp_await_ready(path, 20, &err), -1);
-    knocks = true;
+    only_awaits_ready = true;
     ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, "…"), 0);
     end(NULL);
     ck_assert_uint_eq(heard, 0);
@@ -179,15 +179,15 @@ START_TEST(an_error_response_is_reported_and_keeps_the_connection) {
             "{\"id\": @2, \"error\": {\"class\": \"GenericError\", \"desc\": \"No such node\"}}\n",
             "{\"return\": {}, \"id\": @3}\n", "…"),
         0);
-    ck_assert_int_eq(ask(qmp, arena, NULL), -1);
+    ck_assert_int_eq(query(qmp, arena, NULL), -1);
     ck_assert_int_eq(err.kind, ERROR_BACKEND);
     ck_assert_str_eq(err.message, "query-status: No such node");
-    ck_assert_int_eq(ask(qmp, arena, NULL), 0);
+    ck_assert_int_eq(query(qmp, arena, NULL), 0);
     end(qmp);
 }
 END_TEST
 
-/* Each is the last thing that the daemon says to a question. */
+/* Each is the daemon's last response to a command. */
 static const char *const nonsense[] = {
     "",
     "\n",
@@ -212,9 +212,9 @@ static void refuse(const char *text) {
     json_t *event;
 
     ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, READY, text), 0);
-    ck_assert_int_eq(ask(qmp, arena, NULL), -1);
+    ck_assert_int_eq(query(qmp, arena, NULL), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
-    ck_assert_int_eq(ask(qmp, arena, NULL), -1);
+    ck_assert_int_eq(query(qmp, arena, NULL), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     ck_assert_int_eq(qmp_event(qmp, arena, &event, &err), -1);
     end(qmp);
@@ -238,14 +238,14 @@ START_TEST(silence_and_an_incomplete_line_time_out) {
 }
 END_TEST
 
-/* As one is that was stopped for an hour: what has come meanwhile has come. */
+/* As after a suspension of an hour: received lines stay received. */
 START_TEST(a_received_response_counts_past_the_deadline) {
     autoarena struct arena *arena = arena_new();
     struct qmp *qmp;
 
     stop_s = 3600;
     ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, READY, "{\"return\": {}, \"id\": @2}\n"), 0);
-    ck_assert_msg(ask(qmp, arena, NULL) == 0, "%s", err.message);
+    ck_assert_msg(query(qmp, arena, NULL) == 0, "%s", err.message);
     end(qmp);
     stop_s = 0;
 }
@@ -274,7 +274,7 @@ START_TEST(a_line_without_end_is_not_kept) {
 
     flood = 100000; /* 6.4 MB */
     ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, READY, "{\"return\": \""), 0);
-    ck_assert_int_eq(ask(qmp, arena, NULL), -1);
+    ck_assert_int_eq(query(qmp, arena, NULL), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(err.message, "sent a line of more than"));
     end(qmp);
@@ -290,7 +290,7 @@ START_TEST(the_last_events_are_kept_and_a_loss_is_reported) {
     repeated = 1000;
     ck_assert_int_eq(
         BEGIN(&qmp, LONG_MS, GREETING, READY, "{\"event\": \"A\"}\n{\"event\": \"B\"}\n"), 0);
-    ck_assert_int_eq(ask(qmp, arena, &returned), -1); /* it hangs up behind all of them */
+    ck_assert_int_eq(query(qmp, arena, &returned), -1); /* it disconnects after all of them */
     while (qmp_event(qmp, arena, &event, &err) > 0)
         count++;
     ck_assert_uint_eq(count, 256);
@@ -313,7 +313,7 @@ START_TEST(events_before_the_daemons_end_are_received) {
     while ((told = qmp_event(qmp, arena, &event, &err)) == 0)
         ;
     ck_assert_int_eq(told, -1);
-    ck_assert_int_eq(ask(qmp, arena, NULL), -1);
+    ck_assert_int_eq(query(qmp, arena, NULL), -1);
     end(qmp);
 }
 END_TEST

@@ -15,7 +15,7 @@ static const char *const uids[] = {
     "00000000-0000-4000-8000-000000000010",
 };
 
-/* "abc" are members; `nonce` tells generations of one number apart. */
+/* "abc" are members; `nonce` distinguishes generations of one number. */
 static struct generation generation(int64_t number, char nonce, int64_t base, char base_nonce,
                                     unsigned wanted, const char *members) {
     struct generation made = { .id = { number, { nonce } },
@@ -27,47 +27,47 @@ static struct generation generation(int64_t number, char nonce, int64_t base, ch
     return made;
 }
 
-static struct replica_state state(char who, enum replica_mark mark, struct generation known) {
+static struct replica_state state(char replica, enum replica_mark mark, struct generation known) {
     struct replica_state made = { .mark = mark, .generation = known };
 
     strcpy(made.volume, VOLUME);
-    strcpy(made.replica, uids[who - 'a']);
+    strcpy(made.replica, uids[replica - 'a']);
     return made;
 }
 
-/* Which replicas know what, as rows: "-" cannot be reached. 1: the first generation {abc}; 2: {abc}
- * made from it; x, y: {ac}, {bc} made from 2, by writers who did not see each other; 3: {ab} made
- * from 2; 4: {abc} made from 3; E: empty, F: of another volume. "!": clean, "?": disputed, else
- * dirty. */
-static const struct replica_state *make(char who, const char *word, struct replica_state *ret) {
+/* The states of the replicas, as rows: "-" is unreachable. 1: the first generation {abc}; 2: {abc}
+ * made from it; x, y: {ac}, {bc} made from 2, by writers without knowledge of each other; 3: {ab}
+ * made from 2; 4: {abc} made from 3; E: empty, F: of another volume. "!": clean, "?": disputed,
+ * else dirty. */
+static const struct replica_state *make(char replica, const char *word, struct replica_state *ret) {
     const enum replica_mark mark = word[1] == '!'   ? REPLICA_CLEAN
                                    : word[1] == '?' ? REPLICA_DISPUTED
                                                     : REPLICA_DIRTY;
 
     switch (word[0]) {
     case '1':
-        *ret = state(who, mark, generation(1, 'o', 0, 0, 3, "abc"));
+        *ret = state(replica, mark, generation(1, 'o', 0, 0, 3, "abc"));
         break;
     case '2':
-        *ret = state(who, mark, generation(2, 'p', 1, 'o', 3, "abc"));
+        *ret = state(replica, mark, generation(2, 'p', 1, 'o', 3, "abc"));
         break;
     case '3':
-        *ret = state(who, mark, generation(3, 'q', 2, 'p', 3, "ab"));
+        *ret = state(replica, mark, generation(3, 'q', 2, 'p', 3, "ab"));
         break;
     case 'x':
-        *ret = state(who, mark, generation(3, 'x', 2, 'p', 3, "ac"));
+        *ret = state(replica, mark, generation(3, 'x', 2, 'p', 3, "ac"));
         break;
     case 'y':
-        *ret = state(who, mark, generation(3, 'y', 2, 'p', 3, "bc"));
+        *ret = state(replica, mark, generation(3, 'y', 2, 'p', 3, "bc"));
         break;
     case '4':
-        *ret = state(who, mark, generation(4, 'r', 3, 'q', 3, "abc"));
+        *ret = state(replica, mark, generation(4, 'r', 3, 'q', 3, "abc"));
         break;
     case 'E':
-        *ret = state(who, REPLICA_EMPTY, generation(9, 'e', 8, 'd', 3, "abc"));
+        *ret = state(replica, REPLICA_EMPTY, generation(9, 'e', 8, 'd', 3, "abc"));
         break;
     case 'F':
-        *ret = state(who, mark, generation(9, 'f', 8, 'd', 3, "abc"));
+        *ret = state(replica, mark, generation(9, 'f', 8, 'd', 3, "abc"));
         strcpy(ret->volume, OTHER);
         break;
     default:
@@ -83,13 +83,13 @@ struct row {
 };
 
 static const struct row rows[] = {
-    /* as it was made, and as it was left in good order */
+    /* as it was created, and after a clean stop */
     { "1!", "1!", "1!", QUORUM_SERVES, "abc" },
     { "2!", "2!", "2!", QUORUM_SERVES, "abc" },
     { "2!", "-", "2!", QUORUM_SERVES, "ac" },
     { "-", "-", "2!", QUORUM_NONE, "c" },
     { "-", "-", "-", QUORUM_NONE, "" },
-    /* one does not say that the end was in order: it may be a copy of before that */
+    /* one is not clean: it may be a copy of before that */
     { "2!", "2", "2", QUORUM_RESYNC, "abc" },
     { "2", "-", "2!", QUORUM_RESYNC, "ac" },
     /* the writer died */
@@ -104,19 +104,19 @@ static const struct row rows[] = {
     { "3", "-", "2", QUORUM_NONE, "a" },
     { "-", "3!", "2!", QUORUM_NONE, "b" },
     { "3!", "-", "1!", QUORUM_NONE, "a" },
-    { "-", "2", "2", QUORUM_RESYNC, "bc" }, /* 3 was not written wholly */
+    { "-", "2", "2", QUORUM_RESYNC, "bc" }, /* 3 was not written completely */
     /* between the writes of a new generation */
     { "2", "1!", "1!", QUORUM_RESYNC, "abc" },
     { "2", "2", "1!", QUORUM_RESYNC, "abc" },
     { "2", "-", "1!", QUORUM_RESYNC, "ac" },
     { "-", "1!", "1!", QUORUM_SERVES, "bc" },
     { "3", "2", "2", QUORUM_RESYNC, "ab" },
-    { "2", "2", "3", QUORUM_RESYNC, "ab" }, /* who is no member and has it says nothing wrong */
+    { "2", "2", "3", QUORUM_RESYNC, "ab" }, /* a replica with it that is no member */
     { "4", "3", "-", QUORUM_RESYNC, "ab" }, /* c may have a write that one of them missed */
     { "4", "3!", "2", QUORUM_RESYNC, "ab" },
     { "-", "3", "4", QUORUM_NONE, "bc" }, /* c is the last that has it: a and b do, or did */
     { "4", "4", "4", QUORUM_RESYNC, "abc" },
-    /* two that did not see each other */
+    /* two without knowledge of each other */
     { "x", "y", "-", QUORUM_NONE, "a" },
     { "x", "y", "y", QUORUM_RESYNC, "bc" },
     { "x!", "y!", "y!", QUORUM_SERVES, "bc" },
@@ -124,15 +124,15 @@ static const struct row rows[] = {
     { "x", "-", "y", QUORUM_NONE, "a" },
     { "x", "y", "2", QUORUM_AMBIGUOUS, NULL },
     { "x", "2", "-", QUORUM_NONE, "a" },
-    { "x", "2", "2", QUORUM_RESYNC, "ac" }, /* b may have what c has not: not all have x */
-    /* what never votes */
+    { "x", "2", "2", QUORUM_RESYNC, "ac" }, /* b may have a write that c lacks: not all have x */
+    /* these never vote */
     { "E", "2!", "2!", QUORUM_SERVES, "bc" },
     { "E", "E", "2!", QUORUM_NONE, "c" },
     { "E", "E", "E", QUORUM_NONE, "" },
     { "F", "2!", "2!", QUORUM_SERVES, "bc" },
     { "F", "F", "2!", QUORUM_NONE, "c" },
     { "1!", "1!", "2", QUORUM_RESYNC, "abc" },
-    { "1!", "1!", "3", QUORUM_NONE, "" }, /* copies of an old state: they know nothing of 3 */
+    { "1!", "1!", "3", QUORUM_NONE, "" }, /* copies of an old state, of before 3 */
     { "1!", "3!", "3!", QUORUM_NONE, "b" },
 };
 
@@ -171,7 +171,7 @@ START_TEST(each_row_has_its_verdict) {
 }
 END_TEST
 
-/* Of before the last salvage none counts, whatever majority they are. */
+/* No generation of before the last forced recovery counts, whatever majority it has. */
 START_TEST(replicas_of_before_a_forced_recovery_never_vote) {
     for (size_t i = 0; i < LENGTH(rows); i++) {
         struct quorum_plan plan;
@@ -183,7 +183,7 @@ START_TEST(replicas_of_before_a_forced_recovery_never_vote) {
 }
 END_TEST
 
-/* Of a volume of three one was believed; the other two had gone on, or come back. */
+/* A volume of three was recovered from one; the other two had continued, or returned. */
 START_TEST(a_recovered_replica_outranks_all_earlier_ones) {
     const int64_t floor = generation_floor(1);
     const struct generation others = generation(floor - 1, 'z', floor - 2, 'y', 3, "bc");
@@ -206,8 +206,8 @@ START_TEST(a_recovered_replica_outranks_all_earlier_ones) {
 }
 END_TEST
 
-/* Of a write that was answered fewer members may have what was before than are needed to read it,
- * in the generation it was written in and in each that may follow it. */
+/* Fewer members may have the content before an answered write than are needed to read it, in the
+ * generation of the write and in each that may follow it. */
 START_TEST(stale_replicas_never_form_a_quorum) {
     for (unsigned wanted = 1; wanted <= REPLICAS_MOST; wanted++) {
         const struct generation made = { .wanted = wanted, .count = wanted };

@@ -1,11 +1,10 @@
 /*
  * Several targets of one volume, each at a host of its own and in an epoch of its own, which do
- * their steps in any order: one may be stopped between any two of them, and go on long after the
- * volume was given to another.  Replicas cannot be reached now and then, states are written one by
- * one, a write comes to its replicas one by one, and targets die anywhere.
- *
- * A write is a number that replaces the one before.  Who serves has all that was answered; and what
- * a target answers after another in a higher epoch has begun, that one has begun with.
+ * their steps in any order: one may be stopped between any two of them, and continue long after the
+ * volume was given to another. Replicas are unreachable now and then, states are written one by
+ * one, a write comes to its replicas one by one, and targets die anywhere. A write is a number that
+ * replaces the one before. A serving target has each answered write; and a write that a target
+ * answers after the start of a higher epoch is one that the higher epoch has started with.
  */
 #include "replication/engine/quorum.h"
 
@@ -13,8 +12,8 @@
 
 #include <string.h>
 
-#define VOLUME "00000000-0000-4000-8000-00000000f000"
-#define NOBODY (-1)
+#define VOLUME     "00000000-0000-4000-8000-00000000f000"
+#define NO_REPLICA (-1)
 
 static const char *const uids[] = {
     "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b",
@@ -48,7 +47,7 @@ struct writer {
 
 struct world {
     unsigned wanted, epoch, issued, answered;
-    unsigned started, start; /* the highest epoch that serves, and what it began with */
+    unsigned started, start; /* the highest epoch that serves, and the write that it started with */
     struct copy copies[MOST];
     struct writer writers[HOSTS];
     bool cut[HOSTS][MOST];
@@ -78,7 +77,7 @@ static bool has_session(const struct world *world, unsigned host, unsigned i) {
 
 enum outcome { DONE, FAILED, OVER };
 
-/* What another serves ends; but a file that the target there has open is held until it goes. */
+/* Another's session ends; but a file that the local target has open is held until it stops. */
 static enum outcome open_copy(struct world *world, unsigned host, unsigned i) {
     struct writer *writer = &world->writers[host];
     struct copy *copy = &world->copies[i];
@@ -111,21 +110,21 @@ static enum outcome write_state(struct world *world, unsigned host, unsigned i,
         return FAILED;
     copy->state.generation = *generation;
     copy->state.mark = mark;
-    return draw(12) == 0 ? FAILED : DONE; /* or it is done, and nobody hears of it */
+    return draw(12) == 0 ? FAILED : DONE; /* or it is done, and the response is lost */
 }
 
 /* ---- a target ---- */
 
-/* Its connections go with its daemon. */
+/* Its connections end with its daemon. */
 static void die(struct world *world, unsigned host) {
     for (unsigned i = 0; i < world->wanted; i++) {
         if (has_session(world, host, i))
-            world->copies[i].session = NOBODY;
+            world->copies[i].session = NO_REPLICA;
     }
     world->writers[host].phase = DOWN;
 }
 
-/* What was in flight is read by vote, and resynchronized before anything else happens. */
+/* A write in flight is read by vote, and resynchronized before anything else happens. */
 static bool resynchronize(struct world *world, unsigned host, const struct quorum_plan *plan) {
     unsigned most = 0, winner = 0;
 
@@ -193,7 +192,7 @@ static void plan(struct world *world, unsigned host) {
     }
     writer->before = writer->current = plan.current;
     writer->mark = REPLICA_DIRTY;
-    writer->newcomer = NOBODY;
+    writer->newcomer = NO_REPLICA;
     for (unsigned i = 0; i < world->wanted; i++) {
         writer->votes[i] = plan.votes[i];
         writer->missed[i] = false;
@@ -213,11 +212,11 @@ static void step_opening(struct world *world, unsigned host) {
         die(world, host);
 }
 
-/* From here on it answers: it has all that anybody was answered. */
+/* From here on it answers: it has each answered write. */
 static void begin_serving(struct world *world, struct writer *writer) {
     writer->phase = SERVING;
     writer->before = writer->current;
-    writer->newcomer = NOBODY;
+    writer->newcomer = NO_REPLICA;
     served++;
     if (writer->epoch <= world->started)
         return;
@@ -228,8 +227,8 @@ static void begin_serving(struct world *world, struct writer *writer) {
     world->start = writer->write;
 }
 
-/* One state; who is new is the last.  Behind all of them: another generation without those that
- * did not take it, or it is served. */
+/* One state; a new member is the last. After all of them: another generation without those that did
+ * not take it, or it is served. */
 static void step_changing(struct world *world, unsigned host) {
     struct writer *writer = &world->writers[host];
     bool failed = false;
@@ -289,7 +288,7 @@ static void begin_write(struct world *world, struct writer *writer) {
     writer->phase = WRITING;
 }
 
-/* A majority that is equal is what is read. */
+/* A read returns the content of an equal majority. */
 static bool read_value(const struct world *world, unsigned host, unsigned *ret) {
     const struct writer *writer = &world->writers[host];
 
@@ -321,7 +320,7 @@ static void rebuild(struct world *world, unsigned host, unsigned i) {
         die(world, host);
 }
 
-/* Those that missed a write go, one by one, unless they are needed. */
+/* Those that missed a write are evicted, one by one, unless they are needed. */
 static bool evict(struct world *world, struct writer *writer) {
     struct generation current = writer->current;
 
@@ -388,7 +387,7 @@ static void step(struct world *world, unsigned host) {
 
 /* ---- the world ---- */
 
-/* The volume is given to a host; the target there begins anew.  The others are not asked. */
+/* The volume is given to a host; the target there restarts. The others are not involved. */
 static void give(struct world *world, unsigned host) {
     die(world, host);
     world->writers[host].epoch = ++world->epoch;
@@ -403,7 +402,7 @@ static void run_world(unsigned wanted) {
     for (unsigned i = 0; i < wanted; i++) {
         struct copy *copy = &world.copies[i];
 
-        *copy = (struct copy){ .session = NOBODY,
+        *copy = (struct copy){ .session = NO_REPLICA,
                                .state = { .mark = REPLICA_CLEAN, .generation = first } };
         strcpy(copy->state.volume, VOLUME);
         strcpy(copy->state.replica, uids[i]);

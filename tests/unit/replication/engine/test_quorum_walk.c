@@ -1,8 +1,8 @@
 /*
- * A volume in a world that fails: replicas come and go, miss writes, their states are written one
- * by one and the writer may die between any two.  A write is a number that replaces the one before;
- * it is answered if as many replicas have it as are needed.  What is served is never older than the
- * last that was answered, or that was served.
+ * A volume in a world with faults: replicas come and go, miss writes, their states are written one
+ * by one and the writer may die between any two. A write is a number that replaces the one before;
+ * it is answered if as many replicas have it as are needed. Served content is never older than the
+ * last answered, or served, write.
  */
 #include "replication/engine/quorum.h"
 
@@ -40,7 +40,7 @@ static unsigned draw(unsigned most) {
     return (seed >> 16) % most;
 }
 
-/* What a quorum reads; false: nothing has as many votes as are needed. */
+/* The content that a quorum reads; false: none has as many votes as are needed. */
 static bool is_read(struct world *world, const struct quorum_plan *plan) {
     unsigned most = 0, winner = 0;
 
@@ -63,7 +63,7 @@ static bool is_read(struct world *world, const struct quorum_plan *plan) {
     return true;
 }
 
-/* What was outvoted is repaired. */
+/* Repairs outvoted replicas. */
 static void resynchronize(struct world *world, const struct quorum_plan *plan) {
     for (unsigned i = 0; i < world->wanted; i++) {
         if (plan->votes[i])
@@ -78,7 +78,8 @@ static void mark(struct world *world, enum replica_mark mark) {
     }
 }
 
-/* A generation of those who serve; false: it would be too few, or its writer died on the way. */
+/* A generation of the serving members; false: they would be too few, or the writer died meanwhile.
+ */
 static bool go_on(struct world *world, enum replica_mark mark) {
     struct generation next;
     unsigned die = draw(world->wanted * 6);
@@ -122,7 +123,7 @@ static void write_once(struct world *world) {
         world->answered = world->version;
 }
 
-/* Leaves out one that missed a write; false: the writer died. */
+/* Evicts one that missed a write; false: the writer died. */
 static bool evict(struct world *world) {
     struct copy *bad = NULL;
 
@@ -141,7 +142,7 @@ static bool evict(struct world *world) {
     return go_on(world, REPLICA_DIRTY);
 }
 
-/* From a start to an end, in order or not. */
+/* From a start to a stop, clean or not. */
 static void serve(struct world *world, const struct quorum_plan *plan, bool equal) {
     world->current = plan->current;
     for (unsigned i = 0; i < world->wanted; i++) {
@@ -163,7 +164,7 @@ static void serve(struct world *world, const struct quorum_plan *plan, bool equa
         mark(world, REPLICA_CLEAN);
 }
 
-/* Those that are stale have everything, before they vote. */
+/* Stale ones are rebuilt before they vote. */
 static void rebuild(struct world *world, const struct quorum_plan *plan) {
     world->current = plan->current;
     for (unsigned i = 0; i < world->wanted; i++) {
@@ -191,7 +192,7 @@ static void step_world(struct world *world) {
     readable = is_read(world, &plan);
     if (readable) {
         world->served++;
-    } else { /* nothing is chosen, and nothing can be copied */
+    } else { /* no content is chosen, and none can be copied */
         ck_assert_int_eq(plan.verdict, QUORUM_RESYNC);
         world->refused++;
     }

@@ -1,7 +1,7 @@
 /*
- * All that can become of a few replicas while writers change who votes and how many are wanted, and
- * die between any two writes of a state: each world is made from the ones before, once, and
- * whatever is served in it has every write that was answered.
+ * All possible fates of a few replicas while writers change the members and the wanted number, and
+ * die between any two writes of a state: each world is made from the ones before, once, and a
+ * volume served in it has each answered write.
  */
 #include "replication/engine/quorum.h"
 
@@ -11,7 +11,7 @@
 
 #define VOLUME "00000000-0000-4000-8000-00000000f000"
 
-enum { FEW = 4, WORLDS = 1 << 16, SLOTS = 1 << 18, NOBODY = FEW };
+enum { FEW = 4, WORLDS = 1 << 16, SLOTS = 1 << 18, NO_REPLICA = FEW };
 
 static const char *const uids[FEW] = {
     "00000000-0000-4000-8000-00000000000a",
@@ -20,7 +20,7 @@ static const char *const uids[FEW] = {
     "00000000-0000-4000-8000-00000000000d",
 };
 
-/* What one replica knows (number 0: it is empty), and has it the last write that was answered? */
+/* The state of one replica (number 0: it is empty), and has it the last answered write? */
 struct place {
     uint8_t number, nonce, base, base_nonce, wanted, members, clean, has;
 };
@@ -33,7 +33,7 @@ static struct world worlds[WORLDS];
 static uint32_t slots[SLOTS];
 static unsigned known, served;
 
-/* ---- worlds that were seen ---- */
+/* ---- visited worlds ---- */
 
 /* The same world, whatever happened before: numbers count from the least one. */
 static void simplify(struct world *world) {
@@ -75,7 +75,7 @@ static void remember(struct world world) {
     slots[hash] = known;
 }
 
-/* ---- what a writer does ---- */
+/* ---- steps of a writer ---- */
 
 static void make_id(uint8_t number, uint8_t nonce, struct generation_id *ret) {
     *ret = (struct generation_id){ .number = number };
@@ -113,8 +113,8 @@ static bool is_known(const struct world *world, uint8_t number, uint8_t nonce) {
 struct step {
     unsigned without, with, wanted; /* as in generation_change() */
     unsigned fails;                 /* does not take its state, */
-    bool lies;                      /* or has it and says it has not */
-    unsigned dies;                  /* behind so many writes */
+    bool lies;                      /* or has it and reports a failure */
+    unsigned dies;                  /* after so many writes */
 };
 
 enum outcome { DIED, REFUSED, DONE };
@@ -175,7 +175,7 @@ static int write_next(struct world *world, const struct place *next, bool *votes
     return failed;
 }
 
-/* First the one that counts is written to those who vote for it without having it. */
+/* First the counting generation is written to its voters without it. */
 static int roll(struct world *world, const struct place *current, bool *votes,
                 const struct step *step, unsigned *left) {
     for (unsigned i = 0; i < FEW; i++) {
@@ -228,8 +228,8 @@ static enum outcome change(struct world *world, const struct quorum_plan *plan,
     return failed < 0 ? DIED : DONE;
 }
 
-/* Nothing is written, or a write is answered, by all members or by all that are needed; then the
- * writer dies, or ends and says so on some, if it knows that they are equal. */
+/* No write comes, or a write is answered, by all members or by all that are needed; then the writer
+ * dies, or stops and marks some clean, if they are known to be equal. */
 static void write_and_end(const struct world *before, const struct place *current, bool equal) {
     struct generation generation;
 
@@ -281,24 +281,26 @@ static void try_faults(const struct world *world, const struct quorum_plan *plan
     }
 }
 
-/* As before, with one more, without one, with fewer wanted.  Of voters that may lack a write no
- * fewer are wanted, and nothing is copied that cannot be read. */
+/* As before, with one more, without one, with fewer wanted. Of voters that may lack a write no
+ * fewer are wanted, and unreadable content is not copied. */
 static void try_changes(const struct world *world, const struct quorum_plan *plan,
                         const struct place *current, bool equal, bool readable) {
     const unsigned count = plan->voters;
 
-    try_faults(world, plan, current, (struct step){ NOBODY, NOBODY, 0, 0, 0, 0 }, equal);
+    try_faults(world, plan, current, (struct step){ NO_REPLICA, NO_REPLICA, 0, 0, 0, 0 }, equal);
     if (equal)
-        try_faults(world, plan, current, (struct step){ NOBODY, NOBODY, count, 0, 0, 0 }, equal);
+        try_faults(world, plan, current, (struct step){ NO_REPLICA, NO_REPLICA, count, 0, 0, 0 },
+                   equal);
     for (unsigned i = 0; i < FEW; i++) {
         if (!plan->votes[i]) {
             if (readable)
-                try_faults(world, plan, current, (struct step){ NOBODY, i, 0, 0, 0, 0 }, equal);
+                try_faults(world, plan, current, (struct step){ NO_REPLICA, i, 0, 0, 0, 0 }, equal);
             continue;
         }
-        try_faults(world, plan, current, (struct step){ i, NOBODY, 0, 0, 0, 0 }, equal);
+        try_faults(world, plan, current, (struct step){ i, NO_REPLICA, 0, 0, 0, 0 }, equal);
         if (count > 1 && equal)
-            try_faults(world, plan, current, (struct step){ i, NOBODY, count - 1, 0, 0, 0 }, equal);
+            try_faults(world, plan, current, (struct step){ i, NO_REPLICA, count - 1, 0, 0, 0 },
+                       equal);
         for (unsigned j = 0; j < FEW && readable; j++) {
             if (!plan->votes[j])
                 try_faults(world, plan, current, (struct step){ i, j, 0, 0, 0, 0 }, equal);
@@ -306,7 +308,7 @@ static void try_changes(const struct world *world, const struct quorum_plan *pla
     }
 }
 
-/* ---- what is read ---- */
+/* ---- reads ---- */
 
 static const char *describe(const struct world *world, const struct quorum_plan *plan) {
     static char text[400];
@@ -324,8 +326,9 @@ static const char *describe(const struct world *world, const struct quorum_plan 
     return text;
 }
 
-/* Can it be served; and what lacks the last answered write is never read. */
-static bool judge(const struct world *world, const struct quorum_plan *plan, bool *ret_readable) {
+/* Can it be served; and content without the last answered write is never read. */
+static bool evaluate(const struct world *world, const struct quorum_plan *plan,
+                     bool *ret_readable) {
     unsigned have = 0, stale = 0;
 
     if (plan->verdict != QUORUM_SERVES && plan->verdict != QUORUM_RESYNC)
@@ -367,7 +370,7 @@ static void go_on(const struct world *world, unsigned reached) {
             states[i] = &made[i];
     }
     quorum_plan(VOLUME, states, FEW, 0, &plan);
-    if (!judge(world, &plan, &readable))
+    if (!evaluate(world, &plan, &readable))
         return;
     served++;
     find_current(world, &plan, &current);

@@ -88,7 +88,7 @@ static void write_much(void) {
     fsync(fd);
 }
 
-/* As a daemon that is served from it. */
+/* As a daemon with the file open. */
 static int hold(void) {
     int fd = open(file("data"), O_RDWR);
 
@@ -130,7 +130,7 @@ START_TEST(a_repeated_creation_has_no_effect) {
 }
 END_TEST
 
-/* What a crash leaves behind each of its steps. */
+/* The files that a crash leaves after each of its steps. */
 START_TEST(an_interrupted_creation_is_repeated) {
     struct replica_probe seen;
 
@@ -187,7 +187,7 @@ START_TEST(a_replica_with_a_damaged_state_is_rebuilt) {
 }
 END_TEST
 
-/* On a share the machines have locks of files in common that are open for writing, no others. */
+/* On a share, machines see each other's locks of files that are open for writing, and no others. */
 START_TEST(the_lock_is_visible_to_other_machines) {
     autoclose int held = -1;
     struct stat facts;
@@ -221,7 +221,7 @@ START_TEST(a_full_pool_accepts_states) {
     struct replica_state state;
 
     if (!small_disk(pool, "size=64k"))
-        return; /* not ours to do here */
+        return; /* not possible here */
     create();
     probe(&seen);
     state = seen.state;
@@ -346,7 +346,7 @@ static void *let_go(void *held) {
     return NULL;
 }
 
-/* Two who make the same at once both find it made. */
+/* Two concurrent creations of the same replica both succeed. */
 START_TEST(a_briefly_held_lock_is_awaited) {
     pthread_t other;
     int held = -1;
@@ -360,7 +360,7 @@ START_TEST(a_briefly_held_lock_is_awaited) {
 END_TEST
 
 struct ended {
-    int held, looks; /* its file, and who tells when one that looks at it has closed it */
+    int held, looks; /* its file, and the pipe that reports when one that probes it has closed it */
 };
 
 static void *end_after_a_look(void *arg) {
@@ -372,7 +372,7 @@ static void *end_after_a_look(void *arg) {
     return NULL;
 }
 
-/* As the kernel does with what io_uring still had to do for a daemon that was killed. */
+/* As the kernel does with requests of io_uring of a killed daemon. */
 START_TEST(an_ended_process_releases_its_locks_late) {
     struct ended daemon;
     struct replica_probe seen;
@@ -391,7 +391,7 @@ START_TEST(an_ended_process_releases_its_locks_late) {
 
     daemon.held = hold();
     replica_probe_settled(&replica, VOLUME, &seen);
-    ck_assert(seen.held); /* but who stays is told of */
+    ck_assert(seen.held); /* but a remaining holder is reported */
     close(daemon.held);
 }
 END_TEST

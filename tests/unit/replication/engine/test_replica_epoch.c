@@ -131,7 +131,7 @@ START_TEST(an_epoch_outlives_the_state_and_the_data) {
 }
 END_TEST
 
-/* Of a version before there is none. */
+/* A replica of an earlier version has none. */
 START_TEST(an_epoch_without_a_file_is_zero) {
     create();
     ck_assert_int_eq(unlink(file("epoch")), 0);
@@ -181,8 +181,8 @@ static int hold_epoch(int64_t epoch) {
     return epoch_hold(directory, epoch, &err);
 }
 
-/* Between the check and the write of one who was stopped nobody gets in: who comes waits for a
- * moment, and hears that it cannot be done. */
+/* Between the check and the write of a suspended process no higher epoch is taken: the call waits
+ * for a moment, and fails. */
 START_TEST(a_held_epoch_excludes_a_higher_one) {
     autoclose int held = -1;
     pid_t child;
@@ -205,7 +205,7 @@ START_TEST(a_held_epoch_excludes_a_higher_one) {
 }
 END_TEST
 
-/* Many take many, and one after the other is killed: what was told as taken stands there, and it
+/* Many take many, and one after the other is killed: an epoch reported as taken is stored, and it
  * never falls. */
 START_TEST(an_epoch_never_falls_after_any_death) {
     int64_t before = 0;

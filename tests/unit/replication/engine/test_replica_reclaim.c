@@ -1,6 +1,6 @@
 /*
- * A replica that nobody serves gives back its zeros, with others who come in the middle: each of
- * them at the very moment in which it would matter.
+ * An unused replica reclaims its zeros, with other users in the middle: each of them at the very
+ * moment in which it would matter.
  */
 #include "replication/engine/replica_reclaim.h"
 
@@ -35,7 +35,7 @@ static struct generation first;
 static struct error err;
 static char content[SIZE];
 
-/* ---- what happens in the middle ---- */
+/* ---- interruptions ---- */
 
 static unsigned punches, kill_at, pauses;
 static void (*at_probe)(void), (*at_seek)(void), (*at_punch)(void), (*at_pause)(void);
@@ -208,7 +208,7 @@ START_TEST(zeros_become_holes_and_the_content_stays) {
     assert_content();
 
     punches = 0;
-    ck_assert_int_eq(reclaim(&reclaimed), 0); /* once more: nothing is left to do */
+    ck_assert_int_eq(reclaim(&reclaimed), 0); /* once more: no zeros remain */
     ck_assert_uint_eq(punches, 0);
     ck_assert_int_eq(reclaimed.before_bytes, reclaimed.after_bytes);
     assert_content();
@@ -228,7 +228,7 @@ START_TEST(only_the_volumes_size_is_processed) {
     ck_assert_int_ge(reclaimed.after_bytes, 15 * MIB);
     assert_content();
 
-    ck_assert_int_eq(unlink(file("state")), 0); /* nobody knows how much that is */
+    ck_assert_int_eq(unlink(file("state")), 0); /* its size is unknown then */
     ck_assert_int_eq(reclaim(&reclaimed), 0);
     ck_assert_int_lt(reclaimed.after_bytes, 8 * MIB);
     assert_content();
@@ -291,7 +291,7 @@ END_TEST
 
 /* ---- others ---- */
 
-static void nobody_gets_in(void) {
+static void no_opening_succeeds(void) {
     autoclose int fd = open(file("data"), O_RDWR), lock = -1;
 
     ck_assert_int_eq(image_lock_writer(fd, false, &err), IMAGE_HELD);
@@ -302,13 +302,13 @@ static void nobody_gets_in(void) {
 }
 
 START_TEST(no_opening_succeeds_during_a_part) {
-    at_punch = nobody_gets_in;
+    at_punch = no_opening_succeeds;
     assert_reclaimed();
     ck_assert_ptr_null(at_punch);
 }
 END_TEST
 
-/* Whoever wants it waits no longer than he does on a quick one. */
+/* An opening waits no longer than on a quick disk. */
 START_TEST(a_part_is_small_where_the_disk_is_slow) {
     is_slow = true;
     part_begin = -1;
@@ -318,9 +318,9 @@ START_TEST(a_part_is_small_where_the_disk_is_slow) {
 }
 END_TEST
 
-/* What is behind the file's end is so for a moment, when it is made anew. */
+/* The file is shorter for a moment, when it is created again. */
 START_TEST(no_opening_succeeds_during_the_first_check) {
-    at_probe = nobody_gets_in;
+    at_probe = no_opening_succeeds;
     assert_reclaimed();
     ck_assert_ptr_null(at_probe);
 }
@@ -328,7 +328,7 @@ END_TEST
 
 static int held = -1;
 
-/* As a daemon that is served from it. */
+/* As a daemon with the file open. */
 static void open_and_write(void) {
     held = open(file("data"), O_RDWR);
     ck_assert_int_eq(image_lock_writer(held, false, &err), IMAGE_LOCKED);
@@ -336,7 +336,7 @@ static void open_and_write(void) {
     write_bytes(65536 + 2 * MIB, 'v', 262144);
 }
 
-/* The target of a node that has it now: an epoch, the lock, the file. */
+/* The target of a new node: an epoch, the lock, the file. */
 static void take_over(void) {
     autoclose int lock = -1;
 
@@ -350,7 +350,7 @@ static void take_over_and_go(void) {
     close(held);
 }
 
-/* A daemon that was started again in the same epoch, and has ended since. */
+/* A daemon that was restarted in the same epoch, and has ended since. */
 static void come_and_go(void) {
     open_and_write();
     close(held);
@@ -382,7 +382,7 @@ START_TEST(writes_of_a_meanwhile_owner_are_kept) {
 }
 END_TEST
 
-/* However often somebody comes, it has an end. */
+/* It ends, after any number of interruptions. */
 START_TEST(the_next_attempt_continues_at_the_last_position) {
     const struct replica_reclaim how = { .ends = NULL };
     struct replica_reclaimed reclaimed = { 0 };
@@ -417,7 +417,7 @@ END_TEST
 
 static atomic_bool ends;
 
-static void tell_end(void) {
+static void request_end(void) {
     atomic_store(&ends, true);
 }
 
@@ -425,7 +425,7 @@ START_TEST(a_reclaim_ends_on_request) {
     const struct replica_reclaim how = { .ends = &ends };
     struct replica_reclaimed reclaimed = { 0 };
 
-    at_pause = tell_end;
+    at_pause = request_end;
     ck_assert_int_eq(replica_reclaim(&replica, &how, &reclaimed, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     ck_assert_uint_eq(pauses, 1);
@@ -434,14 +434,14 @@ START_TEST(a_reclaim_ends_on_request) {
 }
 END_TEST
 
-/* However many holes there are: who is to remove the file waits for the end. */
+/* With any number of holes: a deletion waits for the end. */
 START_TEST(a_reclaim_ends_on_request_during_the_search_for_holes) {
     const struct replica_reclaim how = { .ends = &ends };
     struct replica_reclaimed reclaimed = { 0 };
 
     assert_reclaimed();
     seeks = 0;
-    at_seek = tell_end;
+    at_seek = request_end;
     ck_assert_int_eq(replica_reclaim(&replica, &how, &reclaimed, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     ck_assert_uint_le(seeks, 2);

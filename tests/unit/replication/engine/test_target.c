@@ -54,7 +54,7 @@ START_TEST(the_daemon_outlives_its_owner_and_is_adopted) {
     open_target();
     assert_voters(3);
     ck_assert_int_eq(status.state, TARGET_SERVING);
-    ck_assert(status.resynchronizing); /* what the daemon reported meanwhile is lost */
+    ck_assert(status.resynchronizing); /* the daemon's reports of meanwhile are lost */
     write_some(20);
     stop();
     ck_assert_int_eq(start(), 1);
@@ -136,7 +136,7 @@ START_TEST(a_missing_replica_is_evicted_and_rebuilt_in_use) {
     stop();
     assert_equal(0, 1);
     assert_equal(0, 2);
-    ck_assert_int_eq(start(), 0); /* it was dropped durably before it voted again */
+    ck_assert_int_eq(start(), 0); /* it was evicted durably before it voted again */
 }
 END_TEST
 
@@ -165,7 +165,7 @@ START_TEST(a_rebuild_continues_under_writes_and_can_be_stopped) {
     do {
         checker_send(&checker, 8);
         watch();
-        ck_assert_msg(checker_wait(&checker), "%s", last_words());
+        ck_assert_msg(checker_wait(&checker), "%s", last_output());
     } while (status.job == TARGET_REBUILD);
     ck_assert_int_eq(status.job, TARGET_REBUILT);
     read_all();
@@ -182,7 +182,7 @@ START_TEST(an_interrupted_rebuild_never_votes) {
     write_some(96);
     assert_done(target_evict(target, uids[1], &err));
     assert_done(target_rebuild(target, &second, NULL, 1, &err));
-    target_close(target); /* its owner dies: the next one ends what nobody ends any more */
+    target_close(target); /* its owner dies: the next one ends its orphaned job */
     open_target();
     assert_voters(2);
     write_some(10);
@@ -214,7 +214,7 @@ START_TEST(a_returned_stale_replica_is_not_read) {
     stop();
     ck_assert_int_eq(rename(away, pools[2]), 0);
     ck_assert_int_eq(rename(pools[0], away),
-                     0); /* now another is away: the latest cannot be told */
+                     0); /* now another one is missing: the latest cannot be determined */
     ck_assert_int_eq(start(), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(err.message, "1 of 2"));
@@ -337,7 +337,7 @@ START_TEST(a_full_pool_loses_its_replica_but_no_write) {
     const struct replica fourth = { .pool = pools[3], .uid = uids[3] };
 
     if (!small_disk(pools[3], "size=200k"))
-        return; /* not ours to do here */
+        return; /* not possible here */
     serve();
     assert_done(target_rebuild(target, &fourth, uids[0], 0, &err));
     await_job();
@@ -348,7 +348,7 @@ START_TEST(a_full_pool_loses_its_replica_but_no_write) {
     read_all();
     ck_assert_int_eq(target_evict(target, uids[1], &err), -1);
 
-    checker_disconnect(&checker); /* and it never votes again with what it has */
+    checker_disconnect(&checker); /* and it never votes again with its present data */
     kill_daemon();
     watch();
     settings.replicas[0] = fourth;
@@ -362,7 +362,7 @@ START_TEST(a_full_pool_loses_its_replica_but_no_write) {
 }
 END_TEST
 
-/* Two are left, one of them is damaged, and their daemon is killed: neither is chosen. */
+/* Two remain, one of them is damaged, and their daemon is killed: neither is chosen. */
 START_TEST(a_damaged_block_of_one_of_two_is_never_served_nor_copied) {
     serve();
     write_some(200);
@@ -390,7 +390,7 @@ START_TEST(a_damaged_block_of_one_of_two_is_never_served_nor_copied) {
     }
     assert_other_bytes(1, 2, 7);
     ck_assert(connect_checker());
-    write_some(1000); /* what is written over is equal again */
+    write_some(1000); /* an overwritten block is equal again */
     read_all();
 }
 END_TEST
@@ -414,7 +414,7 @@ START_TEST(a_volume_grows_by_zeros) {
     ck_assert_int_eq(pread(fd, data, sizeof(data), SIZE), sizeof(data));
     ck_assert_mem_eq(data, zero, sizeof(data));
 
-    target_close(target); /* who knows only the old size does not make it smaller */
+    target_close(target); /* an owner with the old size does not shrink it */
     open_target();
     serve();
     target_status(target, &status);

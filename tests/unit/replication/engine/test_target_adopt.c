@@ -1,6 +1,6 @@
 /*
- * Who takes over a daemon that works on, when it does something between a question and what follows
- * from the answer: a monitor in between lets it.
+ * The adoption of a working daemon, with changes between a query and the action on its response: a
+ * monitor in between causes them.
  */
 #include "tests/unit/replication/engine/target_test.h"
 
@@ -14,7 +14,7 @@
 
 static int listener, client, monitor;
 static char monitor_text[65536];
-static bool ended; /* the job, before it was told to */
+static bool ended; /* the job, before it was cancelled */
 
 static struct sockaddr_un address_of(const char *name) {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -27,7 +27,7 @@ static void say(int fd, const char *text, size_t size) {
     ck_assert_int_eq(send(fd, text, size, MSG_NOSIGNAL), (ssize_t)size);
 }
 
-/* What the daemon says until that is in it. */
+/* The daemon's output up to that text. */
 static void hear(const char *words) {
     size_t size = 0;
 
@@ -50,7 +50,7 @@ static void end_job_first(void) {
     } while (!strstr(monitor_text, "\"status\": \"concluded\""));
 }
 
-/* One side's words to the other; false: it is gone. */
+/* Bytes of one side to the other; false: it has disconnected. */
 static bool pass(int from, int to) {
     static char text[65536];
     ssize_t size = recv(from, text, sizeof(text) - 1, 0);
@@ -112,7 +112,7 @@ START_TEST(a_job_that_ends_during_an_adoption_does_not_end_the_daemon) {
     target_status(target, &status);
     ck_assert(ended);
     ck_assert_int_eq(status.state, TARGET_SERVING);
-    write_some(10); /* and nobody was sent away */
+    write_some(10); /* and no client was disconnected */
     target_close(target);
     pthread_join(thread, NULL);
     close(listener);

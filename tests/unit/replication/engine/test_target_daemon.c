@@ -1,4 +1,4 @@
-/* How the storage daemon of a target is run, and with what it reads and writes files. */
+/* The storage daemon of a target, its environment and its access to files. */
 #include "tests/unit/replication/engine/target_test.h"
 
 #include <dirent.h>
@@ -41,7 +41,7 @@ static bool has_ring(void) {
     return found;
 }
 
-/* Asked by a process of its own: the kernel interrupts who has had a ring a moment later. */
+/* Queried by a process of its own: the kernel interrupts a former user of a ring a moment later. */
 static bool kernel_has_rings(void) {
     struct io_uring_params parameters = { 0 };
     pid_t child = fork();
@@ -53,7 +53,7 @@ static bool kernel_has_rings(void) {
     return ended == 0;
 }
 
-/* For this process, and what it starts. */
+/* For this process and its children. */
 static bool forbid_rings(void) {
     struct sock_filter lines[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -87,7 +87,8 @@ START_TEST(a_volume_is_served_without_io_uring) {
 }
 END_TEST
 
-/* Killed while it reads and writes: the next one is not kept out by what the kernel still does. */
+/* Killed while it reads and writes: requests that the kernel still completes do not exclude the
+ * next one. */
 START_TEST(a_daemon_killed_under_load_is_replaced_at_once) {
     serve();
     for (int i = 0; i < 10; i++) {
@@ -103,7 +104,7 @@ START_TEST(a_daemon_killed_under_load_is_replaced_at_once) {
 }
 END_TEST
 
-static bool is_told(const char *variable) {
+static bool is_reported(const char *variable) {
     static char text[64 * 1024];
     char path[64];
     autofile FILE *file = NULL;
@@ -126,18 +127,18 @@ START_TEST(memory_for_large_requests_is_kept_unless_configured_otherwise) {
     setenv("MALLOC_TRIM_THRESHOLD_", "65536", 1);
     setenv("OTHERWISE", "as it was", 1);
     serve();
-    ck_assert(is_told("MALLOC_MMAP_THRESHOLD_=1126400"));
-    ck_assert(is_told("MALLOC_TRIM_THRESHOLD_=65536"));
-    ck_assert(!is_told("MALLOC_TRIM_THRESHOLD_=8388608"));
-    ck_assert(is_told("OTHERWISE=as it was"));
+    ck_assert(is_reported("MALLOC_MMAP_THRESHOLD_=1126400"));
+    ck_assert(is_reported("MALLOC_TRIM_THRESHOLD_=65536"));
+    ck_assert(!is_reported("MALLOC_TRIM_THRESHOLD_=8388608"));
+    ck_assert(is_reported("OTHERWISE=as it was"));
 }
 END_TEST
 
 START_TEST(an_operators_preloaded_objects_are_kept) {
     setenv("LD_PRELOAD", "libdl.so.2", 1);
     serve();
-    ck_assert(is_told("LD_PRELOAD=/proc/self/fd/4:libdl.so.2"));
-    ck_assert(!is_told("LD_PRELOAD=libdl.so.2"));
+    ck_assert(is_reported("LD_PRELOAD=/proc/self/fd/4:libdl.so.2"));
+    ck_assert(!is_reported("LD_PRELOAD=libdl.so.2"));
 }
 END_TEST
 

@@ -90,7 +90,7 @@ START_TEST(a_lower_epoch_never_starts_and_changes_nothing) {
 }
 END_TEST
 
-/* The files are held: the next does not start, but who has them finds out, and goes. */
+/* The files are held: the next one does not start, but their holder finds its epoch, and stops. */
 START_TEST(a_target_stops_at_a_higher_epoch) {
     reopen(1);
     serve();
@@ -113,7 +113,8 @@ START_TEST(a_target_stops_at_a_higher_epoch) {
 }
 END_TEST
 
-/* One who was stopped between its look and its write has no generation written any more. */
+/* A target that was suspended between its probe and its write cannot write a generation any more.
+ */
 START_TEST(no_generation_of_a_lower_epoch_is_written) {
     reopen(1);
     serve();

@@ -1,8 +1,7 @@
 /*
- * A volume in a world that fails, in an order that a seed decides, while the checker writes: all is
- * repaired or refused, never is a byte wrong, and never is an answered write lost.
- *
- * $FAULTS says how many, $FAULT_SEED which.
+ * A volume with faults, in an order that a seed decides, while the checker writes: all is repaired
+ * or refused, never is a byte wrong, and never is an answered write lost. $FAULTS is their number,
+ * $FAULT_SEED the seed.
  */
 #include "replication/engine/replica_snapshot.h"
 #include "tests/unit/replication/engine/target_test.h"
@@ -11,10 +10,10 @@
 #define ALL   4 /* pools: one more than replicas, but when there is to be another number */
 
 static unsigned fault;
-static bool damaged; /* more than that would be more than three replicas can bear */
+static bool damaged; /* more than that would be more than three replicas tolerate */
 static bool away[ALL];
 
-/* Which replicas the volume is to have. */
+/* The assigned replicas. */
 static struct replica assignment[ALL];
 static unsigned assigned;
 
@@ -33,7 +32,7 @@ static void move_pool(unsigned i, bool goes) {
     away[i] = goes;
 }
 
-/* What it was refused for must be that too few replicas are there, or that they differ. */
+/* A refusal is only for too few replicas, or for their differences. */
 static bool try_start(void) {
     target_status(target, &status);
     if (status.state == TARGET_SERVING)
@@ -53,7 +52,7 @@ static void repair_outvoted(void) {
     }
 }
 
-/* What two replicas have in flight when their daemon dies is refused until it is written over. */
+/* A write in flight to two replicas when their daemon dies is refused until it is overwritten. */
 static void resynchronize_in_part(void) {
     struct target_scrub scrub = { 0 };
 
@@ -69,7 +68,7 @@ static void resynchronize_in_part(void) {
     repair_outvoted();
 }
 
-/* As a controller would: what is there is used, what is stale is filled, until all is well. */
+/* As a controller would: present replicas are used, stale ones rebuilt, until all are healthy. */
 static void heal(void) {
     for (unsigned i = 0; i < ALL; i++)
         move_pool(i, false);
@@ -84,7 +83,7 @@ static void heal(void) {
         resynchronize_in_part();
         if (status.state == TARGET_SERVING &&
             target_scale(target, assignment, assigned, 0, &err) == 0) {
-            ck_assert(connect_checker()); /* it may have begun anew for that */
+            ck_assert(connect_checker()); /* it may have restarted for that */
             return;
         }
         checker_send(&checker, 2);
@@ -94,7 +93,7 @@ static void heal(void) {
     ck_abort_msg("fault %u: not healed: %s", fault, err.message);
 }
 
-/* Damage that nobody has seen yet would meet the next; and two do not bear what three do. */
+/* Undetected damage would meet the next one; and two do not tolerate as much as three. */
 static void heal_wholly(void) {
     if (assigned < REPLICAS)
         make_assignment(0, REPLICAS);
@@ -132,38 +131,38 @@ static unsigned index_of(const struct replica *replica) {
     return i;
 }
 
-static unsigned draw_wished(void) {
+static unsigned draw_assigned(void) {
     return index_of(&assignment[checker_draw(&checker, assigned)]);
 }
 
 static void file_is_unlinked(void) {
-    unlink(file_of(draw_wished(), "data"));
+    unlink(file_of(draw_assigned(), "data"));
 }
 
 static void file_is_cut(void) {
-    const char *path = file_of(draw_wished(), "data");
+    const char *path = file_of(draw_assigned(), "data");
 
     ck_assert_int_eq(truncate(path, checker_draw(&checker, BLOCKS) * STRIDE + 7), 0);
 }
 
 static void state_is_lost(void) {
-    unlink(file_of(draw_wished(), "state"));
+    unlink(file_of(draw_assigned(), "state"));
 }
 
-/* What is not damaged in the one may be in the other. */
+/* A block that is intact in the one may be damaged in the other. */
 static void two_are_damaged(void) {
     unsigned first = checker_draw(&checker, assigned);
     unsigned one = index_of(&assignment[first]),
              other = index_of(&assignment[(first + 1) % assigned]);
 
     damaged = true;
-    checker_wait(&checker); /* a write that is on its way would come before or behind the damage */
+    checker_wait(&checker); /* a write in flight would come before or after the damage */
     for (unsigned block = 0; block < BLOCKS; block += 1 + checker_draw(&checker, 20))
         damage(block % 2 ? one : other, block);
 }
 
 static void pool_goes(void) {
-    move_pool(draw_wished(), true);
+    move_pool(draw_assigned(), true);
 }
 
 static void pool_goes_and_daemon_dies(void) {
@@ -171,7 +170,7 @@ static void pool_goes_and_daemon_dies(void) {
     kill_daemon();
 }
 
-/* Comes back stale, as the heal brings all back. */
+/* Returns stale, as the heal returns all. */
 static void pool_goes_for_long(void) {
     pool_goes();
     watch();
@@ -186,7 +185,7 @@ static void ends_in_order(void) {
     stop();
 }
 
-/* One who does all that can be done with a target, until it is killed. */
+/* A process that uses all functions of a target, until it is killed. */
 static _Noreturn void work(unsigned which) {
     struct target *mine;
 
@@ -255,7 +254,7 @@ static void worker_dies_anywhere(void) {
     open_patiently();
 }
 
-/* Another number of replicas, of others; whoever begins it may not come to its end. */
+/* Another number of replicas, of other ones; the owner may not complete the change. */
 static void number_changes(void) {
     unsigned steps = checker_draw(&checker, 100);
 
@@ -270,7 +269,7 @@ static void number_changes(void) {
     }
 }
 
-/* One of before goes; this one is made, or is none. */
+/* One of before is deleted; this one is made, or does not exist. */
 static void snapshot_is_made(void) {
     static const char name[] = "00000000-0000-4000-8000-0000000000f1";
     unsigned steps = checker_draw(&checker, 100);
@@ -298,8 +297,8 @@ static void number_changes_and_owner_dies(void) {
 }
 
 static const struct {
-    void (*strike)(void);
-    bool spoils; /* takes something for good: only when all is well */
+    void (*inject_fault)(void);
+    bool spoils; /* a permanent loss: only when all are healthy */
 } faults[] = {
     { number_changes, false },
     { number_changes_and_daemon_dies, false },
@@ -319,7 +318,7 @@ static const struct {
     { two_are_damaged, true },
 };
 
-static void strike(void) {
+static void inject_fault(void) {
     unsigned drawn = checker_draw(&checker, LENGTH(faults));
 
     if (getenv("TARGET_LOG"))
@@ -330,7 +329,7 @@ static void strike(void) {
         heal();
     checker_write(&checker, 1 + checker_draw(&checker, 40));
     checker_send(&checker, checker_draw(&checker, CHECKER_DEPTH));
-    faults[drawn].strike();
+    faults[drawn].inject_fault();
     checker_wait(&checker);
     if (checker_draw(&checker, 2))
         watch();
@@ -349,7 +348,7 @@ START_TEST(no_fault_loses_an_answered_write) {
     open_target();
     serve();
     for (fault = 0; fault < count; fault++)
-        strike();
+        inject_fault();
     make_assignment(0, REPLICAS);
     heal_wholly();
     stop();

@@ -1,5 +1,5 @@
 /*
- * A volume as a file: who has it open sees what is served, whatever becomes of the daemons and of
+ * A volume as a file: its users see the served content, whatever becomes of the daemons and of
  * their owner.
  */
 #include "replication/engine/qmp.h"
@@ -32,7 +32,7 @@ static void end_with_file(void) {
     end();
 }
 
-/* ---- who has it open ---- */
+/* ---- its users ---- */
 
 /* A process of its own: each that forks here would wait for the file when it closes it. */
 struct order {
@@ -179,7 +179,7 @@ START_TEST(users_of_the_file_wait_while_the_daemon_restarts) {
         assert_stored(i, 8192, 'c');
     }
 
-    target_close(target); /* its owner dies, and the next one finds it */
+    target_close(target); /* its owner dies, and the next one adopts it */
     put(fd, 0, 'd');
     open_target();
     assert_done(target_watch(target, &err));
@@ -218,8 +218,8 @@ START_TEST(a_file_is_served_again_after_its_daemons_death) {
 }
 END_TEST
 
-/* Opens the file for writing as often as it can, until its end of `end` is closed; answers how
- * often that was no export. */
+/* Opens the file for writing repeatedly, until its end of `end` is closed; reports how often that
+ * was no export. */
 static void open_again_and_again(int end) {
     int64_t opened_elsewhere = 0;
     char byte;
@@ -279,7 +279,7 @@ START_TEST(the_mount_point_is_never_writable_itself) {
 }
 END_TEST
 
-/* A program before this one had a plain file there. */
+/* An earlier version had a plain file there. */
 START_TEST(a_plain_file_of_an_earlier_version_is_replaced) {
     autoclose int fd = -1;
 
@@ -370,7 +370,7 @@ START_TEST(a_file_is_added_and_removed_while_clients_of_the_socket_stay) {
 }
 END_TEST
 
-static void assert_room(int64_t bytes) {
+static void assert_space(int64_t bytes) {
     for (unsigned i = 0; i < REPLICAS; i++) {
         struct stat facts;
 
@@ -379,7 +379,7 @@ static void assert_room(int64_t bytes) {
     }
 }
 
-/* It would say that there are zeros where the quorum has left everything as it was. */
+/* It would report zeros where the quorum has left the content as it was. */
 static void assert_truthful(int fd) {
     order(fd, (struct order){ PUNCH, 4096, 0 });
     ck_assert_int_eq(answer(fd), EOPNOTSUPP);
@@ -393,11 +393,11 @@ START_TEST(holes_are_made_only_of_written_zeros) {
     fd = client();
     for (int64_t at = 0; at < 4 * 4096; at += 4096)
         put(fd, at, 'a');
-    assert_room(4 * 4096);
+    assert_space(4 * 4096);
     assert_truthful(fd);
     put(fd, 4096, '\0');
     put(fd, 3 * 4096, '\0');
-    assert_room(2 * 4096);
+    assert_space(2 * 4096);
     ck_assert_int_eq(get_by(fd, 4096), 0);
     ck_assert_int_eq(get_by(fd, 2 * 4096), 'a');
     close(fd);
@@ -405,8 +405,8 @@ START_TEST(holes_are_made_only_of_written_zeros) {
 }
 END_TEST
 
-/* As a program before this one has left it; `begun`: this one was to mend it, and died. */
-static void put_on_what_drops_discards(bool begun) {
+/* As an earlier version has left it; `begun`: this one was to repair it, and died. */
+static void put_on_a_dropping_source(bool begun) {
     autoarena struct arena *arena = arena_new();
     const char *above = arena_format(arena, "below-%jd", (intmax_t)SIZE);
     const char *client = arena_format(arena, "source-%jd", (intmax_t)SIZE);
@@ -430,7 +430,7 @@ static void put_on_what_drops_discards(bool begun) {
     qmp_close(qmp);
 }
 
-static void learns_to_refuse_discards(bool begun) {
+static void refuses_discards_after_adoption(bool begun) {
     int fd;
 
     assert_done(start());
@@ -438,7 +438,7 @@ static void learns_to_refuse_discards(bool begun) {
     put(fd, 4096, 'a');
     target_close(target);
     target = NULL;
-    put_on_what_drops_discards(begun);
+    put_on_a_dropping_source(begun);
     order(fd, (struct order){ PUNCH, 4096, 0 });
     ck_assert_int_eq(answer(fd), 0); /* so it had */
     ck_assert_int_eq(get(file_of(0, "data"), 4096), 'a');
@@ -447,18 +447,18 @@ static void learns_to_refuse_discards(bool begun) {
     assert_done(target_watch(target, &err));
     assert_truthful(fd);
     put(fd, 4096, '\0');
-    assert_room(0);
+    assert_space(0);
     close(fd);
     stop();
 }
 
 START_TEST(discards_are_refused_from_the_next_adoption_on) {
-    learns_to_refuse_discards(false);
+    refuses_discards_after_adoption(false);
 }
 END_TEST
 
 START_TEST(an_interrupted_change_to_refused_discards_is_completed) {
-    learns_to_refuse_discards(true);
+    refuses_discards_after_adoption(true);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /*
- * Volumes whose storage daemon is killed under writes, with a replica to spare and without: write
- * logs decide which content is right, and what they do not justify is refused.
+ * Volumes with a storage daemon that is killed under writes, with a spare replica and without:
+ * write logs decide the right content, and content that they do not justify is refused.
  */
 #include "replication/engine/write_log_format.h"
 #include "tests/lib/nbd.h"
@@ -39,7 +39,7 @@ static void open_target_again(void) {
     ck_assert(connect_checker());
 }
 
-/* As another process finds it that is started behind the kill. */
+/* As a process finds it that is started after the kill. */
 static void kill_and_start(void) {
     checker_disconnect(&checker);
     kill_daemon();
@@ -67,7 +67,7 @@ static void write_block(unsigned i, unsigned block, const char content[CHECKER_B
     ck_assert_int_eq(pwrite(fd, content, CHECKER_BLOCK, block * STRIDE), CHECKER_BLOCK);
 }
 
-/* The last write of each block, in one replica, is taken back: as if it had been in flight. */
+/* The last write of each block, in one replica, is undone: as if it had been in flight. */
 static unsigned take_back(unsigned from, char (*before)[CHECKER_BLOCK]) {
     char now[CHECKER_BLOCK];
     unsigned count = 0;
@@ -214,7 +214,7 @@ START_TEST(rot_in_a_block_without_entries_is_refused) {
     make_two();
     write_one(3, 7);
     stop();
-    serve(); /* the logs begin anew */
+    serve(); /* the logs start again */
     write_one(4, 8);
     kill_daemon();
     damage(0, 3);
@@ -266,7 +266,7 @@ static void spoil_generation(void) {
         spoil(i, offsetof(struct write_log_header, generation), 8);
 }
 
-/* Where they are gone, a block that differs is refused as long as it is not written. */
+/* Without them, a block that differs is refused as long as it is not written. */
 static void refuse_without(void (*spoil_logs)(void)) {
     unsigned char value;
 
@@ -281,7 +281,7 @@ static void refuse_without(void (*spoil_logs)(void)) {
     ck_assert_int_eq(status.decided_blocks, 0);
     ck_assert_int_ne(read_one(3, &value), 0);
     write_one(3, 9);
-    kill_daemon(); /* and they have begun anew */
+    kill_daemon(); /* and they have started again */
     damage(1, 3);
     kill_and_start();
     target_status(target, &status);
@@ -353,7 +353,7 @@ static void assert_value(unsigned block, unsigned expected) {
     ck_assert_uint_eq(value, expected);
 }
 
-/* Killed behind answered writes that one replica lacks. */
+/* Killed after answered writes that one replica lacks. */
 static unsigned kill_with_lacking(unsigned lacking) {
     static char before[BLOCKS][CHECKER_BLOCK];
     unsigned count;
@@ -463,7 +463,7 @@ static void set_active(uint32_t active) {
     }
 }
 
-/* The first lacks the write of 8 that was answered, and logs know of one of 7 at most. */
+/* The first lacks the answered write of 8, and logs have one of 7 at most. */
 static void assert_seven_is_refused(void) {
     set_content(0, 3, 7);
     start_without(2);
@@ -509,7 +509,7 @@ START_TEST(an_inactive_log_justifies_no_content) {
 }
 END_TEST
 
-/* A write may have failed before it reached the kernel, and the report of it was read by none. */
+/* A write may have failed before it reached the kernel, and its report was not received. */
 START_TEST(entries_from_before_an_adoption_justify_no_content) {
     serve();
     write_one(3, 7);
@@ -543,7 +543,7 @@ static bool serve_full(void) {
     target_close(target);
     target = NULL;
     if (!small_disk(pools[REPLICAS], "size=200k"))
-        return false; /* not ours to do here */
+        return false; /* not possible here */
     for (unsigned i = 0; i < REPLICAS; i++) {
         const struct replica replica = { .pool = pools[i], .uid = uids[i] };
 
@@ -663,7 +663,7 @@ END_TEST
 #define AREA  (INT64_C(256) << 10)
 #define FORMS 40
 
-/* A sector holds the number of the write that wrote it last. */
+/* A sector holds the number of its last write. */
 static uint32_t written[AREA / 512], answered[AREA / 512];
 
 static void check_area(void) {
@@ -683,7 +683,7 @@ static void check_area(void) {
     }
 }
 
-/* Each in a place of its own, so that none overlaps another. */
+/* Each in a range of its own, so that none overlaps another. */
 static void send_forms(uint32_t *number) {
     static uint32_t words[AREA / 4 / 8];
 

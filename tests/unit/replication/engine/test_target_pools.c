@@ -1,5 +1,5 @@
 /*
- * A pool that takes no writes, goes away or is full, while the volume is in use: it costs its
+ * A pool that refuses writes, vanishes or is full, while the volume is in use: it loses its
  * replica, and no write.
  */
 #include "tests/unit/replication/engine/target_test.h"
@@ -22,14 +22,15 @@ static enum replica_health health(void) {
     return status.replicas[i].probe.health;
 }
 
-/* Fills what does not vote. */
+/* Rebuilds replicas that do not vote. */
 static void make_whole(void) {
     while (target_scale(target, all, REPLICAS, 0, &err) > 0)
         await_job();
     assert_voters(REPLICAS);
 }
 
-/* Of three replicas one is in a file system that comes and goes; false: that is not ours to do. */
+/* Of three replicas one is in a file system that is mounted and unmounted; false: that is not
+ * possible here. */
 static bool serve_with_pool(const char *size) {
     if (!mount_pool(size))
         return false;
@@ -82,7 +83,7 @@ START_TEST(a_vanished_pool_loses_its_replica) {
     assert_voters(2);
     ck_assert_int_eq(health(), REPLICA_GONE);
     ck_assert_int_eq(status.failures, 0);
-    ck_assert(mount_pool("size=8m")); /* another disk in its place */
+    ck_assert(mount_pool("size=8m")); /* another disk at its path */
     make_whole();
     assert_equal_at_last();
 }
@@ -101,7 +102,8 @@ START_TEST(a_full_pool_takes_no_copy) {
     do {
         checker_send(&checker, 4);
         watch();
-        ck_assert_msg(checker_wait(&checker), "%s", last_words()); /* and nobody is sent away */
+        ck_assert_msg(checker_wait(&checker), "%s",
+                      last_output()); /* and no client is disconnected */
     } while (status.job == TARGET_REBUILD);
     ck_assert_int_eq(status.job, TARGET_REBUILD_FAILED);
     ck_assert_msg(strstr(status.job_error.message, "space") != NULL, "%s",
@@ -110,7 +112,7 @@ START_TEST(a_full_pool_takes_no_copy) {
     ck_assert_uint_eq(status.wanted, 3);
     remount_pool(0);
     ck_assert_int_eq(mount(NULL, pools[REPLICAS], NULL, MS_REMOUNT, "size=16m"),
-                     0); /* there is room now */
+                     0); /* there is space now */
     ck_assert_int_eq(target_scale(target, four, REPLICAS + 1, 0, &err), 1);
     target_status(target, &status);
     ck_assert_str_eq(status.job_error.message, ""); /* of the one before */
@@ -123,7 +125,7 @@ START_TEST(a_full_pool_takes_no_copy) {
 }
 END_TEST
 
-/* Behind the back of all, between two looks, while a client writes. */
+/* Unnoticed, between two probes, while a client writes. */
 static void exchange_while_written(const char *by) {
     char aside[80];
 
@@ -132,13 +134,13 @@ static void exchange_while_written(const char *by) {
     ck_assert_int_eq(rename(pools[1], aside), 0);
     if (by)
         ck_assert_int_eq(rename(by, pools[1]), 0);
-    else if (mkdir(pools[1], 0700) == 0) /* as its agent makes it anew, being told that it is */
+    else if (mkdir(pools[1], 0700) == 0) /* as its agent creates it again, on request */
         assert_done(replica_create(&settings.replicas[1], VOLUME, MAXIMUM, NULL, &err));
     watch();
     watch();
     ck_assert_int_eq(status.state, TARGET_SERVING);
     assert_voters(2);
-    ck_assert_msg(checker_wait(&checker), "%s", last_words()); /* and nobody is sent away */
+    ck_assert_msg(checker_wait(&checker), "%s", last_output()); /* and no client is disconnected */
     ck_assert_int_eq(status.failures, 0);
 }
 
@@ -159,8 +161,8 @@ START_TEST(a_replaced_disk_has_no_vote) {
 }
 END_TEST
 
-/* The volume goes on without its pool for two generations; then it is filled in another directory,
- * and the first one comes back. */
+/* The volume continues without its pool for two generations; then it is rebuilt in another
+ * directory, and the first one returns. */
 START_TEST(an_outdated_disk_has_no_vote) {
     char old[80];
 

@@ -1,6 +1,6 @@
 /*
- * A replica that nobody can look at for a while, as when its disk or its host is busy: nothing is
- * known of it, so nothing is done to it.
+ * A replica with failing probes, as when its disk or its host is busy: its condition is unknown, so
+ * it is not changed.
  */
 #include "tests/unit/replication/engine/target_test.h"
 
@@ -29,7 +29,7 @@ static void begin_probes(void) {
     open_target();
 }
 
-/* It was whole when it was opened, and the daemon has it open. */
+/* It was complete when it was opened, and the daemon has it open. */
 START_TEST(a_replica_with_a_failed_probe_votes_after_an_unclean_stop) {
     serve();
     write_some(50);

@@ -1,10 +1,10 @@
 /*
- * What lost its majority is served from one replica when an operator says so, and whatever comes
- * back later is none of it.
+ * A volume without a majority is served from one replica on an operator's request, and replicas
+ * that return later are not members of it.
  */
 #include "tests/unit/replication/engine/target_test.h"
 
-static uint32_t then[BLOCKS]; /* what the replica has that is believed */
+static uint32_t then[BLOCKS]; /* the content of the recovered replica */
 
 static void remember(void) {
     memcpy(then, checker.least, sizeof(then));
@@ -82,9 +82,8 @@ static void scale(unsigned count) {
     assert_voters(count);
 }
 
-/* The third misses what the others write, in generations that it does not know; then it is alone.
- */
-static void leave_the_third_behind(void) {
+/* The third misses the others' writes, in generations that it does not have; then it is alone. */
+static void let_the_third_miss_writes(void) {
     serve();
     write_some(200);
     remember();
@@ -101,7 +100,7 @@ static void leave_the_third_behind(void) {
 }
 
 START_TEST(returned_replicas_do_not_vote_after_a_forced_recovery) {
-    leave_the_third_behind();
+    let_the_third_miss_writes();
     assert_flaw(uids[2], TARGET_NO_FLAW);
     assert_flaw(uids[0], TARGET_UNREACHABLE);
     assert_flaw(uids[3], TARGET_UNUSABLE);
@@ -136,11 +135,11 @@ START_TEST(returned_replicas_do_not_vote_after_a_forced_recovery) {
 }
 END_TEST
 
-/* Both have a generation that the other does not know, of one number. */
+/* Both have a generation that the other does not have, of one number. */
 START_TEST(of_one_number_the_recovered_generation_counts) {
     struct replica_state lost;
 
-    leave_the_third_behind();
+    let_the_third_miss_writes();
     recover(1, uids[2]);
     expect_then();
     serve();
@@ -148,7 +147,7 @@ START_TEST(of_one_number_the_recovered_generation_counts) {
     bring_back(0);
     lost = state_of(0);
     ck_assert_int_lt(lost.generation.id.number, generation_floor(1));
-    lost.generation.id.number = generation_floor(1) - 1; /* as far as anybody can have come */
+    lost.generation.id.number = generation_floor(1) - 1; /* the highest number of earlier writers */
     lost.generation.wanted = 1;
     put_state(0, &lost);
     serve();
@@ -167,7 +166,7 @@ START_TEST(a_served_volume_needs_no_recovery) {
     ck_assert_int_eq(status.finding, TARGET_HAS_QUORUM);
     ck_assert(!daemon_runs(run));
 
-    settings.dry_run = false; /* and behind an unclean stop it has them, too */
+    settings.dry_run = false; /* and after an unclean stop it has them, too */
     reopen();
     serve();
     write_some(50);
@@ -187,7 +186,7 @@ START_TEST(a_served_volume_needs_no_recovery) {
 }
 END_TEST
 
-/* What they say of themselves is a majority, and too few of them can be served. */
+/* Their states are a majority, and too few of them can be served. */
 START_TEST(a_replica_that_cannot_be_opened_has_no_vote) {
     serve();
     write_some(200);
@@ -240,9 +239,9 @@ END_TEST
 START_TEST(no_recovery_from_an_incomplete_replica) {
     struct replica_state state;
 
-    leave_the_third_behind();
+    let_the_third_miss_writes();
     state = state_of(2);
-    state.mark = REPLICA_EMPTY; /* as one is until it is filled */
+    state.mark = REPLICA_EMPTY; /* as one is until it is rebuilt */
     put_state(2, &state);
     assert_lacks_quorum();
     assert_flaw(uids[2], TARGET_NOT_REBUILT);
@@ -263,12 +262,12 @@ START_TEST(no_recovery_from_an_incomplete_replica) {
 }
 END_TEST
 
-/* Whoever dies before it is known that it was done has it done again: nothing is lost by it, and a
- * replica as it was before is not believed once more. */
+/* After a death before the recovery is confirmed it is repeated: no write is lost by that, and an
+ * older copy of the replica is not recovered again. */
 START_TEST(a_recovery_is_applied_once) {
     struct replica_state before;
 
-    leave_the_third_behind();
+    let_the_third_miss_writes();
     before = state_of(2);
     recover(1, uids[2]);
     expect_then();
@@ -289,15 +288,15 @@ START_TEST(a_recovery_is_applied_once) {
     checker_disconnect(&checker);
     scale(2);
     stop();
-    put_state(2, &before); /* somebody has put a copy in its place */
+    put_state(2, &before); /* a copy has replaced it */
     assert_lacks_quorum();
     ck_assert_int_eq(state_of(2).generation.id.number, before.generation.id.number);
 }
 END_TEST
 
-/* The word after it may name another: that one outranks the first. */
+/* The next recovery may name another one: that one outranks the first. */
 START_TEST(the_next_recovery_may_name_another_replica) {
-    leave_the_third_behind();
+    let_the_third_miss_writes();
     recover(7, uids[2]);
     expect_then();
     serve();

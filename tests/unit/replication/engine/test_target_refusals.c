@@ -1,13 +1,13 @@
 /*
- * Who must not be believed, and what must not count: a place that is kept, a replica that missed a
- * write and is needed, a copy, another one's generation, another one's number.
+ * States that must not count: a reserved child, a needed replica that missed a write, a copy,
+ * another owner's generation, another process's id.
  */
 #include "tests/unit/replication/engine/target_test.h"
 
 #include <sys/file.h>
 #include <sys/syscall.h>
 
-/* In place of the C library's: what is removed just before somebody locks it. */
+/* In place of the C library's: a file that is removed just before it is locked. */
 static const char *removed;
 
 int flock(int fd, int operation) {
@@ -17,8 +17,8 @@ int flock(int fd, int operation) {
     return (int)syscall(SYS_flock, fd, operation);
 }
 
-/* The fourth replica in place of the first, in a pool with room for a few blocks; false: not ours
- * to do here. */
+/* The fourth replica replaces the first, in a pool with space for a few blocks; false: not possible
+ * here. */
 static bool serve_from_a_small_pool(void) {
     const struct replica fourth = { .pool = pools[3], .uid = uids[3] };
 
@@ -41,19 +41,19 @@ static void read_state(unsigned i, struct replica_state *ret) {
     *ret = probe.state;
 }
 
-/* Of two replicas and one that is being filled, one fails: the others are no majority. */
+/* Of two replicas and one that is being rebuilt, one fails: the others are no majority. */
 START_TEST(a_reserved_child_counts_for_no_write) {
     const struct replica second = { .pool = pools[1], .uid = uids[1] };
 
     if (!serve_from_a_small_pool())
         return;
     assert_done(target_evict(target, uids[1], &err));
-    assert_done(target_rebuild(target, &second, NULL, 1, &err)); /* which nobody takes further */
+    assert_done(target_rebuild(target, &second, NULL, 1, &err)); /* which no call advances */
     ck_assert(!checker_write(&checker, 300));
 }
 END_TEST
 
-/* One misses writes, and before that is seen the other one that has them goes, too. */
+/* One misses writes, and before that is detected the other one that has them is lost, too. */
 START_TEST(a_block_is_refused_where_a_needed_replica_missed_a_write) {
     if (!serve_from_a_small_pool())
         return;
@@ -116,7 +116,7 @@ static void copy_file(const char *from, const char *to) {
     ck_assert_int_eq(system(command), 0);
 }
 
-/* A pool was moved while it was served: what stands there now was written to by nobody. */
+/* A pool was moved while it was served: the file at its path was never written to by the daemon. */
 START_TEST(a_copy_gets_no_generation) {
     struct replica_state before, after;
     char away[80];
@@ -208,7 +208,7 @@ START_TEST(only_the_lock_holder_is_killed) {
 }
 END_TEST
 
-/* Who was before has cleared away what we have just opened: the next has another lock. */
+/* The former owner has removed the file that we have just opened: the next one has another lock. */
 START_TEST(a_lock_on_a_removed_file_does_not_count) {
     struct target *other;
     char path[80];
@@ -223,7 +223,7 @@ START_TEST(a_lock_on_a_removed_file_does_not_count) {
 }
 END_TEST
 
-/* A client writes the blocks again that it could not read, and that is seen. */
+/* A client writes the unreadable blocks again, and that is detected. */
 static void decide_blocks(void) {
     const unsigned before = status.decisions;
 

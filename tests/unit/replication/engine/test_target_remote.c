@@ -1,5 +1,5 @@
 /*
- * A volume with one replica here and two at other hosts, and another host that takes it over.
+ * A volume with one local replica and two remote ones, and another host that takes it over.
  */
 #include "tests/unit/replication/engine/target_test.h"
 
@@ -9,7 +9,7 @@
 #include "tests/lib/remote_host.h"
 
 #define SILENCE_MS 5000
-/* For a host that is busy with other tests: a replica that was cut off has missed writes. */
+/* For a host that is busy with other tests: a disconnected replica has missed writes. */
 #define PATIENCE_MS 60000
 
 static struct remote_host remote, dead;
@@ -51,7 +51,7 @@ static void reopen(void) {
     open_target();
 }
 
-/* Where it is so short, a busy machine may be found silent: only for what is about silence. */
+/* With such a short time a busy machine may be found silent: only for tests of silence. */
 static void bear_silence(int64_t ms) {
     settings.silence_ms = ms;
     reopen();
@@ -78,7 +78,7 @@ static void damage_hole(unsigned i, unsigned block) {
     ck_assert_int_eq(pwrite(fd, "junk", 4, block * STRIDE + 9000), 4);
 }
 
-/* The same volume, from where the replica that was here cannot be reached. */
+/* The same volume, at a host without access to the local replica. */
 static void open_other(int64_t epoch) {
     its = settings;
     its.run = other_run;
@@ -98,7 +98,7 @@ static int start_other(void) {
     return outcome;
 }
 
-/* From here on it is the other that the tests' functions are about. */
+/* From here on the tests' functions are about the other one. */
 static void become_other(void) {
     struct target *before = target;
 
@@ -154,7 +154,7 @@ START_TEST(a_local_log_decides_about_a_remote_replica) {
 }
 END_TEST
 
-/* A host that lies is not to decide what the replica of another one holds. */
+/* A host with false entries must not decide about another one's replica. */
 START_TEST(a_remote_log_does_not_decide_beside_a_local_replica) {
     char path[128];
 
@@ -187,7 +187,7 @@ START_TEST(remote_logs_decide_without_a_local_replica) {
 }
 END_TEST
 
-/* The daemon that serves it answers no more, from then on. */
+/* The daemon that serves it does not respond from then on. */
 static int stop_and_read(void *arg, const struct replica *replica, int64_t epoch,
                          struct arena *arena, struct write_log *ret, struct error *error) {
     if (strcmp(replica->uid, uids[2]) == 0)
@@ -253,7 +253,7 @@ static void serve_all(void) {
     write_value(4, 8);
 }
 
-/* The other host may not know of a write that failed on its replica, and was answered. */
+/* The other host may not know of a failed write on its replica that was answered. */
 START_TEST(with_a_spare_replica_only_local_ones_have_logs) {
     autoarena struct arena *arena = arena_new();
     struct write_log log;
@@ -340,7 +340,7 @@ START_TEST(a_replica_of_a_dead_host_is_evicted_and_rebuilt) {
 }
 END_TEST
 
-/* It says nothing and its connection stays: each request of the volume would wait for ever. */
+/* It is silent and its connection stays: each request of the volume would wait for ever. */
 START_TEST(an_unresponsive_host_is_disconnected) {
     pid_t server;
 
@@ -363,7 +363,7 @@ START_TEST(an_unresponsive_host_is_disconnected) {
 }
 END_TEST
 
-/* What its clients wait for may be all that they send. */
+/* Its clients may send no request but those that they wait for. */
 START_TEST(an_unresponsive_host_is_detected_without_requests) {
     bear_silence(SILENCE_MS);
     serve();
@@ -375,7 +375,7 @@ START_TEST(an_unresponsive_host_is_detected_without_requests) {
 }
 END_TEST
 
-/* Nobody watches: the agent is gone, or stopped. */
+/* No agent watches: it has ended, or is stopped. */
 START_TEST(an_unresponsive_host_is_disconnected_without_a_watch) {
     pid_t server;
 
@@ -395,7 +395,7 @@ START_TEST(an_unresponsive_host_is_disconnected_without_a_watch) {
 }
 END_TEST
 
-/* One that says nothing while it is opened keeps nobody from being served. */
+/* A host that is silent during the opening prevents no start. */
 START_TEST(an_initially_unresponsive_host_is_excluded) {
     remote.mute = uids[2];
     bear_silence(SILENCE_MS);
@@ -417,7 +417,7 @@ START_TEST(an_unreachable_host_is_excluded) {
     remote.away = true;
     watch();
     watch();
-    assert_voters(2); /* its data are served on */
+    assert_voters(2); /* its data are still served */
     write_some(50);
     remote.away = false;
     stop();
@@ -449,8 +449,8 @@ START_TEST(a_running_daemon_is_adopted_with_its_sessions) {
 }
 END_TEST
 
-/* Nobody tells the one before, and it is not even looked at: its clients hear of no write that
- * the next does not know. */
+/* The former owner is not notified, nor probed: its clients get no response for a write that the
+ * next one does not have. */
 START_TEST(the_next_target_fences_the_former_one) {
     uint64_t answered;
 
@@ -471,7 +471,7 @@ START_TEST(the_next_target_fences_the_former_one) {
 }
 END_TEST
 
-/* It comes back with what it has written by itself: that is thrown away. */
+/* It returns with its own writes: those are discarded. */
 START_TEST(writes_of_the_former_target_alone_are_discarded) {
     serve();
     write_some(50);
@@ -494,7 +494,7 @@ START_TEST(writes_of_the_former_target_alone_are_discarded) {
 }
 END_TEST
 
-/* The two that are left differ, and each may be the one that an answered write is missing on. */
+/* The remaining two differ, and each may be the one that lacks an answered write. */
 START_TEST(a_write_in_flight_at_a_hosts_death_is_not_guessed) {
     struct target_scrub scrub = { 0 };
     int outcome;
@@ -503,7 +503,7 @@ START_TEST(a_write_in_flight_at_a_hosts_death_is_not_guessed) {
     write_some(50);
     kill_daemon();
     damage_hole(1, 5);
-    settings.silence_ms = 5 * SILENCE_MS; /* the dead one is waited for so long */
+    settings.silence_ms = 5 * SILENCE_MS; /* the dead one is awaited so long */
     open_other(2);
     ck_assert_msg(start_other() == 0, "%s", why.message);
     become_other();
@@ -556,7 +556,7 @@ START_TEST(both_sides_verify_their_certificates) {
     assert_voters(3);
     write_some(50);
     stop();
-    settings.tls_directory = theirs; /* one of us is not who it says that it is */
+    settings.tls_directory = theirs; /* one of them has a false name */
     reopen();
     ck_assert_int_eq(start(), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
@@ -568,7 +568,7 @@ START_TEST(both_sides_verify_their_certificates) {
     serve();
     assert_voters(3);
     read_all();
-    remote.tls_directory = NULL; /* nor is anything told to one without TLS */
+    remote.tls_directory = NULL; /* nor is a peer without TLS served */
     remote_host_kill(&remote, uids[1]);
     write_some(20);
     watch_until(2);
@@ -592,7 +592,7 @@ static struct target_scrub scrub_all(void) {
     return scrub;
 }
 
-/* By sums of what stands on each host's disk: the bytes stay there. */
+/* By sums of each host's disk: the bytes stay there. */
 START_TEST(remote_replicas_are_compared_and_repaired) {
     struct target_scrub scrub;
 
@@ -620,7 +620,7 @@ START_TEST(remote_replicas_are_compared_and_repaired) {
     ck_assert_msg(status.job == TARGET_REPAIRED, "%s", status.job_error.message);
     scrub = scrub_all();
     ck_assert_int_eq(scrub.damaged, 1);
-    reopen(); /* who comes next does not know the session's name */
+    reopen(); /* the next owner does not know the session's name */
     ck_assert_int_eq(target_repair(target, uids[2], 0, &err), -1);
     target_status(target, &status);
     ck_assert_int_eq(status.job, TARGET_REPAIR_FAILED);
@@ -660,7 +660,7 @@ START_TEST(a_delayed_replica_is_not_damaged) {
 }
 END_TEST
 
-/* The two others are lost: who serves it here in an earlier epoch has no part in it. */
+/* The two others are lost: a local owner in an earlier epoch has no part in it. */
 START_TEST(a_remote_replica_is_recovered_from_in_its_epoch) {
     char lost[2][80];
 

@@ -4,14 +4,14 @@
 #define NAME "00000000-0000-4000-8000-0000000000f1"
 #define NONE "00000000-0000-4000-8000-0000000000f2"
 
-static uint32_t then[BLOCKS]; /* what the snapshot has */
+static uint32_t then[BLOCKS]; /* the snapshot's content */
 
 static void expect_then(void) {
     memcpy(checker.least, then, sizeof(then));
     memcpy(checker.most, then, sizeof(then));
 }
 
-/* A volume with a snapshot, and with what was written behind it; nobody serves it. */
+/* A volume with a snapshot, and with later writes; it is not served. */
 static void prepare(void) {
     serve();
     write_some(120);
@@ -32,7 +32,7 @@ static void open_sealed(bool sealed) {
 }
 
 static void begin_revert(int64_t speed) {
-    ck_assert_int_eq(start(), 0); /* what is written over is not resynchronized */
+    ck_assert_int_eq(start(), 0); /* an overwritten volume is not resynchronized */
     assert_done(target_revert(target, NAME, speed, &err));
 }
 
@@ -49,7 +49,7 @@ static void revert(void) {
     await_revert(TARGET_REVERTED);
 }
 
-/* As any volume that was left in good order, with so many voters. */
+/* As any volume after a clean stop, with so many voters. */
 static void assert_reverted(unsigned voters) {
     assert_done(target_stop(target, &err));
     target_close(target);
@@ -89,7 +89,7 @@ START_TEST(all_replicas_get_the_snapshots_content) {
     assert_equal(0, 1);
     assert_equal(0, 2);
 
-    write_some(60); /* a volume like any other; and it is done again */
+    write_some(60); /* a volume like any other; and it is repeated */
     stop();
     target_close(target);
     open_sealed(true);
@@ -112,7 +112,7 @@ START_TEST(a_stopped_revert_is_not_repeated_block_by_block) {
 }
 END_TEST
 
-/* Whoever dies, and whenever: nobody is let in, and the next one does all of it. */
+/* After any death at any time: no client is admitted, and the next owner repeats all of it. */
 START_TEST(an_interrupted_revert_is_repeated) {
     prepare();
     for (int round = 0; round < 4; round++) {
@@ -154,7 +154,7 @@ START_TEST(a_returned_replica_does_not_vote_until_it_is_rebuilt) {
 }
 END_TEST
 
-/* A replica goes while it is written to: the others are not whole before all was written again. */
+/* A replica is lost during the revert: the others are incomplete before all was written again. */
 START_TEST(a_replica_that_misses_a_part_is_evicted) {
     prepare();
     open_sealed(true);
@@ -189,7 +189,7 @@ START_TEST(the_files_of_the_snapshot_vote) {
     assert_done(replica_snapshot_delete(&settings.replicas[2], NAME, &err));
     open_sealed(true);
     begin_revert(0);
-    await_revert(TARGET_REVERT_FAILED); /* of two that differ nobody can tell */
+    await_revert(TARGET_REVERT_FAILED); /* of two that differ neither is known to be right */
     ck_assert(!connect_checker());
 }
 END_TEST

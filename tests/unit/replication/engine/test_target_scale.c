@@ -2,7 +2,8 @@
 
 static struct replica all[LENGTH(uids)];
 
-/* Has these replicas and no others, while the checker writes; how often it had to connect anew. */
+/* Scales to these replicas and no others, while the checker writes; how often it had to reconnect.
+ */
 static unsigned scale_to(const char *assignment) {
     struct replica assigned[LENGTH(uids)];
     unsigned count = 0, gone = 0;
@@ -97,7 +98,7 @@ START_TEST(three_become_five_and_two) {
 }
 END_TEST
 
-/* The path of the data leads to another file, as behind a restore. */
+/* The path of the data leads to another file, as after a restore. */
 static void exchange_file(unsigned i) {
     char other[512];
 
@@ -124,7 +125,7 @@ START_TEST(a_replica_with_a_replaced_file_does_not_join) {
 }
 END_TEST
 
-/* The daemon begins anew for it, with another threshold. */
+/* The daemon restarts for it, with another threshold. */
 START_TEST(one_joins_while_the_others_are_resynchronized) {
     serve();
     write_some(100);
@@ -212,7 +213,7 @@ START_TEST(none_and_too_many_replicas_are_refused) {
 }
 END_TEST
 
-/* As when its host was thought dead: what it knows is old, and it writes none of it. */
+/* As when its host was taken for dead: its states are old, and it writes none of them. */
 START_TEST(a_former_owner_changes_no_replica) {
     struct target_settings elsewhere = settings;
     struct target *first;

@@ -13,7 +13,7 @@ static struct target_scrub scrub_all(void) {
         ck_assert_msg(outcome >= 0, "%s", err.message);
         checker_send(&checker, 4);
         watch();
-        ck_assert_msg(checker_wait(&checker), "%s", last_words());
+        ck_assert_msg(checker_wait(&checker), "%s", last_output());
     } while (outcome > 0);
     return scrub;
 }
@@ -25,7 +25,7 @@ static void assert_mismatches(int64_t a, int64_t b, int64_t c) {
     ck_assert_int_eq(status.replicas[2].mismatches, c);
 }
 
-/* Between the blocks of the checker, within one of what is compared. */
+/* Between the blocks of the checker, within one compared block. */
 static void damage_behind(unsigned i, unsigned block) {
     autoclose int fd = open(file_of(i, "data"), O_WRONLY);
     char junk[3000];
@@ -40,7 +40,7 @@ static void repair_while_writing(unsigned i) {
     do {
         checker_send(&checker, 8);
         watch();
-        ck_assert_msg(checker_wait(&checker), "%s", last_words());
+        ck_assert_msg(checker_wait(&checker), "%s", last_output());
     } while (status.job == TARGET_REPAIR);
     ck_assert_msg(status.job == TARGET_REPAIRED, "%s", status.job_error.message);
     ck_assert_str_eq(status.job_replica, uids[i]);
@@ -124,10 +124,10 @@ START_TEST(a_block_without_majority_is_reported_and_not_repaired) {
     } while (status.job == TARGET_REPAIR);
     ck_assert_int_eq(status.job, TARGET_REPAIR_FAILED);
     checker_disconnect(&checker);
-    poll(NULL, 0, REPORTS_LATE_MS); /* the last report of a read is heard */
+    poll(NULL, 0, REPORTS_LATE_MS); /* the last report of a read is received */
     watch();
     stop();
-    ck_assert_int_eq(start(), 0); /* a clean stop: nothing is read because of damage */
+    ck_assert_int_eq(start(), 0); /* a clean stop: damage causes no resynchronization */
 }
 END_TEST
 
@@ -177,7 +177,7 @@ START_TEST(an_interrupted_repair_is_repeated) {
 }
 END_TEST
 
-/* Blocks that never rest: each would be looked at for a second. */
+/* Blocks that change permanently: each would be read for a second. */
 static void await_repair(enum target_job outcome) {
     do {
         poll(NULL, 0, 2);

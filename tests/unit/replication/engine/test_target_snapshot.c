@@ -13,13 +13,13 @@ static const char *const clone_uids[] = {
     "00000000-0000-4000-8000-0000000000cc",
 };
 
-/* What was written, turn by turn: a turn begins when all of the one before was answered. */
-static struct { uint32_t versions[BLOCKS]; /* behind it */ } turns[TURNS];
+/* The writes, turn by turn: a turn begins when all of the one before was answered. */
+static struct { uint32_t versions[BLOCKS]; /* after it */ } turns[TURNS];
 static unsigned turned;
 
 static void turn(void) {
     checker_send(&checker, DEPTH);
-    ck_assert_msg(checker_wait(&checker), "%s", last_words());
+    ck_assert_msg(checker_wait(&checker), "%s", last_output());
     ck_assert_uint_lt(turned, TURNS);
     memcpy(turns[turned++].versions, checker.least, sizeof(turns[0].versions));
 }
@@ -52,7 +52,7 @@ static bool are_equal(unsigned a, unsigned b) {
     return true;
 }
 
-/* A volume of its own, made of the snapshot; the checker is that of what it holds. */
+/* A volume of its own, made of the snapshot; the checker is that of its content. */
 static void serve_clone(struct target_settings *cloned, int64_t size_bytes) {
     struct generation first;
     static char place[64];
@@ -227,8 +227,8 @@ START_TEST(an_interrupted_snapshot_does_not_exist) {
 }
 END_TEST
 
-/* One of the three replicas is in a pool of its own; false: that is not ours to do. */
-static bool serve_with_little_room(void) {
+/* One of the three replicas is in a pool of its own; false: that is not possible here. */
+static bool serve_with_little_space(void) {
     const struct replica fourth = { .pool = pools[3], .uid = uids[3] };
 
     if (!small_disk(pools[3], "size=500k"))
@@ -255,9 +255,9 @@ static void snap_without_the_fourth(const char *name) {
     ck_assert_int_eq(replica_snapshot_list(&settings.replicas[0], &found, 1, &err), 0);
 }
 
-/* Of a node the daemon tells once a second: of the next snapshot's at once, too. */
+/* The daemon reports once a second about a node: of the next snapshot's at once, too. */
 START_TEST(a_full_pool_has_no_copy_and_the_volume_continues) {
-    if (!serve_with_little_room())
+    if (!serve_with_little_space())
         return;
     snap_without_the_fourth(NAME);
     snap_without_the_fourth(OTHER_NAME);
@@ -272,7 +272,7 @@ START_TEST(a_full_pool_has_no_copy_and_the_volume_continues) {
 END_TEST
 
 START_TEST(a_new_owner_receives_the_reports_of_each_copy) {
-    if (!serve_with_little_room())
+    if (!serve_with_little_space())
         return;
     snap_without_the_fourth(NAME);
     target_close(target);
@@ -332,7 +332,7 @@ START_TEST(too_few_complete_copies_are_no_snapshot) {
 }
 END_TEST
 
-/* One that nobody knows of might be whole, and the next of its name is of another moment. */
+/* An unknown one might be complete, and the next of its name is of another moment. */
 START_TEST(copies_stay_if_one_may_remain_elsewhere) {
     fail_to_end(true);
     ck_assert(replica_snapshot_is_there(&settings.replicas[0], NAME));

@@ -1,6 +1,6 @@
 /*
- * A write log as the daemon's side appends to it and the other side reads it, with all that may be
- * wrong with its file.
+ * A write log as the daemon appends to it and the other side reads it, with all possible faults of
+ * its file.
  */
 #include "replication/engine/write_log.h"
 #include "replication/engine/write_log_format.h"
@@ -113,7 +113,7 @@ END_TEST
 START_TEST(a_sector_written_in_part_has_no_sum) {
     begin_log(&none, &first);
     append(0, 4096, 1);
-    append(300, 1000, 2); /* of the sectors 0 to 2 only 1 wholly */
+    append(300, 1000, 2); /* of the sectors 0 to 2 only 1 completely */
     ck_assert_uint_eq(list(), 1);
     ck_assert_uint_eq(blocks[0].mask, 0xff);
     ck_assert_uint_eq(blocks[0].known, 0xff & ~5u);
@@ -161,7 +161,7 @@ START_TEST(a_discard_is_a_run_of_zeros) {
         ck_assert_uint_eq(blocks[i].known, wanted);
         ck_assert_uint_eq(blocks[i].sums[blocks[i].block == 3 ? 0 : 7], sum_of(0));
     }
-    write_log_append_run(mapped, 0, 4096 * 2 + 512, false); /* and a copy, of what is not seen */
+    write_log_append_run(mapped, 0, 4096 * 2 + 512, false); /* and a copy, with unknown bytes */
     ck_assert_uint_eq(list(), 4);
     for (unsigned i = 0; i < 4; i++)
         ck_assert_uint_eq(blocks[i].known, blocks[i].block < 2    ? 0
@@ -280,7 +280,7 @@ START_TEST(an_incomplete_entry_is_skipped) {
     ck_assert_uint_eq(list(), 2);
     write_log_entries(mapped)[2] = write_log_entries(mapped)[0]; /* of another number */
     ck_assert_uint_eq(list(), 1);
-    atomic_fetch_add(&mapped->made, 1); /* one that was begun */
+    atomic_fetch_add(&mapped->made, 1); /* an incomplete one */
     ck_assert_uint_eq(list(), 1);
 }
 END_TEST
@@ -298,7 +298,7 @@ START_TEST(an_invalid_counter_gives_no_entries) {
 }
 END_TEST
 
-static void assert_made_anew(void) {
+static void assert_replaced(void) {
     ck_assert_uint_eq(list(), 0);
     ck_assert_int_eq(read_log().generation.number, 0);
     begin_log(&first, &second);
@@ -320,7 +320,7 @@ START_TEST(a_log_of_another_boot_or_version_is_replaced) {
             mapped->boot[0] ^= 1;
         munmap(mapped, WRITE_LOG_SIZE);
         mapped = NULL;
-        assert_made_anew();
+        assert_replaced();
     }
 }
 END_TEST
@@ -331,7 +331,7 @@ START_TEST(a_truncated_log_is_replaced) {
     munmap(mapped, WRITE_LOG_SIZE);
     mapped = NULL;
     ck_assert_int_eq(truncate(path, 5000), 0);
-    assert_made_anew();
+    assert_replaced();
 }
 END_TEST
 
@@ -357,7 +357,7 @@ START_TEST(only_a_plain_file_is_a_log) {
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(symlink("/etc/passwd", path), 0);
     ck_assert_uint_eq(list(), 0);
-    assert_made_anew();
+    assert_replaced();
     write_log_remove(directory, REPLICA);
     ck_assert_int_eq(mkdir(directory, 0700), 0);
     ck_assert_int_eq(mkdir(path, 0700), 0);
@@ -404,7 +404,7 @@ static void make_at_once(void) {
     }
 }
 
-/* Two that made a log at once truncated it below each other, which ended the daemon (SIGBUS). */
+/* Two concurrent creations truncated each other's log, which ended the daemon (SIGBUS). */
 START_TEST(threads_that_create_a_log_concurrently_share_it) {
     for (int round = 0; round < 200; round++) {
         make_at_once();
