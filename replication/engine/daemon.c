@@ -293,7 +293,7 @@ static void send_signal(int process, int number) {
     syscall(SYS_pidfd_send_signal, process, number, NULL, 0);
 }
 
-static int64_t nearer(int64_t a, int64_t b) {
+static int64_t lesser(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
@@ -305,7 +305,7 @@ static void release(int process) {
 
 int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
     int64_t begun_us = clock_boottime_us(), until_us = begun_us + timeout_ms * 1000;
-    int64_t force_us = begun_us + nearer(RELEASE_US, timeout_ms * 1000 / 2);
+    int64_t force_us = begun_us + lesser(RELEASE_US, timeout_ms * 1000 / 2);
     pid_t released = 0;
 
     /* A new process may not have written its id yet: it is read again. */

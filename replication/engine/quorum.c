@@ -16,7 +16,7 @@ static bool votes_for(const struct replica_state *state, const struct generation
             generation_same(&state->generation.id, &generation->base));
 }
 
-static bool is_twin(states_t states, unsigned i) {
+static bool is_duplicate(states_t states, unsigned i) {
     for (unsigned j = 0; j < i; j++) {
         if (states[j] && strcmp(states[j]->replica, states[i]->replica) == 0)
             return true;
@@ -29,7 +29,7 @@ static unsigned count_votes(states_t states, unsigned count, const struct genera
     unsigned voters = 0;
 
     for (unsigned i = 0; i < count; i++) {
-        ret[i] = states[i] && votes_for(states[i], generation) && !is_twin(states, i);
+        ret[i] = states[i] && votes_for(states[i], generation) && !is_duplicate(states, i);
         voters += ret[i];
     }
     return voters;

@@ -158,15 +158,16 @@ int graph_end_export(struct target *target, struct error *err) {
 
 /* A child that fails all requests: it keeps the position of the rebuilt replica, and neither votes
  * nor counts among those that have taken a write. */
-int graph_add_hole(struct target *target, struct error *err) {
+int graph_add_placeholder(struct target *target, struct error *err) {
     json_t *image = json_pack("{s:s, s:I, s:b}", "driver", "null-co", "size",
                               (json_int_t)target->size_bytes, "read-zeroes", true);
     json_t *rules = json_pack("[{s:s, s:i}]", "event", "none", "errno", 5 /* EIO */);
 
     if (GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:o, s:o}", "driver", "blkdebug",
-                 "node-name", HOLE, "image", image, "inject-error", rules) < 0)
+                 "node-name", PLACEHOLDER, "image", image, "inject-error", rules) < 0)
         return -1;
-    return GRAPH_DO(target, err, "x-blockdev-change", "{s:s, s:s}", "parent", QUORUM, "node", HOLE);
+    return GRAPH_DO(target, err, "x-blockdev-change", "{s:s, s:s}", "parent", QUORUM, "node",
+                    PLACEHOLDER);
 }
 
 /* ---- queries ---- */

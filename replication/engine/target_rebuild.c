@@ -62,7 +62,7 @@ static int tidy(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
     struct member *old = find_replaced(target);
 
-    if (graph_remove_child(target, HOLE, err) < 0 ||
+    if (graph_remove_child(target, PLACEHOLDER, err) < 0 ||
         (!member_votes(member) && graph_remove_child(target, member->node, err) < 0))
         return -1;
     return old && !member_votes(old) ? graph_remove_child(target, old->node, err) : 0;
@@ -127,9 +127,9 @@ static int begin_copy(struct target *target, struct error *err) {
         target_job_next(target, JOB_NEEDS_RESTART);
         return start_mirror(target, member, NULL, err);
     }
-    if (!old && graph_add_hole(target, err) < 0)
+    if (!old && graph_add_placeholder(target, err) < 0)
         return -1;
-    return start_mirror(target, member, old ? old->node : HOLE, err);
+    return start_mirror(target, member, old ? old->node : PLACEHOLDER, err);
 }
 
 int rebuild_start(struct target *target, const struct replica *replica, const char *replaces,

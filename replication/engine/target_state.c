@@ -219,7 +219,7 @@ static int write_one(struct target *target, struct member *member, enum replica_
 typedef bool votes_t[LENGTH(((struct target *)NULL)->members)];
 
 /* A member that cannot take it is not awaited: the change that follows evicts it. */
-static unsigned roll(struct target *target, votes_t votes, struct error *reason) {
+static unsigned roll_forward(struct target *target, votes_t votes, struct error *reason) {
     unsigned failed = 0;
 
     for (unsigned i = 0; i < target->count; i++) {
@@ -318,7 +318,7 @@ int generation_change(struct target *target, struct change change, struct error 
 
     for (unsigned i = 0; i < target->count; i++)
         votes[i] = member_votes(&target->members[i]) || is_named(change.with, &target->members[i]);
-    if (roll(target, votes, &reason) > 0 && (change.wanted > 0 || change.with))
+    if (roll_forward(target, votes, &reason) > 0 && (change.wanted > 0 || change.with))
         return too_few(target, &reason, err);
     do {
         struct generation tried = target->current;

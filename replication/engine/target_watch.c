@@ -226,7 +226,7 @@ static int remove_unknown_nodes(struct target *target, struct error *err) {
     for (int i = 0; i < count; i++) {
         const struct member *member = member_of_node(target, children[i]);
 
-        if ((!member || !member_votes(member)) && strcmp(children[i], HOLE) != 0 &&
+        if ((!member || !member_votes(member)) && strcmp(children[i], PLACEHOLDER) != 0 &&
             graph_remove_child(target, children[i], err) < 0)
             return -1;
     }
@@ -467,7 +467,7 @@ int target_adopt(struct target *target, struct error *err) {
     if (served <= 0)
         return served < 0 ? -1 : error_set(err, ERROR_CONFLICT, "it has no export");
     if (end_job(target, err) < 0 || adopt_voters(target, err) < 0 ||
-        graph_remove_child(target, HOLE, err) < 0 || remove_unknown_nodes(target, err) < 0 ||
+        graph_remove_child(target, PLACEHOLDER, err) < 0 || remove_unknown_nodes(target, err) < 0 ||
         copies_tidy(target, err) < 0 || repair_tidy(target, err) < 0 ||
         adopt_epoch(target, err) < 0 || adopt_generation(target, err) < 0 ||
         graph_set_qos(target, err) < 0)
