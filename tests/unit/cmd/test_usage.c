@@ -38,7 +38,7 @@ START_TEST(a_service_prints_its_options) {
         output = program_output(NULL, line);
         assert_has(output->text, "--quota_volumes=");
         assert_has(output->text, "--compute_agent.enabled=");
-        ck_assert((strstr(output->text, "--listen HOST:PORT   where") != NULL) ==
+        ck_assert((strstr(output->text, "--listen HOST:PORT   address") != NULL) ==
                   (command->role.listener != NULL));
     }
 }
