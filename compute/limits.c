@@ -14,6 +14,8 @@ struct limiter {
     bool clean;  /* no disk has limits of the agent: without limits in the API there is nothing to
                   * check */
     bool failed; /* and logged */
+    bool seen;   /* the hypervisor has responded */
+    bool absent; /* it has not, as on a host without libvirt */
 };
 
 /* 1: the disk has limits of the agent; 0: it has none. */
@@ -44,6 +46,8 @@ static int apply_all_limits(struct limiter *limiter, struct arena *arena,
     bool clean = true;
     int result = hypervisor->list_limits(hypervisor, arena, &disks, err);
 
+    limiter->seen = limiter->seen || result == 0;
+    limiter->absent = result < 0 && !limiter->seen && err->kind == ERROR_UNAVAILABLE;
     if (result < 0)
         return -1;
     for (const struct disk_limits *disk = disks; disk; disk = disk->next) {
@@ -71,10 +75,15 @@ static int run_round(struct limiter *limiter, struct error *err) {
 
 static int64_t run_limits(void *arg) {
     struct limiter *limiter = arg;
+    bool was_absent = limiter->absent;
     struct error err = { 0 };
-    int result = run_round(limiter, &err);
+    int result;
 
-    if (result < 0 && !limiter->failed)
+    limiter->absent = false;
+    result = run_round(limiter, &err);
+    if (limiter->absent && !limiter->failed)
+        log_info(NULL, "I/O limits of disks cannot be set yet", "reason", err.message, NULL);
+    if (result < 0 && !limiter->absent && (was_absent || !limiter->failed))
         log_warning(NULL, "I/O limits of disks cannot be set", "reason", err.message, NULL);
     if (result == 0 && limiter->failed)
         log_info(NULL, "I/O limits of disks are set again", NULL);

@@ -9,7 +9,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define VOLUME   "11111111-1111-4111-8111-111111111111"
 #define OTHER    "33333333-3333-4333-8333-333333333333"
@@ -192,6 +194,47 @@ START_TEST(a_failed_disk_affects_no_other_and_is_retried) {
 }
 END_TEST
 
+static bool is_logged(int log, const char *part) {
+    char text[4096];
+    ssize_t size = pread(log, text, sizeof(text) - 1, 0);
+
+    ck_assert_int_ge(size, 0);
+    text[size] = '\0';
+    return strstr(text, part) != NULL;
+}
+
+START_TEST(a_hypervisor_is_reported_as_failed_only_after_it_has_responded) {
+    int log = memfd_create("log", MFD_CLOEXEC);
+
+    log_open(log, LOG_INFO, LOG_TEXT);
+    fake_hypervisor_fail(fake, FAKE_LIST_LIMITS, ERROR_UNAVAILABLE, 3, false);
+    respond(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 8")));
+    begin_agent();
+    await(VOLUME, IO_TOTAL_REQUESTS, 8);
+    ck_assert(is_logged(log, " INFO I/O limits of disks cannot be set yet"));
+    ck_assert(!is_logged(log, "WARNING"));
+    fake_hypervisor_fail(fake, FAKE_LIST_LIMITS, ERROR_UNAVAILABLE, 3, false);
+    while (!is_logged(log, " WARNING I/O limits of disks cannot be set"))
+        pause_shortly();
+    end_agent();
+    close(log);
+}
+END_TEST
+
+START_TEST(a_failure_of_another_kind_is_reported_at_the_start) {
+    int log = memfd_create("log", MFD_CLOEXEC);
+
+    log_open(log, LOG_INFO, LOG_TEXT);
+    fake_hypervisor_fail(fake, FAKE_LIST_LIMITS, ERROR_BACKEND, 1, false);
+    respond(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 8")));
+    begin_agent();
+    while (!is_logged(log, " WARNING I/O limits of disks cannot be set"))
+        pause_shortly();
+    end_agent();
+    close(log);
+}
+END_TEST
+
 START_TEST(a_host_without_limits_is_checked_once) {
     respond(200, ANSWER(""));
     begin_agent();
@@ -207,4 +250,6 @@ CHECK_MAIN_WITH("limits", true, begin, end, disks_get_the_limits_of_their_volume
                 an_agent_recognizes_the_limits_of_its_predecessor,
                 foreign_limits_stay_without_own_ones, limits_stay_without_a_valid_reply_of_the_api,
                 a_failed_disk_affects_no_other_and_is_retried,
+                a_hypervisor_is_reported_as_failed_only_after_it_has_responded,
+                a_failure_of_another_kind_is_reported_at_the_start,
                 a_host_without_limits_is_checked_once)
