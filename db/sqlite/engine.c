@@ -135,10 +135,10 @@ static int check_there(const char *path, struct error *err) {
                            *path ? path : "in memory");
 }
 
-static int open_to_read(const struct db_settings *settings, const char *path, struct db **ret,
-                        struct error *err) {
+static int open_to_read(const struct db_settings *settings, const char *path, enum db_access access,
+                        struct db **ret, struct error *err) {
     struct sqlite_db *db = db_new(path, settings->clock);
-    bool reads = settings->access == DB_READS;
+    bool reads = access == DB_READS;
 
     if (reads && !reader_of_thread(db, err)) { /* the error has its context */
         engine_close(&db->base);
@@ -152,6 +152,17 @@ static int open_to_read(const struct db_settings *settings, const char *path, st
     return 0;
 }
 
+/* A connection that writes changes the file already when it is opened. */
+static int check_to_change(const struct db_settings *settings, const char *path,
+                           struct error *err) {
+    struct db *db;
+
+    if (open_to_read(settings, path, DB_READS, &db, err) < 0)
+        return -1;
+    engine_close(db);
+    return 0;
+}
+
 static int engine_open(const struct db_settings *settings, struct db **ret, struct error *err) {
     struct connection *connection;
     const char *path;
@@ -162,7 +173,9 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
     if (settings->access != DB_SERVES && check_there(path, err) < 0)
         return -1;
     if (settings->access >= DB_READS)
-        return open_to_read(settings, path, ret, err);
+        return open_to_read(settings, path, settings->access, ret, err);
+    if (settings->access == DB_CHANGES && check_to_change(settings, path, err) < 0)
+        return -1;
     if (sqlite_open(path, SQLITE_WRITER, &connection, err) < 0)
         return -1;
     db = db_new(path, settings->clock);

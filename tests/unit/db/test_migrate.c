@@ -235,6 +235,34 @@ START_TEST(other_schemas_are_left_as_they_are_by_reading) {
 }
 END_TEST
 
+/* As after a crash of a first start: there is nothing to change. */
+START_TEST(a_database_that_cannot_be_changed_stays_as_it_is) {
+    static const char *const older = "DROP TABLE schema_version; "
+                                     "CREATE TABLE schema_version (number BIGINT)";
+
+    for (int empty = 0; empty <= 1; empty++) {
+        autoscratch struct scratch scratch;
+        struct error err = { 0 };
+        struct stat before, after;
+        char reserve[80];
+
+        scratch_make(&scratch);
+        snprintf(reserve, sizeof reserve, "%s-reserve", scratch.path);
+        make_old(scratch.path, older);
+        if (empty)
+            ck_assert_int_eq(truncate(scratch.path, 0), 0);
+        ck_assert_int_eq(stat(scratch.path, &before), 0);
+        ck_assert_ptr_null(open_to_read(scratch.url, DB_CHANGES, &err));
+        assert_part(err.message, "It has no schema");
+        ck_assert_int_eq(stat(scratch.path, &after), 0);
+        ck_assert_int_eq(after.st_size, before.st_size);
+        ck_assert_int_eq(after.st_mtim.tv_sec, before.st_mtim.tv_sec);
+        ck_assert_int_eq(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+        ck_assert_int_ne(access(reserve, F_OK), 0);
+    }
+}
+END_TEST
+
 START_TEST(a_newer_schema_is_refused_with_the_path) {
     autoscratch struct scratch scratch;
     struct db_settings settings;
@@ -513,7 +541,8 @@ CHECK_MAIN(
     a_migration_keeps_a_copy_of_the_database_before, a_new_database_has_no_copy,
     without_space_for_a_copy_nothing_is_migrated,
     a_database_that_was_opened_to_read_is_changed_by_nothing,
-    other_schemas_are_left_as_they_are_by_reading, a_newer_schema_is_refused_with_the_path,
-    a_text_that_fails_is_named_and_nothing_stays, a_text_is_cut_at_the_ends_of_its_statements,
+    other_schemas_are_left_as_they_are_by_reading, a_database_that_cannot_be_changed_stays_as_it_is,
+    a_newer_schema_is_refused_with_the_path, a_text_that_fails_is_named_and_nothing_stays,
+    a_text_is_cut_at_the_ends_of_its_statements,
     metadata_get_the_project_and_creation_time_of_their_object,
     a_foreign_schema_version_is_an_error)
