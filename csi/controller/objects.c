@@ -4,6 +4,7 @@
  */
 #include "csi/controller/controller.private.h"
 
+#include "common/cleanup.h"
 #include "common/words.h"
 
 #include <string.h>
@@ -91,6 +92,15 @@ int controller_find_made(const struct client *api, struct arena *arena,
 
 /* ---- delete ---- */
 
+/* In these the API accepts a deletion: a refusal has another reason, such as snapshots, and lasts
+ * as long as that. */
+static const char *status_for_refusal(const char *status) {
+    static const char *const deletable[] = { "error", "error_extending", "error_restoring",
+                                             "error_managing" };
+
+    return words_have(deletable, LENGTH(deletable), status) ? "available" : status;
+}
+
 /* The API has refused.  A concurrent deletion is waited for. */
 static int delete_refused(const struct client *api, struct arena *arena,
                           const struct controller_kind *kind, void *row, struct error *err) {
@@ -102,7 +112,7 @@ static int delete_refused(const struct client *api, struct arena *arena,
     if (words_have(kind->passing, kind->passing_count, status_of(row)))
         return grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message);
     *err = refusal;
-    return controller_refused(status_of(row), GRPC_FAILED_PRECONDITION, err);
+    return controller_refused(status_for_refusal(status_of(row)), GRPC_FAILED_PRECONDITION, err);
 }
 
 static int begin_delete(const struct grpc_call *call, const struct client *api,

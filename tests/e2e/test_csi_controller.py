@@ -660,6 +660,22 @@ class Expanding(DriverCase):
                 self.assertEqual(self.expand(volume_id, 2 * GIB).capacity_bytes, 2 * GIB)
                 self.assertEqual(self.api.show(volume_id)["status"], "in-use")
 
+    def test_a_volume_with_snapshots_is_kept_after_a_failed_extend(self):
+        volume_id = self.create().volume_id
+        image = os.path.join(self.state, "volumes", f"volume-{volume_id}")
+        away = os.path.join(self.directory, "away")
+        snapshot_id = self.snapshot(volume_id).snapshot_id
+        os.rename(image, away)
+        self.refuses(Code.INTERNAL, self.driver.controller, "ControllerExpandVolume",
+                     volume_id=volume_id, capacity_range=sizes(2 * GIB))
+        os.rename(away, image)
+        self.refuses(Code.FAILED_PRECONDITION, self.driver.controller, "DeleteVolume",
+                     volume_id=volume_id)
+        self.assertEqual(self.api.show(volume_id)["status"], "error_extending")
+        self.driver.controller("DeleteSnapshot", snapshot_id=snapshot_id)
+        self.driver.controller("DeleteVolume", volume_id=volume_id)
+        self.assertFalse(self.api.exists(volume_id))
+
     def test_a_failed_extend_is_reset_before_any_other_call(self):
         volume_id = self.create().volume_id
         image = os.path.join(self.state, "volumes", f"volume-{volume_id}")
@@ -952,6 +968,24 @@ class Groups(GroupsCase):
         rows = self.driver.groups("ListVolumeGroups").entries
         self.assertEqual([row.volume_group for row in rows], found)
         self.assertEqual([self.members(group) for group in found if group.volumes], [[volume_id]])
+
+    def test_a_failed_extend_is_reset_before_snapshots_of_a_group(self):
+        ids = sorted(self.create().volume_id for _ in range(2))
+        self.group(volume_ids=ids)
+        image = os.path.join(self.state, "volumes", f"volume-{ids[0]}")
+        away = os.path.join(self.directory, "away")
+        os.rename(image, away)
+        self.refuses(Code.INTERNAL, self.driver.controller, "ControllerExpandVolume",
+                     volume_id=ids[0], capacity_range=sizes(2 * GIB))
+        os.rename(away, image)
+        self.assertEqual(self.api.show(ids[0])["status"], "error_extending")
+        made = self.driver.snapshots("CreateVolumeGroupSnapshot", name=self.name(),
+                                     source_volume_ids=ids).group_snapshot
+        self.addCleanup(self.driver.snapshots, "DeleteVolumeGroupSnapshot",
+                        group_snapshot_id=made.group_snapshot_id)
+        self.assertTrue(made.ready_to_use)
+        volume = self.api.show(ids[0])
+        self.assertEqual((volume["status"], volume["size"]), ("available", 1))
 
     def test_snapshots_of_a_group(self):
         ids = sorted(self.create().volume_id for _ in range(2))

@@ -12,7 +12,9 @@ static void shows(struct scene *scene, const char *status, unsigned times) {
     char body[256];
 
     snprintf(body, sizeof(body),
-             "{\"volume\": {\"id\": \"" ID "\", \"status\": \"%s\", \"size\": 1}}", status);
+             "{\"volume\": {\"id\": \"" ID "\", \"status\": \"%s\", \"size\": 1, "
+             "\"metadata\": {\"csi.name\": \"pvc\"}}}",
+             status);
     script_server_add(scene->api,
                       &(struct script_rule){ "GET", VOLUME, 200, body, NULL, SCRIPT_WHOLE, times });
 }
@@ -71,5 +73,44 @@ START_TEST(a_volume_that_stays_in_its_error_is_no_precondition) {
 }
 END_TEST
 
-CHECK_MAIN("csi controller refusal", a_refused_expand_is_final_only_when_the_size_cannot_be_had,
+static void delete_volume(struct scene *scene, const char *code) {
+    Csi__V1__DeleteVolumeRequest request = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+    autofree struct wire_answer *answer = NULL;
+
+    request.volume_id = (char[]){ ID };
+    answer = scene_request(scene, "/csi.v1.Controller/DeleteVolume", &request);
+    ck_assert_msg(strcmp(answer->status, code) == 0, "%s, not %s: %s", answer->status, code,
+                  answer->message);
+}
+
+/* The reason is not the status where a deletion could begin: the volume has snapshots. */
+START_TEST(a_refused_delete_is_retried_only_when_its_status_is_the_reason) {
+    static const struct {
+        int refusal;
+        const char *status, *code;
+    } cases[] = {
+        { 400, "available", "9" },
+        { 400, "error_extending", "9" },
+        { 400, "error", "9" },
+        { 400, "error_restoring", "9" },
+        { 400, "error_managing", "9" },
+        { 400, "error_deleting", "13" },
+        { 400, "error_backing-up", "13" },
+        { 409, "error_extending", "10" },
+        { 400, "in-use", "9" },
+    };
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct scene *scene = scene_new(NULL);
+
+        shows(scene, cases[i].status, 0);
+        refuses(scene, "DELETE", VOLUME, cases[i].refusal);
+        delete_volume(scene, cases[i].code);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+CHECK_MAIN("csi controller refusal", a_refused_delete_is_retried_only_when_its_status_is_the_reason,
+           a_refused_expand_is_final_only_when_the_size_cannot_be_had,
            a_volume_that_stays_in_its_error_is_no_precondition)
