@@ -470,6 +470,42 @@ static void prepare_binds(struct bench *bench) {
                         "nas_host=srv", "nas_share_path=/export", "nfs_mount_attempts=1", NULL });
 }
 
+static void make_read_only(const char *point) {
+    ck_assert_int_eq(mount(point, point, NULL, MS_BIND, NULL), 0);
+    ck_assert_int_eq(mount(NULL, point, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL), 0);
+}
+
+START_TEST(a_read_only_share_gets_no_new_volume) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME, other = A_VOLUME;
+    const char *point_a, *point_b;
+
+    other.id = other.name_id = "22222222-2222-4222-8222-222222222222";
+    prepare(&bench, &nfs_driver, "srv:/a\nsrv:/b\n", NULL);
+    if (!enter_namespace())
+        return;
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    point_a = point_of(&bench, "srv:/a");
+    point_b = point_of(&bench, "srv:/b");
+    stop(&bench);
+
+    make_read_only(point_a); /* else the first of equal shares */
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    ck_assert_str_eq(volume.provider_location, "srv:/b");
+    stop(&bench);
+
+    make_read_only(point_b);
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert_int_eq(bench_create(&bench, &other), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(bench.err.message, "is read-only"));
+    stop(&bench);
+    ck_assert_int_eq(umount2(point_a, MNT_DETACH), 0);
+    ck_assert_int_eq(umount2(point_b, MNT_DETACH), 0);
+}
+END_TEST
+
 START_TEST(a_real_mount_is_made_used_and_undone) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
@@ -712,8 +748,8 @@ CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
            files_of_a_lost_share_are_not_guessed, no_share_with_space_is_an_error,
            without_shared_locks_attached_volumes_are_deferred,
            files_are_accessible_to_others_only_when_so_configured,
-           a_real_mount_is_made_used_and_undone, two_backends_may_use_one_mount,
-           one_process_at_a_time_mounts_at_a_mount_point,
+           a_read_only_share_gets_no_new_volume, a_real_mount_is_made_used_and_undone,
+           two_backends_may_use_one_mount, one_process_at_a_time_mounts_at_a_mount_point,
            a_snapshot_is_on_the_share_of_its_volume_and_a_clone_in_its_pool,
            a_clone_of_shares_that_are_one_pool_is_beside_its_source,
            a_file_is_searched_in_its_share_only,
