@@ -225,19 +225,23 @@ static int try_lock_briefly(int fd, bool alone, bool is_last, struct error *err)
     return taken;
 }
 
+int chain_lock_file(int fd, bool alone, const struct driver_fence *fence, struct error *err) {
+    int taken = try_lock_briefly(fd, alone, !fence || !fence->busy, err);
+
+    return taken > 0 ? driver_fence_busy(fence, err, "volume files") : taken;
+}
+
 int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
                const struct driver_fence *fence, int *ret_fd, struct error *err) {
     struct error why = { .kind = ERROR_NONE };
     autoclose int fd = -1;
-    int taken;
 
     *ret_fd = -1;
     fd = image_open(directory->fd, chain->base, alone ? O_RDWR : O_RDONLY, &why);
     if (fd < 0)
         return !chain->info && why.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &why);
-    taken = try_lock_briefly(fd, alone, !fence || !fence->busy, err);
-    if (taken != 0)
-        return taken < 0 ? -1 : driver_fence_busy(fence, err, "volume files");
+    if (chain_lock_file(fd, alone, fence, err) < 0)
+        return -1;
     *ret_fd = take_fd(fd);
     return 0;
 }

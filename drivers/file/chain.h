@@ -91,6 +91,8 @@ bool chain_has(const struct chain *chain, const char *snapshot_id);
  */
 int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
                const struct driver_fence *fence, int *ret_fd, struct error *err);
+/* The same lock on an open file that is, or is about to become, a volume's own. */
+int chain_lock_file(int fd, bool alone, const struct driver_fence *fence, struct error *err);
 
 /* The files from the one named `from` downwards, checked; how many. `base_format`: the recorded
  * one. */

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/utf8.h"
+#include "drivers/file/chain.h"
 #include "drivers/file/image.h"
 #include "drivers/file/qcow2_check.h"
 #include "drivers/file/removal.h"
@@ -74,7 +75,8 @@ static int check_free(int fd, const char *name, struct error *err) {
     return error_context(err, "%s", name);
 }
 
-/* A descriptor of an acceptable file, with QEMU's locks held. */
+/* A descriptor of an acceptable file, with QEMU's locks held.  They look like a guest's once the
+ * file is a volume's: calls about that volume meet the lock of its files first, and wait. */
 static int open_source(const struct existing_file *file, struct image_facts *facts,
                        struct error *err) {
     const char *name = file->source, *why = existing_file_name_refusal(name);
@@ -86,7 +88,8 @@ static int open_source(const struct existing_file *file, struct image_facts *fac
     if (fd < 0)
         return error_set(err, ERROR_BAD_REQUEST, "The file \"%.255s\" cannot be taken over: %s",
                          name, failure.message);
-    if (check_alone(fd, name, err) < 0 || check_free(fd, name, err) < 0)
+    if (check_alone(fd, name, err) < 0 || chain_lock_file(fd, false, file->fence, err) < 0 ||
+        check_free(fd, name, err) < 0)
         return -1;
     why = image_refusal(fd, file->format, true, facts);
     return why ? refuse(name, why, err) : take_fd(fd);

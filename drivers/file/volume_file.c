@@ -133,9 +133,8 @@ static int remove_chain(const struct directory *directory, struct arena *arena,
     return volume_file_remove(directory, arena, chain->info_name, false, volume->fence, err);
 }
 
-/* As long as there is an info to lock. */
-static int lock_chain(const struct directory *directory, const struct driver_volume *volume,
-                      const struct chain *chain, int *ret_lock, struct error *err) {
+int volume_file_lock(const struct directory *directory, const struct driver_volume *volume,
+                     const struct chain *chain, int *ret_lock, struct error *err) {
     struct error why = { .kind = ERROR_NONE };
 
     if (chain_lock(directory, chain, true, volume->fence, ret_lock, &why) == 0 ||
@@ -152,7 +151,7 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
     int named;
 
     if (!name || chain_read(directory, arena, name, &chain, err) < 0 ||
-        lock_chain(directory, volume, &chain, &lock, err) < 0 ||
+        volume_file_lock(directory, volume, &chain, &lock, err) < 0 ||
         (lock >= 0 && chain_read(directory, arena, name, &chain, err) < 0))
         return -1;
     if (chain.info)

@@ -23,6 +23,9 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
  * earlier worker has renamed or removed it. */
 int volume_file_move(const struct directory *directory, const char *from, const char *to,
                      struct error *err);
+/* chain_lock(), alone, as long as there is a file to lock. */
+int volume_file_lock(const struct directory *directory, const struct driver_volume *volume,
+                     const struct chain *chain, int *ret_lock, struct error *err);
 /* -1 while a guest has it open; a missing file is not open. */
 int volume_file_check_unused(const struct directory *directory, const char *name,
                              struct error *err);

@@ -2,6 +2,8 @@
  * Existing files, managed as volumes and unmanaged: only names change.
  */
 #include "drivers/file/existing_file.h"
+
+#include "common/cleanup.h"
 #include "drivers/file/removal.h"
 #include "drivers/file/volume_file.h"
 #include "drivers/file/volume_name.h"
@@ -55,10 +57,13 @@ int volume_file_manage(const struct directory *directory, struct arena *arena,
 int volume_file_unmanage(const struct directory *directory, struct arena *arena,
                          const struct driver_volume *volume, struct error *err) {
     const char *name = volume_name(arena, volume->name_id, err);
+    autoclose int lock = -1;
     struct chain chain;
 
     if (!name || !volume_name_fits(volume->id) ||
-        chain_read(directory, arena, name, &chain, err) < 0)
+        chain_read(directory, arena, name, &chain, err) < 0 ||
+        volume_file_lock(directory, volume, &chain, &lock, err) < 0 ||
+        (lock >= 0 && chain_read(directory, arena, name, &chain, err) < 0))
         return -1;
     if (chain_is_layered(&chain) || chain.deleted)
         return error_set(err, ERROR_BAD_REQUEST, "Volume %s consists of several files.",

@@ -5,6 +5,7 @@
 #include "drivers/file/chain.h"
 
 #include "drivers/file/volume_image.h"
+#include "drivers/file/volume_name.h"
 #include "tests/unit/drivers/driver_test.h"
 
 struct place {
@@ -155,6 +156,10 @@ static int reclaim(void) {
     return REQUEST(reclaim_volume, &place.volume, NULL, &bytes);
 }
 
+static int unmanage_volume(void) {
+    return REQUEST(unmanage_volume, &place.volume);
+}
+
 static int unmanage_snapshot(void) {
     return REQUEST(unmanage_snapshot, &place.volume, &place.snapshot);
 }
@@ -178,6 +183,7 @@ static const struct {
     { "complete_assist, create", settle_create,     false, true },
     { "complete_assist, delete", settle_delete,     false, true },
     { "reclaim_volume",          reclaim,           true,  false },
+    { "unmanage_volume",         unmanage_volume,   false, false },
     { "unmanage_snapshot",       unmanage_snapshot, false, true },
 };
 /* clang-format on */
@@ -243,6 +249,64 @@ START_TEST(a_volume_without_overlays_is_locked_as_well) {
 }
 END_TEST
 
+/* ---- manage ---- */
+
+static struct driver_volume managed(const struct driver_fence *fence) {
+    return (struct driver_volume){
+        .id = "m", .name_id = "m", .size_gb = 1, .format = "raw", .fence = fence
+    };
+}
+
+static int manage(const struct driver_fence *fence) {
+    const struct driver_volume volume = managed(fence);
+    struct driver_created created;
+
+    return REQUEST(manage_volume, &volume, "foo", &created);
+}
+
+/* A worker that is paused here has renamed the file, and its locks of the image are held. */
+static bool delete_meanwhile(const struct driver_fence *fence) {
+    const struct driver_volume volume = managed(&place.fence);
+    struct error err = { .kind = ERROR_NONE };
+
+    (void)fence;
+    if (place.reports > 0 ||
+        faccessat(place.directory.fd, VOLUME_NAME_PREFIX "m", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return true;
+    ck_assert_int_lt(
+        place.bench.driver->delete_volume(place.bench.handle, place.bench.arena, &volume, &err), 0);
+    ck_assert_msg(err.kind == ERROR_BUSY, "%s", err.message);
+    return true;
+}
+
+START_TEST(a_file_is_locked_as_its_volume_while_it_is_managed) {
+    const struct driver_fence fence = { .holds = delete_meanwhile, .busy = busy };
+    const struct driver_volume volume = managed(&place.fence);
+
+    open_place_with(false);
+    ck_assert_int_eq(BENCH_RUN("truncate", "-s", "1G", bench_path(&place.bench, "d/foo")), 0);
+    ck_assert_msg(manage(&fence) == 0, "%s", place.bench.err.message);
+    ck_assert_int_eq(place.reports, 1);
+    ck_assert_int_eq(REQUEST(delete_volume, &volume), 0);
+    close_place();
+}
+END_TEST
+
+START_TEST(a_file_that_another_call_changes_is_managed_later) {
+    int fd;
+
+    open_place_with(false);
+    ck_assert_int_eq(BENCH_RUN("truncate", "-s", "1G", bench_path(&place.bench, "d/foo")), 0);
+    fd = openat(place.directory.fd, "foo", O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(chain_lock_file(fd, true, NULL, &place.bench.err), 0);
+    ck_assert_int_lt(manage(&place.fence), 0);
+    ck_assert_msg(place.bench.err.kind == ERROR_BUSY, "%s", place.bench.err.message);
+    close(fd);
+    ck_assert_int_eq(manage(&place.fence), 0);
+    close_place();
+}
+END_TEST
+
 START_TEST(calls_that_read_volume_files_share_them) {
     int lock;
 
@@ -301,4 +365,6 @@ END_TEST
 
 CHECK_MAIN("chain busy", a_merge_of_much_data_is_left_to_a_worker_for_that,
            no_call_waits_for_volume_files_in_use, a_volume_without_overlays_is_locked_as_well,
+           a_file_is_locked_as_its_volume_while_it_is_managed,
+           a_file_that_another_call_changes_is_managed_later,
            calls_that_read_volume_files_share_them, files_in_use_are_taken_once_they_are_free)
