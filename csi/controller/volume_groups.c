@@ -271,6 +271,9 @@ static int modify_group(struct grpc_call *call, const void *message, void *respo
                              request->parameters[0]->key);
     if (result == 0)
         result = controller_read(&api, arena, &group_kind, request->volume_group_id, &group, err);
+    /* Without members a group snapshot of the other cluster would be empty, without an error. */
+    if (result == 0 && cluster_in(group.description))
+        result = group_check_owner(call, group_kind.label, group.id, group.description, err);
     if (result == 0)
         result = group_read_members(&api, arena, request->volume_ids, request->n_volume_ids,
                                     &members, err);

@@ -1069,6 +1069,8 @@ class Clusters(GroupsCase):
                            group_snapshot_id=cut.group_snapshot_id)
         self.driver.snapshots("DeleteVolumeGroupSnapshot", group_snapshot_id=cut.group_snapshot_id)
         self.others_cannot("groups", "DeleteVolumeGroup", volume_group_id=group)
+        self.others_cannot("groups", "ModifyVolumeGroupMembership", volume_group_id=group,
+                           volume_ids=[])
         self.modify(group, [])
         self.others_cannot("controller", "DeleteSnapshot", snapshot_id=snapshot)
         self.driver.controller("DeleteSnapshot", snapshot_id=snapshot)
