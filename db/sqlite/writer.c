@@ -167,9 +167,15 @@ static void group_tell(struct writer *writer, const struct group *group) {
         hooks_run(writer, group->tx.base.events);
 }
 
+/* On a full file system the log would soon take all space of the reserve, which a checkpoint needs,
+ * too. */
+static int frames_most(const struct connection *connection) {
+    return connection->no_reserve ? FRAMES_WORTH_IDLE : FRAMES_MOST;
+}
+
 static void wal_limit(struct writer *writer) {
     pthread_mutex_lock(&writer->using_connection);
-    if (writer->connection->wal_frames >= FRAMES_MOST)
+    if (writer->connection->wal_frames >= frames_most(writer->connection))
         sqlite_checkpoint(writer->connection);
     pthread_mutex_unlock(&writer->using_connection);
 }

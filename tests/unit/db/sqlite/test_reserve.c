@@ -1,8 +1,11 @@
 #include "db/sqlite/reserve.h"
 
+#include "tests/lib/small_disk.h"
 #include "tests/unit/db/scratch.h"
 
+#include <fcntl.h>
 #include <limits.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 static const char *reserve_of(const struct scratch *scratch) {
@@ -40,6 +43,40 @@ START_TEST(a_reserve_is_released_once_and_made_again) {
 }
 END_TEST
 
+static void fill(const char *directory) {
+    static const char block[4096];
+    char path[PATH_MAX];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/filler", directory);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ge(fd, 0);
+    while (write(fd, block, sizeof(block)) > 0)
+        continue;
+    close(fd);
+}
+
+/* Three times as many bytes as the reserve has, of rows that need few. */
+START_TEST(changes_of_a_full_disk_do_not_consume_the_reserve) {
+    autoscratch struct scratch scratch;
+    struct db *db;
+
+    scratch_make(&scratch);
+    if (!small_disk(scratch.directory, "size=48m"))
+        return;
+    db = scratch_open(scratch.url, false);
+    sql_run(db, "CREATE TABLE much (bytes BLOB)");
+    sql_run(db, "INSERT INTO much VALUES (zeroblob(65536))");
+    ck_assert_int_eq(access(reserve_of(&scratch), F_OK), 0);
+    fill(scratch.directory);
+    for (int i = 0; i < 400; i++)
+        sql_run(db, "UPDATE much SET bytes = randomblob(65536)");
+    ck_assert_int_ne(access(reserve_of(&scratch), F_OK), 0);
+    db_close(db);
+    ck_assert_int_eq(umount2(scratch.directory, MNT_DETACH), 0);
+}
+END_TEST
+
 START_TEST(a_path_without_space_for_the_name_has_none) {
     char path[PATH_MAX];
 
@@ -53,4 +90,6 @@ START_TEST(a_path_without_space_for_the_name_has_none) {
 END_TEST
 
 CHECK_MAIN("reserve", a_database_has_a_reserve_with_mode_0600,
-           a_reserve_is_released_once_and_made_again, a_path_without_space_for_the_name_has_none)
+           a_reserve_is_released_once_and_made_again,
+           changes_of_a_full_disk_do_not_consume_the_reserve,
+           a_path_without_space_for_the_name_has_none)
