@@ -295,6 +295,8 @@ class FirstWords(Workplace):
         self.assertIn("salvage", tools)
         self.assertIn("host rename", tools)
         self.assertLessEqual(set(commands), self.completed(""))
+        self.assertEqual(set(commands), self.completed("help", ""))
+        self.assertEqual(set(), self.completed("help", "serve", ""))
         self.assertEqual({what.split()[0] for what in tools}, self.completed("manage", ""))
         self.assertEqual({what.split()[1] for what in tools if what.startswith("db ")},
                          self.completed("manage", "db", ""))
