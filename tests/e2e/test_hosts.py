@@ -218,7 +218,7 @@ class Hosts(DeclaredCase):
         try:
             self.reclaim("room", "without one")
             ended = self.reclaimed("room")
-            self.assertEqual((ended["phase"], "pool-b (away)" in ended["message"]), ("Done", True))
+            self.assertEqual((ended["phase"], "pool-b (unreachable)" in ended["message"]), ("Done", True))
         finally:
             os.kill(self.agents[1].process.pid, signal.SIGCONT)
         until(lambda: all(pool["up"] for pool in self.api.ask("GET", "/replica_pools")[

@@ -365,7 +365,7 @@ class Replicated(ReplicatedCase):
         self.assertEqual(self.reclaim(volume_id).status, 202)
         last = self.reclaimed(volume_id)
         self.assertEqual(last["status"], "done", last)
-        self.assertIn("pool-b (away)", self.config(volume_id)["status"]["reclaim"]["message"])
+        self.assertIn("pool-b (unreachable)", self.config(volume_id)["status"]["reclaim"]["message"])
         os.rename(away, pool)
         until(lambda: self.states() == ["Online"] * 3, 60, "the pool to be back")
         self.assertGreater(self.used(volume_id), before // 3)
