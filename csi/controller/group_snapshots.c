@@ -176,7 +176,7 @@ static int find_group(const struct grpc_call *call, const struct client *api, ch
     int result = 0;
 
     for (size_t i = 0; i < count && result == 0; i++) {
-        struct remote_volume volume;
+        struct remote_volume volume = { 0 };
 
         result = controller_require(ids[i], "A volume id", err);
         if (result == 0)

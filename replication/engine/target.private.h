@@ -193,7 +193,7 @@ int graph_add_quorum(struct target *target, unsigned threshold, struct error *er
 /* The nodes above the quorum, and the export, unless the target is sealed. */
 int graph_add_export(struct target *target, struct error *err);
 int graph_set_qos(struct target *target, struct error *err);
-int graph_add_placeholder(struct target *target, struct error *err);
+int graph_add_failing_child(struct target *target, struct error *err);
 /* A file of its own, and its raw node. */
 int graph_add_file(struct target *target, const struct file_node *node, struct error *err);
 /* All nodes of its copies. */

@@ -158,7 +158,7 @@ int graph_end_export(struct target *target, struct error *err) {
 
 /* A child that fails all requests: it keeps the position of the rebuilt replica, and neither votes
  * nor counts among those that have taken a write. */
-int graph_add_placeholder(struct target *target, struct error *err) {
+int graph_add_failing_child(struct target *target, struct error *err) {
     json_t *image = json_pack("{s:s, s:I, s:b}", "driver", "null-co", "size",
                               (json_int_t)target->size_bytes, "read-zeroes", true);
     json_t *rules = json_pack("[{s:s, s:i}]", "event", "none", "errno", 5 /* EIO */);

@@ -127,7 +127,7 @@ static int begin_copy(struct target *target, struct error *err) {
         target_job_next(target, JOB_NEEDS_RESTART);
         return start_mirror(target, member, NULL, err);
     }
-    if (!old && graph_add_placeholder(target, err) < 0)
+    if (!old && graph_add_failing_child(target, err) < 0)
         return -1;
     return start_mirror(target, member, old ? old->node : PLACEHOLDER, err);
 }
