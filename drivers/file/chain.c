@@ -231,19 +231,45 @@ int chain_lock_file(int fd, bool alone, const struct driver_fence *fence, struct
     return taken > 0 ? driver_fence_busy(fence, err, "volume files") : taken;
 }
 
+/* *ret_fd is -1 where there is nothing to lock. */
+static int open_to_lock(const struct directory *directory, const struct chain *chain, int flags,
+                        int *ret_fd, struct error *err) {
+    struct error why = { .kind = ERROR_NONE };
+
+    *ret_fd = image_open(directory->fd, chain->base, flags, &why);
+    if (*ret_fd >= 0 || (!chain->info && why.kind == ERROR_NOT_FOUND))
+        return 0;
+    return error_pass(err, &why);
+}
+
 int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
                const struct driver_fence *fence, int *ret_fd, struct error *err) {
-    struct error why = { .kind = ERROR_NONE };
     autoclose int fd = -1;
 
     *ret_fd = -1;
-    fd = image_open(directory->fd, chain->base, alone ? O_RDWR : O_RDONLY, &why);
-    if (fd < 0)
-        return !chain->info && why.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &why);
-    if (chain_lock_file(fd, alone, fence, err) < 0)
+    if (open_to_lock(directory, chain, alone ? O_RDWR : O_RDONLY, &fd, err) < 0)
+        return -1;
+    if (fd >= 0 && chain_lock_file(fd, alone, fence, err) < 0)
         return -1;
     *ret_fd = take_fd(fd);
     return 0;
+}
+
+int chain_lock_to_grow(const struct directory *directory, const struct chain *chain,
+                       const struct driver_fence *fence, int *ret_fd, struct error *err) {
+    autoclose int fd = -1;
+    int taken = 0;
+
+    if (chain->info || directory->settings->overlays || chain_is_layered(chain))
+        return chain_lock(directory, chain, true, fence, ret_fd, err);
+    *ret_fd = -1;
+    if (open_to_lock(directory, chain, O_RDWR, &fd, err) < 0)
+        return -1;
+    if (fd >= 0)
+        taken = try_lock_briefly(fd, true, false, err);
+    if (taken == 0)
+        *ret_fd = take_fd(fd);
+    return taken < 0 ? -1 : 0;
 }
 
 /* ---- the files ---- */

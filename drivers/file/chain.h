@@ -91,6 +91,10 @@ bool chain_has(const struct chain *chain, const char *snapshot_id);
  */
 int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
                const struct driver_fence *fence, int *ret_fd, struct error *err);
+/* The same, alone, for a resize.  The only file of a volume without overlays grows also while a
+ * paused worker has the lock: *ret_fd is -1 then.  A delete waits for that worker. */
+int chain_lock_to_grow(const struct directory *directory, const struct chain *chain,
+                       const struct driver_fence *fence, int *ret_fd, struct error *err);
 /* The same lock on an open file that is, or is about to become, a volume's own. */
 int chain_lock_file(int fd, bool alone, const struct driver_fence *fence, struct error *err);
 

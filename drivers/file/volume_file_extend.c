@@ -1,4 +1,5 @@
 #include "drivers/file/volume_file.h"
+#include "drivers/file/volume_name.h"
 
 #include "common/cleanup.h"
 
@@ -64,6 +65,16 @@ static bool must_defer(const struct directory *directory, const struct driver_vo
     return volume->attached && !directory->locks_trusted && !shared_raw;
 }
 
+static int lock_to_grow(const struct directory *directory, struct arena *arena,
+                        const struct driver_volume *volume, int *ret_lock, struct error *err) {
+    const char *name = volume_name(arena, volume->name_id, err);
+    struct chain chain;
+
+    if (!name || chain_read(directory, arena, name, &chain, err) < 0)
+        return -1;
+    return chain_lock_to_grow(directory, &chain, volume->fence, ret_lock, err);
+}
+
 enum driver_outcome volume_file_extend(const struct directory *directory, struct arena *arena,
                                        const struct driver_volume *volume, int64_t new_gb,
                                        struct error *err) {
@@ -71,7 +82,7 @@ enum driver_outcome volume_file_extend(const struct directory *directory, struct
     struct volume_image image;
     autoclose int lock = -1, fd = -1;
 
-    if (volume_image_lock(directory, arena, volume, true, volume->fence, &lock, err) < 0)
+    if (lock_to_grow(directory, arena, volume, &lock, err) < 0)
         return DRIVER_FAILED;
     fd = volume_image_open(directory, arena, volume, O_RDWR, &image, err);
     if (fd < 0 || volume_image_check_own(directory, arena, volume, &image, err) < 0 ||
