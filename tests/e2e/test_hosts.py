@@ -28,7 +28,7 @@ class Hosts(DeclaredCase):
 
     @classmethod
     def more_options(cls):
-        return ("--replica_pool_down_time=5", "--target_takeover_time=6",
+        return ("--replica_pool_down_time=5", "--target_takeover_time=12",
                 "--document_resync_interval=1")
 
     @classmethod
