@@ -20,8 +20,7 @@ int blocks_merge(const struct guest *guest, const struct disk *disk, const char 
 int blocks_forget(const struct guest *guest, const struct disk *disk, struct error *err);
 
 /*
- * Is a block job of the guest ending, on any of its disks?  Until libvirt has processed that, QEMU
- * 7.2 crashes when its block nodes are queried, as virDomainGetBlockInfo() does.  False when it
- * cannot be determined.
+ * Is a block job of the guest ending, on any of its disks?  Until libvirt has processed that, the
+ * definition of the domain has the former chain.  False when it cannot be determined.
  */
 bool blocks_job_ends(virDomainPtr domain);

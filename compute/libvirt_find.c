@@ -5,34 +5,38 @@
 #include "compute/blocks.h"
 #include "compute/domain_xml.h"
 #include "compute/libvirt.private.h"
+#include "compute/monitor.h"
 
-/* While a block job runs, and until libvirt has processed its end, QEMU's images are not
- * queried. */
-static int read_capacity(virConnectPtr connection, virDomainPtr domain, struct disk *disk,
-                         struct error *err) {
+static int read_capacity(const struct guest *guest, struct disk *disk, struct error *err) {
+    const json_t *block = monitor_find_block(guest, disk->device, err);
+
+    if (block)
+        return monitor_read_capacity(block, &disk->capacity, err);
+    if (err->kind == ERROR_BACKEND)
+        err->kind = ERROR_CONFLICT; /* as by virt_fail_query() */
+    return -1;
+}
+
+/* The capacity is read only without a block job, whose end libvirt has processed. */
+static int read_jobs(const struct guest *guest, struct disk *disk, struct error *err) {
     virDomainBlockJobInfo job_info;
-    virDomainBlockInfo info;
-    int job = virt.virDomainGetBlockJobInfo(domain, disk->target, &job_info, 0);
+    int job = virt.virDomainGetBlockJobInfo(guest->domain, disk->target, &job_info, 0);
 
     if (job < 0)
-        return virt_fail_query(connection, "reading the disk's jobs", err);
-    disk->job = job > 0 || disk->moving || blocks_job_ends(domain);
+        return virt_fail_query(guest->connection, "reading the disk's jobs", err);
+    disk->job = job > 0 || disk->moving || blocks_job_ends(guest->domain);
     if (job > 0) {
         disk->job_done = (int64_t)job_info.cur;
         disk->job_total = (int64_t)job_info.end;
         return 0;
     }
-    if (disk->job && !disk->moving)
-        return 0;
-    if (virt.virDomainGetBlockInfo(domain, disk->target, &info, 0) < 0)
-        return virt_fail_query(connection, "reading the disk's size", err);
-    disk->capacity = (int64_t)info.capacity;
-    return 0;
+    return disk->job && !disk->moving ? 0 : read_capacity(guest, disk, err);
 }
 
 /* Does a running guest have the disk, and is it busy? */
-static int read_state(virConnectPtr connection, virDomainPtr domain, struct disk *disk,
-                      struct error *err) {
+static int read_state(const struct guest *guest, struct disk *disk, struct error *err) {
+    virConnectPtr connection = guest->connection;
+    virDomainPtr domain = guest->domain;
     int active = virt.virDomainIsActive(domain), state, reason;
 
     if (active < 0 || virt.virDomainGetState(domain, &state, &reason, 0) < 0)
@@ -47,7 +51,7 @@ static int read_state(virConnectPtr connection, virDomainPtr domain, struct disk
         return 0;
     }
     disk->moving = state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_MIGRATION;
-    return read_capacity(connection, domain, disk, err);
+    return read_jobs(guest, disk, err);
 }
 
 /* Queries libvirt alone, not the guest: 1 with *ret; 0: the domain has no such disk (or is gone);
@@ -68,26 +72,26 @@ static int describe_disk(virConnectPtr connection, virDomainPtr domain, const ch
 }
 
 /* The same with the state read from the guest. */
-static int read_disk(virConnectPtr connection, virDomainPtr domain, const char *volume_id,
-                     struct disk *ret, struct error *err) {
+static int read_disk(const struct guest *guest, const char *volume_id, struct disk *ret,
+                     struct error *err) {
     struct error failure = { 0 };
     struct disk disk;
-    int found = describe_disk(connection, domain, volume_id, &disk, err);
+    int found = describe_disk(guest->connection, guest->domain, volume_id, &disk, err);
 
     if (found <= 0)
         return found;
-    if (read_state(connection, domain, &disk, &failure) < 0)
+    if (read_state(guest, &disk, &failure) < 0)
         return libvirt_unless_gone(-1, &failure, err);
     *ret = disk;
     return 1;
 }
 
 /* Only the guest that has the disk is queried: others may be unresponsive. */
-static int find_anywhere(virConnectPtr connection, const char *volume_id, struct disk *ret,
+static int find_anywhere(struct guest *guest, const char *volume_id, struct disk *ret,
                          struct error *err) {
+    virConnectPtr connection = guest->connection;
     autodomains virDomainPtr *domains = NULL;
     int count = virt.virConnectListAllDomains(connection, &domains, 0), total = 0;
-    virDomainPtr owner = NULL;
 
     if (count < 0)
         return virt_fail(connection, "listing the domains", err);
@@ -98,13 +102,13 @@ static int find_anywhere(virConnectPtr connection, const char *volume_id, struct
         if (found < 0)
             return -1;
         if (found > 0)
-            owner = domains[i];
+            guest->domain = domains[i];
         total += found;
     }
     if (total > 1)
         return error_set(err, ERROR_BACKEND, "%d domains have a disk with serial %s", total,
                          volume_id);
-    return owner ? read_disk(connection, owner, volume_id, ret, err) : 0;
+    return total ? read_disk(guest, volume_id, ret, err) : 0;
 }
 
 int libvirt_find_disk(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
@@ -112,17 +116,18 @@ int libvirt_find_disk(struct hypervisor *hypervisor, struct arena *arena, const 
     autoconnection virConnectPtr connection = virt_link_open(libvirt_link(hypervisor), err);
     autodomain virDomainPtr domain = NULL;
     struct disk disk = { .state = DISK_NOT_HERE };
+    struct guest guest = { .connection = connection, .arena = arena };
     int found;
 
-    (void)arena;
     if (!connection)
         return -1;
     if (instance_uuid) {
         found = libvirt_find_domain(connection, instance_uuid, &domain, err);
+        guest.domain = domain;
         if (found > 0)
-            found = read_disk(connection, domain, volume_id, &disk, err);
+            found = read_disk(&guest, volume_id, &disk, err);
     } else {
-        found = find_anywhere(connection, volume_id, &disk, err);
+        found = find_anywhere(&guest, volume_id, &disk, err);
     }
     if (found >= 0)
         *ret = disk;

@@ -36,12 +36,27 @@ static bool is_device(const char *path, const char *alias) {
            (path[length] == '\0' || path[length] == '/');
 }
 
-const json_t *monitor_find_block(const json_t *list, const char *alias) {
+const json_t *monitor_find_block(const struct guest *guest, const char *alias, struct error *err) {
+    const json_t *list;
+
+    if (monitor_query(guest, "{\"execute\": \"query-block\"}", &list, err) != 0)
+        return NULL;
     for (size_t i = 0; alias[0] && i < json_array_size(list); i++) {
         const json_t *block = json_array_get(list, i);
 
         if (is_device(json_text_of(block, "qdev"), alias))
             return block;
     }
+    error_set(err, ERROR_CONFLICT, "the disk has been detached from the instance");
     return NULL;
+}
+
+int monitor_read_capacity(const json_t *block, int64_t *ret, struct error *err) {
+    const json_t *image = json_object_get(json_object_get(block, "inserted"), "image");
+    const json_t *size = json_object_get(image, "virtual-size");
+
+    *ret = json_integer_value(size);
+    return json_is_integer(size)
+               ? 0
+               : error_set(err, ERROR_BACKEND, "QEMU reports no capacity of the disk");
 }

@@ -11,5 +11,14 @@
 int monitor_query(const struct guest *guest, const char *command, const json_t **ret,
                   struct error *err);
 
-/* In the result of query-block: the device that libvirt calls by this alias; NULL: none. */
-const json_t *monitor_find_block(const json_t *list, const char *alias);
+/*
+ * The entry of query-block for the device that libvirt calls by this alias; NULL: failed,
+ * ERROR_CONFLICT when there is none.
+ *
+ * This and query-blockstats are safe at any time.  QEMU 7.2 crashes in query-named-block-nodes, and
+ * so in virDomainGetBlockInfo(), between the end of a block job and its dismissal by libvirt.
+ */
+const json_t *monitor_find_block(const struct guest *guest, const char *alias, struct error *err);
+
+/* The bytes of the disk in such an entry. */
+int monitor_read_capacity(const json_t *block, int64_t *ret, struct error *err);

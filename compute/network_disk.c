@@ -10,18 +10,6 @@
 #define PAUSE_NS    ((long)50000000)
 #define PATIENCE_US ((int64_t)3000000)
 
-static const json_t *find_block(const struct guest *guest, const struct disk *disk,
-                                struct error *err) {
-    const json_t *list, *block;
-
-    if (monitor_query(guest, "{\"execute\": \"query-block\"}", &list, err) != 0)
-        return NULL;
-    block = monitor_find_block(list, disk->device);
-    if (!block)
-        error_set(err, ERROR_CONFLICT, "the disk has been detached from the instance");
-    return block;
-}
-
 /* QEMU reconnects on a read; the first attempt starts that, and a later one finds it done.  The
  * data is discarded. */
 static int read_block(const struct guest *guest, const char *device, struct error *err) {
@@ -63,7 +51,7 @@ static int resize_when_connected(const struct guest *guest, const struct disk *d
 
 /* Requests that were in flight at the disconnect are repeated. */
 static int resume_guest(const struct guest *guest, const struct disk *disk, struct error *err) {
-    const json_t *block = find_block(guest, disk, err);
+    const json_t *block = monitor_find_block(guest, disk->device, err);
     const char *status = json_text_of(block, "io-status");
     int state, reason;
 
@@ -77,7 +65,7 @@ static int resume_guest(const struct guest *guest, const struct disk *disk, stru
 
 int network_disk_grow(const struct guest *guest, const struct disk *disk, int64_t bytes,
                       struct error *err) {
-    const json_t *block = find_block(guest, disk, err);
+    const json_t *block = monitor_find_block(guest, disk->device, err);
     const char *device = json_text_of(block, "qdev");
 
     if (!block || !device || strpbrk(device, "\"\\"))

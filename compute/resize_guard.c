@@ -41,21 +41,20 @@ static int delete_node(const struct guest *guest, const char *name, struct error
         NULL, err);
 }
 
-/* The node below the guest's device: while its name stays the same, so does the disk. */
+/* The node below the guest's device: while its name stays the same, so does the disk.
+ * `ret_capacity` may be NULL. */
 static int read_node(const struct guest *guest, const char *device, char ret[NODE_SIZE],
-                     struct error *err) {
-    const json_t *list;
-    const char *name;
-    int asked = monitor_query(guest, "{\"execute\": \"query-block\"}", &list, err);
+                     int64_t *ret_capacity, struct error *err) {
+    const json_t *block = monitor_find_block(guest, device, err);
+    const char *name = json_text_at(block, "inserted.node-name");
 
-    if (asked != 0)
+    if (!block)
         return -1;
-    name = json_text_at(monitor_find_block(list, device), "inserted.node-name");
     /* While a block job runs, a node of QEMU's own, "#block…", is in that place. */
     if (!is_plain(name) || strlen(name) >= NODE_SIZE)
         return error_set(err, ERROR_CONFLICT, "the disk is being detached or a job runs on it");
     snprintf(ret, NODE_SIZE, "%s", name);
-    return 0;
+    return ret_capacity ? monitor_read_capacity(block, ret_capacity, err) : 0;
 }
 
 static bool begins(const char *text, const char *start) {
@@ -87,10 +86,8 @@ static int list_nodes(const struct guest *guest, const json_t **ret, struct erro
     int asked;
 
     *ret = NULL;
-    if (blocks_job_ends(guest->domain))
-        return error_set(err, ERROR_CONFLICT, "a job on one of the guest's disks is ending");
     asked = monitor_query(
-        guest, "{\"execute\": \"query-named-block-nodes\", \"arguments\": {\"flat\": true}}", ret,
+        guest, "{\"execute\": \"query-blockstats\", \"arguments\": {\"query-nodes\": true}}", ret,
         err);
     if (asked == 0 && !json_is_array(*ret))
         return error_set(err, ERROR_BACKEND, "QEMU lists no block nodes");
@@ -122,26 +119,14 @@ static int delete_others(const struct resize_guard *guard, const json_t *list, s
     return count;
 }
 
-/* The capacity below the guard, or ERROR_CONFLICT when the guard is gone. */
-static int read_capacity(const struct resize_guard *guard, const json_t *list, int64_t *ret,
-                         struct error *err) {
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *image = json_object_get(json_array_get(list, i), "image");
-        const json_t *size = json_object_get(image, "virtual-size");
-
-        if (strcmp(node_name(list, i), guard->name) != 0)
-            continue;
-        *ret = json_integer_value(size);
-        return json_is_integer(size)
-                   ? 0
-                   : error_set(err, ERROR_BACKEND, "QEMU reports no capacity of the disk");
-    }
-    return error_set(err, ERROR_CONFLICT, "another attempt interfered");
+static bool is_listed(const struct resize_guard *guard, const json_t *list) {
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(node_name(list, i), guard->name) == 0)
+            return true;
+    return false;
 }
 
-/* The list in which this guard is the only one also contains the capacity. */
-static int remain_alone(const struct resize_guard *guard, int64_t *ret_capacity,
-                        struct error *err) {
+static int remain_alone(const struct resize_guard *guard, struct error *err) {
     for (int i = 0; i < ROUNDS; i++) {
         const json_t *list;
         int others;
@@ -152,14 +137,17 @@ static int remain_alone(const struct resize_guard *guard, int64_t *ret_capacity,
         if (others < 0)
             return -1;
         if (others == 0)
-            return read_capacity(guard, list, ret_capacity, err);
+            return is_listed(guard, list)
+                       ? 0
+                       : error_set(err, ERROR_CONFLICT, "another attempt interfered");
     }
     return error_set(err, ERROR_CONFLICT, "other attempts are in progress");
 }
 
 /* Another volume may have taken the device's name since the disk was found: the domain names the
- * volume, and the node proves that it has not changed since the guard was added. */
-static int check_disk(const struct resize_guard *guard, struct error *err) {
+ * volume, and the node proves that it has not changed since the guard was added.  Another attempt
+ * that grows the disk after this reads its capacity has first deleted this guard. */
+static int check_disk(const struct resize_guard *guard, int64_t *ret_capacity, struct error *err) {
     const struct guest *guest = guard->guest;
     autofree char *xml = virt.virDomainGetXMLDesc(guest->domain, 0);
     struct disk now = { .state = DISK_NOT_HERE };
@@ -167,7 +155,7 @@ static int check_disk(const struct resize_guard *guard, struct error *err) {
     int found = xml ? domain_xml_find_disk(xml, guard->disk->serial, &now, err)
                     : virt_fail_query(guest->connection, "reading the domain", err);
 
-    if (found < 0 || read_node(guest, guard->disk->device, node, err) < 0)
+    if (found < 0 || read_node(guest, guard->disk->device, node, ret_capacity, err) < 0)
         return -1;
     if (found == 0 || strcmp(now.device, guard->disk->device) != 0 ||
         strcmp(node, guard->node) != 0)
@@ -179,7 +167,6 @@ static int resize(const struct resize_guard *guard, int64_t bytes, struct error 
     const struct guest *guest = guard->guest;
     struct error ignored = { 0 };
     const json_t *list;
-    int64_t capacity;
     int asked;
 
     /* The caller's wait has timed out. */
@@ -192,8 +179,7 @@ static int resize(const struct resize_guard *guard, int64_t bytes, struct error 
                                    "\"%s\", \"size\": %jd}}",
                                    guard->name, (intmax_t)bytes),
                       NULL, err);
-    if (asked == 1 && list_nodes(guest, &list, &ignored) == 0 &&
-        read_capacity(guard, list, &capacity, &ignored) < 0 && ignored.kind == ERROR_CONFLICT)
+    if (asked == 1 && list_nodes(guest, &list, &ignored) == 0 && !is_listed(guard, list))
         err->kind = ERROR_CONFLICT;
     return asked == 0 ? 0 : error_context(err, "resizing the disk");
 }
@@ -201,7 +187,7 @@ static int resize(const struct resize_guard *guard, int64_t bytes, struct error 
 static int grow_under_guard(const struct resize_guard *guard, int64_t bytes, struct error *err) {
     int64_t capacity;
 
-    if (check_disk(guard, err) < 0 || remain_alone(guard, &capacity, err) < 0)
+    if (remain_alone(guard, err) < 0 || check_disk(guard, &capacity, err) < 0)
         return -1;
     return capacity >= bytes ? 0 : resize(guard, bytes, err);
 }
@@ -233,7 +219,7 @@ static void remove_guard(const struct resize_guard *guard) {
     struct error ignored;
 
     delete_node(guard->guest, guard->name, &ignored);
-    if (read_node(guard->guest, guard->disk->device, node, &ignored) < 0 ||
+    if (read_node(guard->guest, guard->disk->device, node, NULL, &ignored) < 0 ||
         strcmp(node, guard->node) != 0)
         delete_orphans(guard->guest, number_of(guard->node, "libvirt-"));
 }
@@ -243,7 +229,7 @@ int resize_guard_grow(const struct guest *guest, const struct disk *disk, int64_
     struct resize_guard guard = { .guest = guest, .disk = disk, .begun_us = clock_monotonic_us() };
     int added, result = -1;
 
-    if (read_node(guest, disk->device, guard.node, err) < 0)
+    if (read_node(guest, disk->device, guard.node, NULL, err) < 0)
         return -1;
     name_guard(&guard);
     added = add_guard(&guard, err);

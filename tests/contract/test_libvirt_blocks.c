@@ -7,6 +7,8 @@
 #include "tests/lib/script_server.h"
 
 #include <libvirt/libvirt-qemu.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -611,6 +613,54 @@ START_TEST(the_agent_extends_a_chain) {
 }
 END_TEST
 
+/* ---- queries at any time ---- */
+
+static atomic_bool is_over;
+
+/* The calls of an agent that has just started and of one that follows a merge. */
+static void *query_guest(void *arg) {
+    struct hypervisor *hypervisor = arg;
+    struct error err = { 0 };
+    struct disk disk;
+
+    while (!is_over) {
+        autoarena struct arena *arena = arena_new();
+
+        hypervisor->remove_guards(hypervisor, arena, INSTANCE, &err);
+        hypervisor->find_disk(hypervisor, arena, INSTANCE, VOLUME, &disk, &err);
+    }
+    return NULL;
+}
+
+/* QEMU 7.2 crashes when its nodes are queried while a merge ends. */
+START_TEST(a_guest_survives_queries_while_merges_end) {
+    struct scene *scene = scene_running();
+    const char *below = BASE;
+    pthread_t thread;
+
+    is_over = false;
+    ck_assert_int_eq(pthread_create(&thread, NULL, query_guest, scene->hypervisor), 0);
+    for (unsigned i = 0; i < 40; i++) {
+        const char *name =
+            arena_format(scene->arena, BASE ".aaaaaaaa-5555-4555-8555-5555555555%02x", i);
+        struct disk disk;
+
+        take_snapshot(scene, name, below);
+        guest_write(scene, 1);
+        disk = scene_found(scene);
+        while (begin_merge(scene, &disk, NULL, NULL) < 0) {
+            ck_assert_int_eq(scene->err.kind, ERROR_CONFLICT);
+            take_a_breath();
+        }
+        await_chain(scene, name);
+        below = name;
+    }
+    is_over = true;
+    pthread_join(thread, NULL);
+    scene_end(scene);
+}
+END_TEST
+
 /* clang-format off */
 GUESTS_MAIN("libvirt_blocks", "log_filters = \"2:qemu.qemu_monitor\"\n",
             { a_guest_goes_on_in_each_new_overlay, 1 },
@@ -628,5 +678,6 @@ GUESTS_MAIN("libvirt_blocks", "log_filters = \"2:qemu.qemu_monitor\"\n",
             { a_guest_that_stops_in_the_middle_loses_nothing, 3 },
             { a_daemon_that_dies_in_the_middle_finds_it_again, 1 },
             { the_agent_takes_and_merges_snapshots, 1 },
-            { the_agent_extends_a_chain, 1 })
+            { the_agent_extends_a_chain, 1 },
+            { a_guest_survives_queries_while_merges_end, 1 })
 /* clang-format on */
