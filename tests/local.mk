@@ -190,6 +190,8 @@ EXTRA_DIST += \
 	tests/nfs/test_nfs.py
 
 EXTRA_DIST += \
+	tests/lint/calls.py \
+	tests/lint/calls.sh \
 	tests/lint/circles.sh \
 	tests/lint/containerfile.py \
 	tests/lint/containerfile.sh \

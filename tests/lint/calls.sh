@@ -1,0 +1,7 @@
+#!/bin/bash
+# Files do not call each other in a circle, but for the circles that calls.py lists.
+set -uo pipefail
+# shellcheck source=tests/lint/folders.sh
+source tests/lint/folders.sh
+
+folders="${folders[*]}" exec python3 -B tests/lint/calls.py "${@:2}"
