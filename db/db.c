@@ -172,6 +172,10 @@ void db_set_fault(struct db *db, db_fault *fault, void *arg) {
     db->engine->set_fault(db, fault, arg);
 }
 
+int db_check_space(struct db_tx *tx, struct error *err) {
+    return tx->engine->check_space ? tx->engine->check_space(tx, err) : 0;
+}
+
 int db_run_values(struct db_tx *tx, struct error *err, const char *sql,
                   const struct db_value *values, size_t count) {
     return tx->engine->run(tx, err, sql, values, count);

@@ -168,6 +168,10 @@ static inline struct db_value db_int_value(int64_t integer) {
 #define DB_COUNT(...)  (sizeof(DB_VALUES(__VA_ARGS__)) / sizeof(struct db_value) - 1)
 /* clang-format on */
 
+/* Before a change that adds objects: ERROR_UNAVAILABLE when only deletes may still use the disk
+ * space of the database. */
+int db_check_space(struct db_tx *tx, struct error *err);
+
 /* Runs a statement without rows.  Returns the number of rows changed, or -1 (ERROR_COLLISION for a
  * violated uniqueness or reference, ERROR_UNAVAILABLE for a full or failing disk, else
  * ERROR_INTERNAL). A failed statement leaves the transaction usable on SQLite only: return. */

@@ -27,6 +27,7 @@ struct db_engine {
     int (*reset_from)(struct db *db, struct db *pristine, struct error *err);
     void (*set_fault)(struct db *db, db_fault *fault, void *arg);
 
+    int (*check_space)(struct db_tx *tx, struct error *err); /* NULL: not for this process */
     int (*run)(struct db_tx *tx, struct error *err, const char *sql, const struct db_value *values,
                size_t count);
     struct db_rows *(*query)(struct db_tx *tx, struct error *err, const char *sql,

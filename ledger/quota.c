@@ -178,7 +178,7 @@ int quota_count(struct work *work, const char *project_id, const struct quota_de
 
 static int take(struct work *work, const char *project_id, const struct quota_demands *demands,
                 struct quota_demands *ret_used, struct error *err) {
-    if (quota_check(work, project_id, demands, err) < 0)
+    if (db_check_space(work->tx, err) < 0 || quota_check(work, project_id, demands, err) < 0)
         return -1;
     *ret_used = used_up(demands);
     return ret_used->count == 0 ? 0 : quota_count(work, project_id, ret_used, err);

@@ -275,6 +275,10 @@ static int engine_serial_go_on(struct db_tx *tx, const char *table, struct error
     return 0;
 }
 
+static int engine_check_space(struct db_tx *tx, struct error *err) {
+    return sqlite_check_space(((struct sqlite_tx *)tx)->connection, err);
+}
+
 static const char *const schemes[] = { "sqlite", NULL };
 
 const struct db_engine sqlite_engine = {
@@ -293,6 +297,7 @@ const struct db_engine sqlite_engine = {
     .now_us = engine_now_us,
     .reset_from = engine_reset_from,
     .set_fault = engine_set_fault,
+    .check_space = engine_check_space,
     .run = statement_run,
     .query = statement_query,
     .next = statement_next,

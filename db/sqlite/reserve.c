@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -13,11 +14,10 @@ static bool reserve_path(const char *database_path, char path[PATH_MAX]) {
     return snprintf(path, PATH_MAX, "%s-reserve", database_path) < PATH_MAX;
 }
 
-static bool has_plenty(const char *database_path) {
+static bool has_bytes(const char *database_path, uint64_t bytes) {
     struct statvfs found;
 
-    return statvfs(database_path, &found) == 0 &&
-           found.f_bavail > 4ULL * SQLITE_RESERVE_BYTES / found.f_frsize;
+    return statvfs(database_path, &found) == 0 && found.f_bavail > bytes / found.f_frsize;
 }
 
 bool sqlite_reserve_make(const char *database_path) {
@@ -28,7 +28,7 @@ bool sqlite_reserve_make(const char *database_path) {
         return false;
     if (access(path, F_OK) == 0)
         return true;
-    if (!has_plenty(database_path))
+    if (!has_bytes(database_path, 4ULL * SQLITE_RESERVE_BYTES))
         return false;
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -37,6 +37,10 @@ bool sqlite_reserve_make(const char *database_path) {
         return true;
     unlink(path);
     return false;
+}
+
+bool sqlite_reserve_is_free(const char *database_path) {
+    return has_bytes(database_path, SQLITE_RESERVE_BYTES / 2);
 }
 
 bool sqlite_reserve_release(const char *database_path) {

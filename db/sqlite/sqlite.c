@@ -192,6 +192,14 @@ bool sqlite_make_space(struct connection *connection) {
     return true;
 }
 
+int sqlite_check_space(const struct connection *connection, struct error *err) {
+    if (!connection->no_reserve ||
+        sqlite_reserve_is_free(sqlite3_db_filename(connection->handle, "main")))
+        return 0;
+    return error_set(err, ERROR_UNAVAILABLE,
+                     "The disk of the database is nearly full: objects can only be deleted.");
+}
+
 /* A file system that was full may have space again. */
 static void reserve_renew(struct connection *connection) {
     if (connection->no_reserve)

@@ -13,7 +13,7 @@ import subprocess
 import urllib.parse
 
 import program
-from block_storage import BlockStorage, until
+from block_storage import BlockStorage, Refused, until
 from case import GIB, Workplace, agent_endpoint
 from ports import free_port
 
@@ -535,6 +535,24 @@ class VolumesFillTheState(Workplace):
                 break
         self.assertTrue(os.path.exists(self.reserve))
         self.assertEqual(api.show(kept)["name"], f"other name {i}")
+        self.assertEqual(self.service.stop(), 0)
+        self.assertEqual(program.check(self.state), [])
+
+    def test_the_last_space_is_left_to_deletes(self):
+        api = self.start()
+        full, kept = (api.create_available(1)["id"] for _ in range(2))
+        self.fill(os.path.join(self.place, "filler"))
+        for i in range(200):
+            api.ask("PUT", f"/volumes/{kept}", {"volume": {"name": f"name {i}"}})
+            if not os.path.exists(self.reserve):
+                break
+        found = os.statvfs(self.place)
+        with open(os.path.join(self.place, "more"), "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize - (3 << 20))
+        with self.assertRaisesRegex(Refused, "503"):
+            api.ask("POST", "/volumes", {"volume": {"size": 1}})
+        self.assertIn("objects can only be deleted", self.service.log())
+        api.delete_and_wait(full)
         self.assertEqual(self.service.stop(), 0)
         self.assertEqual(program.check(self.state), [])
 

@@ -43,13 +43,17 @@ START_TEST(a_reserve_is_released_once_and_made_again) {
 }
 END_TEST
 
-static void fill(const char *directory) {
-    static const char block[4096];
-    char path[PATH_MAX];
-    int fd;
+static const char *filler_of(const struct scratch *scratch) {
+    static char path[64];
 
-    snprintf(path, sizeof(path), "%s/filler", directory);
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    snprintf(path, sizeof(path), "%s/filler", scratch->directory);
+    return path;
+}
+
+static void fill(const struct scratch *scratch) {
+    static const char block[4096];
+    int fd = open(filler_of(scratch), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
     ck_assert_int_ge(fd, 0);
     while (write(fd, block, sizeof(block)) > 0)
         continue;
@@ -68,10 +72,42 @@ START_TEST(changes_of_a_full_disk_do_not_consume_the_reserve) {
     sql_run(db, "CREATE TABLE much (bytes BLOB)");
     sql_run(db, "INSERT INTO much VALUES (zeroblob(65536))");
     ck_assert_int_eq(access(reserve_of(&scratch), F_OK), 0);
-    fill(scratch.directory);
+    fill(&scratch);
     for (int i = 0; i < 400; i++)
         sql_run(db, "UPDATE much SET bytes = randomblob(65536)");
     ck_assert_int_ne(access(reserve_of(&scratch), F_OK), 0);
+    db_close(db);
+    ck_assert_int_eq(umount2(scratch.directory, MNT_DETACH), 0);
+}
+END_TEST
+
+static int space_body(struct db_tx *tx, void *arg, struct error *err) {
+    (void)arg;
+    return db_check_space(tx, err);
+}
+
+START_TEST(the_last_space_is_left_to_deletes) {
+    autoscratch struct scratch scratch;
+    struct error err = { 0 };
+    struct db *db;
+
+    scratch_make(&scratch);
+    if (!small_disk(scratch.directory, "size=48m"))
+        return;
+    db = scratch_open(scratch.url, false);
+    ck_assert_int_eq(db_transaction(db, space_body, NULL, &err), 0);
+    fill(&scratch);
+    ck_assert_int_eq(db_transaction(db, space_body, NULL, &err), 0); /* the reserve is there */
+    ck_assert(sqlite_reserve_release(scratch.path));
+    fill(&scratch);
+    db_close(db);
+    db = scratch_open(scratch.url, false);
+    ck_assert_int_eq(db_transaction(db, space_body, NULL, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_str_eq(err.message,
+                     "The disk of the database is nearly full: objects can only be deleted.");
+    ck_assert_int_eq(truncate(filler_of(&scratch), 0), 0);
+    ck_assert_int_eq(db_transaction(db, space_body, NULL, &err), 0);
     db_close(db);
     ck_assert_int_eq(umount2(scratch.directory, MNT_DETACH), 0);
 }
@@ -91,5 +127,5 @@ END_TEST
 
 CHECK_MAIN("reserve", a_database_has_a_reserve_with_mode_0600,
            a_reserve_is_released_once_and_made_again,
-           changes_of_a_full_disk_do_not_consume_the_reserve,
+           changes_of_a_full_disk_do_not_consume_the_reserve, the_last_space_is_left_to_deletes,
            a_path_without_space_for_the_name_has_none)
