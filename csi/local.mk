@@ -13,6 +13,7 @@ libscoria_a_SOURCES += \
 	csi/topology.c csi/topology.private.h
 
 libscoria_a_SOURCES += \
+	csi/controller/attached.c \
 	csi/controller/common.c \
 	csi/controller/config_class.c \
 	csi/controller/config_clone.c \
@@ -21,6 +22,7 @@ libscoria_a_SOURCES += \
 	csi/controller/config_limits.c \
 	csi/controller/config_plain.c \
 	csi/controller/config_reclaim.c \
+	csi/controller/config_remove.c \
 	csi/controller/config_snapshots.c \
 	csi/controller/config_use.c \
 	csi/controller/configs.c csi/controller/configs.private.h \
@@ -33,6 +35,7 @@ libscoria_a_SOURCES += \
 	csi/controller/modify.c \
 	csi/controller/publish.c \
 	csi/controller/reclaim.c \
+	csi/controller/request.c \
 	csi/controller/volume_limit.c \
 	csi/controller/snapshots.c \
 	csi/controller/objects.c \

@@ -3,7 +3,6 @@
 #include "common/backoff.h"
 #include "common/cleanup.h"
 #include "common/nearest.h"
-#include "common/words.h"
 
 #include <string.h>
 #include <time.h>
@@ -17,66 +16,6 @@
 
 int controller_require(const char *text, const char *field, struct error *err) {
     return *text ? 0 : grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is missing.", field);
-}
-
-/* ---- refusals of the API ---- */
-
-enum state { STEADY, PASSING, FAILED };
-
-static enum state state_of(const char *status) {
-    static const char *const passing[] = { "attaching", "detaching", "reserved" };
-
-    if (strncmp(status, "error", strlen("error")) == 0)
-        return FAILED;
-    return words_have(passing, LENGTH(passing), status) ||
-                   words_have(volume_kind.passing, volume_kind.passing_count, status)
-               ? PASSING
-               : STEADY;
-}
-
-#define OTHERWISE GRPC_CODES
-
-/* The code for an error of the API, by the state of the object: it decides whether a sidecar
- * repeats the call. */
-static enum grpc_code code_of(enum error_kind kind, enum state state, enum grpc_code otherwise) {
-    static const struct {
-        enum error_kind kind;
-        enum state state;
-        enum grpc_code code;
-    } codes[] = {
-        { ERROR_BAD_REQUEST, STEADY, OTHERWISE },     { ERROR_BAD_REQUEST, PASSING, GRPC_ABORTED },
-        { ERROR_BAD_REQUEST, FAILED, GRPC_INTERNAL }, { ERROR_CONFLICT, STEADY, GRPC_ABORTED },
-        { ERROR_CONFLICT, PASSING, GRPC_ABORTED },    { ERROR_CONFLICT, FAILED, GRPC_INTERNAL },
-    };
-
-    for (size_t i = 0; i < LENGTH(codes); i++)
-        if (codes[i].kind == kind && codes[i].state == state)
-            return codes[i].code == OTHERWISE ? otherwise : codes[i].code;
-    return GRPC_OK; /* not a refusal: its kind has a code */
-}
-
-static int refused(enum state state, enum grpc_code otherwise, struct error *err) {
-    enum grpc_code code = code_of(err->kind, state, otherwise);
-
-    return code == GRPC_OK ? -1 : grpc_refuse(err, code, "%s", err->message);
-}
-
-int controller_refused(const char *status, enum grpc_code otherwise, struct error *err) {
-    return refused(state_of(status), otherwise, err);
-}
-
-int controller_refused_of(const struct client *api, struct arena *arena, char *const *ids,
-                          size_t count, enum grpc_code otherwise, struct error *err) {
-    enum state state = STEADY;
-    struct error ignored;
-
-    for (size_t i = 0; i < count && state == STEADY; i++) {
-        struct remote_volume volume;
-
-        if (controller_read(api, arena, &volume_kind, ids[i], &volume, &ignored) == 0)
-            state = state_of(volume.status);
-    }
-    return refused(state, otherwise, err);
 }
 
 int controller_unknown(const char *key, const char *what, const char *of, const char *const *known,

@@ -3,13 +3,9 @@
  */
 #include "csi/controller/configs.private.h"
 
-#include "common/md5.h"
 #include "json/json.h"
 
 #include <string.h>
-
-#define NAME_MOST    200
-#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 struct requested {
     const Csi__V1__CreateVolumeRequest *request;
@@ -23,25 +19,6 @@ struct requested {
 };
 
 /* ---- the request ---- */
-
-bool config_is_name(const char *text) {
-    size_t length = strlen(text);
-
-    return length > 0 && length <= NAME_MOST && strspn(text, NAME_LETTERS) == length &&
-           !strchr("-.", text[0]) && !strchr("-.", text[length - 1]) && !strstr(text, "..") &&
-           !strstr(text, ".-") && !strstr(text, "-.");
-}
-
-const char *config_name_of(struct arena *arena, const char *mark) {
-    size_t length;
-    const char *cluster, *name = controller_name_in(mark, &cluster, &length);
-    char hex[MD5_HEX_SIZE];
-
-    if (config_is_name(name))
-        return name;
-    md5_hex(mark, strlen(mark), hex);
-    return arena_join(arena, "csi-", hex, NULL);
-}
 
 static int read_request(struct arena *arena, struct requested *ret, struct error *err) {
     const Csi__V1__CreateVolumeRequest *request = ret->request;

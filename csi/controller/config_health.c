@@ -9,31 +9,6 @@
 
 #include <string.h>
 
-static const char *condition_fault(const json_t *condition) {
-    static const struct {
-        const char *type, *status, *fault;
-    } faults[] = {
-        { "Moving", "False", "Its node does not respond, and no other node can take it over yet." },
-        { "Stopping", "False", "Its previous node has not released it yet." },
-        { "Available", "Unknown", "Its availability is unknown." },
-        { "VolumeResizeFailed", "True", "It could not be resized; this is retried." },
-    };
-
-    for (size_t i = 0; i < LENGTH(faults); i++)
-        if (strcmp(config_text_of(condition, "type"), faults[i].type) == 0 &&
-            strcmp(config_text_of(condition, "status"), faults[i].status) == 0)
-            return faults[i].fault;
-    return NULL;
-}
-
-const char *config_fault_in(const json_t *conditions) {
-    const char *fault = NULL;
-
-    for (size_t i = 0; i < json_array_size(conditions) && !fault; i++)
-        fault = condition_fault(json_array_get(conditions, i));
-    return fault;
-}
-
 /* A volume without a node is not served, which is not a fault. */
 const char *config_fault(const struct volume_config *config, const struct config_volume *volume) {
     static const struct {
@@ -98,4 +73,27 @@ const char *config_find_fault(struct grpc_call *call, const struct client *api, 
     fault = config_fault(&config, &volume);
     return fault ? arena_join(call->arena, fault, progress_text(call->arena, config.progress), NULL)
                  : NULL;
+}
+
+int config_get(struct grpc_call *call, const void *message, void *response, struct error *err) {
+    const Csi__V1__ControllerGetVolumeRequest *request = message;
+    Csi__V1__ControllerGetVolumeResponse *answer = response;
+    struct client api = csi_api(call);
+    struct config_volume volume;
+    struct volume_config config;
+    int result = config_read(&api, call->arena, request->volume_id, &config, err);
+
+    if (result == 0)
+        result = config_read_volume(&api, call->arena, &config, &volume, err);
+    if (result != 0)
+        return result;
+    answer->volume = config_shown(call->arena, &config);
+    answer->status = CSI_NEW(call->arena, Csi__V1__ControllerGetVolumeResponse__VolumeStatus,
+                             csi__v1__controller_get_volume_response__volume_status);
+    answer->status->published_node_ids = arena_alloc(call->arena, sizeof(char *));
+    if (*config.node)
+        answer->status->published_node_ids[answer->status->n_published_node_ids++] =
+            arena_text(call->arena, config.node);
+    answer->status->volume_condition = config_condition(call->arena, &config, &volume);
+    return 0;
 }

@@ -10,6 +10,20 @@
 
 #include <string.h>
 
+static Reclaimspace__StorageConsumption *usage_of(struct arena *arena, int64_t bytes) {
+    Reclaimspace__StorageConsumption *usage =
+        CSI_NEW(arena, Reclaimspace__StorageConsumption, reclaimspace__storage_consumption);
+
+    usage->usage_bytes = bytes;
+    return usage;
+}
+
+void reclaim_report(struct arena *arena, int64_t before_bytes, int64_t after_bytes,
+                    Reclaimspace__ControllerReclaimSpaceResponse *ret) {
+    ret->pre_usage = usage_of(arena, before_bytes);
+    ret->post_usage = usage_of(arena, after_bytes);
+}
+
 static bool is(const struct volume_config *config, const char *key, const char *text) {
     return strcmp(config_text_of(config->reclaim, key), text) == 0;
 }

@@ -13,10 +13,6 @@
 const struct remote_documents config_snapshot_documents = { .collection = "volume_config_snapshots",
                                                             .word = "volume_config_snapshot" };
 
-bool config_is_snapshot_id(const char *id) {
-    return strncmp(id, SNAPSHOT_PREFIX, strlen(SNAPSHOT_PREFIX)) == 0;
-}
-
 /* ---- rows ---- */
 
 static bool is(const struct config_snapshot *snapshot, const char *status) {

@@ -2,11 +2,14 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/md5.h"
 #include "json/json.h"
 
 #include <string.h>
 
 #define POLICY_ANNOTATION "openebs.io/volume-policy"
+#define NAME_MOST         200
+#define NAME_LETTERS      "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 const struct remote_documents config_documents = { .collection = "volume_configs",
                                                    .word = "volume_config" };
@@ -15,12 +18,62 @@ bool config_is_id(const char *id) {
     return strncmp(id, CONFIG_PREFIX, strlen(CONFIG_PREFIX)) == 0;
 }
 
+bool config_is_snapshot_id(const char *id) {
+    return strncmp(id, SNAPSHOT_PREFIX, strlen(SNAPSHOT_PREFIX)) == 0;
+}
+
+/* ---- names ---- */
+
+bool config_is_name(const char *text) {
+    size_t length = strlen(text);
+
+    return length > 0 && length <= NAME_MOST && strspn(text, NAME_LETTERS) == length &&
+           !strchr("-.", text[0]) && !strchr("-.", text[length - 1]) && !strstr(text, "..") &&
+           !strstr(text, ".-") && !strstr(text, "-.");
+}
+
+const char *config_name_of(struct arena *arena, const char *mark) {
+    size_t length;
+    const char *cluster, *name = controller_name_in(mark, &cluster, &length);
+    char hex[MD5_HEX_SIZE];
+
+    if (config_is_name(name))
+        return name;
+    md5_hex(mark, strlen(mark), hex);
+    return arena_join(arena, "csi-", hex, NULL);
+}
+
 /* ---- rows ---- */
 
 const char *config_text_of(const json_t *object, const char *key) {
     const char *text = json_text_of(object, key);
 
     return text ? text : "";
+}
+
+static const char *condition_fault(const json_t *condition) {
+    static const struct {
+        const char *type, *status, *fault;
+    } faults[] = {
+        { "Moving", "False", "Its node does not respond, and no other node can take it over yet." },
+        { "Stopping", "False", "Its previous node has not released it yet." },
+        { "Available", "Unknown", "Its availability is unknown." },
+        { "VolumeResizeFailed", "True", "It could not be resized; this is retried." },
+    };
+
+    for (size_t i = 0; i < LENGTH(faults); i++)
+        if (strcmp(config_text_of(condition, "type"), faults[i].type) == 0 &&
+            strcmp(config_text_of(condition, "status"), faults[i].status) == 0)
+            return faults[i].fault;
+    return NULL;
+}
+
+const char *config_fault_in(const json_t *conditions) {
+    const char *fault = NULL;
+
+    for (size_t i = 0; i < json_array_size(conditions) && !fault; i++)
+        fault = condition_fault(json_array_get(conditions, i));
+    return fault;
 }
 
 int config_decode(struct arena *arena, const json_t *document, struct volume_config *ret,
@@ -177,85 +230,6 @@ int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, si
                                  "A volume with a policy can be published on one node at a time.");
     }
     return result;
-}
-
-int config_get(struct grpc_call *call, const void *message, void *response, struct error *err) {
-    const Csi__V1__ControllerGetVolumeRequest *request = message;
-    Csi__V1__ControllerGetVolumeResponse *answer = response;
-    struct client api = csi_api(call);
-    struct config_volume volume;
-    struct volume_config config;
-    int result = config_read(&api, call->arena, request->volume_id, &config, err);
-
-    if (result == 0)
-        result = config_read_volume(&api, call->arena, &config, &volume, err);
-    if (result != 0)
-        return result;
-    answer->volume = config_shown(call->arena, &config);
-    answer->status = CSI_NEW(call->arena, Csi__V1__ControllerGetVolumeResponse__VolumeStatus,
-                             csi__v1__controller_get_volume_response__volume_status);
-    answer->status->published_node_ids = arena_alloc(call->arena, sizeof(char *));
-    if (*config.node)
-        answer->status->published_node_ids[answer->status->n_published_node_ids++] =
-            arena_text(call->arena, config.node);
-    answer->status->volume_condition = config_condition(call->arena, &config, &volume);
-    return 0;
-}
-
-/* ---- delete ---- */
-
-/* Dependent objects prevent the deletion. */
-static int refused(struct error *err) {
-    return err->kind == ERROR_BAD_REQUEST || err->kind == ERROR_CONFLICT
-               ? grpc_refuse(err, GRPC_FAILED_PRECONDITION, "%s", err->message)
-               : -1;
-}
-
-/* Internal snapshots prevent it for a while. */
-static int drop(const struct grpc_call *call, const struct client *api,
-                const struct volume_config *config, struct error *err) {
-    struct poll_wait wait = poll_wait_of(call);
-    struct error refusal = { 0 };
-    int swept;
-
-    do {
-        if (document_drop(api, call->arena, &config_documents, config->uid, err) == 0 ||
-            err->kind == ERROR_NOT_FOUND)
-            return 0;
-        refusal = *err;
-        swept =
-            refusal.kind == ERROR_CONFLICT ? config_clone_sweep(api, call->arena, config, err) : 0;
-        if (swept < 0)
-            return -1;
-    } while (swept > 0 && poll_again(call, &wait));
-    *err = refusal;
-    return swept > 0 ? grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message) : refused(err);
-}
-
-/* P47: the service decides about the data. */
-int config_remove(const struct grpc_call *call, const struct client *api, const char *id,
-                  struct error *err) {
-    struct volume_config config;
-    int result = config_read(api, call->arena, id, &config, err);
-
-    if (result == 0 && strcmp(config.status, "deleting") != 0)
-        result = controller_check_owner(call, config_kind.label, config.id, config.csi_name, err);
-    if (result == 0 && strcmp(config.status, "deleting") != 0) {
-        result = drop(call, api, &config, err);
-        if (result == 0 && config.is_clone)
-            result = config_read(api, call->arena, id, &config, err);
-    }
-    if (result == 0 && config.is_clone)
-        result = config_clone_release(call, api, &config, err);
-    return result == GRPC_NOT_FOUND ? 0 : result;
-}
-
-int config_delete(struct grpc_call *call, const void *message, void *response, struct error *err) {
-    const Csi__V1__DeleteVolumeRequest *request = message;
-    struct client api = csi_api(call);
-
-    (void)response;
-    return config_remove(call, &api, request->volume_id, err);
 }
 
 /* ---- the kind ---- */

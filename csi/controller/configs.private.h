@@ -84,6 +84,21 @@ int config_change(const struct client *api, struct arena *arena, struct volume_c
  * another call has changed it meanwhile. */
 int config_publish_on(const struct grpc_call *call, const struct client *api,
                       struct volume_config *config, const char *node_id, struct error *err);
+
+/* The gRPC code for a refusal by the API, with its message. */
+int config_refused(struct error *err);
+/* The fault that they report, in a sentence for users; NULL: none. */
+const char *config_fault_in(const json_t *conditions);
+Csi__V1__Volume *config_shown(struct arena *arena, const struct volume_config *config);
+int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, size_t count,
+                              struct error *err);
+
+/* ---- volumes without policy (config_plain.c) ---- */
+
+/* Does a volume without policy have the name?  GRPC_ALREADY_EXISTS, or GRPC_ABORTED if that may be
+ * deleted. */
+int config_check_plain_name(const struct client *api, struct arena *arena, const char *mark,
+                            struct error *err);
 /* A volume without a policy is not a valid source: GRPC_INVALID_ARGUMENT, or GRPC_NOT_FOUND. */
 int config_refuse_plain_volume(const struct client *api, struct arena *arena, const char *id,
                                struct error *err);
@@ -118,25 +133,27 @@ int config_clone_name(const struct client *api, struct arena *arena, struct conf
 int config_clone_prepare(const struct grpc_call *call, const struct client *api,
                          const struct config_clone *clone, const Csi__V1__CapacityRange *range,
                          const char **ret, int64_t *ret_gb, struct error *err);
+/* Deletes the clone's snapshot once the clone is independent of it. */
+int config_clone_finish(const struct grpc_call *call, const struct client *api,
+                        struct volume_config *config, struct error *err);
+
+/* ---- delete (config_remove.c) ---- */
+
 /* The clone was not created: if that is final, its snapshot is deleted.  Returns `result`, or the
  * reason why the snapshot remains. */
 int config_clone_undo(const struct client *api, struct arena *arena,
                       const struct config_clone *clone, int result, struct error *err);
-/* Deletes the clone's snapshot once the clone is independent of it. */
-int config_clone_finish(const struct grpc_call *call, const struct client *api,
-                        struct volume_config *config, struct error *err);
-/* The same for a clone that is being deleted. */
+/* Deletes the clone's snapshot, and releases its config. */
 int config_clone_release(const struct grpc_call *call, const struct client *api,
                          struct volume_config *config, struct error *err);
 /* Deletes snapshots of the volume that were taken for clones; returns the number of the remaining
  * ones, or -1. */
 int config_clone_sweep(const struct client *api, struct arena *arena,
                        const struct volume_config *source, struct error *err);
+/* Deletes it, and the snapshot that it was being cloned from. */
+int config_remove(const struct grpc_call *call, const struct client *api, const char *id,
+                  struct error *err);
 
-/* The gRPC code for a refusal by the API, with its message. */
-int config_refused(struct error *err);
-
-Csi__V1__Volume *config_shown(struct arena *arena, const struct volume_config *config);
 /* ---- classes (config_class.c) ---- */
 
 #define CONFIG_GIB_MOST 1024
@@ -175,16 +192,6 @@ void reclaim_report(struct arena *arena, int64_t before_bytes, int64_t after_byt
 /* ---- health (config_health.c) ---- */
 
 /* The fault, in a sentence for users; NULL: none. */
-const char *config_fault_in(const json_t *conditions);
 const char *config_fault(const struct volume_config *config, const struct config_volume *volume);
 Csi__V1__VolumeCondition *config_condition(struct arena *arena, const struct volume_config *config,
                                            const struct config_volume *volume);
-/* Deletes it, and the snapshot that it was being cloned from. */
-int config_remove(const struct grpc_call *call, const struct client *api, const char *id,
-                  struct error *err);
-/* Does a volume without policy have the name?  GRPC_ALREADY_EXISTS, or GRPC_ABORTED if that may be
- * deleted. */
-int config_check_plain_name(const struct client *api, struct arena *arena, const char *mark,
-                            struct error *err);
-int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, size_t count,
-                              struct error *err);

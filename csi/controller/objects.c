@@ -90,6 +90,66 @@ int controller_find_made(const struct client *api, struct arena *arena,
     return 0;
 }
 
+/* ---- refusals of the API ---- */
+
+enum state { STEADY, PASSING, FAILED };
+
+static enum state state_of(const char *status) {
+    static const char *const passing[] = { "attaching", "detaching", "reserved" };
+
+    if (strncmp(status, "error", strlen("error")) == 0)
+        return FAILED;
+    return words_have(passing, LENGTH(passing), status) ||
+                   words_have(volume_kind.passing, volume_kind.passing_count, status)
+               ? PASSING
+               : STEADY;
+}
+
+#define OTHERWISE GRPC_CODES
+
+/* The code for an error of the API, by the state of the object: it decides whether a sidecar
+ * repeats the call. */
+static enum grpc_code code_of(enum error_kind kind, enum state state, enum grpc_code otherwise) {
+    static const struct {
+        enum error_kind kind;
+        enum state state;
+        enum grpc_code code;
+    } codes[] = {
+        { ERROR_BAD_REQUEST, STEADY, OTHERWISE },     { ERROR_BAD_REQUEST, PASSING, GRPC_ABORTED },
+        { ERROR_BAD_REQUEST, FAILED, GRPC_INTERNAL }, { ERROR_CONFLICT, STEADY, GRPC_ABORTED },
+        { ERROR_CONFLICT, PASSING, GRPC_ABORTED },    { ERROR_CONFLICT, FAILED, GRPC_INTERNAL },
+    };
+
+    for (size_t i = 0; i < LENGTH(codes); i++)
+        if (codes[i].kind == kind && codes[i].state == state)
+            return codes[i].code == OTHERWISE ? otherwise : codes[i].code;
+    return GRPC_OK; /* not a refusal: its kind has a code */
+}
+
+static int refused(enum state state, enum grpc_code otherwise, struct error *err) {
+    enum grpc_code code = code_of(err->kind, state, otherwise);
+
+    return code == GRPC_OK ? -1 : grpc_refuse(err, code, "%s", err->message);
+}
+
+int controller_refused(const char *status, enum grpc_code otherwise, struct error *err) {
+    return refused(state_of(status), otherwise, err);
+}
+
+int controller_refused_of(const struct client *api, struct arena *arena, char *const *ids,
+                          size_t count, enum grpc_code otherwise, struct error *err) {
+    enum state state = STEADY;
+    struct error ignored;
+
+    for (size_t i = 0; i < count && state == STEADY; i++) {
+        struct remote_volume volume;
+
+        if (controller_read(api, arena, &volume_kind, ids[i], &volume, &ignored) == 0)
+            state = state_of(volume.status);
+    }
+    return refused(state, otherwise, err);
+}
+
 /* ---- delete ---- */
 
 /* In these the API accepts a deletion: a refusal has another reason, such as snapshots, and lasts

@@ -11,17 +11,6 @@
 
 #include <string.h>
 
-const struct remote_attachment *controller_attached_to(const struct remote_volume *volume,
-                                                       const char *node_id) {
-    for (unsigned i = 0; i < volume->attachment_count; i++) {
-        const char *node = controller_node(&volume->attachments[i]);
-
-        if (node && strcmp(node, node_id) == 0)
-            return &volume->attachments[i];
-    }
-    return NULL;
-}
-
 /* Created by a call like this one, and incomplete. */
 static bool is_begun(const struct remote_connection *connection) {
     return !connection->instance_uuid && strcmp(connection->status, "attached") != 0;

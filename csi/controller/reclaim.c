@@ -10,20 +10,6 @@
 
 #include <string.h>
 
-static Reclaimspace__StorageConsumption *usage_of(struct arena *arena, int64_t bytes) {
-    Reclaimspace__StorageConsumption *usage =
-        CSI_NEW(arena, Reclaimspace__StorageConsumption, reclaimspace__storage_consumption);
-
-    usage->usage_bytes = bytes;
-    return usage;
-}
-
-void reclaim_report(struct arena *arena, int64_t before_bytes, int64_t after_bytes,
-                    Reclaimspace__ControllerReclaimSpaceResponse *ret) {
-    ret->pre_usage = usage_of(arena, before_bytes);
-    ret->post_usage = usage_of(arena, after_bytes);
-}
-
 /* A volume in use is trimmed by its node; one that is being attached or detached is not available
  * to either. */
 static int check_use(const struct remote_volume *volume, bool *ret_needs_nothing,

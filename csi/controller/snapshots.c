@@ -144,18 +144,6 @@ static int ready(const struct grpc_call *call, const struct client *api,
                : 0;
 }
 
-int controller_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
-    int result = controller_require(request->name, "name", err);
-
-    if (result == 0)
-        result = controller_require(request->source_volume_id, "source_volume_id", err);
-    for (size_t i = 0; i < request->n_parameters && result == 0; i++)
-        if (!controller_is_informational(request->parameters[i]->key))
-            result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.",
-                                 request->parameters[i]->key);
-    return result;
-}
-
 int controller_create_snapshot(struct grpc_call *call, const void *message, void *response,
                                struct error *err) {
     const Csi__V1__CreateSnapshotRequest *request = message;
@@ -195,15 +183,6 @@ int controller_get_snapshot(struct grpc_call *call, const void *message, void *r
     if (result == 0)
         answer->snapshot = controller_snapshot(call->arena, &snapshot);
     return result;
-}
-
-int controller_keep_snapshot(const struct snapshots_answer *to, Csi__V1__Snapshot *snapshot) {
-    Csi__V1__ListSnapshotsResponse__Entry *entry = CSI_NEW(
-        to->arena, Csi__V1__ListSnapshotsResponse__Entry, csi__v1__list_snapshots_response__entry);
-
-    entry->snapshot = snapshot;
-    to->answer->entries[to->answer->n_entries++] = entry;
-    return 0;
 }
 
 static int keep(void *arg, const void *row, struct error *err) {

@@ -11,27 +11,6 @@
 
 /* ---- descriptions ---- */
 
-const char *controller_node(const struct remote_attachment *attachment) {
-    if (attachment->instance_uuid)
-        return NULL;
-    return attachment->host ? attachment->host : attachment->device;
-}
-
-char **controller_nodes(struct arena *arena, const struct remote_volume *volume,
-                        size_t *ret_count) {
-    char **nodes = arena_alloc(arena, (volume->attachment_count + 1) * sizeof(*nodes));
-    size_t count = 0;
-
-    for (unsigned i = 0; i < volume->attachment_count; i++) {
-        const char *node = controller_node(&volume->attachments[i]);
-
-        if (node)
-            nodes[count++] = arena_text(arena, node);
-    }
-    *ret_count = count;
-    return nodes;
-}
-
 /* The service's view; a node reports whether it can access the volume. */
 static Csi__V1__VolumeCondition *condition_of(struct arena *arena,
                                               const struct remote_volume *volume) {
@@ -71,60 +50,6 @@ Csi__V1__Volume *controller_volume(struct arena *arena, const struct remote_volu
     shown->capacity_bytes = volume->size_gb * GIB;
     shown->content_source = source_of(arena, volume);
     return shown;
-}
-
-/* ---- sizes and capabilities ---- */
-
-int controller_size(const Csi__V1__CapacityRange *range, int64_t least_gb, int64_t *ret_gb,
-                    struct error *err) {
-    int64_t required = range ? range->required_bytes : 0, limit = range ? range->limit_bytes : 0;
-    int64_t size_gb;
-
-    if (required < 0 || limit < 0)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "capacity_range has a negative size.");
-    size_gb = required / GIB + (required % GIB > 0);
-    if (size_gb < least_gb)
-        size_gb = least_gb;
-    if (limit > 0 && (required > limit || size_gb > limit / GIB))
-        return grpc_refuse(err, GRPC_OUT_OF_RANGE,
-                           "No volume has at least %jd and at most %jd bytes: sizes are whole GiB, "
-                           "and %jd of them the least.",
-                           (intmax_t)required, (intmax_t)limit, (intmax_t)size_gb);
-    if (size_gb > FIELD_MAX_SIZE_GB)
-        return grpc_refuse(err, GRPC_OUT_OF_RANGE, "No volume has %jd bytes.", (intmax_t)required);
-    *ret_gb = size_gb;
-    return 0;
-}
-
-#define MODE(name_) CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__##name_
-
-bool controller_is_multi_node(const Csi__V1__VolumeCapability *capability) {
-    int mode = (int)capability->access_mode->mode;
-
-    return mode == MODE(MULTI_NODE_READER_ONLY) || mode == MODE(MULTI_NODE_SINGLE_WRITER) ||
-           mode == MODE(MULTI_NODE_MULTI_WRITER);
-}
-
-int controller_check_capability(const Csi__V1__VolumeCapability *capability, bool multiattach,
-                                struct error *err) {
-    int mode = capability->access_mode ? (int)capability->access_mode->mode : 0;
-    bool block = capability->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
-
-    if (capability->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE__NOT_SET)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                           "A volume capability is neither block nor mount.");
-    if (mode <= MODE(UNKNOWN) || mode > MODE(SINGLE_NODE_MULTI_WRITER))
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                           "A volume capability has an unknown access mode.");
-    if (!controller_is_multi_node(capability))
-        return 0;
-    if (!multiattach)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                           "Several nodes need a volume type that is multiattach.");
-    if (!block && mode != MODE(MULTI_NODE_READER_ONLY))
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                           "A file system can be written by one node only.");
-    return 0;
 }
 
 /* ---- show and list ---- */

@@ -19,12 +19,6 @@ CALL = re.compile(r"(?<![.>\w])([A-Za-z_]\w*)\s*\(")
 
 # The circle, and why it is left.
 STATED = {
-    "csi/controller/config_class csi/controller/config_clone csi/controller/config_create "
-    "csi/controller/config_health csi/controller/config_limits csi/controller/config_plain "
-    "csi/controller/config_snapshots csi/controller/configs csi/controller/expand "
-    "csi/controller/publish csi/controller/snapshots csi/controller/volume_limit "
-    "csi/controller/volumes":
-        "to be cut",
     "declared/reconcile declared/reconcile_create declared/reconcile_finish "
     "declared/reconcile_health declared/reconcile_reclaim declared/reconcile_recovery "
     "declared/reconcile_replacement declared/reconcile_replicas declared/reconcile_revert "
@@ -61,10 +55,6 @@ STATED = {
     "api/call api/read api/release":
         "to be cut",
     "grpc/connection grpc/server grpc/stream":
-        "to be cut",
-    "csi/controller/common csi/controller/objects":
-        "to be cut",
-    "csi/controller/config_reclaim csi/controller/reclaim":
         "to be cut",
     "declared/controller declared/controller_pools":
         "to be cut",
