@@ -3,6 +3,8 @@ A declared volume from its declaration to its end, with real storage daemons: bo
 written to while everything dies in turn, a pool lost and replaced, grown, deleted, and nothing left.
 """
 
+import contextlib
+import glob
 import hashlib
 import http.client
 import json
@@ -37,6 +39,7 @@ class DeclaredCase(ServiceCase):
     def setUpClass(cls):
         cls.place = tempfile.mkdtemp(prefix="scoria-e2e-")
         cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
+        cls.addClassCleanup(cls.kill_daemons)
         for pool in cls.pools:
             os.mkdir(cls.path(pool))
         cls.options += cls.more_options()
@@ -45,6 +48,15 @@ class DeclaredCase(ServiceCase):
     @classmethod
     def more_options(cls):
         return ()
+
+    @classmethod
+    def kill_daemons(cls):
+        """Those that a failed test has left: they outlive their agent."""
+        for path in glob.glob(cls.path("run*/*/daemon")):
+            with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
+                pid = file.read().strip()
+                if pid.isdigit() and int(pid) > 1:
+                    os.kill(int(pid), signal.SIGKILL)
 
     @classmethod
     def tearDownClass(cls):
