@@ -1,8 +1,8 @@
 #include "api/openapi.h"
 
 #include "api/openapi.private.h"
+#include "common/assert.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <pthread.h>
 #include <string.h>

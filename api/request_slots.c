@@ -1,8 +1,8 @@
 #include "api/request_slots.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

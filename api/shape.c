@@ -2,8 +2,7 @@
 
 #include "api/request.h"
 #include "api/view_pairs.h"
-
-#include <assert.h>
+#include "common/assert.h"
 
 static const struct shape_key pairs_keys[] = { SHAPE_ELSE(TEXT, SHAPE_NULLABLE), SHAPES_END };
 const struct shape shape_pairs = { NULL, pairs_keys };

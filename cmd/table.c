@@ -1,8 +1,8 @@
 #include "cmd/table.h"
 
 #include "cmd/plain_text.h"
+#include "common/assert.h"
 
-#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 

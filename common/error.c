@@ -1,8 +1,8 @@
 #include "common/error.h"
 
+#include "common/assert.h"
 #include "common/utf8.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>

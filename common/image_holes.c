@@ -1,6 +1,7 @@
 #include "common/image_holes.h"
 
-#include <assert.h>
+#include "common/assert.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ioprio.h>

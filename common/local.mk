@@ -1,5 +1,6 @@
 libscoria_a_SOURCES += \
 	common/arena.c common/arena.h \
+	common/assert.c common/assert.h \
 	common/backoff.c common/backoff.h \
 	common/child.c common/child.h \
 	common/cleanup.h \
@@ -38,6 +39,7 @@ if HAVE_CHECK
 slow_tests += tests/unit/common/test_log
 check_PROGRAMS += \
 	tests/unit/common/test_arena \
+	tests/unit/common/test_assert \
 	tests/unit/common/test_backoff \
 	tests/unit/common/test_clock \
 	tests/unit/common/test_detached_call \

@@ -209,6 +209,10 @@ void log_open(int fd, enum log_level least, enum log_format format) {
         log_set_level(i, least);
 }
 
+bool log_is_open(void) {
+    return log_fd >= 0;
+}
+
 unsigned log_loggers(void) {
     return LENGTH(loggers);
 }

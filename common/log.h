@@ -30,6 +30,7 @@ struct log_context {
 /* Called once, before threads start: every logger has the level `least`. `fd` is 2 for stderr; -1
  * disables logging (tests). */
 void log_open(int fd, enum log_level least, enum log_format format);
+bool log_is_open(void); /* lines are written */
 
 /*
  * Each folder of the sources has a logger: "scoria.manager", "scoria.volume", …; other files use

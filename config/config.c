@@ -1,11 +1,11 @@
 #include "config/config.h"
 
+#include "common/assert.h"
 #include "common/nearest.h"
 #include "config/option_file.private.h"
 #include "config/option_list.h"
 #include "config/value.private.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 #include "config.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "db/engine.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <semaphore.h>
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
 #include "declared/retries.h"
 
+#include "common/assert.h"
 #include "common/backoff.h"
 #include "common/heap.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,10 +3,9 @@
  */
 #include "declared/schema.h"
 
+#include "common/assert.h"
 #include "common/quantity.h"
 #include "json/json.h"
-
-#include <assert.h>
 
 /* ---- fields that stay ---- */
 

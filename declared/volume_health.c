@@ -1,9 +1,9 @@
 #include "declared/volume_health.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "declared/tree.h"
 
-#include <assert.h>
 #include <string.h>
 
 const char *const volume_phase_names[] = {

@@ -1,9 +1,9 @@
 #include "drivers/driver.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/nearest.h"
 
-#include <assert.h>
 #include <string.h>
 
 const struct driver *const drivers[] = {

@@ -1,10 +1,10 @@
 #include "drivers/memory.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "drivers/memory.private.h"
 
-#include <assert.h>
 #include <search.h>
 #include <stdio.h>
 #include <string.h>

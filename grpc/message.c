@@ -1,9 +1,9 @@
 #include "grpc/message.private.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 #include "common/utf8.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* No type of the services is so deep, but one that contains itself could be. */

@@ -3,7 +3,8 @@
  */
 #include "grpc/server.private.h"
 
-#include <assert.h>
+#include "common/assert.h"
+
 #include <string.h>
 
 const struct grpc_entry *grpc_methods_find(const struct grpc_server *server, const char *path) {

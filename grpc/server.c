@@ -1,11 +1,11 @@
 #include "grpc/server.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/thread.h"
 #include "common/worker.h"
 #include "grpc/server.private.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -1,8 +1,8 @@
 #include "grpc/status.h"
 
 #include "common/arena.h"
+#include "common/assert.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 #include "http/exchange.h"
 
+#include "common/assert.h"
 #include "common/percent.h"
 #include "common/utf8.h"
 
-#include <assert.h>
 #include <curl/curl.h>
 #include <string.h>
 

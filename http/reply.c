@@ -1,10 +1,10 @@
 #include "http/reply.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "http/answers.private.h"
 #include "http/stream.private.h"
 
-#include <assert.h>
 #include <poll.h>
 
 #define ARENA_KEPT ((size_t)32 * 1024) /* most request memory that a waiting response keeps */

@@ -1,11 +1,11 @@
 #include "http/tls.private.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 #include "http/pem.private.h"
 #include "http/revocations.private.h"
 #include "http/server.h"
 
-#include <assert.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 #include "identity/token_cache.private.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>

@@ -1,11 +1,11 @@
 #include "json/field.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/utf8.h"
 #include "json/word.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 #include "json/json.h"
 
+#include "common/assert.h"
 #include "common/nearest.h"
 #include "common/quantity.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

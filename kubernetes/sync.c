@@ -1,11 +1,11 @@
 #include "kubernetes/sync.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "kubernetes/translate.h"
 #include "json/json.h"
 
-#include <assert.h>
 #include <string.h>
 
 const struct sync_kind sync_kinds[] = {

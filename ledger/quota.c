@@ -1,8 +1,8 @@
 #include "ledger/quota.h"
 
+#include "common/assert.h"
 #include "ledger/quota_limit.h"
 
-#include <assert.h>
 #include <string.h>
 
 void quota_demand_add(struct quota_demands *demands, struct arena *arena, const char *resource,

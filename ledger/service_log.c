@@ -1,9 +1,9 @@
 #include "ledger/service_log.h"
 
+#include "common/assert.h"
 #include "ledger/query.h"
 #include "json/json.h"
 
-#include <assert.h>
 #include <string.h>
 
 static struct service_levels nothing(void) {

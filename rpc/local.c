@@ -1,11 +1,11 @@
 #include "rpc/rpc.h"
 
+#include "common/assert.h"
 #include "common/backoff.h"
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/worker.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 #include "rpc/relay.h"
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/log.h"
@@ -7,7 +8,6 @@
 #include "db/outbox.h"
 #include "rpc/flight.private.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 enum { BATCH = 128, LOOK_AFTER_MS = 1000, LEAVE_MS = 3000 };

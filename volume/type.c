@@ -1,12 +1,12 @@
 #include "volume/type.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "ledger/pairs.h"
 #include "ledger/query.h"
 #include "volume/default_type.h"
 #include "json/json.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define TYPE_SELECT                                                                   \

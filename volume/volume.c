@@ -1,10 +1,10 @@
 #include "volume/volume.h"
 
+#include "common/assert.h"
 #include "ledger/query.h"
 #include "volume/attachment.h"
 #include "volume/reserved_type.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

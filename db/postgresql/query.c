@@ -1,9 +1,9 @@
 #include "db/postgresql/query.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 #include "db/postgresql/session.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

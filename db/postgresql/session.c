@@ -1,9 +1,9 @@
 #include "db/postgresql/session.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
 
-#include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

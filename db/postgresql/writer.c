@@ -1,9 +1,9 @@
 #include "db/postgresql/writer.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 #include "db/postgresql/transaction.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 struct postgresql_writer {

@@ -1,9 +1,9 @@
 #include "db/sqlite/statement.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 #include "common/words.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 #include "db/sqlite/tx.h"
 
+#include "common/assert.h"
 #include "db/sqlite/statement.h"
-
-#include <assert.h>
 
 int sqlite_tx_control(struct connection *connection, const char *sql, struct error *err) {
     struct sqlite_tx tx = { .base = { .engine = &sqlite_engine, .writes = true },

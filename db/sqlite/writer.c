@@ -1,9 +1,9 @@
 #include "db/sqlite/writer.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 #include "common/thread.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 #include "drivers/file/chain_assist.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "drivers/file/chain_assist.private.h"
 #include "drivers/file/chain_snapshot.h"
@@ -7,7 +8,6 @@
 #include "drivers/file/volume_name.h"
 #include "json/json.h"
 
-#include <assert.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>

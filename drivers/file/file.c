@@ -3,6 +3,7 @@
  */
 #include "drivers/file/file.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/utf8.h"
@@ -11,7 +12,6 @@
 #include "drivers/file/mount.h"
 #include "drivers/file/volume_file.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

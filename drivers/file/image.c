@@ -1,9 +1,9 @@
 #include "drivers/file/image.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 #include "drivers/file/image_copy.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/image_holes.h"
 #include "drivers/file/image.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>

@@ -1,11 +1,11 @@
 #include "drivers/file/image_punch.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "drivers/file/image.h"
 #include "drivers/file/qcow2_use.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #define REPORT_EVERY_US ((int64_t)500000)

@@ -1,10 +1,10 @@
 #include "drivers/file/remotefs.h"
 
+#include "common/assert.h"
 #include "drivers/file/draft.h"
 #include "drivers/file/remotefs.private.h"
 #include "drivers/file/volume_file.h"
 
-#include <assert.h>
 #include <string.h>
 
 static struct mounted_share *find_share(const struct remotefs *remotefs, const char *address) {

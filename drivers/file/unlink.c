@@ -1,6 +1,7 @@
 #include "drivers/file/unlink.h"
 
-#include <assert.h>
+#include "common/assert.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -4,9 +4,8 @@
  */
 #pragma once
 
+#include "common/assert.h"
 #include "drivers/file/chain.h"
-
-#include <assert.h>
 
 struct volume_image {
     const char *name; /* of the file in its directory */

@@ -1,11 +1,11 @@
 #include "replication/engine/generation.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/md5.h"
 #include "json/json.h"
 #include "json/out.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 

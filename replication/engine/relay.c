@@ -1,11 +1,11 @@
 #include "replication/engine/relay.h"
 
+#include "common/assert.h"
 #include "common/child.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "replication/engine/target.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -95,7 +95,7 @@ static const char query[] = "\0\0\0\3" /* fixed newstyle, no zeroes behind the a
                             "\0\0\0\0\0\0\0\0" /* from where, */
                             "\0\0\2\0";        /* and how much */
 
-static_assert(sizeof(TARGET_EXPORT) == 6 + 1, "the query has the length of the name");
+_Static_assert(sizeof(TARGET_EXPORT) == 6 + 1, "the query has the length of the name");
 
 static void send_query(struct relay *relay) {
     const struct sockaddr *address = (const struct sockaddr *)&relay->volume;

@@ -1,14 +1,14 @@
 #include "replication/engine/replica_sums.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/md5.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-static_assert(REPLICA_SUM_SIZE == MD5_SIZE, "sums are MD5");
+_Static_assert(REPLICA_SUM_SIZE == MD5_SIZE, "sums are MD5");
 
 #define BLOCK ((int64_t)REPLICA_SUMS_BLOCK)
 

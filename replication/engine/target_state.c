@@ -1,9 +1,9 @@
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 

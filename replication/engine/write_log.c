@@ -1,22 +1,22 @@
 #include "replication/engine/write_log.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/hex.h"
 #include "replication/engine/write_log_format.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #define DIRECTORY  "write-logs"
 #define STEPS_MOST (4 << 20)
 
-static_assert(sizeof(struct write_log_entry) == 48, "an entry has 48 bytes");
-static_assert(sizeof(struct write_log_header) <= WRITE_LOG_HEADER, "the header has a page");
-static_assert(NONCE_SIZE <= sizeof(((struct write_log_header *)NULL)->nonce), "a nonce fits");
-static_assert(LENGTH(((struct write_log_block *)NULL)->sums) == WRITE_LOG_SECTORS,
-              "a block has eight sectors");
+_Static_assert(sizeof(struct write_log_entry) == 48, "an entry has 48 bytes");
+_Static_assert(sizeof(struct write_log_header) <= WRITE_LOG_HEADER, "the header has a page");
+_Static_assert(NONCE_SIZE <= sizeof(((struct write_log_header *)NULL)->nonce), "a nonce fits");
+_Static_assert(LENGTH(((struct write_log_block *)NULL)->sums) == WRITE_LOG_SECTORS,
+               "a block has eight sectors");
 
 static void prepare(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,10 +1,10 @@
 #include "replication/node/local_replica.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "replication/node/unresponsive.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

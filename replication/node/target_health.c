@@ -1,6 +1,7 @@
 #include "replication/node/target_health.h"
 
-#include <assert.h>
+#include "common/assert.h"
+
 #include <string.h>
 
 /* ---- facts ---- */

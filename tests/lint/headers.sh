@@ -1,6 +1,6 @@
 #!/bin/bash
 # A header is guarded and opens with its promise; a file includes its own header first; feature
-# macros come from the build alone.
+# macros come from the build alone, assertions from common/assert.h.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh
@@ -42,4 +42,7 @@ done < <(grep -rnE --include='*.[ch]' '^#include "([^"]*\.private\.h|[a-z]+/[a-z
 while read -r found; do
     wrong "$found: the build defines _GNU_SOURCE"
 done < <(grep -rn --include='*.[ch]' '^ *#define _GNU_SOURCE' . | cut -d: -f1,2)
+while read -r found; do
+    wrong "$found: common/assert.h has the assertions of the product"
+done < <(grep -rn --include='*.[ch]' '^#include <assert.h>' "${folders[@]}" | cut -d: -f1,2)
 exit "$status"
