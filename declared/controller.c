@@ -124,7 +124,7 @@ static void report_failure(struct controller *controller, const char *id, const 
                     why->message, "others", LOG_INT(others), NULL);
 }
 
-void controller_work_on(struct controller *controller, const char *id) {
+static void work_on(struct controller *controller, const char *id) {
     char copy[UUID_SIZE]; /* the queue may be reallocated */
     struct error err;
     int result;
@@ -164,7 +164,7 @@ static int follow_changes(struct controller *controller, struct error *err) {
         retries_requeue(controller->retries, call.changes.waiting[i],
                         controller_now_us(controller));
     for (unsigned i = 0; i < call.changes.count; i++)
-        controller_work_on(controller, call.changes.configs[i]);
+        work_on(controller, call.changes.configs[i]);
     if (call.changes.version < controller->seen) { /* restored, or another server */
         settled_clear(controller->settled);
         controller->walk_us = controller_now_us(controller);
@@ -183,7 +183,18 @@ static void retry(struct controller *controller) {
     const char *id;
 
     for (unsigned i = 0; i < RETRY_MOST && (id = retries_due(controller->retries, due_us)); i++)
-        controller_work_on(controller, id);
+        work_on(controller, id);
+}
+
+/* ---- pending replacements ---- */
+
+static int replace(struct controller *controller, struct error *err) {
+    char id[UUID_SIZE];
+    int found;
+
+    while ((found = controller_next_for_slot(controller, id, err)) > 0)
+        work_on(controller, id);
+    return found;
 }
 
 /* ---- all configs ---- */
@@ -244,7 +255,7 @@ static int walk_on(struct controller *controller, struct error *err) {
     if (work_read(controller->settings.db, &base, walk_body, &walk, err) < 0)
         return -1;
     for (unsigned i = 0; i < walk.count; i++)
-        controller_work_on(controller, walk.todo[i]);
+        work_on(controller, walk.todo[i]);
     if (walk.read < WALK_MOST)
         settled_prune(controller->settled, controller->walk_last, controller->walks);
     controller->walk_version = walk.read < WALK_MOST ? controller->walk_last : walk.version;
@@ -281,7 +292,7 @@ static int round_run(struct controller *controller, struct error *err) {
         begin_walk(controller, err) < 0)
         return -1;
     if (follow_changes(controller, err) < 0 || controller_read_pools(controller, err) < 0 ||
-        controller_replace_next(controller, err) < 0)
+        replace(controller, err) < 0)
         return -1;
     retry(controller);
     return is_walking(controller) ? walk_on(controller, err) : 0;

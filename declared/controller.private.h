@@ -43,9 +43,6 @@ static inline int64_t controller_now_us(const struct controller *controller) {
     return clock_steady_us(controller->settings.settings->clock);
 }
 
-/* Evaluates one config and does its next step, if any. */
-void controller_work_on(struct controller *controller, const char *id);
-
 /* Marks configs of changed pools as not settled; *ret: there are changed pools. `all`: regardless
  * of their rate. */
 int controller_unsettle(struct controller *controller, bool all, bool *ret, struct error *err);
@@ -54,5 +51,6 @@ int controller_read_pools(struct controller *controller, struct error *err);
 
 /* A replica of it is to be replaced when fewer are being copied. */
 void controller_wait_for_slot(struct controller *controller, const char *id);
-/* Continues waiting configs, up to the limit. */
-int controller_replace_next(struct controller *controller, struct error *err);
+/* 1 with the next waiting config while fewer replicas are being copied than permitted, or 0. */
+int controller_next_for_slot(struct controller *controller, char ret[static UUID_SIZE],
+                             struct error *err);

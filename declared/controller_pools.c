@@ -125,26 +125,24 @@ static int count_body(struct work *work, void *arg, struct error *err) {
     return replica_replacement_count(work, arg, err);
 }
 
-/* Works on waiting configs while fewer replicas are being copied than permitted; a walk finds those
- * beyond the limit of the list. */
-int controller_replace_next(struct controller *controller, struct error *err) {
+/* A walk finds the configs beyond the limit of the list. */
+int controller_next_for_slot(struct controller *controller, char ret[static UUID_SIZE],
+                             struct error *err) {
     struct work base = work_own(controller->settings.settings, controller->arena);
     struct waiting *waiting = &controller->waiting;
     int64_t copied, most = controller->settings.settings->replica_replacements_most;
 
-    while (waiting->count > 0) {
-        char id[UUID_SIZE];
-
-        if (work_read(controller->settings.db, &base, count_body, &copied, err) < 0)
-            return -1;
-        if (copied >= most)
-            return 0;
-        memcpy(id, waiting->ids[0], sizeof id);
-        memmove(waiting->ids[0], waiting->ids[1], --waiting->count * sizeof id);
-        controller_work_on(controller, id);
+    if (waiting->count == 0) {
+        if (waiting->has_more)
+            controller->walk_us = controller_now_us(controller);
+        waiting->has_more = false;
+        return 0;
     }
-    if (waiting->has_more)
-        controller->walk_us = controller_now_us(controller);
-    waiting->has_more = false;
-    return 0;
+    if (work_read(controller->settings.db, &base, count_body, &copied, err) < 0)
+        return -1;
+    if (copied >= most)
+        return 0;
+    memcpy(ret, waiting->ids[0], UUID_SIZE);
+    memmove(waiting->ids[0], waiting->ids[1], --waiting->count * UUID_SIZE);
+    return 1;
 }

@@ -25,12 +25,13 @@ libscoria_a_SOURCES += \
 	declared/reconcile_health.c \
 	declared/reconcile_replacement.c \
 	declared/reconcile_reclaim.c \
-	declared/reconcile_replicas.c declared/reconcile_revert.c \
+	declared/reconcile_replica.c declared/reconcile_replicas.c declared/reconcile_revert.c \
 	declared/reconcile_recovery.c \
 	declared/reconcile_finish.c \
 	declared/reconcile_size.c \
 	declared/reconcile_snapshot_node.c declared/reconcile_snapshots.c \
 	declared/reconcile_target.c \
+	declared/reconcile_update.c \
 	declared/replica_replacement.c declared/replica_replacement.h \
 	declared/replica_placement.c declared/replica_placement.h \
 	declared/replica_pool.c declared/replica_pool.h \

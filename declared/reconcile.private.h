@@ -34,7 +34,7 @@ struct reconcile {
     const char *scaling, *scaling_message;
 };
 
-/* ---- trees ---- */
+/* ---- changes of documents (reconcile_update.c) ---- */
 
 json_t *update_spec(const struct document_update *update);
 json_t *update_status(const struct document_update *update);
@@ -71,10 +71,6 @@ const char *replica_pool_of(const struct document *replica);
 /* Written at once. Takes over the value; NULL: removes the key. */
 int replica_put_spec(struct reconcile *r, struct document *replica, const char *key, json_t *value,
                      struct error *err);
-/* Its pool is in status.poolInfo of the config. */
-bool replica_is_counted(const struct reconcile *r, const struct document *replica);
-/* It is created, and the target reads and writes it. */
-bool replica_is_healthy(const struct reconcile *r, const struct document *replica);
 /* The volume's spec is unchanged, and its node, if any, has applied it. */
 bool volume_is_done(const struct reconcile *r);
 /* The same, and its node serves it. */
@@ -83,12 +79,21 @@ bool volume_is_served(const struct reconcile *r);
 /* Its finalizers without the service's own. */
 json_t *reconcile_other_finalizers(struct reconcile *r, const struct document *document);
 
-/* ---- replicas ---- */
+/* ---- one replica (reconcile_replica.c) ---- */
+
+/* Its state as reported by the target; NULL: not reported. */
+const json_t *replica_report_of(const struct reconcile *r, const struct document *replica);
+/* Its pool is in status.poolInfo of the config. */
+bool replica_is_counted(const struct reconcile *r, const struct document *replica);
+/* It is created, and the target reads and writes it. */
+bool replica_is_healthy(const struct reconcile *r, const struct document *replica);
 
 #define VOLUME_MAXIMUM "1Ti" /* files of replicas are sparse and have this length from the start */
 
 /* An entry of the volume's spec. */
 json_t *replica_entry(const char *id, const struct replica_pool *pool);
+/* The same for an existing replica, with the last reported address of its pool. */
+json_t *replica_entry_of(const struct reconcile *r, const struct document *replica);
 /* Limits of clients of a volume with this policy. */
 json_t *reconcile_qos(const json_t *policy);
 /* The pools of the replicas, for reconcile_pool(). */

@@ -111,18 +111,6 @@ int reconcile_finish(struct reconcile *r, struct error *err) {
 
 /* ---- deletion ---- */
 
-json_t *reconcile_other_finalizers(struct reconcile *r, const struct document *document) {
-    json_t *finalizers = json_keep(r->work->arena, json_array());
-
-    for (size_t i = 0; i < json_array_size(document->finalizers); i++) {
-        json_t *name = json_array_get(document->finalizers, i);
-
-        if (!text_is(json_string_value(name), document->kind->finalizer))
-            json_array_append(finalizers, name);
-    }
-    return finalizers;
-}
-
 /* It is deleted with the last of its replicas. */
 static int delete_volume(struct reconcile *r, struct error *err) {
     for (unsigned i = 0; i < r->count; i++)

@@ -7,70 +7,12 @@
  */
 #include "declared/reconcile.private.h"
 
-#include "declared/condition.h"
 #include "declared/pool_list.h"
 #include "declared/replica_placement.h"
 #include "declared/snapshot_source.h"
 #include "json/json.h"
 
 #include <string.h>
-
-/* ---- addition ---- */
-
-static json_t *entry(const char *id, const char *pool, const char *node, const char *path,
-                     const char *address) {
-    json_t *made = json_pack("{s:s, s:s, s:s, s:s}", "uid", id, "poolName", pool, "nodeId", node,
-                             "path", path);
-
-    if (address)
-        json_object_set_new(made, "address", json_string(address));
-    return made;
-}
-
-json_t *replica_entry(const char *id, const struct replica_pool *pool) {
-    return entry(id, pool->id, pool->node, pool->path, pool->address);
-}
-
-static json_t *replica_body(struct arena *arena, const struct document *volume,
-                            const struct replica_pool *pool, const char *capacity, unsigned factor,
-                            json_t *members, const json_t *source) {
-    json_t *body =
-        json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i}}", "spec", "volumeId", volume->id,
-                  "poolName", pool->id, "nodeId", pool->node, "path", pool->path, "capacity",
-                  capacity, "maximum", VOLUME_MAXIMUM, "replicationFactor", (int)factor);
-
-    if (members)
-        json_object_set(json_object_get(body, "spec"), "members", members);
-    if (source)
-        json_object_set(json_object_get(body, "spec"), "source", (json_t *)(uintptr_t)source);
-    return json_keep(arena, body);
-}
-
-int replica_make(struct reconcile *r, const struct document *volume,
-                 const struct replica_pool *pool, const char *capacity, unsigned factor,
-                 const char *id, json_t *members, const json_t *source, struct error *err) {
-    struct arena *arena = r->work->arena;
-    const char *phase = replica_phase_names[members ? REPLICA_INIT : REPLICA_RECREATE];
-    json_t *status = json_keep(arena, json_pack("{s:s}", "phase", phase));
-    struct document made;
-
-    return document_own_create_as(
-        r->work, id, &kind_volume_replica, volume,
-        arena_join(arena, volume->name, "-", pool->id, NULL), NULL,
-        replica_body(arena, volume, pool, capacity, factor, members, source), status, pool->node,
-        &made, err);
-}
-
-int reconcile_delete_replica(struct reconcile *r, struct document *replica, struct error *err) {
-    struct document gone = *replica;
-
-    gone.deleted_at = r->work->now_us;
-    r->writes = true;
-    if (!r->dry_run && document_own_write(r->work, replica, &gone, err) < 0)
-        return -1;
-    *replica = gone;
-    return 0;
-}
 
 /* ---- wanted pools ---- */
 
@@ -107,31 +49,7 @@ static bool has_replica(const struct reconcile *r, const char *pool) {
     return false;
 }
 
-bool replica_is_counted(const struct reconcile *r, const struct document *replica) {
-    const json_t *pools = json_object_get(update_status(&r->config), "poolInfo");
-
-    for (size_t i = 0; i < json_array_size(pools); i++)
-        if (text_is(json_string_value(json_array_get(pools, i)), replica_pool_of(replica)))
-            return true;
-    return false;
-}
-
 /* ---- state ---- */
-
-/* As reported by the target; NULL: not reported. */
-static const json_t *status_of(const struct reconcile *r, const struct document *replica) {
-    const json_t *list = json_object_get(update_status(&r->volume), "replicaStatuses");
-
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (text_is(tree_text(json_array_get(list, i), "replicaId"), replica->id))
-            return json_array_get(list, i);
-    return NULL;
-}
-
-bool replica_is_healthy(const struct reconcile *r, const struct document *replica) {
-    return !replica->deleted_at && replica_is(replica, REPLICA_HEALTHY) &&
-           text_is(tree_text(status_of(r, replica), "mode"), "Healthy");
-}
 
 /* The first of the others that is not healthy; NULL: all are. */
 static const struct document *unhealthy_other(const struct reconcile *r,
@@ -171,7 +89,7 @@ static int continue_eviction(struct reconcile *r, const char *id, struct error *
         update_put_spec(r, &r->volume, "removing", NULL);
         return 0;
     }
-    if (volume_is_served(r) && !status_of(r, replica))
+    if (volume_is_served(r) && !replica_report_of(r, replica))
         return delete_evicted(r, replica, err);
     wait_for(r, "ScaleDown",
              arena_format(r->work->arena, "The target evicts replica %s.", replica->id));
@@ -282,7 +200,7 @@ static int scale_down(struct reconcile *r, struct error *err) {
     return 0;
 }
 
-/* ---- addition of wanted pools ---- */
+/* ---- addition ---- */
 
 /* 1: *ret can take one; 0: it cannot, after an event. */
 static int find_pool(struct reconcile *r, const char *name, struct replica_pool *ret,
@@ -334,37 +252,6 @@ static int scale_up(struct reconcile *r, struct error *err) {
 
 /* ---- the volume's list ---- */
 
-int reconcile_read_pools(struct reconcile *r, struct error *err) {
-    const char **names = arena_alloc(r->work->arena, r->count * sizeof(*names) + 1);
-    int count;
-
-    for (unsigned i = 0; i < r->count; i++)
-        names[i] = replica_pool_of(&r->replicas[i]);
-    count = replica_pools_named(r->work, names, r->count, &r->pools, err);
-    r->pool_count = count < 0 ? 0 : (unsigned)count;
-    return count < 0 ? -1 : 0;
-}
-
-const struct replica_pool *reconcile_pool(const struct reconcile *r,
-                                          const struct document *replica) {
-    const json_t *spec = json_object_get(replica->body, "spec");
-
-    for (unsigned i = 0; i < r->pool_count; i++)
-        if (text_is(r->pools[i].id, replica_pool_of(replica)) &&
-            text_is(r->pools[i].node, tree_text(spec, "nodeId")))
-            return &r->pools[i];
-    return NULL;
-}
-
-/* With the last reported address of its pool. */
-static json_t *entry_of(const struct reconcile *r, const struct document *replica) {
-    const json_t *spec = json_object_get(replica->body, "spec");
-    const struct replica_pool *pool = reconcile_pool(r, replica);
-
-    return entry(replica->id, tree_text(spec, "poolName"), tree_text(spec, "nodeId"),
-                 tree_text(spec, "path"), pool ? pool->address : NULL);
-}
-
 /* P66 */
 static void put_replicas(struct reconcile *r) {
     const char *removing = tree_text(update_spec(&r->volume), "removing");
@@ -373,16 +260,10 @@ static void put_replicas(struct reconcile *r) {
 
     for (unsigned i = 0; i < r->count; i++)
         if (!r->replicas[i].deleted_at)
-            json_array_append_new(list, entry_of(r, &r->replicas[i]));
+            json_array_append_new(list, replica_entry_of(r, &r->replicas[i]));
     update_put_spec(r, &r->volume, "replicas", list);
     update_put_spec(r, &r->volume, "replicationFactor", json_integer(factor));
     update_put_spec(r, &r->volume, "consistencyFactor", json_integer(factor / 2 + 1));
-}
-
-json_t *reconcile_qos(const json_t *policy) {
-    json_t *qos = json_at(policy, "target.qos");
-
-    return qos ? json_deep_copy(qos) : json_pack("{s:i, s:i}", "iops", 0, "bytesPerSecond", 0);
 }
 
 static void put_policy(struct reconcile *r) {

@@ -19,12 +19,6 @@ CALL = re.compile(r"(?<![.>\w])([A-Za-z_]\w*)\s*\(")
 
 # The circle, and why it is left.
 STATED = {
-    "declared/reconcile declared/reconcile_create declared/reconcile_finish "
-    "declared/reconcile_health declared/reconcile_reclaim declared/reconcile_recovery "
-    "declared/reconcile_replacement declared/reconcile_replicas declared/reconcile_revert "
-    "declared/reconcile_size declared/reconcile_snapshot_node declared/reconcile_snapshots "
-    "declared/reconcile_target":
-        "to be cut",
     "replication/node/controller_jobs replication/node/controller_rebuild "
     "replication/node/controller_recovery replication/node/controller_report "
     "replication/node/controller_revert replication/node/controller_scrub "
@@ -55,8 +49,6 @@ STATED = {
     "api/call api/read api/release":
         "to be cut",
     "grpc/connection grpc/server grpc/stream":
-        "to be cut",
-    "declared/controller declared/controller_pools":
         "to be cut",
     "drivers/file/chain_assist drivers/file/chain_assist_delete":
         "to be cut",

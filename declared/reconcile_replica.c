@@ -1,0 +1,128 @@
+/*
+ * One replica of the config: its pool, its state, its creation and its deletion.
+ */
+#include "declared/reconcile.private.h"
+
+#include "declared/tree.h"
+#include "json/json.h"
+
+/* ---- state ---- */
+
+const json_t *replica_report_of(const struct reconcile *r, const struct document *replica) {
+    const json_t *list = json_object_get(update_status(&r->volume), "replicaStatuses");
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (text_is(tree_text(json_array_get(list, i), "replicaId"), replica->id))
+            return json_array_get(list, i);
+    return NULL;
+}
+
+bool replica_is_healthy(const struct reconcile *r, const struct document *replica) {
+    return !replica->deleted_at && replica_is(replica, REPLICA_HEALTHY) &&
+           text_is(tree_text(replica_report_of(r, replica), "mode"), "Healthy");
+}
+
+bool replica_is_counted(const struct reconcile *r, const struct document *replica) {
+    const json_t *pools = json_object_get(update_status(&r->config), "poolInfo");
+
+    for (size_t i = 0; i < json_array_size(pools); i++)
+        if (text_is(json_string_value(json_array_get(pools, i)), replica_pool_of(replica)))
+            return true;
+    return false;
+}
+
+int reconcile_read_pools(struct reconcile *r, struct error *err) {
+    const char **names = arena_alloc(r->work->arena, r->count * sizeof(*names) + 1);
+    int count;
+
+    for (unsigned i = 0; i < r->count; i++)
+        names[i] = replica_pool_of(&r->replicas[i]);
+    count = replica_pools_named(r->work, names, r->count, &r->pools, err);
+    r->pool_count = count < 0 ? 0 : (unsigned)count;
+    return count < 0 ? -1 : 0;
+}
+
+const struct replica_pool *reconcile_pool(const struct reconcile *r,
+                                          const struct document *replica) {
+    const json_t *spec = json_object_get(replica->body, "spec");
+
+    for (unsigned i = 0; i < r->pool_count; i++)
+        if (text_is(r->pools[i].id, replica_pool_of(replica)) &&
+            text_is(r->pools[i].node, tree_text(spec, "nodeId")))
+            return &r->pools[i];
+    return NULL;
+}
+
+/* ---- the entry in the volume ---- */
+
+static json_t *entry(const char *id, const char *pool, const char *node, const char *path,
+                     const char *address) {
+    json_t *made = json_pack("{s:s, s:s, s:s, s:s}", "uid", id, "poolName", pool, "nodeId", node,
+                             "path", path);
+
+    if (address)
+        json_object_set_new(made, "address", json_string(address));
+    return made;
+}
+
+json_t *replica_entry(const char *id, const struct replica_pool *pool) {
+    return entry(id, pool->id, pool->node, pool->path, pool->address);
+}
+
+/* With the last reported address of its pool. */
+json_t *replica_entry_of(const struct reconcile *r, const struct document *replica) {
+    const json_t *spec = json_object_get(replica->body, "spec");
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return entry(replica->id, tree_text(spec, "poolName"), tree_text(spec, "nodeId"),
+                 tree_text(spec, "path"), pool ? pool->address : NULL);
+}
+
+json_t *reconcile_qos(const json_t *policy) {
+    json_t *qos = json_at(policy, "target.qos");
+
+    return qos ? json_deep_copy(qos) : json_pack("{s:i, s:i}", "iops", 0, "bytesPerSecond", 0);
+}
+
+/* ---- creation and deletion ---- */
+
+static json_t *replica_body(struct arena *arena, const struct document *volume,
+                            const struct replica_pool *pool, const char *capacity, unsigned factor,
+                            json_t *members, const json_t *source) {
+    json_t *body =
+        json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i}}", "spec", "volumeId", volume->id,
+                  "poolName", pool->id, "nodeId", pool->node, "path", pool->path, "capacity",
+                  capacity, "maximum", VOLUME_MAXIMUM, "replicationFactor", (int)factor);
+
+    if (members)
+        json_object_set(json_object_get(body, "spec"), "members", members);
+    if (source)
+        json_object_set(json_object_get(body, "spec"), "source", (json_t *)(uintptr_t)source);
+    return json_keep(arena, body);
+}
+
+int replica_make(struct reconcile *r, const struct document *volume,
+                 const struct replica_pool *pool, const char *capacity, unsigned factor,
+                 const char *id, json_t *members, const json_t *source, struct error *err) {
+    struct arena *arena = r->work->arena;
+    const char *phase = replica_phase_names[members ? REPLICA_INIT : REPLICA_RECREATE];
+    json_t *status = json_keep(arena, json_pack("{s:s}", "phase", phase));
+    struct document made;
+
+    return document_own_create_as(
+        r->work, id, &kind_volume_replica, volume,
+        arena_join(arena, volume->name, "-", pool->id, NULL), NULL,
+        replica_body(arena, volume, pool, capacity, factor, members, source), status, pool->node,
+        &made, err);
+}
+
+int reconcile_delete_replica(struct reconcile *r, struct document *replica, struct error *err) {
+    struct document gone = *replica;
+
+    gone.deleted_at = r->work->now_us;
+    r->writes = true;
+    if (!r->dry_run && document_own_write(r->work, replica, &gone, err) < 0)
+        return -1;
+    *replica = gone;
+    return 0;
+}
