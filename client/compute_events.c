@@ -19,40 +19,27 @@
 
 static const char *const services[] = { "agent", "nova", NULL };
 
+#define FILLS(member_) OPTION_FILLS(struct client, member_)
+
+/* clang-format off */
 const struct option compute_client_options[] = {
-    { .section = SECTION,
-      .key = "service",
-      .type = OPTION_WORD,
-      .fallback = "agent",
-      .words = services,
+    { .section = SECTION, .key = "service", .type = OPTION_WORD, .fallback = "agent", .words = services,
       .help = "Component that grows the disks of running guests: the agent registered for the "
               "guest's host, or a compute service (nova) that reports back when it is done." },
-    { .section = SECTION,
-      .key = "endpoint",
-      .type = OPTION_TEXT,
+    { .section = SECTION, .key = "endpoint", .type = OPTION_TEXT, FILLS(url),
       .help = "URL of the compute service, with /v2.1. Unset, with service = nova: the catalog's "
               "endpoint for the user of section nova." },
-    { .section = SECTION,
-      .key = "extend_completion_microversion",
-      .type = OPTION_TEXT,
-      .help =
-          "Compute microversion with which the compute side reports completion, such as 2.104; no release has "
-          "fixed its number. Unset: with service = nova the growth of a guest's locked disk is rolled back." },
-    { .section = SECTION,
-      .key = "token",
-      .type = OPTION_TEXT,
-      .secret = true,
+    { .section = SECTION, .key = "extend_completion_microversion", .type = OPTION_TEXT,
+      .help = "Compute microversion with which the compute side reports completion, such as 2.104; no release has "
+              "fixed its number. Unset: with service = nova the growth of a guest's locked disk is rolled back." },
+    { .section = SECTION, .key = "token", .type = OPTION_TEXT, FILLS(token), .secret = true,
       .help = "Sent to the compute side as X-Auth-Token, when section nova has no user. Unset: "
               "none." },
-    { .section = SECTION,
-      .key = "event_timeout",
-      .type = OPTION_SECONDS,
-      .fallback = "30",
-      .min = 1,
-      .max = 3600,
+    { .section = SECTION, .key = "event_timeout", .type = OPTION_SECONDS, FILLS(timeout_ms), .unit = 1000, .fallback = "30", .min = 1, .max = 3600,
       .help = "Seconds to wait for the compute side's answer to an event." },
     OPTIONS_END,
 };
+/* clang-format on */
 
 struct event_sender {
     struct compute_sender sender; /* first: a pointer to it is a pointer to this */
@@ -236,10 +223,8 @@ int compute_client_open(const struct config *config, struct client *ret, struct 
         .name = "the compute service",
         .service = "compute",
         .types = types,
-        .url = config_text(config, SECTION, "endpoint"),
-        .token = config_text(config, SECTION, "token"),
-        .timeout_ms = config_int(config, SECTION, "event_timeout") * 1000,
     };
+    config_fill(config, NULL, compute_client_options, ret);
     return own_user_new(config, "nova", &ret->user, err);
 }
 

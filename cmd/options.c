@@ -8,6 +8,7 @@
 #include "csi/driver.h"
 #include "declared/controller.h"
 #include "drivers/driver.h"
+#include "http/server.h"
 #include "identity/authtoken.h"
 #include "identity/identity.h"
 #include "identity/own_user.h"
@@ -20,8 +21,11 @@
 static const char *const log_levels[] = { "debug", "info", "warning", "error", NULL };
 static const char *const log_formats[] = { "text", "json", NULL };
 
+#define FILLS(member_)    OPTION_FILLS(struct http_server_settings, member_)
+#define FILLS_DB(member_) OPTION_FILLS(struct db_settings, member_)
+
 /* clang-format off */
-static const struct option service_options[] = {
+const struct option service_options[] = {
     { .section = "DEFAULT", .key = "state_path", .type = OPTION_TEXT, .fallback = LOCALSTATEDIR "/lib/scoria",
       .help = "Directory of all state of the service: the database, the volumes of the file driver. Created when it "
               "is missing. On the command line also --state-dir." },
@@ -35,25 +39,27 @@ static const struct option service_options[] = {
               "HOST:PORT or unix:PATH." },
     { .section = "DEFAULT", .key = "osapi_volume_listen_port", .type = OPTION_INT, .fallback = "8776", .max = 65535,
       .help = "Port of the HTTP API; 0 takes any free one." },
-    { .section = "DEFAULT", .key = "unix_socket_mode", .type = OPTION_TEXT, .fallback = "0660",
+    { .section = "DEFAULT", .key = "unix_socket_mode", .type = OPTION_TEXT, FILLS(file.mode), .fallback = "0660",
       .help = "Mode of the file of a listening Unix socket, octal. Users with write permission may connect." },
-    { .section = "DEFAULT", .key = "unix_socket_group", .type = OPTION_TEXT,
+    { .section = "DEFAULT", .key = "unix_socket_group", .type = OPTION_TEXT, FILLS(file.group),
       .help = "Group of that file, by name or number. Unset: the service's own." },
-    { .section = "DEFAULT", .key = "osapi_volume_threads", .type = OPTION_INT, .fallback = "0", .max = 256,
+    { .section = "DEFAULT", .key = "osapi_volume_threads", .type = OPTION_INT, FILLS(threads), .fallback = "0", .max = 256,
       .help = "Threads that answer HTTP; 0: one for each processor, two at least." },
-    { .section = "DEFAULT", .key = "osapi_volume_connections", .type = OPTION_INT, .fallback = "1000", .min = 8, .max = 100000,
+    { .section = "DEFAULT", .key = "osapi_volume_connections", .type = OPTION_INT, FILLS(connections), .fallback = "1000", .min = 8, .max = 100000,
       .help = "Most clients connected at once; fewer when the limit of descriptors leaves the service's own work "
               "less than 256. The newest is always admitted: a silent or idle connection is closed for it." },
-    { .section = "DEFAULT", .key = "osapi_volume_connections_per_address", .type = OPTION_INT, .fallback = "0", .max = 100000,
+    { .section = "DEFAULT", .key = "osapi_volume_connections_per_address", .type = OPTION_INT, FILLS(address_connections),
+      .fallback = "0", .max = 100000,
       .help = "Most of them from one address, one network of 64 bits in IPv6, or one user of a Unix socket; 0: only "
               "the limit of all. Behind a proxy all have one address." },
-    { .section = "DEFAULT", .key = "client_socket_timeout", .type = OPTION_SECONDS, .fallback = "60", .min = 1, .max = 86400,
+    { .section = "DEFAULT", .key = "client_socket_timeout", .type = OPTION_SECONDS, FILLS(idle_seconds), .fallback = "60", .min = 1, .max = 86400,
       .help = "A connection silent for so long is closed; twice as long is the most that a client may take over its "
               "answer." },
-    { .section = "DEFAULT", .key = "client_request_timeout", .type = OPTION_SECONDS, .fallback = "30", .min = 1, .max = 86400,
+    { .section = "DEFAULT", .key = "client_request_timeout", .type = OPTION_SECONDS, FILLS(request_seconds), .fallback = "30", .min = 1, .max = 86400,
       .help = "Seconds that a client has for a TLS handshake and its first request, or for each later one from its "
               "first line to its end." },
-    { .section = "DEFAULT", .key = "osapi_waiting_answers_mb", .type = OPTION_INT, .fallback = "64", .min = 1, .max = 65536,
+    { .section = "DEFAULT", .key = "osapi_waiting_answers_mb", .type = OPTION_INT, FILLS(answer_bytes), .unit = 1 << 20, .fallback = "64",
+      .min = 1, .max = 65536,
       .help = "MiB of large answers that wait for clients to read them, half of it for those of one address. When "
               "it is full, the connection of the slowest reader of the address with most is closed for another "
               "response, or that one is 503." },
@@ -73,25 +79,29 @@ static const struct option service_options[] = {
       .help = "Lowest level of lines logged to standard error." },
     { .section = "DEFAULT", .key = "log_format", .type = OPTION_WORD, .fallback = "text", .words = log_formats,
       .help = "Form of a log line." },
-    { .section = "ssl", .key = "cert_file", .type = OPTION_TEXT,
+    { .section = "ssl", .key = "cert_file", .type = OPTION_TEXT, FILLS(cert_file),
       .help = "PEM file of the server's certificate and its chain. Set: the API, or the agent's listener, "
               "speaks TLS only." },
-    { .section = "ssl", .key = "key_file", .type = OPTION_TEXT,
+    { .section = "ssl", .key = "key_file", .type = OPTION_TEXT, FILLS(key_file),
       .help = "PEM file of its key. Unset: in cert_file." },
-    { .section = "ssl", .key = "ca_file", .type = OPTION_TEXT,
+    { .section = "ssl", .key = "ca_file", .type = OPTION_TEXT, FILLS(ca_file),
       .help = "PEM file of authorities. Set: clients must present a certificate of one of them, whose extended key "
               "usage, if it has one, includes client authentication." },
-    { .section = "ssl", .key = "priorities", .type = OPTION_TEXT, .fallback = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2",
+    { .section = "ssl", .key = "priorities", .type = OPTION_TEXT, FILLS(priorities), .fallback = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2",
       .help = "Versions and ciphers of TLS, as a priority string of GnuTLS. The start is refused if it allows less "
               "than TLS 1.2." },
+    OPTIONS_END
+};
+
+const struct option database_options[] = {
     { .section = "database", .key = "connection", .type = OPTION_TEXT,
       .help = "sqlite:///PATH, or postgresql://USER:PASSWORD@HOST:PORT/NAME with libpq's parameters (sslmode, "
               "sslrootcert, connect_timeout, target_session_attrs, ...). Unset: scoria.db in state_path." },
-    { .section = "database", .key = "max_pool_size", .type = OPTION_INT, .fallback = "10", .min = 1, .max = 1000,
+    { .section = "database", .key = "max_pool_size", .type = OPTION_INT, FILLS_DB(pool_most), .fallback = "10", .min = 1, .max = 1000,
       .help = "PostgreSQL: largest number of connections that read. One more writes and one "
               "listens. With any database, half of it is the largest number of threads for "
               "requests that read much." },
-    { .section = "database", .key = "pool_timeout", .type = OPTION_INT, .fallback = "30", .min = 1, .max = 600,
+    { .section = "database", .key = "pool_timeout", .type = OPTION_INT, FILLS_DB(pool_wait_ms), .unit = 1000, .fallback = "30", .min = 1, .max = 600,
       .help = "PostgreSQL: seconds to wait for one of them before a request is refused." },
     OPTIONS_END
 };
@@ -101,10 +111,10 @@ static const struct option service_options[] = {
 #define TABLES_MOST 32
 
 static const struct option *tables[TABLES_MOST + 1] = {
-    service_options,    settings_options, identity_options,       authtoken_options,
-    policy_options,     amqp_options,     compute_client_options, agent_options,
-    own_user_options,   csi_options,      controller_options,     storage_options,
-    kubernetes_options,
+    service_options,   database_options,   settings_options, identity_options,
+    authtoken_options, policy_options,     amqp_options,     compute_client_options,
+    agent_options,     own_user_options,   csi_options,      controller_options,
+    storage_options,   kubernetes_options,
 };
 
 const struct option *const *parts_option_tables(void) {

@@ -48,20 +48,17 @@ const char *part_agent_url(const struct parts *parts) {
 int part_agent_start(struct parts *parts, struct error *err) {
 #ifdef HAVE_LIBVIRT
     const struct config *config = parts->config;
-    const char *host = config_text(config, AGENT, "host");
     struct agent_settings settings = {
-        .host = host ? host : parts_machine(config),
         .own_url = part_agent_url(parts),
-        .token = config_text(config, AGENT, "volume_token"),
-        .workers = (unsigned)config_int(config, AGENT, "workers"),
-        .heartbeat_s = config_int(config, AGENT, "heartbeat_interval"),
-        .resumes = config_bool(config, AGENT, "resume_guests"),
         .authtoken = parts->authtoken,
         .origin = parts->authtoken ? NULL : &parts->origin,
     };
     struct hypervisor *libvirt;
     struct agent *agent;
 
+    config_fill(config, NULL, agent_options, &settings);
+    if (!settings.host)
+        settings.host = parts_machine(config);
     if (own_user_new(config, "service_user", &parts->agent_user, err) < 0 ||
         hypervisor_libvirt_new(config_text(config, AGENT, "libvirt_uri"), &libvirt, err) < 0)
         return -1;

@@ -90,24 +90,11 @@ int part_listener_start(struct parts *parts, struct error *err) {
         .address = listen_address(parts),
         .port =
             (unsigned)config_int(parts->config, parts->listener->section, parts->listener->port),
-        .file = { .mode = part_text(parts, "unix_socket_mode"),
-                  .group = part_text(parts, "unix_socket_group") },
-        .threads = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_threads"),
-        .connections = (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections"),
-        .address_connections =
-            (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections_per_address"),
-        .idle_seconds = (unsigned)config_int(parts->config, "DEFAULT", "client_socket_timeout"),
-        .request_seconds = (unsigned)config_int(parts->config, "DEFAULT", "client_request_timeout"),
-        .answer_bytes =
-            (size_t)config_int(parts->config, "DEFAULT", "osapi_waiting_answers_mb") * 1024 * 1024,
         .mounts = mounts,
-        .cert_file = config_text(parts->config, "ssl", "cert_file"),
-        .key_file = config_text(parts->config, "ssl", "key_file"),
-        .ca_file = config_text(parts->config, "ssl", "ca_file"),
-        .priorities = config_text(parts->config, "ssl", "priorities"),
     };
     unsigned count = 0;
 
+    config_fill(parts->config, NULL, service_options, &settings);
     if (parts->there & PART_API)
         mounts[count++] = (struct http_mount){ "", api_handle, parts->api };
     if (parts->there & PART_AGENT)

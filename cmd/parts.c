@@ -196,8 +196,7 @@ static int open_db(const struct config *config, struct db_settings *settings, st
     const char *url = config_text(config, "database", "connection");
     autoarena struct arena *arena = arena_new();
 
-    settings->pool_most = (unsigned)config_int(config, "database", "max_pool_size");
-    settings->pool_wait_ms = (unsigned)config_int(config, "database", "pool_timeout") * 1000;
+    config_fill(config, NULL, database_options, settings);
     settings->url = url ? url : arena_format(arena, "sqlite://%s/scoria.db", state);
     if (settings->access == DB_SERVES && parts_make_state_directory(config, err) < 0)
         return -1;

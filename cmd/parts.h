@@ -10,6 +10,9 @@
 
 #include <stdbool.h>
 
+/* Those that fill struct http_server_settings, and struct db_settings. */
+extern const struct option service_options[], database_options[];
+
 /* Every option table of the program, ended with NULL. Not thread-safe. */
 const struct option *const *parts_option_tables(void);
 

@@ -342,6 +342,45 @@ bool config_given(const struct config *config, const char *section, const char *
     return get_value(config, section, key)->given;
 }
 
+/* An integer's range is its row's: it fits its member. */
+static void fill_member(const struct value *value, const struct option *option, void *member) {
+    int64_t integer = value->integer * (option->unit ? option->unit : 1);
+
+    switch (option->member) {
+    case OPTION_NO_MEMBER:
+        break;
+    case OPTION_MEMBER_BOOL:
+        assert(option->type == OPTION_BOOL);
+        *(bool *)member = integer != 0;
+        break;
+    case OPTION_MEMBER_INT:
+        assert(option->type == OPTION_INT || option->type == OPTION_SECONDS);
+        *(unsigned *)member = (unsigned)integer;
+        break;
+    case OPTION_MEMBER_INT64:
+        assert(option->type == OPTION_INT || option->type == OPTION_SECONDS);
+        *(int64_t *)member = integer;
+        break;
+    case OPTION_MEMBER_DOUBLE:
+        assert(option->type == OPTION_FLOAT);
+        *(double *)member = value->real;
+        break;
+    case OPTION_MEMBER_TEXT:
+        assert(option->type == OPTION_TEXT || option->type == OPTION_WORD);
+        *(const char **)member = value->text;
+        break;
+    }
+}
+
+void config_fill(const struct config *config, const char *section, const struct option *options,
+                 void *ret) {
+    for (const struct option *option = options; option->type != OPTION_TYPE_END; option++) {
+        if (option->member != OPTION_NO_MEMBER)
+            fill_member(get_value(config, section ? section : option->section, option->key), option,
+                        (char *)ret + option->offset);
+    }
+}
+
 int config_set(struct config *config, const char *section, const char *key, const char *value,
                struct error *err) {
     const struct option_line line = { .section = section,

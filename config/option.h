@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -26,6 +27,24 @@ enum option_type {
     OPTION_SECONDS, /* like OPTION_INT */
 };
 
+/* The C type of the member that an option fills. */
+enum option_member {
+    OPTION_NO_MEMBER,
+    OPTION_MEMBER_BOOL,
+    OPTION_MEMBER_INT, /* also unsigned */
+    OPTION_MEMBER_INT64,
+    OPTION_MEMBER_DOUBLE,
+    OPTION_MEMBER_TEXT,
+};
+
+/* In a row: config_fill() writes the value to this member of the settings. */
+#define OPTION_FILLS(type_, member_) \
+    .offset = offsetof(type_, member_),                                                      \
+    .member = _Generic(((type_ *)0)->member_, bool: OPTION_MEMBER_BOOL,                      \
+                       int: OPTION_MEMBER_INT, unsigned: OPTION_MEMBER_INT,                  \
+                       int64_t: OPTION_MEMBER_INT64, uint64_t: OPTION_MEMBER_INT64,          \
+                       double: OPTION_MEMBER_DOUBLE, const char *: OPTION_MEMBER_TEXT)
+
 struct option {
     const char *section; /* "DEFAULT", "database", …, OPTION_BACKEND or OPTION_POOL */
     const char *key;
@@ -33,8 +52,11 @@ struct option {
     const char *fallback; /* default value; NULL: unset */
     int64_t min, max;     /* equal: unlimited (seconds: not negative) */
     const char *const *words;
-    const char *help; /* whole sentences */
-    bool secret;      /* never printed */
+    const char *help;          /* whole sentences */
+    bool secret;               /* never printed */
+    enum option_member member; /* with its offset: OPTION_FILLS() */
+    size_t offset;
+    int64_t unit; /* of an integer: the member is the value times this; 0: 1 */
 };
 /* clang-format off */
 #define OPTIONS_END { .type = OPTION_TYPE_END }

@@ -28,49 +28,29 @@ const struct driver_feature_row driver_features[] = {
 };
 
 /* The options of every backend. */
+/* clang-format off */
 static const struct option backend_options[] = {
-    { .section = OPTION_BACKEND,
-      .key = "volume_driver",
-      .type = OPTION_TEXT,
-      .fallback = "file",
-      .help =
-          "Where the volumes of this backend live: file, nfs, netapp_nfs, powerstore_nfs, "
-          "quobyte, replicated, memory or fault. Cinder's class paths of the drivers of the same kind are "
-          "taken, too." },
-    { .section = OPTION_BACKEND,
-      .key = "volume_backend_name",
-      .type = OPTION_TEXT,
+    { .section = OPTION_BACKEND, .key = "volume_driver", .type = OPTION_TEXT, .fallback = "file",
+      .help = "Where the volumes of this backend live: file, nfs, netapp_nfs, powerstore_nfs, "
+              "quobyte, replicated, memory or fault. Cinder's class paths of the drivers of the same kind are "
+              "taken, too." },
+    { .section = OPTION_BACKEND, .key = "volume_backend_name", .type = OPTION_TEXT,
       .help = "Name that volume types select by their extra spec of this name. Unset: the "
               "name of the section." },
-    { .section = OPTION_BACKEND,
-      .key = "backend_host",
-      .type = OPTION_TEXT,
-      .help =
-          "Host of this backend's volumes in place of [DEFAULT] host. Managers on several nodes "
-          "that reach the same storage and give the same name here serve the backend together." },
-    { .section = OPTION_BACKEND,
-      .key = "max_over_subscription_ratio",
-      .type = OPTION_FLOAT,
-      .min = 1,
-      .max = 1000000,
+    { .section = OPTION_BACKEND, .key = "backend_host", .type = OPTION_TEXT,
+      .help = "Host of this backend's volumes in place of [DEFAULT] host. Managers on several nodes "
+              "that reach the same storage and give the same name here serve the backend together." },
+    { .section = OPTION_BACKEND, .key = "max_over_subscription_ratio", .type = OPTION_FLOAT, .min = 1, .max = 1000000,
       .help = "Limit of the total size of sparse volumes, as a multiple of the capacity. "
               "Unset: as in [DEFAULT]." },
-    { .section = OPTION_BACKEND,
-      .key = "reserved_percentage",
-      .type = OPTION_INT,
-      .fallback = "0",
-      .min = 0,
-      .max = 100,
+    { .section = OPTION_BACKEND, .key = "reserved_percentage", .type = OPTION_INT, .fallback = "0", .min = 0, .max = 100,
       .help = "Percentage of the total capacity that new volumes and growth leave free." },
-    { .section = OPTION_BACKEND,
-      .key = "report_discard_supported",
-      .type = OPTION_BOOL,
-      .fallback = "false",
-      .help =
-          "Report that the disk of a connected volume may be trimmed: connection_info has discard then, and "
-          "Nova gives the disk discard=unmap, without which a guest's discards free no space." },
+    { .section = OPTION_BACKEND, .key = "report_discard_supported", .type = OPTION_BOOL, .fallback = "false",
+      .help = "Report that the disk of a connected volume may be trimmed: connection_info has discard then, and "
+              "Nova gives the disk discard=unmap, without which a guest's discards free no space." },
     OPTIONS_END
 };
+/* clang-format on */
 
 static size_t add_table(const struct option **tables, size_t count, size_t most,
                         const struct option *table) {

@@ -6,30 +6,21 @@
 
 #include <stdatomic.h>
 
+/* clang-format off */
 static const struct option own_options[] = {
-    { .section = OPTION_BACKEND,
-      .key = "fault_driver",
-      .type = OPTION_TEXT,
-      .fallback = "file",
+    { .section = OPTION_BACKEND, .key = "fault_driver", .type = OPTION_TEXT, .fallback = "file",
       .help = "With the driver fault: the driver behind it, which takes its options from the same "
               "section." },
-    { .section = OPTION_BACKEND,
-      .key = "fault_plan",
-      .type = OPTION_LIST,
-      .help =
-          "With the driver fault: the faults to inject, as call:action:probability[:milliseconds]. A call is a "
-          "function of the driver (create_volume, extend_volume, …) or * for every one but open, an action fail, "
-          "fail-after, delay, crash, crash-after, busy or long; the first rule of the call that is drawn applies." },
-    { .section = OPTION_BACKEND,
-      .key = "fault_seed",
-      .type = OPTION_INT,
-      .fallback = "1",
-      .min = 0,
-      .max = INT64_MAX,
+    { .section = OPTION_BACKEND, .key = "fault_plan", .type = OPTION_LIST,
+      .help = "With the driver fault: the faults to inject, as call:action:probability[:milliseconds]. A call is a "
+              "function of the driver (create_volume, extend_volume, …) or * for every one but open, an action fail, "
+              "fail-after, delay, crash, crash-after, busy or long; the first rule of the call that is drawn applies." },
+    { .section = OPTION_BACKEND, .key = "fault_seed", .type = OPTION_INT, .fallback = "1", .min = 0, .max = INT64_MAX,
       .help = "With the driver fault: the same seed gives the same faults in the same order of "
               "calls." },
     OPTIONS_END
 };
+/* clang-format on */
 
 static const struct option *const fault_options[] = { own_options, NULL };
 

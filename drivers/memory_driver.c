@@ -7,16 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* clang-format off */
 static const struct option own_options[] = {
-    { .section = OPTION_BACKEND,
-      .key = "memory_capacity_gb",
-      .type = OPTION_INT,
-      .fallback = "1000000",
-      .min = 0,
-      .max = INT64_MAX / GIB,
+    { .section = OPTION_BACKEND, .key = "memory_capacity_gb", .type = OPTION_INT, .fallback = "1000000", .min = 0, .max = INT64_MAX / GIB,
       .help = "Capacity in GiB that a backend with the driver memory reports." },
     OPTIONS_END
 };
+/* clang-format on */
 
 static const struct option *const memory_options[] = { own_options, NULL };
 

@@ -5,6 +5,8 @@
 #define SECTION     "keystone_authtoken"
 #define SHUTDOWN_US (INT64_C(1000) * 1000)
 
+#define FILLS(member_) OPTION_FILLS(struct token_checker_settings, member_)
+
 /* clang-format off */
 const struct option authtoken_options[] = {
     { .section = SECTION, .key = "www_authenticate_uri", .type = OPTION_TEXT,
@@ -14,19 +16,19 @@ const struct option authtoken_options[] = {
     { .section = SECTION, .key = "interface", .type = OPTION_WORD, .fallback = "internal",
       .words = (const char *const[]){ "internal", "public", "admin", NULL },
       .help = "Accepted because other services have it; tokens are validated where auth_url leads." },
-    { .section = SECTION, .key = "token_cache_time", .type = OPTION_INT, .fallback = "300", .min = -1,
+    { .section = SECTION, .key = "token_cache_time", .type = OPTION_INT, FILLS(cache_ms), .unit = 1000, .fallback = "300", .min = -1,
       .max = 86400,
       .help = "Seconds for which a validated token is cached; a revoked one may be accepted "
               "for as long. -1: each is validated each time." },
-    { .section = SECTION, .key = "http_connect_timeout", .type = OPTION_SECONDS, .fallback = "10",
+    { .section = SECTION, .key = "http_connect_timeout", .type = OPTION_SECONDS, FILLS(deadline_ms), .unit = 1000, .fallback = "10",
       .min = 1, .max = 300,
       .help = "Seconds to validate a token; then the response is 503." },
     { .section = SECTION, .key = "http_request_max_retries", .type = OPTION_INT, .fallback = "3",
       .max = 100, .help = "Retries of a connection that Keystone refused." },
-    { .section = SECTION, .key = "include_service_catalog", .type = OPTION_BOOL, .fallback = "true",
+    { .section = SECTION, .key = "include_service_catalog", .type = OPTION_BOOL, FILLS(catalog), .fallback = "true",
       .help = "Whether the catalog is requested with each token; without it no token with "
               "access rules is accepted." },
-    { .section = SECTION, .key = "service_type", .type = OPTION_TEXT,
+    { .section = SECTION, .key = "service_type", .type = OPTION_TEXT, FILLS(service_type),
       .help = "Type of this service in the catalog and in access rules, such as volumev3. "
               "Unset: no token with access rules is accepted." },
     { .section = SECTION, .key = "service_token_roles", .type = OPTION_LIST, .fallback = "service",
@@ -43,16 +45,11 @@ const struct option authtoken_options[] = {
 
 static struct token_checker *start_checker(const struct config *config, unsigned queue,
                                            struct keystone *keystone) {
-    int64_t cache_s = config_int(config, SECTION, "token_cache_time");
-    struct token_checker_settings settings = {
-        .keystone = keystone,
-        .cache_ms = cache_s > 0 ? cache_s * 1000 : 0,
-        .deadline_ms = config_int(config, SECTION, "http_connect_timeout") * 1000,
-        .queue = queue,
-        .service_type = config_text(config, SECTION, "service_type"),
-        .catalog = config_bool(config, SECTION, "include_service_catalog"),
-    };
+    struct token_checker_settings settings = { .keystone = keystone, .queue = queue };
 
+    config_fill(config, NULL, authtoken_options, &settings);
+    if (settings.cache_ms < 0)
+        settings.cache_ms = 0;
     return token_checker_new(&settings);
 }
 

@@ -11,17 +11,20 @@
 
 #include <string.h>
 
+#define FILLS(member_) OPTION_FILLS(struct replicated, member_)
+
 /* clang-format off */
 static const struct option own_options[] = {
-    { .section = OPTION_BACKEND, .key = "replicated_policy", .type = OPTION_TEXT,
+    { .section = OPTION_BACKEND, .key = "replicated_policy", .type = OPTION_TEXT, FILLS(policy),
       .help = "Volume policy of volumes whose type names none by its extra spec " DRIVER_SPEC_POLICY "." },
-    { .section = OPTION_BACKEND, .key = "replicated_replicas", .type = OPTION_INT, .fallback = "3", .min = 1, .max = 99,
+    { .section = OPTION_BACKEND, .key = "replicated_replicas", .type = OPTION_INT, FILLS(replicas), .fallback = "3", .min = 1, .max = 99,
       .help = "Number of replicas of volumes whose type has no extra spec " DRIVER_SPEC_REPLICAS
               " and whose policy names no pools." },
-    { .section = OPTION_BACKEND, .key = "replicated_timeout", .type = OPTION_SECONDS, .fallback = "120", .min = 1, .max = 3600,
+    { .section = OPTION_BACKEND, .key = "replicated_timeout", .type = OPTION_SECONDS, FILLS(timeout_us), .unit = 1000000, .fallback = "120",
+      .min = 1, .max = 3600,
       .help = "Seconds that the controller and the nodes have to create a volume, to grow it or to serve it to a "
               "host." },
-    { .section = OPTION_BACKEND, .key = "replicated_tls_directory", .type = OPTION_TEXT, .fallback = "/etc/pki/libvirt-nbd",
+    { .section = OPTION_BACKEND, .key = "replicated_tls_directory", .type = OPTION_TEXT, FILLS(tls_directory), .fallback = "/etc/pki/libvirt-nbd",
       .help = "Directory with ca-cert.pem, client-cert.pem and client-key.pem on hosts that use a volume which "
               "another host serves; connections contain its path." },
     { .section = OPTION_BACKEND, .key = "volume_endpoint", .type = OPTION_TEXT, .fallback = "http://127.0.0.1:8776/v3",
@@ -57,14 +60,8 @@ static int replicated_open(const struct driver_backend *backend, void **ret_hand
             "digits, '-', '_' and '.', with a letter or digit at both ends.",
             backend->name);
     opened = heap_new(sizeof *opened);
-    *opened = (struct replicated){
-        .backend = backend,
-        .policy = config_text(backend->config, backend->name, "replicated_policy"),
-        .tls_directory = config_text(backend->config, backend->name, "replicated_tls_directory"),
-        .replicas = config_int(backend->config, backend->name, "replicated_replicas"),
-        .timeout_us =
-            config_int(backend->config, backend->name, "replicated_timeout") * (int64_t)1000000,
-    };
+    opened->backend = backend;
+    config_fill(backend->config, backend->name, own_options, opened);
     if (own_user_new(backend->config, "service_user", &opened->user, err) < 0) {
         free(opened);
         return -1;

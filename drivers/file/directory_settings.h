@@ -23,26 +23,26 @@ struct directory_settings {
 extern const struct option directory_options[];
 
 /* Options with a key of their own for each driver. */
-#define FILES_OPTION(key_, fallback_, help_)                                                \
+#define FILES_OPTION(key_, member_, fallback_, help_)                                       \
     {                                                                                       \
         .section = OPTION_BACKEND, .key = key_, .type = OPTION_BOOL, .fallback = fallback_, \
-        .help = help_                                                                       \
+        .help = help_, OPTION_FILLS(struct directory_settings, member_)                     \
     }
 #define SPARSE_OPTION(key)                                                                    \
     FILES_OPTION(                                                                             \
-        key, "true",                                                                          \
+        key, sparse, "true",                                                                  \
         "Raw volumes are sparse: space is allocated as data are written. When false, all of " \
         "it is allocated when the volume is created.")
 #define QCOW2_OPTION(key, fallback) \
-    FILES_OPTION(key, fallback, "Create volumes as qcow2 images instead of raw files.")
+    FILES_OPTION(key, qcow2, fallback, "Create volumes as qcow2 images instead of raw files.")
 #define OVERLAYS_OPTION(key)                                                                   \
     FILES_OPTION(                                                                              \
-        key, "false",                                                                          \
+        key, overlays, "false",                                                                \
         "Where files cannot share blocks, a snapshot takes constant time all the same: the "   \
         "volume continues in a qcow2 overlay above its former image. When false it is a full " \
         "copy.")
 
-/* Reads them and the options of every backend; the driver reads the rest. */
+/* Reads the other options and those of every backend; the driver fills in its own. */
 void directory_settings_load(const struct driver_backend *backend, struct directory_settings *ret);
 /* The capabilities in the capacity report of a backend with such settings; a new reference. */
 json_t *directory_capabilities(const struct directory_settings *settings, unsigned features);

@@ -18,27 +18,22 @@
 
 static const char *const connection_types[] = { "auto", "local", "gpfs", NULL };
 
+/* clang-format off */
 static const struct option own_options[] = {
-    { .section = OPTION_BACKEND,
-      .key = "file_volume_directory",
-      .type = OPTION_TEXT,
+    { .section = OPTION_BACKEND, .key = "file_volume_directory", .type = OPTION_TEXT,
       .help = "Directory of the volume files, an absolute path. It is created when it is "
               "missing, accessible to the service alone. Unset: the directory volumes below "
               "state_path." },
-    { .section = OPTION_BACKEND,
-      .key = "file_connection_type",
-      .type = OPTION_WORD,
-      .fallback = "auto",
-      .words = connection_types,
-      .help =
-          "driver_volume_type of connections to a volume. Nova takes local for a block device, and gpfs for the "
-          "path of a raw file; agents of this service and its driver for Kubernetes take both. auto: gpfs for raw "
-          "files where [compute] service is nova, else local." },
+    { .section = OPTION_BACKEND, .key = "file_connection_type", .type = OPTION_WORD, .fallback = "auto", .words = connection_types,
+      .help = "driver_volume_type of connections to a volume. Nova takes local for a block device, and gpfs for the "
+              "path of a raw file; agents of this service and its driver for Kubernetes take both. auto: gpfs for raw "
+              "files where [compute] service is nova, else local." },
     SPARSE_OPTION("file_sparsed_volumes"),
     QCOW2_OPTION("file_qcow2_volumes", "false"),
     OVERLAYS_OPTION("file_snapshot_overlays"),
     OPTIONS_END
 };
+/* clang-format on */
 
 static const struct option *const file_options[] = { directory_options, mount_options, own_options,
                                                      NULL };
@@ -103,10 +98,7 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
     backend->arena = arena;
     backend->pool = arena_text(arena, name ? name : source->name);
     directory_settings_load(source, &backend->settings);
-    backend->settings.sparse = config_bool(source->config, source->name, "file_sparsed_volumes");
-    backend->settings.qcow2 = config_bool(source->config, source->name, "file_qcow2_volumes");
-    backend->settings.overlays =
-        config_bool(source->config, source->name, "file_snapshot_overlays");
+    config_fill(source->config, source->name, own_options, &backend->settings);
     if (read_connection_type(source, backend, err) < 0)
         return -1;
     path =

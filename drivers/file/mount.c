@@ -11,42 +11,26 @@
 
 static const char *const permission_words[] = { "auto", "true", "false", NULL };
 
+#define FILLS(member_) OPTION_FILLS(struct mount_programs, member_)
+
+/* clang-format off */
 const struct option mount_options[] = {
-    { .section = OPTION_BACKEND,
-      .key = "nas_secure_file_permissions",
-      .type = OPTION_WORD,
-      .fallback = "auto",
-      .words = permission_words,
+    { .section = OPTION_BACKEND, .key = "nas_secure_file_permissions", .type = OPTION_WORD, .fallback = "auto", .words = permission_words,
       .help = "Image files on shares are for their owner and group alone (true, auto), or "
               "for all users (false)." },
-    { .section = OPTION_BACKEND,
-      .key = "mount_program",
-      .type = OPTION_TEXT,
+    { .section = OPTION_BACKEND, .key = "mount_program", .type = OPTION_TEXT, FILLS(mount),
       .help = "Program that mounts shares. Unset: mount, or mount.quobyte." },
-    { .section = OPTION_BACKEND,
-      .key = "umount_program",
-      .type = OPTION_TEXT,
-      .fallback = "umount",
+    { .section = OPTION_BACKEND, .key = "umount_program", .type = OPTION_TEXT, FILLS(umount), .fallback = "umount",
       .help = "Program that unmounts shares." },
-    { .section = OPTION_BACKEND,
-      .key = "mount_timeout",
-      .type = OPTION_SECONDS,
-      .fallback = "60",
-      .min = 1,
-      .max = 3600,
+    { .section = OPTION_BACKEND, .key = "mount_timeout", .type = OPTION_SECONDS, FILLS(timeout_s), .fallback = "60", .min = 1, .max = 3600,
       .help = "Seconds after which one run of these two programs has failed and is ended." },
-    { .section = OPTION_BACKEND,
-      .key = "mount_table",
-      .type = OPTION_TEXT,
-      .fallback = "/proc/self/mountinfo",
+    { .section = OPTION_BACKEND, .key = "mount_table", .type = OPTION_TEXT, FILLS(table), .fallback = "/proc/self/mountinfo",
       .help = "Table of the mounts, in the form of the kernel's mountinfo." },
-    { .section = OPTION_BACKEND,
-      .key = "unmount_at_stop",
-      .type = OPTION_BOOL,
-      .fallback = "true",
+    { .section = OPTION_BACKEND, .key = "unmount_at_stop", .type = OPTION_BOOL, .fallback = "true",
       .help = "Shares that the service mounted are unmounted when it stops, unless in use." },
     OPTIONS_END
 };
+/* clang-format on */
 
 static char *decode(struct arena *arena, const char *field) {
     char *text = arena_text(arena, field);

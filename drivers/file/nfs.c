@@ -3,43 +3,24 @@
  */
 #include "drivers/file/nfs.h"
 
-static const struct option own_options[] = {
-    { .section = OPTION_BACKEND,
-      .key = "nfs_shares_config",
-      .type = OPTION_TEXT,
-      .help =
-          "File with the shares, one a line: address:/path [-o options]. Not read when nas_host "
-          "and nas_share_path are set." },
-    { .section = OPTION_BACKEND,
-      .key = "nas_host",
-      .type = OPTION_TEXT,
+/* clang-format off */
+const struct option nfs_own_options[] = {
+    { .section = OPTION_BACKEND, .key = "nfs_shares_config", .type = OPTION_TEXT,
+      .help = "File with the shares, one a line: address:/path [-o options]. Not read when nas_host "
+              "and nas_share_path are set." },
+    { .section = OPTION_BACKEND, .key = "nas_host", .type = OPTION_TEXT,
       .help = "Name or address of the server of the only share; an IPv6 address in brackets." },
-    { .section = OPTION_BACKEND,
-      .key = "nas_share_path",
-      .type = OPTION_TEXT,
+    { .section = OPTION_BACKEND, .key = "nas_share_path", .type = OPTION_TEXT,
       .help = "Path of the only share on the server nas_host." },
-    { .section = OPTION_BACKEND,
-      .key = "nas_mount_options",
-      .type = OPTION_TEXT,
-      .help =
-          "Options to mount with, in place of nfs_mount_options. With nas_host the compute side "
-          "gets them, too." },
-    { .section = OPTION_BACKEND,
-      .key = "nfs_mount_options",
-      .type = OPTION_TEXT,
-      .help =
-          "Options to mount with, see nfs(5). Those of a share come after them. When none names "
-          "a version, 4.2 and 4.1 are tried first." },
-    { .section = OPTION_BACKEND,
-      .key = "nfs_mount_attempts",
-      .type = OPTION_INT,
-      .fallback = "3",
-      .min = 1,
-      .max = 100,
+    { .section = OPTION_BACKEND, .key = "nas_mount_options", .type = OPTION_TEXT,
+      .help = "Options to mount with, in place of nfs_mount_options. With nas_host the compute side "
+              "gets them, too." },
+    { .section = OPTION_BACKEND, .key = "nfs_mount_options", .type = OPTION_TEXT,
+      .help = "Options to mount with, see nfs(5). Those of a share come after them. When none names "
+              "a version, 4.2 and 4.1 are tried first." },
+    { .section = OPTION_BACKEND, .key = "nfs_mount_attempts", .type = OPTION_INT, .fallback = "3", .min = 1, .max = 100,
       .help = "Attempts to mount a share, a second apart, before it counts as failed." },
-    { .section = OPTION_BACKEND,
-      .key = "nfs_mount_point_base",
-      .type = OPTION_TEXT,
+    { .section = OPTION_BACKEND, .key = "nfs_mount_point_base", .type = OPTION_TEXT,
       .help = "Directory below which the shares are mounted. Unset: the directory mnt below "
               "state_path." },
     SPARSE_OPTION("nfs_sparsed_volumes"),
@@ -47,8 +28,10 @@ static const struct option own_options[] = {
     OVERLAYS_OPTION("nfs_snapshot_support"),
     OPTIONS_END
 };
+/* clang-format on */
 
-const struct option *const nfs_options[] = { directory_options, mount_options, own_options, NULL };
+const struct option *const nfs_options[] = { directory_options, mount_options, nfs_own_options,
+                                             NULL };
 
 static const char *text_or_empty(const struct driver_backend *backend, const char *key) {
     const char *text = config_text(backend->config, backend->name, key);

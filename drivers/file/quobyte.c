@@ -5,18 +5,13 @@
 
 #include <string.h>
 
+/* clang-format off */
 static const struct option own_options[] = {
-    { .section = OPTION_BACKEND,
-      .key = "quobyte_volume_url",
-      .type = OPTION_TEXT,
+    { .section = OPTION_BACKEND, .key = "quobyte_volume_url", .type = OPTION_TEXT,
       .help = "Quobyte volume to mount: quobyte://<registry>[,<registry>…]/<volume>." },
-    { .section = OPTION_BACKEND,
-      .key = "quobyte_client_cfg",
-      .type = OPTION_TEXT,
+    { .section = OPTION_BACKEND, .key = "quobyte_client_cfg", .type = OPTION_TEXT,
       .help = "Configuration file of the Quobyte client." },
-    { .section = OPTION_BACKEND,
-      .key = "quobyte_mount_point_base",
-      .type = OPTION_TEXT,
+    { .section = OPTION_BACKEND, .key = "quobyte_mount_point_base", .type = OPTION_TEXT,
       .help = "Directory below which the volume is mounted. Unset: the directory mnt below "
               "state_path." },
     SPARSE_OPTION("quobyte_sparsed_volumes"),
@@ -24,6 +19,7 @@ static const struct option own_options[] = {
     OVERLAYS_OPTION("quobyte_snapshot_overlays"),
     OPTIONS_END
 };
+/* clang-format on */
 
 static const struct option *const quobyte_options[] = { directory_options, mount_options,
                                                         own_options, NULL };
@@ -77,9 +73,7 @@ static const struct remotefs_kind kind = {
     .volume_type = "quobyte",
     .mount_program = "mount.quobyte",
     .base_key = "quobyte_mount_point_base",
-    .sparse_key = "quobyte_sparsed_volumes",
-    .qcow2_key = "quobyte_qcow2_volumes",
-    .overlay_key = "quobyte_snapshot_overlays",
+    .options = own_options,
     .load_shares = quobyte_load_shares,
     .method = { .mount = quobyte_mount, .check = quobyte_check_mount },
 };

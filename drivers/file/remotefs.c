@@ -75,7 +75,6 @@ static int load_base(struct remotefs *remotefs, struct error *err) {
 static void load_mounter(struct mounter *mounter, const struct remotefs_kind *kind,
                          const struct driver_backend *backend, struct arena *arena) {
     const struct config *config = backend->config;
-    const char *program = config_text(config, backend->name, "mount_program");
     const char *secure = config_text(config, backend->name, "nas_secure_file_permissions");
 
     mounter->method = &kind->method;
@@ -83,16 +82,11 @@ static void load_mounter(struct mounter *mounter, const struct remotefs_kind *ki
     mounter->backend.name = arena_text(arena, backend->name);
     mounter->backend.state_directory = arena_text(arena, backend->state_directory);
     directory_settings_load(backend, &mounter->settings);
-    mounter->settings.sparse = config_bool(config, backend->name, kind->sparse_key);
-    mounter->settings.qcow2 = config_bool(config, backend->name, kind->qcow2_key);
-    mounter->settings.overlays = config_bool(config, backend->name, kind->overlay_key);
+    config_fill(config, backend->name, kind->options, &mounter->settings);
     mounter->settings.mode = strcmp(secure, "false") == 0 ? 0666 : 0660;
-    mounter->programs = (struct mount_programs){
-        .mount = program ? program : kind->mount_program,
-        .umount = config_text(config, backend->name, "umount_program"),
-        .table = config_text(config, backend->name, "mount_table"),
-        .timeout_s = config_int(config, backend->name, "mount_timeout"),
-    };
+    config_fill(config, backend->name, mount_options, &mounter->programs);
+    if (!mounter->programs.mount)
+        mounter->programs.mount = kind->mount_program;
 }
 
 static void cleanup_remotefs(struct remotefs **remotefs) {

@@ -11,10 +11,11 @@
 
 struct remotefs_kind {
     const struct driver *driver;
-    const char *volume_type;   /* driver_volume_type of the connection */
-    const char *mount_program; /* the default; an option overrides it */
-    bool pool_per_share;       /* else all shares are one pool */
-    const char *base_key, *sparse_key, *qcow2_key, *overlay_key; /* names of its options */
+    const char *volume_type;      /* driver_volume_type of the connection */
+    const char *mount_program;    /* the default; an option overrides it */
+    bool pool_per_share;          /* else all shares are one pool */
+    const char *base_key;         /* name of its option */
+    const struct option *options; /* those of its own; the last of the driver's */
     struct mount_method method;
 
     /* How many, or -1; text that lives as long as the arena. */

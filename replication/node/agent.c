@@ -169,8 +169,7 @@ static int open_remote(struct storage_agent *agent, const struct storage_agent_s
 
 static void make_targets(struct storage_agent *agent,
                          const struct storage_agent_settings *settings) {
-    const struct config *config = settings->config;
-    const struct volume_controller_settings of = {
+    struct volume_controller_settings of = {
         .node = settings->node,
         .run_directory = settings->run_directory,
         .remote = remote_access(agent->remote),
@@ -178,16 +177,12 @@ static void make_targets(struct storage_agent *agent,
         .exports = remote_client_exports(agent->remote),
         .health_probes = agent->health_probes,
         .tls_directory = remote_tls_directory(agent->remote),
-        .program = config_text(config, SECTION, "daemon"),
         .reports = agent->reports,
         .rebuilds = agent->rebuilds,
-        .rebuild_speed = config_int(config, SECTION, "rebuild_speed") * MIB,
         .scrubs = agent->scrubs,
-        .scrub_speed = config_int(config, SECTION, "scrub_speed") * MIB,
-        .scrub_interval_s = config_int(config, SECTION, "scrub_interval"),
-        .timeout_ms = config_int(config, SECTION, "daemon_timeout") * 1000,
     };
 
+    config_fill(settings->config, NULL, storage_options, &of);
     agent->targets = targets_new(&of);
     targets_adopt(agent->targets);
 }

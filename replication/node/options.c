@@ -1,8 +1,10 @@
 #include "replication/node/agent.h"
+#include "replication/node/volume_controller.h"
 
 #include <stddef.h>
 
-#define SECTION "storage"
+#define SECTION        "storage"
+#define FILLS(member_) OPTION_FILLS(struct volume_controller_settings, member_)
 
 /* clang-format off */
 const struct option storage_options[] = {
@@ -23,21 +25,21 @@ const struct option storage_options[] = {
     { .section = SECTION, .key = "run_directory", .type = OPTION_TEXT,
       .help = "Directory of sockets and logs of storage daemons, one below it for each volume; an absolute path of at "
               "most 66 bytes, 63 where other hosts reach volumes, 61 where volumes are served as files. Unset: targets in state_path." },
-    { .section = SECTION, .key = "daemon", .type = OPTION_TEXT, .fallback = "qemu-storage-daemon",
+    { .section = SECTION, .key = "daemon", .type = OPTION_TEXT, FILLS(program), .fallback = "qemu-storage-daemon",
       .help = "QEMU storage daemon: a name that is looked up in PATH, or an absolute path." },
     { .section = SECTION, .key = "heartbeat_interval", .type = OPTION_SECONDS, .fallback = "10", .min = 1, .max = 3600,
       .help = "Seconds between two heartbeats of a pool to the volume API." },
     { .section = SECTION, .key = "rebuilds", .type = OPTION_INT, .fallback = "2", .min = 1, .max = 64,
       .help = "How many replicas are rebuilt at once, each of another volume." },
-    { .section = SECTION, .key = "rebuild_speed", .type = OPTION_INT, .fallback = "0", .min = 0, .max = 1048576,
-      .help = "Largest rate of one rebuild in MiB per second; 0: no limit." },
-    { .section = SECTION, .key = "scrub_interval", .type = OPTION_SECONDS, .fallback = "1209600", .min = 0, .max = 31536000,
+    { .section = SECTION, .key = "rebuild_speed", .type = OPTION_INT, FILLS(rebuild_speed), .unit = 1 << 20, .fallback = "0",
+      .min = 0, .max = 1048576, .help = "Largest rate of one rebuild in MiB per second; 0: no limit." },
+    { .section = SECTION, .key = "scrub_interval", .type = OPTION_SECONDS, FILLS(scrub_interval_s), .fallback = "1209600", .min = 0, .max = 31536000,
       .help = "Seconds after which all replicas of a volume that is served are compared again, one volume at a "
               "time, and outvoted blocks repaired; 0: only when the agent finds a volume again that was served "
               "while no agent ran. Of remote replicas checksums are compared, not the bytes." },
-    { .section = SECTION, .key = "scrub_speed", .type = OPTION_INT, .fallback = "32", .min = 1, .max = 1048576,
+    { .section = SECTION, .key = "scrub_speed", .type = OPTION_INT, FILLS(scrub_speed), .unit = 1 << 20, .fallback = "32", .min = 1, .max = 1048576,
       .help = "Largest rate in MiB per second at which each replica is read to compare them." },
-    { .section = SECTION, .key = "daemon_timeout", .type = OPTION_SECONDS, .fallback = "10", .min = 1, .max = 600,
+    { .section = SECTION, .key = "daemon_timeout", .type = OPTION_SECONDS, FILLS(timeout_ms), .unit = 1000, .fallback = "10", .min = 1, .max = 600,
       .help = "Seconds that a storage daemon has for one response; an unresponsive one is ended and started again. "
               "Remote replicas have half of it." },
     { .section = SECTION, .key = "listen", .type = OPTION_TEXT,

@@ -16,14 +16,14 @@ static const char *const words[] = { "red", "green", NULL };
 
 /* clang-format off */
 static const struct option options[] = {
-    { "DEFAULT", "text", OPTION_TEXT, NULL, 0, 0, NULL, NULL, false },
-    { "DEFAULT", "int", OPTION_INT, "5", -10, 10, NULL, NULL, false },
-    { "DEFAULT", "float", OPTION_FLOAT, "1", 0, 2, NULL, NULL, false },
-    { "DEFAULT", "bool", OPTION_BOOL, "false", 0, 0, NULL, NULL, false },
-    { "DEFAULT", "word", OPTION_WORD, "red", 0, 0, words, NULL, false },
-    { "DEFAULT", "enabled_backends", OPTION_LIST, NULL, 0, 0, NULL, NULL, false },
-    { "other", "seconds", OPTION_SECONDS, "1", 0, 0, NULL, NULL, true },
-    { OPTION_BACKEND, "list", OPTION_LIST, "a,b", 0, 0, NULL, NULL, false },
+    { "DEFAULT", "text", OPTION_TEXT, NULL, 0, 0, NULL, NULL, false, 0, 0, 0 },
+    { "DEFAULT", "int", OPTION_INT, "5", -10, 10, NULL, NULL, false, 0, 0, 0 },
+    { "DEFAULT", "float", OPTION_FLOAT, "1", 0, 2, NULL, NULL, false, 0, 0, 0 },
+    { "DEFAULT", "bool", OPTION_BOOL, "false", 0, 0, NULL, NULL, false, 0, 0, 0 },
+    { "DEFAULT", "word", OPTION_WORD, "red", 0, 0, words, NULL, false, 0, 0, 0 },
+    { "DEFAULT", "enabled_backends", OPTION_LIST, NULL, 0, 0, NULL, NULL, false, 0, 0, 0 },
+    { "other", "seconds", OPTION_SECONDS, "1", 0, 0, NULL, NULL, true, 0, 0, 0 },
+    { OPTION_BACKEND, "list", OPTION_LIST, "a,b", 0, 0, NULL, NULL, false, 0, 0, 0 },
     OPTIONS_END
 };
 /* clang-format on */

@@ -13,36 +13,36 @@
 static const char *const formats[] = { "text", "json", NULL };
 
 static const struct option core[] = {
-    { "DEFAULT", "host", OPTION_TEXT, NULL, 0, 0, NULL, "Name of this node.", false },
-    { "DEFAULT", "osapi_max_limit", OPTION_INT, "1000", 1, 2147483647, NULL, "Most rows of a list.", false },
-    { "DEFAULT", "ratio", OPTION_FLOAT, "20.5", 1, 100, NULL, "Thin pools promise so many times their room.", false },
-    { "DEFAULT", "debug", OPTION_BOOL, "false", 0, 0, NULL, "Says more.", false },
-    { "DEFAULT", "log_format", OPTION_WORD, "text", 0, 0, formats, "Form of a line.", false },
-    { "DEFAULT", "enabled_backends", OPTION_LIST, NULL, 0, 0, NULL, "Names of backends.", false },
-    { "storage", "enabled_pools", OPTION_LIST, NULL, 0, 0, NULL, "Names of pools.", false },
+    { "DEFAULT", "host", OPTION_TEXT, NULL, 0, 0, NULL, "Name of this node.", false, 0, 0, 0 },
+    { "DEFAULT", "osapi_max_limit", OPTION_INT, "1000", 1, 2147483647, NULL, "Most rows of a list.", false, 0, 0, 0 },
+    { "DEFAULT", "ratio", OPTION_FLOAT, "20.5", 1, 100, NULL, "Thin pools promise so many times their room.", false, 0, 0, 0 },
+    { "DEFAULT", "debug", OPTION_BOOL, "false", 0, 0, NULL, "Says more.", false, 0, 0, 0 },
+    { "DEFAULT", "log_format", OPTION_WORD, "text", 0, 0, formats, "Form of a line.", false, 0, 0, 0 },
+    { "DEFAULT", "enabled_backends", OPTION_LIST, NULL, 0, 0, NULL, "Names of backends.", false, 0, 0, 0 },
+    { "storage", "enabled_pools", OPTION_LIST, NULL, 0, 0, NULL, "Names of pools.", false, 0, 0, 0 },
     OPTIONS_END
 };
 
 static const struct option database[] = {
-    { "database", "connection", OPTION_TEXT, "sqlite:///var/lib/scoria.db", 0, 0, NULL, "Where the rows are.", true },
-    { "database", "timeout", OPTION_SECONDS, "5", 0, 0, NULL, "Waits so long for a lock.", false },
-    { "database", "offset", OPTION_INT, "0", 0, 0, NULL, "Any number.", false },
-    { "DEFAULT", "verbose_level", OPTION_INT, "-1", -5, INT64_MAX, NULL, NULL, false },
-    { "database", "any", OPTION_FLOAT, NULL, 0, 0, NULL, "Any number at all.", false },
+    { "database", "connection", OPTION_TEXT, "sqlite:///var/lib/scoria.db", 0, 0, NULL, "Where the rows are.", true, 0, 0, 0 },
+    { "database", "timeout", OPTION_SECONDS, "5", 0, 0, NULL, "Waits so long for a lock.", false, 0, 0, 0 },
+    { "database", "offset", OPTION_INT, "0", 0, 0, NULL, "Any number.", false, 0, 0, 0 },
+    { "DEFAULT", "verbose_level", OPTION_INT, "-1", -5, INT64_MAX, NULL, NULL, false, 0, 0, 0 },
+    { "database", "any", OPTION_FLOAT, NULL, 0, 0, NULL, "Any number at all.", false, 0, 0, 0 },
     OPTIONS_END
 };
 
 static const struct option driver_a[] = {
-    { OPTION_BACKEND, "volume_driver", OPTION_TEXT, "file", 0, 0, NULL, "The driver.", false },
-    { OPTION_POOL, "path", OPTION_TEXT, NULL, 0, 0, NULL, "Where its files are.", false },
-    { OPTION_BACKEND, "shares", OPTION_LIST, "a, b", 0, 0, NULL, "Where the files are.", false },
+    { OPTION_BACKEND, "volume_driver", OPTION_TEXT, "file", 0, 0, NULL, "The driver.", false, 0, 0, 0 },
+    { OPTION_POOL, "path", OPTION_TEXT, NULL, 0, 0, NULL, "Where its files are.", false, 0, 0, 0 },
+    { OPTION_BACKEND, "shares", OPTION_LIST, "a, b", 0, 0, NULL, "Where the files are.", false, 0, 0, 0 },
     OPTIONS_END
 };
 
 static const struct option driver_b[] = {
-    { OPTION_BACKEND, "volume_driver", OPTION_TEXT, "other", 0, 0, NULL, "Described twice.", false },
-    { OPTION_BACKEND, "pool_name", OPTION_TEXT, NULL, 0, 0, NULL, ".dots and \\ and 'quotes' - and a text that is so long that it does not fit into one line of the sample", false },
-    { "late", "key", OPTION_TEXT, "", 0, 0, NULL, "Comes late.", false },
+    { OPTION_BACKEND, "volume_driver", OPTION_TEXT, "other", 0, 0, NULL, "Described twice.", false, 0, 0, 0 },
+    { OPTION_BACKEND, "pool_name", OPTION_TEXT, NULL, 0, 0, NULL, ".dots and \\ and 'quotes' - and a text that is so long that it does not fit into one line of the sample", false, 0, 0, 0 },
+    { "late", "key", OPTION_TEXT, "", 0, 0, NULL, "Comes late.", false, 0, 0, 0 },
     OPTIONS_END
 };
 /* clang-format on */
@@ -319,6 +319,71 @@ START_TEST(tables_without_backends_have_none) {
 }
 END_TEST
 
+/* ---- members ---- */
+
+struct filled {
+    const char *host, *format, *share_pool;
+    bool debug;
+    int level;
+    unsigned limit;
+    int64_t offset_ms;
+    uint64_t bytes;
+    double ratio;
+    int untouched;
+};
+
+#define FILLS(member_) OPTION_FILLS(struct filled, member_)
+
+/* clang-format off */
+static const struct option filling[] = {
+    { .section = "DEFAULT", .key = "host", .type = OPTION_TEXT, FILLS(host) },
+    { .section = "DEFAULT", .key = "log_format", .type = OPTION_WORD, FILLS(format) },
+    { .section = "DEFAULT", .key = "debug", .type = OPTION_BOOL, FILLS(debug) },
+    { .section = "DEFAULT", .key = "verbose_level", .type = OPTION_INT, FILLS(level) },
+    { .section = "DEFAULT", .key = "osapi_max_limit", .type = OPTION_INT, FILLS(limit) },
+    { .section = "database", .key = "offset", .type = OPTION_INT, FILLS(offset_ms), .unit = 1000 },
+    { .section = "database", .key = "timeout", .type = OPTION_SECONDS, FILLS(bytes), .unit = 1 << 20 },
+    { .section = "DEFAULT", .key = "ratio", .type = OPTION_FLOAT, FILLS(ratio) },
+    { .section = "database", .key = "any", .type = OPTION_FLOAT },
+    OPTIONS_END
+};
+
+static const struct option filling_backend[] = {
+    { .section = OPTION_BACKEND, .key = "pool_name", .type = OPTION_TEXT, FILLS(share_pool) },
+    OPTIONS_END
+};
+/* clang-format on */
+
+START_TEST(each_row_fills_its_member_alone) {
+    struct config *config = load("[DEFAULT]\n"
+                                 "debug = true\n"
+                                 "osapi_max_limit = 2147483647\n"
+                                 "enabled_backends = one, two\n"
+                                 "[database]\n"
+                                 "offset = -9\n"
+                                 "timeout = 8192\n"
+                                 "[two]\n"
+                                 "pool_name = p2\n",
+                                 NULL);
+    struct filled filled = { .host = "unset", .untouched = 7 };
+
+    config_fill(config, NULL, filling, &filled);
+    config_fill(config, "two", filling_backend, &filled);
+
+    ck_assert_ptr_null(filled.host);
+    ck_assert_str_eq(filled.format, "text");
+    ck_assert_str_eq(filled.share_pool, "p2");
+    ck_assert(filled.debug);
+    ck_assert_int_eq(filled.level, -1);
+    ck_assert_uint_eq(filled.limit, 2147483647);
+    ck_assert_int_eq(filled.offset_ms, -9000);
+    ck_assert_uint_eq(filled.bytes, UINT64_C(8192) << 20);
+    ck_assert_double_eq(filled.ratio, 20.5);
+    ck_assert_int_eq(filled.untouched, 7);
+    config_free(config);
+}
+END_TEST
+
 /* ---- refusals ---- */
 
 START_TEST(bad_value_is_refused_with_place_and_range) {
@@ -411,7 +476,7 @@ END_TEST
 
 START_TEST(a_secret_is_not_disclosed_in_an_error) {
     static const struct option secret[] = {
-        { "s", "pin", OPTION_INT, NULL, 1, 9, NULL, NULL, true },
+        { "s", "pin", OPTION_INT, NULL, 1, 9, NULL, NULL, true, 0, 0, 0 },
         OPTIONS_END,
     };
     static const struct option *const only[] = { secret, NULL };
@@ -517,7 +582,8 @@ CHECK_MAIN("option", defaults_apply_without_file_and_arguments, file_is_read_as_
            each_enabled_backend_has_a_section_with_every_drivers_keys,
            each_enabled_pool_has_a_section_beside_the_backends,
            backend_may_not_take_the_name_of_another_section, backend_that_is_not_enabled_is_unknown,
-           tables_without_backends_have_none, bad_value_is_refused_with_place_and_range,
+           tables_without_backends_have_none, each_row_fills_its_member_alone,
+           bad_value_is_refused_with_place_and_range,
            unknown_names_are_refused_with_the_nearest_spelling, bad_syntax_is_refused_with_its_line,
            bad_arguments_and_environment_are_refused_by_name, a_secret_is_not_disclosed_in_an_error,
            file_that_cannot_be_read_is_named, the_sample_has_every_option_and_can_be_loaded,
