@@ -315,8 +315,8 @@ int chain_enter(const struct chain_work *work, struct chain *ret, int *ret_lock,
     autoclose int lock = -1;
     struct chain chain;
 
-    if (volume_image_lock(work->directory, work->arena, work->volume, true, work->fence, &lock,
-                          err) < 0 ||
+    if (volume_image_lock(work->directory, work->arena, work->volume, VOLUME_ALONE, work->fence,
+                          &lock, err) < 0 ||
         read_again(work, &chain, err) < 0 || (!chain.deleted && end_merges(work, &chain, err) < 0))
         return -1;
     *ret = chain;

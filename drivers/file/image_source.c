@@ -37,7 +37,8 @@ int image_source_open_volume(const struct directory *directory, struct arena *ar
         return error_set(err, ERROR_BAD_REQUEST,
                          "Volume %s is encrypted: this backend copies only what is not.",
                          volume->id);
-    if (reader && volume_image_lock(directory, arena, volume, false, reader->fence, &lock, err) < 0)
+    if (reader &&
+        volume_image_lock(directory, arena, volume, VOLUME_SHARED, reader->fence, &lock, err) < 0)
         return -1;
     fd = volume_image_open(directory, arena, volume, O_RDONLY, &image, err);
     layered = fd >= 0 && chain_is_layered(&image.chain);

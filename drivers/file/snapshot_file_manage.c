@@ -37,7 +37,8 @@ static int enter(const struct directory *directory, struct arena *arena,
         return -1;
     if (alone)
         return chain_enter(&work, &ret->chain, &ret->lock, err);
-    if (volume_image_lock(directory, arena, volume, alone, snapshot->fence, &ret->lock, err) < 0)
+    if (volume_image_lock(directory, arena, volume, VOLUME_SHARED, snapshot->fence, &ret->lock,
+                          err) < 0)
         return -1;
     return chain_read(directory, arena, volume_file, &ret->chain, err);
 }

@@ -1,5 +1,4 @@
 #include "drivers/file/volume_file.h"
-#include "drivers/file/volume_name.h"
 
 #include "common/cleanup.h"
 
@@ -65,16 +64,6 @@ static bool must_defer(const struct directory *directory, const struct driver_vo
     return volume->attached && !directory->locks_trusted && !shared_raw;
 }
 
-static int lock_to_grow(const struct directory *directory, struct arena *arena,
-                        const struct driver_volume *volume, int *ret_lock, struct error *err) {
-    const char *name = volume_name(arena, volume->name_id, err);
-    struct chain chain;
-
-    if (!name || chain_read(directory, arena, name, &chain, err) < 0)
-        return -1;
-    return chain_lock_to_grow(directory, &chain, volume->fence, ret_lock, err);
-}
-
 enum driver_outcome volume_file_extend(const struct directory *directory, struct arena *arena,
                                        const struct driver_volume *volume, int64_t new_gb,
                                        struct error *err) {
@@ -82,7 +71,7 @@ enum driver_outcome volume_file_extend(const struct directory *directory, struct
     struct volume_image image;
     autoclose int lock = -1, fd = -1;
 
-    if (lock_to_grow(directory, arena, volume, &lock, err) < 0)
+    if (volume_image_lock(directory, arena, volume, VOLUME_TO_GROW, volume->fence, &lock, err) < 0)
         return DRIVER_FAILED;
     fd = volume_image_open(directory, arena, volume, O_RDWR, &image, err);
     if (fd < 0 || volume_image_check_own(directory, arena, volume, &image, err) < 0 ||

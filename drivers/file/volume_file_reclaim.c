@@ -44,7 +44,7 @@ int volume_file_reclaim(const struct directory *directory, struct arena *arena,
     if (!directory->locks_trusted)
         return refuse(volume, "locks of its mount say nothing, and a guest could write meanwhile",
                       err);
-    if (volume_image_lock(directory, arena, volume, false, volume->fence, &lock, err) < 0)
+    if (volume_image_lock(directory, arena, volume, VOLUME_SHARED, volume->fence, &lock, err) < 0)
         return -1;
     fd = volume_image_open(directory, arena, volume, O_RDWR, &image, err);
     if (fd < 0 || volume_image_check_own(directory, arena, volume, &image, err) < 0)

@@ -45,14 +45,16 @@ int volume_image_open(const struct directory *directory, struct arena *arena,
 }
 
 int volume_image_lock(const struct directory *directory, struct arena *arena,
-                      const struct driver_volume *volume, bool alone,
+                      const struct driver_volume *volume, enum volume_lock how,
                       const struct driver_fence *fence, int *ret_lock, struct error *err) {
     const char *name = volume_name(arena, volume->name_id, err);
     struct chain chain;
 
     if (!name || chain_read(directory, arena, name, &chain, err) < 0)
         return -1;
-    return chain_lock(directory, &chain, alone, fence, ret_lock, err);
+    if (how == VOLUME_TO_GROW)
+        return chain_lock_to_grow(directory, &chain, fence, ret_lock, err);
+    return chain_lock(directory, &chain, how == VOLUME_ALONE, fence, ret_lock, err);
 }
 
 int volume_image_flush(int fd, const struct driver_volume *volume, struct volume_image *image,

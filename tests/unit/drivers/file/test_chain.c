@@ -283,8 +283,8 @@ START_TEST(files_that_are_read_are_not_changed) {
     image_source_close(&one);
     image_source_close(&other);
     one = other = NO_SOURCE;
-    ck_assert_int_eq(volume_image_lock(&place.directory, place.bench.arena, &place.volume, true,
-                                       NULL, &lock, &place.bench.err),
+    ck_assert_int_eq(volume_image_lock(&place.directory, place.bench.arena, &place.volume,
+                                       VOLUME_ALONE, NULL, &lock, &place.bench.err),
                      0);
     ck_assert_int_ge(lock, 0);
     close(lock);

@@ -191,8 +191,9 @@ static const struct {
 static int lock_files(bool alone) {
     int lock;
 
-    ck_assert_msg(volume_image_lock(&place.directory, place.bench.arena, &place.volume, alone, NULL,
-                                    &lock, &place.bench.err) == 0,
+    ck_assert_msg(volume_image_lock(&place.directory, place.bench.arena, &place.volume,
+                                    alone ? VOLUME_ALONE : VOLUME_SHARED, NULL, &lock,
+                                    &place.bench.err) == 0,
                   "%s", place.bench.err.message);
     ck_assert_int_ge(lock, 0);
     return lock;
