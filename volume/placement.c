@@ -142,9 +142,8 @@ static double number_of(const json_t *value, double otherwise) {
     return end != json_string_value(value) && *end == '\0' ? number : otherwise;
 }
 
-static struct room read_room(struct work *work, const struct pool *pool,
+static struct room read_room(struct work *work, const struct pool *pool, const json_t *report,
                              const struct volume_type *type) {
-    const json_t *report = pool_reported(work, pool);
     const char *provisioning = type ? pairs_get(&type->extra_specs, "provisioning:type") : NULL;
     double percentage = number_of(json_object_get(report, "reserved_percentage"), 0);
 
@@ -210,7 +209,7 @@ int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct
         return -1;
     if (found == 0)
         return 1;
-    room = read_room(work, &pool, NULL);
+    room = read_room(work, &pool, pool_reported(work, &pool), NULL);
     return has_room(&room, delta_gb);
 }
 
@@ -220,15 +219,17 @@ static enum filter filter_pool(struct work *work, const struct placement *reques
                                const struct placement_hint *hint, const struct pool *pool,
                                struct room *ret_room) {
     enum filter refused = filter_place(work, request, pool);
+    const json_t *report;
     int64_t largest;
 
     if (refused != FILTER_PASSES)
         return refused;
     if (!placement_hint_allows(work, hint, pool))
         return FILTER_HINTS;
-    if (is_too_large(pool_reported(work, pool), request->size_gb, &largest))
+    report = pool_reported(work, pool);
+    if (is_too_large(report, request->size_gb, &largest))
         return FILTER_SIZE;
-    *ret_room = read_room(work, pool, request->type);
+    *ret_room = read_room(work, pool, report, request->type);
     return has_room(ret_room, request->size_gb) ? FILTER_PASSES : FILTER_SPACE;
 }
 
