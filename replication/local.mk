@@ -39,6 +39,7 @@ libscoria_a_SOURCES += \
 	replication/node/controller_scrub.c \
 	replication/node/controller_snapshots.c \
 	replication/node/controller_states.c replication/node/controller_states.h \
+	replication/node/controller_target.c \
 	replication/node/controller_unresponsive.c \
 	replication/node/controller_work.c \
 	replication/node/forced_recovery.c replication/node/forced_recovery.h \

@@ -7,17 +7,6 @@
 
 #include <string.h>
 
-/* `failed`: of this replica; NULL: success. */
-static void end_rebuild(struct volume_controller *controller, const char *replica,
-                        const struct error *failed) {
-    if (controller->work == REPLICA_WORK_REBUILD)
-        volume_controller_take_work(controller, REPLICA_WORK_ENDS);
-    if (failed)
-        rebuild_failures_add(&controller->rebuild_failures, replica, failed, clock_monotonic_us());
-    else
-        rebuild_failures_forget(&controller->rebuild_failures, replica);
-}
-
 static const struct target_replica *status_of(const struct volume_controller *controller,
                                               const char *uid) {
     for (unsigned i = 0; i < controller->status.count; i++) {
@@ -176,10 +165,6 @@ static int do_change(struct volume_controller *controller, struct change *change
     return target_scale(controller->target, change->assigned, change->count, speed, err);
 }
 
-static bool job_failed(const struct volume_controller *controller) {
-    return controller->status.job != TARGET_REBUILT && controller->status.job != TARGET_REPAIRED;
-}
-
 /* The replica whose failure is recorded; "": a failure of no single replica. */
 static const char *subject_of(const struct change *change) {
     if (change->damaged)
@@ -193,22 +178,15 @@ static void begin_change(struct volume_controller *controller, struct change *ch
     if (do_change(controller, change, &err) < 0) {
         log_warning(NULL, "replica change failed, retrying", "volume_id", controller->uid,
                     "replica_id", subject_of(change), "reason", err.message, NULL);
-        end_rebuild(controller, subject_of(change), &err);
+        volume_controller_end_rebuild(controller, subject_of(change), &err);
     } else if (controller->work != REPLICA_WORK_REBUILD)
         rebuild_failures_forget(&controller->rebuild_failures, "");
     volume_controller_read_status(controller);
     if (controller->work == REPLICA_WORK_REBUILD && !volume_controller_has_job(controller))
-        end_rebuild(controller, subject_of(change), NULL);
+        volume_controller_end_rebuild(controller, subject_of(change), NULL);
     if (controller->work == REPLICA_WORK_REBUILD)
         log_info(NULL, change->damaged ? "replica repair started" : "replica rebuild started",
                  "volume_id", controller->uid, "replica_id", controller->status.job_replica, NULL);
-}
-
-void volume_controller_end_rebuild(struct volume_controller *controller) {
-    const char *replica = controller->status.job_replica;
-
-    end_rebuild(controller, replica ? replica : "",
-                job_failed(controller) ? &controller->status.job_error : NULL);
 }
 
 static bool is_due(const struct volume_controller *controller, const char *subject) {

@@ -7,14 +7,6 @@
  */
 #include "replication/node/volume_controller.private.h"
 
-#include <string.h>
-
-bool volume_controller_awaits_recovery(const struct volume_controller *controller) {
-    const struct assignment_volume *assigned = &controller->assignment->volume;
-
-    return assigned->recovery.replica && assigned->recovered != assigned->recovery.number;
-}
-
 /* Of the current request only. */
 static void note_outcome(struct volume_controller *controller, enum forced_event event,
                          const char *reason, const struct error *why) {
@@ -27,27 +19,6 @@ static void note_outcome(struct volume_controller *controller, enum forced_event
         return;
     controller->recovery.reason = reason;
     controller->recovery.why = why ? *why : (struct error){ 0 };
-}
-
-bool volume_controller_has_evaluated(const struct volume_controller *controller) {
-    return controller->recovery.state != FORCED_UNKNOWN &&
-           controller->recovery.number == controller->assignment->volume.recovery.number;
-}
-
-bool volume_controller_must_evaluate(const struct volume_controller *controller) {
-    return volume_controller_awaits_recovery(controller) &&
-           !volume_controller_has_evaluated(controller) &&
-           controller->status.voters - controller->status.failed < controller->status.needed;
-}
-
-/* A refused request does not apply to a later loss, though the document may not have the refusal
- * yet. */
-void volume_controller_close_recovery(struct volume_controller *controller) {
-    bool asked = volume_controller_awaits_recovery(controller) &&
-                 volume_controller_has_evaluated(controller);
-
-    state_table_next(&forced_states, &controller->recovery.state,
-                     asked ? FORCED_CLOSED_REQUESTED : FORCED_CLOSED);
 }
 
 static void evaluate_replica(struct volume_controller *controller) {

@@ -6,17 +6,12 @@
  */
 #include "replication/node/volume_controller.private.h"
 
-static const struct state_row *take_revert(struct volume_controller *controller,
-                                           enum node_revert_event event) {
-    return state_table_next(&node_revert_states, &controller->revert, event);
-}
-
 /* The report of this daemon is final; the next attempt starts with another daemon and fresh replica
  * states. */
 static int give_up(struct volume_controller *controller, struct error *err) {
     struct error why = controller->status.job_error;
 
-    take_revert(controller, NODE_REVERT_HAS_FAILED);
+    volume_controller_take_revert(controller, NODE_REVERT_HAS_FAILED);
     volume_controller_take(controller, CONTROLLER_REVERT_FAILED);
     if (target_stop(controller->target, err) < 0)
         return -1;
@@ -35,7 +30,7 @@ static int begin(struct volume_controller *controller, const struct assignment_r
                  struct error *err) {
     bool known = is_known(controller, revert);
     const struct state_row *row =
-        take_revert(controller, known ? NODE_REVERT_KNOWN : NODE_REVERT_UNKNOWN);
+        volume_controller_take_revert(controller, known ? NODE_REVERT_KNOWN : NODE_REVERT_UNKNOWN);
 
     if (!row || row->action != NODE_REVERT_START)
         return 1;
@@ -46,11 +41,6 @@ static int begin(struct volume_controller *controller, const struct assignment_r
     return 1;
 }
 
-void volume_controller_close_revert(struct volume_controller *controller) {
-    controller->attempt = 0;
-    take_revert(controller, NODE_REVERT_CLOSED);
-}
-
 int volume_controller_revert(struct volume_controller *controller, int outcome, struct error *err) {
     const struct assignment_revert *revert = &controller->assignment->volume.revert;
 
@@ -59,7 +49,7 @@ int volume_controller_revert(struct volume_controller *controller, int outcome, 
     if (outcome < 0 || controller->revert == NODE_REVERT_DONE)
         return outcome;
     if (controller->status.job == TARGET_REVERTED || revert->done) {
-        take_revert(controller, NODE_REVERT_HELD);
+        volume_controller_take_revert(controller, NODE_REVERT_HELD);
         return outcome;
     }
     return controller->status.job == TARGET_REVERT ? 1 : begin(controller, revert, err);

@@ -26,11 +26,6 @@ void volume_controller_scrub_soon(struct volume_controller *controller) {
     controller->scrub_us = 0;
 }
 
-void volume_controller_end_scrub(struct volume_controller *controller) {
-    if (controller->work == REPLICA_WORK_COMPARE)
-        volume_controller_take_work(controller, REPLICA_WORK_ENDS);
-}
-
 /* Nothing else is running, and the replicas are complete.  Voters that may lack a write are
  * compared even while others are missing. */
 static bool is_due(const struct volume_controller *controller) {

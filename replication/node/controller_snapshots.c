@@ -10,20 +10,6 @@
 
 #include <string.h>
 
-#define RETRY_FIRST_S 5
-#define RETRY_MOST_S  320
-
-static const struct assignment_snapshot *
-assigned_snapshot(const struct volume_controller *controller, const char *uid) {
-    const struct assignment_volume *volume = &controller->assignment->volume;
-
-    for (unsigned i = 0; i < volume->snapshot_count; i++) {
-        if (strcmp(volume->snapshots[i].uid, uid) == 0)
-            return &volume->snapshots[i];
-    }
-    return NULL;
-}
-
 /* Its size; 0: no replica of this node has it; -1: unknown, as a pool is unresponsive. */
 static int64_t size_of(const struct volume_controller *controller, const char *uid) {
     int64_t none = 0;
@@ -46,7 +32,7 @@ int volume_controller_cancel_snapshot(struct volume_controller *controller, stru
     bool cancels = controller->work == REPLICA_WORK_CANCEL;
 
     if (controller->status.job != TARGET_SNAPSHOT ||
-        (!cancels && assigned_snapshot(controller, controller->snapshot)))
+        (!cancels && volume_controller_assigned_snapshot(controller, controller->snapshot)))
         return 0;
     if (cancels)
         return 1;
@@ -54,24 +40,6 @@ int volume_controller_cancel_snapshot(struct volume_controller *controller, stru
         return -1;
     volume_controller_take_work(controller, REPLICA_WORK_WITHDRAWN);
     return 1;
-}
-
-static void note_failure(struct volume_controller *controller, const struct error *why) {
-    static const struct backoff_limits pauses = { .first_us = RETRY_FIRST_S * SECOND_US,
-                                                  .most_us = RETRY_MOST_S * SECOND_US };
-
-    backoff_fail(&controller->snapshot_backoff, &pauses, clock_monotonic_us());
-    controller->snapshot_trouble = *why;
-}
-
-void volume_controller_end_snapshot(struct volume_controller *controller) {
-    if (controller->status.job == TARGET_SNAPSHOT_FAILED &&
-        assigned_snapshot(controller, controller->snapshot)) {
-        note_failure(controller, &controller->status.job_error);
-    } else {
-        backoff_reset(&controller->snapshot_backoff);
-        controller->snapshot_trouble = (struct error){ 0 };
-    }
 }
 
 static void begin(struct volume_controller *controller, const char *uid) {
@@ -82,7 +50,7 @@ static void begin(struct volume_controller *controller, const char *uid) {
     if (outcome < 0) {
         log_warning(NULL, "snapshot not started, retrying", "volume_id", controller->uid,
                     "snapshot_id", uid, "reason", err.message, NULL);
-        note_failure(controller, &err);
+        volume_controller_fail_snapshot(controller, &err);
     }
     if (outcome > 0) {
         volume_controller_take_work(controller, REPLICA_WORK_SNAPSHOT_BEGINS);

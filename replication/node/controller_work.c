@@ -15,30 +15,6 @@
 
 /* ---- opening ---- */
 
-bool volume_controller_is_assigned(const struct volume_controller *controller) {
-    return !controller->assignment->deleting &&
-           strcmp(controller->assignment->volume.node, controller->settings->node) == 0;
-}
-
-bool volume_controller_is_remote(const struct volume_controller *controller, unsigned i) {
-    const struct assignment_volume *assigned = &controller->assignment->volume;
-
-    return controller->settings->remote && assigned->epoch > 0 && assigned->addresses[i] &&
-           assigned->nodes[i] && strcmp(assigned->nodes[i], controller->settings->node) != 0;
-}
-
-struct replica volume_controller_replica(const struct volume_controller *controller, unsigned i) {
-    struct replica replica = controller->assignment->volume.replicas[i];
-
-    if (volume_controller_is_remote(controller, i)) {
-        replica.access = controller->settings->remote;
-        replica.address = controller->assignment->volume.addresses[i];
-    } else if (controller->unresponsive[i]) {
-        replica.access = &replica_unresponsive;
-    }
-    return replica;
-}
-
 /* A target of another node may still have replicas of this one open, in an earlier epoch. */
 static int end_sessions(const struct volume_controller *controller, struct error *err) {
     const struct assignment_volume *assigned = &controller->assignment->volume;
@@ -58,29 +34,6 @@ static int64_t epoch_of(const struct volume_controller *controller) {
     const struct assignment_volume *assigned = &controller->assignment->volume;
 
     return strcmp(assigned->node, controller->settings->node) == 0 ? assigned->epoch : 0;
-}
-
-static bool is_started(const struct volume_controller *controller) {
-    return controller->state == CONTROLLER_SERVING || controller->state == CONTROLLER_REVERTING;
-}
-
-void volume_controller_read_status(struct volume_controller *controller) {
-    bool serves;
-
-    target_status(controller->target, &controller->status);
-    serves = controller->status.state == TARGET_SERVING;
-    if (controller->state == CONTROLLER_STOPPING || serves == is_started(controller))
-        return;
-    if (serves) {
-        volume_controller_take(controller, controller->opened->volume.revert.snapshot
-                                               ? CONTROLLER_SERVED_SEALED
-                                               : CONTROLLER_SERVED);
-        return;
-    }
-    volume_controller_take(controller, CONTROLLER_LOST);
-    volume_controller_end_jobs(
-        controller); /* frees their slots for other volumes, as this one may be down for long */
-    volume_controller_end_scrub(controller);
 }
 
 static int open_target(struct volume_controller *controller, struct error *err) {
@@ -118,26 +71,11 @@ static int open_target(struct volume_controller *controller, struct error *err) 
     controller->reached_otherwise = false;
     volume_controller_take(controller, CONTROLLER_OPENED);
     volume_controller_read_status(controller);
-    if (is_started(controller)) /* adopted */
+    if (volume_controller_is_started(controller)) /* adopted */
         volume_controller_scrub_soon(controller);
     else
         volume_controller_scrub_later(controller);
     return 0;
-}
-
-void volume_controller_close_target(struct volume_controller *controller) {
-    if (!controller->target)
-        return;
-    volume_controller_take_work(controller, REPLICA_WORK_CLOSED);
-    controller->scrub = (struct target_scrub){ 0 };
-    target_close(controller->target);
-    controller->target = NULL;
-    controller->status = (struct target_status){ .state = TARGET_DOWN };
-    volume_controller_close_revert(controller);
-    volume_controller_close_recovery(controller);
-    assignment_release(controller->opened);
-    controller->opened = NULL;
-    volume_controller_take(controller, CONTROLLER_CLOSED);
 }
 
 enum move { STAYED, HAS_MOVED, IS_REACHED_OTHERWISE };
@@ -258,7 +196,8 @@ static int watch(struct volume_controller *controller, struct error *err) {
     volume_controller_read_status(controller);
     if (volume_controller_check_calls(controller, err) < 0)
         return -1;
-    return is_started(controller) ? continue_serving(controller, outcome, err) : AGAIN;
+    return volume_controller_is_started(controller) ? continue_serving(controller, outcome, err)
+                                                    : AGAIN;
 }
 
 static int end_other_users(struct volume_controller *controller, struct error *err) {
@@ -271,7 +210,8 @@ static int start(struct volume_controller *controller, struct error *err) {
     volume_controller_read_status(controller);
     if (volume_controller_check_calls(controller, err) < 0)
         return -1;
-    return is_started(controller) ? continue_serving(controller, outcome, err) : outcome;
+    return volume_controller_is_started(controller) ? continue_serving(controller, outcome, err)
+                                                    : outcome;
 }
 
 static int evaluate(struct volume_controller *controller, struct error *err) {
@@ -329,8 +269,9 @@ static bool has_changed(const struct volume_controller *controller) {
 
     return opened->epoch != assigned->epoch || opened->revert.number != assigned->revert.number ||
            opened->recovered != assigned->recovered ||
-           (is_started(controller) ? volume_controller_must_evaluate(controller)
-                                   : opened->recovery.number != assigned->recovery.number);
+           (volume_controller_is_started(controller)
+                ? volume_controller_must_evaluate(controller)
+                : opened->recovery.number != assigned->recovery.number);
 }
 
 static bool has_moved(struct volume_controller *controller) {
@@ -339,7 +280,7 @@ static bool has_moved(struct volume_controller *controller) {
     enum move move = find_move(assigned, opened);
 
     controller->reached_otherwise |= move == IS_REACHED_OTHERWISE;
-    if (is_started(controller))
+    if (volume_controller_is_started(controller))
         return move == HAS_MOVED && !controller->reached_otherwise;
     return controller->reached_otherwise || move == HAS_MOVED || !same_replicas(assigned, opened);
 }
@@ -352,16 +293,15 @@ static enum controller_event event_of(struct volume_controller *controller) {
     if (!controller->target && assigned)
         return controller->assignment->volume.claimed ? CONTROLLER_ASSIGNED : CONTROLLER_UNCLAIMED;
     if (!controller->target)
-        return volume_controller_finds(controller->settings, controller->uid)
-                   ? CONTROLLER_LEFT_OVER
-                   : CONTROLLER_NOTHING_LEFT;
+        return access(controller->run, F_OK) == 0 ? CONTROLLER_LEFT_OVER : CONTROLLER_NOTHING_LEFT;
     if (!assigned)
         return CONTROLLER_UNASSIGNED;
     if (controller->state == CONTROLLER_STOPPING || has_changed(controller))
         return CONTROLLER_CHANGED;
     if (has_moved(controller))
         return CONTROLLER_MOVED;
-    return !is_started(controller) && volume_controller_awaits_recovery(controller)
+    return !volume_controller_is_started(controller) &&
+                   volume_controller_awaits_recovery(controller)
                ? CONTROLLER_RECOVERY_REQUESTED
                : CONTROLLER_CURRENT;
 }

@@ -40,22 +40,6 @@ static void compare_status(const struct volume_controller *controller) {
     reports_differs(controller->settings->reports, ASSIGNMENT_VOLUME, controller->uid, differs);
 }
 
-/* The only function that changes the state.  The lock is held. */
-static const struct state_row *change_state(struct volume_controller *controller,
-                                            enum controller_event event) {
-    return state_table_next(&controller_states, &controller->state, event);
-}
-
-const struct state_row *volume_controller_take(struct volume_controller *controller,
-                                               enum controller_event event) {
-    const struct state_row *row;
-
-    pthread_mutex_lock(&controller->lock);
-    row = change_state(controller, event);
-    pthread_mutex_unlock(&controller->lock);
-    return row;
-}
-
 /* false: it ends. */
 static bool take_update(struct volume_controller *controller) {
     bool ends, has_update;
@@ -68,7 +52,7 @@ static bool take_update(struct volume_controller *controller) {
         controller->pending = NULL;
         controller->backoff.due_us = 0;
         if (controller->state == CONTROLLER_RELEASED)
-            change_state(controller, CONTROLLER_DOCUMENT_CHANGED);
+            volume_controller_change_state(controller, CONTROLLER_DOCUMENT_CHANGED);
     }
     ends = controller->ends;
     pthread_mutex_unlock(&controller->lock);
@@ -87,7 +71,7 @@ static bool try_end(struct volume_controller *controller) {
     pthread_mutex_lock(&controller->lock);
     ends = !controller->pending && (released || controller->unlisted);
     if (ends)
-        change_state(controller, CONTROLLER_RETIRED);
+        volume_controller_change_state(controller, CONTROLLER_RETIRED);
     pthread_mutex_unlock(&controller->lock);
     if (ends && !released) /* it may never have a document */
         reports_forget(controller->settings->reports, ASSIGNMENT_VOLUME, controller->uid);

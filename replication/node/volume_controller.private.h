@@ -1,6 +1,6 @@
 /*
  * Internals of a volume controller.  Its thread and its assignments are in volume_controller.c, the
- * actions of its states in controller_work.c, and these parts beside them:
+ * actions of its states in controller_work.c, which runs these parts:
  *
  *   controller_rebuild.c       rebuilds, repairs, adds and removes replicas
  *   controller_scrub.c         compares them
@@ -9,8 +9,9 @@
  *   controller_recovery.c      evaluates a forced recovery from one replica
  *   controller_exports.c       exports the volume to other hosts
  *   controller_unresponsive.c  excludes unresponsive pools
- *   controller_jobs.c          which of these runs
  *   controller_report.c        reports the status
+ *
+ * Below them are controller_target.c, common to all, and controller_jobs.c, which of them runs.
  *
  * controller_states.c has the order in which they follow each other.
  */
@@ -71,14 +72,40 @@ struct volume_controller {
     } recovery; /* the last requested one */
 };
 
+/* ---- controller_target.c ---- */
+
 /* Changes its state; NULL: the table has no row for that event. */
 const struct state_row *volume_controller_take(struct volume_controller *controller,
                                                enum controller_event event);
-/* One step of reconciliation; returns how long to wait for the next, at most. */
-int64_t volume_controller_work(struct volume_controller *controller);
+/* The same with the lock held. */
+const struct state_row *volume_controller_change_state(struct volume_controller *controller,
+                                                       enum controller_event event);
+/* The same of a revert. */
+const struct state_row *volume_controller_take_revert(struct volume_controller *controller,
+                                                      enum node_revert_event event);
+
+bool volume_controller_is_assigned(const struct volume_controller *controller);
+bool volume_controller_is_remote(const struct volume_controller *controller, unsigned i);
+/* The i-th of its assignment, with this node's access to it. */
+struct replica volume_controller_replica(const struct volume_controller *controller, unsigned i);
+/* A forced recovery is requested and not confirmed: the volume is not exported. */
+bool volume_controller_awaits_recovery(const struct volume_controller *controller);
+/* The outcome of the current request is known. */
+bool volume_controller_has_evaluated(const struct volume_controller *controller);
+/* Of a served volume: a needed voter has failed, and the request is not evaluated. */
+bool volume_controller_must_evaluate(const struct volume_controller *controller);
+
+/* A daemon serves it, or runs its revert. */
+bool volume_controller_is_started(const struct volume_controller *controller);
+/* Reads the status of its target, and takes the event of a started or lost daemon. */
+void volume_controller_read_status(struct volume_controller *controller);
 /* Closes its target; a running daemon goes on. */
 void volume_controller_close_target(struct volume_controller *controller);
-bool volume_controller_is_assigned(const struct volume_controller *controller);
+
+/* ---- the parts ---- */
+
+/* One step of reconciliation; returns how long to wait for the next, at most. */
+int64_t volume_controller_work(struct volume_controller *controller);
 void volume_controller_report(struct volume_controller *controller);
 
 /* 0: its pools respond, or the unresponsive ones are excluded; -1: no pool may be accessed in this
@@ -89,12 +116,6 @@ int volume_controller_check_calls(const struct volume_controller *controller, st
 /* The same of the replicas that a running daemon may have open, before it is adopted. */
 int volume_controller_probe_replicas(struct volume_controller *controller, struct error *err);
 
-bool volume_controller_is_remote(const struct volume_controller *controller, unsigned i);
-/* The i-th of its assignment, with this node's access to it. */
-struct replica volume_controller_replica(const struct volume_controller *controller, unsigned i);
-
-/* Reads the status of its target, and takes the event of a started or lost daemon. */
-void volume_controller_read_status(struct volume_controller *controller);
 /* The next step of rebuilding, repairing, adding or removing a replica: one at a time, and within
  * the limit of the node (`rebuilds`). */
 void volume_controller_rebuild(struct volume_controller *controller);
@@ -104,8 +125,6 @@ void volume_controller_scrub_soon(struct volume_controller *controller);
 void volume_controller_scrub_later(struct volume_controller *controller);
 /* Blocks without a majority, which are refused to clients, as the last comparison found them. */
 int64_t volume_controller_undecided(const struct volume_controller *controller);
-/* Yields to other volumes; it is resumed when it is due. */
-void volume_controller_end_scrub(struct volume_controller *controller);
 /* Takes the next assigned snapshot that no replica of this node holds. */
 void volume_controller_snapshot(struct volume_controller *controller);
 /* Cancels the current snapshot when it is not assigned any more: 0: none; 1: it is being
@@ -113,33 +132,31 @@ void volume_controller_snapshot(struct volume_controller *controller);
 int volume_controller_cancel_snapshot(struct volume_controller *controller, struct error *err);
 /* The next step of the assigned revert; 1: in progress.  `outcome`: of the last watch. */
 int volume_controller_revert(struct volume_controller *controller, int outcome, struct error *err);
-void volume_controller_close_revert(struct volume_controller *controller); /* with its target */
-/* A forced recovery is requested and not confirmed: the volume is not exported. */
-bool volume_controller_awaits_recovery(const struct volume_controller *controller);
 /* Evaluates whether it is possible; -1: err has the awaited condition. */
 int volume_controller_evaluate(struct volume_controller *controller, struct error *err);
-/* The outcome of the current request is known. */
-bool volume_controller_has_evaluated(const struct volume_controller *controller);
-/* Of a served volume: a needed voter has failed, and the request is not evaluated. */
-bool volume_controller_must_evaluate(const struct volume_controller *controller);
-/* With its target. */
-void volume_controller_close_recovery(struct volume_controller *controller);
 /* The volume is served: the recovery is unnecessary, or done. */
 void volume_controller_note_served(struct volume_controller *controller);
 /* The assigned snapshots, for the status; the caller's. */
 json_t *volume_controller_snapshots_json(const struct volume_controller *controller);
-/* The daemon runs a block job of the volume. */
-bool volume_controller_has_job(const struct volume_controller *controller);
 
 /* ---- controller_jobs.c ---- */
 
+/* The daemon runs a block job of the volume. */
+bool volume_controller_has_job(const struct volume_controller *controller);
 /* Changes the state of copying and comparing. */
 void volume_controller_take_work(struct volume_controller *controller,
                                  enum replica_work_event event);
 /* Notes the outcome of a finished rebuild or snapshot, before another one starts. */
 void volume_controller_end_jobs(struct volume_controller *controller);
-void volume_controller_end_rebuild(struct volume_controller *controller);
-void volume_controller_end_snapshot(struct volume_controller *controller);
+/* `failed`: of this replica; NULL: success. */
+void volume_controller_end_rebuild(struct volume_controller *controller, const char *replica,
+                                   const struct error *failed);
+/* NULL: it is not assigned. */
+const struct assignment_snapshot *
+volume_controller_assigned_snapshot(const struct volume_controller *controller, const char *uid);
+void volume_controller_fail_snapshot(struct volume_controller *controller, const struct error *why);
+/* Yields to other volumes; it is resumed when it is due. */
+void volume_controller_end_scrub(struct volume_controller *controller);
 
 /* ---- controller_exports.c ---- */
 

@@ -19,12 +19,6 @@ CALL = re.compile(r"(?<![.>\w])([A-Za-z_]\w*)\s*\(")
 
 # The circle, and why it is left.
 STATED = {
-    "replication/node/controller_jobs replication/node/controller_rebuild "
-    "replication/node/controller_recovery replication/node/controller_report "
-    "replication/node/controller_revert replication/node/controller_scrub "
-    "replication/node/controller_snapshots replication/node/controller_unresponsive "
-    "replication/node/controller_work replication/node/volume_controller":
-        "to be cut",
     "manager/check manager/check_attachments manager/check_documents manager/check_drafts "
     "manager/check_group_snapshots manager/check_groups manager/check_hosts "
     "manager/check_replicas manager/check_snapshots":
