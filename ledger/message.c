@@ -1,5 +1,6 @@
 #include "ledger/message.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 
 #include <string.h>
@@ -104,6 +105,7 @@ const char *message_detail_text(const char *detail_id) {
 
 /* A project that fails repeatedly fills its own list, and not the table. */
 static int drop_oldest(struct work *work, const char *project_id, struct error *err) {
+    assert(work->settings->per_project_messages > 0);
     return db_change(
         work->tx, err,
         "DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE project_id = $1 "
@@ -116,6 +118,7 @@ int message_put_of(struct work *work, const char *project_id, const char *reques
                    struct error *err) {
     int64_t life_us = work->settings->message_ttl_s * SECOND_US;
 
+    assert(project_id && strlen(action_id) == 3 && strlen(detail_id) == 3);
     if (db_run(work->tx, err,
                "INSERT INTO messages (id, project_id, request_id, resource_type, resource_uuid, "
                "action_id, detail_id, message_level, created_at, expires_at, keep_until) "
@@ -136,6 +139,7 @@ int message_put(struct work *work, const char *project_id, const char *request_i
 
 int message_explain(struct work *work, const char *resource_id, const char *reason,
                     struct error *err) {
+    assert(resource_id);
     return db_run(work->tx, err,
                   "UPDATE messages SET reason = $1 WHERE resource_uuid = $2 AND project_id = $3 "
                   "AND created_at = $4",

@@ -1,5 +1,6 @@
 #include "ledger/operation.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "ledger/host.h"
 #include "ledger/query.h"
@@ -115,6 +116,7 @@ static const char *key_of(struct arena *arena, const struct operation *operation
 
 struct outbox_message operation_message(struct arena *arena, const struct operation *operation,
                                         const char *method) {
+    assert(operation->volume_id && operation->host);
     return (struct outbox_message){
         .topic = operation_topic(arena, operation->host, operation->is_long),
         .method = method ? method : operation->kind->method,
@@ -128,18 +130,21 @@ int operation_notify(struct work *work, const struct operation *operation, const
                      struct error *err) {
     struct outbox_message message = operation_message(work->arena, operation, method);
 
+    assert(work->clock_us > 0);
     message.created_at = work->clock_us;
     return outbox_put(work->tx, &message, err);
 }
 
 static int insert_turns(struct work *work, const struct operation *operation, struct error *err) {
-    for (unsigned i = 0; i < operation->turn_count; i++)
+    for (unsigned i = 0; i < operation->turn_count; i++) {
+        assert(operation->turns[i].of);
         if (db_run(work->tx, err,
                    "INSERT INTO operation_turns (operation_id, turn_of, only_reads) "
                    "VALUES ($1, $2, $3)",
                    DB_TEXT(operation->id), DB_TEXT(operation->turns[i].of),
                    DB_BOOL(operation->turns[i].only_reads)) < 0)
             return -1;
+    }
     return 0;
 }
 
@@ -147,6 +152,9 @@ int operation_insert(struct work *work, const struct operation_kind *kind,
                      const struct operation *fields, const char **ret_id, struct error *err) {
     struct operation operation = *fields;
 
+    assert(kind->method && fields->volume_id && fields->host);
+    assert(!(fields->turn_of && fields->turn_count > 0));
+    assert(fields->new_size_gb >= 0);
     operation.id = work_uuid(work);
     operation.kind = kind;
     if (!operation.target_id)
@@ -198,6 +206,7 @@ int operation_get(struct work *work, const char *id, struct operation *ret, stru
 
 int operation_held(struct work *work, const char *id, const char *owner, struct operation *ret,
                    struct error *err) {
+    assert(owner && *owner); /* '' is the owner of a released one */
     return operation_one(
         work,
         db_query(work->tx, err,

@@ -4,6 +4,8 @@
  */
 #include "ledger/queue.private.h"
 
+#include "common/assert.h"
+
 #include <string.h>
 
 /* clang-format off */
@@ -19,6 +21,7 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
                     struct error *err) {
     int64_t lease = work->clock_us + work->settings->operation_lease_s * SECOND_US;
 
+    assert(owner && *owner);
     return operation_one(
         work,
         db_query(
@@ -34,12 +37,16 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
 }
 
 int operation_reads(struct work *work, const char *id, const char *volume_id, struct error *err) {
+    assert(id && volume_id);
     return db_change(work->tx, err, "UPDATE operations SET reads_of = $1 WHERE id = $2",
                      DB_TEXT(volume_id), DB_TEXT(id));
 }
 
 int operation_move(struct work *work, const char *id, const char *owner, enum operation_phase from,
                    enum operation_phase to, bool keep_owner, struct error *err) {
+    assert(owner && *owner);
+    assert(from < PHASES && to < PHASES);
+    assert(to != PHASE_QUEUED && to != PHASE_CANCELLED && to != PHASE_ANSWERED);
     if (keep_owner)
         return db_run(work->tx, err,
                       "UPDATE operations SET phase = $1, updated_at = $2 "
@@ -75,6 +82,7 @@ int operation_await(struct work *work, const struct operation *seen, int64_t dea
 
 int operation_report(struct work *work, const struct operation *operation, bool failed,
                      struct error *err) {
+    assert(operation->id);
     return db_run(work->tx, err,
                   "UPDATE operations SET phase = $1, failed = $2, owner = NULL, "
                   "lease_until = NULL, updated_at = $3 "
@@ -110,6 +118,7 @@ int operation_part_ended(struct work *work, const char *target_id, bool failed, 
 
 int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
                        struct error *err) {
+    assert(owner && *owner);
     return queue_advance(work,
                          db_query(work->tx, err,
                                   "UPDATE operations SET deadline = $1, owner = NULL, "
@@ -122,6 +131,9 @@ int operation_postpone(struct work *work, const char *id, const char *owner, int
 
 static int let_go(struct work *work, const char *id, const char *owner, int64_t retry_at,
                   int64_t uncounted, const char *waits_for, struct error *err) {
+    assert(owner && *owner);
+    assert(uncounted == 0 || uncounted == 1);
+    assert(retry_at > LEASE_ENDED_US);
     return queue_advance(work,
                          db_query(work->tx, err,
                                   "UPDATE operations SET owner = '', lease_until = $1, "
@@ -158,17 +170,21 @@ int operation_make_long(struct work *work, const char *id, const char *owner, st
                                        DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner)),
                               &operation, err);
 
+    assert(owner && *owner);
     return moved > 0 && operation_notify(work, &operation, NULL, err) < 0 ? -1 : moved;
 }
 
 int operation_set_progress(struct work *work, const char *id, const char *owner, int percent,
                            struct error *err) {
+    assert(owner && *owner);
+    assert(percent >= 0 && percent < 100);
     return db_run(work->tx, err, "UPDATE operations SET progress = $1 WHERE id = $2 AND owner = $3",
                   DB_INT(percent), DB_TEXT(id), DB_TEXT(owner));
 }
 
 int operation_note(struct work *work, const char *id, const char *owner, const char *arguments,
                    struct error *err) {
+    assert(owner && *owner);
     return db_run(work->tx, err,
                   "UPDATE operations SET arguments = $1, updated_at = $2 "
                   "WHERE id = $3 AND owner = $4",
@@ -176,6 +192,7 @@ int operation_note(struct work *work, const char *id, const char *owner, const c
 }
 
 int operation_set_size(struct work *work, const char *id, int64_t size_gb, struct error *err) {
+    assert(size_gb > 0);
     return db_run(work->tx, err,
                   "UPDATE operations SET new_size_gb = $1, updated_at = $2 WHERE id = $3",
                   DB_INT(size_gb), DB_INT(work->clock_us), DB_TEXT(id)) < 0
@@ -186,6 +203,7 @@ int operation_set_size(struct work *work, const char *id, int64_t size_gb, struc
 int operation_renew(struct work *work, const char *owner, const char *id, struct error *err) {
     int64_t lease = work->clock_us + work->settings->operation_lease_s * SECOND_US;
 
+    assert(owner && *owner);
     return db_run(
         work->tx, err,
         "UPDATE operations SET lease_until = $1 WHERE id = $2 AND owner = $3 AND " IS_NOT_CANCELLED,
@@ -194,6 +212,7 @@ int operation_renew(struct work *work, const char *owner, const char *id, struct
 
 int operation_end_stale_leases(struct work *work, const char *prefix, const char *owner,
                                struct error *err) {
+    assert(*prefix && owner && *owner);
     return db_run(work->tx, err,
                   "UPDATE operations SET lease_until = $4 "
                   "WHERE substr(owner, 1, CAST($1 AS INTEGER)) = $2 AND owner <> $3",
@@ -201,6 +220,7 @@ int operation_end_stale_leases(struct work *work, const char *prefix, const char
 }
 
 int operation_answer(struct work *work, const char *id, const char *arguments, struct error *err) {
+    assert(id);
     return queue_advance_removed(
                work,
                db_query(work->tx, err,
@@ -214,6 +234,7 @@ int operation_answer(struct work *work, const char *id, const char *arguments, s
 }
 
 int operation_expire(struct work *work, int64_t age_us, struct error *err) {
+    assert(age_us > 0);
     return db_run(work->tx, err, "DELETE FROM operations WHERE " IS_ANSWERED " AND updated_at < $1",
                   DB_INT(work->over_us - age_us));
 }
@@ -225,10 +246,12 @@ int operation_leave(struct work *work, const char *object_id, const struct opera
                                           .unless_reset = true };
     int changed = status_write(work, kind->object, object_id, &change, err);
 
+    assert(kind->object && kind->meanwhile < kind->object->status_count);
     return changed < 0 ? -1 : changed == 0;
 }
 
 int operation_end(struct work *work, const char *id, struct error *err) {
+    assert(id);
     return queue_advance_removed(work,
                                  db_query(work->tx, err,
                                           "DELETE FROM operations WHERE id = $1" RETURNING_PASSED,
@@ -253,6 +276,7 @@ int operation_insert_once(struct work *work, const struct operation_kind *kind,
                "kind = $2 AND arguments = $3 AND COALESCE(owner, '') = ''",
                DB_TEXT(fields->volume_id), DB_TEXT(kind->name), DB_TEXT(fields->arguments));
 
+    assert(fields->volume_id && fields->arguments);
     if (waiting != 0)
         return waiting < 0 ? -1 : 0;
     return operation_insert(work, kind, fields, NULL, err);
@@ -301,6 +325,7 @@ int operation_close(struct work *work, const struct operation *operation, const 
                                        DB_TEXT(operation->id), DB_TEXT(owner)),
                               err);
 
+    assert(owner && *owner);
     if (closed <= 0)
         return closed;
     if (queue_notify_volume(work, volume_id, err) < 0 ||
@@ -324,6 +349,7 @@ static int patience_of(const struct orphan_rule *rule) {
 
 int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,
                       unsigned most, struct operation **ret, struct error *err) {
+    assert(most > 0);
     return operation_all(work,
                          db_query(work->tx, err,
                                   "SELECT " OPERATION_COLUMNS
@@ -376,6 +402,7 @@ int operation_redeliver(struct work *work, const struct operation *orphan,
 int operation_unserved(struct work *work, const char *host, bool is_long, int64_t waiting_since_us,
                        int64_t announced_since_us, unsigned most, struct operation **ret,
                        struct error *err) {
+    assert(most > 0);
     return operation_all(
         work,
         db_query(work->tx, err,

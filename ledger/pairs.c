@@ -1,5 +1,6 @@
 #include "ledger/pairs.h"
 
+#include "common/assert.h"
 #include "ledger/query.h"
 
 #include <string.h>
@@ -48,11 +49,13 @@ static int insert_pair(struct work *work, const struct pair_rows *rows,
     const struct db_value values[] = { DB_TEXT(owner->id), DB_TEXT(pair->key), DB_TEXT(pair->value),
                                        DB_TEXT(owner->project_id), DB_INT(owner->created_at) };
 
+    assert(!rows->sought || (owner->project_id && owner->created_at > 0));
     return db_change_values(work->tx, err, rows->insert, values, rows->sought ? 5 : 3);
 }
 
 int pair_rows_put(struct work *work, const struct pair_rows *rows, const struct pair_owner *owner,
                   const struct pairs *pairs, bool merge, struct error *err) {
+    assert(owner->id);
     if (pair_rows_check(work, rows, owner->id, pairs, err) < 0 ||
         (!merge && db_run(work->tx, err, rows->clear, DB_TEXT(owner->id)) < 0))
         return -1;
@@ -70,6 +73,7 @@ int pair_rows_find(struct work *work, const struct pair_rows *rows, const char *
 
 int pair_rows_remove(struct work *work, const struct pair_rows *rows, const char *owner_id,
                      const char *key, struct error *err) {
+    assert(owner_id && key);
     return db_run(work->tx, err, rows->remove, DB_TEXT(owner_id), DB_TEXT(key));
 }
 

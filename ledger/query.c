@@ -1,5 +1,7 @@
 #include "ledger/query.h"
 
+#include "common/assert.h"
+
 #include <string.h>
 
 struct db_rows *query_page(struct work *work, const char *select, const struct query *query,
@@ -8,6 +10,7 @@ struct db_rows *query_page(struct work *work, const char *select, const struct q
     struct db_value *values = arena_alloc(work->arena, (count + 2) * sizeof(*values));
     const char *sql;
 
+    assert(query->offset >= 0 && (query->value_count == 0 || query->values));
     if (count > 0)
         memcpy(values, query->values, count * sizeof(*values));
     values[count] = DB_INT(query->limit < 0 ? INT64_MAX : query->limit);
@@ -54,6 +57,7 @@ int query_text(struct work *work, const struct db_rows *rows, void *item, struct
 }
 
 void *query_grow(struct arena *arena, void *items, unsigned count, size_t size) {
+    assert(items || count == 0);
     void *larger;
 
     /* Full exactly when the count is a power of two (or 0). */

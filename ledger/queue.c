@@ -1,5 +1,6 @@
 #include "ledger/queue.private.h"
 
+#include "common/assert.h"
 #include "ledger/query.h"
 
 #include <string.h>
@@ -8,9 +9,11 @@ static int notify_all(struct work *work, struct db_rows *query, struct error *er
     struct operation *left;
     int count = operation_all(work, query, &left, err);
 
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        assert(!left[i].owner && left[i].phase != PHASE_CANCELLED);
         if (operation_notify(work, &left[i], NULL, err) < 0)
             return -1;
+    }
     return count < 0 ? -1 : 0;
 }
 

@@ -7,6 +7,7 @@
 
 void quota_demand_add(struct quota_demands *demands, struct arena *arena, const char *resource,
                       const char *type_name, int64_t amount) {
+    assert(amount >= 0);
     assert(demands->count < QUOTA_DEMANDS_MOST);
     demands->items[demands->count++] = (struct quota_demand){ resource, amount };
     if (type_name)
@@ -24,6 +25,7 @@ struct standing {
 static unsigned demand_find(const struct quota_demands *demands, const char *resource) {
     unsigned i = 0;
 
+    assert(demands->count > 0);
     while (i < demands->count - 1 && strcmp(demands->items[i].resource, resource) != 0)
         i++;
     return i; /* only requested resources are answered, so the last one is left */
@@ -45,6 +47,7 @@ static int load_standings(struct work *work, const char *project_id,
         places, places, places);
     int more;
 
+    assert(demands->count > 0 && demands->count <= QUOTA_DEMANDS_MOST);
     for (unsigned i = 0; i < demands->count; i++) {
         const char *resource = demands->items[i].resource;
 
@@ -148,7 +151,9 @@ static int change_usage(struct work *work, const char *project_id,
     struct db_value values[1 + 2 * QUOTA_DEMANDS_MOST] = { DB_TEXT(project_id) };
     const char *sql = before;
 
+    assert(project_id && demands->count > 0 && demands->count <= QUOTA_DEMANDS_MOST);
     for (unsigned i = 0; i < demands->count; i++) {
+        assert(!is_single(demands->items[i].resource));
         values[1 + 2 * i] = DB_TEXT(demands->items[i].resource);
         values[2 + 2 * i] = DB_INT(demands->items[i].amount);
         sql = arena_format(work->arena, "%s%s($1, $%u, $%u)", sql, i > 0 ? ", " : "", 2 + 2 * i,
@@ -207,6 +212,7 @@ static int insert_reservations(struct work *work, const char *operation_id, cons
                                                            DB_TEXT(project_id) };
     const char *rows = "";
 
+    assert(operation_id && used->count > 0);
     for (unsigned i = 0; i < used->count; i++) {
         values[2 + 3 * i] = DB_TEXT(work_uuid(work));
         values[3 + 3 * i] = DB_TEXT(used->items[i].resource);
@@ -241,6 +247,7 @@ int quota_reservation_ids(struct work *work, const char *operation_id, const cha
     const char *json = "[", *comma = "";
     int more;
 
+    assert(operation_id);
     if (!rows)
         return -1;
     for (; (more = db_next(rows, err)) > 0; comma = ", ")
@@ -255,10 +262,12 @@ static int drop_reservations(struct work *work, const char *operation_id, struct
 }
 
 int quota_commit(struct work *work, const char *operation_id, struct error *err) {
+    assert(operation_id);
     return drop_reservations(work, operation_id, err);
 }
 
 int quota_rollback(struct work *work, const char *operation_id, struct error *err) {
+    assert(operation_id);
     if (db_run(work->tx, err,
                "UPDATE quota_usages SET used = CASE WHEN used > owed.delta THEN used - owed.delta "
                "ELSE 0 END FROM (SELECT project_id, resource, CAST(SUM(delta) AS BIGINT) AS delta "
@@ -300,6 +309,7 @@ int quota_recount(struct work *work, const char *in_use, void (*wrong)(void *arg
 
 int quota_recount_project(struct work *work, const char *in_use, const char *project_id,
                           struct error *err) {
+    assert(project_id);
     /* SQLite wants WHERE before ON. */
     const char *store =
         arena_format(work->arena,

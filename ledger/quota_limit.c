@@ -1,5 +1,6 @@
 #include "ledger/quota_limit.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "ledger/query.h"
 
@@ -140,6 +141,7 @@ static int check_not_below_use(struct work *work, const char *project_id, const 
 
 int quota_limit_set(struct work *work, const char *project_id, const char *resource, int64_t limit,
                     struct error *err) {
+    assert(project_id && limit >= -1);
     if (check_not_below_use(work, project_id, resource, limit, err) < 0)
         return -1;
     return db_change(work->tx, err,
@@ -151,6 +153,7 @@ int quota_limit_set(struct work *work, const char *project_id, const char *resou
 
 int quota_limit_set_class(struct work *work, const char *class_name, const char *resource,
                           int64_t limit, struct error *err) {
+    assert(class_name && limit >= -1);
     return db_change(work->tx, err,
                      "INSERT INTO quota_classes (class_name, resource, hard_limit) "
                      "VALUES ($1, $2, $3) ON CONFLICT (class_name, resource) DO UPDATE SET "
@@ -159,6 +162,7 @@ int quota_limit_set_class(struct work *work, const char *class_name, const char 
 }
 
 int quota_limit_reset(struct work *work, const char *project_id, struct error *err) {
+    assert(project_id);
     return db_change(work->tx, err, "DELETE FROM quotas WHERE project_id = $1",
                      DB_TEXT(project_id));
 }
@@ -190,6 +194,7 @@ int quota_limit_rename_type(struct work *work, const struct quota_types *types,
         "UPDATE reservations SET resource = $1 WHERE resource = $2",
     };
 
+    assert(strcmp(old_name, new_name) != 0); /* or its own rows are deleted first */
     /* No type has the new name: rows of it are of a deleted type. */
     if (quota_limit_forget_type(work, types, new_name, err) < 0)
         return -1;

@@ -1,5 +1,6 @@
 #include "ledger/service.h"
 
+#include "common/assert.h"
 #include "ledger/host.h"
 #include "ledger/query.h"
 
@@ -13,6 +14,7 @@ int service_report(struct work *work, const char *binary, const char *host, cons
                    const char *endpoint, struct error *err) {
     const char *where = zone ? zone : work->settings->storage_availability_zone;
 
+    assert(binary && host && work->clock_us > 0);
     return db_change(
         work->tx, err,
         "INSERT INTO services (id, binary_name, host, availability_zone, disabled, frozen, "
@@ -91,6 +93,7 @@ int service_list(struct work *work, const char *binary, const char *host, struct
 
 int service_set_disabled(struct work *work, const struct service *service, bool disabled,
                          const char *reason, struct error *err) {
+    assert(service->id);
     return db_change(work->tx, err,
                      "UPDATE services SET disabled = $1, disabled_reason = $2, updated_at = $3 "
                      "WHERE id = $4",
@@ -100,6 +103,7 @@ int service_set_disabled(struct work *work, const struct service *service, bool 
 
 int service_set_frozen(struct work *work, const struct service *service, bool frozen,
                        struct error *err) {
+    assert(service->id);
     return db_change(work->tx, err,
                      "UPDATE services SET frozen = $1, updated_at = $2 WHERE id = $3",
                      DB_BOOL(frozen), DB_INT(work->now_us), DB_TEXT(service->id));

@@ -107,6 +107,7 @@ int service_levels_take(struct work *work, const char *binary, const char *host,
                         struct service_levels *ret, struct error *err) {
     struct service_levels said;
 
+    assert(binary && host);
     if (column_read(work, "log_wanted", binary, host, ret, err) < 0)
         return -1;
     said = laid_over(service_levels_now(), ret);

@@ -1,11 +1,16 @@
 #include "ledger/status.h"
 
+#include "common/assert.h"
+
 #include <string.h>
 
 int status_write(struct work *work, const struct object_kind *kind, const char *id,
                  const struct status_change *change, struct error *err) {
     const char *from = change->from == STATUS_ANY ? "" : kind->statuses[change->from].text;
 
+    assert(change->to < kind->status_count && kind->statuses[change->to].text);
+    assert(change->from == STATUS_ANY || (unsigned)change->from < kind->status_count);
+    assert(!(change->by_reset && change->unless_reset));
     return db_run(work->tx, err,
                   arena_format(work->arena,
                                "UPDATE %s SET status = $1, status_by_reset = $2, updated_at = $3 "

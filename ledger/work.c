@@ -1,5 +1,7 @@
 #include "ledger/work.h"
 
+#include "common/assert.h"
+
 struct work work_own(const struct settings *settings, struct arena *arena) {
     static const struct context own = { .request_id = "-", .is_admin = true };
 
@@ -21,6 +23,7 @@ static int work_run(struct db_tx *tx, void *arg, struct error *err) {
     work.now_us = clock_now_us(work.settings->clock);
     work.clock_us = clock_shared_us(work.settings->clock);
     work.over_us = db_clock_sure(call->db) ? work.clock_us : LEASE_ENDED_US + 1;
+    assert(work.over_us <= work.clock_us);
     return call->body(&work, call->arg, err);
 }
 
