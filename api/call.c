@@ -3,7 +3,7 @@
 #include "api/fault.h"
 #include "api/versions.h"
 #include "common/clock.h"
-#include "ledger/operation.h"
+#include "operation/operation.h"
 
 #include <string.h>
 
@@ -216,8 +216,8 @@ int call_body(struct db_tx *tx, void *arg, struct error *err) {
     request_begin(call, tx);
     request->wait_operation = NULL;
     request->wait_ms = 0;
-    call->release.wanted = false;
-    request->work.release = request->api->settings.server_uses ? &call->release : NULL;
+    call->confirmation.wanted = false;
+    request->work.confirmation = request->api->settings.server_uses ? &call->confirmation : NULL;
     if (route_reads(request->route)) { /* the response of a committed change */
         request->http->refuse = call_refuse;
         request->http->refuse_arg = call;

@@ -45,7 +45,7 @@ struct call {
     struct identity_later later;
     struct db_job job;
     struct waiter waiter;
-    struct release release;
+    struct confirmation confirmation;
     int64_t queued_us; /* monotonic: start of its wait for a reader */
     const char
         *slot; /* project of its request slot, until the response (request_slots.h); NULL: none */

@@ -1,6 +1,6 @@
 #include "api/connect.h"
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 
 /* Whether it is a refusal for clients, and which one. */
 static enum error_kind kind_of(const json_t *conflict) {

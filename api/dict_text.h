@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "ledger/pairs.h"
+#include "operation/pairs.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 
 #include "api/answer.h"
 
-#include "ledger/service.h"
+#include "operation/service.h"
 #include "volume/summary.h"
 
 #include <string.h>

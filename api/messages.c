@@ -1,6 +1,6 @@
 #include "api/page.h"
 #include "api/routes.h"
-#include "ledger/message.h"
+#include "operation/message.h"
 
 static void put_event_id(struct request *request, const void *row) {
     const struct message *message = row;

@@ -3,7 +3,7 @@
 #include "api/view.h"
 #include "common/cleanup.h"
 #include "common/md5.h"
-#include "ledger/pairs.h"
+#include "operation/pairs.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include "api/request.h"
 #include "api/resource.h"
-#include "ledger/query.h"
+#include "operation/query.h"
 
 struct pair_rows;
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "api/page.h"
-#include "ledger/pairs.h"
+#include "operation/pairs.h"
 
 /* Adds the condition of one pair. */
 typedef void page_match(struct request *request, struct page *page, const struct pair *pair);

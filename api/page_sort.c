@@ -1,6 +1,6 @@
 #include "api/page_sort.h"
 
-#include "ledger/pairs.h"
+#include "operation/pairs.h"
 
 #include <string.h>
 

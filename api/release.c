@@ -21,7 +21,7 @@ struct asking {
 static bool is_free(struct asking *asking) {
     struct call *call = asking->call;
     const struct api_settings *settings = &call->request.api->settings;
-    const struct attachment *attachment = &call->release.attachment;
+    const struct attachment *attachment = call->confirmation.subject;
     static struct log_limit unknown = LOG_LIMIT;
     struct error why = { .kind = ERROR_NONE };
     unsigned others;
@@ -59,7 +59,7 @@ static void ask(void *arg) {
                   "Too many requests of the project are waiting; try again.");
         call_fail(call, &err);
     } else if (is_free(asking)) {
-        call->release.granted = true;
+        call->confirmation.granted = true;
         call_run(call);
     } else {
         call_fail(call, &asking->refusal);
@@ -72,9 +72,9 @@ bool release_ask(struct call *call, const struct error *refusal) {
     struct asking *asking;
     struct error err;
 
-    if (!call->release.wanted || call->release.granted)
+    if (!call->confirmation.wanted || call->confirmation.granted)
         return false;
-    if (call_take_slot(call, call->release.attachment.project_id, &err) < 0) {
+    if (call_take_slot(call, call->confirmation.project_id, &err) < 0) {
         call_fail(call, &err);
         return true;
     }
@@ -82,10 +82,9 @@ bool release_ask(struct call *call, const struct error *refusal) {
     *asking = (struct asking){ call, *refusal, clock_monotonic_us() + PATIENCE_US };
     atomic_fetch_add(&api->in_flight, 1);
     if (api->askers)
-        worker_pool_put(api->askers,
-                        &(struct work_item){ .key = call->release.attachment.project_id,
-                                             .run = ask,
-                                             .arg = asking });
+        worker_pool_put(
+            api->askers,
+            &(struct work_item){ .key = call->confirmation.project_id, .run = ask, .arg = asking });
     else
         ask(asking);
     return true;

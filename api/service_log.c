@@ -2,7 +2,7 @@
 
 #include "api/answer.h"
 
-#include "ledger/service_log.h"
+#include "operation/service_log.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "api/pools.h"
 #include "api/routes.h"
 #include "api/service_log.h"
-#include "ledger/service.h"
+#include "operation/service.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "db/db.h"
 #include "http/origin.h"
 #include "identity/identity.h"
-#include "ledger/settings.h"
+#include "operation/settings.h"
 #include "policy/rule.h"
 
 struct attachment;

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "api/resource.h"
-#include "ledger/pairs.h"
+#include "operation/pairs.h"
 
 /* By the pair in the header.  ERROR_CONFLICT: the project has an object with it. */
 int unique_check_pair(struct request *request, const struct resource *resource,

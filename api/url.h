@@ -5,7 +5,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
-#include "ledger/pairs.h"
+#include "operation/pairs.h"
 
 #define URL_SEGMENTS   8
 #define URL_PARAMETERS 128

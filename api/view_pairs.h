@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "ledger/pairs.h"
+#include "operation/pairs.h"
 #include "json/out.h"
 
 /* An object of strings. */

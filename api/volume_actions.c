@@ -3,7 +3,7 @@
 #include "api/view.h"
 #include "api/volume_resource.h"
 #include "common/extend_header.h"
-#include "ledger/pairs.h"
+#include "operation/pairs.h"
 #include "volume/delete.h"
 #include "volume/extend.h"
 #include "volume/reset.h"

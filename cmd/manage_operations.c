@@ -2,7 +2,7 @@
 #include "cmd/parts.h"
 #include "cmd/table.h"
 #include "common/cleanup.h"
-#include "ledger/operation.h"
+#include "operation/operation.h"
 
 struct listing {
     struct operation *operations;

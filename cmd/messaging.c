@@ -3,7 +3,7 @@
 #include "cmd/messaging.h"
 
 #include "cmd/parts.h"
-#include "ledger/settings.h"
+#include "operation/settings.h"
 #include "rpc/amqp/amqp.h"
 #include "rpc/switch.h"
 

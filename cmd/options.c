@@ -13,7 +13,7 @@
 #include "identity/identity.h"
 #include "identity/own_user.h"
 #include "kubernetes/bridge.h"
-#include "ledger/settings.h"
+#include "operation/settings.h"
 #include "policy/rule.h"
 #include "replication/node/agent.h"
 #include "rpc/amqp/amqp.h"

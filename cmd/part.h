@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "common/error.h"
 #include "http/origin.h"
-#include "ledger/settings.h"
+#include "operation/settings.h"
 
 #include <signal.h>
 

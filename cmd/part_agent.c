@@ -8,7 +8,7 @@
 #include "compute/timed_hypervisor.h"
 #include "db/db.h"
 #include "identity/own_user.h"
-#include "ledger/service.h"
+#include "operation/service.h"
 
 #define AGENT                 "compute_agent"
 #define HYPERVISOR_TIMEOUT_MS 5000

@@ -5,8 +5,8 @@
 #include "common/log.h"
 #include "db/db.h"
 #include "drivers/driver.h"
-#include "ledger/service.h"
 #include "manager/manager.h"
+#include "operation/service.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -50,7 +50,7 @@ static struct {
     { ROOT ".identity", "identity", LOG_INFO },
     { ROOT ".json", "json", LOG_INFO },
     { ROOT ".kubernetes", "kubernetes", LOG_INFO },
-    { ROOT ".ledger", "ledger", LOG_INFO },
+    { ROOT ".ledger", "operation", LOG_INFO },
     { ROOT ".manager", "manager", LOG_INFO },
     { ROOT ".policy", "policy", LOG_INFO },
     { ROOT ".provision", "declared", LOG_INFO },

@@ -1,7 +1,7 @@
 #include "declared/changes.h"
 
 #include "declared/document_store.h"
-#include "ledger/query.h"
+#include "operation/query.h"
 
 #include <stdlib.h>
 #include <string.h>

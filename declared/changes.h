@@ -5,7 +5,7 @@
 #pragma once
 
 #include "declared/pool_changes.h"
-#include "ledger/work.h"
+#include "operation/work.h"
 
 #define CHANGES_MOST 1000 /* documents of each kind in one result */
 

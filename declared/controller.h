@@ -9,7 +9,7 @@
 
 #include "config/config.h"
 #include "db/db.h"
-#include "ledger/settings.h"
+#include "operation/settings.h"
 
 struct controller;
 

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "declared/document_store.h"
-#include "ledger/pairs.h"
+#include "operation/pairs.h"
 
 /* The scope of a watch; NULL or empty: any. */
 struct document_scope {

@@ -1,7 +1,7 @@
 #include "declared/document_own.h"
 
 #include "declared/document_store.private.h"
-#include "ledger/query.h"
+#include "operation/query.h"
 #include "json/json.h"
 
 #include <string.h>

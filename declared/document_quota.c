@@ -1,7 +1,7 @@
 #include "declared/document_quota.h"
 
-#include "ledger/quota.h"
-#include "ledger/quota_limit.h"
+#include "operation/quota.h"
+#include "operation/quota_limit.h"
 
 #include <string.h>
 

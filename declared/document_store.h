@@ -10,8 +10,8 @@
 #pragma once
 
 #include "declared/document.h"
-#include "ledger/pairs.h"
-#include "ledger/query.h"
+#include "operation/pairs.h"
+#include "operation/query.h"
 
 #define DOCUMENTS_MOST      20000                /* of a kind in a project */
 #define DOCUMENT_BYTES_MOST ((size_t)128 * 1024) /* of one, as JSON without its status */

@@ -40,7 +40,7 @@ struct document_kind {
                       struct error *err);
     /* May it be deleted? ERROR_CONFLICT. */
     int (*check_delete)(struct work *work, const struct document *document, struct error *err);
-    /* The object that it counts as in its project's quotas (ledger/quota_limit.h), and its size.
+    /* The object that it counts as in its project's quotas (operation/quota_limit.h), and its size.
      * NULL: not counted. */
     const char *counts_as;
     int (*size)(struct work *work, const struct document *document, struct document_size *ret,

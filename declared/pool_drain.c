@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "declared/document_store.private.h"
 #include "declared/tree.h"
-#include "ledger/query.h"
+#include "operation/query.h"
 #include "json/json.h"
 
 /* A replica of the pool. */

@@ -2,7 +2,7 @@
 
 #include "declared/config_reclaim.h"
 #include "declared/document_quota.h"
-#include "ledger/query.h"
+#include "operation/query.h"
 #include "json/json.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "declared/replica_pool.h"
-#include "ledger/work.h"
+#include "operation/work.h"
 
 #include <stdbool.h>
 

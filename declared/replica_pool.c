@@ -1,7 +1,7 @@
 #include "declared/replica_pool.h"
 
 #include "declared/name.h"
-#include "ledger/query.h"
+#include "operation/query.h"
 #include "json/json.h"
 
 #include <ctype.h>

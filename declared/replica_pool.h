@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "ledger/work.h"
+#include "operation/work.h"
 
 #include <jansson.h>
 

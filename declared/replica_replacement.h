@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "ledger/work.h"
+#include "operation/work.h"
 
 /* Number of replicas being copied. */
 int replica_replacement_count(struct work *work, int64_t *ret, struct error *err);

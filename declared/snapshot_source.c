@@ -4,7 +4,7 @@
 #include "declared/document_store.private.h"
 #include "declared/name.h"
 #include "declared/pool_list.h"
-#include "ledger/query.h"
+#include "operation/query.h"
 #include "json/json.h"
 
 #include <string.h>

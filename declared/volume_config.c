@@ -7,7 +7,7 @@
 #include "declared/replica_space.h"
 #include "declared/snapshot_source.h"
 #include "declared/volume_revert.h"
-#include "ledger/quota_limit.h"
+#include "operation/quota_limit.h"
 #include "json/json.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "declared/snapshot_node.h"
 #include "declared/snapshot_source.h"
 #include "declared/volume_revert.h"
-#include "ledger/quota_limit.h"
+#include "operation/quota_limit.h"
 #include "json/json.h"
 
 #include <string.h>

@@ -15,7 +15,7 @@
 
 #include "declared/document.h"
 
-#include "ledger/work.h"
+#include "operation/work.h"
 
 #define RECOVERY_PHASE_ABLE    "Able"
 #define RECOVERY_PHASE_REFUSED "Refused"

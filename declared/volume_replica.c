@@ -7,7 +7,7 @@
 #include "declared/phases.h"
 #include "declared/progress.h"
 
-#include "ledger/work.h"
+#include "operation/work.h"
 #include "json/json.h"
 
 #include <string.h>

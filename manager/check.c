@@ -1,11 +1,11 @@
 #include "manager/check.h"
 
 #include "common/cleanup.h"
-#include "ledger/query.h"
-#include "ledger/quota.h"
 #include "manager/check.private.h"
 #include "manager/job.h"
 #include "manager/known.h"
+#include "operation/query.h"
+#include "operation/quota.h"
 #include "volume/conflict.h"
 #include "volume/extend.h"
 #include "volume/group_snapshot_status.h"

@@ -5,8 +5,8 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "declared/replica_pool.h"
-#include "ledger/query.h"
 #include "manager/check.private.h"
+#include "operation/query.h"
 
 #include <dirent.h>
 #include <errno.h>

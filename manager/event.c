@@ -1,7 +1,7 @@
 #include "manager/event.h"
 
 #include "common/words.h"
-#include "ledger/service.h"
+#include "operation/service.h"
 #include "volume/attachment.h"
 #include "volume/extend.h"
 #include "volume/group_snapshot_part.h"

@@ -16,9 +16,9 @@
  * repeatable: job_extend() is one loop over the phases, and each function below the work of one.
  * They return 0 when the operation is done or left to other workers, and 1 when the loop continues.
  */
-#include "ledger/message.h"
 #include "manager/event.h"
 #include "manager/job.h"
+#include "operation/message.h"
 #include "volume/attach_status.h"
 #include "volume/extend.h"
 

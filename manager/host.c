@@ -4,8 +4,8 @@
 #include "common/log.h"
 #include "common/ticker.h"
 #include "common/worker.h"
-#include "ledger/operation.h"
 #include "manager/report.h"
+#include "operation/operation.h"
 
 #include <string.h>
 

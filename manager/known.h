@@ -4,7 +4,7 @@
 #pragma once
 
 #include "drivers/driver.h"
-#include "ledger/settings.h"
+#include "operation/settings.h"
 
 struct known {
     struct db *db;

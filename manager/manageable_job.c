@@ -1,8 +1,8 @@
 /*
  * Lists the objects of a pool: the backend returns all of them, the response has one page.
  */
-#include "ledger/query.h"
 #include "manager/job.h"
+#include "operation/query.h"
 #include "volume/manageable.h"
 #include "json/json.h"
 

@@ -3,8 +3,6 @@
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/ticker.h"
-#include "ledger/message.h"
-#include "ledger/query.h"
 #include "manager/call.h"
 #include "manager/host.h"
 #include "manager/job.h"
@@ -12,6 +10,8 @@
 #include "manager/recount.h"
 #include "manager/report.h"
 #include "manager/unserved.h"
+#include "operation/message.h"
+#include "operation/query.h"
 #include "volume/notification.h"
 #include "json/json.h"
 

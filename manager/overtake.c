@@ -1,6 +1,6 @@
 #include "manager/overtake.h"
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 
 #define LOOK_US   (5 * SECOND_US)
 #define WAITED_US (15 * SECOND_US)

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "ledger/work.h"
 #include "manager/state.private.h"
+#include "operation/work.h"
 
 /* Does so for a queue of a backend, when due.  Called by the ticker thread. */
 int overtake(struct manager_lane *lane, const struct work *base, struct error *err);

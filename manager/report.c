@@ -1,6 +1,6 @@
 #include "manager/report.h"
 
-#include "ledger/service_log.h"
+#include "operation/service_log.h"
 #include "volume/pool.h"
 #include "json/json.h"
 

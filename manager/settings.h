@@ -8,7 +8,7 @@
 #include "config/option.h"
 #include "db/db.h"
 #include "drivers/driver.h"
-#include "ledger/settings.h"
+#include "operation/settings.h"
 #include "rpc/rpc.h"
 
 struct manager_backend {

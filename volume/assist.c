@@ -1,6 +1,6 @@
 #include "volume/assist.h"
 
-#include "ledger/service.h"
+#include "operation/service.h"
 #include "volume/attachment.h"
 
 const struct attachment *assist_guest(const struct volume *volume) {

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/volume.h"
 
 /* The only attachment, if it is to an instance: the guest's. */

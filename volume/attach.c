@@ -1,6 +1,6 @@
 #include "volume/attach.h"
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/attach_status.h"
 #include "volume/conflict.h"
 #include "volume/connection.h"

@@ -1,7 +1,7 @@
 #include "volume/attach_status.h"
 
 #include "common/cleanup.h"
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/attachment.h"
 #include "volume/snapshot_assist.h"
 

@@ -88,10 +88,11 @@ static bool speaks_for_servers(const struct work *work) {
     return context->from_service || (context->is_admin && !work->settings->only_services_detach);
 }
 
-static bool is_granted(const struct release *release, const struct attachment *attachment) {
-    const struct attachment *asked = &release->attachment;
+static bool is_confirmed(const struct confirmation *confirmation,
+                         const struct attachment *attachment) {
+    const struct attachment *asked = confirmation->subject;
 
-    return release->granted && strcmp(asked->id, attachment->id) == 0 &&
+    return confirmation->granted && strcmp(asked->id, attachment->id) == 0 &&
            strcmp(asked->instance_uuid, attachment->instance_uuid) == 0 &&
            asked->updated_at == attachment->updated_at &&
            strcmp(asked->connection_info, attachment->connection_info) == 0;
@@ -99,13 +100,16 @@ static bool is_granted(const struct release *release, const struct attachment *a
 
 int attachment_check_release(const struct work *work, const struct attachment *attachment,
                              struct error *err) {
-    struct release *release = work->release;
+    struct confirmation *confirmation = work->confirmation;
 
     if (!attachment->instance_uuid || !attachment->connection_info || speaks_for_servers(work) ||
-        (release && is_granted(release, attachment)))
+        (confirmation && is_confirmed(confirmation, attachment)))
         return 0;
-    if (release && !release->granted)
-        *release = (struct release){ .wanted = true, .attachment = *attachment };
+    if (confirmation && !confirmation->granted)
+        *confirmation = (struct confirmation){ .wanted = true,
+                                               .project_id = attachment->project_id,
+                                               .subject = arena_copy(work->arena, attachment,
+                                                                     sizeof(*attachment)) };
     return error_set(err, ERROR_CONFLICT,
                      "ConflictNovaUsingAttachment: Detach volume from instance %s using the "
                      "Compute API",

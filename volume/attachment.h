@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "ledger/query.h"
-#include "ledger/work.h"
+#include "operation/query.h"
+#include "operation/work.h"
 
 struct attachment {
     const char *id, *volume_id, *project_id;
@@ -31,16 +31,10 @@ int attachment_check_volume_limit(struct work *work, const struct attachment *at
 bool attachment_in_use(const struct attachment *attachment);
 
 /*
- * Only the compute service knows whether a server still uses its disk, and a transaction sends no
- * requests.  A request that is refused for that stores the question here; it may be repeated with
- * the answer that the server does not, which is valid for the row as it was and for no other.
+ * May the caller end it?  ERROR_CONFLICT for the connected disk of a server, unless the caller acts
+ * for servers, or the compute service, which alone knows whether the server still uses it, has
+ * confirmed that it does not.  The subject of that confirmation is the attachment: an answer is
+ * valid for the row as it was and for no other.
  */
-struct release {
-    bool wanted, granted;
-    struct attachment attachment;
-};
-
-/* May the caller end it?  ERROR_CONFLICT for the connected disk of a server, unless the caller acts
- * for servers, or work->release is granted. */
 int attachment_check_release(const struct work *work, const struct attachment *attachment,
                              struct error *err);

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 
 struct group_snapshot;
 struct snapshot;

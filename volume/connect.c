@@ -1,6 +1,6 @@
 #include "volume/connect.h"
 
-#include "ledger/message.h"
+#include "operation/message.h"
 #include "volume/attach.h"
 #include "volume/attach_status.h"
 #include "volume/conflict.h"

@@ -1,9 +1,9 @@
 #include "volume/create.h"
 
 #include "common/cleanup.h"
-#include "ledger/host.h"
-#include "ledger/message.h"
-#include "ledger/pairs.h"
+#include "operation/host.h"
+#include "operation/message.h"
+#include "operation/pairs.h"
 #include "volume/conflict.h"
 #include "volume/group_end.h"
 #include "volume/group_member.h"

@@ -1,6 +1,6 @@
 #include "volume/default_type.h"
 
-#include "ledger/query.h"
+#include "operation/query.h"
 
 #define SELECT "SELECT project_id, volume_type_id FROM default_volume_types"
 

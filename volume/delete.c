@@ -1,8 +1,8 @@
 #include "volume/delete.h"
 
 #include "common/cleanup.h"
-#include "ledger/message.h"
-#include "ledger/service.h"
+#include "operation/message.h"
+#include "operation/service.h"
 #include "volume/conflict.h"
 #include "volume/group_end.h"
 #include "volume/notification.h"

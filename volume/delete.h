@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/volume.h"
 
 /* How a volume or a snapshot is deleted; bits. */

@@ -1,8 +1,8 @@
 #include "volume/extend.h"
 
 #include "common/extend_header.h"
-#include "ledger/message.h"
-#include "ledger/quota.h"
+#include "operation/message.h"
+#include "operation/quota.h"
 #include "volume/attach_status.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"

@@ -1,6 +1,6 @@
 #include "volume/group_create.h"
 
-#include "ledger/message.h"
+#include "operation/message.h"
 #include "volume/group_type.h"
 #include "volume/notification.h"
 #include "volume/placement.h"

@@ -1,6 +1,6 @@
 #include "volume/group_delete.h"
 
-#include "ledger/service.h"
+#include "operation/service.h"
 #include "volume/delete.h"
 #include "volume/group_end.h"
 #include "volume/notification.h"

@@ -1,7 +1,7 @@
 #include "volume/group_end.h"
 
 #include "common/cleanup.h"
-#include "ledger/message.h"
+#include "operation/message.h"
 #include "volume/notification.h"
 #include "volume/volume_quota.h"
 

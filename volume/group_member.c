@@ -1,6 +1,6 @@
 #include "volume/group_member.h"
 
-#include "ledger/host.h"
+#include "operation/host.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "ledger/query.h"
+#include "operation/query.h"
 #include "volume/group_snapshot_status.h"
 
 struct group_snapshot {

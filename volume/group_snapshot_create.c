@@ -1,6 +1,6 @@
 #include "volume/group_snapshot_create.h"
 
-#include "ledger/message.h"
+#include "operation/message.h"
 #include "volume/assist.h"
 #include "volume/attachment.h"
 #include "volume/conflict.h"

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/create.h"
 #include "volume/group.h"
 #include "volume/group_snapshot.h"

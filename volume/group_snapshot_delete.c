@@ -1,7 +1,7 @@
 #include "volume/group_snapshot_delete.h"
 
-#include "ledger/message.h"
-#include "ledger/service.h"
+#include "operation/message.h"
+#include "operation/service.h"
 #include "volume/conflict.h"
 #include "volume/group_snapshot_part.h"
 #include "volume/group_status.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/group_snapshot.h"
 
 int group_snapshot_delete(struct work *work, const struct group_snapshot *group_snapshot,

@@ -1,10 +1,10 @@
 /*
  * The statuses of a group snapshot: a table (group_snapshot_status.def); they are written by
- * ledger/status.h.
+ * operation/status.h.
  */
 #pragma once
 
-#include "ledger/status.h"
+#include "operation/status.h"
 
 enum group_snapshot_status {
 #define STATUS(name, text, kind) GROUP_SNAPSHOT_##name,

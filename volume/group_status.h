@@ -1,10 +1,10 @@
 /*
  * The statuses of a group of volumes: a table (group_status.def); they are written by
- * ledger/status.h.
+ * operation/status.h.
  */
 #pragma once
 
-#include "ledger/status.h"
+#include "operation/status.h"
 
 enum group_status {
 #define STATUS(name, text, kind, reset) GROUP_##name,

@@ -3,8 +3,8 @@
  */
 #pragma once
 
-#include "ledger/pairs.h"
-#include "ledger/query.h"
+#include "operation/pairs.h"
+#include "operation/query.h"
 
 struct group_type {
     const char *id, *name, *description;

@@ -1,8 +1,8 @@
 #include "volume/host_rename.h"
 
 #include "common/cleanup.h"
-#include "ledger/host.h"
-#include "ledger/query.h"
+#include "operation/host.h"
+#include "operation/query.h"
 #include "volume/pool.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "ledger/work.h"
+#include "operation/work.h"
 
 struct unserved_host {
     const char *host;

@@ -1,7 +1,7 @@
 #include "volume/manage.h"
 
-#include "ledger/message.h"
-#include "ledger/quota.h"
+#include "operation/message.h"
+#include "operation/quota.h"
 #include "volume/conflict.h"
 #include "volume/create.h"
 #include "volume/manage_reference.h"

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "drivers/driver.h"
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/volume.h"
 
 struct pool;

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "ledger/work.h"
+#include "operation/work.h"
 
 enum manage_object { MANAGE_VOLUME, MANAGE_SNAPSHOT };
 

@@ -1,6 +1,6 @@
 #include "volume/manageable.h"
 
-#include "ledger/host.h"
+#include "operation/host.h"
 #include "volume/manage.h"
 #include "volume/operations.h"
 #include "volume/pool.h"

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/manage.h"
 
 struct manageable_page {

@@ -1,7 +1,7 @@
 #include "volume/notification.h"
 
 #include "db/outbox.h"
-#include "ledger/host.h"
+#include "operation/host.h"
 #include "volume/attachment.h"
 #include "volume/group.h"
 #include "volume/group_snapshot.h"

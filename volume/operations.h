@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/volume.h"
 
 #define OPERATION(name) extern const struct operation_kind kind_##name;

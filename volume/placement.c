@@ -3,7 +3,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/log_limit.h"
-#include "ledger/service.h"
+#include "operation/service.h"
 #include "volume/capability.h"
 #include "volume/placement_hint.private.h"
 

@@ -1,7 +1,7 @@
 #include "volume/placement_hint.private.h"
 
 #include "common/words.h"
-#include "ledger/query.h"
+#include "operation/query.h"
 
 #include <string.h>
 

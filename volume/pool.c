@@ -1,7 +1,7 @@
 #include "volume/pool.h"
 
-#include "ledger/query.h"
-#include "ledger/service.h"
+#include "operation/query.h"
+#include "operation/service.h"
 #include "json/json.h"
 
 #include <string.h>

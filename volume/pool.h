@@ -4,7 +4,7 @@
 #pragma once
 
 #include "drivers/driver.h"
-#include "ledger/service.h"
+#include "operation/service.h"
 #include "volume/volume.h"
 
 #include <jansson.h>

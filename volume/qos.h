@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "ledger/query.h"
+#include "operation/query.h"
 #include "volume/type.h"
 
 struct qos_specs {

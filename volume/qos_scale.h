@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "ledger/pairs.h"
+#include "operation/pairs.h"
 
 #include <jansson.h>
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/conflict.h"
 #include "volume/reclaim_trim.h"
 #include "volume/volume.h"

@@ -1,6 +1,6 @@
 #include "volume/reclaim_trim.h"
 
-#include "ledger/service.h"
+#include "operation/service.h"
 #include "volume/assist.h"
 #include "volume/attach_status.h"
 #include "volume/attachment.h"

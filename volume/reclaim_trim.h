@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/volume.h"
 
 /* The result of reclaiming space, by storage or guest. */

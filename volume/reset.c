@@ -2,7 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/words.h"
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/attachment.h"
 #include "volume/conflict.h"
 #include "volume/connection.h"

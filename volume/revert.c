@@ -1,6 +1,6 @@
 #include "volume/revert.h"
 
-#include "ledger/message.h"
+#include "operation/message.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"
 #include "volume/operations.h"

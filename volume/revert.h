@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/volume.h"
 
 /* revert (3.40); snapshot_id may be NULL, and is refused then.  ERROR_CONFLICT in a wrong state. */

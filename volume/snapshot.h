@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "ledger/pairs.h"
-#include "ledger/query.h"
+#include "operation/pairs.h"
+#include "operation/query.h"
 #include "volume/snapshot_status.h"
 
 struct snapshot {

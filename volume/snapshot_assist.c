@@ -1,6 +1,6 @@
 #include "volume/snapshot_assist.h"
 
-#include "ledger/message.h"
+#include "operation/message.h"
 #include "volume/assist.h"
 #include "volume/attachment.h"
 #include "volume/group_snapshot_part.h"

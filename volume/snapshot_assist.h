@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/snapshot.h"
 #include "volume/volume.h"
 

@@ -1,7 +1,7 @@
 #include "volume/snapshot_create.h"
 
-#include "ledger/message.h"
-#include "ledger/service.h"
+#include "operation/message.h"
+#include "operation/service.h"
 #include "volume/conflict.h"
 #include "volume/connect.h"
 #include "volume/create.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "ledger/operation.h"
+#include "operation/operation.h"
 #include "volume/delete.h"
 #include "volume/snapshot.h"
 

@@ -1,6 +1,6 @@
 #include "volume/snapshot_manage.h"
 
-#include "ledger/message.h"
+#include "operation/message.h"
 #include "volume/conflict.h"
 #include "volume/manage_reference.h"
 #include "volume/manageable.h"

@@ -1,10 +1,10 @@
 /*
  * The statuses of a snapshot: a table (snapshot_status.def); the door that writes them is
- * ledger/status.h.
+ * operation/status.h.
  */
 #pragma once
 
-#include "ledger/status.h"
+#include "operation/status.h"
 
 enum snapshot_status {
 #define STATUS(name, text, shown, kind, reset) SNAPSHOT_##name,

@@ -1,12 +1,12 @@
 /*
- * The statuses of a volume: a table (status.def); they are written by ledger/status.h.
+ * The statuses of a volume: a table (status.def); they are written by operation/status.h.
  *
  * Operations write a status by volume_begin() and operation_leave() (operations.h); attach_status.c
  * writes those that follow from attachment rows; reset.c those requested by an operator.
  */
 #pragma once
 
-#include "ledger/status.h"
+#include "operation/status.h"
 
 enum volume_status {
 #define STATUS(name, text, shown, kind, reset) VOLUME_##name,

@@ -1,6 +1,6 @@
 #include "volume/summary.h"
 
-#include "ledger/query.h"
+#include "operation/query.h"
 
 #define PAIRS_MOST      20000
 #define CHARACTERS_MOST (4 * 1024 * 1024)

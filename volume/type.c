@@ -2,8 +2,8 @@
 
 #include "common/assert.h"
 #include "common/cleanup.h"
-#include "ledger/pairs.h"
-#include "ledger/query.h"
+#include "operation/pairs.h"
+#include "operation/query.h"
 #include "volume/default_type.h"
 #include "json/json.h"
 

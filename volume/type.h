@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "ledger/quota_limit.h"
+#include "operation/quota_limit.h"
 #include "volume/volume.h"
 
 struct volume_type {

@@ -1,6 +1,6 @@
 #include "volume/type_access.h"
 
-#include "ledger/query.h"
+#include "operation/query.h"
 
 int type_access_list(struct work *work, const struct volume_type *type, const char ***ret,
                      struct error *err) {

@@ -1,6 +1,6 @@
 #include "volume/type_encryption.h"
 
-#include "ledger/query.h"
+#include "operation/query.h"
 
 static struct db_value size_value(int64_t key_size) {
     return key_size == TYPE_ENCRYPTION_NO_SIZE ? DB_NULL : DB_INT(key_size);

@@ -1,7 +1,7 @@
 /*
  * Unmanaging a volume: like a delete, but its storage stays.
  */
-#include "ledger/message.h"
+#include "operation/message.h"
 #include "volume/conflict.h"
 #include "volume/delete.h"
 #include "volume/manage.h"

@@ -4,7 +4,7 @@
  */
 #include "common/cleanup.h"
 #include "common/words.h"
-#include "ledger/pairs.h"
+#include "operation/pairs.h"
 #include "volume/conflict.h"
 #include "volume/notification.h"
 #include "volume/volume.h"

@@ -1,7 +1,7 @@
 #include "volume/volume.h"
 
 #include "common/assert.h"
-#include "ledger/query.h"
+#include "operation/query.h"
 #include "volume/attachment.h"
 #include "volume/reserved_type.h"
 

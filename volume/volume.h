@@ -7,9 +7,9 @@
 #pragma once
 
 #include "common/error.h"
-#include "ledger/pairs.h"
-#include "ledger/query.h"
-#include "ledger/work.h"
+#include "operation/pairs.h"
+#include "operation/query.h"
+#include "operation/work.h"
 #include "volume/status.h"
 
 struct attachment; /* attachment.h */

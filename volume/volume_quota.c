@@ -1,8 +1,8 @@
 #include "volume/volume_quota.h"
 
 #include "common/cleanup.h"
-#include "ledger/quota.h"
-#include "ledger/quota_limit.h"
+#include "operation/quota.h"
+#include "operation/quota_limit.h"
 
 static void demand_volume(struct quota_demands *demands, struct arena *arena, const char *type_name,
                           int64_t size_gb) {

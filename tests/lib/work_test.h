@@ -1,5 +1,5 @@
 /*
- * Common to tests of ledger/ and volume/: a test runs whole inside one transaction, which is
+ * Common to tests of operation/ and volume/: a test runs whole inside one transaction, which is
  * undone, on a database in memory, with a clock that stands still and ids that repeat.
  *
  *     WORK_TEST(name_of_the_promise) {

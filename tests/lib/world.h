@@ -12,8 +12,8 @@
 #include "db/db.h"
 #include "drivers/driver.h"
 #include "drivers/fault.h"
-#include "ledger/settings.h"
 #include "manager/manager.h"
+#include "operation/settings.h"
 #include "rpc/relay.h"
 #include "rpc/rpc.h"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A status that stands in a row already is written by one function, whatever the object
-# (ledger/status.h); an operation's row is made by one file, and changed by one.
+# (operation/status.h); an operation's row is made by one file, and changed by one.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh
@@ -8,12 +8,12 @@ source tests/lint/folders.sh
 status=0
 only() {
     local file=$1 pattern=$2 found
-    found=$(sources ledger volume manager api | grep -vxF "$file" | xargs grep -nE "$pattern") || return 0
+    found=$(sources operation volume manager api | grep -vxF "$file" | xargs grep -nE "$pattern") || return 0
     echo "only $file may say this:"
     echo "$found"
     status=1
 }
-only ledger/status.c '(SET|[,"]) *"?status(_by_reset)? ='
-only ledger/operation.c 'INSERT INTO operations'
-only ledger/operation_turn.c 'UPDATE operations'
+only operation/status.c '(SET|[,"]) *"?status(_by_reset)? ='
+only operation/operation.c 'INSERT INTO operations'
+only operation/operation_turn.c 'UPDATE operations'
 exit "$status"

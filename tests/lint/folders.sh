@@ -14,17 +14,17 @@ rpc                common json config policy db
 drivers            common json config
 replicated         common json config http identity client drivers
 replication/engine common json
-ledger             common json config policy db
-volume             common json config policy db rpc drivers ledger
-declared           common json config policy db ledger
-manager            common json config policy client db rpc drivers ledger volume declared
-api                common json config http policy identity db rpc drivers ledger volume declared
+operation          common json config policy db
+volume             common json config policy db rpc drivers operation
+declared           common json config policy db operation
+manager            common json config policy client db rpc drivers operation volume declared
+api                common json config http policy identity db rpc drivers operation volume declared
 compute            common json config http identity client
 replication/node   common json config http identity client replication/engine
 kubernetes         common json config http identity client
 grpc               common http
 csi                common json config http identity client grpc
-cmd                common json config http policy identity client db rpc drivers ledger volume declared manager api compute kubernetes replication/node grpc csi
+cmd                common json config http policy identity client db rpc drivers operation volume declared manager api compute kubernetes replication/node grpc csi
 '
 declare -A may=()
 folders=()

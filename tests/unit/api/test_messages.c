@@ -1,6 +1,6 @@
 #include "common/cleanup.h"
-#include "ledger/message.h"
-#include "ledger/work.h"
+#include "operation/message.h"
+#include "operation/work.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/world.h"

@@ -6,7 +6,7 @@
 #include "cmd/command.h"
 #include "cmd/parts.h"
 #include "common/clock.h"
-#include "ledger/settings.h"
+#include "operation/settings.h"
 #include "tests/unit/cmd/cmd_test.h"
 
 #include <sched.h>

@@ -178,6 +178,7 @@ START_TEST(a_logger_keeps_its_name_when_its_folder_moves) {
     static const struct {
         const char *name, *file;
     } rows[] = {
+        { "scoria.ledger", "operation/operation.c" },
         { "scoria.provision", "declared/controller.c" },
         { "scoria.engine", "replication/engine/target_watch.c" },
         { "scoria.storage", "replication/node/pools.c" },

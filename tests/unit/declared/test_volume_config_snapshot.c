@@ -2,7 +2,7 @@
  * Snapshots of configs, and configs that are clones: the rules for their documents in each state.
  */
 #include "declared/snapshot_source.h"
-#include "ledger/quota_limit.h"
+#include "operation/quota_limit.h"
 #include "tests/lib/declared.h"
 
 #define SNAPSHOT(name, volume) \

@@ -2,7 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "ledger/service.h"
+#include "operation/service.h"
 #include "tests/lib/work_test.h"
 #include "json/json.h"
 

@@ -1,6 +1,6 @@
 #include "volume/pool.h"
 
-#include "ledger/service.h"
+#include "operation/service.h"
 #include "tests/lib/work_test.h"
 
 static const struct pool sample = {

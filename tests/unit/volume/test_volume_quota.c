@@ -1,7 +1,7 @@
 #include "volume/volume_quota.h"
 
-#include "ledger/quota.h"
-#include "ledger/quota_limit.h"
+#include "operation/quota.h"
+#include "operation/quota_limit.h"
 #include "tests/lib/work_test.h"
 
 #define TYPE_ID "aaaaaaaa-0000-4000-8000-000000000001"

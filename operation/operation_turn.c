@@ -1,0 +1,423 @@
+/*
+ * Owners and queues of operations: claims and leases, retries and deadlines, ends and cancels, and
+ * the operations of dead workers.
+ */
+#include "operation/queue.private.h"
+
+#include "common/assert.h"
+
+#include <string.h>
+
+/* clang-format off */
+#define IS_LEFT TARGETS_ITSELF("other") " AND other." IS_CANCELLED
+#define NOTHING_CANCELLED_IS_LEFT \
+    "(" IS_CANCELLED " OR (NOT EXISTS (SELECT 1 FROM operations other WHERE " \
+    "other.volume_id = operations.volume_id AND " IS_LEFT ") AND " \
+    "NOT EXISTS (SELECT 1 FROM operation_turns mine JOIN operations other ON " \
+    "other.volume_id = mine.turn_of WHERE mine.operation_id = operations.id AND " IS_LEFT ")))"
+/* clang-format on */
+
+int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
+                    struct error *err) {
+    int64_t lease = work->clock_us + work->settings->operation_lease_s * SECOND_US;
+
+    assert(owner && *owner);
+    return operation_one(
+        work,
+        db_query(
+            work->tx, err,
+            "UPDATE operations SET owner = $1, lease_until = $2, attempts = attempts + 1, "
+            "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, progress = NULL, "
+            "updated_at = $3 WHERE id = $4 AND (owner IS NULL OR lease_until < $5) AND " IS_DUE(
+                "$5") " AND " NOTHING_CANCELLED_IS_LEFT " AND " IS_ITS_TURN
+                      " RETURNING " OPERATION_COLUMNS,
+            DB_TEXT(owner), DB_INT(lease), DB_INT(work->clock_us), DB_TEXT(id),
+            DB_INT(work->over_us)),
+        ret, err);
+}
+
+int operation_reads(struct work *work, const char *id, const char *volume_id, struct error *err) {
+    assert(id && volume_id);
+    return db_change(work->tx, err, "UPDATE operations SET reads_of = $1 WHERE id = $2",
+                     DB_TEXT(volume_id), DB_TEXT(id));
+}
+
+int operation_move(struct work *work, const char *id, const char *owner, enum operation_phase from,
+                   enum operation_phase to, bool keep_owner, struct error *err) {
+    assert(owner && *owner);
+    assert(from < PHASES && to < PHASES);
+    assert(to != PHASE_QUEUED && to != PHASE_CANCELLED && to != PHASE_ANSWERED);
+    if (keep_owner)
+        return db_run(work->tx, err,
+                      "UPDATE operations SET phase = $1, updated_at = $2 "
+                      "WHERE id = $3 AND phase = $4 AND owner = $5",
+                      DB_TEXT(operation_phase_text(to)), DB_INT(work->clock_us), DB_TEXT(id),
+                      DB_TEXT(operation_phase_text(from)), DB_TEXT(owner));
+    return queue_advance(
+        work,
+        db_query(work->tx, err,
+                 "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "
+                 "updated_at = $2 WHERE id = $3 AND phase = $4 AND "
+                 "owner = $5" RETURNING_PASSED,
+                 DB_TEXT(operation_phase_text(to)), DB_INT(work->clock_us), DB_TEXT(id),
+                 DB_TEXT(operation_phase_text(from)), DB_TEXT(owner)),
+        err);
+}
+
+int operation_set_deadline(struct work *work, const char *id, int64_t deadline, struct error *err) {
+    return db_change(work->tx, err, "UPDATE operations SET deadline = $1 WHERE id = $2",
+                     DB_INT(deadline), DB_TEXT(id));
+}
+
+int operation_await(struct work *work, const struct operation *seen, int64_t deadline,
+                    const char *arguments, struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE operations SET deadline = $1, arguments = $2 "
+                  "WHERE id = $3 AND deadline = $4 AND " AWAITS_REPORT,
+                  DB_INT(deadline), DB_TEXT(arguments), DB_TEXT(seen->id),
+                  DB_INT(seen->deadline)) < 0
+               ? -1
+               : 0;
+}
+
+int operation_report(struct work *work, const struct operation *operation, bool failed,
+                     struct error *err) {
+    assert(operation->id);
+    return db_run(work->tx, err,
+                  "UPDATE operations SET phase = $1, failed = $2, owner = NULL, "
+                  "lease_until = NULL, updated_at = $3 "
+                  "WHERE id = $4 AND " AWAITS_REPORT,
+                  DB_TEXT(operation_phase_text(PHASE_COMPLETING)), DB_BOOL(failed),
+                  DB_INT(work->clock_us), DB_TEXT(operation->id));
+}
+
+int operation_end_deadline(struct work *work, const struct operation *operation,
+                           struct error *err) {
+    if (db_run(work->tx, err,
+               "UPDATE operations SET deadline = $1 WHERE id = $2 AND " AWAITS_REPORT,
+               DB_INT(DEADLINE_OVER_US), DB_TEXT(operation->id)) < 0)
+        return -1;
+    return operation_notify(work, operation, NULL, err);
+}
+
+int operation_reevaluate(struct work *work, const char *target_id, struct error *err) {
+    struct operation operation;
+    int found = operation_of(work, target_id, &operation, err);
+
+    if (found <= 0 || !operation.kind->reevaluate)
+        return found < 0 ? -1 : 0;
+    return operation.kind->reevaluate(work, &operation, err);
+}
+
+int operation_part_ended(struct work *work, const char *target_id, bool failed, struct error *err) {
+    if (failed && db_run(work->tx, err, "UPDATE operations SET failed = $1 WHERE target_id = $2",
+                         DB_BOOL(true), DB_TEXT(target_id)) < 0)
+        return -1;
+    return operation_reevaluate(work, target_id, err);
+}
+
+int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
+                       struct error *err) {
+    assert(owner && *owner);
+    return queue_advance(work,
+                         db_query(work->tx, err,
+                                  "UPDATE operations SET deadline = $1, owner = NULL, "
+                                  "lease_until = NULL, updated_at = $2 "
+                                  "WHERE id = $3 AND owner = $4" RETURNING_PASSED,
+                                  DB_INT(deadline), DB_INT(work->clock_us), DB_TEXT(id),
+                                  DB_TEXT(owner)),
+                         err);
+}
+
+static int let_go(struct work *work, const char *id, const char *owner, int64_t retry_at,
+                  int64_t uncounted, const char *waits_for, struct error *err) {
+    assert(owner && *owner);
+    assert(uncounted == 0 || uncounted == 1);
+    assert(retry_at > LEASE_ENDED_US);
+    return queue_advance(work,
+                         db_query(work->tx, err,
+                                  "UPDATE operations SET owner = '', lease_until = $1, "
+                                  "attempts = attempts - $2, waits_for = $3, updated_at = $4 "
+                                  "WHERE id = $5 AND owner = $6" RETURNING_PASSED,
+                                  DB_INT(retry_at), DB_INT(uncounted), DB_TEXT(waits_for),
+                                  DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner)),
+                         err);
+}
+
+int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
+                    struct error *err) {
+    return let_go(work, id, owner, retry_at, 0, NULL, err);
+}
+
+int operation_put_back(struct work *work, const char *id, const char *owner, int64_t retry_at,
+                       struct error *err) {
+    return let_go(work, id, owner, retry_at, 1, NULL, err);
+}
+
+int operation_wait_for(struct work *work, const char *id, const char *owner, const char *what,
+                       int64_t retry_at, struct error *err) {
+    return let_go(work, id, owner, retry_at, 1, what, err);
+}
+
+int operation_make_long(struct work *work, const char *id, const char *owner, struct error *err) {
+    struct operation operation;
+    int moved = operation_one(work,
+                              db_query(work->tx, err,
+                                       "UPDATE operations SET is_long = 1, owner = NULL, "
+                                       "lease_until = NULL, attempts = attempts - 1, "
+                                       "waits_for = NULL, updated_at = $1 WHERE id = $2 AND "
+                                       "owner = $3 RETURNING " OPERATION_COLUMNS,
+                                       DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner)),
+                              &operation, err);
+
+    assert(owner && *owner);
+    return moved > 0 && operation_notify(work, &operation, NULL, err) < 0 ? -1 : moved;
+}
+
+int operation_set_progress(struct work *work, const char *id, const char *owner, int percent,
+                           struct error *err) {
+    assert(owner && *owner);
+    assert(percent >= 0 && percent < 100);
+    return db_run(work->tx, err, "UPDATE operations SET progress = $1 WHERE id = $2 AND owner = $3",
+                  DB_INT(percent), DB_TEXT(id), DB_TEXT(owner));
+}
+
+int operation_note(struct work *work, const char *id, const char *owner, const char *arguments,
+                   struct error *err) {
+    assert(owner && *owner);
+    return db_run(work->tx, err,
+                  "UPDATE operations SET arguments = $1, updated_at = $2 "
+                  "WHERE id = $3 AND owner = $4",
+                  DB_TEXT(arguments), DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner));
+}
+
+int operation_set_size(struct work *work, const char *id, int64_t size_gb, struct error *err) {
+    assert(size_gb > 0);
+    return db_run(work->tx, err,
+                  "UPDATE operations SET new_size_gb = $1, updated_at = $2 WHERE id = $3",
+                  DB_INT(size_gb), DB_INT(work->clock_us), DB_TEXT(id)) < 0
+               ? -1
+               : 0;
+}
+
+int operation_renew(struct work *work, const char *owner, const char *id, struct error *err) {
+    int64_t lease = work->clock_us + work->settings->operation_lease_s * SECOND_US;
+
+    assert(owner && *owner);
+    return db_run(
+        work->tx, err,
+        "UPDATE operations SET lease_until = $1 WHERE id = $2 AND owner = $3 AND " IS_NOT_CANCELLED,
+        DB_INT(lease), DB_TEXT(id), DB_TEXT(owner));
+}
+
+int operation_end_stale_leases(struct work *work, const char *prefix, const char *owner,
+                               struct error *err) {
+    assert(*prefix && owner && *owner);
+    return db_run(work->tx, err,
+                  "UPDATE operations SET lease_until = $4 "
+                  "WHERE substr(owner, 1, CAST($1 AS INTEGER)) = $2 AND owner <> $3",
+                  DB_INT(strlen(prefix)), DB_TEXT(prefix), DB_TEXT(owner), DB_INT(LEASE_ENDED_US));
+}
+
+int operation_answer(struct work *work, const char *id, const char *arguments, struct error *err) {
+    assert(id);
+    return queue_advance_removed(
+               work,
+               db_query(work->tx, err,
+                        "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "
+                        "arguments = $2, updated_at = $3 WHERE id = $4" RETURNING_PASSED,
+                        DB_TEXT(operation_phase_text(PHASE_ANSWERED)), DB_TEXT(arguments),
+                        DB_INT(work->clock_us), DB_TEXT(id)),
+               err) < 0
+               ? -1
+               : 0;
+}
+
+int operation_expire(struct work *work, int64_t age_us, struct error *err) {
+    assert(age_us > 0);
+    return db_run(work->tx, err, "DELETE FROM operations WHERE " IS_ANSWERED " AND updated_at < $1",
+                  DB_INT(work->over_us - age_us));
+}
+
+int operation_leave(struct work *work, const char *object_id, const struct operation_kind *kind,
+                    unsigned status, struct error *err) {
+    const struct status_change change = { .from = (int)kind->meanwhile,
+                                          .to = status,
+                                          .unless_reset = true };
+    int changed = status_write(work, kind->object, object_id, &change, err);
+
+    assert(kind->object && kind->meanwhile < kind->object->status_count);
+    return changed < 0 ? -1 : changed == 0;
+}
+
+int operation_end(struct work *work, const char *id, struct error *err) {
+    assert(id);
+    return queue_advance_removed(work,
+                                 db_query(work->tx, err,
+                                          "DELETE FROM operations WHERE id = $1" RETURNING_PASSED,
+                                          DB_TEXT(id)),
+                                 err) < 0
+               ? -1
+               : 0;
+}
+
+int operation_end_of(struct work *work, const char *target_id, struct error *err) {
+    struct operation operation;
+    int found = operation_of(work, target_id, &operation, err);
+
+    return found > 0 ? operation_end(work, operation.id, err) : found;
+}
+
+int operation_insert_once(struct work *work, const struct operation_kind *kind,
+                          const struct operation *fields, struct error *err) {
+    int waiting =
+        db_run(work->tx, err,
+               "UPDATE operations SET attempts = 0 WHERE volume_id = $1 AND "
+               "kind = $2 AND arguments = $3 AND COALESCE(owner, '') = ''",
+               DB_TEXT(fields->volume_id), DB_TEXT(kind->name), DB_TEXT(fields->arguments));
+
+    assert(fields->volume_id && fields->arguments);
+    if (waiting != 0)
+        return waiting < 0 ? -1 : 0;
+    return operation_insert(work, kind, fields, NULL, err);
+}
+
+/* Also one with an expired lease: recovery decides about that. */
+static bool has_worker(const struct operation *operation) {
+    return operation->owner && *operation->owner;
+}
+
+static bool leaves_traces(const struct operation *operation) {
+    return operation->kind->leaves_traces && operation->attempts > 0;
+}
+
+/* Inspecting the effects of its former worker moves no data: it runs on the workers for short
+ * work. */
+int operation_cancel(struct work *work, const struct operation *operation, struct error *err) {
+    struct operation cancelled = *operation;
+
+    cancelled.is_long = false;
+    if (operation->phase == PHASE_CANCELLED)
+        return 0;
+    if (operation->kind->cancel && operation->kind->cancel(work, operation, err) < 0)
+        return -1;
+    if (!has_worker(operation) && !leaves_traces(operation))
+        return operation_end(work, operation->id, err);
+    /* The volume's place in the queue is free for the next operation. */
+    if (db_run(work->tx, err,
+               "UPDATE operations SET phase = $1, target_id = id, deadline = NULL, "
+               "is_long = 0, owner = NULLIF(owner, ''), updated_at = $2, "
+               "lease_until = CASE WHEN owner <> '' THEN lease_until END WHERE id = $3",
+               DB_TEXT(operation_phase_text(PHASE_CANCELLED)), DB_INT(work->clock_us),
+               DB_TEXT(operation->id)) < 0)
+        return -1;
+    return operation_notify(work, &cancelled, NULL, err);
+}
+
+int operation_close(struct work *work, const struct operation *operation, const char *owner,
+                    struct error *err) {
+    const char *volume_id = operation->volume_id;
+    int closed =
+        queue_advance_removed(work,
+                              db_query(work->tx, err,
+                                       "DELETE FROM operations WHERE id = $1 AND owner = $2 "
+                                       "AND " IS_CANCELLED RETURNING_PASSED,
+                                       DB_TEXT(operation->id), DB_TEXT(owner)),
+                              err);
+
+    assert(owner && *owner);
+    if (closed <= 0)
+        return closed;
+    if (queue_notify_volume(work, volume_id, err) < 0 ||
+        (operation->turn_of && queue_notify_next(work, volume_id, err) < 0))
+        return -1;
+    return 1;
+}
+
+/* $1 the present instant, $2, $3 and $6 of the rule. */
+#define IS_ORPHAN                                                                  \
+    "(lease_until < $1 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= " \
+    "CASE WHEN phase IN ('waiting', 'cancelled') AND $6 = 2 THEN "                 \
+    "($2 + COALESCE(deadline, created_at)) / 2 "                                   \
+    "WHEN phase IN ('waiting', 'cancelled') THEN $2 "                              \
+    "WHEN phase = 'queued' AND $6 > 0 THEN ($3 + created_at) / 2 "                 \
+    "ELSE $3 END)) AND " IS_DUE("$1")
+
+static int patience_of(const struct orphan_rule *rule) {
+    return rule->sparing ? 2 : rule->patient;
+}
+
+int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,
+                      unsigned most, struct operation **ret, struct error *err) {
+    assert(most > 0);
+    return operation_all(work,
+                         db_query(work->tx, err,
+                                  "SELECT " OPERATION_COLUMNS
+                                  " FROM operations WHERE host = $4 AND is_long = $7 AND " IS_ORPHAN
+                                  " ORDER BY created_at, id LIMIT $5",
+                                  DB_INT(work->over_us), DB_INT(rule->waiting_since_us),
+                                  DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(most),
+                                  DB_INT(patience_of(rule)), DB_BOOL(rule->is_long)),
+                         ret, err);
+}
+
+int operation_redeliver(struct work *work, const struct operation *orphan,
+                        const struct orphan_rule *rule, struct error *err) {
+    /* Without its dead owner it counts as notified just now. */
+    int freed =
+        db_run(work->tx, err,
+               "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $5 "
+               "WHERE id = $4 AND " IS_ORPHAN,
+               DB_INT(work->over_us), DB_INT(rule->waiting_since_us), DB_INT(rule->queued_since_us),
+               DB_TEXT(orphan->id), DB_INT(work->clock_us), DB_INT(patience_of(rule)));
+
+    if (freed <= 0 || operation_notify(work, orphan, NULL, err) < 0)
+        return freed <= 0 ? freed : -1;
+    /* Its dead worker blocked others, too. */
+    return orphan->owner ? queue_advance_past(work, orphan, err) : 0;
+}
+
+/* clang-format off */
+/* The queue of a project: its operations at the backend without an owner.  Each is searched by an
+ * index (operations_in_line, operations_at_work) and none is read through; the scalar queries keep
+ * PostgreSQL from joining with all of the table instead. */
+#define NEXT_LINE(behind) \
+    "(SELECT project_id FROM operations WHERE host = $4 AND is_long = $6 AND owner IS NULL AND " HAS_NO_ANSWER \
+    behind " ORDER BY project_id LIMIT 1)"
+#define LINES \
+    "lines (project_id) AS (SELECT " NEXT_LINE("") " UNION ALL " \
+    "SELECT " NEXT_LINE(" AND project_id > lines.project_id") \
+    " FROM lines WHERE project_id IS NOT NULL)"
+#define ONE_OF_LINE(which) \
+    "(SELECT id FROM operations WHERE host = $4 AND is_long = $6 AND project_id = lines.project_id AND " \
+    IS_DUE("$1") " AND " which " LIMIT 1)"
+#define TOLD_AT "COALESCE(updated_at, created_at)"
+#define LONGEST_AGO \
+    ONE_OF_LINE("owner IS NULL AND " TOLD_AT " <= $2 ORDER BY " TOLD_AT ", created_at, id")
+#define AT_WORK ONE_OF_LINE("owner <> ''")
+/* A new one was not announced. */
+#define TOLD_SINCE ONE_OF_LINE("owner IS NULL AND " TOLD_AT " > $3 AND updated_at > $3")
+/* clang-format on */
+
+int operation_unserved(struct work *work, const char *host, bool is_long, int64_t waiting_since_us,
+                       int64_t announced_since_us, unsigned most, struct operation **ret,
+                       struct error *err) {
+    assert(most > 0);
+    return operation_all(
+        work,
+        db_query(work->tx, err,
+                 "WITH RECURSIVE " LINES " SELECT " OPERATION_COLUMNS
+                 " FROM operations WHERE id IN (SELECT " LONGEST_AGO " FROM lines WHERE "
+                 "project_id IS NOT NULL AND " AT_WORK " IS NULL AND " TOLD_SINCE " IS NULL) "
+                 "ORDER BY created_at, id LIMIT $5",
+                 DB_INT(work->over_us), DB_INT(waiting_since_us), DB_INT(announced_since_us),
+                 DB_TEXT(host), DB_INT(most), DB_BOOL(is_long)),
+        ret, err);
+}
+
+int operation_note_announced(struct work *work, const struct operation *operation,
+                             struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE operations SET updated_at = $1 WHERE id = $2 AND owner IS NULL",
+                  DB_INT(work->clock_us), DB_TEXT(operation->id));
+}

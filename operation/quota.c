@@ -1,0 +1,328 @@
+#include "operation/quota.h"
+
+#include "common/assert.h"
+#include "operation/quota_limit.h"
+
+#include <string.h>
+
+void quota_demand_add(struct quota_demands *demands, struct arena *arena, const char *resource,
+                      const char *type_name, int64_t amount) {
+    assert(amount >= 0);
+    assert(demands->count < QUOTA_DEMANDS_MOST);
+    demands->items[demands->count++] = (struct quota_demand){ resource, amount };
+    if (type_name)
+        quota_demand_add(demands, arena, quota_limit_of_type(arena, resource, type_name), NULL,
+                         amount);
+}
+
+/* ---- taking and reserving ---- */
+
+/* Limit and usage of a resource. */
+struct standing {
+    int64_t limit, used;
+};
+
+static unsigned demand_find(const struct quota_demands *demands, const char *resource) {
+    unsigned i = 0;
+
+    assert(demands->count > 0);
+    while (i < demands->count - 1 && strcmp(demands->items[i].resource, resource) != 0)
+        i++;
+    return i; /* only requested resources are answered, so the last one is left */
+}
+
+/* Limits and usage of all demands with one query: every create runs it. */
+static int load_standings(struct work *work, const char *project_id,
+                          const struct quota_demands *demands, struct standing *ret,
+                          struct error *err) {
+    enum { USED = 2 };
+    struct db_value values[1 + QUOTA_DEMANDS_MOST] = { DB_TEXT(project_id) };
+    const char *places = db_places(work->arena, 2, demands->count);
+    const char *sql = arena_format(
+        work->arena,
+        "SELECT 1 AS source, resource, hard_limit FROM quotas WHERE project_id = $1 "
+        "AND resource IN (%s) UNION ALL SELECT 0, resource, hard_limit FROM quota_classes "
+        "WHERE class_name = 'default' AND resource IN (%s) UNION ALL SELECT 2, resource, used "
+        "FROM quota_usages WHERE project_id = $1 AND resource IN (%s) ORDER BY source",
+        places, places, places);
+    int more;
+
+    assert(demands->count > 0 && demands->count <= QUOTA_DEMANDS_MOST);
+    for (unsigned i = 0; i < demands->count; i++) {
+        const char *resource = demands->items[i].resource;
+
+        values[1 + i] = DB_TEXT(resource);
+        ret[i] = (struct standing){ quota_limit_configured(work->settings, resource), 0 };
+    }
+    autorows struct db_rows *rows =
+        db_query_values(work->tx, err, sql, values, 1 + (size_t)demands->count);
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0) {
+        struct standing *standing = &ret[demand_find(demands, db_text(rows, 1))];
+
+        *(db_int(rows, 0) == USED ? &standing->used : &standing->limit) = db_int(rows, 2);
+    }
+    return more;
+}
+
+static bool is_single(const char *resource) {
+    return strcmp(resource, QUOTA_PER_VOLUME) == 0;
+}
+
+/* The excess to report, as upstream: the single volume's, else by the alphabet. */
+static bool is_reported_before(const char *resource, const char *other) {
+    return is_single(resource) || (!is_single(other) && strcmp(resource, other) < 0);
+}
+
+/* The error of each resource, and of those of its types. */
+static const struct refusal {
+    const char *resource;
+    const char *error; /* upstream's class */
+    const char *what;  /* has the size; NULL: the resource is a number of objects */
+} refusals[] = {
+    { QUOTA_VOLUMES, "VolumeLimitExceeded", NULL },
+    { QUOTA_SNAPSHOTS, "SnapshotLimitExceeded", NULL },
+    { QUOTA_BACKUPS, "BackupLimitExceeded", NULL },
+    { QUOTA_GROUPS, "GroupLimitExceeded", NULL },
+    { QUOTA_GIGABYTES, "VolumeSizeExceedsAvailableQuota", "volume or snapshot" },
+    { QUOTA_BACKUP_GIGABYTES, "VolumeBackupSizeExceedsAvailableQuota", "backup" },
+    { .resource = NULL },
+};
+
+static bool is_of(const char *resource, const char *fixed) {
+    size_t length = strlen(fixed);
+
+    return strncmp(resource, fixed, length) == 0 &&
+           (resource[length] == '\0' || resource[length] == '_');
+}
+
+static int refuse(const struct quota_demand *demand, const struct standing *standing,
+                  struct error *err) {
+    const struct refusal *refusal = refusals;
+
+    if (is_single(demand->resource))
+        return error_set(err, ERROR_OVER_QUOTA,
+                         "VolumeSizeExceedsLimit: Requested volume size %jdG exceeds the maximum "
+                         "allowed limit %jdG of a single volume.",
+                         demand->amount, standing->limit);
+    while (refusal->resource && !is_of(demand->resource, refusal->resource))
+        refusal++;
+    assert(refusal->resource); /* nothing else has a limit */
+    if (refusal->what)
+        return error_set(err, ERROR_OVER_QUOTA,
+                         "%s: Requested %s exceeds allowed %s quota. Requested %jdG, quota is %jdG "
+                         "and %jdG has been consumed.",
+                         refusal->error, refusal->what, demand->resource, demand->amount,
+                         standing->limit, standing->used);
+    return error_set(err, ERROR_OVER_QUOTA,
+                     "%s: Maximum number of %s allowed (%jd) exceeded for quota '%s'.",
+                     refusal->error, refusal->resource, standing->limit, demand->resource);
+}
+
+static int check_demands(const struct quota_demands *demands, const struct standing *standings,
+                         struct error *err) {
+    const struct quota_demand *worst = NULL;
+
+    for (unsigned i = 0; i < demands->count; i++) {
+        const struct quota_demand *demand = &demands->items[i];
+
+        if (standings[i].limit >= 0 && standings[i].used + demand->amount > standings[i].limit &&
+            (!worst || is_reported_before(demand->resource, worst->resource)))
+            worst = demand;
+    }
+    return worst ? refuse(worst, &standings[worst - demands->items], err) : 0;
+}
+
+/* All that are not checked only. */
+static struct quota_demands used_up(const struct quota_demands *demands) {
+    struct quota_demands used = { .count = 0 };
+
+    for (unsigned i = 0; i < demands->count; i++)
+        if (!is_single(demands->items[i].resource))
+            used.items[used.count++] = demands->items[i];
+    return used;
+}
+
+/* One statement for all demands: `before`, their rows of project, resource and amount, `behind`. */
+static int change_usage(struct work *work, const char *project_id,
+                        const struct quota_demands *demands, const char *before, const char *behind,
+                        struct error *err) {
+    struct db_value values[1 + 2 * QUOTA_DEMANDS_MOST] = { DB_TEXT(project_id) };
+    const char *sql = before;
+
+    assert(project_id && demands->count > 0 && demands->count <= QUOTA_DEMANDS_MOST);
+    for (unsigned i = 0; i < demands->count; i++) {
+        assert(!is_single(demands->items[i].resource));
+        values[1 + 2 * i] = DB_TEXT(demands->items[i].resource);
+        values[2 + 2 * i] = DB_INT(demands->items[i].amount);
+        sql = arena_format(work->arena, "%s%s($1, $%u, $%u)", sql, i > 0 ? ", " : "", 2 + 2 * i,
+                           3 + 2 * i);
+    }
+    return db_change_values(work->tx, err, arena_format(work->arena, "%s%s", sql, behind), values,
+                            1 + 2 * (size_t)demands->count);
+}
+
+int quota_check(struct work *work, const char *project_id, const struct quota_demands *demands,
+                struct error *err) {
+    struct standing standings[QUOTA_DEMANDS_MOST];
+
+    if (load_standings(work, project_id, demands, standings, err) < 0)
+        return -1;
+    return check_demands(demands, standings, err);
+}
+
+int quota_count(struct work *work, const char *project_id, const struct quota_demands *demands,
+                struct error *err) {
+    return change_usage(work, project_id, demands,
+                        "INSERT INTO quota_usages (project_id, resource, used) VALUES ",
+                        " ON CONFLICT (project_id, resource) DO UPDATE SET "
+                        "used = quota_usages.used + excluded.used",
+                        err);
+}
+
+static int take(struct work *work, const char *project_id, const struct quota_demands *demands,
+                struct quota_demands *ret_used, struct error *err) {
+    if (db_check_space(work->tx, err) < 0 || quota_check(work, project_id, demands, err) < 0)
+        return -1;
+    *ret_used = used_up(demands);
+    return ret_used->count == 0 ? 0 : quota_count(work, project_id, ret_used, err);
+}
+
+int quota_take(struct work *work, const char *project_id, const struct quota_demands *demands,
+               struct error *err) {
+    struct quota_demands used;
+
+    return take(work, project_id, demands, &used, err);
+}
+
+int quota_give_back(struct work *work, const char *project_id, const struct quota_demands *demands,
+                    struct error *err) {
+    return change_usage(work, project_id, demands,
+                        "UPDATE quota_usages SET used = CASE WHEN used > given.column3 "
+                        "THEN used - given.column3 ELSE 0 END FROM (VALUES ",
+                        ") AS given WHERE quota_usages.project_id = given.column1 "
+                        "AND quota_usages.resource = given.column2",
+                        err);
+}
+
+static int insert_reservations(struct work *work, const char *operation_id, const char *project_id,
+                               const struct quota_demands *used, struct error *err) {
+    struct db_value values[2 + 3 * QUOTA_DEMANDS_MOST] = { DB_TEXT(operation_id),
+                                                           DB_TEXT(project_id) };
+    const char *rows = "";
+
+    assert(operation_id && used->count > 0);
+    for (unsigned i = 0; i < used->count; i++) {
+        values[2 + 3 * i] = DB_TEXT(work_uuid(work));
+        values[3 + 3 * i] = DB_TEXT(used->items[i].resource);
+        values[4 + 3 * i] = DB_INT(used->items[i].amount);
+        rows = arena_format(work->arena, "%s%s($%u, $1, $2, $%u, $%u)", rows, i > 0 ? ", " : "",
+                            3 + 3 * i, 4 + 3 * i, 5 + 3 * i);
+    }
+    return db_change_values(work->tx, err,
+                            arena_format(work->arena,
+                                         "INSERT INTO reservations (id, operation_id, project_id, "
+                                         "resource, delta) VALUES %s",
+                                         rows),
+                            values, 2 + 3 * (size_t)used->count);
+}
+
+int quota_reserve(struct work *work, const char *project_id, const char *operation_id,
+                  const struct quota_demands *demands, struct error *err) {
+    struct quota_demands used;
+
+    if (take(work, project_id, demands, &used, err) < 0)
+        return -1;
+    return used.count > 0 ? insert_reservations(work, operation_id, project_id, &used, err) : 0;
+}
+
+/* ---- the end of reservations ---- */
+
+int quota_reservation_ids(struct work *work, const char *operation_id, const char **ret_json,
+                          struct error *err) {
+    autorows struct db_rows *rows = db_query(
+        work->tx, err, "SELECT id FROM reservations WHERE operation_id = $1 ORDER BY resource",
+        DB_TEXT(operation_id));
+    const char *json = "[", *comma = "";
+    int more;
+
+    assert(operation_id);
+    if (!rows)
+        return -1;
+    for (; (more = db_next(rows, err)) > 0; comma = ", ")
+        json = arena_format(work->arena, "%s%s\"%s\"", json, comma, db_text(rows, 0));
+    *ret_json = arena_format(work->arena, "%s]", json);
+    return more;
+}
+
+static int drop_reservations(struct work *work, const char *operation_id, struct error *err) {
+    return db_run(work->tx, err, "DELETE FROM reservations WHERE operation_id = $1",
+                  DB_TEXT(operation_id));
+}
+
+int quota_commit(struct work *work, const char *operation_id, struct error *err) {
+    assert(operation_id);
+    return drop_reservations(work, operation_id, err);
+}
+
+int quota_rollback(struct work *work, const char *operation_id, struct error *err) {
+    assert(operation_id);
+    if (db_run(work->tx, err,
+               "UPDATE quota_usages SET used = CASE WHEN used > owed.delta THEN used - owed.delta "
+               "ELSE 0 END FROM (SELECT project_id, resource, CAST(SUM(delta) AS BIGINT) AS delta "
+               "FROM reservations WHERE operation_id = $1 GROUP BY project_id, resource) AS owed "
+               "WHERE quota_usages.project_id = owed.project_id "
+               "AND quota_usages.resource = owed.resource",
+               DB_TEXT(operation_id)) < 0)
+        return -1;
+    return drop_reservations(work, operation_id, err) < 0 ? -1 : 0;
+}
+
+/* ---- recount ---- */
+
+int quota_recount(struct work *work, const char *in_use, void (*wrong)(void *arg, const char *text),
+                  void *arg, struct error *err) {
+    const char *sql = arena_format(
+        work->arena,
+        "SELECT project_id, resource, CAST(SUM(used) AS BIGINT), CAST(SUM(in_use) AS BIGINT), "
+        "CAST(SUM(reserved) AS BIGINT) FROM ("
+        "SELECT project_id, resource, in_use, 0 AS reserved, 0 AS used FROM (%s) AS counted "
+        "UNION ALL SELECT project_id, resource, 0, delta, 0 FROM reservations UNION ALL "
+        "SELECT project_id, resource, 0, 0, used FROM quota_usages) AS both_sides "
+        "GROUP BY project_id, resource HAVING SUM(in_use) + SUM(reserved) <> SUM(used) "
+        "ORDER BY project_id, resource",
+        in_use);
+    autorows struct db_rows *rows = db_query(work->tx, err, sql);
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0)
+        wrong(arg, arena_format(work->arena,
+                                "quota %s of project %s: stored are %jd used, the rows say %jd in "
+                                "use and %jd reserved",
+                                db_text(rows, 1), db_text(rows, 0), db_int(rows, 2),
+                                db_int(rows, 3), db_int(rows, 4)));
+    return more;
+}
+
+int quota_recount_project(struct work *work, const char *in_use, const char *project_id,
+                          struct error *err) {
+    assert(project_id);
+    /* SQLite wants WHERE before ON. */
+    const char *store =
+        arena_format(work->arena,
+                     "INSERT INTO quota_usages (project_id, resource, used) "
+                     "SELECT project_id, resource, CAST(SUM(amount) AS BIGINT) FROM ("
+                     "SELECT project_id, resource, in_use AS amount FROM (%s) AS counted UNION ALL "
+                     "SELECT project_id, resource, delta FROM reservations) AS amounts "
+                     "WHERE project_id = $1 GROUP BY project_id, resource "
+                     "ON CONFLICT (project_id, resource) DO UPDATE SET used = excluded.used",
+                     in_use);
+
+    if (db_change(work->tx, err, "UPDATE quota_usages SET used = 0 WHERE project_id = $1",
+                  DB_TEXT(project_id)) < 0)
+        return -1;
+    return db_change(work->tx, err, store, DB_TEXT(project_id));
+}
