@@ -12,6 +12,7 @@ libscoria_a_SOURCES += \
 	replication/engine/quorum.c replication/engine/quorum.h \
 	replication/engine/relay.c replication/engine/relay.h \
 	replication/engine/replica.c replication/engine/replica.h replication/engine/replica.private.h \
+	replication/engine/replica_directory.c \
 	replication/engine/replica_access.h replication/engine/replica_local.c \
 	replication/engine/replica_reclaim.c replication/engine/replica_reclaim.h \
 	replication/engine/replica_epoch.c replication/engine/replica_epoch.h \
@@ -19,9 +20,9 @@ libscoria_a_SOURCES += \
 	replication/engine/replica_snapshot.c replication/engine/replica_snapshot.h \
 	replication/engine/replica_state.c \
 	replication/engine/target.c replication/engine/target.h replication/engine/target.private.h replication/engine/target_phases.c replication/engine/target_phases.h \
-	replication/engine/target_file.c replication/engine/target_graph.c replication/engine/target_job.c replication/engine/target_logs.c replication/engine/target_member.c \
+	replication/engine/target_daemon.c replication/engine/target_events.c replication/engine/target_file.c replication/engine/target_graph.c replication/engine/target_job.c replication/engine/target_logs.c replication/engine/target_member.c \
 	replication/engine/target_rebuild.c replication/engine/target_revert.c \
-	replication/engine/target_repair.c replication/engine/target_recovery.c replication/engine/target_scale.c replication/engine/target_scrub.c replication/engine/target_serve.c \
+	replication/engine/target_repair.c replication/engine/target_recovery.c replication/engine/target_replicas.c replication/engine/target_scale.c replication/engine/target_scrub.c replication/engine/target_serve.c \
 	replication/engine/target_snapshot.c replication/engine/target_state.c replication/engine/target_watch.c \
 	replication/engine/write_log.c replication/engine/write_log.h replication/engine/write_log_format.h \
 	replication/node/agent.c replication/node/agent.h \

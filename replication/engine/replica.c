@@ -34,38 +34,6 @@ struct replica replica_keep(struct arena *arena, const struct replica *replica) 
 
 /* ---- directories and files ---- */
 
-/* A file of a wrong type; any other error leaves the replica's condition unknown. */
-static bool is_wrong_type(int code) {
-    return code == ELOOP || code == ENOTDIR || code == EISDIR || code == ENXIO;
-}
-
-int replica_errno(struct error *err, const struct replica *replica, const char *what) {
-    enum error_kind kind = errno == ENOENT        ? ERROR_NOT_FOUND
-                           : is_wrong_type(errno) ? ERROR_BACKEND
-                                                  : ERROR_UNAVAILABLE;
-
-    return error_errno(err, kind, "%s of the replica %s in %s", what, replica->uid, replica->pool);
-}
-
-static int open_pool(const struct replica *replica, struct error *err) {
-    int fd;
-
-    if (!uuid_is_canonical(replica->uid))
-        return error_set(err, ERROR_BAD_REQUEST, "Invalid replica name %.64s.", replica->uid);
-    fd = open(replica->pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? replica_errno(err, replica, "opening the pool") : fd;
-}
-
-int replica_open(const struct replica *replica, struct error *err) {
-    autoclose int pool = open_pool(replica, err);
-    int fd;
-
-    if (pool < 0)
-        return -1;
-    fd = openat(pool, replica->uid, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? replica_errno(err, replica, "opening the directory") : fd;
-}
-
 /* A file of its own that is open for writing: a lock of a directory, or of a file that is open for
  * reading, is invisible to other machines. Creating and emptying a replica hold it for a moment,
  * which is awaited. */
@@ -133,7 +101,7 @@ static int refuse_held(int data, const struct replica *replica, struct error *er
 /* A directory of a late call might never be removed. */
 static int make_directory(const struct replica *replica, const atomic_bool *abandoned,
                           struct error *err) {
-    autoclose int pool = open_pool(replica, err);
+    autoclose int pool = replica_open_pool(replica, err);
     bool made;
 
     if (pool < 0)
@@ -361,7 +329,7 @@ static int remove_files(int directory, const struct replica *replica, struct err
 }
 
 static int remove_directory(const struct replica *replica, struct error *err) {
-    autoclose int pool = open_pool(replica, err);
+    autoclose int pool = replica_open_pool(replica, err);
 
     if (pool < 0)
         return -1;
@@ -371,7 +339,7 @@ static int remove_directory(const struct replica *replica, struct error *err) {
 }
 
 int replica_delete(const struct replica *replica, struct error *err) {
-    autoclose int pool = open_pool(replica, err);
+    autoclose int pool = replica_open_pool(replica, err);
     autoclose int directory = -1, lock = -1, data = -1;
     struct error reason;
 

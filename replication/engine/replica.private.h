@@ -20,11 +20,16 @@ struct replica_content {
 #define STATE     "state"
 #define STATE_NEW "state.new"
 
+/* ---- replica_directory.c ---- */
+
 /* Error of a call that failed with errno. -1. */
 int replica_errno(struct error *err, const struct replica *replica, const char *what);
 
-/* Its directory, or -1. */
+/* The directory of its pool, and its own; or -1. */
+int replica_open_pool(const struct replica *replica, struct error *err);
 int replica_open(const struct replica *replica, struct error *err);
+
+/* ---- replica.c ---- */
 
 /* Its data, a plain file, for reading and writing; or -1. */
 int replica_open_data(const struct replica *replica, struct error *err);

@@ -1,9 +1,11 @@
 /*
- * A target from inside: target.c has the calls of its owner, target_serve.c starts and stops
- * serving, target_state.c writes generations, target_recovery.c makes one replica the volume,
- * target_graph.c builds the daemon's nodes, target_file.c those of the file's daemon, target_job.c
- * has the state of the job, target_logs.c the write logs; target_rebuild.c and target_watch.c do as
- * they are named.
+ * A target from inside, from the bottom up: target_replicas.c has its replicas and its phase,
+ * target_member.c calls their pools, target_graph.c builds the daemon's nodes, target_file.c those
+ * of the file's daemon, target_job.c has the state of the job, target_logs.c the write logs,
+ * target_state.c writes generations, target_daemon.c starts and ends the daemon, target_events.c
+ * receives its reports, target_recovery.c makes one replica the volume, and target_serve.c starts
+ * and stops serving. Of the jobs, target_rebuild.c and others do as they are named; target_watch.c
+ * continues them. target.c has the calls of its owner.
  */
 #pragma once
 
@@ -21,13 +23,14 @@
 #define EVENTS_LATE_US (SECOND_US + SECOND_US / 5)
 
 #define NODE_SIZE 32
-/* Refused blocks that are read again, at most. */
-#define REFUSED_MOST 64
-#define QUORUM       "quorum"
-#define TOP          "top"
-#define PLACEHOLDER  "hole"
-#define JOB          "job"
-#define COPIES       "copies"
+/* Refused blocks that are read again, at most, and their size. */
+#define REFUSED_MOST  64
+#define REFUSED_BLOCK INT64_C(4096)
+#define QUORUM        "quorum"
+#define TOP           "top"
+#define PLACEHOLDER   "hole"
+#define JOB           "job"
+#define COPIES        "copies"
 
 struct member {
     struct replica replica;              /* pool and uid are the target's own */
@@ -93,7 +96,7 @@ struct target {
     int64_t done_bytes, total_bytes;
 };
 
-/* ---- target_state.c ---- */
+/* ---- target_replicas.c ---- */
 
 /* Only this function changes its state. */
 void member_next(struct member *member, enum member_event event);
@@ -103,7 +106,6 @@ bool member_fails(const struct member *member);
 struct member *member_find(struct target *target, const char *uid);
 struct member *member_of_node(struct target *target, const char *node);
 struct member *member_add(struct target *target, const struct replica *replica);
-void member_remove(struct target *target, const char *uid);
 /* Its next node has another name than any a moment ago. */
 void member_name_next(struct member *member);
 void member_name_next_copy(struct member *member);
@@ -111,6 +113,12 @@ void member_name_next_copy(struct member *member);
 bool member_has_copy(const struct member *member, const char *node);
 /* Is it a node of this replica? Then it becomes the member's node. */
 bool member_is_named(struct member *member, const char *node);
+
+/* Only this function changes the phase, and performs the action. */
+void target_next(struct target *target, enum target_event event);
+bool target_serves(const struct target *target);
+/* All voters are known to have each write: no stop is clean otherwise. */
+bool target_is_equal(const struct target *target);
 
 /* ---- target_member.c: through the replica's access, in the target's epoch ---- */
 
@@ -146,17 +154,14 @@ int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t
 int target_open_replicas(struct target *target, struct error *err);
 void target_close_replicas(struct target *target);
 
+/* ---- target_state.c ---- */
+
+void member_remove(struct target *target, const char *uid);
 /* Probes all of them and plans. */
 void target_plan(struct target *target, struct quorum_plan *ret);
 /* Locks all present ones. ERROR_CONFLICT: another process, or a foreign daemon, has one. */
 int target_lock_replicas(struct target *target, struct error *err);
 void target_unlock_replicas(struct target *target);
-
-/* Only this function changes the phase, and performs the action. */
-void target_next(struct target *target, enum target_event event);
-bool target_serves(const struct target *target);
-/* All voters are known to have each write: no stop is clean otherwise. */
-bool target_is_equal(const struct target *target);
 /* Ends the resynchronization if all is compared and repaired. */
 void target_note_compared(struct target *target);
 
@@ -285,6 +290,26 @@ bool target_job_repeat(struct target *target, const struct graph_job *job);
 /* All is copied: the daemon ends the copy between two requests. */
 int target_job_end(struct target *target, struct error *err);
 
+/* After a restart of the daemon: ends the job of the joining replica. */
+void rebuild_joined(struct target *target);
+
+/* ---- target_daemon.c ---- */
+
+int target_connect(struct target *target, struct error *err);
+int target_launch(struct target *target, struct error *err);
+/* Ends the export: no client has a request in flight any more. */
+int target_end_export(struct target *target, struct error *err);
+/* Ends the daemon, and its state does not count any more. */
+int target_kill(struct target *target, struct error *err);
+
+/* ---- target_events.c ---- */
+
+/* These bytes have no majority. */
+void target_note_refused(struct target *target, int64_t at, int64_t bytes);
+/* Receives the daemon's events. -1: its monitor is gone. */
+int watch_events(struct target *target, struct error *err);
+void watch_files(struct target *target);
+
 /* ---- the others ---- */
 
 /* Makes the replica of a forced recovery the volume, if its generation is older than the recovery.
@@ -299,28 +324,14 @@ int copies_conclude(struct target *target, const struct graph_job *job, struct e
 int revert_advance(struct target *target, struct error *err);
 int repair_advance(struct target *target, struct error *err);
 int repair_tidy(struct target *target, struct error *err);
-/* These bytes have no majority. */
-void scrub_note_refused(struct target *target, int64_t at, int64_t bytes);
 /* If a job or the resynchronization waits for it: have the refused blocks a majority now? */
 void scrub_recheck(struct target *target);
 /* target_rebuild(); `grows`: the wanted number grows with it. */
 int rebuild_start(struct target *target, const struct replica *replica, const char *replaces,
                   bool grows, int64_t speed, struct error *err);
-/* After a restart of the daemon: ends the job of the joining replica. */
-void rebuild_joined(struct target *target);
 /* As target_stop(), but the file stays, and waits for the next start. */
 int target_stop_serving(struct target *target, struct error *err);
 /* A new daemon with another threshold: clients reconnect. As target_start(). */
 int target_restart(struct target *target, struct error *err);
-/* Ends the export: no client has a request in flight any more. */
-int target_end_export(struct target *target, struct error *err);
-/* Receives the daemon's events. -1: its monitor is gone. */
-int watch_events(struct target *target, struct error *err);
-void watch_files(struct target *target);
-bool target_is_taken_over(const struct target *target);
-int target_connect(struct target *target, struct error *err);
-int target_launch(struct target *target, struct error *err);
-/* Ends the daemon, and its state does not count any more. */
-int target_kill(struct target *target, struct error *err);
 /* Adopts the running daemon. -1: it is incomplete. */
 int target_adopt(struct target *target, struct error *err);

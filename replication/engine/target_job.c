@@ -122,3 +122,17 @@ int target_rebuild_stop(struct target *target, struct error *err) {
     target_job_next(target, JOB_STOPPED);
     return GRAPH_DO(target, err, "block-job-cancel", "{s:s, s:b}", "device", JOB, "force", true);
 }
+
+void rebuild_joined(struct target *target) {
+    const struct member *member = &target->members[target->rebuilt];
+    struct error reason;
+
+    if (target->job_state != JOB_IS_JOINING)
+        return;
+    if (member_votes(member)) {
+        target_job_next(target, JOB_COMPLETED);
+        return;
+    }
+    error_set(&reason, ERROR_CONFLICT, "the new replica was evicted when the daemon restarted");
+    target_job_fail(target, &reason);
+}

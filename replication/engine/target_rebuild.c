@@ -203,20 +203,6 @@ static int join_by_restart(struct target *target, struct error *err) {
     return target_restart(target, err) < 0 ? -1 : 0;
 }
 
-void rebuild_joined(struct target *target) {
-    const struct member *member = &target->members[target->rebuilt];
-    struct error reason;
-
-    if (target->job_state != JOB_IS_JOINING)
-        return;
-    if (member_votes(member)) {
-        target_job_next(target, JOB_COMPLETED);
-        return;
-    }
-    error_set(&reason, ERROR_CONFLICT, "the new replica was evicted when the daemon restarted");
-    target_job_fail(target, &reason);
-}
-
 static int is_in_quorum(struct target *target, const char *node, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *children[2 * REPLICAS_MOST];

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define PIECE       ((size_t)256 * 1024)
-#define BLOCK       ((size_t)4096)
+#define BLOCK       ((size_t)REFUSED_BLOCK)
 #define EQUAL_READS 5  /* equal reads that suffice, */
 #define READS_MOST  50 /* of at most so many, */
 #define PAUSE_MS    20 /* with this pause between them */
@@ -217,28 +217,12 @@ static unsigned find_winner(const struct copies *copies, unsigned *ret_votes) {
     return winner;
 }
 
-static void note_refused(struct target *target, int64_t at) {
-    for (unsigned i = 0; i < target->refused_count; i++) {
-        if (target->refused[i] == at)
-            return;
-    }
-    if (target->refused_count < REFUSED_MOST)
-        target->refused[target->refused_count++] = at;
-}
-
-void scrub_note_refused(struct target *target, int64_t at, int64_t bytes) {
-    int64_t end = at + bytes < target->size_bytes ? at + bytes : target->size_bytes;
-
-    for (at -= at % (int64_t)BLOCK; at < end && end - at <= (int64_t)PIECE; at += (int64_t)BLOCK)
-        note_refused(target, at);
-}
-
 static void note_difference(struct target *target, const struct copies *copies, int64_t at,
                             struct target_scrub *scrub) {
     unsigned votes, winner = find_winner(copies, &votes);
 
     if (votes < target->threshold) {
-        note_refused(target, at);
+        target_note_refused(target, at, REFUSED_BLOCK);
         target_next(target, TARGET_BLOCK_UNDECIDED);
         scrub->undecided++;
         log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",

@@ -280,3 +280,7 @@ int target_stop_serving(struct target *target, struct error *err) {
 int target_stop(struct target *target, struct error *err) {
     return file_stop(target, err) < 0 ? -1 : target_stop_serving(target, err);
 }
+
+int target_restart(struct target *target, struct error *err) {
+    return target_stop_serving(target, err) < 0 ? -1 : target_start(target, err);
+}

@@ -23,15 +23,7 @@ STATED = {
     "manager/check_group_snapshots manager/check_groups manager/check_hosts "
     "manager/check_replicas manager/check_snapshots":
         "to be cut",
-    "replication/engine/target replication/engine/target_rebuild "
-    "replication/engine/target_scrub replication/engine/target_serve "
-    "replication/engine/target_snapshot replication/engine/target_watch":
-        "to be cut",
     "cmd/part_agent cmd/part_api cmd/part_csi cmd/part_listener cmd/run":
-        "to be cut",
-    "replication/engine/target_graph replication/engine/target_job "
-    "replication/engine/target_logs replication/engine/target_member "
-    "replication/engine/target_state":
         "to be cut",
     "api/openapi api/openapi_answer api/openapi_body api/openapi_parameters":
         "to be cut",
@@ -51,8 +43,6 @@ STATED = {
     "manager/reclaim_job manager/trim_job":
         "to be cut",
     "replicated/snapshot replicated/volume":
-        "to be cut",
-    "replication/engine/replica replication/engine/replica_state":
         "to be cut",
 }
 

@@ -1,0 +1,66 @@
+/*
+ * The storage daemon of a target: its start, its monitor, the end of its export, its end.
+ */
+#include "replication/engine/target.private.h"
+
+#include "replication/engine/daemon.h"
+
+#include <poll.h>
+
+#define PAUSE_MS 5
+
+/* A monitor that has not yet noticed its former client's disconnection closes the connection. */
+int target_connect(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *path = daemon_path(arena, target->run, "qmp");
+    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+
+    while (qmp_connect(path, target->timeout_ms, &target->qmp, err) < 0) {
+        if (clock_boottime_us() >= until_us || !daemon_runs(target->run))
+            return -1;
+        poll(NULL, 0, PAUSE_MS);
+    }
+    return 0;
+}
+
+static int end_daemon(struct target *target, struct error *err) {
+    qmp_close(target->qmp);
+    target->qmp = NULL;
+    if (daemon_kill(target->run, target->timeout_ms, err) < 0)
+        return -1;
+    target_job_next(target, JOB_DAEMON_ENDED);
+    return 0;
+}
+
+int target_kill(struct target *target, struct error *err) {
+    if (end_daemon(target, err) < 0)
+        return -1;
+    target_next(target, TARGET_ENDED);
+    return 0;
+}
+
+int target_launch(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+
+    if (end_daemon(target, err) < 0 ||
+        daemon_start(target->run, target->program, target->timeout_ms, err) < 0 ||
+        qmp_await_ready(daemon_path(arena, target->run, "qmp"), target->timeout_ms, err) < 0)
+        return -1;
+    return target_connect(target, err);
+}
+
+int target_end_export(struct target *target, struct error *err) {
+    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    int there = graph_export(target, err);
+
+    if (there > 0 && graph_end_export(target, err) < 0)
+        return -1;
+    while (there > 0) {
+        there = graph_export(target, err);
+        if (there > 0 && clock_boottime_us() >= until_us)
+            return error_set(err, ERROR_UNAVAILABLE, "the export does not end");
+        if (there > 0)
+            poll(NULL, 0, PAUSE_MS);
+    }
+    return there;
+}

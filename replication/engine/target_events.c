@@ -1,0 +1,166 @@
+/*
+ * What the daemon of a target reports, and probes of the files that it serves: both change the
+ * states of its replicas.
+ */
+#include "replication/engine/target.private.h"
+
+#include "common/log.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* ---- events of the daemon ---- */
+
+/* It is evicted, or stays and lacks the missed write; a revert is repeated without it. */
+static void note_failing(struct target *target, struct member *member, enum member_event event) {
+    member_next(member, event);
+    target_next(target, TARGET_WRITE_MISSED);
+}
+
+static void note_refused(struct target *target, int64_t at) {
+    for (unsigned i = 0; i < target->refused_count; i++) {
+        if (target->refused[i] == at)
+            return;
+    }
+    if (target->refused_count < REFUSED_MOST)
+        target->refused[target->refused_count++] = at;
+}
+
+void target_note_refused(struct target *target, int64_t at, int64_t bytes) {
+    int64_t end = at + bytes < target->size_bytes ? at + bytes : target->size_bytes;
+
+    for (at -= at % REFUSED_BLOCK; at < end && end - at <= REFUSED_BLOCK * REFUSED_MOST;
+         at += REFUSED_BLOCK)
+        note_refused(target, at);
+}
+
+/* An outvoted read means damaged data; a failed write, stale data. A remote replica with a failed
+ * read has lost its session, and gets no further write. */
+static void take_report(struct target *target, const json_t *data) {
+    const char *node = json_text_of(data, "node-name");
+    struct member *member = member_of_node(target, node);
+    const char *type = json_text_of(data, "type"), *reason = json_text_of(data, "error");
+
+    for (unsigned i = 0; node && i < target->count; i++) {
+        if (strcmp(target->members[i].copy_node, node) == 0)
+            target->members[i].copied = false;
+    }
+    if (!member)
+        return;
+    member->reported_us = clock_boottime_us();
+    if (type && strcmp(type, "read") == 0 && (!reason || member_is_local(member))) {
+        member->mismatches++;
+        return;
+    }
+    logs_note_failed_write(target, member);
+    error_set(&member->why, ERROR_BACKEND, "a request failed: %.200s",
+              reason ? reason : "no reason given by the storage daemon");
+    if (member->errors++ == 0)
+        log_warning(NULL, "replica missed a request", "volume_id", target->volume, "replica_id",
+                    member->replica.uid, "reason", member->why.message, NULL);
+    note_failing(target, member, MEMBER_MISSED);
+}
+
+static bool is_of_copies(const json_t *data) {
+    const char *reference = json_text_of(data, "reference");
+
+    return reference && strcmp(reference, COPIES) == 0;
+}
+
+static void take_event(struct target *target, const json_t *event) {
+    const char *name = json_text_of(event, "event");
+    const json_t *data = json_object_get(event, "data");
+
+    if (name && strcmp(name, "QUORUM_REPORT_BAD") == 0)
+        take_report(target, data);
+    else if (name && strcmp(name, "QUORUM_FAILURE") == 0 && is_of_copies(data)) {
+        log_warning(NULL, "files of a snapshot have no majority", "volume_id", target->volume,
+                    "sector", LOG_INT(json_integer_value(json_object_get(data, "sector-num"))),
+                    NULL);
+    } else if (name && strcmp(name, "QUORUM_FAILURE") == 0) {
+        target->failures++;
+        target_note_refused(target, json_integer_value(json_object_get(data, "sector-num")) * 512,
+                            json_integer_value(json_object_get(data, "sectors-count")) * 512);
+        log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
+                  LOG_INT(json_integer_value(json_object_get(data, "sector-num"))), NULL);
+    }
+}
+
+int watch_events(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *event;
+    int received = -1;
+
+    if (!target->qmp)
+        return error_set(err, ERROR_UNAVAILABLE, "there is no storage daemon");
+    while ((received = qmp_event(target->qmp, arena, &event, err)) > 0)
+        take_event(target, event);
+    if (qmp_events_lost(target->qmp)) {
+        target_next(target, TARGET_REPORTS_LOST);
+        logs_note_lost_reports(target);
+    }
+    return received;
+}
+
+/* ---- probes of the files ---- */
+
+/* The first file that a daemon is seen to have open is the one that it writes to until it ends: the
+ * inode number of an open file is not reused. */
+static bool is_exchanged(struct member *member) {
+    const struct replica_probe *probe = &member->probe;
+
+    if (member->inode == 0 && probe->held) {
+        member->device = probe->device;
+        member->inode = probe->inode;
+    }
+    return member->inode != 0 && probe->inode != 0 &&
+           (member->device != probe->device || member->inode != probe->inode);
+}
+
+/* Writes to it are found by its path, whatever its state is. */
+static bool is_linked(struct member *member) {
+    return member_is_local(member) && member->probe.held && member->probe.inode != 0 &&
+           !is_exchanged(member);
+}
+
+static void fail_file(struct target *target, struct member *member) {
+    const struct replica_probe *probe = &member->probe;
+    bool linked = is_linked(member);
+
+    if (member_fails(member) && (linked || member->state != MEMBER_IS_FAILING))
+        return;
+    if (probe->health == REPLICA_GOOD)
+        error_set(&member->why, ERROR_BACKEND, "%s",
+                  member_is_local(member) ? "the storage daemon has another file open"
+                                          : "its host does not serve it");
+    else
+        member->why = probe->why;
+    log_warning(NULL, "file of a replica is not the served one", "volume_id", target->volume,
+                "replica_id", member->replica.uid, "reason", member->why.message, NULL);
+    note_failing(target, member, linked ? MEMBER_MISSED : MEMBER_FILE_LOST);
+}
+
+/* Neither its data nor its state could be read: overwriting them repairs nothing. */
+static void fail_reads(struct target *target, struct member *member) {
+    member->why = member->probe.why;
+    member->mismatches = 0;
+    log_warning(NULL, "replica cannot be read", "volume_id", target->volume, "replica_id",
+                member->replica.uid, "reason", member->why.message, NULL);
+    note_failing(target, member, MEMBER_MISSED);
+}
+
+void watch_files(struct target *target) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+        const struct replica_probe *probe = &member->probe;
+
+        member_probe(target, member);
+        if (member->state >= MEMBER_IS_REBUILDING &&
+            (probe->health == REPLICA_GONE || probe->health == REPLICA_DAMAGED ||
+             (probe->health == REPLICA_GOOD && (!probe->held || is_exchanged(member)))))
+            fail_file(target, member);
+        else if (member->state == MEMBER_IS_VOTING && probe->health == REPLICA_FAILING &&
+                 member->mismatches > 0)
+            fail_reads(target, member);
+    }
+}
