@@ -1,7 +1,7 @@
 #include "api/agent_instance.h"
 
 #include "common/clock.h"
-#include "common/instance_header.h"
+#include "common/scoria_headers.h"
 #include "declared/replica_pool.h"
 #include "http/exchange.h"
 

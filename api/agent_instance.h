@@ -1,5 +1,5 @@
 /*
- * The instance id of the storage agent that sends a request (common/instance_header.h).
+ * The instance id of the storage agent that sends a request (common/scoria_headers.h).
  */
 #pragma once
 

@@ -4,7 +4,7 @@
 #include "api/routes.h"
 #include "api/view.h"
 #include "api/volume_resource.h"
-#include "common/volume_limit_header.h"
+#include "common/scoria_headers.h"
 #include "volume/attach.h"
 #include "volume/attach_status.h"
 #include "volume/connect.h"
@@ -278,7 +278,7 @@ const struct route attachment_routes[] = {
       ANSWER("attachments", attachment_short_shape), .flags = ROUTE_MANY,
       .handler = delete_attachment, .status = 200 },
     { ATTACHMENT("POST", "/{id}/action", MV_ATTACHMENT_COMPLETE), .action = "os-complete",
-      .rule = "volume:attachment_complete", .flags = ROUTE_ANY_VALUE,
+      .rule = "volume:attachment_complete", HEADER_IN(IN_HEADER, VOLUME_LIMIT_HEADER), .flags = ROUTE_ANY_VALUE,
       .handler = complete_attachment, .status = 204 },
     ROUTES_END,
 };

@@ -5,6 +5,7 @@
 #include "api/document_resources.h"
 
 #include "api/answer.h"
+#include "common/scoria_headers.h"
 #include "declared/document_edit.h"
 #include "declared/document_own.h"
 #include "declared/volume_recovery.h"
@@ -32,10 +33,11 @@ struct document_body {
         FIELD_ANY(struct document_body, details, "versionDetails", 0)
 
 /* Validation only, nothing is changed. */
-static const struct route_query change_queries[] = { { "dry_run", 0, true }, { NULL, 0, false } };
-static const struct route_query delete_queries[] = { { "dry_run", 0, true },
-                                                     { "resourceVersion", 0, false },
-                                                     { NULL, 0, false } };
+static const struct route_query change_queries[] = { { "dry_run", .is_boolean = true },
+                                                     { .name = NULL } };
+static const struct route_query delete_queries[] = { { "dry_run", .is_boolean = true },
+                                                     { .name = "resourceVersion" },
+                                                     { .name = NULL } };
 
 static const struct field whole_fields[] = { DOCUMENT_FIELDS(FIELD_REQUIRED), FIELDS_END };
 static const struct field patch_fields[] = { DOCUMENT_FIELDS(0), FIELDS_END };
@@ -238,7 +240,8 @@ static int list_events(struct request *request, struct error *err) {
       .flags = flags_ }
 #define STATUS(word_, collection_) \
     { .method = "PUT", .path = "/" collection_ "/{id}/status", .resource = &word_##_resource, \
-      .rule = #word_ ":update_status", BODY(status_put_fields, struct status_put), \
+      .rule = #word_ ":update_status", HEADER_IN(IN_HEADER, INSTANCE_HEADER), \
+      BODY(status_put_fields, struct status_put), \
       .flags = ROUTE_NO_WRAPPER, .handler = put_node_status, .status = 200, \
       ANSWER(#word_, word_##_shape) }
 

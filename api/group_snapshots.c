@@ -6,6 +6,7 @@
 #include "api/routes.h"
 #include "api/status_body.h"
 #include "api/unique.h"
+#include "common/scoria_headers.h"
 #include "volume/group_snapshot_create.h"
 #include "volume/group_snapshot_delete.h"
 #include "volume/group_type.h"
@@ -274,7 +275,7 @@ const struct route group_snapshot_routes[] = {
       .resource = &group_snapshot_resource, .rule = "group:get_all_group_snapshots",
       .handler = resource_list_detail, .status = 200 },
     { .method = "POST", .path = "/group_snapshots", .since = MV_GROUP_SNAPSHOTS,
-      .wrapper = "group_snapshot", BODY(create_fields, struct create_body),
+      HEADER_IN(IN_HEADER, UNIQUE_HEADER), .wrapper = "group_snapshot", BODY(create_fields, struct create_body),
       ANSWER("group_snapshot", made_shape), .handler = create, .status = 202 },
     { .method = "GET", .path = "/group_snapshots/{id}", .since = MV_GROUP_SNAPSHOTS,
       .resource = &group_snapshot_resource, .handler = resource_show, .status = 200 },

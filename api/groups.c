@@ -3,6 +3,7 @@
 #include "api/routes.h"
 #include "api/status_body.h"
 #include "api/unique.h"
+#include "common/scoria_headers.h"
 #include "volume/group_create.h"
 #include "volume/group_delete.h"
 #include "volume/group_type.h"
@@ -282,7 +283,7 @@ static const struct route_query queries[] = {
 const struct route group_routes[] = {
     { GROUPS("GET", "", "get_all", resource_list, 200), WITH_VOLUMES },
     { GROUPS("GET", "/detail", "get_all", resource_list_detail, 200), WITH_VOLUMES },
-    { GROUPS("POST", "", "create", create_group, 202), .wrapper = "group",
+    { GROUPS("POST", "", "create", create_group, 202), HEADER_IN(IN_HEADER, UNIQUE_HEADER), .wrapper = "group",
       BODY(create_fields, struct create_body), .check = check_create,
       ANSWER("group", group_short_shape) },
     { GROUPS("GET", "/{id}", "get", resource_show, 200), WITH_VOLUMES, .flags = ROUTE_BROAD },

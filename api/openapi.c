@@ -84,6 +84,8 @@ static void add_route(json_t *paths, const struct route *route, json_t *schemas)
     if (!operation) {
         operation = operation_new(route, method);
         json_object_set_new(path, method, operation);
+    } else {
+        openapi_add_queries(json_object_get(operation, "parameters"), route);
     }
     openapi_answer(json_object_get(operation, "responses"), route, schemas);
     add_body(operation, route);

@@ -16,8 +16,10 @@ void openapi_note(json_t *object, const char *key, json_t *value);
  * the "action-name" of its schema. */
 void openapi_content(json_t *object, const struct route *route, json_t *schema);
 
-/* Parameters of path and query. */
+/* Parameters of path and query, and headers. */
 json_t *openapi_parameters(const struct route *route);
+/* Those of the route alone, of a further action at the same path. */
+void openapi_add_queries(json_t *list, const struct route *route);
 /* The common parameters of lists, for "components". */
 json_t *openapi_shared_parameters(void);
 

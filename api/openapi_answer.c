@@ -150,6 +150,11 @@ void openapi_answer(json_t *responses, const struct route *route, json_t *schema
     response = response_of(responses, route->status);
     if (route->status_later)
         response_of(responses, route->status_later);
+    for (const struct route_query *query = route->queries; query && query->name; query++)
+        if (query->place == IN_ANSWER)
+            json_object_set_new(
+                response, "headers",
+                json_pack("{s:{s:{s:s}}}", query->name, "schema", "type", "string"));
     if (!schema)
         return;
     if (route->action)

@@ -1,5 +1,6 @@
 #include "api/openapi.private.h"
 #include "api/page_read.h"
+#include "common/scoria_headers.h"
 
 #include <string.h>
 
@@ -65,6 +66,8 @@ static void add_page(json_t *list, const struct resource *resource) {
     add_sort(list, resource);
     if (resource->by_project)
         add_query(list, "all_tenants", typed("string"), since);
+    if (resource->all_by) /* an agent's list of its node */
+        json_array_append_new(list, parameter_new(INSTANCE_HEADER, "header", typed("string"), 0));
     if (resource->watch) {
         add_query(list, "watch", typed("boolean"), since);
         json_object_set_new(json_array_get(list, json_array_size(list) - 1), "description",
@@ -93,6 +96,22 @@ static void add_filters(json_t *list, const struct resource *resource) {
         add_query(list, resource->other_filter, typed("string"), resource->query_since);
 }
 
+static json_t *query_parameter(const struct route *route, const struct route_query *query) {
+    json_t *parameter =
+        parameter_new(query->name, query->place == IN_HEADER ? "header" : "query",
+                      typed(query->is_boolean ? "boolean" : "string"), query->since);
+
+    if (route->action)
+        json_object_set_new(parameter, "description", json_sprintf("Of %s.", route->action));
+    return parameter;
+}
+
+void openapi_add_queries(json_t *list, const struct route *route) {
+    for (const struct route_query *query = route->queries; query && query->name; query++)
+        if (query->place != IN_ANSWER)
+            json_array_append_new(list, query_parameter(route, query));
+}
+
 json_t *openapi_parameters(const struct route *route) {
     json_t *list = json_pack("[{s:s}]", "$ref", "#/components/parameters/microversion");
 
@@ -101,8 +120,7 @@ json_t *openapi_parameters(const struct route *route) {
         add_page(list, route->resource);
         add_filters(list, route->resource);
     }
-    for (const struct route_query *query = route->queries; query && query->name; query++)
-        add_query(list, query->name, typed(query->is_boolean ? "boolean" : "string"), query->since);
+    openapi_add_queries(list, route);
     return list;
 }
 

@@ -4,6 +4,7 @@
 #include "api/agent_instance.h"
 #include "api/answer.h"
 #include "api/routes.h"
+#include "common/scoria_headers.h"
 #include "declared/pool_drain.h"
 
 /* Progress of a draining one. */
@@ -198,7 +199,7 @@ const struct route replica_pool_routes[] = {
     { .method = "GET", .path = "/replica_pools/{id}",
       .rule = "replica_pool:get", .handler = show_pool, .status = 200,
       ANSWER("replica_pool", shape) },
-    { .method = "PUT", .path = "/replica_pools/{id}", .rule = "replica_pool:report",
+    { .method = "PUT", .path = "/replica_pools/{id}", .rule = "replica_pool:report", HEADER_IN(IN_HEADER, INSTANCE_HEADER),
       .wrapper = "replica_pool", BODY(report_fields, struct report_body), .handler = report_pool,
       .status = 200, ANSWER("replica_pool", shape) },
     { .method = "PATCH", .path = "/replica_pools/{id}", .rule = "replica_pool:drain",

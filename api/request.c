@@ -1,7 +1,7 @@
 #include "api/request.h"
 
 #include "api/url.h"
-#include "common/retry_header.h"
+#include "common/scoria_headers.h"
 
 #include <string.h>
 

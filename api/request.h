@@ -64,7 +64,7 @@ struct request {
 const char *request_query(const struct request *request, const char *name);
 /* A boolean parameter, otherwise ERROR_BAD_REQUEST; *ret stays when it is absent. */
 int request_flag(const struct request *request, const char *name, bool *ret, struct error *err);
-/* Is it the retry of a failed request (common/retry_header.h)? */
+/* Is it the retry of a failed request (common/scoria_headers.h)? */
 int request_retries(const struct request *request, bool *ret, struct error *err);
 /* Value of a request header that has two names; NULL when it is absent.  ERROR_BAD_REQUEST: two
  * values, of which a proxy may have checked the other. */

@@ -32,11 +32,12 @@ enum route_flags {
     ROUTE_ASKS = 1 << 15,
 };
 
-/* A query parameter of the handler; those of a list follow from its resource. */
+/* A query parameter of the handler, or a header; those of a list follow from its resource. */
 struct route_query {
     const char *name; /* NULL ends the table */
     unsigned since;
     bool is_boolean; /* otherwise text */
+    enum { IN_QUERY, IN_HEADER, IN_ANSWER } place;
 };
 
 struct route {
@@ -71,6 +72,8 @@ struct route {
 #define ROUTES_END { .method = NULL }
 #define BODY(decoded, type) .fields = decoded, .body_size = sizeof(type)
 #define ANSWER(key_, shape_) .answer = key_, .shape = &(shape_)
+#define HEADER_IN(place_, name_) \
+    .queries = (const struct route_query[]){ { .name = name_, .place = place_ }, { .name = NULL } }
 #define ABSENT(method_, path_) { .method = method_, .path = path_, .flags = ROUTE_ABSENT }
 /* clang-format on */
 

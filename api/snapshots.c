@@ -4,6 +4,7 @@
 #include "api/status_body.h"
 #include "api/unique.h"
 #include "api/volume_resource.h"
+#include "common/scoria_headers.h"
 #include "volume/snapshot_create.h"
 #include "volume/snapshot_delete.h"
 #include "volume/snapshot_reset.h"
@@ -171,7 +172,7 @@ const struct route snapshot_routes[] = {
       .rule = "volume:get_all_snapshots", .handler = resource_list, .status = 200 },
     { .method = "GET", .path = "/snapshots/detail", .resource = &snapshot_resource,
       .rule = "volume:get_all_snapshots", .handler = resource_list_detail, .status = 200 },
-    { .method = "POST", .path = "/snapshots", .wrapper = "snapshot",
+    { .method = "POST", .path = "/snapshots", .wrapper = "snapshot", HEADER_IN(IN_HEADER, UNIQUE_HEADER),
       BODY(create_fields, struct create_body), .check = check_create,
       ANSWER("snapshot", snapshot_shape), .handler = create_snapshot, .status = 202 },
     { .method = "GET", .path = "/snapshots/{id}", .resource = &snapshot_resource,
@@ -181,8 +182,8 @@ const struct route snapshot_routes[] = {
       BODY(update_fields, struct update_body), .check = check_update,
       ANSWER("snapshot", snapshot_shape), .handler = update_snapshot, .status = 200 },
     { .method = "DELETE", .path = "/snapshots/{id}", .resource = &snapshot_resource,
-      .rule = "volume:delete_snapshot", .handler = delete_snapshot, .status = 202,
-      .flags = ROUTE_BARE },
+      .rule = "volume:delete_snapshot", HEADER_IN(IN_HEADER, RETRY_HEADER), .handler = delete_snapshot,
+      .status = 202, .flags = ROUTE_BARE },
 
     METADATA_ROUTES(snapshot_resource, "/snapshots/{id}", MV_LEAST,
                     "volume:get_snapshot_metadata", "volume:update_snapshot_metadata",

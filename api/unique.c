@@ -1,7 +1,7 @@
 #include "api/unique.h"
 
 #include "api/request.h"
-#include "common/unique_header.h"
+#include "common/scoria_headers.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "api/routes.h"
 #include "api/view.h"
 #include "api/volume_resource.h"
-#include "common/extend_header.h"
+#include "common/scoria_headers.h"
 #include "operation/pairs.h"
 #include "volume/delete.h"
 #include "volume/extend.h"
@@ -227,10 +227,10 @@ static int unset_image_metadata(struct request *request, struct error *err) {
 
 /* clang-format off */
 const struct route volume_action_routes[] = {
-    { ACTION("os-extend"), BODY(extend_fields, struct extend_body),
+    { ACTION("os-extend"), HEADER_IN(IN_HEADER, RETRY_HEADER), BODY(extend_fields, struct extend_body),
       .handler = extend, .status = 202 },
     { ACTION("os-extend_volume_completion"), .since = MV_EXTEND_COMPLETION, ADMIN("extend_volume_completion"),
-      BODY(completion_fields, struct completion_body),
+      HEADER_IN(IN_HEADER, EXTEND_HEADER), BODY(completion_fields, struct completion_body),
       .check = check_completion, .handler = complete_extend, .status = 202 },
 
     { ACTION("revert"), .since = MV_REVERT, .rule = "volume:revert_to_snapshot",

@@ -5,7 +5,7 @@
 #include "api/view.h"
 #include "api/volume_resource.h"
 #include "api/volume_summary.h"
-#include "common/extend_header.h"
+#include "common/scoria_headers.h"
 #include "volume/create.h"
 #include "volume/delete.h"
 #include "volume/extend.h"
@@ -323,7 +323,9 @@ static int show_encryption_key(struct request *request, struct error *err) {
 static const struct route_query summary_queries[] = { { "all_tenants", .is_boolean = true },
                                                       { .name = NULL } };
 static const struct route_query delete_queries[] = { { "cascade", .is_boolean = true },
-                                                     { "force", MV_FORCE_DELETE, true },
+                                                     { "force", MV_FORCE_DELETE,
+                                                       .is_boolean = true },
+                                                     { RETRY_HEADER, .place = IN_HEADER },
                                                      { .name = NULL } };
 
 /* clang-format off */
@@ -335,11 +337,12 @@ const struct route volume_routes[] = {
     { .method = "GET", .path = "/volumes/summary", .since = MV_VOLUME_SUMMARY, .rule = "volume:get_all",
       .queries = summary_queries, ANSWER("volume-summary", volume_summary_shape),
       .handler = volume_summary_show, .status = 200, .flags = ROUTE_BROAD },
-    { .method = "POST", .path = "/volumes", .rule = "volume:create",
+    { .method = "POST", .path = "/volumes", .rule = "volume:create", HEADER_IN(IN_HEADER, UNIQUE_HEADER),
       .wrapper = "volume", BODY(create_fields, struct create_body),
       .flags = ROUTE_OPEN_OUTER | ROUTE_STRICT_LATE, .check = check_create,
       ANSWER("volume", volume_shape), .handler = create_volume, .status = 202 },
     { .method = "GET", .path = "/volumes/{id}", .resource = &volume_resource, .rule = "volume:get",
+      HEADER_IN(IN_ANSWER, EXTEND_HEADER),
       ANSWER("volume", volume_shape), .handler = show_volume, .status = 200 },
     { .method = "PUT", .path = "/volumes/{id}", .resource = &volume_resource, .rule = "volume:update",
       .wrapper = "volume", BODY(update_fields, struct update_body),

@@ -1,6 +1,6 @@
 #include "client/attachments.h"
 
-#include "common/volume_limit_header.h"
+#include "common/scoria_headers.h"
 #include "json/out.h"
 
 #define PATH "/attachments"

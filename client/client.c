@@ -2,7 +2,7 @@
 
 #include "client/answer.h"
 #include "common/clock.h"
-#include "common/instance_header.h"
+#include "common/scoria_headers.h"
 #include "identity/own_user.h"
 #include "json/out.h"
 

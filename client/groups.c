@@ -1,7 +1,7 @@
 #include "client/groups.h"
 
 #include "common/clock.h"
-#include "common/unique_header.h"
+#include "common/scoria_headers.h"
 #include "json/out.h"
 
 /* ---- groups ---- */

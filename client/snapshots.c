@@ -1,8 +1,7 @@
 #include "client/snapshots.h"
 
 #include "common/clock.h"
-#include "common/retry_header.h"
-#include "common/unique_header.h"
+#include "common/scoria_headers.h"
 #include "json/out.h"
 
 static int read_snapshot(struct arena *arena, const json_t *object, void *ret, struct error *err) {

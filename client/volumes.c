@@ -1,8 +1,6 @@
 #include "client/volumes.h"
 
-#include "common/extend_header.h"
-#include "common/retry_header.h"
-#include "common/unique_header.h"
+#include "common/scoria_headers.h"
 #include "json/out.h"
 
 #include <string.h>

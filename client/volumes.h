@@ -54,7 +54,7 @@ struct remote_volume_new {
 int volumes_create(const struct client *api, struct arena *arena,
                    const struct remote_volume_new *wanted, struct remote_volume *ret,
                    struct error *err);
-/* Both as the retry of a request that may have failed (common/retry_header.h). */
+/* Both as the retry of a request that may have failed (common/scoria_headers.h). */
 int volumes_delete(const struct client *api, struct arena *arena, const char *volume_id,
                    struct error *err);
 int volumes_extend(const struct client *api, struct arena *arena, const char *volume_id,

@@ -7,7 +7,6 @@ libscoria_a_SOURCES += \
 	common/clock.c common/clock.h \
 	common/detached_call.c common/detached_call.h \
 	common/error.c common/error.def common/error.h \
-	common/extend_header.h \
 	common/gib.h \
 	common/heap.c common/heap.h \
 	common/hex.c common/hex.h \
@@ -23,15 +22,12 @@ libscoria_a_SOURCES += \
 	common/process.c common/process.h \
 	common/quantity.c common/quantity.h \
 	common/reclaim_phase.h \
-	common/retry_header.h \
-	common/instance_header.h \
+	common/scoria_headers.h \
 	common/state_table.c common/state_table.h \
 	common/thread.c common/thread.h \
 	common/ticker.c common/ticker.h \
-	common/unique_header.h \
 	common/utf8.c common/utf8.h \
 	common/version.c common/version.h \
-	common/volume_limit_header.h \
 	common/words.h \
 	common/worker.c common/worker.h
 

@@ -1,9 +1,9 @@
 #include "compute/job.h"
 
 #include "common/clock.h"
-#include "common/extend_header.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/scoria_headers.h"
 #include "common/worker.h"
 #include "compute/resize.h"
 #include "compute/round.h"

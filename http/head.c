@@ -1,11 +1,7 @@
 #include "http/head.private.h"
 
 #include "common/cleanup.h"
-#include "common/extend_header.h"
-#include "common/instance_header.h"
-#include "common/retry_header.h"
-#include "common/unique_header.h"
-#include "common/volume_limit_header.h"
+#include "common/scoria_headers.h"
 
 #include <string.h>
 #include <strings.h>

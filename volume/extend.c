@@ -1,6 +1,6 @@
 #include "volume/extend.h"
 
-#include "common/extend_header.h"
+#include "common/scoria_headers.h"
 #include "operation/message.h"
 #include "operation/quota.h"
 #include "volume/attach_status.h"

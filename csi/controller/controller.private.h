@@ -5,7 +5,7 @@
  * Calls may be repeated, concurrent in two processes, and repeated after a lost response; the name
  * chosen by the orchestrator identifies the object.  It is stored in the object's metadata
  * (CSI_NAME_KEY), with the cluster's name, and only objects with that key are deleted. scoria's API
- * guarantees that it is unique (common/unique_header.h).  Cinder does not: so after a create the
+ * guarantees that it is unique (common/scoria_headers.h).  Cinder does not: so after a create the
  * driver searches for an older object with the same name, and deletes its own if there is one; of
  * several objects the oldest is used by every caller.  That requires synchronous clocks and ordered
  * visibility of the rows there; scoria always guarantees it.  Groups have no metadata: their name

@@ -3,7 +3,7 @@
  *
  * All volumes are listed, with and without policy: the API has no list by host.  Two concurrent
  * calls may both find the last slot free: scoria's API refuses to complete the second attachment
- * (common/volume_limit_header.h), which then is an incomplete one; Cinder accepts both.  A complete
+ * (common/scoria_headers.h), which then is an incomplete one; Cinder accepts both.  A complete
  * attachment stays, as it may have been reported.  For a volume with a policy its own call checks
  * again.
  */

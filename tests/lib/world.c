@@ -2,8 +2,7 @@
 
 #include "api/router.h"
 #include "common/cleanup.h"
-#include "common/extend_header.h"
-#include "common/retry_header.h"
+#include "common/scoria_headers.h"
 #include "drivers/fault.h"
 #include "drivers/memory.h"
 #include "identity/identity.h"

@@ -6,7 +6,7 @@
  */
 #include "tests/sim/compute.h"
 
-#include "common/extend_header.h"
+#include "common/scoria_headers.h"
 #include "common/worker.h"
 #include "compute/job.h"
 #include "compute/report.h"

@@ -4,7 +4,7 @@
  */
 #include "tests/sim/nodes.h"
 
-#include "common/extend_header.h"
+#include "common/scoria_headers.h"
 #include "drivers/memory.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/roles.h"

@@ -2,6 +2,7 @@
 
 #include "api/routes.h"
 #include "common/arena.h"
+#include "common/scoria_headers.h"
 #include "tests/lib/answers.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
@@ -94,6 +95,41 @@ END_TEST
 START_TEST(unserved_routes_are_not_listed) {
     ck_assert_ptr_null(json_object_get(at(at(document(), "paths"), "/extensions"), "post"));
     ck_assert_ptr_null(json_object_get(at(document(), "paths"), "/attachments/summary"));
+}
+END_TEST
+
+START_TEST(headers_of_this_service_are_parameters_of_their_routes) {
+    static const struct {
+        const char *method, *path, *header;
+    } rows[] = {
+        { "POST", "/volumes", UNIQUE_HEADER },
+        { "POST", "/snapshots", UNIQUE_HEADER },
+        { "POST", "/groups", UNIQUE_HEADER },
+        { "POST", "/group_snapshots", UNIQUE_HEADER },
+        { "POST", "/volumes/{id}/action", RETRY_HEADER },
+        { "DELETE", "/volumes/{id}", RETRY_HEADER },
+        { "DELETE", "/snapshots/{id}", RETRY_HEADER },
+        { "POST", "/volumes/{id}/action", EXTEND_HEADER },
+        { "POST", "/attachments/{id}/action", VOLUME_LIMIT_HEADER },
+        { "PUT", "/replica_pools/{id}", INSTANCE_HEADER },
+        { "PUT", "/volume_replicas/{id}/status", INSTANCE_HEADER },
+        { "PUT", "/replicated_volumes/{id}/status", INSTANCE_HEADER },
+        { "GET", "/volume_replicas", INSTANCE_HEADER },
+        { "GET", "/replicated_volumes", INSTANCE_HEADER },
+    };
+    const json_t *answer;
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        const json_t *parameter = parameter_of(rows[i].method, rows[i].path, rows[i].header);
+
+        ck_assert_msg(parameter != NULL, "%s %s has no %s", rows[i].method, rows[i].path,
+                      rows[i].header);
+        ck_assert_str_eq(json_string_value(at(parameter, "in")), "header");
+    }
+    ck_assert_ptr_null(parameter_of("GET", "/volume_policies", INSTANCE_HEADER));
+    answer = at(at(operation_of("GET", "/volumes/{id}"), "responses"), "200");
+    at(at(answer, "headers"), EXTEND_HEADER);
+    ck_assert_ptr_null(parameter_of("GET", "/volumes/{id}", EXTEND_HEADER));
 }
 END_TEST
 
@@ -360,6 +396,7 @@ START_TEST(a_response_that_differs_ends_the_test) {
 END_TEST
 
 CHECK_MAIN("openapi", every_route_is_listed_from_its_version_on, unserved_routes_are_not_listed,
+           headers_of_this_service_are_parameters_of_their_routes,
            bodies_have_the_limits_of_their_fields,
            objects_with_any_key_have_a_schema_for_their_values,
            every_body_and_response_is_described_or_has_a_reason,

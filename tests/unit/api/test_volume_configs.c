@@ -2,7 +2,7 @@
  * Configs, and their effect in the service, as clients and nodes see them.
  */
 #include "common/cleanup.h"
-#include "common/instance_header.h"
+#include "common/scoria_headers.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/documents.h"
 #include "tests/lib/exchange.h"

@@ -1,5 +1,5 @@
 #include "common/md5.h"
-#include "common/unique_header.h"
+#include "common/scoria_headers.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/roles.h"

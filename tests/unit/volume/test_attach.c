@@ -1,7 +1,7 @@
 /*
  * Attaching and detaching in both forms of the API, and the status that follows from the rows.
  */
-#include "common/volume_limit_header.h"
+#include "common/scoria_headers.h"
 #include "drivers/fault.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/extend.h"
