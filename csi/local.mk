@@ -79,20 +79,20 @@ libscoria_a_SOURCES += \
 noinst_LIBRARIES += libcsiproto.a
 csi_sources = $(csi_protos:.proto=.pb-c.c)
 csi_headers = $(csi_protos:.proto=.pb-c.h)
-libcsiproto_a_SOURCES = csi/proto/proto.h
+libcsiproto_a_SOURCES =
 libcsiproto_a_CFLAGS = $(AM_CFLAGS) -w
-nodist_libcsiproto_a_SOURCES = csi/proto/csi.pb-c.c csi/proto/identity.pb-c.c \
-	csi/proto/reclaimspace.pb-c.c csi/proto/volumegroup.pb-c.c
-BUILT_SOURCES += $(csi_headers)
-CLEANFILES += $(csi_sources) $(csi_headers)
+nodist_libcsiproto_a_SOURCES = $(csi_sources)
+BUILT_SOURCES += $(csi_headers) csi/proto/messages.h
+CLEANFILES += $(csi_sources) $(csi_headers) csi/proto/messages.h
 
 .proto.pb-c.c:
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(PROTOC_C) -I$(top_srcdir) --c_out=$(top_builddir) $<
-csi/proto/csi.pb-c.h: csi/proto/csi.pb-c.c
-csi/proto/identity.pb-c.h: csi/proto/identity.pb-c.c
-csi/proto/reclaimspace.pb-c.h: csi/proto/reclaimspace.pb-c.c
-csi/proto/volumegroup.pb-c.h: csi/proto/volumegroup.pb-c.c
+$(csi_headers): $(csi_sources)
+# The messages of all of them: the list above is the only one.
+csi/proto/messages.h: $(csi_headers)
+	$(AM_V_GEN)for header in $(csi_headers); do echo "#include \"$$header\""; done >$@
+$(libscoria_a_OBJECTS): | csi/proto/messages.h
 
 if HAVE_CHECK
 slow_tests += tests/unit/csi/node/test_crash tests/unit/csi/node/test_failure \

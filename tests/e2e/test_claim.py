@@ -22,13 +22,12 @@ import grpc
 import program
 from block_storage import TooLate, until
 from case import ServiceCase
-from csi_client import Driver, csi, identity, reclaimspace
+from csi_client import MODULES, Driver
 from google.protobuf import json_format
 from mounts import can_mount, own_mounts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NODE = "node-1"
-MODULES = {"csi.v1": csi, "identity": identity, "reclaimspace": reclaimspace}
 # Codes after which sidecars and the kubelet send a call again.
 AGAIN = (grpc.StatusCode.ABORTED, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
 TIMEOUT_S = 300  # that only a hang reaches

@@ -9,10 +9,7 @@ import sys
 
 from google.protobuf import json_format
 
-from csi_client import Driver, Refused, csi, identity, reclaimspace, volumegroup
-
-MODULES = {module.DESCRIPTOR.package: module
-           for module in (csi, identity, reclaimspace, volumegroup)}
+from csi_client import MODULES, Driver, Refused
 
 
 def request_of(module, method, texts):

@@ -4,6 +4,7 @@ as on the wire.
 """
 
 import atexit
+import glob
 import importlib
 import os
 import shutil
@@ -14,22 +15,27 @@ import tempfile
 import grpc
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PROTOS = ("csi", "identity", "reclaimspace", "volumegroup")
 DEADLINE_S = 120  # that only a hang reaches
 
 Code = grpc.StatusCode
 
 
 def _generate():
+    """The modules of csi/proto by their names."""
+    files = sorted(glob.glob(f"{REPOSITORY}/csi/proto/*.proto"))
     place = tempfile.mkdtemp(prefix="scoria-proto-")
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     subprocess.run(["protoc", f"-I{REPOSITORY}", f"--python_out={place}",
-                    *(f"{REPOSITORY}/csi/proto/{name}.proto" for name in PROTOS)], check=True)
+                    *files], check=True)
     sys.path.insert(0, place)
-    return [importlib.import_module(f"csi.proto.{name}_pb2") for name in PROTOS]
+    names = [os.path.splitext(os.path.basename(file))[0] for file in files]
+    return {name: importlib.import_module(f"csi.proto.{name}_pb2") for name in names}
 
 
-csi, identity, reclaimspace, volumegroup = _generate()
+_modules = _generate()
+MODULES = {module.DESCRIPTOR.package: module for module in _modules.values()}
+csi, identity = _modules["csi"], _modules["identity"]
+reclaimspace, volumegroup = _modules["reclaimspace"], _modules["volumegroup"]
 
 
 class Refused(RuntimeError):

@@ -11,11 +11,9 @@ import json
 import os
 
 import manifests
-from csi_client import csi, identity, reclaimspace, volumegroup
+from csi_client import MODULES
 from google.protobuf import json_format
 
-MODULES = {module.DESCRIPTOR.package: module
-           for module in (csi, identity, reclaimspace, volumegroup)}
 FILES = ("/var/lib/kubelet/plugins/csi.scoria.io/calls",
          "/var/lib/kubelet/pods/*/volumes/kubernetes.io~empty-dir/socket/calls")
 
