@@ -80,6 +80,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_capability \
 	tests/unit/volume/test_connection \
 	tests/unit/volume/test_copies \
+	tests/unit/volume/test_delete \
 	tests/unit/volume/test_extend \
 	tests/unit/volume/test_extend_completion \
 	tests/unit/volume/test_group_snapshot_moment \
