@@ -5,7 +5,7 @@ libcmd_a_SOURCES = \
 	cmd/manage_db.c cmd/manage_documents.c cmd/manage_drain.c cmd/manage_drivers.c cmd/manage_host.c cmd/manage_operations.c cmd/manage_routes.c \
 	cmd/manage_talk.c cmd/manage_talk.h cmd/manage_watch.c \
 	cmd/messaging.c cmd/messaging.h cmd/notify.c cmd/notify.h cmd/options.c cmd/part.h \
-	cmd/part_agent.c cmd/part_api.c cmd/part_controller.c cmd/part_csi.c cmd/part_end.c cmd/part_kubernetes.c cmd/part_listener.c cmd/part_manager.c cmd/part_messages.c \
+	cmd/part_address.c cmd/part_agent.c cmd/part_api.c cmd/part_controller.c cmd/part_csi.c cmd/part_end.c cmd/part_kubernetes.c cmd/part_listener.c cmd/part_manager.c cmd/part_messages.c \
 	cmd/part_storage.c cmd/part_store.c cmd/parts.c cmd/parts.h cmd/plain_text.c cmd/plain_text.h cmd/program.c cmd/program.h cmd/role.h cmd/run.c \
 	cmd/table.c cmd/table.h \
 	cmd/usage.c cmd/usage.h

@@ -54,7 +54,18 @@ struct parts {
 
 /* An option of [DEFAULT]. */
 const char *part_text(const struct parts *parts, const char *key);
+/* They are authenticated. */
 bool part_knows_callers(const struct parts *parts);
+/* The URL of a path of the listener, in the arena. */
+const char *part_listener_url(const struct parts *parts, const char *path);
+/* Root of the volume API for a client: volume_endpoint of `section`, the API of this process, the
+ * catalog's for `user` (NULL), or the default. */
+const char *part_volume_url(const struct parts *parts, const char *section,
+                            const struct own_user *user);
+/* The agent's URL for managers. */
+const char *part_agent_url(const struct parts *parts);
+/* The address of the CSI driver; NULL: not configured. */
+const char *part_csi_endpoint(const struct config *config);
 
 int part_store_start(struct parts *parts, struct error *err);
 void part_store_stop(struct parts *parts);
@@ -97,20 +108,10 @@ void part_end_forget(struct parts *parts);
 int part_listener_check(struct parts *parts, struct error *err);
 int part_listener_start(struct parts *parts, struct error *err);
 void part_listener_stop(struct parts *parts);
-/* The URL of a path of the listener, in the arena. */
-const char *part_listener_url(const struct parts *parts, const char *path);
-/* Root of the volume API for a client: volume_endpoint of `section`, the API of this process, the
- * catalog's for `user` (NULL), or the default. */
-const char *part_volume_url(const struct parts *parts, const char *section,
-                            const struct own_user *user);
 
-/* The agent's URL for managers. */
-const char *part_agent_url(const struct parts *parts);
 int part_agent_start(struct parts *parts, struct error *err);
 void part_agent_stop(struct parts *parts);
 
-/* Its address; NULL: not configured. */
-const char *part_csi_endpoint(const struct config *config);
 int part_csi_start(struct parts *parts, struct error *err);
 void part_csi_stop(struct parts *parts);
 

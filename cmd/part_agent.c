@@ -37,14 +37,6 @@ static int register_agent(struct parts *parts, const struct agent_settings *agen
 
 #endif
 
-const char *part_agent_url(const struct parts *parts) {
-    const char *endpoint = config_text(parts->config, AGENT, "endpoint");
-
-    return endpoint ? endpoint
-                    : part_listener_url(
-                          parts, arena_format(parts->arena, "%s/v2.1", parts->listener->agent));
-}
-
 int part_agent_start(struct parts *parts, struct error *err) {
 #ifdef HAVE_LIBVIRT
     const struct config *config = parts->config;

@@ -13,10 +13,6 @@
 
 /* ---- authentication ---- */
 
-bool part_knows_callers(const struct parts *parts) {
-    return strcmp(part_text(parts, "auth_strategy"), "keystone") == 0;
-}
-
 static unsigned quarter_of_clients(const struct parts *parts) {
     return (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections") / 4;
 }

@@ -4,15 +4,7 @@
 #include "csi/driver.h"
 #include "identity/own_user.h"
 
-#include <stdlib.h>
-
 #define GRACE_MS 12000 /* a call to the API has ten seconds */
-
-const char *part_csi_endpoint(const struct config *config) {
-    const char *endpoint = config_text(config, "csi", "endpoint");
-
-    return endpoint ? endpoint : getenv("CSI_ENDPOINT");
-}
 
 int part_csi_start(struct parts *parts, struct error *err) {
 #ifdef HAVE_CSI

@@ -106,23 +106,6 @@ int part_listener_start(struct parts *parts, struct error *err) {
     return 0;
 }
 
-const char *part_listener_url(const struct parts *parts, const char *path) {
-    unsigned port = parts->http ? http_server_port(parts->http) : 0;
-
-    return listener_url(parts->arena, parts->config, parts->listener, port, path);
-}
-
-const char *part_volume_url(const struct parts *parts, const char *section,
-                            const struct own_user *user) {
-    if (!config_given(parts->config, section, "volume_endpoint")) {
-        if (parts->there & PART_API)
-            return part_listener_url(parts, "/v3");
-        if (own_user_is_known(user))
-            return NULL;
-    }
-    return config_text(parts->config, section, "volume_endpoint");
-}
-
 void part_listener_stop(struct parts *parts) {
     http_server_stop(parts->http, DRAIN_MS);
 }

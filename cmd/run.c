@@ -81,10 +81,6 @@ static int start(struct parts *parts, struct error *err) {
     return 0;
 }
 
-const char *part_text(const struct parts *parts, const char *key) {
-    return config_text(parts->config, "DEFAULT", key);
-}
-
 /* ---- limits of the shutdown ---- */
 
 static void wait_detached(intptr_t limit_s) {

@@ -23,8 +23,6 @@ STATED = {
     "manager/check_group_snapshots manager/check_groups manager/check_hosts "
     "manager/check_replicas manager/check_snapshots":
         "to be cut",
-    "cmd/part_agent cmd/part_api cmd/part_csi cmd/part_listener cmd/run":
-        "to be cut",
     "api/openapi api/openapi_answer api/openapi_body api/openapi_parameters":
         "to be cut",
     "db/postgresql/engine db/postgresql/listener db/postgresql/transaction "
