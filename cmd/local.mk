@@ -1,7 +1,7 @@
 # All but main(), so that tests can have them.
 noinst_LIBRARIES += libcmd.a
 libcmd_a_SOURCES = \
-	cmd/awaited.c cmd/awaited.h cmd/command.h cmd/commands.c cmd/document_print.c cmd/document_print.h cmd/line.c cmd/line.h cmd/manage.c cmd/manage.h cmd/manage_check.c \
+	cmd/awaited.c cmd/awaited.h cmd/command.h cmd/commands.c cmd/drivers.c cmd/drivers.h cmd/document_print.c cmd/document_print.h cmd/line.c cmd/line.h cmd/manage.c cmd/manage.h cmd/manage_check.c \
 	cmd/manage_db.c cmd/manage_documents.c cmd/manage_drain.c cmd/manage_drivers.c cmd/manage_host.c cmd/manage_operations.c cmd/manage_routes.c \
 	cmd/manage_talk.c cmd/manage_talk.h cmd/manage_watch.c \
 	cmd/messaging.c cmd/messaging.h cmd/notify.c cmd/notify.h cmd/options.c cmd/part.h \

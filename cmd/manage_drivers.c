@@ -2,8 +2,8 @@
  * scoria manage drivers: features and options of each driver; source of the matrix in
  * docs/drivers.md.
  */
+#include "cmd/drivers.h"
 #include "cmd/manage.h"
-#include "drivers/driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>

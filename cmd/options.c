@@ -3,11 +3,11 @@
  */
 #include "api/router.h"
 #include "client/compute_events.h"
+#include "cmd/drivers.h"
 #include "cmd/parts.h"
 #include "compute/agent.h"
 #include "csi/driver.h"
 #include "declared/controller.h"
-#include "drivers/driver.h"
 #include "http/server.h"
 #include "identity/authtoken.h"
 #include "identity/identity.h"
@@ -122,6 +122,7 @@ const struct option *const *parts_option_tables(void) {
 
     while (tables[count])
         count++;
-    driver_add_options(tables, count, TABLES_MOST);
+    tables[count++] = driver_choice_options;
+    driver_add_options(drivers, tables, count, TABLES_MOST);
     return tables;
 }

@@ -1,10 +1,10 @@
 #include "cmd/parts.h"
 
+#include "cmd/drivers.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/log.h"
 #include "db/db.h"
-#include "drivers/driver.h"
 #include "manager/manager.h"
 #include "operation/service.h"
 
@@ -236,9 +236,10 @@ static int find_backend(const struct config *config, const char *name, struct ma
         .host_name = config_text(config, name, "backend_host"),
         .backend_name = backend_name ? backend_name : name,
         .reports_discard = config_bool(config, name, "report_discard_supported"),
-        .driver = driver_find(driver_name),
+        .driver = driver_find(drivers, driver_name),
         .settings = {
             .for_nova = strcmp(config_text(config, "compute", "service"), "nova") == 0,
+            .drivers = drivers,
             .name = name,
             .config = config,
             .state_directory = config_text(config, "DEFAULT", "state_path"),
@@ -247,7 +248,7 @@ static int find_backend(const struct config *config, const char *name, struct ma
     if (!ret->driver)
         return error_set(err, ERROR_BAD_REQUEST,
                          "[%s] volume_driver: there is no driver \"%s\"; did you mean \"%s\"?",
-                         name, driver_name, driver_nearest(driver_name));
+                         name, driver_name, driver_nearest(drivers, driver_name));
     return 0;
 }
 

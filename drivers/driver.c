@@ -6,12 +6,6 @@
 
 #include <string.h>
 
-const struct driver *const drivers[] = {
-    &file_driver,           &nfs_driver,     &netapp_nfs_driver,
-    &powerstore_nfs_driver, &quobyte_driver, &replicated_driver,
-    &memory_driver,         &fault_driver,   NULL
-};
-
 const struct driver_feature_row driver_features[] = {
     { DRIVER_MULTIATTACH, "multiattach", "multiattach" },
     { DRIVER_ONLINE_EXTEND, "online extend", "online_extend_support" },
@@ -30,10 +24,6 @@ const struct driver_feature_row driver_features[] = {
 /* The options of every backend. */
 /* clang-format off */
 static const struct option backend_options[] = {
-    { .section = OPTION_BACKEND, .key = "volume_driver", .type = OPTION_TEXT, .fallback = "file",
-      .help = "Where the volumes of this backend live: file, nfs, netapp_nfs, powerstore_nfs, "
-              "quobyte, replicated, memory or fault. Cinder's class paths of the drivers of the same kind are "
-              "taken, too." },
     { .section = OPTION_BACKEND, .key = "volume_backend_name", .type = OPTION_TEXT,
       .help = "Name that volume types select by their extra spec of this name. Unset: the "
               "name of the section." },
@@ -63,7 +53,8 @@ static size_t add_table(const struct option **tables, size_t count, size_t most,
     return count + 1;
 }
 
-size_t driver_add_options(const struct option **tables, size_t count, size_t most) {
+size_t driver_add_options(const struct driver *const *drivers, const struct option **tables,
+                          size_t count, size_t most) {
     count = add_table(tables, count, most, backend_options);
     for (size_t i = 0; drivers[i]; i++) {
         for (const struct option *const *table = drivers[i]->options; *table; table++)
@@ -72,30 +63,16 @@ size_t driver_add_options(const struct option **tables, size_t count, size_t mos
     return count;
 }
 
-/* Class paths in configurations written for cinder. */
-static const struct {
-    const char *path;
-    const struct driver *driver;
-} class_paths[] = {
-    { "cinder.volume.drivers.nfs.NfsDriver", &nfs_driver },
-    { "cinder.volume.drivers.netapp.common.NetAppDriver", &netapp_nfs_driver },
-    { "cinder.volume.drivers.dell_emc.powerstore.nfs.PowerStoreNFSDriver", &powerstore_nfs_driver },
-    { "cinder.volume.drivers.quobyte.QuobyteDriver", &quobyte_driver },
-};
-
-const struct driver *driver_find(const char *name) {
-    for (size_t i = 0; drivers[i]; i++) {
-        if (strcmp(drivers[i]->name, name) == 0)
-            return drivers[i];
-    }
-    for (size_t i = 0; i < LENGTH(class_paths); i++) {
-        if (strcmp(class_paths[i].path, name) == 0)
-            return class_paths[i].driver;
+const struct driver *driver_find(const struct driver *const *drivers, const char *name) {
+    for (; *drivers; drivers++) {
+        if (strcmp((*drivers)->name, name) == 0 ||
+            ((*drivers)->class_path && strcmp((*drivers)->class_path, name) == 0))
+            return *drivers;
     }
     return NULL;
 }
 
-const char *driver_nearest(const char *name) {
+const char *driver_nearest(const struct driver *const *drivers, const char *name) {
     struct nearest nearest = nearest_to(name);
 
     for (size_t i = 0; drivers[i]; i++)

@@ -47,6 +47,8 @@ extern const struct driver_feature_row {
     const char *capability; /* the key in the pool report; NULL: not reported */
 } driver_features[];
 
+struct driver;
+
 struct driver_backend {
     const char *name; /* section of the configuration */
     const struct config *config;
@@ -59,6 +61,8 @@ struct driver_backend {
     void *has_volume_arg;
     bool probe_only; /* the caller only reads: nothing is created */
     bool for_nova;   /* [compute] service = nova: Nova uses the connections */
+    /* Every driver of the program, ended with NULL, for one that is a filter of another. */
+    const struct driver *const *drivers;
     /* Root of the volume API of this process; NULL before it listens and while the process ends.
      * For any thread.  NULL: this process has none. */
     const char *(*volume_url)(const struct driver_backend *backend);
@@ -66,7 +70,8 @@ struct driver_backend {
 };
 
 struct driver {
-    const char *name; /* value of volume_driver */
+    const char *name;       /* value of volume_driver */
+    const char *class_path; /* the same in configurations written for Cinder; NULL: none */
     const char *vendor_name;
     const char *storage_protocol; /* "file", "nfs", … as reported to the scheduler */
     unsigned features;
@@ -269,19 +274,19 @@ struct driver {
 };
 
 extern const struct driver file_driver, nfs_driver, netapp_nfs_driver, powerstore_nfs_driver,
-    quobyte_driver, replicated_driver, memory_driver, fault_driver;
+    quobyte_driver, memory_driver, fault_driver;
 
-/* Every driver of this build, ended with NULL. */
-extern const struct driver *const drivers[];
+/* Below, `drivers` ends with NULL. */
 
 /* Appends the options of every backend and of all drivers to the first `count` of `tables`, each
  * table once; returns the new count, at most `most`. */
-size_t driver_add_options(const struct option **tables, size_t count, size_t most);
+size_t driver_add_options(const struct driver *const *drivers, const struct option **tables,
+                          size_t count, size_t most);
 
-/* By the value of volume_driver: the short name, or the class path in cinder.conf. */
-const struct driver *driver_find(const char *name); /* NULL: unknown */
+/* By the value of volume_driver: its name, or the class path in cinder.conf.  NULL: unknown. */
+const struct driver *driver_find(const struct driver *const *drivers, const char *name);
 /* Nearest known name, for messages. */
-const char *driver_nearest(const char *name);
+const char *driver_nearest(const struct driver *const *drivers, const char *name);
 
 /*
  * Functions that not every storage has

@@ -146,7 +146,7 @@ static void fault_close(void *handle) {
 
 static int fault_open(const struct driver_backend *backend, void **ret_handle, struct error *err) {
     const char *name = config_text(backend->config, backend->name, "fault_driver");
-    const struct driver *next = driver_find(name);
+    const struct driver *next = driver_find(backend->drivers, name);
     autofree struct fault *fault = fault_new(next, NULL, fault_plan_follow, NULL);
     enum fault_action action;
 
@@ -155,7 +155,7 @@ static int fault_open(const struct driver_backend *backend, void **ret_handle, s
         return error_set(err, ERROR_BAD_REQUEST,
                          "fault_driver: \"%s\" is not a driver to put a "
                          "filter before; did you mean %s?",
-                         name, driver_nearest(name));
+                         name, driver_nearest(backend->drivers, name));
     if (fault_plan_load(&fault->plan, backend, err) < 0 ||
         fault_before(fault, "open", NULL, &action, err) < 0 ||
         next->open(backend, &fault->next_handle, err) < 0)

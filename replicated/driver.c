@@ -2,6 +2,8 @@
  * Declared volumes: each is a config of the volume API, so the service keeps as many replicas of it
  * as its type's policy requires.
  */
+#include "replicated/driver.h"
+
 #include "common/cleanup.h"
 #include "common/gib.h"
 #include "common/heap.h"

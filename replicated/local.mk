@@ -1,7 +1,7 @@
 libscoria_a_SOURCES += \
 	replicated/call.c \
 	replicated/connection.c \
-	replicated/driver.c \
+	replicated/driver.c replicated/driver.h \
 	replicated/reclaim.c \
 	replicated/replicated.private.h \
 	replicated/revert.c \

@@ -17,6 +17,7 @@ static int netapp_nfs_open(const struct driver_backend *backend, void **ret_hand
 
 const struct driver netapp_nfs_driver = {
     .name = "netapp_nfs",
+    .class_path = "cinder.volume.drivers.netapp.common.NetAppDriver",
     .vendor_name = "NetApp",
     .storage_protocol = "nfs",
     .features = DRIVER_MULTIATTACH | REMOTEFS_FEATURES,

@@ -102,6 +102,7 @@ static int nfs_open(const struct driver_backend *backend, void **ret_handle, str
 
 const struct driver nfs_driver = {
     .name = "nfs",
+    .class_path = "cinder.volume.drivers.nfs.NfsDriver",
     .vendor_name = "Open Source",
     .storage_protocol = "nfs",
     .features = REMOTEFS_FEATURES,

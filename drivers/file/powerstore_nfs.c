@@ -15,6 +15,7 @@ static int powerstore_nfs_open(const struct driver_backend *backend, void **ret_
 
 const struct driver powerstore_nfs_driver = {
     .name = "powerstore_nfs",
+    .class_path = "cinder.volume.drivers.dell_emc.powerstore.nfs.PowerStoreNFSDriver",
     .vendor_name = "Dell EMC",
     .storage_protocol = "nfs",
     .features = DRIVER_MULTIATTACH | REMOTEFS_FEATURES,

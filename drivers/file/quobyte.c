@@ -85,6 +85,7 @@ static int quobyte_open(const struct driver_backend *backend, void **ret_handle,
 
 const struct driver quobyte_driver = {
     .name = "quobyte",
+    .class_path = "cinder.volume.drivers.quobyte.QuobyteDriver",
     .vendor_name = "Quobyte",
     .storage_protocol = "quobyte",
     .features = REMOTEFS_FEATURES,

@@ -1,6 +1,7 @@
 /*
  * The promises of the bits of struct driver's features, for every driver that sets them.
  */
+#include "replicated/driver.h"
 #include "tests/contract/driver_subject.h"
 #include "tests/unit/drivers/xfs.h"
 

@@ -24,7 +24,7 @@ replication/node   common json config http identity client replication/engine
 kubernetes         common json config http identity client
 grpc               common http
 csi                common json config http identity client grpc
-cmd                common json config http policy identity client db rpc drivers operation volume declared manager api compute kubernetes replication/node grpc csi
+cmd                common json config http policy identity client db rpc drivers replicated operation volume declared manager api compute kubernetes replication/node grpc csi
 '
 declare -A may=()
 folders=()

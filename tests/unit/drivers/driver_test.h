@@ -7,8 +7,8 @@
  */
 #pragma once
 
+#include "cmd/drivers.h"
 #include "common/cleanup.h"
-#include "drivers/driver.h"
 #include "tests/lib/check_main.h"
 
 #include <errno.h>
@@ -78,12 +78,12 @@ static inline void bench_configure(struct bench *bench, const struct driver *dri
     }
     bench->driver = driver;
     bench->tables[0] = bench_options;
-    driver_add_options(bench->tables, 1, LENGTH(bench->tables) - 1);
+    driver_add_options(drivers, bench->tables, 1, LENGTH(bench->tables) - 1);
     ck_assert_msg(config_load(bench->tables, NULL, arguments, &bench->config, &bench->err) == 0,
                   "%s", bench->err.message);
-    bench->backend = (struct driver_backend){ .name = BACKEND,
-                                              .config = bench->config,
-                                              .state_directory = bench->path };
+    bench->backend = (struct driver_backend){
+        .name = BACKEND, .config = bench->config, .state_directory = bench->path, .drivers = drivers
+    };
 }
 
 static inline void bench_new(struct bench *bench) {

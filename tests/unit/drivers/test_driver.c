@@ -6,38 +6,39 @@ START_TEST(every_driver_is_found_by_its_name) {
     size_t count = 0;
 
     for (; drivers[count]; count++) {
-        ck_assert_ptr_eq(driver_find(drivers[count]->name), drivers[count]);
+        ck_assert_ptr_eq(driver_find(drivers, drivers[count]->name), drivers[count]);
         ck_assert_ptr_nonnull(drivers[count]->open);
         ck_assert_ptr_nonnull(drivers[count]->options);
     }
     ck_assert_uint_eq(count, 8);
-    ck_assert_ptr_null(driver_find("lvm"));
-    ck_assert_ptr_null(driver_find(""));
+    ck_assert_ptr_null(driver_find(drivers, "lvm"));
+    ck_assert_ptr_null(driver_find(drivers, ""));
 }
 END_TEST
 
 START_TEST(class_paths_of_cinder_are_known) {
-    ck_assert_ptr_eq(driver_find("cinder.volume.drivers.nfs.NfsDriver"), &nfs_driver);
-    ck_assert_ptr_eq(driver_find("cinder.volume.drivers.netapp.common.NetAppDriver"),
+    ck_assert_ptr_eq(driver_find(drivers, "cinder.volume.drivers.nfs.NfsDriver"), &nfs_driver);
+    ck_assert_ptr_eq(driver_find(drivers, "cinder.volume.drivers.netapp.common.NetAppDriver"),
                      &netapp_nfs_driver);
-    ck_assert_ptr_eq(driver_find("cinder.volume.drivers.dell_emc.powerstore.nfs."
-                                 "PowerStoreNFSDriver"),
+    ck_assert_ptr_eq(driver_find(drivers, "cinder.volume.drivers.dell_emc.powerstore.nfs."
+                                          "PowerStoreNFSDriver"),
                      &powerstore_nfs_driver);
-    ck_assert_ptr_eq(driver_find("cinder.volume.drivers.quobyte.QuobyteDriver"), &quobyte_driver);
-    ck_assert_ptr_null(driver_find("cinder.volume.drivers.lvm.LVMVolumeDriver"));
+    ck_assert_ptr_eq(driver_find(drivers, "cinder.volume.drivers.quobyte.QuobyteDriver"),
+                     &quobyte_driver);
+    ck_assert_ptr_null(driver_find(drivers, "cinder.volume.drivers.lvm.LVMVolumeDriver"));
 }
 END_TEST
 
 START_TEST(a_misspelling_gets_a_suggestion) {
-    ck_assert_str_eq(driver_nearest("nfss"), "nfs");
-    ck_assert_str_eq(driver_nearest("quobite"), "quobyte");
-    ck_assert_ptr_nonnull(driver_nearest("something else entirely"));
+    ck_assert_str_eq(driver_nearest(drivers, "nfss"), "nfs");
+    ck_assert_str_eq(driver_nearest(drivers, "quobite"), "quobyte");
+    ck_assert_ptr_nonnull(driver_nearest(drivers, "something else entirely"));
 }
 END_TEST
 
 START_TEST(every_option_belongs_to_backends_and_has_help) {
     const struct option *tables[16];
-    size_t count = driver_add_options(tables, 0, LENGTH(tables));
+    size_t count = driver_add_options(drivers, tables, 0, LENGTH(tables));
 
     for (size_t i = 0; i < count; i++) {
         for (const struct option *option = tables[i]; option->type != OPTION_TYPE_END; option++) {
@@ -46,7 +47,7 @@ START_TEST(every_option_belongs_to_backends_and_has_help) {
             ck_assert_int_eq(option->help[strlen(option->help) - 1], '.');
         }
     }
-    ck_assert_uint_eq(driver_add_options(tables, count, LENGTH(tables)), count);
+    ck_assert_uint_eq(driver_add_options(drivers, tables, count, LENGTH(tables)), count);
 }
 END_TEST
 
@@ -80,7 +81,7 @@ END_TEST
  * lie. */
 START_TEST(each_key_stands_in_one_table) {
     const struct option *tables[16];
-    size_t count = driver_add_options(tables, 0, LENGTH(tables));
+    size_t count = driver_add_options(drivers, tables, 0, LENGTH(tables));
 
     for (size_t i = 0; i < count; i++) {
         for (const struct option *option = tables[i]; option->type != OPTION_TYPE_END; option++) {

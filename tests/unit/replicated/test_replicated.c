@@ -3,6 +3,7 @@
  * behaviour when others have acted before, and the objects that it leaves unchanged.
  */
 #include "identity/own_user.h"
+#include "replicated/driver.h"
 #include "replicated/replicated.private.h"
 #include "tests/lib/script_server.h"
 #include "tests/lib/wall.h"
@@ -59,7 +60,7 @@ static void begin(void) {
     bench.driver = &replicated_driver;
     bench.tables[0] = bench_options;
     bench.tables[1] = own_user_options;
-    driver_add_options(bench.tables, 2, LENGTH(bench.tables) - 1);
+    driver_add_options(drivers, bench.tables, 2, LENGTH(bench.tables) - 1);
     ck_assert_msg(config_load(bench.tables, NULL, arguments, &bench.config, &bench.err) == 0, "%s",
                   bench.err.message);
     bench.backend = (struct driver_backend){ .name = BACKEND, .config = bench.config };
@@ -1056,7 +1057,7 @@ START_TEST(no_request_is_sent_before_the_api_listens) {
     bench.tables[1] = own_user_options;
     bench.tables[0] = bench_options;
     bench.driver = &replicated_driver;
-    driver_add_options(bench.tables, 2, LENGTH(bench.tables) - 1);
+    driver_add_options(drivers, bench.tables, 2, LENGTH(bench.tables) - 1);
     ck_assert_int_eq(config_load(bench.tables, NULL,
                                  (const char *const[]){ "--enabled_backends=" BACKEND, NULL },
                                  &bench.config, &bench.err),
