@@ -27,7 +27,7 @@ static void print_table(void) {
         printf("%-14s  %-8s", drivers[i]->name, drivers[i]->storage_protocol);
         for (const struct driver_feature_row *row = driver_features; row->name; row++)
             printf("  %-*s", row[1].name ? (int)strlen(row->name) : 0,
-                   drivers[i]->features & row->bit ? "yes" : "no");
+                   driver_supported(drivers[i]) & row->bit ? "yes" : "no");
         putchar('\n');
     }
     for (unsigned i = 0; drivers[i]; i++) {
@@ -41,7 +41,7 @@ static json_t *describe(const struct driver *driver) {
     json_t *names = json_array(), *options = json_array();
 
     for (const struct driver_feature_row *row = driver_features; row->name; row++)
-        if (driver->features & row->bit)
+        if (driver_supported(driver) & row->bit)
             json_array_append_new(names, json_string(row->name));
     for (const struct option *option = own_options(driver); option->key; option++)
         json_array_append_new(options, json_string(option->key));

@@ -7,19 +7,19 @@
 #include <string.h>
 
 const struct driver_feature_row driver_features[] = {
-    { DRIVER_MULTIATTACH, "multiattach", "multiattach" },
-    { DRIVER_ONLINE_EXTEND, "online extend", "online_extend_support" },
-    { DRIVER_THIN, "thin", "thin_provisioning_support" },
-    { DRIVER_THICK, "thick", "thick_provisioning_support" },
-    { DRIVER_SNAPSHOT, "snapshot", "snapshot_support" },
-    { DRIVER_CLONE, "clone", "clone_support" },
-    { DRIVER_REVERT, "revert", "revert_support" },
-    { DRIVER_MANAGE, "manage", "manage_support" },
-    { DRIVER_MANAGE_SNAPSHOT, "manage snapshot", "manage_snapshot_support" },
-    { DRIVER_ASSIST, "assisted snapshot", NULL },
-    { DRIVER_RECLAIM, "reclaim", "reclaim_support" },
+#define FEATURE(bit, name, capability) { DRIVER_##bit, name, capability },
+#include "drivers/driver.def"
     { .name = NULL },
 };
+
+unsigned driver_supported(const struct driver *driver) {
+    unsigned some = 0, missing = 0;
+
+#define CALL(feature, result, name, parameters, arguments, subject, output) \
+    *(driver->name ? &some : &missing) |= DRIVER_##feature;
+#include "drivers/driver.def"
+    return driver->properties | (some & ~missing);
+}
 
 /* The options of every backend. */
 /* clang-format off */

@@ -2,9 +2,18 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
-#include "drivers/fault_call.private.h"
 
 #include <stdatomic.h>
+#include <time.h>
+
+struct fault {
+    const struct driver *next;
+    void *next_handle;
+    fault_decide *decide;
+    void *decide_arg;
+    atomic_bool crashed;
+    struct fault_plan plan; /* used when the owner gives no decision function */
+};
 
 /* clang-format off */
 static const struct option own_options[] = {
@@ -24,86 +33,86 @@ static const struct option own_options[] = {
 
 static const struct option *const fault_options[] = { own_options, NULL };
 
-/* ---- functions of every storage (the rest: fault_optional.c) ---- */
+/* ---- before and after a call of the next driver ---- */
 
-static int fault_get_pools(void *handle, struct arena *arena, struct driver_pool **ret,
-                           struct error *err) {
-    struct fault *fault = handle;
-    struct driver_pool *pools = NULL;
-    enum fault_action action;
-    int count, result;
+static void wait_ms(int64_t delay_ms) {
+    struct timespec left = { .tv_sec = (time_t)(delay_ms / 1000),
+                             .tv_nsec = (long)(delay_ms % 1000 * 1000000) };
 
-    if (fault_before(fault, "get_pools", NULL, &action, err) < 0)
+    while (nanosleep(&left, &left) < 0)
+        ;
+}
+
+/* 0 with the action after the call, or -1: the driver is not called. */
+static int fault_before(struct fault *fault, const char *call, const struct driver_volume *volume,
+                        enum fault_action *ret_action, struct error *err) {
+    struct fault_decision decision;
+
+    if (atomic_load(&fault->crashed))
+        return error_set(err, ERROR_UNAVAILABLE, "The backend has crashed.");
+    decision = fault->decide(fault->decide_arg, call, volume ? volume->id : NULL);
+    if (decision.action == FAULT_LONG &&
+        driver_fence_take_long(volume ? volume->fence : NULL, INT64_MAX, 0, err) < 0)
         return -1;
-    count = fault->next->get_pools(fault->next_handle, arena, &pools, err);
-    result = fault_after(fault, "get_pools", action, count, err);
-    for (int i = 0; result < 0 && i < count; i++)
+    if (decision.delay_ms > 0)
+        wait_ms(decision.delay_ms);
+    *ret_action = decision.action;
+    if (decision.action == FAULT_BUSY)
+        return driver_fence_busy(volume ? volume->fence : NULL, err, "volume files");
+    if (decision.action == FAULT_CRASH_BEFORE)
+        atomic_store(&fault->crashed, true);
+    if (decision.action == FAULT_BEFORE || decision.action == FAULT_CRASH_BEFORE)
+        return error_set(err, ERROR_BACKEND, "Injected fault before %s.", call);
+    return 0;
+}
+
+/* The result of the driver as reported to the caller. */
+static int fault_after(struct fault *fault, const char *call, enum fault_action action, int result,
+                       struct error *err) {
+    if (action == FAULT_CRASH_AFTER)
+        atomic_store(&fault->crashed, true);
+    if (result >= 0 && (action == FAULT_AFTER || action == FAULT_CRASH_AFTER))
+        return error_set(err, ERROR_BACKEND, "Injected fault after %s.", call);
+    return result;
+}
+
+/* ---- the calls of driver.def ---- */
+
+static void release_pools(const struct driver_pool *pools, int count) {
+    for (int i = 0; i < count; i++)
         json_decref(pools[i].capabilities);
-    if (result >= 0)
-        *ret = pools;
-    return result;
 }
 
-static int fault_create_volume(void *handle, struct arena *arena,
-                               const struct driver_volume *volume, struct driver_created *ret,
-                               struct error *err) {
-    struct driver_created created = { 0 };
-    int result = PASS_ON(handle, create_volume, volume, volume, &created, err);
+/* By output: *ret is as before a call that is reported as failed. */
+#define KEEP_NOTHING (void)0
+#define KEEP_VALUE   const __typeof__(*ret) kept = *ret
+#define KEEP_JSON    KEEP_VALUE
+#define KEEP_POOLS   KEEP_VALUE
+#define UNDO_NOTHING (void)0
+#define UNDO_VALUE   (*ret = kept)
+#define UNDO_JSON    (json_decref(*ret), UNDO_VALUE)
+#define UNDO_POOLS   (release_pools(*ret, result), UNDO_VALUE)
 
-    if (result == 0)
-        *ret = created;
-    return result;
-}
-
-static int fault_delete_volume(void *handle, struct arena *arena,
-                               const struct driver_volume *volume, struct error *err) {
-    return PASS_ON(handle, delete_volume, volume, volume, err);
-}
-
-static int fault_rename_volume(void *handle, struct arena *arena,
-                               const struct driver_volume *volume, const char *new_name_id,
-                               struct error *err) {
-    return PASS_ON(handle, rename_volume, volume, volume, new_name_id, err);
-}
-
-static enum driver_outcome fault_extend_volume(void *handle, struct arena *arena,
-                                               const struct driver_volume *volume, int64_t new_gb,
-                                               struct error *err) {
-    return (enum driver_outcome)PASS_ON(handle, extend_volume, volume, volume, new_gb, err);
-}
-
-static int fault_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,
-                          int64_t *ret_bytes, struct error *err) {
-    int64_t bytes = 0;
-    int result = PASS_ON(handle, get_size, volume, volume, &bytes, err);
-
-    if (result == 0)
-        *ret_bytes = bytes;
-    return result;
-}
-
-static int fault_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
-                         const json_t *connector, json_t **ret, struct error *err) {
-    json_t *info = NULL;
-    int result = PASS_ON(handle, connect, volume, volume, connector, &info, err);
-
-    if (result == 0)
-        *ret = info;
-    else
-        json_decref(info);
-    return result;
-}
-
-static int fault_disconnect(void *handle, struct arena *arena, const struct driver_volume *volume,
-                            struct error *err) {
-    return PASS_ON_OPTIONAL(handle, disconnect, volume, volume, err);
-}
-
-static int fault_list_volumes(void *handle, struct arena *arena,
-                              void (*found)(void *arg, const char *name_id, int64_t bytes),
-                              void *arg, struct error *err) {
-    return PASS_ON(handle, list_volumes, NULL, found, arg, err);
-}
+#define CALL(feature, result_type, name, parameters, arguments, subject, output)                \
+    static result_type fault_##name(void *handle, struct arena *arena, DRIVER_LIST parameters,  \
+                                    struct error *err) {                                        \
+        struct fault *fault = handle;                                                           \
+        enum fault_action action;                                                               \
+        int result, reported;                                                                   \
+        KEEP_##output;                                                                          \
+                                                                                                \
+        if (!fault->next->name)                                                                 \
+            return (result_type)error_set(err, ERROR_BAD_REQUEST,                               \
+                                          "The driver behind the filter cannot do %s.", #name); \
+        if (fault_before(fault, #name, subject, &action, err) < 0)                              \
+            return (result_type)-1;                                                             \
+        result = (int)fault->next->name(fault->next_handle, arena, DRIVER_LIST arguments, err); \
+        reported = fault_after(fault, #name, action, result, err);                              \
+        if (reported != result)                                                                 \
+            UNDO_##output;                                                                      \
+        return (result_type)reported;                                                           \
+    }
+#include "drivers/driver.def"
 
 static void fault_extend_finished(void *handle, const struct driver_volume *volume, int64_t size_gb,
                                   bool grown) {
@@ -172,75 +181,25 @@ const struct driver fault_driver = {
     .name = "fault",
     .vendor_name = "Open Source",
     .storage_protocol = "fault",
-    .features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK |
-                DRIVER_SNAPSHOT | DRIVER_CLONE | DRIVER_REVERT | DRIVER_ASSIST | DRIVER_RECLAIM,
+    .properties = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
     .options = fault_options,
     .open = fault_open,
     .close = fault_close,
-    .get_pools = fault_get_pools,
-    .create_volume = fault_create_volume,
-    .delete_volume = fault_delete_volume,
-    .rename_volume = fault_rename_volume,
-    .extend_volume = fault_extend_volume,
-    .get_size = fault_get_size,
-    .connect = fault_connect,
-    .disconnect = fault_disconnect,
-    .list_volumes = fault_list_volumes,
     .extend_finished = fault_extend_finished,
-    .list_drafts = fault_list_drafts,
-    .create_snapshot = fault_create_snapshot,
-    .delete_snapshot = fault_delete_snapshot,
-    .prepare_assist = fault_prepare_assist,
-    .complete_assist = fault_complete_assist,
-    .list_snapshots = fault_list_snapshots,
-    .clone_volume = fault_clone_volume,
-    .clone_snapshot = fault_clone_snapshot,
-    .revert_volume = fault_revert_volume,
-    .get_manageable = fault_get_manageable,
-    .manage_volume = fault_manage_volume,
-    .unmanage_volume = fault_unmanage_volume,
-    .list_manageable = fault_list_manageable,
-    .get_manageable_snapshot = fault_get_manageable_snapshot,
-    .manage_snapshot = fault_manage_snapshot,
-    .unmanage_snapshot = fault_unmanage_snapshot,
-    .list_manageable_snapshots = fault_list_manageable_snapshots,
-    .get_usage = fault_get_usage,
-    .reclaim_volume = fault_reclaim_volume,
+#define CALL(feature, result, name, parameters, arguments, subject, output) .name = fault_##name,
+#include "drivers/driver.def"
 };
 
-/* The filter has exactly the optional functions of the next driver. */
-#define DESCRIBE(call)        \
-    do {                      \
-        if (!next->call)      \
-            ret->call = NULL; \
-    } while (0)
-
+/* The filter has exactly the functions of the next driver. */
 void fault_describe(const struct driver *next, struct driver *ret) {
     *ret = fault_driver;
     ret->name = next->name;
     ret->vendor_name = next->vendor_name;
     ret->storage_protocol = next->storage_protocol;
-    ret->features = next->features;
+    ret->properties = next->properties;
     ret->options = next->options;
-    DESCRIBE(disconnect);
-    DESCRIBE(extend_finished);
-    DESCRIBE(list_drafts);
-    DESCRIBE(create_snapshot);
-    DESCRIBE(delete_snapshot);
-    DESCRIBE(prepare_assist);
-    DESCRIBE(complete_assist);
-    DESCRIBE(list_snapshots);
-    DESCRIBE(clone_volume);
-    DESCRIBE(clone_snapshot);
-    DESCRIBE(revert_volume);
-    DESCRIBE(get_manageable);
-    DESCRIBE(manage_volume);
-    DESCRIBE(unmanage_volume);
-    DESCRIBE(list_manageable);
-    DESCRIBE(get_manageable_snapshot);
-    DESCRIBE(manage_snapshot);
-    DESCRIBE(unmanage_snapshot);
-    DESCRIBE(list_manageable_snapshots);
-    DESCRIBE(get_usage);
-    DESCRIBE(reclaim_volume);
+    ret->extend_finished = next->extend_finished ? fault_extend_finished : NULL;
+#define CALL(feature, result, name, parameters, arguments, subject, output) \
+    ret->name = next->name ? fault_##name : NULL;
+#include "drivers/driver.def"
 }

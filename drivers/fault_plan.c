@@ -7,36 +7,10 @@
 #include <string.h>
 
 static const char *const call_names[] = {
-    "get_pools",
-    "create_volume",
-    "delete_volume",
-    "rename_volume",
-    "extend_volume",
-    "get_size",
-    "connect",
-    "disconnect",
-    "list_volumes",
-    "list_drafts",
     "open",
     "*",
-    "create_snapshot",
-    "delete_snapshot",
-    "prepare_assist",
-    "complete_assist",
-    "list_snapshots",
-    "clone_volume",
-    "clone_snapshot",
-    "revert_volume",
-    "get_manageable",
-    "manage_volume",
-    "unmanage_volume",
-    "list_manageable",
-    "get_manageable_snapshot",
-    "manage_snapshot",
-    "unmanage_snapshot",
-    "list_manageable_snapshots",
-    "get_usage",
-    "reclaim_volume",
+#define CALL(feature, result, name, parameters, arguments, subject, output) #name,
+#include "drivers/driver.def"
 };
 
 static const struct {

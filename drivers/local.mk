@@ -1,10 +1,8 @@
 libscoria_a_SOURCES += \
-	drivers/driver.c drivers/driver.h \
+	drivers/driver.c drivers/driver.def drivers/driver.h \
 	drivers/driver_call.c drivers/driver_call.h \
 	drivers/driver_pool.h \
 	drivers/fault.c drivers/fault.h \
-	drivers/fault_call.c drivers/fault_call.private.h \
-	drivers/fault_optional.c \
 	drivers/fault_plan.c drivers/fault_plan.h \
 	drivers/file/chain.c drivers/file/chain.h \
 	drivers/file/chain_assist.c drivers/file/chain_assist.h drivers/file/chain_assist.private.h \

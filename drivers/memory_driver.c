@@ -17,11 +17,6 @@ static const struct option own_options[] = {
 
 static const struct option *const memory_options[] = { own_options, NULL };
 
-static const unsigned memory_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN |
-                                        DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE |
-                                        DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST |
-                                        DRIVER_MANAGE_SNAPSHOT | DRIVER_RECLAIM;
-
 int memory_check_order(struct memory *memory, const char *call, struct error *err) {
     if (!memory->failing_call || strcmp(memory->failing_call, call) != 0)
         return 0;
@@ -302,7 +297,7 @@ const struct driver memory_driver = {
     .name = "memory",
     .vendor_name = "Open Source",
     .storage_protocol = "memory",
-    .features = memory_features,
+    .properties = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
     .options = memory_options,
     .open = memory_open,
     .close = memory_close,

@@ -19,7 +19,8 @@ static char *capabilities(struct arena *arena, const struct manager_host *host,
     json_object_set_new(tree, "storage_protocol", json_string(driver->storage_protocol));
     for (const struct driver_feature_row *row = driver_features; row->name; row++)
         if (row->capability)
-            json_object_set_new(tree, row->capability, json_boolean(driver->features & row->bit));
+            json_object_set_new(tree, row->capability,
+                                json_boolean(driver_supported(driver) & row->bit));
     json_object_set_new(tree, "max_over_subscription_ratio",
                         json_real(settings->max_over_subscription_ratio));
     json_object_set_new(tree, "replication_enabled", json_false());

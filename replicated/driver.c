@@ -176,8 +176,7 @@ const struct driver replicated_driver = {
     .name = "replicated",
     .vendor_name = "Open Source",
     .storage_protocol = "nbd",
-    .features = DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_SNAPSHOT | DRIVER_CLONE |
-                DRIVER_REVERT | DRIVER_RECLAIM,
+    .properties = DRIVER_ONLINE_EXTEND | DRIVER_THIN,
     .options = options,
     .open = replicated_open,
     .close = replicated_close,

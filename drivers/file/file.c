@@ -38,11 +38,6 @@ static const struct option own_options[] = {
 static const struct option *const file_options[] = { directory_options, mount_options, own_options,
                                                      NULL };
 
-static const unsigned file_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN |
-                                      DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE |
-                                      DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST |
-                                      DRIVER_MANAGE_SNAPSHOT | DRIVER_RECLAIM;
-
 /* The directory may be on NFS, where the mount options decide whether locks are shared. */
 static int check_locks(struct file_backend *backend, const char *table, struct error *err) {
     autofree char *path = realpath(backend->directory.path, NULL);
@@ -131,7 +126,8 @@ static int file_get_pools(void *handle, struct arena *arena, struct driver_pool 
         directory_get_space(&backend->directory, &pool->total_gb, &pool->free_gb, err) < 0)
         return -1;
     pool->capabilities = directory_capabilities(
-        &backend->settings, directory_features(&backend->directory, file_features));
+        &backend->settings,
+        directory_features(&backend->directory, driver_supported(&file_driver)));
     *ret = pool;
     return 1;
 }
@@ -242,7 +238,7 @@ const struct driver file_driver = {
     .name = "file",
     .vendor_name = "Open Source",
     .storage_protocol = "file",
-    .features = file_features,
+    .properties = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
     .options = file_options,
     .open = file_open,
     .close = file_close,

@@ -20,7 +20,7 @@ const struct driver netapp_nfs_driver = {
     .class_path = "cinder.volume.drivers.netapp.common.NetAppDriver",
     .vendor_name = "NetApp",
     .storage_protocol = "nfs",
-    .features = DRIVER_MULTIATTACH | REMOTEFS_FEATURES,
+    .properties = DRIVER_MULTIATTACH | REMOTEFS_PROPERTIES,
     .options = nfs_options,
     .open = netapp_nfs_open,
     REMOTEFS_CALLS,

@@ -105,7 +105,7 @@ const struct driver nfs_driver = {
     .class_path = "cinder.volume.drivers.nfs.NfsDriver",
     .vendor_name = "Open Source",
     .storage_protocol = "nfs",
-    .features = REMOTEFS_FEATURES,
+    .properties = REMOTEFS_PROPERTIES,
     .options = nfs_options,
     .open = nfs_open,
     REMOTEFS_CALLS,

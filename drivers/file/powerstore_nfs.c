@@ -18,7 +18,7 @@ const struct driver powerstore_nfs_driver = {
     .class_path = "cinder.volume.drivers.dell_emc.powerstore.nfs.PowerStoreNFSDriver",
     .vendor_name = "Dell EMC",
     .storage_protocol = "nfs",
-    .features = DRIVER_MULTIATTACH | REMOTEFS_FEATURES,
+    .properties = DRIVER_MULTIATTACH | REMOTEFS_PROPERTIES,
     .options = nfs_options,
     .open = powerstore_nfs_open,
     REMOTEFS_CALLS,

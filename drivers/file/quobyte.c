@@ -88,7 +88,7 @@ const struct driver quobyte_driver = {
     .class_path = "cinder.volume.drivers.quobyte.QuobyteDriver",
     .vendor_name = "Quobyte",
     .storage_protocol = "quobyte",
-    .features = REMOTEFS_FEATURES,
+    .properties = REMOTEFS_PROPERTIES,
     .options = quobyte_options,
     .open = quobyte_open,
     REMOTEFS_CALLS,

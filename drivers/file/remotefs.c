@@ -143,7 +143,7 @@ static int add_space(const struct remotefs *remotefs, const struct mounted_share
         pool->name = remotefs->kind->pool_per_share ? share->share.address : remotefs->pool;
         pool->capabilities = directory_capabilities(
             &remotefs->mounter.settings,
-            directory_features(&share->directory, remotefs->kind->driver->features));
+            directory_features(&share->directory, driver_supported(remotefs->kind->driver)));
     }
     pool->total_gb += total_gb;
     pool->free_gb += free_gb;

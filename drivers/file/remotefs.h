@@ -113,10 +113,8 @@ int remotefs_reclaim_volume(void *handle, struct arena *arena, const struct driv
                             const struct driver_progress *progress, int64_t *ret_before,
                             struct error *err);
 
-/* The features of the whole family. */
-#define REMOTEFS_FEATURES                                                                 \
-    (DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE | \
-     DRIVER_REVERT | DRIVER_MANAGE | DRIVER_MANAGE_SNAPSHOT | DRIVER_ASSIST | DRIVER_RECLAIM)
+/* Properties of the whole family. */
+#define REMOTEFS_PROPERTIES (DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK)
 
 /* The members of struct driver that all of the family share. */
 #define REMOTEFS_CALLS                                                                            \

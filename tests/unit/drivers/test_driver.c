@@ -51,6 +51,40 @@ START_TEST(every_option_belongs_to_backends_and_has_help) {
 }
 END_TEST
 
+START_TEST(a_feature_needs_all_of_its_functions) {
+    struct driver driver = memory_driver;
+    unsigned features = driver_supported(&driver);
+
+    ck_assert(features & DRIVER_SNAPSHOT);
+    driver.list_snapshots = NULL;
+    ck_assert_uint_eq(driver_supported(&driver), features & ~(unsigned)DRIVER_SNAPSHOT);
+    driver.disconnect = NULL; /* belongs to no feature */
+    driver.properties = 0;
+    ck_assert_uint_eq(driver_supported(&driver),
+                      features & ~(unsigned)DRIVER_SNAPSHOT & ~memory_driver.properties);
+}
+END_TEST
+
+START_TEST(a_driver_has_all_functions_of_a_feature_or_none) {
+    for (size_t i = 0; drivers[i]; i++) {
+        unsigned some = 0, missing = 0;
+
+#define CALL(feature, result, name, parameters, arguments, subject, output)    \
+    *(drivers[i]->name ? &some : &missing) |= DRIVER_##feature;                \
+    ck_assert_msg(drivers[i]->name || strcmp(#feature, "REQUIRED") != 0, "%s", \
+                  drivers[i]->vendor_name);
+#include "drivers/driver.def"
+        ck_assert_uint_eq(some & missing, 0);
+    }
+}
+END_TEST
+
+START_TEST(a_fault_filter_supports_all_that_a_driver_can) {
+    for (size_t i = 0; drivers[i]; i++)
+        ck_assert_uint_eq(driver_supported(drivers[i]) & ~driver_supported(&fault_driver), 0);
+}
+END_TEST
+
 static bool has_key(const struct driver *driver, const char *key) {
     for (const struct option *const *table = driver->options; *table; table++) {
         for (const struct option *option = *table; option->type != OPTION_TYPE_END; option++) {
@@ -97,4 +131,6 @@ END_TEST
 
 CHECK_MAIN("driver", every_driver_is_found_by_its_name, class_paths_of_cinder_are_known,
            a_misspelling_gets_a_suggestion, every_option_belongs_to_backends_and_has_help,
+           a_feature_needs_all_of_its_functions, a_driver_has_all_functions_of_a_feature_or_none,
+           a_fault_filter_supports_all_that_a_driver_can,
            a_driver_has_the_options_of_its_family_alone, each_key_stands_in_one_table)

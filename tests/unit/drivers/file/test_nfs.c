@@ -94,9 +94,9 @@ END_TEST
 
 START_TEST(the_family_differs_where_it_should) {
     ck_assert_str_eq(nfs_driver.storage_protocol, "nfs");
-    ck_assert(!(nfs_driver.features & DRIVER_MULTIATTACH));
-    ck_assert(netapp_nfs_driver.features & DRIVER_MULTIATTACH);
-    ck_assert(powerstore_nfs_driver.features & DRIVER_MULTIATTACH);
+    ck_assert(!(nfs_driver.properties & DRIVER_MULTIATTACH));
+    ck_assert(netapp_nfs_driver.properties & DRIVER_MULTIATTACH);
+    ck_assert(powerstore_nfs_driver.properties & DRIVER_MULTIATTACH);
     ck_assert_ptr_eq(netapp_nfs_driver.options, nfs_driver.options);
 }
 END_TEST
