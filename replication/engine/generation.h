@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #define REPLICAS_MOST     7
+#define MEMBERS_MOST      (REPLICAS_MOST + 1) /* one more while a replica is replaced */
 #define VOLUME_BYTES_MOST (INT64_C(1) << 60)
 #define NONCE_SIZE        17 /* 16 hex digits and the end */
 #define RECOVERIES_MOST   (INT64_C(1) << 27)

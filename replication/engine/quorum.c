@@ -25,7 +25,7 @@ static bool is_duplicate(states_t states, unsigned i) {
 }
 
 static unsigned count_votes(states_t states, unsigned count, const struct generation *generation,
-                            bool ret[REPLICAS_MOST]) {
+                            bool ret[MEMBERS_MOST]) {
     unsigned voters = 0;
 
     for (unsigned i = 0; i < count; i++) {
@@ -76,7 +76,7 @@ static void choose(states_t states, unsigned count, struct quorum_plan *plan) {
 
     for (unsigned i = 0; i < count && plan->verdict != QUORUM_AMBIGUOUS; i++) {
         const struct generation *one = states[i] ? &states[i]->generation : NULL;
-        bool votes[REPLICAS_MOST] = { false };
+        bool votes[MEMBERS_MOST] = { false };
         unsigned voters;
         bool counts;
 
@@ -119,8 +119,7 @@ static void evaluate(states_t states, unsigned count, struct quorum_plan *ret) {
 
 void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
                  int64_t floor, struct quorum_plan *ret) {
-    const struct replica_state *usable[REPLICAS_MOST + 1] = { NULL }; /* one more while a replica is
-                                                                       * replaced */
+    const struct replica_state *usable[MEMBERS_MOST] = { NULL };
 
     for (unsigned i = 0; i < count; i++)
         usable[i] = is_usable(states[i], volume, floor) ? states[i] : NULL;

@@ -43,13 +43,13 @@ enum quorum_verdict {
 
 struct quorum_plan {
     enum quorum_verdict verdict;
-    bool votes[REPLICAS_MOST]; /* by the index of the state */
-    unsigned voters, needed;   /* needed: 0 if no generation is known */
+    bool votes[MEMBERS_MOST]; /* by the index of the state */
+    unsigned voters, needed;  /* needed: 0 if no generation is known */
     bool stopped_clean;
     struct generation current; /* the one that counts */
 };
 
-/* states[i] is NULL when the replica cannot be used: missing, damaged, too short, read only.
+/* Up to MEMBERS_MOST states. states[i] is NULL when the replica cannot be used: missing, damaged, too short, read only.
  * `floor`: generation_floor() of the last forced recovery. */
 void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
                  int64_t floor, struct quorum_plan *ret);

@@ -109,7 +109,7 @@ void target_close(struct target *target) {
 }
 
 int target_create(struct target *target, struct error *err) {
-    const char *uids[REPLICAS_MOST + 1];
+    const char *uids[MEMBERS_MOST];
     struct generation first;
 
     for (unsigned i = 0; i < target->count; i++)

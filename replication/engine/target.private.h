@@ -71,10 +71,10 @@ struct target {
     struct generation current; /* while serving */
     int64_t decided_blocks;    /* by write logs, in the last start */
     unsigned count;
-    struct member members[REPLICAS_MOST + 1]; /* one more while a replica is replaced */
-    unsigned resyncs;                         /* number of reasons to compare all */
-    int64_t compared_bytes;                   /* since the last one, from the beginning on */
-    int64_t refused[REFUSED_MOST];            /* blocks without a majority, some of them */
+    struct member members[MEMBERS_MOST];
+    unsigned resyncs;              /* number of reasons to compare all */
+    int64_t compared_bytes;        /* since the last one, from the beginning on */
+    int64_t refused[REFUSED_MOST]; /* blocks without a majority, some of them */
     unsigned refused_count, decisions;
     int64_t recheck_us; /* they are not read again before that */
     int64_t failures;
@@ -245,7 +245,7 @@ int file_discard_stale(struct target *target, const struct generation *found, st
 struct logs {
     struct arena *arena;
     bool usable;
-    struct write_log logs[REPLICAS_MOST + 1]; /* by the index of the member */
+    struct write_log logs[MEMBERS_MOST]; /* by the index of the member */
 };
 
 /* During a start, when its voters are known and before the generation changes. */

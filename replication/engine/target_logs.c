@@ -272,7 +272,7 @@ struct voter {
 struct decision {
     struct target *target;
     unsigned count;
-    struct voter voters[REPLICAS_MOST + 1];
+    struct voter voters[MEMBERS_MOST];
     int fd; /* of the quorum */
     uint64_t batch[BATCH];
     unsigned batched;
@@ -304,7 +304,7 @@ static int read_batch(struct decision *decision, struct error *err) {
 /* A block that a replica cannot read is left to the vote. */
 static int decide_block(struct decision *decision, unsigned j, struct error *err) {
     unsigned char chosen[JUSTIFY_BLOCK];
-    struct justify_version versions[REPLICAS_MOST + 1];
+    struct justify_version versions[MEMBERS_MOST];
     uint64_t block = decision->batch[j];
     uint32_t size = size_at(decision->target, block);
     enum justify_outcome outcome;

@@ -12,7 +12,7 @@ static const char *const uids[] = {
     "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b",
     "00000000-0000-4000-8000-00000000000c", "00000000-0000-4000-8000-00000000000d",
     "00000000-0000-4000-8000-00000000000e", "00000000-0000-4000-8000-00000000000f",
-    "00000000-0000-4000-8000-000000000010",
+    "00000000-0000-4000-8000-000000000010", "00000000-0000-4000-8000-000000000011",
 };
 
 /* "abc" are members; `nonce` distinguishes generations of one number. */
@@ -257,7 +257,29 @@ START_TEST(a_replica_is_spared_down_to_the_majority) {
 }
 END_TEST
 
+/* The daemon ended while the last of seven replicas was being replaced: the new one has joined, and
+ * the old one is listed still. */
+START_TEST(a_replica_behind_the_replaced_one_votes) {
+    const struct generation seven = generation(2, 'p', 1, 'o', 7, "abcdefh");
+    struct replica_state made[MEMBERS_MOST];
+    const struct replica_state *states[MEMBERS_MOST] = { NULL };
+    struct quorum_plan plan;
+
+    for (unsigned i = 0; i < MEMBERS_MOST; i++)
+        made[i] = state((char)('a' + i), REPLICA_CLEAN, seven);
+    for (unsigned i = 4; i < MEMBERS_MOST; i++) /* a minority without it */
+        states[i] = &made[i];
+    states[6] = NULL;
+    states[3] = &made[3];
+    quorum_plan(VOLUME, states, MEMBERS_MOST, 0, &plan);
+    ck_assert_int_eq(plan.verdict, QUORUM_SERVES);
+    ck_assert_uint_eq(plan.voters, 4);
+    for (unsigned i = 0; i < MEMBERS_MOST; i++)
+        ck_assert_int_eq(plan.votes[i], states[i] != NULL);
+}
+END_TEST
+
 CHECK_MAIN("quorum", each_row_has_its_verdict, replicas_of_before_a_forced_recovery_never_vote,
            a_recovered_replica_outranks_all_earlier_ones, stale_replicas_never_form_a_quorum,
            one_replica_is_its_own_majority, a_duplicate_replica_votes_once,
-           a_replica_is_spared_down_to_the_majority)
+           a_replica_is_spared_down_to_the_majority, a_replica_behind_the_replaced_one_votes)
