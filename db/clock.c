@@ -1,5 +1,6 @@
 #include "db/clock.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 
 #include <stdio.h>
@@ -38,6 +39,7 @@ static int row_read(struct db_tx *tx, struct row *ret, struct error *err) {
 }
 
 static int row_replace(struct db_tx *tx, const struct row *row, struct error *err) {
+    assert(row->base[0] && row->told_us > 0);
     if (db_run(tx, err, "DELETE FROM clock") < 0)
         return -1;
     return db_change(tx, err, "INSERT INTO clock (base, ahead_us, told_us) VALUES ($1, $2, $3)",

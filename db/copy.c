@@ -1,5 +1,6 @@
 #include "db/copy.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "db/engine.h"
 #include "db/migrate.h"
@@ -29,6 +30,7 @@ static int rows_count(struct db_tx *tx, struct arena *arena, const char *table, 
 
 static int target_check(struct db_tx *tx, struct copy *copy, const struct tables *tables,
                         struct error *err) {
+    assert(tables->count <= TABLES_MOST);
     for (unsigned i = 0; i < tables->count; i++) {
         int64_t rows = 0;
 
@@ -49,6 +51,7 @@ static int table_move(struct db_tx *to, struct db_tx *from, struct copy *copy, c
     struct copy_table *done = &copy->tables[copy->count++];
     int64_t found = -1;
 
+    assert(copy->count < LENGTH(copy->tables));
     done->name = table;
     done->rows = table_copy(to, from, table, copy->progress, copy->arg, err);
     if (done->rows < 0 || rows_count(to, copy->arena, table, &found, err) < 0)

@@ -50,6 +50,7 @@ static int64_t tell_shared(void *arg) {
     do
         next_us = now_us > last_us ? now_us : last_us + 1;
     while (!atomic_compare_exchange_weak(&db->told_us, &last_us, next_us));
+    assert(next_us > 0);
     return next_us;
 }
 
@@ -109,6 +110,7 @@ static void waiter_done(struct db_job *job, int result, struct error *err) {
 }
 
 static int waiter_run(struct db *db, struct waiter *waiter) {
+    assert(waiter->job.body);
     waiter->job.done = waiter_done;
     waiter->job.awaited = true;
     sem_init(&waiter->done, 0, 0);
@@ -141,18 +143,22 @@ int db_read_briefly(struct db *db, db_body *body, void *arg, bool *ret_over, str
 }
 
 void db_submit(struct db *db, struct db_job *job) {
+    assert(job->body && job->done);
     db->engine->submit(db, job);
 }
 
 void db_on_event(struct db *db, enum db_event event, void (*hook)(void *arg), void *arg) {
+    assert(event < DB_EVENTS);
     db->engine->on_event(db, event, hook, arg);
 }
 
 void db_notify(struct db *db, enum db_event event) {
+    assert(event < DB_EVENTS);
     db->engine->tell(db, event);
 }
 
 void db_tx_notifies(struct db_tx *tx, enum db_event event) {
+    assert(tx->writes && event < DB_EVENTS);
     tx->events |= 1U << event;
 }
 
@@ -178,11 +184,13 @@ int db_check_space(struct db_tx *tx, struct error *err) {
 
 int db_run_values(struct db_tx *tx, struct error *err, const char *sql,
                   const struct db_value *values, size_t count) {
+    assert(tx->writes && (values || count == 0));
     return tx->engine->run(tx, err, sql, values, count);
 }
 
 struct db_rows *db_query_values(struct db_tx *tx, struct error *err, const char *sql,
                                 const struct db_value *values, size_t count) {
+    assert(values || count == 0);
     return tx->engine->query(tx, err, sql, values, count);
 }
 
@@ -256,6 +264,7 @@ char *db_places(struct arena *arena, unsigned first, unsigned count) {
     char *text = arena_alloc(arena, (size_t)count * PLACE_SIZE + 1);
     char *at = text;
 
+    assert(first > 0);
     for (unsigned i = 0; i < count; i++)
         at += sprintf(at, "%s$%u", i ? "," : "", first + i);
     return text;

@@ -1,5 +1,6 @@
 #include "db/migrate.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 #include "db/engine.h"
 #include "db/reset.h"
@@ -102,6 +103,7 @@ int migrate_check(struct db_tx *tx, struct error *err) {
 
 static int texts_run(struct db_tx *tx, const char *serial_words, int64_t number,
                      struct error *err) {
+    assert(number < migrate_newest());
     for (const struct schema_text *text = schema_texts; text < schema_texts + schema_text_count;
          text++) {
         if (text->number <= number)
@@ -121,6 +123,7 @@ static int migrate(struct db_tx *tx, const struct migrate_settings *settings, in
     autoarena struct arena *arena = arena_new();
     const char *copy = NULL;
 
+    assert(number >= 0 && number < migrate_newest());
     if (number > 0 && settings->copy &&
         settings->copy(settings->arg, arena, number, &copy, err) < 0)
         return error_context(err, "the migration of schema %lld to %d", (long long)number,
@@ -134,6 +137,7 @@ static int migrate(struct db_tx *tx, const struct migrate_settings *settings, in
 int migrate_run(struct db_tx *tx, const struct migrate_settings *settings, struct error *err) {
     int64_t number = 0;
 
+    assert(tx->writes);
     if (db_run(tx, err, "CREATE TABLE IF NOT EXISTS schema_version (number BIGINT NOT NULL)") < 0 ||
         db_query_int(tx, &number, err, "SELECT MAX(number) FROM schema_version") < 0)
         return -1;

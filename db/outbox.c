@@ -1,5 +1,7 @@
 #include "db/outbox.h"
 
+#include "common/assert.h"
+
 #include <pthread.h>
 #include <string.h>
 
@@ -16,6 +18,7 @@ static void sender_draw(void) {
 int outbox_put(struct db_tx *tx, const struct outbox_message *message, struct error *err) {
     int changed;
 
+    assert(message->topic && message->method && message->payload);
     pthread_once(&sender_once, sender_draw);
     changed = db_run(tx, err,
                      "INSERT INTO outbox (topic, method, key, payload, created_at, sender, "
@@ -41,6 +44,7 @@ int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned m
     int count = 0;
     int more;
 
+    assert(after >= 0 && most > 0);
     if (!rows)
         return -1;
     messages = arena_alloc(arena, most * sizeof(*messages));
@@ -68,6 +72,7 @@ static int delete_together(struct db_tx *tx, const int64_t *ids, unsigned count,
                               "$9, $10, $11, $12, $13, $14, $15, $16)";
     struct db_value values[TOGETHER];
 
+    assert(count > 0 && count <= TOGETHER);
     for (unsigned i = 0; i < TOGETHER; i++)
         values[i] = DB_INT(ids[i < count ? i : count - 1]);
     return db_change_values(tx, err, sql, values, TOGETHER);

@@ -1,5 +1,6 @@
 #include "db/reset.h"
 
+#include "common/assert.h"
 #include "db/engine.h"
 
 #include <string.h>
@@ -21,6 +22,7 @@ int tables_read(struct db_tx *tx, struct arena *arena, struct tables *ret, struc
 
 static int row_copy(struct db_tx *to, const char *sql, const struct db_rows *from,
                     struct db_value *values, unsigned columns, struct error *err) {
+    assert(columns > 0);
     for (unsigned i = 0; i < columns; i++)
         values[i] = db_value(from, i);
     return db_change_values(to, err, sql, values, columns);
@@ -44,6 +46,7 @@ int64_t table_copy(struct db_tx *to, struct db_tx *from, const char *table,
     int64_t count = 0;
     int more = -1;
 
+    assert(to->writes && to != from);
     while (rows && (more = db_next(rows, err)) > 0) {
         if (row_copy(to, sql, rows, values, columns, err) < 0)
             return error_context(err, "table %s", table);
@@ -57,6 +60,7 @@ int rows_replace(struct db_tx *to, struct db_tx *from, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct tables tables;
 
+    assert(to->writes && to != from);
     if (tables_read(to, arena, &tables, err) < 0)
         return -1;
     for (unsigned i = tables.count; i-- > 0;)

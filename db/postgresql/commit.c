@@ -1,5 +1,7 @@
 #include "db/postgresql/commit.h"
 
+#include "common/assert.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,7 @@ int commit_register(struct session *session, const struct clock *random, struct 
 /* LOCK TABLE takes no snapshot.  The first statement behind it takes one, which includes every
  * commit that the lock waited for. */
 void commit_begin(struct session *session) {
+    assert(*session->writer);
     session_begin(session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
     session_ahead(session, "LOCK TABLE commit_marks IN ROW EXCLUSIVE MODE");
 }
@@ -41,6 +44,7 @@ void commit_begin(struct session *session) {
  * overlaps this transaction, and it runs again.
  */
 int commit_begin_exclusive(struct session *session, struct error *err) {
+    assert(*session->writer);
     session_begin(session, "BEGIN ISOLATION LEVEL REPEATABLE READ");
     session_ahead(session, "SET LOCAL lock_timeout = 1000");
     session_ahead(session, "LOCK TABLE commit_marks IN SHARE ROW EXCLUSIVE MODE");
@@ -56,6 +60,7 @@ static const char no_row[] = "22012";
 enum commit_outcome commit_run(struct session *session, struct error *err) {
     char sql[SQL_MOST];
 
+    assert(*session->writer && session->mark >= 0);
     session->mark++;
     snprintf(sql, sizeof(sql),
              "WITH marked AS (UPDATE commit_marks SET mark = %lld WHERE writer = '%s' AND "
@@ -76,6 +81,7 @@ enum commit_outcome commit_ask(struct session *session, const char *writer, int6
                                struct error *err) {
     char sql[SQL_MOST], found[32];
 
+    assert(*writer && mark > 0);
     if (session_run(session, "BEGIN ISOLATION LEVEL READ COMMITTED", err) < 0)
         return COMMIT_IN_DOUBT;
     snprintf(sql, sizeof(sql), "SELECT mark FROM commit_marks WHERE writer = '%s' FOR UPDATE",

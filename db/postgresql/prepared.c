@@ -1,5 +1,6 @@
 #include "db/postgresql/prepared.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 #include "common/words.h"
 
@@ -49,6 +50,7 @@ void prepared_forget_all(struct prepared_cache *cache) {
 struct prepared *prepared_room(struct prepared_cache *cache, bool *ret_forgotten) {
     struct prepared *oldest = &cache->kept[0];
 
+    assert(cache->count <= PREPARED_MOST);
     *ret_forgotten = false;
     if (cache->count < PREPARED_MOST)
         return &cache->kept[cache->count++];
@@ -65,6 +67,7 @@ void prepared_keep(struct prepared_cache *cache, struct prepared *prepared, cons
                    const struct db_value *values, size_t count) {
     struct prepared **bucket;
 
+    assert(!prepared->sql);
     prepared->sql = heap_text(sql);
     prepared->types = heap_new(count + 1);
     for (size_t i = 0; i < count; i++)

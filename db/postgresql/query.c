@@ -85,6 +85,7 @@ static PGresult *query_start(struct session *session, const char *sql,
     const char **texts;
     char name[16];
 
+    assert(values || count == 0);
     arena_reset(session->server.scratch);
     prepared = prepared_find(&session->prepared, sql, values, count);
     /* A text refused by the server aborts its part of the transaction. */
@@ -136,6 +137,7 @@ struct db_rows *postgresql_query_begin(struct db_tx *base, struct error *err, co
 int postgresql_query_next(struct db_rows *base, struct error *err) {
     struct postgresql_rows *rows = postgresql_rows(base);
 
+    assert(rows->session->open > 0);
     (void)err;
     if (rows->row + 1 >= PQntuples(rows->result))
         return 0;
@@ -146,6 +148,7 @@ int postgresql_query_next(struct db_rows *base, struct error *err) {
 void postgresql_query_end(struct db_rows *base) {
     struct postgresql_rows *rows = postgresql_rows(base);
 
+    assert(rows->session->open > 0);
     rows->session->open--;
     PQclear(rows->result);
     free(rows);

@@ -11,11 +11,13 @@
 /* ---- statements sent ahead ---- */
 
 void session_ahead(struct session *session, const char *sql) {
+    assert(sql && *sql);
     assert(session->ahead_count < SESSION_AHEAD_MOST);
     session->ahead[session->ahead_count++] = sql;
 }
 
 void session_begin(struct session *session, const char *sql) {
+    assert(session->open == 0);
     session->server.fate = SESSION_GOOD;
     session->server.failure.kind = ERROR_NONE;
     session->ahead_count = 0;
@@ -122,6 +124,7 @@ void session_rollback(struct session *session) {
 }
 
 void session_rollback_later(struct session *session) {
+    assert(!session->ending);
     if (!session_began(session))
         return;
     if (!PQsendQuery(session->server.handle, "ROLLBACK") || PQflush(session->server.handle) < 0)

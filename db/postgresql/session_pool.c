@@ -1,5 +1,6 @@
 #include "db/postgresql/session_pool.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 #include "common/thread.h"
 
@@ -16,6 +17,7 @@ static const struct backoff_limits pauses = { .first_us = PAUSE_FIRST_US,
 
 void session_pool_init(struct session_pool *pool, const struct session_settings *settings,
                        unsigned most, unsigned wait_ms) {
+    assert(most > 0);
     *pool = (struct session_pool){ .settings = *settings, .most = most, .wait_ms = wait_ms };
     pthread_mutex_init(&pool->lock, NULL);
     thread_cond_init(&pool->returned);
@@ -77,6 +79,7 @@ static int room_take(struct session_pool *pool, struct session **ret, struct err
 
 static void room_free(struct session_pool *pool) {
     pthread_mutex_lock(&pool->lock);
+    assert(pool->count > 0);
     pool->count--;
     pthread_cond_signal(&pool->returned);
     pthread_mutex_unlock(&pool->lock);
@@ -111,6 +114,7 @@ int session_pool_take(struct session_pool *pool, struct session **ret, struct er
         if (is_young(session) && session_alive(session)) {
             session->server.fate = SESSION_GOOD;
             *ret = session;
+            assert(session->open == 0);
             return 0;
         }
         session_close(session);
@@ -129,6 +133,7 @@ void session_pool_give(struct session_pool *pool, struct session *session) {
     bool keep = session->server.fate != SESSION_LOST &&
                 PQstatus(session->server.handle) == CONNECTION_OK && is_young(session);
 
+    assert(session->open == 0);
     if (!keep) {
         session_close(session);
         room_free(pool);

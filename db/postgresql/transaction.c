@@ -1,5 +1,6 @@
 #include "db/postgresql/transaction.h"
 
+#include "common/assert.h"
 #include "common/backoff.h"
 #include "common/heap.h"
 #include "db/postgresql/commit.h"
@@ -45,6 +46,7 @@ static int job_run(struct attempt *attempt, const struct db_job *job, struct out
     unsigned events = attempt->tx.base.events;
     bool divided = attempt->count > 1;
 
+    assert(attempt->tx.base.writes && attempt->tx.session->open == 0);
     if (divided)
         session_ahead(session, "SAVEPOINT body");
     outcome->result = session_body(&attempt->tx, job->body, job->arg, &outcome->err);
@@ -66,6 +68,7 @@ static enum commit_outcome jobs_run(struct attempt *attempt, struct error *err) 
     const struct db_job *job = attempt->first;
     bool any = false;
 
+    assert(attempt->count > 0);
     for (unsigned i = 0; i < attempt->count; i++, job = job->next) {
         struct outcome *outcome = &attempt->outcomes[i];
 
@@ -123,6 +126,8 @@ static enum commit_outcome attempt_run(struct attempt *attempt, struct error *er
         session_rollback(session);
         return fault == DB_FAULT_AGAIN ? COMMIT_AGAIN : COMMIT_FAILED;
     }
+    assert(session->server.fate == SESSION_GOOD && session->open == 0);
+    assert(!all_refused(attempt));
     outcome = commit_run(session, err);
     if (outcome == COMMIT_FAILED || outcome == COMMIT_AGAIN)
         session_rollback(session);
@@ -156,6 +161,7 @@ static enum commit_outcome doubt_resolve(struct postgresql_db *db, const char *w
     enum commit_outcome outcome = COMMIT_IN_DOUBT;
     struct session *session;
 
+    assert(*writer && mark > 0);
     for (;;) {
         if (session_open(&db->writers.settings, &session, err) == 0) {
             outcome = commit_ask(session, writer, mark, err);
@@ -256,6 +262,7 @@ static void outcomes_tell(struct attempt *attempt) {
     struct db_job *next;
     unsigned i = 0;
 
+    assert(attempt->count > 0);
     for (struct db_job *job = attempt->first; i < attempt->count; job = next, i++) {
         next = job->next; /* the caller's memory until its result is reported */
         job->done(job, attempt->outcomes[i].result, &attempt->outcomes[i].err);
@@ -273,6 +280,7 @@ void transaction_run(struct postgresql_db *db, struct db_job *first, unsigned co
     struct attempt attempt = { .db = db, .first = first, .count = count, .outcomes = outcomes };
     struct db_job *next;
 
+    assert(count > 0);
     if (attempts_run(&attempt) == 0) {
         outcomes_tell(&attempt);
     } else {
@@ -290,6 +298,7 @@ static int read_once(struct session *session, db_body *body, void *arg, struct e
     struct postgresql_tx tx = { .base = { .engine = &postgresql_engine }, .session = session };
     int result;
 
+    assert(session->open == 0);
     session_begin(session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     result = session_body(&tx, body, arg, err);
     /* nothing was written: its end needs no wait */

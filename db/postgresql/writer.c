@@ -22,6 +22,7 @@ static unsigned group_take(struct postgresql_writer *writer, struct db_job **ret
     struct db_job **end = &writer->first;
     unsigned count = 0;
 
+    assert(writer->first);
     *ret = writer->first;
     for (; *end && count < writer->group_most; count++)
         end = &(*end)->next;
@@ -70,12 +71,14 @@ struct postgresql_writer *postgresql_writer_new(struct postgresql_db *db, unsign
 }
 
 void postgresql_writer_stop(struct postgresql_writer *writer) {
+    assert(!writer->stopping);
     pthread_mutex_lock(&writer->lock);
     writer->stopping = true;
     pthread_cond_broadcast(&writer->wake);
     pthread_mutex_unlock(&writer->lock);
     for (unsigned i = 0; i < writer->thread_count; i++)
         pthread_join(writer->threads[i], NULL);
+    assert(!writer->first); /* each queued body has run */
     pthread_cond_destroy(&writer->wake);
     pthread_mutex_destroy(&writer->lock);
     free(writer->threads);
@@ -83,6 +86,7 @@ void postgresql_writer_stop(struct postgresql_writer *writer) {
 }
 
 void postgresql_writer_submit(struct postgresql_writer *writer, struct db_job *job) {
+    assert(job->body && job->done);
     assert(!session_inside_body());
     job->next = NULL;
     if (writer->thread_count == 0) {

@@ -1,5 +1,6 @@
 #include "db/sqlite/backup.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "db/sqlite/log.h"
 
@@ -82,6 +83,7 @@ int sqlite_backup(const char *path, int64_t number, struct arena *arena, const c
     const char *name = arena_format(arena, "%s.schema-%" PRId64, path, number);
     const char *draft = arena_format(arena, "%s.draft", name);
 
+    assert(*path && number > 0);
     if (check_room(path, arena, err) < 0)
         return -1;
     if (make_file(path, draft, err) < 0 || copy_rows(path, draft, err) < 0 ||

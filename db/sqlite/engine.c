@@ -1,3 +1,4 @@
+#include "common/assert.h"
 #include "common/heap.h"
 #include "db/clock.h"
 #include "db/migrate.h"
@@ -253,6 +254,7 @@ static int engine_reset_from(struct db *db, struct db *pristine, struct error *e
     struct sqlite_tx from = { .base = { .engine = &sqlite_engine },
                               .connection = writer_connection(sqlite_db(pristine)->writer) };
 
+    assert(db != pristine);
     if (sqlite_tx_control(connection, "BEGIN IMMEDIATE", err) < 0)
         return -1;
     if (rows_replace(&to.base, &from.base, err) < 0 ||

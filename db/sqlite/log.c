@@ -1,5 +1,6 @@
 #include "db/sqlite/log.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
 
@@ -91,6 +92,7 @@ static int frames_renew(struct log *log, sqlite3_int64 *ret_end) {
     autofree uint8_t *frame = heap_new(size);
     int result = 0;
 
+    assert(log->page_size >= 512);
     *ret_end = HEADER_BYTES;
     for (uint32_t i = 0; i < log->index.frames && result == 0; i++) {
         result = part_renew(log, frame, size, *ret_end);

@@ -56,6 +56,7 @@ static void statement_unlink(struct statement_cache *cache, const struct sqlite_
 }
 
 static void statement_drop(struct sqlite_rows *rows) {
+    assert(!rows->busy);
     sqlite3_finalize(rows->statement);
     free(rows->sql);
     *rows = (struct sqlite_rows){ .sql = NULL };
@@ -65,6 +66,7 @@ static void statement_drop(struct sqlite_rows *rows) {
 static struct sqlite_rows *statement_room(struct statement_cache *cache) {
     struct sqlite_rows *oldest = NULL;
 
+    assert(cache->count <= STATEMENTS_MOST);
     if (cache->count < STATEMENTS_MOST)
         return &cache->kept[cache->count++];
     for (struct sqlite_rows *rows = cache->kept; rows < cache->kept + STATEMENTS_MOST; rows++)
@@ -130,6 +132,7 @@ static struct sqlite_rows *statement_take(struct connection *connection, const c
     }
     if (rows->sql)
         cache->hints[hint_index(sql)] = rows;
+    assert(!rows->busy);
     rows->base.engine = &sqlite_engine;
     rows->connection = connection;
     rows->busy = true;
@@ -158,6 +161,7 @@ void statement_cache_free(struct statement_cache *cache) {
 
 static int value_bind(sqlite3_stmt *statement, int place, const struct db_value *value,
                       sqlite3_destructor_type lifetime) {
+    assert(place > 0);
     switch (value->type) {
     case DB_VALUE_TEXT:
         return sqlite3_bind_text(statement, place, value->text, -1, lifetime);
@@ -178,6 +182,7 @@ static struct sqlite_rows *sqlite_rows(const struct db_rows *rows) {
 int statement_next(struct db_rows *base, struct error *err) {
     const struct sqlite_rows *rows = sqlite_rows(base);
 
+    assert(rows->busy);
     switch (sqlite3_step(rows->statement)) {
     case SQLITE_ROW:
         return 1;
@@ -191,6 +196,7 @@ int statement_next(struct db_rows *base, struct error *err) {
 void statement_end(struct db_rows *base) {
     struct sqlite_rows *rows = sqlite_rows(base);
 
+    assert(rows->busy && rows->connection->statements->open > 0);
     rows->connection->statements->open--;
     if (!rows->sql) {
         sqlite3_finalize(rows->statement);

@@ -66,6 +66,7 @@ int sqlite_tx_briefly(struct db_tx *base, void *arg, struct error *err) {
     struct sqlite_brief *brief = arg;
     int result;
 
+    assert(!((struct sqlite_brief *)arg)->over);
     sqlite3_progress_handler(tx->connection->handle, TICK_STEPS, brief_tick, brief);
     result = brief->body(base, brief->arg, err);
     sqlite3_progress_handler(tx->connection->handle, 0, NULL, NULL);
@@ -76,6 +77,7 @@ int sqlite_tx_read(struct connection *connection, db_body *body, void *arg, stru
     struct sqlite_tx tx = { .base = { .engine = &sqlite_engine }, .connection = connection };
     int result;
 
+    assert(!inside_body);
     if (sqlite_tx_control(connection, "BEGIN", err) < 0)
         return -1;
     result = sqlite_tx_run(&tx, body, arg, err);

@@ -57,6 +57,7 @@ static int job_run(struct group *group, const struct db_job *job, struct outcome
     bool divided = group->count > 1;
     unsigned events = tx->base.events;
 
+    assert(group->tx.base.writes);
     if (divided && sqlite_tx_control(tx->connection, "SAVEPOINT body", &outcome->err) < 0)
         return -1;
     outcome->result = sqlite_tx_run(tx, job->body, job->arg, &outcome->err);
@@ -77,6 +78,7 @@ static int job_run(struct group *group, const struct db_job *job, struct outcome
 static int jobs_run(struct group *group, struct error *err) {
     const struct db_job *job = group->first;
 
+    assert(group->count > 0);
     for (unsigned i = 0; i < group->count; i++, job = job->next)
         if (job_run(group, job, &group->outcomes[i]) < 0) {
             *err = group->outcomes[i].err;
@@ -98,6 +100,7 @@ static bool group_is_unsynced(const struct group *group) {
 static int group_commit(const struct writer *writer, struct group *group, struct error *err) {
     struct connection *connection = group->tx.connection;
 
+    assert(group->count > 0 && group->tx.connection == writer->connection);
     if (sqlite_renew(connection, err) < 0 ||
         sqlite_tx_set_unsynced(connection, group_is_unsynced(group), err) < 0 ||
         sqlite_tx_control(connection, "BEGIN IMMEDIATE", err) < 0)
@@ -110,6 +113,8 @@ static int group_commit(const struct writer *writer, struct group *group, struct
         sqlite_tx_rollback(connection);
         return 0;
     }
+    assert(!sqlite_tx_gave_up(connection));
+    assert(!connection->unsynced || group_is_unsynced(group)); /* or a power failure undoes it */
     if (fault_check(writer, "before_commit", err) != 0 ||
         sqlite_tx_control(connection, "COMMIT", err) < 0) {
         sqlite_tx_rollback(connection);
@@ -147,6 +152,7 @@ static void group_run(struct writer *writer, struct group *group) {
 }
 
 static void hooks_run(struct writer *writer, unsigned events) {
+    assert(events < 1U << DB_EVENTS);
     pthread_mutex_lock(&writer->hook_lock);
     for (unsigned i = 0; i < DB_EVENTS; i++)
         if (events & 1U << i && writer->hooks[i].run)
@@ -157,6 +163,7 @@ static void hooks_run(struct writer *writer, unsigned events) {
 static void group_tell(struct writer *writer, const struct group *group) {
     struct db_job *job = group->first;
 
+    assert(group->count > 0);
     for (unsigned i = 0; i < group->count; i++) {
         struct db_job *next = job->next; /* the job is its owner's again once done() is called */
 
@@ -191,6 +198,7 @@ static void group_take(struct writer *writer, struct group *group) {
     writer->first = *end;
     if (!writer->first)
         writer->end = &writer->first;
+    assert(group->count > 0 && group->count <= writer->group_most);
 }
 
 /* One idle moment: false when work arrived or at the end.  Called with the lock held. */
@@ -248,6 +256,7 @@ struct writer *writer_new(struct connection *connection, unsigned group_most) {
 }
 
 void writer_start(struct writer *writer) {
+    assert(!writer->threaded && writer->group_most > 0);
     writer->outcomes = heap_new(writer->group_most * sizeof(*writer->outcomes));
     if (pthread_create(&writer->thread, NULL, writer_main, writer) != 0)
         abort();
@@ -255,12 +264,14 @@ void writer_start(struct writer *writer) {
 }
 
 void writer_stop(struct writer *writer) {
+    assert(!writer->stopping);
     pthread_mutex_lock(&writer->lock);
     writer->stopping = true;
     pthread_cond_signal(&writer->wake);
     pthread_mutex_unlock(&writer->lock);
     if (writer->threaded)
         pthread_join(writer->thread, NULL);
+    assert(!writer->first); /* each queued body has run */
     sqlite_close(writer->connection);
     pthread_cond_destroy(&writer->wake);
     pthread_mutex_destroy(&writer->lock);
@@ -274,12 +285,14 @@ static void job_run_here(struct writer *writer, struct db_job *job) {
     struct outcome outcome;
     struct group group = { .first = job, .count = 1, .outcomes = &outcome };
 
+    assert(!writer->threaded);
     group_run(writer, &group);
     group_tell(writer, &group);
     wal_limit(writer);
 }
 
 void writer_submit(struct writer *writer, struct db_job *job) {
+    assert(job->body && job->done);
     assert(!sqlite_tx_inside());
     job->next = NULL;
     if (!writer->threaded) {
@@ -312,6 +325,7 @@ struct connection *writer_connection(struct writer *writer) {
 
 void writer_on_event(struct writer *writer, enum db_event event, void (*hook)(void *arg),
                      void *arg) {
+    assert(event < DB_EVENTS);
     pthread_mutex_lock(&writer->hook_lock);
     writer->hooks[event].run = hook;
     writer->hooks[event].arg = arg;
