@@ -88,65 +88,23 @@ int memory_act(struct memory *memory, const char *call, const char *name_id,
 void memory_visit(const struct memory *memory, enum memory_kind kind,
                   void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg);
 
-/* The members of struct driver in memory_snapshot.c. */
-enum driver_outcome memory_create_snapshot(void *handle, struct arena *arena,
-                                           const struct driver_volume *volume,
-                                           const struct driver_snapshot *snapshot,
-                                           const struct driver_progress *progress,
-                                           struct driver_created *ret, struct error *err);
-enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
-                                           const struct driver_volume *volume,
-                                           const struct driver_snapshot *snapshot,
-                                           const struct driver_progress *progress,
-                                           struct error *err);
-int memory_prepare_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
-                          const struct driver_snapshot *snapshot, bool deletes,
-                          struct driver_assist *ret, struct error *err);
-int memory_complete_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
-                           const struct driver_snapshot *snapshot, bool deletes,
-                           enum driver_reported told, struct driver_created *ret,
-                           struct error *err);
-int memory_list_snapshots(void *handle, struct arena *arena,
-                          void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
-                          struct error *err);
-int memory_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                        const struct driver_volume *source, const struct driver_progress *progress,
-                        struct driver_created *ret, struct error *err);
-int memory_clone_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
-                          const struct driver_snapshot *source,
-                          const struct driver_progress *progress, struct driver_created *ret,
-                          struct error *err);
-int memory_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                         const struct driver_snapshot *snapshot,
-                         const struct driver_progress *progress, struct error *err);
-
-int memory_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
-                     int64_t *ret_bytes, struct error *err);
-int memory_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                          const struct driver_progress *progress, int64_t *ret_before,
-                          struct error *err);
-
-/* Those of memory_manage.c. */
-int memory_get_manageable(void *handle, struct arena *arena, const struct driver_volume *volume,
-                          const char *source_name, int64_t *ret_bytes, struct error *err);
-int memory_manage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                         const char *source_name, struct driver_created *ret, struct error *err);
-int memory_unmanage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                           struct error *err);
-int memory_list_manageable(void *handle, struct arena *arena, const char *pool,
-                           void (*found)(void *arg, const struct driver_candidate *candidate),
-                           void *arg, struct error *err);
-int memory_get_manageable_snapshot(void *handle, struct arena *arena,
-                                   const struct driver_volume *volume,
-                                   const struct driver_snapshot *snapshot, const char *source_name,
-                                   struct driver_candidate *ret, struct error *err);
-int memory_manage_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
-                           const struct driver_snapshot *snapshot,
-                           const struct driver_candidate *source, struct driver_created *ret,
-                           struct error *err);
-int memory_unmanage_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
-                             const struct driver_snapshot *snapshot, struct error *err);
-int memory_list_manageable_snapshots(void *handle, struct arena *arena, const char *pool,
-                                     void (*found)(void *arg,
-                                                   const struct driver_candidate *candidate),
-                                     void *arg, struct error *err);
+/* Functions of driver.def in memory_snapshot.c, */
+driver_create_snapshot_call memory_create_snapshot;
+driver_delete_snapshot_call memory_delete_snapshot;
+driver_prepare_assist_call memory_prepare_assist;
+driver_complete_assist_call memory_complete_assist;
+driver_list_snapshots_call memory_list_snapshots;
+driver_clone_volume_call memory_clone_volume;
+driver_clone_snapshot_call memory_clone_snapshot;
+driver_revert_volume_call memory_revert_volume;
+driver_get_usage_call memory_get_usage;
+driver_reclaim_volume_call memory_reclaim_volume;
+/* and in memory_manage.c. */
+driver_get_manageable_call memory_get_manageable;
+driver_manage_volume_call memory_manage_volume;
+driver_unmanage_volume_call memory_unmanage_volume;
+driver_list_manageable_call memory_list_manageable;
+driver_get_manageable_snapshot_call memory_get_manageable_snapshot;
+driver_manage_snapshot_call memory_manage_snapshot;
+driver_unmanage_snapshot_call memory_unmanage_snapshot;
+driver_list_manageable_snapshots_call memory_list_manageable_snapshots;

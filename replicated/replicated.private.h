@@ -118,48 +118,19 @@ int replicated_delete_clone_snapshots(struct replicated_call *call, struct error
 /* Of its document. */
 const char *replicated_snapshot_name(struct arena *arena, const struct driver_snapshot *snapshot);
 
-/* Members of the struct driver. */
-int replicated_create_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                             struct driver_created *ret, struct error *err);
-int replicated_delete_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                             struct error *err);
-int replicated_rename_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                             const char *new_name_id, struct error *err);
-enum driver_outcome replicated_extend_volume(void *handle, struct arena *arena,
-                                             const struct driver_volume *volume, int64_t new_gb,
-                                             struct error *err);
-int replicated_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,
-                        int64_t *ret_bytes, struct error *err);
-int replicated_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
-                       const json_t *connector, json_t **ret, struct error *err);
-int replicated_disconnect(void *handle, struct arena *arena, const struct driver_volume *volume,
-                          struct error *err);
-enum driver_outcome replicated_create_snapshot(void *handle, struct arena *arena,
-                                               const struct driver_volume *volume,
-                                               const struct driver_snapshot *snapshot,
-                                               const struct driver_progress *progress,
-                                               struct driver_created *ret, struct error *err);
-enum driver_outcome replicated_delete_snapshot(void *handle, struct arena *arena,
-                                               const struct driver_volume *volume,
-                                               const struct driver_snapshot *snapshot,
-                                               const struct driver_progress *progress,
-                                               struct error *err);
-int replicated_list_snapshots(void *handle, struct arena *arena,
-                              void (*found)(void *arg, const char *name_id, int64_t bytes),
-                              void *arg, struct error *err);
-int replicated_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                             const struct driver_snapshot *snapshot,
-                             const struct driver_progress *progress, struct error *err);
-int replicated_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
-                         int64_t *ret_bytes, struct error *err);
-int replicated_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                              const struct driver_progress *progress, int64_t *ret_before,
-                              struct error *err);
-int replicated_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                            const struct driver_volume *source,
-                            const struct driver_progress *progress, struct driver_created *ret,
-                            struct error *err);
-int replicated_clone_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
-                              const struct driver_snapshot *source,
-                              const struct driver_progress *progress, struct driver_created *ret,
-                              struct error *err);
+/* Functions of driver.def. */
+driver_create_volume_call replicated_create_volume;
+driver_delete_volume_call replicated_delete_volume;
+driver_rename_volume_call replicated_rename_volume;
+driver_extend_volume_call replicated_extend_volume;
+driver_get_size_call replicated_get_size;
+driver_connect_call replicated_connect;
+driver_disconnect_call replicated_disconnect;
+driver_create_snapshot_call replicated_create_snapshot;
+driver_delete_snapshot_call replicated_delete_snapshot;
+driver_list_snapshots_call replicated_list_snapshots;
+driver_revert_volume_call replicated_revert_volume;
+driver_get_usage_call replicated_get_usage;
+driver_reclaim_volume_call replicated_reclaim_volume;
+driver_clone_volume_call replicated_clone_volume;
+driver_clone_snapshot_call replicated_clone_snapshot;
