@@ -40,7 +40,6 @@ libscoria_a_SOURCES += \
 	compute/monitor.c compute/monitor.h \
 	compute/nbd_probe.c compute/nbd_probe.h \
 	compute/network_disk.c compute/network_disk.h \
-	compute/stopped.c compute/stopped.h \
 	compute/virt.c compute/virt.h \
 	compute/virt_library.c compute/virt_library.h \
 	compute/virt_link.c compute/virt_link.h

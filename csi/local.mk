@@ -54,7 +54,6 @@ libscoria_a_SOURCES += \
 	csi/node/kubelet_path.c csi/node/kubelet_path.h \
 	csi/node/label.h \
 	csi/node/loop.c csi/node/loop.h csi/node/loop.private.h \
-	csi/node/loop_status.c csi/node/loop_status.h \
 	csi/node/loop_find.c \
 	csi/node/loop_identity.c csi/node/loop_identity.h \
 	csi/node/mount.c csi/node/mount.h \

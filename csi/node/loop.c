@@ -1,12 +1,13 @@
 #include "csi/node/loop.h"
 
 #include "common/clock.h"
+#include "csi/node/async_call.h"
 #include "csi/node/loop.private.h"
 #include "csi/node/loop_identity.h"
-#include "csi/node/loop_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/major.h>
@@ -27,6 +28,51 @@ bool loop_is(dev_t device, unsigned *ret_number) {
     return major(device) == LOOP_MAJOR;
 }
 
+/* ---- status ---- */
+
+struct status_query {
+    int fd;
+    int reason; /* errno; 0: info is valid */
+    struct loop_info64 info;
+};
+
+static void query(void *arg, const atomic_bool *abandoned) {
+    struct status_query *status_query = arg;
+
+    (void)abandoned;
+    status_query->reason =
+        ioctl(status_query->fd, LOOP_GET_STATUS64, &status_query->info) < 0 ? errno : 0;
+}
+
+static void drop(void *arg) {
+    struct status_query *status_query = arg;
+
+    cleanup_close(&status_query->fd);
+}
+
+/* LOOP_GET_STATUS64 of device `number` with this diskseq.  0, or -1 with errno: ETIMEDOUT without a
+ * response, as the kernel waits for the file's server; later callers do not wait at all. */
+static int get_status(int fd, unsigned number, uint64_t diskseq, struct loop_info64 *ret) {
+    static const struct detached_function function = { .run = query, .drop = drop };
+    struct status_query status_query = { .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0) };
+    char about[64];
+    int reason;
+
+    if (status_query.fd < 0)
+        return -1;
+    snprintf(about, sizeof(about), "/dev/loop%u %" PRIu64, number, diskseq);
+    reason = async_call(about, &function, &status_query, sizeof(status_query));
+    if (reason != ETIMEDOUT)
+        drop(&status_query);
+    if (reason == 0)
+        reason = status_query.reason;
+    errno = reason == EBUSY ? ETIMEDOUT : reason;
+    if (reason != 0)
+        return -1;
+    *ret = status_query.info;
+    return 0;
+}
+
 /* ---- one device ---- */
 
 /* The file's server has terminated, or its file system has shut down: no I/O is possible any
@@ -36,14 +82,14 @@ static bool is_stale_error(int number) {
 }
 
 static int query_status(int fd, unsigned number, struct loop_info64 *ret) {
-    return loop_get_status(fd, number, loop_diskseq(fd), ret);
+    return get_status(fd, number, loop_diskseq(fd), ret);
 }
 
 /* 1: queried; 0: no file; -1: the query failed. */
 static int query_device(int fd, unsigned number, struct loop_seen *seen, struct error *err) {
     uint64_t diskseq = loop_diskseq(fd);
 
-    if (loop_get_status(fd, number, diskseq, &seen->info) == 0) {
+    if (get_status(fd, number, diskseq, &seen->info) == 0) {
         if (loop_diskseq(fd) == diskseq) /* the device was not replaced during the query */
             loop_identity_record(number, diskseq, &seen->info);
         return 1;

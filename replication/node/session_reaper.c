@@ -7,15 +7,16 @@
 #include "common/log.h"
 #include "common/log_limit.h"
 #include "common/thread.h"
-#include "replication/node/connections.h"
 #include "replication/node/reports.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #define DEFAULT_PERIOD_MS 120000
 #define DEFAULT_IDLE_MS   600000
+#define ESTABLISHED       0x01 /* a state in the kernel's tables */
 
 /* A session without a connection at the last check. */
 struct idle {
@@ -37,6 +38,43 @@ struct session_reaper {
 };
 
 /* ---- connections ---- */
+
+/* TCP ports of this host with established connections.  A port counts as connected when the
+ * kernel's table cannot be read. */
+struct connections {
+    bool known;
+    uint8_t ports[(UINT16_MAX + 1) / 8];
+};
+
+/* "  0: 0100007F:1F90 0100007F:C350 01 …", after a heading */
+static bool read_table(const char *path, struct connections *connections) {
+    autofile FILE *file = fopen(path, "re");
+    char line[512];
+
+    while (file && fgets(line, sizeof(line), file)) {
+        unsigned port, state;
+
+        if (sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &port, &state) == 2 &&
+            port <= UINT16_MAX && state == ESTABLISHED)
+            connections->ports[port / 8] |= (uint8_t)(1u << port % 8);
+    }
+    return file && !ferror(file);
+}
+
+/* A kernel without IPv6 has no table of it. */
+static void connections_read(struct connections *ret) {
+    *ret = (struct connections){ 0 };
+    ret->known = read_table("/proc/self/net/tcp", ret);
+    if (access("/proc/self/net/tcp6", F_OK) == 0)
+        ret->known = read_table("/proc/self/net/tcp6", ret) && ret->known;
+}
+
+static bool connections_at(const struct connections *connections, unsigned port) {
+    return !connections->known || port > UINT16_MAX ||
+           (connections->ports[port / 8] & 1u << port % 8);
+}
+
+/* ---- idle sessions ---- */
 
 static struct idle *find_idle(struct session_reaper *reaper, const char *name) {
     struct idle *idle = LIST_FIRST(&reaper->idle);
