@@ -6,8 +6,8 @@
 #include "api/connect.h"
 #include "api/routes.h"
 #include "api/volume_resource.h"
-#include "volume/attach.h"
-#include "volume/connect.h"
+#include "model/attachment/attach.h"
+#include "model/attachment/connect.h"
 
 /* ---- attaching ---- */
 

@@ -5,9 +5,9 @@
 #include "api/view.h"
 #include "api/volume_resource.h"
 #include "common/scoria_headers.h"
-#include "volume/attach.h"
-#include "volume/attach_status.h"
-#include "volume/connect.h"
+#include "model/attachment/attach.h"
+#include "model/attachment/attach_status.h"
+#include "model/attachment/connect.h"
 
 #include <stdlib.h>
 #include <string.h>

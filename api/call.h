@@ -10,7 +10,7 @@
 #include "api/settings.h"
 #include "api/waiting.h"
 #include "api/watchers.h"
-#include "volume/attachment.h"
+#include "model/attachment/attachment.h"
 
 #include <regex.h>
 #include <stdatomic.h>

@@ -2,11 +2,11 @@
  * Default volume types of projects.  The API cannot check whether a project exists: any id is
  * accepted.
  */
-#include "volume/default_type.h"
+#include "model/type/default_type.h"
 
 #include "api/answer.h"
 #include "api/routes.h"
-#include "volume/type.h"
+#include "model/type/type.h"
 
 #include <string.h>
 

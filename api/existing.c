@@ -10,10 +10,10 @@
 #include "api/view.h"
 #include "api/volume_resource.h"
 #include "common/words.h"
-#include "volume/manage.h"
-#include "volume/manageable.h"
-#include "volume/pool.h"
-#include "volume/snapshot_manage.h"
+#include "model/scheduler/pool.h"
+#include "model/snapshot/manage.h"
+#include "model/volume/manage.h"
+#include "model/volume/manageable.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "api/group_resource.h"
 #include "api/group_snapshot_resource.h"
 #include "api/routes.h"
-#include "volume/group_copy.h"
+#include "model/group/copy.h"
 
 struct copy_body {
     const char *group_snapshot_id, *source_group_id, *name, *description;

@@ -2,8 +2,8 @@
 
 #include "api/page.h"
 #include "api/request.h"
-#include "volume/group_type.h"
-#include "volume/reserved_type.h"
+#include "model/type/group_type.h"
+#include "model/type/reserved_type.h"
 
 #include <string.h>
 

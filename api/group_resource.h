@@ -5,7 +5,7 @@
 
 #include "api/resource.h"
 #include "api/shape.h"
-#include "volume/group.h"
+#include "model/group/group.h"
 
 struct page;
 

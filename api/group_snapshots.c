@@ -7,10 +7,10 @@
 #include "api/status_body.h"
 #include "api/unique.h"
 #include "common/scoria_headers.h"
-#include "volume/group_snapshot_create.h"
-#include "volume/group_snapshot_delete.h"
-#include "volume/group_type.h"
-#include "volume/reserved_type.h"
+#include "model/group/snapshot_create.h"
+#include "model/group/snapshot_delete.h"
+#include "model/type/group_type.h"
+#include "model/type/reserved_type.h"
 
 /* ---- the resource ---- */
 

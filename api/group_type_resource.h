@@ -5,7 +5,7 @@
 
 #include "api/resource.h"
 #include "api/shape.h"
-#include "volume/group_type.h"
+#include "model/type/group_type.h"
 
 extern const struct resource group_type_resource;
 

@@ -4,10 +4,10 @@
 #include "api/status_body.h"
 #include "api/unique.h"
 #include "common/scoria_headers.h"
-#include "volume/group_create.h"
-#include "volume/group_delete.h"
-#include "volume/group_type.h"
-#include "volume/group_update.h"
+#include "model/group/create.h"
+#include "model/group/delete.h"
+#include "model/group/update.h"
+#include "model/type/group_type.h"
 
 #include <string.h>
 

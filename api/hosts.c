@@ -2,8 +2,8 @@
 
 #include "api/answer.h"
 
+#include "model/volume/summary.h"
 #include "operation/service.h"
-#include "volume/summary.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
 #include "api/answer.h"
 
 #include "common/cleanup.h"
-#include "volume/capability.h"
-#include "volume/placement.h"
-#include "volume/pool.h"
+#include "model/scheduler/capability.h"
+#include "model/scheduler/placement.h"
+#include "model/scheduler/pool.h"
 
 #include <string.h>
 

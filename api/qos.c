@@ -1,7 +1,7 @@
 /*
  * QoS specs: limits for the volumes of types, and their consumer, set by administrators.
  */
-#include "volume/qos.h"
+#include "model/type/qos.h"
 
 #include "api/answer.h"
 #include "api/page.h"

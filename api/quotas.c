@@ -1,7 +1,7 @@
 #include "api/answer.h"
 #include "api/routes.h"
 #include "common/cleanup.h"
-#include "volume/type.h"
+#include "model/type/type.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
-#include "volume/reclaim.h"
+#include "model/volume/reclaim.h"
 
 #include "api/answer.h"
 #include "api/routes.h"
 #include "api/volume_resource.h"
-#include "volume/reclaim_trim.h"
+#include "model/volume/reclaim_trim.h"
 
 /* ---- begin ---- */
 

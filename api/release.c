@@ -1,6 +1,6 @@
 /*
  * A request refused because a server may use the disk: the compute service is queried, and if the
- * server does not use it the request runs once more, with that result (volume/attachment.h). It
+ * server does not use it the request runs once more, with that result (model/attachment/attachment.h). It
  * holds a request slot meanwhile, and a few threads make all queries: one of a project at a time,
  * so that a project with an unresponsive compute service occupies one of them only.
  */

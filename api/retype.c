@@ -1,4 +1,4 @@
-#include "volume/retype.h"
+#include "model/volume/retype.h"
 
 #include "api/routes.h"
 #include "api/volume_resource.h"

@@ -5,7 +5,7 @@
 
 #include "api/resource.h"
 #include "api/shape.h"
-#include "volume/snapshot.h"
+#include "model/snapshot/snapshot.h"
 
 extern const struct resource snapshot_resource;
 

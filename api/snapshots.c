@@ -5,9 +5,9 @@
 #include "api/unique.h"
 #include "api/volume_resource.h"
 #include "common/scoria_headers.h"
-#include "volume/snapshot_create.h"
-#include "volume/snapshot_delete.h"
-#include "volume/snapshot_reset.h"
+#include "model/snapshot/create.h"
+#include "model/snapshot/delete.h"
+#include "model/snapshot/reset.h"
 
 #include <string.h>
 

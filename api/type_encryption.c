@@ -2,7 +2,7 @@
  * The encryption of volume types, set by administrators.  The service itself has no key manager, so
  * volumes of an encrypted type are refused at creation.
  */
-#include "volume/type_encryption.h"
+#include "model/type/encryption.h"
 
 #include "api/answer.h"
 #include "api/routes.h"

@@ -5,7 +5,7 @@
 
 #include "api/request.h"
 #include "api/shape.h"
-#include "volume/type.h"
+#include "model/type/type.h"
 
 /* The rights of type_shape. */
 enum {

@@ -3,7 +3,7 @@
 #include "api/specs.h"
 #include "api/type_resource.h"
 #include "api/type_view.h"
-#include "volume/type_access.h"
+#include "model/type/access.h"
 
 /* ---- show, create, update, delete ---- */
 

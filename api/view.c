@@ -2,7 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/words.h"
-#include "volume/extend.h"
+#include "model/volume/extend.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
 #include "api/request.h"
 #include "api/shape.h"
 #include "api/view_pairs.h"
-#include "volume/attachment.h"
-#include "volume/volume.h"
+#include "model/attachment/attachment.h"
+#include "model/volume/volume.h"
 
 struct volume_view {
     struct request *request;

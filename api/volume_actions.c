@@ -3,11 +3,11 @@
 #include "api/view.h"
 #include "api/volume_resource.h"
 #include "common/scoria_headers.h"
+#include "model/volume/delete.h"
+#include "model/volume/extend.h"
+#include "model/volume/reset.h"
+#include "model/volume/revert.h"
 #include "operation/pairs.h"
-#include "volume/delete.h"
-#include "volume/extend.h"
-#include "volume/reset.h"
-#include "volume/revert.h"
 
 static int authorize(struct request *request, const char *rule, struct error *err) {
     return request_authorize(request, rule, request->owner, err);

@@ -3,7 +3,7 @@
  */
 #include "api/answer.h"
 #include "api/routes.h"
-#include "volume/qos_limits.h"
+#include "model/type/qos_limits.h"
 
 static void put_limits(struct request *request, const void *row) {
     const struct io_limits *limits = &((const struct qos_limits *)row)->limits;

@@ -2,7 +2,7 @@
 
 #include "api/answer.h"
 
-#include "volume/summary.h"
+#include "model/volume/summary.h"
 
 #include <string.h>
 

@@ -6,10 +6,10 @@
 #include "api/volume_resource.h"
 #include "api/volume_summary.h"
 #include "common/scoria_headers.h"
-#include "volume/create.h"
-#include "volume/delete.h"
-#include "volume/extend.h"
-#include "volume/group.h"
+#include "model/group/group.h"
+#include "model/volume/create.h"
+#include "model/volume/delete.h"
+#include "model/volume/extend.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "cmd/parts.h"
 #include "cmd/plain_text.h"
 #include "common/cleanup.h"
-#include "volume/host_rename.h"
+#include "model/host_rename.h"
 
 #include <string.h>
 

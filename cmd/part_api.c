@@ -5,8 +5,8 @@
 #include "db/db.h"
 #include "identity/authtoken.h"
 #include "identity/identity.h"
+#include "model/attachment/attachment.h"
 #include "policy/rule.h"
-#include "volume/attachment.h"
 
 #include <string.h>
 #include <unistd.h>

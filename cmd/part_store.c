@@ -2,8 +2,8 @@
 #include "cmd/parts.h"
 #include "common/arena.h"
 #include "db/db.h"
-#include "volume/group_type.h"
-#include "volume/type.h"
+#include "model/type/group_type.h"
+#include "model/type/type.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -57,7 +57,7 @@ static struct {
     { ROOT ".replicated", "replicated", LOG_INFO },
     { ROOT ".rpc", "rpc", LOG_INFO },
     { ROOT ".storage", "replication/node", LOG_INFO },
-    { ROOT ".volume", "volume", LOG_INFO },
+    { ROOT ".volume", "model", LOG_INFO },
 };
 /* clang-format on */
 

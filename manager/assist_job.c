@@ -18,10 +18,10 @@
  */
 #include "manager/event.h"
 #include "manager/job.h"
-#include "volume/assist.h"
-#include "volume/attachment.h"
-#include "volume/snapshot_assist.h"
-#include "volume/snapshot_delete.h"
+#include "model/assist.h"
+#include "model/attachment/attachment.h"
+#include "model/snapshot/assist.h"
+#include "model/snapshot/delete.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/log_limit.h"
 #include "manager/host.h"
-#include "volume/extend.h"
+#include "model/volume/extend.h"
 #include "json/json.h"
 
 #include <string.h>

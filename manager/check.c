@@ -4,13 +4,13 @@
 #include "manager/check.private.h"
 #include "manager/job.h"
 #include "manager/known.h"
+#include "model/conflict.h"
+#include "model/group/snapshot_status.h"
+#include "model/operations.h"
+#include "model/volume/extend.h"
+#include "model/volume/quota.h"
 #include "operation/query.h"
 #include "operation/quota.h"
-#include "volume/conflict.h"
-#include "volume/extend.h"
-#include "volume/group_snapshot_status.h"
-#include "volume/operations.h"
-#include "volume/volume_quota.h"
 
 #include <stdlib.h>
 #include <string.h>

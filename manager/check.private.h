@@ -4,8 +4,8 @@
 #pragma once
 
 #include "manager/check.h"
-#include "volume/operations.h"
-#include "volume/snapshot.h"
+#include "model/operations.h"
+#include "model/snapshot/snapshot.h"
 
 struct round {
     const struct check *check;

@@ -3,7 +3,7 @@
  */
 #include "manager/check.private.h"
 
-#include "volume/attachment.h"
+#include "model/attachment/attachment.h"
 
 #include <string.h>
 

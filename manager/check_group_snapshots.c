@@ -1,6 +1,6 @@
 #include "common/cleanup.h"
 #include "manager/check.private.h"
-#include "volume/group_snapshot.h"
+#include "model/group/snapshot.h"
 
 /* ---- P1 ---- */
 

@@ -1,5 +1,5 @@
 #include "manager/check.private.h"
-#include "volume/group_member.h"
+#include "model/group/member.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "manager/check.private.h"
-#include "volume/host_rename.h"
+#include "model/host_rename.h"
 
 /* The configured backends count as served: their manager may just not run. */
 static const char *const *configured_hosts(const struct check *check, struct arena *arena) {

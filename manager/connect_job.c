@@ -2,9 +2,9 @@
  * Connects a volume to a host: the backend returns the connection information for the connector.
  */
 #include "manager/job.h"
-#include "volume/connect.h"
-#include "volume/disconnect.h"
-#include "volume/qos_front_end.h"
+#include "model/attachment/connect.h"
+#include "model/attachment/disconnect.h"
+#include "model/type/qos_front_end.h"
 #include "json/json.h"
 
 /* Added to the data of every backend. */

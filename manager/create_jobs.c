@@ -2,9 +2,9 @@
  * Creates volumes and snapshots on a backend: the driver's call between claim and finish.
  */
 #include "manager/job.h"
-#include "volume/create.h"
-#include "volume/source.h"
-#include "volume/type.h"
+#include "model/type/type.h"
+#include "model/volume/create.h"
+#include "model/volume/source.h"
 #include "json/json.h"
 
 #include <string.h>

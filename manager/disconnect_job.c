@@ -2,7 +2,7 @@
  * Ends a connection: the backend gets the remaining ones.
  */
 #include "manager/job.h"
-#include "volume/disconnect.h"
+#include "model/attachment/disconnect.h"
 
 struct left {
     const struct job *job;

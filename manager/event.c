@@ -1,10 +1,10 @@
 #include "manager/event.h"
 
 #include "common/words.h"
+#include "model/attachment/attachment.h"
+#include "model/group/snapshot_part.h"
+#include "model/volume/extend.h"
 #include "operation/service.h"
-#include "volume/attachment.h"
-#include "volume/extend.h"
-#include "volume/group_snapshot_part.h"
 
 #include <string.h>
 

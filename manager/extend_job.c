@@ -18,9 +18,9 @@
  */
 #include "manager/event.h"
 #include "manager/job.h"
+#include "model/attachment/attach_status.h"
+#include "model/volume/extend.h"
 #include "operation/message.h"
-#include "volume/attach_status.h"
-#include "volume/extend.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
  * has its row, and is unavailable to clients.
  */
 #include "manager/job.h"
-#include "volume/group_snapshot_create.h"
-#include "volume/group_snapshot_delete.h"
-#include "volume/group_snapshot_part.h"
+#include "model/group/snapshot_create.h"
+#include "model/group/snapshot_delete.h"
+#include "model/group/snapshot_part.h"
 
 struct members {
     struct job *job;

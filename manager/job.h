@@ -8,10 +8,10 @@
 #pragma once
 
 #include "manager/state.private.h"
-#include "volume/operations.h"
-#include "volume/reclaim.h"
-#include "volume/snapshot.h"
-#include "volume/source.h"
+#include "model/operations.h"
+#include "model/snapshot/snapshot.h"
+#include "model/volume/reclaim.h"
+#include "model/volume/source.h"
 
 struct job {
     struct manager *manager;
@@ -45,7 +45,7 @@ int job_run(struct manager_lane *lane, const char *operation_id, struct error *e
 /* extend_job.c, volume_jobs.c …: one function for each kind of operation. */
 typedef int job_function(struct job *job, struct error *err);
 #define OPERATION(name) job_function job_##name;
-#include "volume/operations.def"
+#include "model/operations.def"
 #undef OPERATION
 /* For any kind: it was cancelled, and has no active worker any more (volume_jobs.c). */
 job_function job_close;

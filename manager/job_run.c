@@ -6,7 +6,7 @@
 
 #include "common/cleanup.h"
 #include "manager/host.h"
-#include "volume/attachment.h"
+#include "model/attachment/attachment.h"
 
 #include <string.h>
 
@@ -23,7 +23,7 @@ static const struct {
     job_function *function;
 } functions[] = {
 #define OPERATION(name) { &kind_##name, job_##name },
-#include "volume/operations.def"
+#include "model/operations.def"
 #undef OPERATION
 };
 

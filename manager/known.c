@@ -1,7 +1,7 @@
 #include "manager/known.h"
 
 #include "common/cleanup.h"
-#include "volume/volume.h"
+#include "model/volume/volume.h"
 
 struct question {
     const char *host, *location, *name_id;

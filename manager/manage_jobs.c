@@ -12,8 +12,8 @@
  *                release is recorded first, and it is unavailable to clients then.
  */
 #include "manager/job.h"
-#include "volume/snapshot_delete.h"
-#include "volume/snapshot_manage.h"
+#include "model/snapshot/delete.h"
+#include "model/snapshot/manage.h"
 
 #include <string.h>
 

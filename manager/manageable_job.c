@@ -2,8 +2,8 @@
  * Lists the objects of a pool: the backend returns all of them, the response has one page.
  */
 #include "manager/job.h"
+#include "model/volume/manageable.h"
 #include "operation/query.h"
-#include "volume/manageable.h"
 #include "json/json.h"
 
 #include <stdlib.h>

@@ -10,9 +10,9 @@
 #include "manager/recount.h"
 #include "manager/report.h"
 #include "manager/unserved.h"
+#include "model/notification.h"
 #include "operation/message.h"
 #include "operation/query.h"
-#include "volume/notification.h"
 #include "json/json.h"
 
 #include <pthread.h>

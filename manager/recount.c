@@ -2,7 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "volume/pool.h"
+#include "model/scheduler/pool.h"
 
 #define FIRST_US (5 * SECOND_US)
 #define AGAIN_US (3600 * SECOND_US)

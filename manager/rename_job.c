@@ -7,7 +7,7 @@
  * first.  A late rename finds nothing, too.
  */
 #include "manager/job.h"
-#include "volume/delete.h"
+#include "model/volume/delete.h"
 
 static int rename_object(struct job *job, const struct driver_fence *fence, const char *from,
                          const char *to, struct error *err) {

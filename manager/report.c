@@ -1,7 +1,7 @@
 #include "manager/report.h"
 
+#include "model/scheduler/pool.h"
 #include "operation/service_log.h"
-#include "volume/pool.h"
 #include "json/json.h"
 
 #define DRIVER_VERSION "1.0.0"

@@ -4,7 +4,7 @@
  * (rename_job.c).
  */
 #include "manager/job.h"
-#include "volume/revert.h"
+#include "model/volume/revert.h"
 
 enum { TRIES = 30 };
 

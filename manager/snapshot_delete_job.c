@@ -3,8 +3,8 @@
  * unavailable to clients, so a suspended worker that resumes right before its effect does no harm.
  */
 #include "manager/job.h"
-#include "volume/snapshot_delete.h"
-#include "volume/snapshot_manage.h"
+#include "model/snapshot/delete.h"
+#include "model/snapshot/manage.h"
 
 static enum driver_outcome delete_object(struct job *job, struct error *failure) {
     const struct driver *driver = job->backend->driver;

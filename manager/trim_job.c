@@ -7,7 +7,7 @@
  *        ▼                                          accepted, or unknown
  *     waiting ──timeout: the request is repeated ─────────────▶ waiting
  *        │    ──deadline, or no guest: no report will arrive ─▶ finished (failed)
- *        │    ──report of a failure ───────────────────────▶ finished (volume/reclaim_trim.c)
+ *        │    ──report of a failure ───────────────────────▶ finished (model/volume/reclaim_trim.c)
  *        ▼ report
  *     completing ──counted again ─────────────────────────────▶ finished
  *
@@ -15,9 +15,9 @@
  */
 #include "manager/event.h"
 #include "manager/job.h"
-#include "volume/assist.h"
-#include "volume/attachment.h"
-#include "volume/reclaim_trim.h"
+#include "model/assist.h"
+#include "model/attachment/attachment.h"
+#include "model/volume/reclaim_trim.h"
 
 enum { TRIES = 30 };
 

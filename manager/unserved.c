@@ -2,7 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
-#include "volume/host_rename.h"
+#include "model/host_rename.h"
 
 #include <string.h>
 

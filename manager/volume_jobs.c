@@ -2,7 +2,7 @@
  * Delete: the driver's call between claim and finish; and the end of cancelled operations.
  */
 #include "manager/job.h"
-#include "volume/delete.h"
+#include "model/volume/delete.h"
 
 #include <string.h>
 

@@ -45,7 +45,7 @@ struct operation_kind {
     const struct object_kind *object; /* whose status it changes; NULL: none */
     uint64_t may_start_from;          /* bits of statuses; 0: it starts with its object */
     unsigned meanwhile, on_failure;
-    unsigned char is[PHASES]; /* state in each phase as seen by others (volume/conflict.h) */
+    unsigned char is[PHASES]; /* state in each phase as seen by others (model/conflict.h) */
     bool leaves_traces; /* once begun, a cancelled one may have effects that must be inspected */
     /* Checked by its worker right before each effect: is it still valid?  1, 0, or -1. */
     operation_function *still_valid;

@@ -8,8 +8,8 @@
 #include "api/routes.h"
 #include "http/stream.h"
 #include "identity/identity.h"
+#include "model/volume/volume.h"
 #include "policy/rule.h"
-#include "volume/volume.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /*
- * Common to tests of operation/ and volume/: a test runs whole inside one transaction, which is
+ * Common to tests of operation/ and model/: a test runs whole inside one transaction, which is
  * undone, on a database in memory, with a clock that stands still and ids that repeat.
  *
  *     WORK_TEST(name_of_the_promise) {
@@ -11,9 +11,9 @@
 #pragma once
 
 #include "db/db.h"
+#include "model/volume/volume.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/postgresql.h"
-#include "volume/volume.h"
 
 #include <string.h>
 

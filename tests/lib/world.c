@@ -7,12 +7,12 @@
 #include "drivers/memory.h"
 #include "identity/identity.h"
 #include "manager/check.h"
+#include "model/type/group_type.h"
+#include "model/type/type.h"
 #include "operation/service.h"
 #include "policy/rule.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/postgresql.h"
-#include "volume/group_type.h"
-#include "volume/type.h"
 #include "json/json.h"
 
 #include <assert.h>

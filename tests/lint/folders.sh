@@ -15,17 +15,20 @@ drivers            common json config
 replicated         common json config http identity client drivers
 replication/engine common json
 operation          common json config policy db
-volume             common json config policy db rpc drivers operation
+model              common json config policy db rpc drivers operation
 declared           common json config policy db operation
-manager            common json config policy client db rpc drivers operation volume declared
-api                common json config http policy identity db rpc drivers operation volume declared
+manager            common json config policy client db rpc drivers operation model declared
+api                common json config http policy identity db rpc drivers operation model declared
 compute            common json config http identity client
 replication/node   common json config http identity client replication/engine
 kubernetes         common json config http identity client
 grpc               common http
 csi                common json config http identity client grpc
-cmd                common json config http policy identity client db rpc drivers replicated operation volume declared manager api compute kubernetes replication/node grpc csi
+cmd                common json config http policy identity client db rpc drivers replicated operation model declared manager api compute kubernetes replication/node grpc csi
 '
+# Folders divided into rooms by subject, whose headers are seen as those of the folder are.
+# shellcheck disable=SC2034 # headers.sh reads it
+with_rooms=" model "
 declare -A may=()
 folders=()
 while read -r folder others; do

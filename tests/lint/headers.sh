@@ -31,11 +31,12 @@ for file in "${files[@]}"; do
     [[ $first == "#include \"$own\"" ]] || wrong "$file: includes $own, but not first"
 done
 # The name makes a header private, or the folder of an engine, of which one header is visible; a
-# folder of the table (folders.sh) shows its headers.
+# folder of the table (folders.sh) shows its headers, and those of its rooms.
 while IFS=: read -r file line text; do
     included=${text#*\"} included=${included%%\"*}
     folder=${included%/*}
-    [[ -v may[$folder] && $included != *.private.h ]] && continue
+    [[ $included != *.private.h ]] &&
+        [[ -v may[$folder] || $with_rooms == *" ${folder%%/*} "* ]] && continue
     [[ $file == "$folder"/* || $included == "$folder/${folder##*/}.h" ]] ||
         wrong "$file:$line: $included is private to $folder"
 done < <(grep -rnE --include='*.[ch]' '^#include "([^"]*\.private\.h|[a-z]+/[a-z]+/[^"]*)"' "${folders[@]}")

@@ -1,9 +1,9 @@
 #include "api/connect.h"
 
 #include "api/routes.h"
+#include "model/attachment/attachment.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/world.h"
-#include "volume/attachment.h"
 
 #include <string.h>
 

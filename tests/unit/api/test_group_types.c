@@ -1,8 +1,8 @@
 #include "common/cleanup.h"
+#include "model/type/group_type.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/world.h"
-#include "volume/group_type.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
+#include "model/group/status.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/groups.h"
 #include "tests/lib/roles.h"
-#include "volume/group_status.h"
 
 #define UNKNOWN "99999999-9999-4999-8999-999999999999"
 

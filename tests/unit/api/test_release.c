@@ -3,10 +3,10 @@
  * queried, and its response applies to the row that was queried.
  */
 #include "api/router.h"
+#include "model/attachment/attachment.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/roles.h"
-#include "volume/attachment.h"
 
 #include <pthread.h>
 #include <semaphore.h>

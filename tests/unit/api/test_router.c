@@ -5,11 +5,11 @@
 #include "api/volume_resource.h"
 #include "common/cleanup.h"
 #include "identity/identity.h"
+#include "model/type/type.h"
 #include "policy/rule.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/postgresql.h"
-#include "volume/type.h"
 
 #include <pthread.h>
 #include <stdio.h>

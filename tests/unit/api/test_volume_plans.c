@@ -1,12 +1,12 @@
 /* How SQLite finds the rows of a query: the plan of the very statement that ran, and its steps. */
 #include "common/cleanup.h"
+#include "model/snapshot/snapshot.h"
+#include "model/volume/volume.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/postgresql.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/snapshots.h"
 #include "tests/lib/world.h"
-#include "volume/snapshot.h"
-#include "volume/volume.h"
 
 #include <sqlite3.h>
 #include <string.h>

@@ -157,7 +157,7 @@ START_TEST(each_folder_has_a_level_of_its_own) {
     ck_assert_str_eq(text_line(), "DEBUG x\n");
     log_event_of("manager/nova.c", LOG_DEBUG, NULL, "x", NULL);
     ck_assert_str_eq(text_line(), "DEBUG x\n");
-    log_event_of("volume/extend.c", LOG_INFO, NULL, "x", NULL);
+    log_event_of("model/volume/extend.c", LOG_INFO, NULL, "x", NULL);
     log_event_of("man/nova.c", LOG_INFO, NULL, "x", NULL);
     log_event_of("managers/nova.c", LOG_INFO, NULL, "x", NULL);
     log_event_of("nova.c", LOG_INFO, NULL, "x", NULL);
@@ -180,6 +180,7 @@ START_TEST(a_logger_keeps_its_name_when_its_folder_moves) {
     } rows[] = {
         { "scoria.ledger", "operation/operation.c" },
         { "scoria.provision", "declared/controller.c" },
+        { "scoria.volume", "model/volume/create.c" },
         { "scoria.engine", "replication/engine/target_watch.c" },
         { "scoria.storage", "replication/node/pools.c" },
     };

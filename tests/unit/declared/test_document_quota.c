@@ -1,9 +1,9 @@
 #include "declared/document_quota.h"
 
+#include "model/volume/quota.h"
 #include "operation/quota.h"
 #include "operation/quota_limit.h"
 #include "tests/lib/declared.h"
-#include "volume/volume_quota.h"
 
 #define SIZE(size) "{\"spec\":{\"capacity\":{\"storage\":\"" size "\"}}}"
 #define ELSEWHERE                                                                                \

@@ -2,7 +2,7 @@
  * Calls of other programs through the broker, as the manager takes them.
  */
 #include "manager/call.h"
-#include "volume/volume.h"
+#include "model/volume/volume.h"
 
 #include "common/log.h"
 #include "tests/lib/extend.h"

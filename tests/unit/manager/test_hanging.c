@@ -8,13 +8,13 @@
 #include "manager/host.h"
 #include "manager/job.h"
 #include "manager/manager.h"
+#include "model/scheduler/pool.h"
+#include "model/type/type.h"
+#include "model/volume/create.h"
+#include "model/volume/extend.h"
 #include "operation/service.h"
 #include "rpc/relay.h"
 #include "tests/unit/db/scratch.h"
-#include "volume/create.h"
-#include "volume/extend.h"
-#include "volume/pool.h"
-#include "volume/type.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
 #include "operation/quota_limit.h"
 
+#include "model/type/type.h"
+#include "model/volume/quota.h"
 #include "operation/quota.h"
 #include "tests/lib/work_test.h"
-#include "volume/type.h"
-#include "volume/volume_quota.h"
 
 static void put_type(struct work *work, const char *name) {
     sql(work,

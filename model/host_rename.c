@@ -1,0 +1,308 @@
+#include "model/host_rename.h"
+
+#include "common/cleanup.h"
+#include "model/scheduler/pool.h"
+#include "operation/host.h"
+#include "operation/query.h"
+
+#include <string.h>
+
+#define NAME_MOST 255
+
+/* ---- hosts without a manager ---- */
+
+#define BELOW(column) column " >= s.host || '#' AND " column " < s.host || '$'"
+
+static int read_unserved(struct work *work, const struct db_rows *rows, void *ret,
+                         struct error *err) {
+    (void)err;
+    *(struct unserved_host *)ret = (struct unserved_host){
+        .host = db_copy(rows, 0, work->arena),
+        .reported_at = work_shown(work, db_int(rows, 1)),
+        .volumes = db_int(rows, 2),
+        .groups = db_int(rows, 3),
+        .operations = db_int(rows, 4),
+    };
+    return 0;
+}
+
+static bool is_served(const char *const *served, const char *host) {
+    for (; *served; served++)
+        if (strcmp(*served, host) == 0)
+            return true;
+    return false;
+}
+
+int host_unserved(struct work *work, const char *const *served, struct unserved_host **ret,
+                  struct error *err) {
+    struct db_rows *rows = db_query(
+        work->tx, err,
+        "SELECT s.host, s.reported_at, "
+        "(SELECT COUNT(*) FROM volumes v WHERE " BELOW(
+            "v.host") "), "
+                      "(SELECT COUNT(*) FROM volume_groups g WHERE " BELOW(
+                          "g.host") "), "
+                                    "(SELECT COUNT(*) FROM operations o WHERE o.host = s.host OR (" BELOW(
+                                        "o.host") ")) "
+                                                  "FROM services s WHERE s.binary_name = '" SERVICE_VOLUME
+                                                  "' AND s.reported_at < $1 "
+                                                  "ORDER BY s.host",
+        DB_INT(work->clock_us - work->settings->service_down_s * SECOND_US));
+    int all = query_all(work, rows, read_unserved, ret, err), count = 0;
+
+    for (int i = 0; i < all; i++) {
+        struct unserved_host *host = &(*ret)[i];
+
+        if (host->volumes + host->groups + host->operations > 0 && !is_served(served, host->host))
+            (*ret)[count++] = *host;
+    }
+    return all < 0 ? -1 : count;
+}
+
+/* ---- rename ---- */
+
+/* The columns with host names, and the text before the name there. */
+struct place {
+    const char *table, *column, *prefix;
+};
+
+/* The range of names that begin with the old one and its end character. */
+struct range {
+    const char *name, *first, *end, *replacement;
+    int64_t rest; /* first character after the old name, from 1 on */
+};
+
+/* The character after such a name: of a node '@', of a backend '#', of a pool none. */
+static char end_of(const char *name) {
+    return strchr(name, '#') ? '\0' : strchr(name, '@') ? '#' : '@';
+}
+
+static struct range range_of(struct arena *arena, const struct host_rename *rename,
+                             const char *prefix) {
+    char end = end_of(rename->old_name);
+    const char *name = arena_join(arena, prefix, rename->old_name, NULL);
+
+    return (struct range){
+        .name = name,
+        .first = end ? arena_format(arena, "%s%c", name, end) : name,
+        .end = end ? arena_format(arena, "%s%c", name, end + 1) : name,
+        .replacement = arena_join(arena, prefix, rename->new_name, NULL),
+        .rest = (int64_t)strlen(name) + 1,
+    };
+}
+
+#define NAMES_OLD(column)   "(" column " = $1 OR (" column " >= $2 AND " column " < $3))"
+#define NEW_OF(column)      "$4 || substr(" column ", CAST($5 AS INTEGER))"
+#define OLD_VALUES(range)   DB_TEXT((range).name), DB_TEXT((range).first), DB_TEXT((range).end)
+#define RANGE_VALUES(range) OLD_VALUES(range), DB_TEXT((range).replacement), DB_INT((range).rest)
+
+static int count_at(struct work *work, const struct place *place, const struct host_rename *rename,
+                    int64_t *ret, struct error *err) {
+    const struct range range = range_of(work->arena, rename, place->prefix);
+
+    return db_query_int(
+               work->tx, ret, err,
+               arena_format(work->arena,
+                            "SELECT COUNT(*) FROM %s WHERE (%s = $1 OR (%s >= $2 AND %s < $3))",
+                            place->table, place->column, place->column, place->column),
+               OLD_VALUES(range)) < 0
+               ? -1
+               : 0;
+}
+
+static int rename_at(struct work *work, const struct place *place, const struct host_rename *rename,
+                     struct error *err) {
+    const struct range range = range_of(work->arena, rename, place->prefix);
+
+    return db_change(work->tx, err,
+                     arena_format(work->arena,
+                                  "UPDATE %s SET %s = $4 || substr(%s, CAST($5 AS INTEGER)) "
+                                  "WHERE (%s = $1 OR (%s >= $2 AND %s < $3))",
+                                  place->table, place->column, place->column, place->column,
+                                  place->column, place->column),
+                     RANGE_VALUES(range));
+}
+
+/* The counts of the old pools are added to new ones that their manager has reported already. */
+static int rename_pools(struct work *work, const struct host_rename *rename, struct error *err) {
+    static const struct place name = { "pools", "name", "" };
+    const struct range range = range_of(work->arena, rename, "");
+
+    if (db_run(
+            work->tx, err,
+            "UPDATE pools SET allocated_gb = allocated_gb + (SELECT o.allocated_gb FROM pools o "
+            "WHERE " NAMES_OLD("o.name") " AND " NEW_OF(
+                "o.name") " = pools.name), "
+                          "snapshots_gb = snapshots_gb + (SELECT o.snapshots_gb FROM pools o "
+                          "WHERE " NAMES_OLD("o.name") " AND " NEW_OF(
+                              "o.name") " = pools.name) "
+                                        "WHERE name IN (SELECT " NEW_OF(
+                                            "o.name") " FROM pools o WHERE " NAMES_OLD("o.name") ")",
+            RANGE_VALUES(range)) < 0 ||
+        db_run(work->tx, err,
+               "DELETE FROM pools WHERE " NAMES_OLD("name") " AND " NEW_OF(
+                   "name") " IN (SELECT n.name FROM pools n)",
+               RANGE_VALUES(range)) < 0 ||
+        rename_at(work, &name, rename, err) < 0)
+        return -1;
+    if (end_of(rename->old_name) == '\0')
+        return 0;
+    return rename_at(work, &(const struct place){ "pools", "host", "" }, rename, err);
+}
+
+/* A new one that has reported keeps its own row. */
+static int rename_services(struct work *work, const struct host_rename *rename, struct error *err) {
+    const struct range range = range_of(work->arena, rename, "");
+
+    if (end_of(rename->old_name) == '\0')
+        return 0;
+    if (db_run(
+            work->tx, err,
+            "DELETE FROM services WHERE binary_name IN ('" SERVICE_VOLUME "', '" SERVICE_SCHEDULER
+            "') AND " NAMES_OLD(
+                "host") " AND EXISTS (SELECT 1 FROM services n WHERE n.binary_name = services.binary_name "
+                        "AND n.host = " NEW_OF("services.host") ")",
+            RANGE_VALUES(range)) < 0)
+        return -1;
+    return db_change(work->tx, err,
+                     "UPDATE services SET host = " NEW_OF(
+                         "host") " WHERE binary_name IN ('" SERVICE_VOLUME "', '" SERVICE_SCHEDULER
+                                 "') AND " NAMES_OLD("host"),
+                     RANGE_VALUES(range));
+}
+
+/* The new service may have a row of its own. */
+static int follow_services(struct work *work, struct error *err) {
+    return db_change(work->tx, err,
+                     "UPDATE volumes SET service_uuid = " POOL_SERVICE_ID(
+                         "volumes.host") " WHERE service_uuid IS NOT NULL AND NOT EXISTS "
+                                         "(SELECT 1 FROM services s WHERE s.id = "
+                                         "volumes.service_uuid)");
+}
+
+static const struct place volumes = { "volumes", "host", "" };
+static const struct place groups = { "volume_groups", "host", "" };
+static const struct place operations = { "operations", "host", "" };
+/* Both queues of a backend (operation_topic()). */
+static const struct place messages[] = { { "outbox", "topic", SERVICE_VOLUME "." },
+                                         { "outbox", "topic", SERVICE_VOLUME "-long." } };
+static const struct place pools = { "pools", "name", "" };
+
+static int count_services(struct work *work, struct host_rename *rename, struct error *err) {
+    const struct range range = range_of(work->arena, rename, "");
+
+    rename->services = 0;
+    if (end_of(rename->old_name) == '\0')
+        return 0;
+    return db_query_int(work->tx, &rename->services, err,
+                        "SELECT COUNT(*) FROM services WHERE binary_name IN ('" SERVICE_VOLUME
+                        "', '" SERVICE_SCHEDULER "') AND " NAMES_OLD("host"),
+                        OLD_VALUES(range)) < 0
+               ? -1
+               : 0;
+}
+
+static int count_messages(struct work *work, struct host_rename *rename, struct error *err) {
+    rename->messages = 0;
+    for (size_t i = 0; i < LENGTH(messages); i++) {
+        int64_t count = 0;
+
+        if (count_at(work, &messages[i], rename, &count, err) < 0)
+            return -1;
+        rename->messages += count;
+    }
+    return 0;
+}
+
+static int rename_messages(struct work *work, const struct host_rename *rename, struct error *err) {
+    for (size_t i = 0; i < LENGTH(messages); i++)
+        if (rename_at(work, &messages[i], rename, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int count_all(struct work *work, struct host_rename *rename, struct error *err) {
+    if (count_at(work, &volumes, rename, &rename->volumes, err) < 0 ||
+        count_at(work, &groups, rename, &rename->groups, err) < 0 ||
+        count_at(work, &operations, rename, &rename->operations, err) < 0 ||
+        count_messages(work, rename, err) < 0 ||
+        count_at(work, &pools, rename, &rename->pools, err) < 0 ||
+        count_services(work, rename, err) < 0)
+        return -1;
+    if (rename->volumes + rename->groups + rename->operations + rename->messages + rename->pools +
+            rename->services ==
+        0)
+        return error_set(err, ERROR_NOT_FOUND, "Nothing has the host %s.", rename->old_name);
+    return 0;
+}
+
+/* ---- conditions ---- */
+
+static int check_name(const char *what, const char *name, struct error *err) {
+    size_t length = strlen(name);
+    const char *backend = strchr(name, '@'), *pool = strchr(name, '#');
+    bool odd = length == 0 || length > NAME_MOST || backend == name || pool == name ||
+               name[length - 1] == '@' || name[length - 1] == '#' ||
+               (pool && (!backend || backend > pool || pool == backend + 1));
+
+    for (const char *at = name; *at; at++)
+        odd |= (unsigned char)*at <= ' ' || *at == 127;
+    return odd ? error_set(err, ERROR_BAD_REQUEST,
+                           "The %s name \"%s\" is no NODE, NODE@BACKEND or NODE@BACKEND#POOL.",
+                           what, name)
+               : 0;
+}
+
+static int check_names(struct arena *arena, const struct host_rename *rename, struct error *err) {
+    if (check_name("old", rename->old_name, err) < 0 ||
+        check_name("new", rename->new_name, err) < 0)
+        return -1;
+    if (end_of(rename->old_name) != end_of(rename->new_name))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "%s and %s must both be a NODE, both NODE@BACKEND or both "
+                         "NODE@BACKEND#POOL.",
+                         rename->old_name, rename->new_name);
+    if (strcmp(rename->old_name, rename->new_name) == 0)
+        return error_set(err, ERROR_BAD_REQUEST, "The host has the name %s already.",
+                         rename->new_name);
+    if (end_of(rename->old_name) == '\0' &&
+        strcmp(host_backend(arena, rename->old_name), host_backend(arena, rename->new_name)) != 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "A pool stays at its backend: rename %s first, then the pool.",
+                         host_backend(arena, rename->old_name));
+    return 0;
+}
+
+/* A manager that reports serves the old name, and would not find its rows. */
+static int check_silent(struct work *work, const struct host_rename *rename, struct error *err) {
+    int64_t oldest = work->clock_us - work->settings->service_down_s * SECOND_US, reported_at = 0;
+    const struct range range = range_of(work->arena, rename, "");
+    int found;
+
+    if (end_of(rename->old_name) == '\0')
+        return 0;
+    found =
+        db_query_int(work->tx, &reported_at, err,
+                     "SELECT MAX(reported_at) FROM services WHERE binary_name IN ('" SERVICE_VOLUME
+                     "', '" SERVICE_SCHEDULER "') AND " NAMES_OLD("host"),
+                     OLD_VALUES(range));
+    if (found <= 0 || reported_at < oldest)
+        return found < 0 ? -1 : 0;
+    return error_set(err, ERROR_CONFLICT,
+                     "A service of host %s reported %lld s ago: stop it, and try again in %lld s.",
+                     rename->old_name, (long long)((work->clock_us - reported_at) / SECOND_US),
+                     (long long)((reported_at - oldest) / SECOND_US + 1));
+}
+
+int host_rename(struct work *work, struct host_rename *rename, struct error *err) {
+    if (check_names(work->arena, rename, err) < 0 || count_all(work, rename, err) < 0 ||
+        check_silent(work, rename, err) < 0)
+        return -1;
+    if (rename->dry_run)
+        return 0;
+    if (rename_at(work, &volumes, rename, err) < 0 || rename_at(work, &groups, rename, err) < 0 ||
+        rename_at(work, &operations, rename, err) < 0 || rename_messages(work, rename, err) < 0 ||
+        rename_pools(work, rename, err) < 0 || rename_services(work, rename, err) < 0)
+        return -1;
+    return follow_services(work, err);
+}

@@ -1,0 +1,46 @@
+/*
+ * Picks the pool for a new volume: filters (service up, enabled and not frozen, zone, type's extra
+ * specs against capabilities, space, hints), then sorts by free space; of equals the first by name.
+ *
+ * Hints: same_host and different_host take ids of volumes (one, or a list); local_to_instance takes
+ * an instance and holds when one of its attachments has its host; query takes a term that is
+ * evaluated for each pool (placement_query.private.h).  Others are ignored.
+ */
+#pragma once
+
+#include "model/scheduler/pool.h"
+#include "model/type/type.h"
+
+#include <jansson.h>
+
+struct placement {
+    const struct volume_type *type; /* may be NULL */
+    const char *availability_zone;  /* NULL: any that the type allows */
+    int64_t size_gb;
+    const json_t *hints; /* may be NULL */
+    const char *backend; /* node@backend; NULL: any */
+    /* Further types that the pool must accept. */
+    const struct volume_type *other_types;
+    unsigned other_type_count;
+};
+
+/* 1 with *ret_host = node@backend#pool in the arena, 0 when nothing fits, -1 failed: a malformed
+ * hint is ERROR_BAD_REQUEST.  When nothing fits, *ret_why (NULL: not wanted) is a sentence for the
+ * user, without names of hosts; which filter refused each pool is logged. */
+int placement_pick(struct work *work, const struct placement *request, const char **ret_host,
+                   const char **ret_why, struct error *err);
+
+/* Has the pool of `host` space to grow by delta_gb?  1 yes (also when unknown), 0 no, -1 failed. */
+int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct error *err);
+
+/* ERROR_BAD_REQUEST: the pool of `host` reports a smaller largest volume. */
+int placement_check_size(struct work *work, const char *host, int64_t size_gb, struct error *err);
+
+/* The zone in a request (NULL: none), or the default one: ERROR_BAD_REQUEST when there is no such
+ * zone. */
+int zone_choose(struct work *work, const char *asked, const char **ret, struct error *err);
+
+/* May volumes of the type be in the pool: do its extra specs match, whatever the space?  And the
+ * zones that it lists? */
+bool placement_matches(struct work *work, const struct pool *pool, const struct volume_type *type);
+bool placement_may_have(struct work *work, const struct pool *pool, const struct volume_type *type);

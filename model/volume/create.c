@@ -1,0 +1,396 @@
+#include "model/volume/create.h"
+
+#include "common/cleanup.h"
+#include "model/conflict.h"
+#include "model/group/end.h"
+#include "model/group/member.h"
+#include "model/notification.h"
+#include "model/operations.h"
+#include "model/scheduler/placement.h"
+#include "model/scheduler/pool.h"
+#include "model/type/reserved_type.h"
+#include "model/type/type.h"
+#include "model/volume/quota.h"
+#include "model/volume/source.h"
+#include "operation/host.h"
+#include "operation/message.h"
+#include "operation/pairs.h"
+
+#include <string.h>
+
+/* ---- the request, with defaults ---- */
+
+static int check_sources(const struct volume_new *request, struct error *err) {
+    const char *const sources[] = { request->snapshot_id, request->source_volid,
+                                    request->image_ref };
+    unsigned given = 0;
+
+    if (request->backup_id)
+        return error_set(err, ERROR_NOT_FOUND, "Backup %s could not be found.", request->backup_id);
+    for (unsigned i = 0; i < LENGTH(sources); i++)
+        given += sources[i] != NULL;
+    if (given > 1)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: At most one of snapshot_id, source_volid, "
+                         "imageRef and backup_id can be given.");
+    if (request->image_ref)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid image identifier or unable to access requested image: no image "
+                         "service is configured.");
+    return 0;
+}
+
+/* *ret is NULL when the type lists zones and the request names none: any of them will do. */
+static int choose_zone(struct work *work, const char *asked, const struct volume_source *source,
+                       const struct volume_type *type, const char **ret, struct error *err) {
+    if (source->given) {
+        *ret = source->volume.availability_zone;
+        if (!asked || strcmp(asked, *ret) == 0)
+            return 0;
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Invalid availability zone '%s': the source is in "
+                         "%s.",
+                         asked, *ret);
+    }
+    *ret = NULL;
+    return !asked && pairs_get(&type->extra_specs, TYPE_SPEC_ZONES)
+               ? 0
+               : zone_choose(work, asked, ret, err);
+}
+
+/* May a volume of the type be where the source is? */
+static int check_type_fits(struct work *work, const struct volume_type *type,
+                           const struct volume_source *source, struct error *err) {
+    struct pool pool;
+    int found;
+
+    if (!source->given || (source->volume.type_id && strcmp(type->id, source->volume.type_id) == 0))
+        return 0;
+    found = pool_find(work, source->volume.host, &pool, err);
+    if (found < 0 || (found > 0 && placement_matches(work, &pool, type)))
+        return found < 0 ? -1 : 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid input received: Invalid volume_type %s provided: it cannot be where "
+                     "the source is.",
+                     type->name);
+}
+
+static int choose_type(struct work *work, const struct volume_new *request,
+                       const struct volume_source *source, int64_t size_gb, struct volume_type *ret,
+                       struct error *err) {
+    const char *of_source = source->given ? source->volume.type_id : NULL;
+
+    if ((request->type ? volume_type_find(work, request->type, ret, err)
+         : of_source   ? volume_type_row(work, of_source, ret, err)
+                       : volume_type_default(work, ret, err)) < 0 ||
+        check_type_fits(work, ret, source, err) < 0)
+        return -1;
+    if (ret->is_encrypted)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Volume type %s is encrypted: this service has no key manager to encrypt "
+                         "a volume with.",
+                         ret->name);
+    return volume_type_check_size(ret, size_gb, err);
+}
+
+/* The request's group, if any; else its host is NULL. */
+static int find_group(struct work *work, const struct volume_new *request,
+                      const struct volume_source *source, struct volume_group *ret,
+                      struct error *err) {
+    *ret = (struct volume_group){ .id = NULL };
+    if (!request->group_id)
+        return 0;
+    if (group_for_new(work, request->group_id, ret, err) < 0)
+        return -1;
+    if (!request->type)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: volume_type must be provided when creating a "
+                         "volume in a group.");
+    if (source->given && !group_is_at(work, ret, source->volume.host))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: The source is on another backend than group %s.",
+                         ret->id);
+    return 0;
+}
+
+static int check_group_type(const struct volume_group *group, const struct volume_type *type,
+                            struct error *err) {
+    if (!group->id || group_takes_type(group, type->id))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid input received: Invalid volume_type %s provided: the type must be "
+                     "supported by group %s.",
+                     type->name, group->id);
+}
+
+/* ---- rows ---- */
+
+static int insert_row(struct work *work, const struct volume *volume, struct error *err) {
+    return db_change(
+        work->tx, err,
+        "INSERT INTO volumes (id, project_id, user_id, host, availability_zone, "
+        "display_name, display_description, size_gb, status, status_by_reset, "
+        "attach_status, volume_type_id, bootable, multiattach, use_quota, shared_targets, "
+        "created_at, largest_gb, snapshot_id, source_volid, group_id, updated_at, service_uuid) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 'detached', $10, $11, $12, 1, 1, "
+        "$13, $14, $15, $16, $17, $18, " POOL_SERVICE_ID("$4") ")",
+        DB_TEXT(volume->id), DB_TEXT(volume->project_id), DB_TEXT(volume->user_id),
+        DB_TEXT(volume->host), DB_TEXT(volume->availability_zone), DB_TEXT(volume->name),
+        DB_TEXT(volume->description), DB_INT(volume->size_gb), DB_TEXT(status_text(volume->status)),
+        DB_TEXT(volume->type_id), DB_BOOL(volume->bootable), DB_BOOL(volume->multiattach),
+        DB_INT(volume->created_at), DB_INT(volume->largest_gb), DB_TEXT(volume->snapshot_id),
+        DB_TEXT(volume->source_volid), DB_TEXT(volume->group_id), DB_TIME(volume->updated_at));
+}
+
+int volume_insert(struct work *work, const struct volume *volume, struct error *err) {
+    if (insert_row(work, volume, err) < 0)
+        return -1;
+    return pair_rows_put(work, &metadata_rows, PAIR_OWNER(volume), &volume->metadata, true, err);
+}
+
+/* The image metadata of the source hold for its copy, too. */
+static int copy_image_metadata(struct work *work, const char *volume_id,
+                               const struct volume_source *source, struct error *err) {
+    if (!source->given)
+        return 0;
+    return db_run(work->tx, err,
+                  "INSERT INTO volume_glance_metadata (volume_id, key, value) "
+                  "SELECT $1, key, value FROM volume_glance_metadata WHERE volume_id = $2",
+                  DB_TEXT(volume_id), DB_TEXT(source->volume.id)) < 0
+               ? -1
+               : 0;
+}
+
+static int start(struct work *work, const struct volume *volume, const struct volume_source *source,
+                 struct error *err) {
+    struct operation fields = {
+        .volume_id = volume->id,
+        .host = volume->host,
+        .project_id = volume->project_id,
+    };
+    const char *operation_id;
+
+    volume_source_note(source, &fields);
+    if (!volume->host)
+        return message_put(work, volume->project_id, work->context->request_id, volume->id, "001",
+                           "003", err);
+    if (pool_allocate(work, volume->host, volume->size_gb, err) < 0 ||
+        operation_insert(work, &kind_create, &fields, &operation_id, err) < 0 ||
+        (source->given && operation_reads(work, operation_id, source->volume.id, err) < 0))
+        return -1;
+    return notification_put(work, "volume.create.start", volume, err);
+}
+
+/* At its source: 1, or 0 when that accepts no new volumes or has no space. */
+static int place_at_source(struct work *work, const struct volume_source *source,
+                           struct volume *volume, struct error *err) {
+    struct pool pool;
+    int found = pool_find(work, source->volume.host, &pool, err), fits;
+
+    if (found <= 0 || !pool.active)
+        return found < 0 ? -1 : 0;
+    fits = placement_fits(work, source->volume.host, volume->size_gb, err);
+    if (fits > 0)
+        volume->host = source->volume.host;
+    return fits;
+}
+
+/* 1 with host and zone, 0 when no backend fits. */
+static int place(struct work *work, const struct placement *placement,
+                 const struct volume_source *source, struct volume *volume, const char **ret_why,
+                 struct error *err) {
+    struct pool pool;
+    int placed = source->given ? place_at_source(work, source, volume, err)
+                               : placement_pick(work, placement, &volume->host, ret_why, err);
+
+    if (placed < 0)
+        return -1;
+    if (volume->availability_zone)
+        return placed;
+    volume->availability_zone = work->settings->storage_availability_zone;
+    if (placed) {
+        if (pool_find(work, volume->host, &pool, err) < 0)
+            return -1;
+        volume->availability_zone = pool.availability_zone;
+    }
+    return placed;
+}
+
+static int insert(struct work *work, const struct volume *volume,
+                  const struct volume_source *source, struct error *err) {
+    if (volume_insert(work, volume, err) < 0 ||
+        copy_image_metadata(work, volume->id, source, err) < 0)
+        return -1;
+    return start(work, volume, source, err);
+}
+
+struct creation {
+    struct volume volume;
+    struct volume_type type;
+    struct volume_source source;
+    struct volume_group group;
+    const char *why; /* no backend fits; NULL: one does */
+};
+
+/* Its source, and its size. */
+static int find_parts(struct work *work, const struct volume_new *request, struct creation *new,
+                      struct error *err) {
+    struct volume *volume = &new->volume;
+    const struct volume *copied = &new->source.volume;
+
+    if (pair_rows_check(work, &metadata_rows, "to be made", &request->metadata, err) < 0 ||
+        check_sources(request, err) < 0 ||
+        volume_source_find(work, request->snapshot_id, request->source_volid, request->size_gb,
+                           &new->source, err) < 0 ||
+        find_group(work, request, &new->source, &new->group, err) < 0)
+        return -1;
+    volume->group_id = new->group.id;
+    if (new->group.id && group_type_is_reserved(new->group.group_type_name))
+        volume->consistencygroup_id = new->group.id;
+    volume->size_gb = request->size_gb > 0 ? request->size_gb : new->source.size_gb;
+    if (volume->size_gb == 0)
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid input received: size is required.");
+    /* The source's object may be larger than its record, and its copy has the same size. */
+    volume->largest_gb =
+        copied->largest_gb > volume->size_gb ? copied->largest_gb : volume->size_gb;
+    volume->bootable = copied->bootable;
+    return 0;
+}
+
+/* 1: a pool was found; 0: no backend takes it. */
+static int find_place(struct work *work, const struct volume_new *request, struct creation *new,
+                      struct error *err) {
+    struct volume *volume = &new->volume;
+    const char *zone =
+        request->availability_zone ? request->availability_zone : new->group.availability_zone;
+    struct placement placement = { .type = &new->type,
+                                   .hints = request->hints,
+                                   .size_gb = volume->size_gb,
+                                   .backend = host_backend(work->arena, new->group.host) };
+
+    if (choose_type(work, request, &new->source, volume->size_gb, &new->type, err) < 0 ||
+        check_group_type(&new->group, &new->type, err) < 0 ||
+        choose_zone(work, zone, &new->source, &new->type, &volume->availability_zone, err) < 0 ||
+        volume_quota_take(work, volume->project_id, new->type.name, volume->size_gb, err) < 0)
+        return -1;
+    placement.availability_zone = volume->availability_zone;
+    volume->type_id = new->type.id;
+    volume->type_name = new->type.name;
+    volume->multiattach = volume_type_is(&new->type, "multiattach");
+    return place(work, &placement, &new->source, volume, &new->why, err);
+}
+
+int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
+                  struct error *err) {
+    struct creation new = {
+        .volume = {
+            .project_id = work->context->project_id,
+            .user_id = work->context->user_id,
+            .name = request->name,
+            .description = request->description,
+            .attach_status = "detached",
+            .snapshot_id = request->snapshot_id,
+            .source_volid = request->source_volid,
+            .use_quota = true,
+            .shared_targets = 1, /* until the backend reports otherwise */
+            .metadata = request->metadata,
+            .created_at = work->now_us,
+        },
+    };
+    int placed;
+
+    if (!new.volume.project_id)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "A volume belongs to a project, and the token is for none.");
+    if (find_parts(work, request, &new, err) < 0)
+        return -1;
+    placed = find_place(work, request, &new, err);
+    if (placed < 0)
+        return -1;
+    new.volume.id = work_uuid(work);
+    new.volume.status = placed ? VOLUME_CREATING : VOLUME_ERROR;
+    new.volume.updated_at = placed ? 0 : work->now_us;
+    if (insert(work, &new.volume, &new.source, err) < 0 ||
+        (new.why &&message_explain(work, new.volume.id, new.why, err) < 0))
+        return -1;
+    new.volume.status = VOLUME_CREATING; /* later changes are visible in a show */
+    new.volume.updated_at = 0;
+    *ret = new.volume;
+    return 0;
+}
+
+/* ---- finish ---- */
+
+/* Whatever status an operator has set meanwhile: it has no object. */
+static int call_broken(struct work *work, const char *volume_id, struct error *err) {
+    static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR };
+
+    return status_write(work, &volume_objects, volume_id, &broken, err) < 0 ? -1 : 0;
+}
+
+/* The object may be as large as its source was when it was read: an abandoned extend may have grown
+ * that since the request. */
+static int follow_source(struct work *work, const char *volume_id, struct error *err) {
+    struct volume_source source;
+    struct volume volume;
+
+    if (volume_row(work, volume_id, &volume, err) < 0 ||
+        volume_source_of(work, &volume, &source, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    if (!source.given)
+        return 0;
+    return db_run(work->tx, err,
+                  "UPDATE volumes SET largest_gb = $1 WHERE id = $2 AND largest_gb < $1",
+                  DB_INT(source.volume.largest_gb), DB_TEXT(volume_id)) < 0
+               ? -1
+               : 0;
+}
+
+static int made(struct work *work, const struct operation *held, const struct create_ending *ending,
+                struct error *err) {
+    if (operation_leave(work, held->volume_id, held->kind, VOLUME_AVAILABLE, err) < 0 ||
+        db_run(work->tx, err,
+               "UPDATE volumes SET provider_location = $1, format = $2, launched_at = $3, "
+               "shared_targets = 0 WHERE id = $4",
+               DB_TEXT(ending->location), DB_TEXT(ending->format), DB_INT(work->now_us),
+               DB_TEXT(held->volume_id)) < 0 ||
+        (held->turn_of && follow_source(work, held->volume_id, err) < 0))
+        return -1;
+    return notification_of(work, "volume.create.end", held->volume_id, err);
+}
+
+static int not_made(struct work *work, const struct operation *held, const struct error *failure,
+                    struct error *err) {
+    int left = operation_leave(work, held->volume_id, held->kind, held->kind->on_failure, err);
+
+    if (left < 0 || (left > 0 && call_broken(work, held->volume_id, err) < 0))
+        return -1;
+    return message_put(work, held->project_id, held->request_id, held->volume_id,
+                       held->kind->message_action,
+                       failure->kind == ERROR_BAD_REQUEST ? "913" : "012", err);
+}
+
+static int create_finish(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    const struct create_ending *ending = arg;
+    struct volume volume;
+
+    if (operation_end(work, held->id, err) < 0 ||
+        (ending->failure ? not_made(work, held, ending->failure, err)
+                         : made(work, held, ending, err)) < 0)
+        return -1;
+    if (volume_row(work, held->volume_id, &volume, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    return volume.group_id ? group_made(work, volume.group_id, held->request_id, err) : 0;
+}
+
+const struct operation_kind kind_create = {
+    .name = "create",
+    .method = "create_volume",
+    .message_action = "008",
+    .object = &volume_objects,
+    .meanwhile = VOLUME_CREATING,
+    .on_failure = VOLUME_ERROR,
+    .finish = create_finish,
+    .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
+};

@@ -1,0 +1,32 @@
+/*
+ * Creating a volume: from POST /volumes to its object on a backend.
+ */
+#pragma once
+
+#include "model/volume/volume.h"
+
+#include <jansson.h>
+
+struct volume_new {
+    const char *name, *description;
+    int64_t size_gb;  /* 0: not given */
+    const char *type; /* id or name; NULL: the default */
+    const char *availability_zone;
+    struct pairs metadata;
+    const char *snapshot_id, *source_volid, *backup_id, *image_ref, *group_id; /* sources */
+    const json_t *hints;
+};
+
+/* POST /volumes: row, quota, placement, operation and message.  When no backend fits, the row has
+ * status error and a user message (the answer still shows creating). */
+int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
+                  struct error *err);
+/* The row alone, with its metadata. */
+int volume_insert(struct work *work, const struct volume *volume, struct error *err);
+/* Its result. */
+struct create_ending {
+    const char *location, *format; /* returned by the driver */
+    const char *connection_info; /* of a snapshot below a guest, which continues in another file */
+    const struct error *failure; /* NULL: made */
+    bool in_use; /* it failed because a snapshot below the present user is impossible */
+};

@@ -1,0 +1,315 @@
+#include "model/volume/delete.h"
+
+#include "common/cleanup.h"
+#include "model/conflict.h"
+#include "model/group/end.h"
+#include "model/notification.h"
+#include "model/operations.h"
+#include "model/scheduler/pool.h"
+#include "model/snapshot/snapshot.h"
+#include "model/volume/quota.h"
+#include "operation/message.h"
+#include "operation/service.h"
+
+#include <string.h>
+
+bool volume_delete_still_valid(const struct volume *volume) {
+    return volume->status == VOLUME_DELETING && volume->attachment_count == 0 &&
+           strcmp(volume->attach_status, "attached") != 0;
+}
+
+bool volume_delete_has_no_object(const struct volume *volume) {
+    return volume->status == VOLUME_ERROR_MANAGING && !volume->provider_location;
+}
+
+static int check_free(const struct volume *volume, struct error *err) {
+    if (volume->attachment_count || strcmp(volume->attach_status, "attached") == 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s must not be attached to be deleted.",
+                         volume->id);
+    if (volume_is_migrating(volume))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s must not be migrating to be deleted.",
+                         volume->id);
+    return 0;
+}
+
+static int check_status(const struct volume *volume, uint64_t allowed, struct error *err) {
+    if (allowed & ((uint64_t)1 << volume->status))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid volume: Volume %s status must be available or error or "
+                     "error_restoring or error_extending or error_managing to be deleted, but "
+                     "it is %s.",
+                     volume->id, status_shown(volume->status));
+}
+
+static int check(const struct volume *volume, unsigned how, struct error *err) {
+    uint64_t allowed = kind_delete.may_start_from | (how & DELETE_RETRIED ? ST(ERROR_DELETING) : 0);
+
+    if (check_free(volume, err) < 0)
+        return -1;
+    if (volume->group_id)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s must not belong to a group to be deleted.",
+                         volume->id);
+    return how & DELETE_FORCE ? 0 : check_status(volume, allowed, err);
+}
+
+static int frozen(struct work *work, const struct volume *volume, struct error *err) {
+    int is_frozen = service_is_frozen(work, volume->host, err);
+
+    if (is_frozen > 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s is on a frozen backend and cannot be deleted.",
+                         volume->id);
+    return is_frozen;
+}
+
+int volume_delete_row(struct work *work, const struct volume *volume, struct error *err) {
+    static const char *const texts[] = {
+        "DELETE FROM volume_metadata WHERE volume_id = $1",
+        "DELETE FROM volume_admin_metadata WHERE volume_id = $1",
+        "DELETE FROM volume_glance_metadata WHERE volume_id = $1",
+        "DELETE FROM attachments WHERE volume_id = $1",
+        "DELETE FROM reclaims WHERE volume_id = $1",
+        /* notifications and connections are obsolete */
+        "DELETE FROM operations WHERE volume_id = $1",
+        "DELETE FROM volumes WHERE id = $1",
+    };
+
+    for (unsigned i = 0; i < LENGTH(texts); i++)
+        if (db_run(work->tx, err, texts[i], DB_TEXT(volume->id)) < 0)
+            return -1;
+    if ((volume->host && pool_allocate(work, volume->host, -volume->size_gb, err) < 0) ||
+        volume_quota_give_back(work, volume, err) < 0)
+        return -1;
+    return volume->group_id ? group_finish_delete(work, volume->group_id, err) : 0;
+}
+
+/* ---- with its snapshots ---- */
+
+static int check_snapshots(struct work *work, const struct snapshot *snapshots, int count,
+                           bool force, struct error *err) {
+    for (int i = 0; i < count; i++) {
+        const struct snapshot *snapshot = &snapshots[i];
+        bool ready =
+            force || snapshot->status == SNAPSHOT_AVAILABLE || snapshot->status == SNAPSHOT_ERROR;
+        bool others = !work->context->is_admin &&
+                      strcmp(snapshot->project_id, work->context->project_id) != 0;
+
+        if (snapshot->group_snapshot_id || !ready || others)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Invalid volume: Volume %s cannot be deleted with its snapshots: "
+                             "snapshot %s %s.",
+                             snapshot->volume_id, snapshot->id,
+                             snapshot->group_snapshot_id ? "is part of a group snapshot"
+                             : others                    ? "is another project's"
+                                      : "is neither available nor in an error state");
+    }
+    return 0;
+}
+
+/* The delete would wait for a copy, with a volume that is no longer usable. */
+static int check_unread(struct work *work, const struct snapshot *snapshots, int count,
+                        struct error *err) {
+    for (int i = 0; i < count; i++) {
+        struct operation *open;
+        int readers = operation_on(work, snapshots[i].id, &open, err);
+
+        for (int k = 0; k < readers; k++)
+            if (strcmp(open[k].volume_id, snapshots[i].volume_id) != 0)
+                return error_set(err, ERROR_BAD_REQUEST,
+                                 "Invalid volume: Volume %s cannot be deleted with its snapshots: "
+                                 "volume %s is being made of snapshot %s.",
+                                 snapshots[i].volume_id, open[k].volume_id, snapshots[i].id);
+        if (readers < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The delete of the volume includes them. */
+static int take_along(struct work *work, const struct snapshot *snapshots, int count,
+                      struct error *err) {
+    static const struct status_change meanwhile = { .from = STATUS_ANY, .to = SNAPSHOT_DELETING };
+
+    for (int i = 0; i < count; i++)
+        if (status_write(work, &snapshot_objects, snapshots[i].id, &meanwhile, err) < 0 ||
+            notification_of_snapshot(work, "snapshot.delete.start", snapshots[i].id, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* It has ended without success: the rest of them, and of the group that was to be deleted with
+ * it. */
+static int leave_behind(struct work *work, const struct volume *volume, struct error *err) {
+    static const struct status_change failed = { .from = SNAPSHOT_DELETING,
+                                                 .to = SNAPSHOT_ERROR_DELETING,
+                                                 .unless_reset = true };
+    struct snapshot *snapshots;
+    int count = snapshot_of(work, volume->id, &snapshots, err);
+
+    for (int i = 0; i < count; i++)
+        if (status_write(work, &snapshot_objects, snapshots[i].id, &failed, err) < 0)
+            return -1;
+    if (count >= 0 && volume->group_id)
+        return group_keep(work, volume->group_id, err);
+    return count < 0 ? -1 : 0;
+}
+
+/* Has it neither an object nor work that may still create one? */
+static int is_row_alone(struct work *work, const struct volume *volume, struct error *err) {
+    struct operation *open;
+    int count =
+        volume_delete_has_no_object(volume) ? operation_on(work, volume->id, &open, err) : 1;
+
+    return count < 0 ? -1 : count == 0;
+}
+
+static int start(struct work *work, const struct volume *volume, const struct snapshot *snapshots,
+                 int count, enum volume_action action, struct error *err) {
+    static const struct status_change meanwhile = { .from = STATUS_ANY, .to = VOLUME_DELETING };
+    const struct operation fields = { .volume_id = volume->id,
+                                      .turn_of = volume->id,
+                                      .host = volume->host,
+                                      .project_id = volume->project_id,
+                                      .previous_status = status_text(volume->status) };
+    int alone;
+
+    if (!volume->host)
+        return volume_delete_row(work, volume, err);
+    if (frozen(work, volume, err) < 0 || conflict_resolve(work, volume->id, action, err) < 0)
+        return -1;
+    alone = is_row_alone(work, volume, err);
+    if (alone != 0)
+        return alone < 0 ? -1 : volume_delete_row(work, volume, err);
+    if (status_write(work, &volume_objects, volume->id, &meanwhile, err) < 0 ||
+        take_along(work, snapshots, count, err) < 0 ||
+        operation_insert(work, &kind_delete, &fields, NULL, err) < 0)
+        return -1;
+    return notification_of(work, "volume.delete.start", volume->id, err);
+}
+
+int volume_delete(struct work *work, const struct volume *volume, unsigned how, struct error *err) {
+    bool cascade = how & DELETE_CASCADE, force = how & DELETE_FORCE;
+    struct snapshot *snapshots = NULL;
+    int count = 0;
+
+    if (check(volume, how, err) < 0 || (!cascade && snapshot_none_of(work, volume->id, err) < 0))
+        return -1;
+    if (cascade)
+        count = snapshot_of(work, volume->id, &snapshots, err);
+    if (count < 0 || check_snapshots(work, snapshots, count, force, err) < 0 ||
+        check_unread(work, snapshots, count, err) < 0)
+        return -1;
+    return start(work, volume, snapshots, count, force ? ACTION_FORCE_DELETE : ACTION_DELETE, err);
+}
+
+int volume_delete_member(struct work *work, const struct volume *volume, struct error *err) {
+    if (check_free(volume, err) < 0 ||
+        check_status(volume, kind_delete.may_start_from | ST(ERROR_DELETING), err) < 0 ||
+        snapshot_none_of(work, volume->id, err) < 0)
+        return -1;
+    return start(work, volume, NULL, 0, ACTION_DELETE, err);
+}
+
+int volume_delete_rename(struct work *work, const struct operation *operation, const char *owner,
+                         const char *from, const char *to, struct error *err) {
+    const char *reverts_to = json_string_value(
+        json_object_get(operation_arguments(work->arena, operation), "snapshot_id"));
+    const char *names =
+        arena_format(work->arena, "{%s%s%s\"from\": \"%s\", \"to\": \"%s\"}",
+                     reverts_to ? "\"snapshot_id\": \"" : "", reverts_to ? reverts_to : "",
+                     reverts_to ? "\", " : "", from, to);
+    int noted = operation_note(work, operation->id, owner, names, err);
+
+    if (noted <= 0)
+        return noted;
+    if (db_run(work->tx, err, "UPDATE volumes SET name_id = $1, updated_at = $2 WHERE id = $3",
+               DB_TEXT(to), DB_INT(work->now_us), DB_TEXT(operation->volume_id)) < 0)
+        return -1;
+    return 1;
+}
+
+bool volume_delete_renamed(struct arena *arena, const struct operation *operation,
+                           const char **ret_from, const char **ret_to) {
+    const json_t *names = operation_arguments(arena, operation);
+
+    *ret_from = json_string_value(json_object_get(names, "from"));
+    *ret_to = json_string_value(json_object_get(names, "to"));
+    return *ret_from && *ret_to;
+}
+
+int volume_delete_undone(struct work *work, const struct operation *operation, struct error *err) {
+    static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR };
+    struct operation next;
+    int result = operation_of(work, operation->volume_id, &next, err);
+
+    if (result != 0)
+        return result < 0 ? -1 : 0;
+    result = status_write(work, &volume_objects, operation->volume_id, &broken, err);
+    if (result <= 0)
+        return result;
+    if (db_run(work->tx, err, "UPDATE volumes SET provider_location = NULL WHERE id = $1",
+               DB_TEXT(operation->volume_id)) < 0)
+        return -1;
+    return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
+                       operation->kind->message_action, "901", err);
+}
+
+/* ---- for other operations ---- */
+
+static int delete_still_valid(struct work *work, const struct operation *operation,
+                              struct error *err) {
+    struct volume volume;
+
+    if (volume_details(work, operation->volume_id, &volume, err) < 0)
+        return -1;
+    return volume_delete_still_valid(&volume);
+}
+
+static int delete_finish(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    const struct delete_ending *ending = arg;
+    struct volume volume;
+
+    if (operation_end(work, held->id, err) < 0)
+        return -1;
+    if (volume_row(work, held->volume_id, &volume, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    if (!ending->failure) {
+        if (notification_of(work, "volume.delete.end", volume.id, err) < 0)
+            return -1;
+        return volume_delete_row(work, &volume, err);
+    }
+    if (operation_leave(work, volume.id, held->kind, held->kind->on_failure, err) < 0 ||
+        leave_behind(work, &volume, err) < 0)
+        return -1;
+    return message_put(work, held->project_id, held->request_id, volume.id,
+                       held->kind->message_action, "901", err);
+}
+
+static int delete_cancel(struct work *work, const struct operation *operation, struct error *err) {
+    struct volume volume;
+
+    if (volume_row(work, operation->volume_id, &volume, err) < 0)
+        return -1;
+    return leave_behind(work, &volume, err);
+}
+
+const struct operation_kind kind_delete = {
+    .name = "delete",
+    .method = "delete_volume",
+    .message_action = "901",
+    .object = &volume_objects,
+    .may_start_from =
+        ST(AVAILABLE) | ST(ERROR) | ST(ERROR_RESTORING) | ST(ERROR_EXTENDING) | ST(ERROR_MANAGING),
+    .meanwhile = VOLUME_DELETING,
+    .on_failure = VOLUME_ERROR_DELETING,
+    .is = { [PHASE_QUEUED] = WORK_DESTROYS, [PHASE_RUNNING] = WORK_DESTROYS },
+    .leaves_traces = true,
+    .still_valid = delete_still_valid,
+    .finish = delete_finish,
+    .cancel = delete_cancel,
+};

@@ -1,0 +1,102 @@
+#include "model/volume/reset.h"
+
+#include "common/cleanup.h"
+#include "common/words.h"
+#include "model/attachment/attachment.h"
+#include "model/attachment/connection.h"
+#include "model/attachment/disconnect.h"
+#include "model/conflict.h"
+#include "model/notification.h"
+#include "model/snapshot/assist.h"
+#include "model/volume/extend.h"
+#include "operation/operation.h"
+
+#include <string.h>
+
+static int refuse_value(const char *field, const char *value, struct error *err) {
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid input received: %s: a volume cannot be reset to '%.64s'.", field,
+                     value);
+}
+
+static int reset_status(struct work *work, const struct volume *volume, const char *status,
+                        struct error *err) {
+    struct status_change change;
+    enum volume_status wanted;
+
+    if (status_parse(status, &wanted) < 0 || !status_may_be_reset_to(wanted))
+        return refuse_value("status", status, err);
+    if (wanted == VOLUME_IN_USE && volume->attachment_count == 0)
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "Invalid volume: Volume %s has no attachment and cannot be reset to in-use.",
+            volume->id);
+    /* R56, R57, X33: whatever the target, open operations end here; also a pending extend of which
+     * only the keys are left. */
+    if (conflict_resolve(work, volume->id, ACTION_RESET_STATUS, err) < 0 ||
+        (volume->status == VOLUME_EXTENDING && volume_extend_clear_keys(work, volume->id, err) < 0))
+        return -1;
+    change = (struct status_change){ .from = STATUS_ANY,
+                                     .to = wanted,
+                                     .by_reset = status_is_transient(wanted) };
+    return status_write(work, &volume_objects, volume->id, &change, err) < 0 ? -1 : 0;
+}
+
+static int reset_attach_status(struct work *work, const struct volume *volume,
+                               const char *attach_status, struct error *err) {
+    static const char *const words[] = { "attached", "detached" };
+
+    if (!words_have(words, LENGTH(words), attach_status))
+        return refuse_value("attach_status", attach_status, err);
+    if (conflict_resolve(work, volume->id, ACTION_RESET_ATTACH_STATUS, err) < 0 ||
+        db_run(work->tx, err,
+               "UPDATE volumes SET attach_status = $1, updated_at = $2 WHERE id = $3",
+               DB_TEXT(attach_status), DB_INT(work->now_us), DB_TEXT(volume->id)) < 0)
+        return -1;
+    if (strcmp(attach_status, "detached") != 0)
+        return 0;
+    for (unsigned i = 0; i < volume->attachment_count; i++)
+        if (operation_end_of(work, volume->attachments[i].id, err) < 0)
+            return -1;
+    if (db_run(work->tx, err, "DELETE FROM attachments WHERE volume_id = $1", DB_TEXT(volume->id)) <
+        0)
+        return -1;
+    if (volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0 ||
+        connection_end(work, volume->id, NULL, err) < 0 ||
+        volume_disconnect(work, volume->id, err) < 0)
+        return -1;
+    /* X30: no guest is left to report */
+    if (snapshot_assist_follow(work, &(struct volume){ .id = volume->id }, err) < 0)
+        return -1;
+    return operation_reevaluate(work, volume->id, err);
+}
+
+static int reset_migration_status(struct work *work, const struct volume *volume,
+                                  const char *migration_status, struct error *err) {
+    static const char *const words[] = { "migrating",  "error", "success",
+                                         "completing", "none",  "starting" };
+
+    if (!words_have(words, LENGTH(words), migration_status))
+        return refuse_value("migration_status", migration_status, err);
+    if (conflict_resolve(work, volume->id, ACTION_RESET_MIGRATION_STATUS, err) < 0)
+        return -1;
+    return db_change(work->tx, err,
+                     "UPDATE volumes SET migration_status = $1, updated_at = $2 WHERE id = $3",
+                     DB_TEXT(strcmp(migration_status, "none") == 0 ? NULL : migration_status),
+                     DB_INT(work->now_us), DB_TEXT(volume->id));
+}
+
+int volume_reset_status(struct work *work, const struct volume *volume, const char *status,
+                        const char *attach_status, const char *migration_status,
+                        struct error *err) {
+    struct arena *arena = work->arena;
+
+    if (notification_put(work, "volume.reset_status.start", volume, err) < 0 ||
+        (status && reset_status(work, volume, arena_lower(arena, status), err) < 0) ||
+        (attach_status &&
+         reset_attach_status(work, volume, arena_lower(arena, attach_status), err) < 0) ||
+        (migration_status &&
+         reset_migration_status(work, volume, arena_lower(arena, migration_status), err) < 0))
+        return -1;
+    return notification_of(work, "volume.reset_status.end", volume->id, err);
+}

@@ -1,0 +1,387 @@
+#include "model/volume/volume.h"
+
+#include "common/assert.h"
+#include "model/attachment/attachment.h"
+#include "model/type/reserved_type.h"
+#include "operation/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The group, if it is a consistency group. */
+#define CONSISTENCYGROUP                                                         \
+    "CASE WHEN v.group_id IS NOT NULL THEN (SELECT cg.id FROM volume_groups cg " \
+    "JOIN group_types r ON r.id = cg.group_type_id WHERE cg.id = v.group_id "    \
+    "AND r.name = '" GROUP_TYPE_RESERVED "') END"
+#define VOLUME_COLUMNS                                                                        \
+    "v.id, v.name_id, v.project_id, v.user_id, v.host, v.availability_zone, v.display_name, " \
+    "v.display_description, v.size_gb, v.largest_gb, v.status, v.status_by_reset, "           \
+    "v.attach_status, v.migration_status, v.replication_status, v.volume_type_id, t.name, "   \
+    "v.snapshot_id, v.source_volid, v.group_id, v.bootable, v.multiattach, v.use_quota, "     \
+    "v.shared_targets, v.encryption_key_id, v.format, v.provider_location, v.provider_id, "   \
+    "v.service_uuid, v.cluster_name, v.created_at, v.updated_at, v.launched_at, " CONSISTENCYGROUP
+#define VOLUME_TABLES " FROM volumes v LEFT JOIN volume_types t ON t.id = v.volume_type_id "
+
+/* Most volumes have neither: two columns are cheaper than two statements without results. */
+#define HAS_ROWS(table) \
+    ", CASE WHEN EXISTS (SELECT 1 FROM " table " d WHERE d.volume_id = v.id) THEN 1 ELSE 0 END"
+
+#define SELECT_VOLUMES "SELECT " VOLUME_COLUMNS VOLUME_TABLES
+#define SELECT_WITH_DETAILS                                                                \
+    "SELECT " VOLUME_COLUMNS HAS_ROWS("volume_metadata") HAS_ROWS("volume_admin_metadata") \
+        HAS_ROWS("volume_glance_metadata") HAS_ROWS("attachments") VOLUME_TABLES
+
+/* A column and a bit for each kind of details. */
+enum { COLUMN_HAS_DETAILS = 34, PAIR_KINDS = 3, DETAIL_KINDS = 4 };
+enum { NO_DETAILS, HAS_ATTACHMENTS = 1 << PAIR_KINDS, ALL_DETAILS = (1 << DETAIL_KINDS) - 1 };
+
+static int volume_read(const struct db_rows *rows, struct arena *arena, struct volume *ret,
+                       struct error *err) {
+    *ret = (struct volume){
+        .id = db_copy(rows, 0, arena),
+        .name_id = db_copy(rows, 1, arena),
+        .project_id = db_copy(rows, 2, arena),
+        .user_id = db_copy(rows, 3, arena),
+        .host = db_copy(rows, 4, arena),
+        .availability_zone = db_copy(rows, 5, arena),
+        .name = db_copy(rows, 6, arena),
+        .description = db_copy(rows, 7, arena),
+        .size_gb = db_int(rows, 8),
+        .largest_gb = db_int(rows, 9),
+        .status_by_reset = db_bool(rows, 11),
+        .attach_status = db_copy(rows, 12, arena),
+        .migration_status = db_copy(rows, 13, arena),
+        .replication_status = db_copy(rows, 14, arena),
+        .type_id = db_copy(rows, 15, arena),
+        .type_name = db_copy(rows, 16, arena),
+        .snapshot_id = db_copy(rows, 17, arena),
+        .source_volid = db_copy(rows, 18, arena),
+        .group_id = db_copy(rows, 19, arena),
+        .bootable = db_bool(rows, 20),
+        .multiattach = db_bool(rows, 21),
+        .use_quota = db_bool(rows, 22),
+        .shared_targets = db_is_null(rows, 23) ? -1 : db_bool(rows, 23),
+        .encryption_key_id = db_copy(rows, 24, arena),
+        .format = db_copy(rows, 25, arena),
+        .provider_location = db_copy(rows, 26, arena),
+        .provider_id = db_copy(rows, 27, arena),
+        .service_uuid = db_copy(rows, 28, arena),
+        .cluster_name = db_copy(rows, 29, arena),
+        .created_at = db_int(rows, 30),
+        .updated_at = db_int(rows, 31),
+        .launched_at = db_int(rows, 32),
+        .consistencygroup_id = db_copy(rows, 33, arena),
+    };
+    if (status_parse(db_text(rows, 10), &ret->status) < 0)
+        return error_set(err, ERROR_INTERNAL, "Volume %s has the unknown status \"%s\".", ret->id,
+                         db_text(rows, 10));
+    return 0;
+}
+
+/* ---- details of a page of volumes: one query for each kind that any of them has ---- */
+
+struct page_index {
+    struct volume **by_id;
+    unsigned count;
+    struct volume *last;
+};
+
+static int compare_volumes(const void *left, const void *right) {
+    return strcmp((*(struct volume *const *)left)->id, (*(struct volume *const *)right)->id);
+}
+
+/* Those of a page's volumes that have details of the given kind. */
+static struct page_index page_index_of(struct work *work, struct volume *volumes,
+                                       const unsigned char *details, unsigned count,
+                                       unsigned kind) {
+    struct page_index index = { .by_id = arena_alloc(work->arena, count * sizeof(void *)) };
+
+    for (unsigned i = 0; i < count; i++)
+        if (details[i] & kind)
+            index.by_id[index.count++] = &volumes[i];
+    if (index.count > 1)
+        qsort(index.by_id, index.count, sizeof(void *), compare_volumes);
+    index.last = index.count > 0 ? index.by_id[0] : NULL;
+    return index;
+}
+
+static struct volume *page_find(struct page_index *index, const char *id) {
+    struct volume key = { .id = id }, *sought = &key, **found;
+
+    if (strcmp(index->last->id, id) == 0)
+        return index->last;
+    found = bsearch(&sought, index->by_id, index->count, sizeof(void *), compare_volumes);
+    assert(found);
+    index->last = *found;
+    return *found;
+}
+
+/* The ids as values, the last one repeated up to a power of two, so that few statements differ. */
+static const struct db_value *page_ids(struct work *work, const struct page_index *index,
+                                       unsigned *ret_count) {
+    struct db_value *values;
+    unsigned count = query_in_count(index->count);
+
+    values = arena_alloc(work->arena, count * sizeof *values);
+    for (unsigned i = 0; i < count; i++)
+        values[i] = DB_TEXT(index->by_id[i < index->count ? i : index->count - 1]->id);
+    *ret_count = count;
+    return values;
+}
+
+/* ---- keys and values: in the order of the index, nothing is sorted, a page can end early ---- */
+
+static const char *const pair_tables[PAIR_KINDS] = { "volume_metadata", "volume_admin_metadata",
+                                                     "volume_glance_metadata" };
+
+static struct pairs *pairs_of(struct volume *volume, unsigned kind) {
+    return kind == 0   ? &volume->metadata
+           : kind == 1 ? &volume->admin_metadata
+                       : &volume->image_metadata;
+}
+
+static void add_pair(struct work *work, struct pairs *pairs, const struct db_rows *rows) {
+    struct pair *items =
+        query_grow(work->arena, (void *)(uintptr_t)pairs->items, pairs->count, sizeof(*items));
+
+    items[pairs->count] =
+        (struct pair){ db_copy(rows, 1, work->arena), db_copy(rows, 2, work->arena) };
+    *pairs = (struct pairs){ items, pairs->count + 1 };
+}
+
+enum { TOO_MUCH = 1 };
+
+static int load_pairs(struct work *work, struct page_index *index, unsigned kind, size_t bytes_most,
+                      struct error *err) {
+    unsigned id_count;
+    const struct db_value *ids = page_ids(work, index, &id_count);
+    const char *sql = arena_format(
+        work->arena,
+        "SELECT volume_id, key, value FROM %s WHERE volume_id IN (%s) ORDER BY volume_id, key",
+        pair_tables[kind], db_places(work->arena, 1, id_count));
+    autorows struct db_rows *rows = db_query_values(work->tx, err, sql, ids, id_count);
+    int more;
+
+    if (!rows)
+        return -1;
+    while ((more = db_next(rows, err)) > 0) {
+        add_pair(work, pairs_of(page_find(index, db_text(rows, 0)), kind), rows);
+        if (arena_bytes(work->arena) > bytes_most)
+            return TOO_MUCH;
+    }
+    return more;
+}
+
+static int load_attachments(struct work *work, struct page_index *index, size_t bytes_most,
+                            struct error *err) {
+    unsigned id_count;
+    const struct db_value *ids = page_ids(work, index, &id_count);
+    struct query query = {
+        .where =
+            arena_format(work->arena, "a.volume_id IN (%s)", db_places(work->arena, 1, id_count)),
+        .values = ids,
+        .value_count = id_count,
+        .order = "a.volume_id, a.created_at, a.id",
+        .limit = -1,
+        .bytes_most = bytes_most,
+    };
+    struct attachment *attachments;
+    int count = attachment_list(work, &query, &attachments, err);
+
+    for (int i = 0; i < count; i++) {
+        struct volume *volume = page_find(index, attachments[i].volume_id);
+
+        if (volume->attachment_count++ == 0)
+            volume->attachments = &attachments[i];
+    }
+    if (count < 0)
+        return -1;
+    return arena_bytes(work->arena) > bytes_most ? TOO_MUCH : 0;
+}
+
+/* 0, or TOO_MUCH when that exceeds the limit of memory. */
+static int load_kinds(struct work *work, struct volume *volumes, const unsigned char *details,
+                      unsigned count, size_t bytes_most, struct error *err) {
+    int result = 0;
+
+    for (unsigned kind = 0; kind < DETAIL_KINDS && result == 0; kind++) {
+        struct page_index index = page_index_of(work, volumes, details, count, 1u << kind);
+
+        if (index.count == 0)
+            continue;
+        result = kind < PAIR_KINDS ? load_pairs(work, &index, kind, bytes_most, err)
+                                   : load_attachments(work, &index, bytes_most, err);
+    }
+    return result;
+}
+
+/* Of as many at a time as any engine has parameters for in a statement. */
+static int load_all_details(struct work *work, struct volume *volumes, const unsigned char *details,
+                            unsigned count, struct error *err) {
+    enum { AT_A_TIME = 1024 };
+
+    for (unsigned first = 0; first < count; first += AT_A_TIME) {
+        unsigned left = count - first;
+
+        if (load_kinds(work, volumes + first, details + first, left < AT_A_TIME ? left : AT_A_TIME,
+                       SIZE_MAX, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void forget_details(struct volume *volume) {
+    volume->metadata = volume->admin_metadata = volume->image_metadata = (struct pairs){ 0 };
+    volume->attachments = NULL;
+    volume->attachment_count = 0;
+}
+
+static void release_arena(void *arena) {
+    arena_free(arena);
+}
+
+/*
+ * The details of as many volumes of the page as fit into `bytes_most`, one at least; returns how
+ * many.  An attempt that exceeds it leaves nothing behind: it has an arena of its own.
+ */
+static int load_some_details(struct work *work, struct volume *volumes,
+                             const unsigned char *details, unsigned count, size_t bytes_most,
+                             struct error *err) {
+    for (;;) {
+        struct work own = *work;
+        int result;
+
+        own.arena = arena_new();
+        result = load_kinds(&own, volumes, details, count, count > 1 ? bytes_most : SIZE_MAX, err);
+        if (result != TOO_MUCH) {
+            arena_defer(work->arena, release_arena, own.arena);
+            return result < 0 ? -1 : (int)count;
+        }
+        for (unsigned i = 0; i < count; i++)
+            forget_details(&volumes[i]);
+        arena_free(own.arena);
+        count = (count + 3) / 4;
+    }
+}
+
+/* The kinds of details in a row of SELECT_WITH_DETAILS, of those that are wanted. */
+static unsigned char details_of(const struct db_rows *rows, unsigned wanted) {
+    unsigned char details = 0;
+
+    for (unsigned kind = 0; kind < DETAIL_KINDS; kind++)
+        if ((wanted & 1u << kind) && db_bool(rows, COLUMN_HAS_DETAILS + kind))
+            details |= (unsigned char)(1u << kind);
+    return details;
+}
+
+static bool has_any(const unsigned char *details, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (details[i])
+            return true;
+    return false;
+}
+
+/* ---- reading ---- */
+
+static int list_rows(struct work *work, const struct query *query, unsigned wanted,
+                     struct volume **ret, struct error *err) {
+    struct volume *volumes = NULL;
+    unsigned char *details = NULL;
+    unsigned count = 0;
+    int more, kept;
+
+    {
+        autorows struct db_rows *rows =
+            query_page(work, wanted ? SELECT_WITH_DETAILS : SELECT_VOLUMES, query, err);
+
+        if (!rows)
+            return -1;
+        while ((more = db_next(rows, err)) > 0) {
+            volumes = query_grow(work->arena, volumes, count, sizeof *volumes);
+            details = query_grow(work->arena, details, count, 1);
+            details[count] = details_of(rows, wanted);
+            if (volume_read(rows, work->arena, &volumes[count++], err) < 0)
+                return -1;
+        }
+    }
+    if (more < 0)
+        return -1;
+    *ret = volumes;
+    if (!has_any(details, count))
+        return (int)count;
+    if (query->bytes_most == 0)
+        return load_all_details(work, volumes, details, count, err) < 0 ? -1 : (int)count;
+    kept = load_some_details(work, volumes, details, count, query->bytes_most, err);
+    *query->cut = kept >= 0 && (unsigned)kept < count;
+    return kept;
+}
+
+int volume_list(struct work *work, const struct query *query, struct volume **ret,
+                struct error *err) {
+    return list_rows(work, query, query->with_details ? ALL_DETAILS : NO_DETAILS, ret, err);
+}
+
+int volume_list_attached(struct work *work, const struct query *query, struct volume **ret,
+                         struct error *err) {
+    return list_rows(work, query, HAS_ATTACHMENTS, ret, err);
+}
+
+/* $2 is 1 if all are visible, else $3 is the caller's project: another project's volume is not
+ * found, in the same statement and without reading its details. */
+#define VOLUME_VISIBLE "WHERE v.id = $1 AND ($2 = 1 OR v.project_id = $3)"
+
+static int volume_one(struct work *work, const char *id, bool all, unsigned wanted,
+                      struct volume *ret, struct error *err) {
+    autorows struct db_rows *rows = db_query(
+        work->tx, err, wanted ? SELECT_WITH_DETAILS VOLUME_VISIBLE : SELECT_VOLUMES VOLUME_VISIBLE,
+        DB_TEXT(id), DB_BOOL(all), DB_TEXT(all ? NULL : work->context->project_id));
+    unsigned char details;
+
+    if (error_if_none(rows ? db_next(rows, err) : -1, err, ERROR_NOT_FOUND,
+                      "Volume %s could not be found.", id) < 0 ||
+        volume_read(rows, work->arena, ret, err) < 0)
+        return -1;
+    details = details_of(rows, wanted);
+    return load_kinds(work, ret, &details, 1, SIZE_MAX, err);
+}
+
+int volume_row(struct work *work, const char *id, struct volume *ret, struct error *err) {
+    return volume_one(work, id, true, NO_DETAILS, ret, err);
+}
+
+int volume_recorded(struct work *work, const char *host, const char *location, const char *name_id,
+                    struct error *err) {
+    const char *first = arena_format(work->arena, "%s#", host);
+    int64_t one;
+
+    return db_query_int(work->tx, &one, err,
+                        "SELECT 1 FROM volumes WHERE substr(host, 1, LENGTH($1)) = $1 "
+                        "AND provider_location IS NOT NULL "
+                        "AND ($2 = '' OR provider_location = $2) "
+                        "AND ($3 = '' OR COALESCE(name_id, id) = $3) LIMIT 1",
+                        DB_TEXT(first), DB_TEXT(location ? location : ""),
+                        DB_TEXT(name_id ? name_id : ""));
+}
+
+int volume_details(struct work *work, const char *id, struct volume *ret, struct error *err) {
+    return volume_one(work, id, true, ALL_DETAILS, ret, err);
+}
+
+int volume_attached(struct work *work, const char *id, struct volume *ret, struct error *err) {
+    return volume_one(work, id, true, HAS_ATTACHMENTS, ret, err);
+}
+
+int volume_get(struct work *work, const char *id, struct volume *ret, struct error *err) {
+    return volume_one(work, id, work->context->is_admin, ALL_DETAILS, ret, err);
+}
+
+int volume_get_row(struct work *work, const char *id, struct volume *ret, struct error *err) {
+    return volume_one(work, id, work->context->is_admin, NO_DETAILS, ret, err);
+}
+
+bool volume_in_use(const struct volume *volume) {
+    for (unsigned i = 0; i < volume->attachment_count; i++)
+        if (attachment_in_use(&volume->attachments[i]))
+            return true;
+    return false;
+}

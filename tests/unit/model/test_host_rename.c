@@ -1,0 +1,198 @@
+/*
+ * Hosts that no manager serves any more, and their rows under another name.
+ */
+#include "model/host_rename.h"
+
+#include "tests/lib/extend.h"
+#include "tests/lib/groups.h"
+
+#include <string.h>
+
+#define OLD WORLD_NODE "@memory"
+#define NEW "other@memory"
+
+static int rename_body(struct work *work, void *arg, struct error *err) {
+    return host_rename(work, arg, err);
+}
+
+static int try_rename(struct world *world, struct host_rename *rename, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct work base = work_own(&world->settings, arena);
+
+    return work_transaction(world->db, &base, rename_body, rename, err);
+}
+
+static struct host_rename renamed(struct world *world, const char *old_name, const char *new_name) {
+    struct host_rename rename = { .old_name = old_name, .new_name = new_name };
+    struct error err = { 0 };
+
+    ck_assert_msg(try_rename(world, &rename, &err) == 0, "%s", err.message);
+    return rename;
+}
+
+static void assert_refused(struct world *world, const char *old_name, const char *new_name,
+                           enum error_kind kind) {
+    struct host_rename rename = { .old_name = old_name, .new_name = new_name };
+    struct error err = { 0 };
+
+    ck_assert_int_eq(try_rename(world, &rename, &err), -1);
+    ck_assert_msg(err.kind == kind, "%s -> %s: %s", old_name, new_name, err.message);
+}
+
+/* Another machine's name, and so long that the old one counts as down. */
+static void move_to(struct world *world, const char *node) {
+    world->backends[0].host_name = node;
+    world_restart(world);
+    world_advance(world, 100);
+    world_settle(world);
+}
+
+START_TEST(objects_of_a_renamed_node_are_served_again) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2), *other = world_volume(world, 3);
+    struct host_rename done;
+
+    ck_assert_int_eq(world_action(world, id, EXTEND(4)), 202); /* the old manager never sees it */
+    move_to(world, "other");
+    ck_assert_str_eq(world_status(world, id), "extending");
+    ck_assert_int_eq(world_check(world), 1); /* the host without a manager */
+
+    done = renamed(world, OLD, NEW);
+    ck_assert_int_eq(done.volumes, 2);
+    ck_assert_int_eq(done.operations, 1);
+    ck_assert_int_eq(done.pools, 1);
+    world_advance(world, 100);
+    world_settle(world);
+
+    assert_volume(world, id, "available", 4);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM pools"), 1);
+    ck_assert_int_eq(world_count(world, "SELECT allocated_gb FROM pools"), 7);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM services WHERE host = '" OLD "'"), 0);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes v JOIN services s ON "
+                                        "s.id = v.service_uuid WHERE s.host = '" NEW "'"),
+                     2);
+    ck_assert_int_eq(world_check(world), 0);
+    ck_assert_int_eq(world_action(world, other, EXTEND(5)), 202);
+    world_settle(world);
+    assert_volume(world, other, "available", 5);
+}
+END_TEST
+
+START_TEST(before_its_manager_reports_the_new_name_may_be_given) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    renamed(world, OLD, NEW);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM pools WHERE host = '" NEW "' AND "
+                                        "allocated_gb = 2"),
+                     1);
+    move_to(world, "other");
+    ck_assert_int_eq(world_check(world), 0);
+    ck_assert_int_eq(world_action(world, id, EXTEND(3)), 202);
+    world_settle(world);
+    assert_volume(world, id, "available", 3);
+}
+END_TEST
+
+START_TEST(messages_of_work_that_moves_much_data_are_renamed_too) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    ck_assert_int_eq(world_action(world, id, EXTEND(4)), 202);
+    world_sql(world, "UPDATE operations SET is_long = 1");
+    world_sql(world, "UPDATE outbox SET topic = 'cinder-volume-long." OLD "'");
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    ck_assert_int_eq(renamed(world, OLD, NEW).messages, 1);
+    ck_assert_int_eq(
+        world_count(world,
+                    "SELECT COUNT(*) FROM outbox WHERE topic = 'cinder-volume-long." NEW "'"),
+        1);
+    move_to(world, "other");
+    assert_volume(world, id, "available", 4);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM outbox"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+START_TEST(names_that_only_begin_alike_stay) {
+    autoworld struct world *world = world_new(NULL);
+
+    world_volume(world, 1);
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    world_sql(world, "UPDATE volumes SET host = '" WORLD_NODE "2@memory#pool'");
+    assert_refused(world, "nod", "x", ERROR_NOT_FOUND);
+    ck_assert_int_eq(renamed(world, WORLD_NODE, "x").volumes, 0);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes WHERE host = '" WORLD_NODE
+                                        "2@memory#pool'"),
+                     1);
+    ck_assert_int_eq(renamed(world, WORLD_NODE "2", "y").volumes, 1);
+    ck_assert_int_eq(
+        world_count(world, "SELECT COUNT(*) FROM volumes WHERE host = 'y@memory#pool'"), 1);
+    world_sql(world, "DELETE FROM volumes");
+    world_sql(world, "DELETE FROM quota_usages");
+    world_sql(world, "UPDATE pools SET allocated_gb = 0");
+}
+END_TEST
+
+START_TEST(a_pool_gets_another_name_at_its_backend) {
+    autoworld struct world *world = world_new(NULL);
+
+    world_volume(world, 1);
+    world_sql(world, "UPDATE volumes SET host = '" OLD "#before'");
+    ck_assert_int_eq(renamed(world, OLD "#before", OLD "#pool").volumes, 1);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes WHERE host = '" OLD "#pool'"),
+                     1);
+    world_sql(world, "UPDATE volumes SET host = (SELECT name FROM pools)");
+    assert_refused(world, OLD "#pool", NEW "#pool", ERROR_BAD_REQUEST);
+}
+END_TEST
+
+START_TEST(objects_of_a_live_service_keep_their_host) {
+    autoworld struct world *world = world_new(NULL);
+
+    world_volume(world, 2);
+    assert_refused(world, WORLD_NODE, "other", ERROR_CONFLICT);
+    assert_refused(world, OLD, NEW, ERROR_CONFLICT);
+    assert_refused(world, "unknown", "other", ERROR_NOT_FOUND);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM services WHERE host = '" OLD "'"), 1);
+}
+END_TEST
+
+START_TEST(invalid_names_are_refused) {
+    static const char *const wrong[][2] = {
+        { "", "x" },    { WORLD_NODE, "" },         { WORLD_NODE, "x@y" },
+        { OLD, "x" },   { WORLD_NODE, WORLD_NODE }, { WORLD_NODE, "a b" },
+        { OLD, "@x" },  { WORLD_NODE, "a\n" },      { OLD, "x@" },
+        { OLD, "x@#" }, { OLD "#pool", NEW "#" },   { WORLD_NODE, "x#y" },
+    };
+    autoworld struct world *world = world_new(NULL);
+
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    for (unsigned i = 0; i < LENGTH(wrong); i++)
+        assert_refused(world, wrong[i][0], wrong[i][1], ERROR_BAD_REQUEST);
+    world_advance(world, 20);
+}
+END_TEST
+
+START_TEST(a_dry_run_counts_and_changes_nothing) {
+    autoworld struct world *world = world_new(NULL);
+    struct host_rename rename = { .old_name = WORLD_NODE, .new_name = "x", .dry_run = true };
+    struct error err = { 0 };
+
+    world_volume(world, 2);
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    ck_assert_int_eq(try_rename(world, &rename, &err), 0);
+    ck_assert_int_eq(rename.volumes, 1);
+    ck_assert_int_eq(rename.pools, 1);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM services WHERE host = '" OLD "'"), 1);
+    world_advance(world, 20);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+CHECK_MAIN("host_rename", objects_of_a_renamed_node_are_served_again,
+           before_its_manager_reports_the_new_name_may_be_given,
+           messages_of_work_that_moves_much_data_are_renamed_too, names_that_only_begin_alike_stay,
+           a_pool_gets_another_name_at_its_backend, objects_of_a_live_service_keep_their_host,
+           invalid_names_are_refused, a_dry_run_counts_and_changes_nothing)

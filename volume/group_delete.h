@@ -1,9 +1,0 @@
-/*
- * Deleting a group: at once, or with the last of its volumes (group_end.h).
- */
-#pragma once
-
-#include "volume/group.h"
-
-int group_delete(struct work *work, const struct volume_group *group, bool delete_volumes,
-                 struct error *err);
