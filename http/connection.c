@@ -22,16 +22,6 @@
 
 /* ---- one request ---- */
 
-bool http_connection_take_turn(struct http_connection *connection, enum http_turn turn) {
-    enum http_turn now = connection->turn;
-
-    connection->since_us = clock_monotonic_us();
-    while (now != HTTP_TURN_OVER)
-        if (atomic_compare_exchange_weak(&connection->turn, &now, turn))
-            return true;
-    return false;
-}
-
 /* Proxies request "http://host:port/path": the path starts after the authority. */
 static const char *skip_authority(const char *uri) {
     static const char *const schemes[] = { "http://", "https://" };
@@ -326,15 +316,6 @@ static struct http_connection *connection_new(struct http_server *server,
     pthread_mutex_init(&connection->lock, NULL);
     http_peer_write(mhd, connection->peer);
     return connection;
-}
-
-void http_connection_release(struct http_connection *connection) {
-    if (atomic_fetch_sub(&connection->owners, 1) != 1)
-        return;
-    arena_free(connection->exchange.arena);
-    pthread_mutex_destroy(&connection->lock);
-    free(connection->client);
-    free(connection);
 }
 
 /* The socket is still open here: the acceptor never meets a reused descriptor. */

@@ -133,6 +133,9 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
 
 /* Passes a malformed exchange to the handler of such requests; false: there is none. */
 bool http_connection_refuse(struct http_connection *connection);
+
+/* ---- turn.c ---- */
+
 /* False: it was evicted. */
 bool http_connection_take_turn(struct http_connection *connection, enum http_turn turn);
 /* An owner releases its reference. */

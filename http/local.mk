@@ -16,6 +16,7 @@ libscoria_a_SOURCES += \
 	http/stream.c http/stream.h http/stream.private.h \
 	http/tls.c http/tls.private.h \
 	http/tls_group.c http/tls_group.h \
+	http/turn.c \
 	http/unix_socket.c http/unix_socket.h
 
 if HAVE_CHECK

@@ -28,8 +28,6 @@ STATED = {
     "db/postgresql/engine db/postgresql/listener db/postgresql/transaction "
     "db/postgresql/writer":
         "to be cut",
-    "http/acceptor http/connection http/reply http/stream":
-        "to be cut",
     "api/call api/read api/release":
         "to be cut",
     "grpc/connection grpc/server grpc/stream":
