@@ -23,6 +23,7 @@ libscoria_a_SOURCES += \
 	db/postgresql/clock.c db/postgresql/clock.h \
 	db/postgresql/commit.c db/postgresql/commit.h \
 	db/postgresql/engine.c \
+	db/postgresql/hook.c \
 	db/postgresql/listener.c db/postgresql/listener.h \
 	db/postgresql/session_pool.c db/postgresql/session_pool.h \
 	db/postgresql/postgresql.h \

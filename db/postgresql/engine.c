@@ -23,13 +23,6 @@ static struct postgresql_db *postgresql_db(struct db *db) {
     return (struct postgresql_db *)db; /* its first member */
 }
 
-void postgresql_hook(struct postgresql_db *db, enum db_event event) {
-    pthread_mutex_lock(&db->hook_lock);
-    if (db->hooks[event].run)
-        db->hooks[event].run(db->hooks[event].arg);
-    pthread_mutex_unlock(&db->hook_lock);
-}
-
 /* ---- opening ---- */
 
 static int check_version(const struct session *session, struct error *err) {

@@ -25,9 +25,6 @@ STATED = {
         "to be cut",
     "api/openapi api/openapi_answer api/openapi_body api/openapi_parameters":
         "to be cut",
-    "db/postgresql/engine db/postgresql/listener db/postgresql/transaction "
-    "db/postgresql/writer":
-        "to be cut",
     "api/call api/read api/release":
         "to be cut",
     "grpc/connection grpc/server grpc/stream":
