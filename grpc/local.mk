@@ -1,13 +1,14 @@
 if HAVE_CSI
 libscoria_a_SOURCES += \
-	grpc/call.h \
+	grpc/call.c grpc/call.h \
 	grpc/connection.c \
 	grpc/head.c grpc/head.private.h \
 	grpc/message.c grpc/message.private.h \
 	grpc/methods.c \
 	grpc/server.c grpc/server.h grpc/server.private.h \
 	grpc/status.c grpc/status.h \
-	grpc/stream.c
+	grpc/stream.c \
+	grpc/work.c
 
 if HAVE_CHECK
 check_PROGRAMS += tests/unit/grpc/test_calls tests/unit/grpc/test_limits \

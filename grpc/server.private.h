@@ -166,9 +166,11 @@ void grpc_stream_leave(struct grpc_stream *stream);
 void grpc_methods_add(struct grpc_server *server, const struct grpc_server_settings *settings);
 const struct grpc_entry *grpc_methods_find(const struct grpc_server *server, const char *path);
 
-/* ---- server.c ---- */
+/* ---- work.c ---- */
 
 /* Time limits are checked by then. */
 void grpc_server_look_at(struct grpc_server *server, int64_t instant_us);
-/* A complete call: for the pool, unless it is quick. */
-void grpc_server_work(struct grpc_stream *stream);
+/* Wakes the I/O thread. */
+void grpc_server_wake(struct grpc_server *server);
+/* A complete call: for the pool; true: a quick one is finished. */
+bool grpc_server_work(struct grpc_stream *stream);

@@ -15,21 +15,6 @@
 #define MOST_WORKING 1024 /* cancelled calls count until their handlers end */
 #define PAST_US      1
 
-/* ---- call.h ---- */
-
-bool grpc_call_is_over(const struct grpc_call *call) {
-    int64_t until_us = __atomic_load_n(&call->until_us, __ATOMIC_RELAXED);
-
-    return until_us != 0 && clock_monotonic_us() >= until_us;
-}
-
-const char *grpc_call_metadata(const struct grpc_call *call, const char *name) {
-    for (const struct grpc_metadata *item = call->metadata; item; item = item->next)
-        if (strcmp(item->name, name) == 0)
-            return item->value;
-    return NULL;
-}
-
 /* ---- lifetime ---- */
 
 struct grpc_stream *grpc_stream_begin(struct grpc_connection *connection, int32_t id) {
@@ -284,8 +269,8 @@ void grpc_stream_take_end(struct grpc_stream *stream) {
         refuse(stream, GRPC_INTERNAL, "the message is not whole");
     else if (stream->server->working >= MOST_WORKING)
         refuse(stream, GRPC_UNAVAILABLE, "there is too much to do");
-    else
-        grpc_server_work(stream);
+    else if (grpc_server_work(stream))
+        grpc_stream_answer(stream);
 }
 
 /* ---- completion ---- */
