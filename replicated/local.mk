@@ -1,5 +1,6 @@
 libscoria_a_SOURCES += \
 	replicated/call.c \
+	replicated/clone.c \
 	replicated/connection.c \
 	replicated/driver.c replicated/driver.h \
 	replicated/reclaim.c \

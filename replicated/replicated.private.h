@@ -110,6 +110,30 @@ int replicated_make(struct replicated_call *call, const struct replicated_making
 /* Steps until it is complete. */
 int replicated_made(struct replicated_call *call, replicated_step *step, void *arg,
                     struct driver_created *ret, struct error *err);
+
+/* ---- snapshot.c ---- */
+
+struct replicated_taking {
+    const char *name;    /* of the snapshot */
+    const char *name_id; /* the snapshot's id; NULL: it is for a clone */
+    const char *config;  /* of its volume; NULL: the one in the snapshot */
+    const json_t *found; /* as read last; NULL: it does not exist */
+    bool begun;          /* its deletion */
+};
+
+struct replicated_taking replicated_taking_of(struct arena *arena,
+                                              const struct driver_snapshot *snapshot);
+/* Of the snapshot for a clone. */
+const char *replicated_clone_name(struct arena *arena, const char *name_id);
+/* Into `found`. */
+int replicated_read_snapshot(const struct replicated_call *call, struct replicated_taking *taking,
+                             struct error *err);
+/* In steps: it is complete (1), or created: 0. */
+int replicated_take_one(struct replicated_call *call, struct replicated_taking *taking,
+                        struct error *err);
+/* 1: it does not exist, 0 not yet. */
+int replicated_drop_snapshot(struct replicated_call *call, struct replicated_taking *taking,
+                             struct error *err);
 /* Deletes the snapshot for the volume's clone: 1 its deletion has begun, 0 not yet. */
 int replicated_delete_clone_snapshot(struct replicated_call *call, struct error *err);
 /* Deletes the config's snapshots for clones. */

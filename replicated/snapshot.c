@@ -1,7 +1,5 @@
 /*
- * Snapshots are documents beside the config, and a clone is a config created from one.  A volume is
- * cloned by a snapshot of its own, which is deleted when the clone is complete; one that a crash
- * leaves is deleted with its volume.
+ * Snapshots are documents beside the config.
  */
 #include "common/gib.h"
 #include "common/log.h"
@@ -15,31 +13,24 @@ static const struct remote_documents snapshots = { .collection = "volume_config_
 
 /* ---- one ---- */
 
-struct taking {
-    const char *name;    /* of the snapshot */
-    const char *name_id; /* the snapshot's id; NULL: it is for a clone */
-    const char *config;  /* of its volume; NULL: the one in the snapshot */
-    const json_t *found; /* as read last; NULL: it does not exist */
-    bool begun;          /* its deletion */
-};
-
-static int read_snapshot(const struct replicated_call *call, struct taking *taking,
-                         struct error *err) {
+int replicated_read_snapshot(const struct replicated_call *call, struct replicated_taking *taking,
+                             struct error *err) {
     struct error failure;
 
     taking->found = document_fetch(&call->api, call->arena, &snapshots, taking->name, &failure);
     return taking->found || failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
 }
 
-static const char *config_of(const struct taking *taking) {
+static const char *config_of(const struct replicated_taking *taking) {
     return json_text_at(taking->found, "spec.volumeName");
 }
 
-static bool is_going(const struct taking *taking) {
+static bool is_going(const struct replicated_taking *taking) {
     return json_text_at(taking->found, "metadata.deletionTimestamp") != NULL;
 }
 
-static json_t *new_snapshot(const struct replicated_call *call, const struct taking *taking) {
+static json_t *new_snapshot(const struct replicated_call *call,
+                            const struct replicated_taking *taking) {
     json_t *document = json_pack("{s:{s:s, s:{s:s}}, s:{s:s}}", "metadata", "name", taking->name,
                                  "labels", LABEL_BACKEND, call->backend->backend->name, "spec",
                                  "volumeName", taking->config);
@@ -51,7 +42,7 @@ static json_t *new_snapshot(const struct replicated_call *call, const struct tak
 }
 
 /* Its state: 1 ready, 0 not yet. */
-static int check_state(struct replicated_call *call, const struct taking *taking,
+static int check_state(struct replicated_call *call, const struct replicated_taking *taking,
                        struct error *err) {
     const json_t *status = json_object_get(taking->found, "status");
     const char *phase = json_text_of(status, "phase"), *message = json_text_of(status, "message");
@@ -68,8 +59,9 @@ static int check_state(struct replicated_call *call, const struct taking *taking
     return phase && strcmp(phase, "Ready") == 0;
 }
 
-static int take_one(struct replicated_call *call, struct taking *taking, struct error *err) {
-    if (read_snapshot(call, taking, err) < 0)
+int replicated_take_one(struct replicated_call *call, struct replicated_taking *taking,
+                        struct error *err) {
+    if (replicated_read_snapshot(call, taking, err) < 0)
         return -1;
     if (taking->found)
         return check_state(call, taking, err);
@@ -79,11 +71,11 @@ static int take_one(struct replicated_call *call, struct taking *taking, struct 
                                                                                                : -1;
 }
 
-static int delete_snapshot_document(struct replicated_call *call, struct taking *taking,
-                                    struct error *err) {
+int replicated_drop_snapshot(struct replicated_call *call, struct replicated_taking *taking,
+                             struct error *err) {
     const char *version;
 
-    if (read_snapshot(call, taking, err) < 0)
+    if (replicated_read_snapshot(call, taking, err) < 0)
         return -1;
     if (!taking->found)
         return 1;
@@ -98,11 +90,11 @@ static int delete_snapshot_document(struct replicated_call *call, struct taking 
 }
 
 static int take_step(struct replicated_call *call, void *arg, struct error *err) {
-    return take_one(call, arg, err);
+    return replicated_take_one(call, arg, err);
 }
 
 static int delete_snapshot_step(struct replicated_call *call, void *arg, struct error *err) {
-    return delete_snapshot_document(call, arg, err);
+    return replicated_drop_snapshot(call, arg, err);
 }
 
 /* ---- snapshots of the service ---- */
@@ -112,8 +104,9 @@ const char *replicated_snapshot_name(struct arena *arena, const struct driver_sn
                                        : arena_format(arena, "snapshot-%s", snapshot->name_id);
 }
 
-static struct taking taking_of(struct arena *arena, const struct driver_snapshot *snapshot) {
-    return (struct taking){
+struct replicated_taking replicated_taking_of(struct arena *arena,
+                                              const struct driver_snapshot *snapshot) {
+    return (struct replicated_taking){
         .name = replicated_snapshot_name(arena, snapshot),
         .name_id = snapshot->name_id,
     };
@@ -124,7 +117,7 @@ enum driver_outcome replicated_create_snapshot(void *handle, struct arena *arena
                                                const struct driver_snapshot *snapshot,
                                                const struct driver_progress *progress,
                                                struct driver_created *ret, struct error *err) {
-    struct taking taking = taking_of(arena, snapshot);
+    struct replicated_taking taking = replicated_taking_of(arena, snapshot);
     struct replicated_call call;
 
     if (driver_fence_check(snapshot->fence, err) < 0 ||
@@ -144,7 +137,7 @@ enum driver_outcome replicated_delete_snapshot(void *handle, struct arena *arena
                                                const struct driver_snapshot *snapshot,
                                                const struct driver_progress *progress,
                                                struct error *err) {
-    struct taking taking = taking_of(arena, snapshot);
+    struct replicated_taking taking = replicated_taking_of(arena, snapshot);
     struct replicated_call call;
     struct error failure;
 
@@ -177,121 +170,15 @@ int replicated_list_snapshots(void *handle, struct arena *arena,
     return all ? 0 : -1;
 }
 
-/* ---- clones ---- */
+/* ---- snapshots for clones ---- */
 
-static const char *clone_name(struct arena *arena, const char *name_id) {
+const char *replicated_clone_name(struct arena *arena, const char *name_id) {
     return arena_format(arena, "clone-%s", name_id);
 }
 
-struct cloning {
-    struct replicated_making making;
-    struct taking taking;
-    bool own; /* the snapshot exists only for this clone */
-};
-
-/* A foreign clone keeps its source, which a volume of the service does not need. */
-static int delete_source(struct replicated_call *call, struct error *err) {
-    const json_t *labels = json_at(call->config, "metadata.labels");
-
-    if (!json_text_of(labels, LABEL_SOURCE))
-        return 1;
-    return replicated_change(call, json_pack("{s:{s:{s:n}}}", "metadata", "labels", LABEL_SOURCE),
-                             err);
-}
-
-/* The whole of a source that is larger than its record, on the pools that have it. */
-static void fit(struct replicated_making *making, const struct taking *taking) {
-    const json_t *status = json_object_get(taking->found, "status");
-    int64_t pools = (int64_t)json_array_size(json_object_get(status, "poolInfo"));
-
-    if (making->bytes < json_bytes_at(status, "capacity.storage"))
-        making->bytes = json_bytes_at(status, "capacity.storage");
-    if (!making->replicas_given && pools > 0 && making->replicas > pools)
-        making->replicas = pools;
-}
-
-static int make(struct replicated_call *call, struct cloning *cloning, struct error *err) {
-    struct replicated_making *making = &cloning->making;
-    int ready;
-
-    if (cloning->own) {
-        ready = take_one(call, &cloning->taking, err);
-        if (ready <= 0)
-            return ready;
-    } else if (read_snapshot(call, &cloning->taking, err) < 0) {
-        return -1;
-    }
-    if (!cloning->taking.found)
-        return error_set(err, ERROR_NOT_FOUND, "Snapshot %s could not be found.",
-                         cloning->taking.name);
-    fit(making, &cloning->taking);
-    making->source =
-        arena_join(call->arena, config_of(&cloning->taking), "@", cloning->taking.name, NULL);
-    return replicated_make(call, making, err);
-}
-
-static int clone_step(struct replicated_call *call, void *arg, struct error *err) {
-    struct cloning *cloning = arg;
-    int there = replicated_read_made(call, err), gone;
-
-    if (there < 0)
-        return -1;
-    if (!call->config)
-        return make(call, cloning, err);
-    if (there == 0)
-        return 0;
-    gone = delete_source(call, err);
-    if (gone <= 0 || !cloning->own)
-        return gone;
-    /* From here on the controller owns the snapshot, and deletes it. */
-    gone = delete_snapshot_document(call, &cloning->taking, err);
-    return gone < 0 ? -1 : gone > 0 || cloning->taking.begun;
-}
-
-static int clone(struct replicated *backend, struct arena *arena,
-                 const struct driver_volume *volume, int64_t source_gb, struct cloning *cloning,
-                 const struct driver_progress *progress, struct driver_created *ret,
-                 struct error *err) {
-    struct replicated_call call;
-
-    if (volume->size_gb < source_gb)
-        return error_set(err, ERROR_BAD_REQUEST, "Volume %s is smaller than its source.",
-                         volume->id);
-    if (driver_fence_check(volume->fence, err) < 0 ||
-        replicated_begin(backend, arena, volume, &call, err) < 0 ||
-        replicated_read_spec(&call, volume, &cloning->making, err) < 0)
-        return -1;
-    call.progress = progress;
-    return replicated_made(&call, clone_step, cloning, ret, err);
-}
-
-int replicated_clone_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
-                              const struct driver_snapshot *source,
-                              const struct driver_progress *progress, struct driver_created *ret,
-                              struct error *err) {
-    struct cloning cloning = { .taking = taking_of(arena, source) };
-
-    return clone(handle, arena, volume, source->size_gb, &cloning, progress, ret, err);
-}
-
-int replicated_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                            const struct driver_volume *source,
-                            const struct driver_progress *progress, struct driver_created *ret,
-                            struct error *err) {
-    struct cloning cloning = {
-        .taking = { .name = clone_name(arena, volume->name_id),
-                    .config = source->provider_location },
-        .own = true,
-    };
-
-    if (!source->provider_location)
-        return error_set(err, ERROR_NOT_FOUND, "Volume %s was never created.", source->id);
-    return clone(handle, arena, volume, source->size_gb, &cloning, progress, ret, err);
-}
-
 int replicated_delete_clone_snapshot(struct replicated_call *call, struct error *err) {
-    struct taking taking = { .name = clone_name(call->arena, call->name_id) };
-    int gone = delete_snapshot_document(call, &taking, err);
+    struct replicated_taking taking = { .name = replicated_clone_name(call->arena, call->name_id) };
+    int gone = replicated_drop_snapshot(call, &taking, err);
 
     return gone < 0 ? -1 : gone > 0 || taking.begun;
 }

@@ -33,8 +33,6 @@ STATED = {
         "to be cut",
     "manager/reclaim_job manager/trim_job":
         "to be cut",
-    "replicated/snapshot replicated/volume":
-        "to be cut",
 }
 
 
