@@ -6,6 +6,7 @@ libscoria_a_SOURCES += \
 	drivers/fault_plan.c drivers/fault_plan.h \
 	drivers/file/chain.c drivers/file/chain.h \
 	drivers/file/chain_assist.c drivers/file/chain_assist.h drivers/file/chain_assist.private.h \
+	drivers/file/chain_assist_create.c \
 	drivers/file/chain_assist_delete.c \
 	drivers/file/chain_merge.c drivers/file/chain_merge.h \
 	drivers/file/chain_snapshot.c drivers/file/chain_snapshot.h \

@@ -27,8 +27,6 @@ STATED = {
         "to be cut",
     "api/call api/read api/release":
         "to be cut",
-    "drivers/file/chain_assist drivers/file/chain_assist_delete":
-        "to be cut",
     "manager/assist_job manager/create_jobs":
         "to be cut",
     "manager/reclaim_job manager/trim_job":
