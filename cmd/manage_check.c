@@ -2,7 +2,7 @@
 #include "cmd/parts.h"
 #include "cmd/plain_text.h"
 #include "common/cleanup.h"
-#include "manager/check.h"
+#include "manager/check/check.h"
 
 struct findings {
     bool json;

@@ -5,7 +5,7 @@
 #include "client/compute_events.h"
 #include "cmd/drivers.h"
 #include "cmd/parts.h"
-#include "compute/agent.h"
+#include "compute/agent/agent.h"
 #include "csi/driver.h"
 #include "declared/controller.h"
 #include "http/server.h"

@@ -11,7 +11,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/thread.h"
-#include "manager/manager.h"
+#include "manager/runtime/manager.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
 #include "cmd/parts.h"
 #include "common/arena.h"
 #include "common/cleanup.h"
-#include "compute/agent.h"
+#include "compute/agent/agent.h"
 #include "http/listen.h"
 #include "http/server.h"
 #include "http/unix_socket.h"

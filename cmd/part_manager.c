@@ -4,7 +4,7 @@
 #include "cmd/parts.h"
 #include "common/arena.h"
 #include "db/db.h"
-#include "manager/manager.h"
+#include "manager/runtime/manager.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "db/db.h"
-#include "manager/manager.h"
+#include "manager/runtime/manager.h"
 #include "operation/service.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/version.h"
 #include "db/db.h"
-#include "manager/manager.h"
+#include "manager/runtime/manager.h"
 
 #include <errno.h>
 #include <malloc.h>

@@ -1,65 +1,56 @@
 libscoria_a_SOURCES += \
-	manager/assist_job.c \
-	manager/call.c \
-	manager/call.h \
-	manager/check.c \
-	manager/check.h \
-	manager/check.private.h \
-	manager/check_attachments.c \
-	manager/check_documents.c \
-	manager/check_replicas.c \
-	manager/check_groups.c \
-	manager/check_hosts.c \
-	manager/check_group_snapshots.c \
-	manager/check_drafts.c \
-	manager/check_snapshots.c \
-	manager/connect_job.c \
-	manager/create_jobs.c \
-	manager/disconnect_job.c \
-	manager/event.c \
-	manager/event.h \
-	manager/extend_job.c \
-	manager/group_snapshot_jobs.c \
-	manager/host.c \
-	manager/host.h \
-	manager/job.c \
-	manager/job.h \
-	manager/job_run.c \
-	manager/known.c \
-	manager/known.h \
-	manager/manage_jobs.c \
-	manager/manageable_job.c \
-	manager/manager.c \
-	manager/manager.h \
-	manager/reclaim_job.c \
-	manager/overtake.c manager/overtake.h \
-	manager/rename_job.c \
-	manager/recount.c manager/recount.h \
-	manager/report.c \
-	manager/report.h \
-	manager/revert_job.c \
-	manager/settings.h \
-	manager/snapshot_delete_job.c \
-	manager/state.private.h \
-	manager/trim_job.c \
-	manager/unserved.c manager/unserved.h \
-	manager/volume_jobs.c
+	manager/check/attachments.c \
+	manager/check/check.c manager/check/check.h manager/check/check.private.h \
+	manager/check/documents.c \
+	manager/check/drafts.c \
+	manager/check/group_snapshots.c \
+	manager/check/groups.c \
+	manager/check/hosts.c \
+	manager/check/replicas.c \
+	manager/check/snapshots.c \
+	manager/jobs/assist.c \
+	manager/jobs/connect.c \
+	manager/jobs/create.c \
+	manager/jobs/disconnect.c \
+	manager/jobs/event.c manager/jobs/event.h \
+	manager/jobs/extend.c \
+	manager/jobs/group_snapshots.c \
+	manager/jobs/manage.c \
+	manager/jobs/manageable.c \
+	manager/jobs/reclaim.c \
+	manager/jobs/rename.c \
+	manager/jobs/revert.c \
+	manager/jobs/snapshot_delete.c \
+	manager/jobs/trim.c \
+	manager/jobs/volume.c \
+	manager/runtime/call.c manager/runtime/call.h \
+	manager/runtime/host.c manager/runtime/host.h \
+	manager/runtime/job.c manager/runtime/job.h \
+	manager/runtime/job_run.c \
+	manager/runtime/known.c manager/runtime/known.h \
+	manager/runtime/manager.c manager/runtime/manager.h \
+	manager/runtime/overtake.c manager/runtime/overtake.h \
+	manager/runtime/recount.c manager/runtime/recount.h \
+	manager/runtime/report.c manager/runtime/report.h \
+	manager/runtime/settings.h \
+	manager/runtime/state.private.h \
+	manager/runtime/unserved.c manager/runtime/unserved.h
 
 if HAVE_CHECK
-slow_tests += tests/unit/manager/test_assist_job
+slow_tests += tests/unit/manager/jobs/test_assist
 check_PROGRAMS += \
-	tests/unit/manager/test_call \
-	tests/unit/manager/test_check \
-	tests/unit/manager/test_extend_job \
-	tests/unit/manager/test_fencing \
-	tests/unit/manager/test_busy \
-	tests/unit/manager/test_hanging \
-	tests/unit/manager/test_larger_image \
-	tests/unit/manager/test_late_assist \
-	tests/unit/manager/test_late_copies \
-	tests/unit/manager/test_late_delete \
-	tests/unit/manager/test_late_manage \
-	tests/unit/manager/test_log \
-	tests/unit/manager/test_queue \
-	tests/unit/manager/test_steps
+	tests/unit/manager/check/test_check \
+	tests/unit/manager/jobs/test_extend \
+	tests/unit/manager/jobs/test_larger_image \
+	tests/unit/manager/jobs/test_late_assist \
+	tests/unit/manager/jobs/test_late_copies \
+	tests/unit/manager/jobs/test_late_delete \
+	tests/unit/manager/jobs/test_late_manage \
+	tests/unit/manager/jobs/test_steps \
+	tests/unit/manager/runtime/test_busy \
+	tests/unit/manager/runtime/test_call \
+	tests/unit/manager/runtime/test_fencing \
+	tests/unit/manager/runtime/test_hanging \
+	tests/unit/manager/runtime/test_log \
+	tests/unit/manager/runtime/test_queue
 endif

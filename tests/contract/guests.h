@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "compute/hypervisor.h"
+#include "compute/hypervisor/hypervisor.h"
 
 #include <check.h>
 #include <libvirt/libvirt.h>

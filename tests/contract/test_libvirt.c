@@ -1,7 +1,7 @@
 /* libvirt.c against a real libvirtd with real QEMU guests. */
 #include "common/cleanup.h"
-#include "compute/agent.h"
-#include "compute/resize.h"
+#include "compute/agent/agent.h"
+#include "compute/jobs/resize.h"
 #include "tests/contract/guests.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/script_server.h"

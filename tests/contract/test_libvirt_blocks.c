@@ -1,7 +1,7 @@
 /* Chains of images below real guests: libvirt.c and blocks.c, and the agent over them. */
 #include "common/cleanup.h"
-#include "compute/agent.h"
-#include "compute/image.h"
+#include "compute/agent/agent.h"
+#include "compute/hypervisor/image.h"
 #include "tests/contract/guests.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/script_server.h"

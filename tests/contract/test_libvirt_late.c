@@ -1,6 +1,6 @@
 /* Agents of real guests that are held in the middle of their work, and go on late. */
 #include "common/cleanup.h"
-#include "compute/virt_library.h"
+#include "compute/hypervisor/virt_library.h"
 #include "tests/contract/guests.h"
 #include "tests/lib/check_main.h"
 

@@ -1,7 +1,7 @@
 /* Real guests and a real libvirtd that do not answer. */
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "compute/timed_hypervisor.h"
+#include "compute/hypervisor/timed_hypervisor.h"
 #include "tests/contract/guests.h"
 
 #include <dirent.h>

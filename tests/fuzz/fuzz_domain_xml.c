@@ -1,7 +1,7 @@
 /*
  * Any bytes as a domain's XML: found, not found or refused, and a disk is only written when found.
  */
-#include "compute/domain_xml.h"
+#include "compute/hypervisor/domain_xml.h"
 
 #include <stdlib.h>
 #include <string.h>

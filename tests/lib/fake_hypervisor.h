@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "compute/hypervisor.h"
+#include "compute/hypervisor/hypervisor.h"
 
 enum fake_call {
     FAKE_HAS_INSTANCE,

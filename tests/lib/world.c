@@ -6,7 +6,7 @@
 #include "drivers/fault.h"
 #include "drivers/memory.h"
 #include "identity/identity.h"
-#include "manager/check.h"
+#include "manager/check/check.h"
 #include "model/type/group_type.h"
 #include "model/type/type.h"
 #include "operation/service.h"

@@ -12,7 +12,7 @@
 #include "db/db.h"
 #include "drivers/driver.h"
 #include "drivers/fault.h"
-#include "manager/manager.h"
+#include "manager/runtime/manager.h"
 #include "operation/settings.h"
 #include "rpc/relay.h"
 #include "rpc/rpc.h"

@@ -15,7 +15,7 @@ cppcheck --quiet --error-exitcode=1 --std=c11 -j "$(nproc)" -I. -DHAVE_LIBVIRT \
     --enable=warning,portability,performance --inline-suppr \
     --suppress=missingIncludeSystem --suppress=varFuncNullUB --suppress=resourceLeak \
     --suppress=uninitvar:common/worker.c --suppress=uninitvar:common/detached_call.c \
-    --suppress=uninitvar:compute/timed_trim.c --suppress=uninitvar:compute/assist_jobs.c \
+    --suppress=uninitvar:compute/hypervisor/timed_trim.c --suppress=uninitvar:compute/jobs/assist_jobs.c \
     --suppress=uninitvar:grpc/connection.c --suppress=uninitvar:grpc/server.c \
     --suppress=uninitvar:replication/node/health_probes.c \
     --suppress=uninitvar:replication/node/replicas.c --suppress=uninitvar:replication/node/reports.c \

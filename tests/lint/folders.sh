@@ -17,14 +17,18 @@ replication/engine common json
 operation          common json config policy db
 model              common json config policy db rpc drivers operation
 declared           common json config policy db operation
-manager            common json config policy client db rpc drivers operation model declared
+manager/runtime    common json config policy client db rpc drivers operation model declared
+manager/jobs       common json config policy client db rpc drivers operation model declared manager/runtime
+manager/check      common json config policy client db rpc drivers operation model declared manager/runtime
 api                common json config http policy identity db rpc drivers operation model declared
-compute            common json config http identity client
+compute/hypervisor common json
+compute/jobs       common json config http identity client compute/hypervisor
+compute/agent      common json config http identity client compute/jobs compute/hypervisor
 replication/node   common json config http identity client replication/engine
 kubernetes         common json config http identity client
 grpc               common http
 csi                common json config http identity client grpc
-cmd                common json config http policy identity client db rpc drivers replicated operation model declared manager api compute kubernetes replication/node grpc csi
+cmd                common json config http policy identity client db rpc drivers replicated operation model declared manager/runtime manager/check api compute/hypervisor compute/agent kubernetes replication/node grpc csi
 '
 # Folders divided into rooms by subject, whose headers are seen as those of the folder are.
 # shellcheck disable=SC2034 # headers.sh reads it

@@ -144,7 +144,7 @@ def check(root, held, documents, folders):
         wrong += document(root / name)
     for name in folders:
         folder = Folder(name, root)
-        if name in held:
+        if any(f"{name}/".startswith(f"{each}/") for each in held):
             wrong += folder.wrong
         else:
             counts.append(f"{name} {folder.per_1000():.1f}")

@@ -25,7 +25,8 @@ for folder in "${folders[@]}"; do
         [[ $included == config.h || " ${may[$folder]} " == *" $from "* ]] ||
             wrong "$file:$line: $folder may not include $included"
     done < <(grep -rnE --include='*.[ch]' '^#include "' "$folder")
-    grep -q "ROOT \"\.[a-z]*\", \"$folder\"," common/log.c || wrong "common/log.c: there is no logger of $folder"
+    grep -qE "ROOT \"\.[a-z]*\", \"($folder|${folder%%/*})\"," common/log.c ||
+        wrong "common/log.c: there is no logger of $folder"
 done
 for header in "${!only_in[@]}"; do
     while IFS=: read -r file line text; do

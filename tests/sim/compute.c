@@ -1,16 +1,16 @@
 /*
- * Hypervisor hosts: the agent's work is the program's own (compute/job.c, resize.c, trim_job.c,
+ * Hypervisor hosts: the agent's work is the program's own (compute/jobs/job.c, resize.c, trim_job.c,
  * report.c, client/volumes.c); its threads and its way to the API are here, its image tool and its
  * hypervisor in guests.c.  The linker takes these functions instead of those of common/worker.c,
- * identity/own_user.c and compute/image.c.
+ * identity/own_user.c and compute/hypervisor/image.c.
  */
 #include "tests/sim/compute.h"
 
 #include "common/scoria_headers.h"
 #include "common/worker.h"
-#include "compute/job.h"
-#include "compute/report.h"
-#include "compute/trim_job.h"
+#include "compute/agent/report.h"
+#include "compute/jobs/job.h"
+#include "compute/jobs/trim_job.h"
 #include "identity/own_user.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* Inside of compute.c and guests.c: a host, its agent and its guests. */
 #pragma once
 
-#include "compute/hypervisor.h"
+#include "compute/hypervisor/hypervisor.h"
 #include "tests/sim/sim.h"
 
 struct jobs;

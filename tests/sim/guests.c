@@ -4,7 +4,7 @@
  * had when it took them, until it is notified of another.  One that hangs executes pending requests
  * when it goes on.
  */
-#include "compute/image.h"
+#include "compute/hypervisor/image.h"
 #include "drivers/memory.h"
 #include "tests/sim/compute.h"
 

@@ -3,7 +3,7 @@
  * and when everything has come to rest.
  */
 #include "drivers/memory.h"
-#include "manager/check.h"
+#include "manager/check/check.h"
 #include "tests/sim/sim.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "api/router.h"
 #include "db/engine.h"
-#include "manager/manager.h"
+#include "manager/runtime/manager.h"
 #include "rpc/relay.h"
 #include "tests/sim/sim.h"
 

@@ -1,9 +1,0 @@
-#include "compute/request.h"
-
-const json_t *request_body(struct http_exchange *exchange, struct error *err) {
-    if (exchange->too_large) {
-        error_set(err, ERROR_TOO_LARGE, "Request is too large.");
-        return NULL;
-    }
-    return json_parse(exchange->arena, exchange->body, exchange->body_size, err);
-}

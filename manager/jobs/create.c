@@ -1,0 +1,306 @@
+/*
+ * Creates volumes and snapshots on a backend: the driver's call between claim and finish.
+ */
+#include "model/volume/create.h"
+#include "manager/runtime/job.h"
+#include "model/type/type.h"
+#include "model/volume/source.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* An object being created: does its row still want it, and how is it removed? */
+struct making {
+    work_body *unwanted;
+    int (*take_away)(struct job *job, const struct driver_fence *fence, struct error *err);
+};
+
+/* The job's own fence does not hold any more.  In its place each effect is preceded by a query
+ * whether the object is still unwanted. */
+struct clean_up {
+    struct driver_fence fence;
+    struct job *job;
+    work_body *unwanted;
+};
+
+static bool still_unwanted(const struct driver_fence *fence) {
+    const struct clean_up *clean_up = (const struct clean_up *)fence;
+    struct error err = { .kind = ERROR_NONE };
+
+    return job_read(clean_up->job, clean_up->unwanted, clean_up->job, &err) > 0;
+}
+
+/*
+ * This create has another worker by now, or was cancelled.  If its object is unwanted, one created
+ * by this late worker, complete or in part, would stay for ever.  Its id is never reused, but its
+ * file may have become another object's: the driver removes only unused ones (`late`). 0: there is
+ * none; 1: left to another worker.
+ */
+static int clean_up(struct job *job, const struct making *making, struct error *err) {
+    const struct clean_up fence = { { .holds = still_unwanted }, job, making->unwanted };
+    int unwanted = job_read(job, making->unwanted, job, err);
+
+    if (unwanted <= 0)
+        return unwanted < 0 ? -1 : 1;
+    return making->take_away(job, &fence.fence, err);
+}
+
+static int end_create(struct job *job, const struct making *making, struct create_ending *ending,
+                      struct error *err) {
+    const char *kind = job->operation.kind->name, *id = job->operation.object_id;
+    const struct error *failure = ending->failure;
+    int ended;
+
+    if (failure) {
+        struct error lost = { 0 };
+
+        if (job_check_lease(job, &lost) < 0) {
+            ended = clean_up(job, making, err);
+            return ended > 0 ? error_pass(err, &lost) : ended;
+        }
+        if (job_is_uncertain(job, failure))
+            return job_ask_again(job, failure, err);
+        log_error(&job->context.log, "create failed", "kind", kind, "volume_id",
+                  job->operation.volume_id, "object_id", id, "reason", failure->message, NULL);
+    }
+    ended = job_finish(job, ending, err);
+    if (ended > 0)
+        return clean_up(job, making, err) < 0 ? -1 : 0;
+    if (ended == 0 && !failure)
+        log_info(&job->context.log, "create done", "kind", kind, "volume_id",
+                 job->operation.volume_id, "object_id", id, NULL);
+    return ended;
+}
+
+/* ---- volume ---- */
+
+static int source_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+
+    return volume_source_of(work, &job->volume, &job->source, err);
+}
+
+static int copy(struct job *job, const struct driver_volume *volume,
+                const struct volume_source *source, struct driver_created *ret, struct error *err) {
+    const struct driver *driver = job->backend->driver;
+    const struct driver_volume from = job_driver_volume_of(job, &source->volume);
+    const struct driver_snapshot snapshot = job_driver_snapshot(job, &source->snapshot);
+
+    if (!driver->clone_volume || !driver->clone_snapshot)
+        return error_set(err, ERROR_BAD_REQUEST, "This backend does not support clones.");
+    if (!source->volume.id)
+        return error_set(err, ERROR_NOT_FOUND, "The source of volume %s is gone.", volume->id);
+    if (!source->is_snapshot)
+        return driver->clone_volume(job->backend->handle, job->arena, volume, &from, &job->progress,
+                                    ret, err);
+    if (source->snapshot.delete_begun)
+        return error_set(err, ERROR_CONFLICT, "Snapshot %s is being destroyed.", snapshot.id);
+    return driver->clone_snapshot(job->backend->handle, job->arena, volume, &snapshot,
+                                  &job->progress, ret, err);
+}
+
+/* Extra specs of its type, into job->extra_specs. */
+static int specs_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+    json_t *specs = json_keep(work->arena, json_object());
+    struct volume_type type;
+
+    if (!job->volume.type_id)
+        return 0;
+    if (volume_type_row(work, job->volume.type_id, &type, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < type.extra_specs.count; i++) {
+        const struct pair *spec = &type.extra_specs.items[i];
+
+        json_object_set_new(specs, spec->key, spec->value ? json_string(spec->value) : json_null());
+    }
+    job->extra_specs = specs;
+    return 0;
+}
+
+static int make_volume(struct job *job, struct driver_created *ret, struct error *err) {
+    struct driver_volume volume = job_driver_volume(job);
+
+    volume.extra_specs = job->extra_specs;
+
+    if (job->source.given)
+        return copy(job, &volume, &job->source, ret, err);
+    return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
+}
+
+/* Was the volume renamed since this worker started?  While an operation is open on it, the rename
+ * of its object may be in progress. */
+static int volume_moved(struct work *work, const struct job *job, const struct volume *volume,
+                        struct error *err) {
+    struct operation *open;
+    int count;
+
+    if (!volume->name_id || strcmp(volume->name_id, job_driver_volume(job).name_id) == 0)
+        return 0;
+    count = operation_on(work, volume->id, &open, err);
+    return count < 0 ? -1 : count == 0;
+}
+
+/* Is the volume gone, being deleted before it was ever created, or on another host? */
+static int volume_unwanted(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+    struct volume volume;
+
+    if (volume_row(work, job->operation.volume_id, &volume, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 1 : -1;
+    if (volume.status == VOLUME_DELETING && !volume.provider_location)
+        return 1;
+    return volume_moved(work, job, &volume, err);
+}
+
+static int take_volume_away(struct job *job, const struct driver_fence *fence, struct error *err) {
+    struct driver_volume volume = job_driver_volume(job);
+
+    volume.fence = fence;
+    volume.late = true;
+    return job->backend->driver->delete_volume(job->backend->handle, job->arena, &volume, err);
+}
+
+int job_create(struct job *job, struct error *err) {
+    static const struct making making = { volume_unwanted, take_volume_away };
+    struct driver_created created = { 0 };
+    struct create_ending ending = { 0 };
+    struct error failure = { 0 };
+
+    if (!job->has_volume)
+        return job_end(job, err);
+    if ((job_read(job, source_body, job, err) < 0 || job_read(job, specs_body, job, err) < 0) &&
+        err->kind != ERROR_NOT_FOUND)
+        return -1;
+    if (make_volume(job, &created, &failure) < 0)
+        ending.failure = &failure;
+    ending.location = created.provider_location;
+    ending.format = created.format;
+    return end_create(job, &making, &ending, err);
+}
+
+/* ---- snapshot ---- */
+
+int job_make_snapshot(struct job *job, struct driver_created *ret, struct error *err) {
+    const struct driver *driver = job->backend->driver;
+    const struct driver_volume volume = job_driver_volume(job);
+    const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
+    enum driver_outcome outcome;
+
+    if (!driver->create_snapshot)
+        return error_set(err, ERROR_BAD_REQUEST, "This backend does not support snapshots.");
+    outcome = driver->create_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
+                                      &job->progress, ret, err);
+    if (outcome == DRIVER_DEFERRED)
+        error_set(err, ERROR_CONFLICT,
+                  "Volume %s is in use, and its storage cannot take a snapshot below a guest.",
+                  volume.id);
+    return (int)outcome;
+}
+
+static int snapshot_unwanted(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+    struct snapshot snapshot;
+
+    if (snapshot_row(work, job->snapshot.id, &snapshot, err) == 0)
+        return snapshot.status == SNAPSHOT_DELETING && !snapshot.status_by_reset &&
+               !snapshot.provider_location;
+    return err->kind == ERROR_NOT_FOUND ? 1 : -1;
+}
+
+static int take_snapshot_away(struct job *job, const struct driver_fence *fence,
+                              struct error *err) {
+    const struct driver *driver = job->backend->driver;
+    const struct driver_volume volume = job_driver_volume(job);
+    struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
+    enum driver_outcome outcome = DRIVER_DONE;
+
+    snapshot.fence = fence;
+    snapshot.late = true;
+    if (driver->delete_snapshot)
+        outcome = driver->delete_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
+                                          NULL, err);
+    if (outcome == DRIVER_DEFERRED)
+        log_warning(&job->context.log, "unwanted snapshot left on the backend", "volume_id",
+                    volume.id, "object_id", job->snapshot.id, "reason", "the volume is in use",
+                    NULL);
+    return outcome == DRIVER_FAILED ? -1 : 0;
+}
+
+static const struct making making_snapshot = { snapshot_unwanted, take_snapshot_away };
+
+int job_clean_up_snapshot(struct job *job, struct error *err) {
+    return clean_up(job, &making_snapshot, err);
+}
+
+/* ---- snapshot below a guest ---- */
+
+static int undo_assist(struct job *job, const struct driver_fence *fence, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
+    struct driver_created created;
+
+    snapshot.fence = fence;
+    snapshot.late = true;
+    return job->backend->driver->complete_assist(job->backend->handle, job->arena, &volume,
+                                                 &snapshot, false, DRIVER_REPORTED_FAILED, &created,
+                                                 err) < 0
+               ? -1
+               : 0;
+}
+
+int job_undo_assist(struct job *job, struct error *err) {
+    static const struct making making_ready = { snapshot_unwanted, undo_assist };
+
+    return clean_up(job, &making_ready, err) < 0 ? -1 : 0;
+}
+
+/* The new file is above the guest's old image, or was removed: an end by another worker leaves
+ * nothing to clean up. */
+static int end_assisted(struct job *job, bool done, const struct driver_created *created,
+                        struct error *err) {
+    struct create_ending ending = { .location = created->provider_location,
+                                    .format = created->format };
+    struct error failure = { 0 };
+    int ended;
+
+    if (done) {
+        ending.connection_info = job_connection_info(job, &failure);
+        if (!ending.connection_info)
+            return job_ask_again(job, &failure, err);
+    } else {
+        error_set(&failure, ERROR_BACKEND, "The host of the guest failed to take the snapshot.");
+        ending.failure = &failure;
+    }
+    ended = job_finish(job, &ending, err);
+    if (ended == 0 && done)
+        log_info(&job->context.log, "create done", "kind", job->operation.kind->name, "volume_id",
+                 job->operation.volume_id, "object_id", job->operation.object_id, NULL);
+    return ended < 0 ? -1 : 0;
+}
+
+int job_snapshot_create(struct job *job, struct error *err) {
+    static const struct job_assist assist = { false, end_assisted };
+    struct driver_created created = { 0 };
+    struct create_ending ending = { 0 };
+    struct error failure = { 0 };
+    int made;
+
+    if (!job->has_volume || !job->has_snapshot)
+        return job_end(job, err);
+    if (job->operation.phase != PHASE_RUNNING)
+        return job_assist_go_on(job, &assist, err);
+    made = job_make_snapshot(job, &created, &failure);
+    if (made > 0) {
+        int alone = job_assist_begin(job, &assist, &failure, err);
+
+        if (alone <= 0)
+            return alone;
+        ending.in_use = true;
+    }
+    if (made != 0)
+        ending.failure = &failure;
+    ending.location = created.provider_location;
+    ending.format = created.format;
+    return end_create(job, &making_snapshot, &ending, err);
+}

@@ -1,9 +1,0 @@
-/*
- * Reports of a manager about itself and its backends: heartbeat, pools and their capacity.
- */
-#pragma once
-
-#include "manager/state.private.h"
-
-int report_host(const struct manager_host *host, struct error *err);
-int report_node(const struct manager *manager, struct error *err);

@@ -1,0 +1,173 @@
+#include "manager/runtime/job.h"
+
+#include "common/backoff.h"
+
+#include <string.h>
+
+#define ASK_AGAIN_PAUSE_US 10000000
+#define LATER_PAUSE_US     (2 * SECOND_US)
+#define LATER_PAUSES       5 /* the longest is so many of them */
+
+/* ---- the job's transactions ---- */
+
+int job_transaction(struct job *job, work_body *body, void *arg, struct error *err) {
+    return work_transaction(job->manager->settings.db, &job->base, body, arg, err);
+}
+
+int job_read(struct job *job, work_body *body, void *arg, struct error *err) {
+    return work_read(job->manager->settings.db, &job->base, body, arg, err);
+}
+
+struct held_call {
+    const struct operation *seen;
+    const char *owner;
+    operation_body *body;
+    void *arg;
+};
+
+static int held_body(struct work *work, void *arg, struct error *err) {
+    const struct held_call *call = arg;
+    struct operation operation;
+    int held = operation_held(work, call->seen->id, call->owner, &operation, err);
+
+    /* an unknown phase is left to the newer program that wrote it */
+    if (held <= 0 || operation.phase != call->seen->phase || operation.phase == PHASES)
+        return held < 0 ? -1 : 1;
+    return call->body(work, &operation, call->arg, err);
+}
+
+int job_held(struct job *job, operation_body *body, void *arg, struct error *err) {
+    struct held_call call = { &job->operation, job_owner(job), body, arg };
+
+    return job_transaction(job, held_body, &call, err);
+}
+
+int job_must_hold(struct job *job, operation_body *body, void *arg, struct error *err) {
+    int lost = job_held(job, body, arg, err);
+
+    return lost > 0 ? error_set(err, ERROR_CONFLICT, "The operation has another worker by now.")
+                    : lost;
+}
+
+int job_finish(struct job *job, void *ending, struct error *err) {
+    return job_held(job, job->operation.kind->finish, ending, err);
+}
+
+static int end(struct work *work, const struct operation *held, void *arg, struct error *err) {
+    (void)arg;
+    return operation_end(work, held->id, err);
+}
+
+int job_end(struct job *job, struct error *err) {
+    return job_held(job, end, NULL, err) < 0 ? -1 : 0;
+}
+
+/* ---- for drivers ---- */
+
+struct driver_volume driver_volume_of(const struct volume *volume) {
+    const char *pool = volume->host ? strchr(volume->host, '#') : NULL;
+
+    return (struct driver_volume){
+        .id = volume->id,
+        .name_id = volume->name_id ? volume->name_id : volume->id,
+        .provider_location = volume->provider_location,
+        .format = volume->format,
+        .pool = pool ? pool + 1 : NULL,
+        .size_gb = volume->size_gb,
+        .multiattach = volume->multiattach,
+        .encrypted = volume->encryption_key_id != NULL,
+    };
+}
+
+struct driver_volume job_driver_volume_of(const struct job *job, const struct volume *volume) {
+    struct driver_volume ret = driver_volume_of(volume);
+
+    ret.fence = &job->fence;
+    ret.attempt = (unsigned)job->operation.attempts;
+    ret.attached = volume_in_use(volume);
+    return ret;
+}
+
+struct driver_volume job_driver_volume(const struct job *job) {
+    return job_driver_volume_of(job, &job->volume);
+}
+
+struct driver_snapshot job_driver_snapshot(const struct job *job, const struct snapshot *snapshot) {
+    return (struct driver_snapshot){
+        .id = snapshot->id,
+        .name_id = snapshot->id,
+        .provider_location = snapshot->provider_location,
+        .format = snapshot->format,
+        .size_gb = snapshot->size_gb,
+        .fence = &job->fence,
+        .attempt = (unsigned)job->operation.attempts,
+    };
+}
+
+int job_find_object(struct job *job, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+    int64_t bytes;
+
+    if (job->backend->driver->get_size(job->backend->handle, job->arena, &volume, &bytes, err) == 0)
+        return 1;
+    return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+}
+
+/* ---- retries ---- */
+
+static int look_again_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+
+    return volume_details(work, job->operation.volume_id, &job->volume, err);
+}
+
+int job_look_again(struct job *job, struct error *err) {
+    return job_read(job, look_again_body, job, err);
+}
+
+struct job_retry_call {
+    const struct job *job;
+    int64_t pause_us;
+    int (*let_go)(struct work *work, const char *id, const char *owner, int64_t retry_at,
+                  struct error *err);
+};
+
+static int retry_body(struct work *work, void *arg, struct error *err) {
+    const struct job_retry_call *call = arg;
+
+    return call->let_go(work, call->job->operation.id, job_owner(call->job),
+                        work->clock_us + call->pause_us, err);
+}
+
+int job_retry(struct job *job, int64_t pause_us, struct error *err) {
+    struct job_retry_call call = { job, pause_us, operation_retry };
+
+    return job_transaction(job, retry_body, &call, err) < 0 ? -1 : 0;
+}
+
+int job_later(struct job *job, struct error *err) {
+    static const struct backoff_limits pauses = { .first_us = LATER_PAUSE_US,
+                                                  .most_us = LATER_PAUSE_US * LATER_PAUSES,
+                                                  .step_us = LATER_PAUSE_US };
+
+    return job_retry(job, backoff_pause_us(&pauses, (unsigned)job->operation.attempts), err);
+}
+
+int job_put_back(struct job *job, int64_t pause_us, struct error *err) {
+    struct job_retry_call call = { job, pause_us, operation_put_back };
+
+    return job_transaction(job, retry_body, &call, err) < 0 ? -1 : 0;
+}
+
+bool job_is_uncertain(const struct job *job, const struct error *failure) {
+    return failure->kind == ERROR_UNAVAILABLE &&
+           (job->operation.attempts > 1 || job->operation.created_at < job->manager->started_at ||
+            manager_is_draining(job->manager));
+}
+
+int job_ask_again(struct job *job, const struct error *failure, struct error *err) {
+    log_error(&job->context.log, "backend unavailable, operation retried", "kind",
+              job->operation.kind->name, "volume_id", job->operation.volume_id, "reason",
+              failure->message, NULL);
+    return job_retry(job, ASK_AGAIN_PAUSE_US, err);
+}

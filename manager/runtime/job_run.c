@@ -1,0 +1,358 @@
+/*
+ * From the delivery of an operation to its end: the claim, the fence and progress reports while a
+ * driver works, and the release of an operation that could not be completed.
+ */
+#include "manager/runtime/job.h"
+
+#include "common/cleanup.h"
+#include "manager/runtime/host.h"
+#include "model/attachment/attachment.h"
+
+#include <string.h>
+
+#define RETRY_PAUSE_US SECOND_US
+/* Intervals of recording and of logging the progress. */
+#define PROGRESS_NOTE_US (2 * SECOND_US)
+#define PROGRESS_LOG_US  (60 * SECOND_US)
+/* Before a resource in use is checked again: an eighth of the age of the operation. */
+#define BUSY_PAUSE_US      SECOND_US
+#define BUSY_PAUSE_MOST_US (10 * SECOND_US)
+
+static const struct {
+    const struct operation_kind *kind;
+    job_function *function;
+} functions[] = {
+#define OPERATION(name) { &kind_##name, job_##name },
+#include "model/operations.def"
+#undef OPERATION
+};
+
+static int claim_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+    int claimed;
+
+    if (manager_is_draining(job->manager))
+        return error_set(err, ERROR_UNAVAILABLE, "the manager is stopping");
+    claimed = operation_claim(work, job->operation.id, job_owner(job), &job->operation, err);
+    if (claimed <= 0)
+        return claimed;
+    job->has_volume = volume_details(work, job->operation.volume_id, &job->volume, err) == 0;
+    if (!job->has_volume && err->kind != ERROR_NOT_FOUND)
+        return -1;
+    if (job->operation.kind->object != &snapshot_objects)
+        return 1;
+    job->has_snapshot = snapshot_row(work, job->operation.object_id, &job->snapshot, err) == 0;
+    return job->has_snapshot || err->kind == ERROR_NOT_FOUND ? 1 : -1;
+}
+
+static void job_identify(struct job *job) {
+    static const char *const roles[] = { "admin", NULL };
+    const struct operation *operation = &job->operation;
+
+    job->context = (struct context){
+        .request_id = operation->request_id,
+        .user_id = operation->user_id,
+        .project_id = operation->project_id,
+        .roles = roles,
+        .is_admin = true,
+        .is_admin_project = true,
+        .log = { operation->request_id, operation->project_id, operation->id },
+    };
+}
+
+/* False: a thread of this process holds it, and was suspended beyond its lease. */
+static bool running_begin(struct manager *manager, struct running *running) {
+    const struct running *other;
+
+    pthread_mutex_lock(&manager->lock);
+    other = manager->running;
+    while (other && strcmp(other->operation_id, running->operation_id) != 0)
+        other = other->next;
+    if (!other) {
+        running->next = manager->running;
+        manager->running = running;
+    }
+    pthread_mutex_unlock(&manager->lock);
+    return !other;
+}
+
+static void running_claimed(struct job *job, int64_t asked_us) {
+    struct manager *manager = job->manager;
+    struct running *running = &job->running;
+
+    pthread_mutex_lock(&manager->lock);
+    running->safe_until_us = operation_safe_until(manager->settings.settings, asked_us);
+    running->kind = job->operation.kind->name;
+    running->volume_id = job->operation.volume_id;
+    running->begun_us = asked_us;
+    running->percent = -1;
+    pthread_mutex_unlock(&manager->lock);
+}
+
+static void running_end(struct manager *manager, const struct running *running) {
+    struct running **place = &manager->running;
+
+    pthread_mutex_lock(&manager->lock);
+    while (*place != running)
+        place = &(*place)->next;
+    *place = running->next;
+    pthread_mutex_unlock(&manager->lock);
+}
+
+/* Checked right before each effect: an operator may have reset the volume. */
+static int wanted_body(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+    struct operation operation;
+    int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
+
+    return held > 0 && operation.kind->still_valid
+               ? operation.kind->still_valid(work, &operation, err)
+               : held;
+}
+
+static bool is_wanted(const struct job *job) {
+    autoarena struct arena *arena = arena_new(); /* called repeatedly by drivers */
+    struct work base = job->base;
+    struct error err;
+
+    base.arena = arena;
+    return work_read(job->manager->settings.db, &base, wanted_body, (void *)job, &err) > 0;
+}
+
+static bool fence_holds(const struct driver_fence *fence) {
+    struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
+    struct manager *manager = job->manager;
+    int64_t safe_until_us;
+    bool holds;
+
+    pthread_mutex_lock(&manager->lock);
+    safe_until_us = job->running.safe_until_us;
+    pthread_mutex_unlock(&manager->lock);
+    holds = is_wanted(job) && clock_steady_us(manager->settings.settings->clock) < safe_until_us;
+    job->fenced_off |= !holds;
+    return holds;
+}
+
+static void found_busy(const struct driver_fence *fence, const char *what) {
+    struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
+
+    job->found_in_use = what;
+}
+
+static bool may_take_long(const struct driver_fence *fence) {
+    struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
+
+    job->is_too_long = !job->lane->is_long;
+    return job->lane->is_long;
+}
+
+static int progress_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+    struct operation operation;
+    int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
+
+    if (held <= 0)
+        return held;
+    if (operation_set_progress(work, operation.id, job_owner(job), job->progress_percent, err) < 0)
+        return -1;
+    return operation.kind->progress
+               ? operation.kind->progress(work, &operation, &job->progress_percent, err)
+               : 0;
+}
+
+static void log_progress(struct job *job, int64_t done_bytes, int64_t all_bytes) {
+    log_info(&job->context.log, "operation in progress", "kind", job->operation.kind->name,
+             "volume_id", job->operation.volume_id, "object_id", job->operation.object_id,
+             "percent", LOG_INT(job->progress_percent), "done_bytes", LOG_INT(done_bytes),
+             "all_bytes", LOG_INT(all_bytes), NULL);
+}
+
+/* A failed update is repeated with the next. */
+static void note_progress(struct job *job, int percent) {
+    autoarena struct arena *arena = arena_new();
+    struct work base = job->base;
+    struct error err;
+
+    if (percent == job->progress_percent)
+        return;
+    job->progress_percent = percent;
+    pthread_mutex_lock(&job->manager->lock);
+    job->running.percent = percent;
+    pthread_mutex_unlock(&job->manager->lock);
+    base.arena = arena;
+    if (work_transaction_unsynced(job->manager->settings.db, &base, progress_body, job, &err) < 0)
+        job->progress_percent = -1;
+}
+
+static int percent_of(int64_t done_bytes, int64_t all_bytes) {
+    return done_bytes < all_bytes ? (int)(100.0 * (double)done_bytes / (double)all_bytes) : 99;
+}
+
+/* Called for every piece of a copy; the rows are read once a second. */
+static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, int64_t all_bytes) {
+    struct job *job = (struct job *)((uintptr_t)progress - offsetof(struct job, progress));
+    int64_t now_us = clock_steady_us(job->manager->settings.settings->clock);
+
+    if (now_us - job->progress_asked_us < SECOND_US)
+        return true;
+    job->progress_asked_us = now_us;
+    if (!fence_holds(&job->fence))
+        return false;
+    if (now_us - job->progress_noted_us >= PROGRESS_NOTE_US) {
+        job->progress_noted_us = now_us;
+        note_progress(job, percent_of(done_bytes, all_bytes));
+    }
+    if (now_us - job->progress_logged_us >= PROGRESS_LOG_US) {
+        job->progress_logged_us = now_us;
+        log_progress(job, done_bytes, all_bytes);
+    }
+    return true;
+}
+
+int job_check_lease(struct job *job, struct error *err) {
+    if (job->fenced_off)
+        return error_set(err, ERROR_CONFLICT, "The operation may have another worker by now.");
+    if (job->is_too_long)
+        return error_set(err, ERROR_BUSY, "The operation needs a worker that moves data.");
+    if (job->found_in_use)
+        return error_set(err, ERROR_BUSY, "The %s are in use by another worker.",
+                         job->found_in_use);
+    return driver_fence_check(&job->fence, err);
+}
+
+/* Of several managers that get an announcement all but one find the operation claimed; reading is
+ * cheaper than an attempt to write.  1 worth it, 0 gone or taken. */
+static int look_body(struct work *work, void *arg, struct error *err) {
+    const char *id = arg;
+    struct operation operation;
+    int found = operation_get(work, id, &operation, err);
+
+    if (found <= 0)
+        return found;
+    return !operation.owner || operation.lease_until < work->over_us;
+}
+
+static int wait_body(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+    int64_t pause_us = (work->clock_us - job->operation.created_at) / 8;
+
+    if (pause_us < BUSY_PAUSE_US)
+        pause_us = BUSY_PAUSE_US;
+    if (pause_us > BUSY_PAUSE_MOST_US)
+        pause_us = BUSY_PAUSE_MOST_US;
+    return operation_wait_for(work, job->operation.id, job_owner(job), job->found_in_use,
+                              work->clock_us + pause_us, err);
+}
+
+static int job_wait(struct job *job, struct error *err) {
+    if (!job->operation.waits_for)
+        log_info(&job->context.log, "operation waits: a resource is in use", "kind",
+                 job->operation.kind->name, "volume_id", job->operation.volume_id, "in_use",
+                 job->found_in_use, NULL);
+    return job_transaction(job, wait_body, job, err) < 0 ? -1 : 0;
+}
+
+static int make_long(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+
+    return operation_make_long(work, job->operation.id, job_owner(job), err);
+}
+
+/*
+ * A job that could not be completed, usually because the database refused its end, releases the
+ * operation.  If that fails, too, the lease expires: it is renewed only for running jobs.
+ */
+static int job_give_back(struct job *job, const struct error *reason, struct error *err) {
+    if (job->is_too_long && !job->fenced_off)
+        return job_transaction(job, make_long, job, err) < 0 ? -1 : 0;
+    if (job->found_in_use && !job->fenced_off)
+        return job_wait(job, err);
+    log_error(&job->context.log, "operation interrupted", "kind", job->operation.kind->name,
+              "volume_id", job->operation.volume_id, "reason", reason->message, NULL);
+    return job_retry(job, RETRY_PAUSE_US, err);
+}
+
+static int job_call(struct job *job, struct error *err) {
+    const struct operation *operation = &job->operation;
+
+    if (operation->phase == PHASE_CANCELLED)
+        return 0;
+    for (unsigned i = 0; i < LENGTH(functions); i++)
+        if (functions[i].kind == operation->kind)
+            return functions[i].function(job, err);
+    return error_set(err, ERROR_INTERNAL, "Operation %s has the unknown kind \"%s\".",
+                     operation->id, operation->kind->name);
+}
+
+/* Log lines of drivers get the context of this operation. */
+static int job_do(struct job *job, struct error *err) {
+    const struct log_context *before = log_within(&job->context.log);
+    int result = job_call(job, err);
+
+    log_within(before);
+    return result;
+}
+
+static int cancelled_body(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+    struct operation operation;
+    int found = operation_get(work, job->operation.id, &operation, err);
+
+    return found <= 0 ? found
+                      : operation.phase == PHASE_CANCELLED && operation.owner &&
+                            strcmp(operation.owner, job_owner(job)) == 0;
+}
+
+/* After any end: if it was cancelled meanwhile, others wait for that. */
+static int job_let_go(struct job *job, int result, const struct error *reason, struct error *err) {
+    int cancelled = job_read(job, cancelled_body, job, err);
+
+    if (cancelled > 0)
+        return job_close(job, err);
+    return result < 0 ? job_give_back(job, reason, err) : 0;
+}
+
+int job_run(struct manager_lane *lane, const char *operation_id, struct error *err) {
+    struct manager_host *host = lane->host;
+    struct manager *manager = host->manager;
+    autoarena struct arena *arena = arena_new();
+    struct job job = {
+        .manager = manager,
+        .host = host,
+        .lane = lane,
+        .backend = &host->backend,
+        .arena = arena,
+        .operation = { .id = operation_id },
+        .running = { .operation_id = operation_id },
+        .progress_percent = -1,
+        .fence = { .holds = fence_holds, .busy = found_busy, .may_take_long = may_take_long },
+        .progress = { .tell = goes_on },
+    };
+    struct error reason;
+    int64_t asked_us;
+    int claimed, result = 0;
+
+    job.base = (struct work){
+        .arena = arena,
+        .context = &job.context,
+        .settings = manager->settings.settings,
+    };
+    claimed = work_read(manager->settings.db, &job.base, look_body, (char *)operation_id, err);
+    if (claimed <= 0 || !running_begin(manager, &job.running))
+        return claimed < 0 ? -1 : 0;
+    asked_us = clock_steady_us(manager->settings.settings->clock);
+    job.progress_asked_us = job.progress_noted_us = job.progress_logged_us = asked_us;
+    claimed = work_transaction_unsynced(manager->settings.db, &job.base, claim_body, &job, err);
+    if (claimed > 0) {
+        job_identify(&job);
+        running_claimed(&job, asked_us);
+        result = job_do(&job, &reason);
+    }
+    running_end(manager, &job.running);
+    if (claimed <= 0)
+        return claimed;
+    result = job_let_go(&job, result, &reason, err);
+    if (manager->settings.operation_ended)
+        manager->settings.operation_ended(manager->settings.operation_ended_arg);
+    return result;
+}
