@@ -219,14 +219,11 @@ static const char *own_cluster(struct arena *arena) {
 static int read_settings(struct bridge *bridge, const struct bridge_settings *settings,
                          struct error *err) {
     const struct config *config = settings->config;
-    const char *url = config_text(config, SECTION, "url");
 
-    bridge->cluster = (struct cluster){
-        .url = url ? url : own_cluster(bridge->arena),
-        .token_file = config_text(config, SECTION, "token_file"),
-        .peer = { .ca_file = config_text(config, SECTION, "ca_file") },
-        .until_us = &bridge->until_us,
-    };
+    bridge->cluster = (struct cluster){ .until_us = &bridge->until_us };
+    config_fill(config, NULL, kubernetes_options, &bridge->cluster);
+    if (!bridge->cluster.url)
+        bridge->cluster.url = own_cluster(bridge->arena);
     if (!bridge->cluster.url)
         return error_set(err, ERROR_BAD_REQUEST,
                          "[kubernetes] url is not given, and this is no pod of a cluster");

@@ -1,7 +1,9 @@
 #include "kubernetes/bridge.h"
+#include "kubernetes/cluster.h"
 
-#define SECTION "kubernetes"
-#define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
+#define SECTION        "kubernetes"
+#define FILLS(member_) OPTION_FILLS(struct cluster, member_)
+#define ACCOUNT        "/var/run/secrets/kubernetes.io/serviceaccount/"
 
 /* clang-format off */
 const struct option kubernetes_options[] = {
@@ -9,11 +11,11 @@ const struct option kubernetes_options[] = {
       .help = "Keep the objects of CStorVolumePolicy, CStorVolumeConfig and CStorVolumeSnapshot of a Kubernetes cluster as "
               "documents of the volume API, in scoria serve and scoria csi. The API is that of section csi: volume_endpoint, "
               "volume_token." },
-    { .section = SECTION, .key = "url", .type = OPTION_TEXT,
+    { .section = SECTION, .key = "url", .type = OPTION_TEXT, FILLS(url),
       .help = "URL of the API server. Unset: in a pod, the cluster's own." },
-    { .section = SECTION, .key = "token_file", .type = OPTION_TEXT, .fallback = ACCOUNT "token",
+    { .section = SECTION, .key = "token_file", .type = OPTION_TEXT, FILLS(token_file), .fallback = ACCOUNT "token",
       .help = "File of the token that is sent to it; read again for each call." },
-    { .section = SECTION, .key = "ca_file", .type = OPTION_TEXT, .fallback = ACCOUNT "ca.crt",
+    { .section = SECTION, .key = "ca_file", .type = OPTION_TEXT, FILLS(peer.ca_file), .fallback = ACCOUNT "ca.crt",
       .help = "PEM file of the authorities that verify its certificate." },
     { .section = SECTION, .key = "namespace", .type = OPTION_TEXT,
       .help = "The only namespace that is reconciled. Unset: all." },

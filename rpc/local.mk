@@ -2,6 +2,7 @@ libscoria_a_SOURCES += \
 	rpc/amqp/amqp.h rpc/amqp/options.c \
 	rpc/amqp/monitor.c rpc/amqp/monitor.h \
 	rpc/amqp/recent.c rpc/amqp/recent.h \
+	rpc/amqp/settings.h \
 	rpc/amqp/url.c rpc/amqp/url.h \
 	rpc/amqp/window.c rpc/amqp/window.h \
 	rpc/envelope.c rpc/envelope.h \

@@ -86,53 +86,26 @@ static const struct rpc_engine amqp_engine = {
     .stop = amqp_stop,
 };
 
-static int64_t option_ms(const struct config *config, const char *key) {
-    return config_int(config, SECTION, key) * 1000;
-}
-
-static struct link_settings link_settings(const struct amqp *amqp) {
-    const struct config *config = amqp->settings.config;
-
-    return (struct link_settings){
-        .url = &amqp->url,
-        .clock = amqp->settings.clock,
-        .program = amqp->settings.program,
-        .ca_file = config_text(config, SECTION, "ssl_ca_file"),
-        .cert_file = config_text(config, SECTION, "ssl_cert_file"),
-        .key_file = config_text(config, SECTION, "ssl_key_file"),
-        .verify = config_bool(config, SECTION, "ssl_verify"),
-        .heartbeat_s = (int)config_int(config, SECTION, "heartbeat_timeout_threshold"),
-        .retry_ms = option_ms(config, "rabbit_retry_interval"),
-        .retry_more_ms = option_ms(config, "rabbit_retry_backoff"),
-        .retry_most_ms = option_ms(config, "rabbit_interval_max"),
-    };
-}
-
 static void amqp_open(struct amqp *amqp) {
-    const struct config *config = amqp->settings.config;
-    bool quorum = config_bool(config, SECTION, "rabbit_quorum_queue");
-    const struct sender_settings sender = {
-        .link = link_settings(amqp),
-        .exchange = config_text(config, "DEFAULT", "control_exchange"),
-        .durable = quorum || config_bool(config, SECTION, "amqp_durable_queues"),
-        .auto_delete = config_bool(config, SECTION, "amqp_auto_delete"),
-        .quorum = quorum,
-    };
-    const struct receiver_settings receiver = {
-        .link = sender.link,
-        .source = {
-            .exchange = sender.exchange,
-            .server = amqp->settings.server,
-            .durable = sender.durable,
-            .auto_delete = sender.auto_delete,
-            .quorum = quorum,
-            .transient_quorum = config_bool(config, SECTION, "rabbit_transient_quorum_queue"),
-            .transient_ttl_s = (int)config_int(config, SECTION, "rabbit_transient_queues_ttl"),
-            .prefetch = (unsigned)config_int(config, SECTION, "rabbit_qos_prefetch_count"),
-        },
+    struct receiver_settings receiver = {
+        .link = { .url = &amqp->url,
+                  .clock = amqp->settings.clock,
+                  .program = amqp->settings.program },
+        .source = { .server = amqp->settings.server },
         .workers = amqp->settings.workers,
     };
+    struct sender_settings sender;
 
+    config_fill(amqp->settings.config, NULL, amqp_options, &receiver);
+    if (receiver.source.quorum)
+        receiver.source.durable = true;
+    sender = (struct sender_settings){
+        .link = receiver.link,
+        .exchange = receiver.source.exchange,
+        .durable = receiver.source.durable,
+        .auto_delete = receiver.source.auto_delete,
+        .quorum = receiver.source.quorum,
+    };
     amqp->sender = sender_new(&sender);
     amqp->receiver = receiver_new(&receiver, amqp->sender);
 }

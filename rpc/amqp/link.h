@@ -7,22 +7,11 @@
 #pragma once
 
 #include "common/backoff.h"
-#include "common/clock.h"
 #include "rpc/amqp/event.h"
-#include "rpc/amqp/url.h"
+#include "rpc/amqp/settings.h"
 
 #include <amqp.h>
 #include <pthread.h>
-
-struct link_settings {
-    const struct amqp_url *url;
-    const struct clock *clock;
-    const char *program;                        /* of the connection's name in the broker */
-    const char *ca_file, *cert_file, *key_file; /* NULL: the system's; none */
-    bool verify;
-    int heartbeat_s;                                /* 0: none */
-    int64_t retry_ms, retry_more_ms, retry_most_ms; /* pauses: first, growth, longest */
-};
 
 struct link;
 

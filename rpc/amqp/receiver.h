@@ -13,12 +13,6 @@
 
 struct receiver;
 
-struct receiver_settings {
-    struct link_settings link;
-    struct source_settings source;
-    unsigned workers; /* of each topic */
-};
-
 /* `sender` sends responses and dead letters. */
 struct receiver *receiver_new(const struct receiver_settings *settings, struct sender *sender);
 /* Before receiver_start(). -1 ERROR_CONFLICT: the topic has a consumer. */

@@ -6,14 +6,6 @@
 #include "rpc/amqp/inbox.h"
 #include "rpc/amqp/link.h"
 
-struct source_settings {
-    const char *exchange; /* of topics */
-    const char *server;
-    bool durable, auto_delete, quorum, transient_quorum;
-    int transient_ttl_s;
-    unsigned prefetch; /* of each queue */
-};
-
 struct source {
     struct source *next;
     struct subscription *subscription;
