@@ -19,17 +19,17 @@ CALL = re.compile(r"(?<![.>\w])([A-Za-z_]\w*)\s*\(")
 
 # The circle, and why it is left.
 STATED = {
-    "manager/check manager/check_attachments manager/check_documents manager/check_drafts "
-    "manager/check_group_snapshots manager/check_groups manager/check_hosts "
-    "manager/check_replicas manager/check_snapshots":
+    "manager/check/check manager/check/attachments manager/check/documents manager/check/drafts "
+    "manager/check/group_snapshots manager/check/groups manager/check/hosts "
+    "manager/check/replicas manager/check/snapshots":
         "to be cut",
     "api/openapi api/openapi_answer api/openapi_body api/openapi_parameters":
         "to be cut",
     "api/call api/read api/release":
         "to be cut",
-    "manager/assist_job manager/create_jobs":
+    "manager/jobs/assist manager/jobs/create":
         "to be cut",
-    "manager/reclaim_job manager/trim_job":
+    "manager/jobs/reclaim manager/jobs/trim":
         "to be cut",
 }
 
