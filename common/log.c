@@ -42,6 +42,7 @@ static struct {
     { ROOT ".compute", "compute", LOG_INFO },
     { ROOT ".config", "config", LOG_INFO },
     { ROOT ".csi", "csi", LOG_INFO },
+    { ROOT ".data", "data", LOG_INFO },
     { ROOT ".db", "db", LOG_INFO },
     { ROOT ".drivers", "drivers", LOG_INFO },
     { ROOT ".engine", "replication/engine", LOG_INFO },

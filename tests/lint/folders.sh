@@ -11,8 +11,9 @@ identity           common json config http policy
 client             common json config http policy identity
 db                 common config
 rpc                common json config policy db
-drivers            common json config
-replicated         common json config http identity client drivers
+data               common
+drivers            common json config data
+replicated         common json config http identity client data drivers
 replication/engine common json
 operation          common json config policy db
 model              common json config policy db rpc drivers operation

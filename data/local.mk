@@ -1,0 +1,17 @@
+libscoria_a_SOURCES += \
+	data/checksum_io.c data/checksum_io.h \
+	data/copy.c data/copy.h \
+	data/copy_digest.c data/copy_digest.h \
+	data/deadline_io.c data/deadline_io.h \
+	data/file_io.c data/file_io.h \
+	data/throttle_io.c data/throttle_io.h \
+	data/volume_io.c data/volume_io.h
+
+EXTRA_DIST += tests/unit/data/volume_data.h
+
+if HAVE_CHECK
+check_PROGRAMS += \
+	tests/unit/data/test_copy \
+	tests/unit/data/test_file_io \
+	tests/unit/data/test_filters
+endif

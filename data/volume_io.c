@@ -1,0 +1,90 @@
+#include "data/volume_io.h"
+
+#include "common/assert.h"
+
+int volume_io_may(const struct volume_io_wait *wait, struct error *err) {
+    return wait->may ? wait->may(wait->arg, err) : 0;
+}
+
+static void check_range(const struct volume_io *io, int64_t offset, int64_t size) {
+    assert(offset >= 0 && size >= 0 && offset <= io->size && size <= io->size - offset);
+}
+
+int volume_io_extent(struct volume_io *io, int64_t offset, struct volume_io_extent *ret,
+                     struct error *err) {
+    struct volume_io_extent extent = { 0 };
+
+    assert(offset >= 0 && offset < io->size);
+    if (io->functions->extent(io, offset, &extent, err) < 0)
+        return -1;
+    assert(extent.size > 0);
+    if (extent.size > io->size - offset)
+        extent.size = io->size - offset;
+    *ret = extent;
+    return 0;
+}
+
+int volume_io_read(struct volume_io *io, void *buffer, size_t size, int64_t offset,
+                   struct error *err) {
+    assert(size <= VOLUME_IO_MOST);
+    check_range(io, offset, (int64_t)size);
+    return size == 0 ? 0 : io->functions->read(io, buffer, size, offset, err);
+}
+
+int volume_io_write(struct volume_io *io, const void *buffer, size_t size, int64_t offset,
+                    struct error *err) {
+    assert(io->writable && size <= VOLUME_IO_MOST);
+    check_range(io, offset, (int64_t)size);
+    return size == 0 ? 0 : io->functions->write(io, buffer, size, offset, err);
+}
+
+int volume_io_zero(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {
+    assert(io->writable);
+    check_range(io, offset, size);
+    return size == 0 ? 0 : io->functions->zero(io, offset, size, err);
+}
+
+int volume_io_discard(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {
+    assert(io->writable);
+    check_range(io, offset, size);
+    return size == 0 ? 0 : io->functions->discard(io, offset, size, err);
+}
+
+int volume_io_flush(struct volume_io *io, struct error *err) {
+    return io->functions->flush(io, err);
+}
+
+int64_t volume_io_send(struct volume_io *io, struct volume_io *to, int64_t offset, int64_t size,
+                       struct error *err) {
+    int64_t moved;
+
+    assert(to->writable && size > 0);
+    check_range(io, offset, size);
+    check_range(to, offset, size);
+    if (!io->functions->send)
+        return 0;
+    moved = io->functions->send(io, to, offset, size, err);
+    assert(moved >= -1 && moved <= size);
+    return moved;
+}
+
+void volume_io_close(struct volume_io *io) {
+    if (io)
+        io->functions->close(io);
+}
+
+int volume_io_find_data(struct volume_io *io, int64_t from, struct volume_io_range *ret,
+                        struct error *err) {
+    struct volume_io_extent extent = { .zero = true };
+    int64_t at = from;
+
+    while (at < io->size) {
+        if (volume_io_extent(io, at, &extent, err) < 0)
+            return -1;
+        if (!extent.zero)
+            break;
+        at += extent.size;
+    }
+    *ret = (struct volume_io_range){ at, at < io->size ? at + extent.size : io->size };
+    return 0;
+}

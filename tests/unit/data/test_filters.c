@@ -1,0 +1,236 @@
+/*
+ * Filters in front of a volume_io: throttle, checksum, deadline.
+ */
+#include "common/clock.h"
+#include "data/checksum_io.h"
+#include "data/deadline_io.h"
+#include "data/throttle_io.h"
+#include "tests/lib/fault_io.h"
+#include "tests/unit/data/volume_data.h"
+
+#include <nettle/sha2.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+/* The clock of throttles moves by their pauses alone. */
+static int64_t boottime_us = 1000 * SECOND_US;
+
+int clock_gettime(clockid_t id, struct timespec *now) {
+    if (id != CLOCK_BOOTTIME)
+        return (int)syscall(SYS_clock_gettime, id, now);
+    *now = clock_timespec(boottime_us);
+    return 0;
+}
+
+int nanosleep(const struct timespec *pause, struct timespec *left) {
+    (void)left;
+    boottime_us += pause->tv_sec * SECOND_US + pause->tv_nsec / 1000;
+    return 0;
+}
+
+/* ---- throttle ---- */
+
+struct queries {
+    unsigned count, until; /* the n-th ends the wait; 0: none does */
+    int64_t last_us, longest_us;
+};
+
+static int count_query(void *arg, struct error *err) {
+    struct queries *queries = arg;
+
+    if (queries->count > 0 && boottime_us - queries->last_us > queries->longest_us)
+        queries->longest_us = boottime_us - queries->last_us;
+    queries->last_us = boottime_us;
+    return ++queries->count == queries->until ? error_set(err, ERROR_CONFLICT, "cancelled") : 0;
+}
+
+START_TEST(a_throttle_keeps_to_its_rate_for_reads_and_writes) {
+    static char bytes[VOLUME_IO_MOST];
+    struct queries queries = { 0 };
+    const struct volume_io_wait wait = { count_query, &queries };
+    autovolumeio struct volume_io *io = throttle_io_open(memory_volume(8 * MIB), MIB, &wait);
+    struct error err = { 0 };
+    int64_t begun_us = boottime_us;
+
+    for (int64_t at = 0; at < io->size; at += MIB) {
+        ck_assert_int_eq(volume_io_write(io, bytes, (size_t)MIB, at, &err), 0);
+        ck_assert_int_eq(volume_io_read(io, bytes, (size_t)MIB, at, &err), 0);
+    }
+    ck_assert_int_ge(boottime_us - begun_us, 16 * SECOND_US);
+    ck_assert_int_le(boottime_us - begun_us, 17 * SECOND_US);
+    ck_assert_int_le(queries.longest_us, SECOND_US / 2);
+}
+END_TEST
+
+START_TEST(a_throttle_keeps_to_its_rate_for_bytes_that_the_kernel_moves) {
+    autovolumeio struct volume_io *to = memory_volume(8 * MIB);
+    autovolumeio struct volume_io *io = throttle_io_open(memory_volume(8 * MIB), MIB, NULL);
+    struct error err = { 0 };
+    int64_t begun_us = boottime_us, at = 0, moved = 1;
+
+    while (at < io->size && moved > 0) {
+        moved = volume_io_send(io, to, at, io->size - at, &err);
+        ck_assert_int_ge(moved, 0);
+        at += moved;
+    }
+    ck_assert_int_ge(boottime_us - begun_us, at / MIB * SECOND_US);
+}
+END_TEST
+
+START_TEST(a_pause_of_a_throttle_is_cancelled) {
+    char bytes[4096] = { 0 };
+    struct queries queries = { .until = 3 };
+    const struct volume_io_wait wait = { count_query, &queries };
+    autovolumeio struct volume_io *io = throttle_io_open(memory_volume(MIB), 1, &wait);
+    struct error err = { 0 };
+    int64_t begun_us = boottime_us;
+
+    ck_assert_int_eq(volume_io_write(io, bytes, sizeof(bytes), 0, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_le(boottime_us - begun_us, SECOND_US);
+}
+END_TEST
+
+/* ---- checksum ---- */
+
+START_TEST(a_checksum_is_that_of_all_bytes_read_in_order) {
+    static unsigned char bytes[3 * 65536 + 100];
+    autovolumeio struct volume_io *io = NULL;
+    struct volume_io *memory = memory_volume(sizeof(bytes));
+    unsigned char expected[CHECKSUM_IO_SIZE], found[CHECKSUM_IO_SIZE];
+    struct volume_io_range data;
+    struct error err = { 0 };
+    struct sha256_ctx sum;
+
+    fill(memory, 5000, 70000, 3);
+    ck_assert_int_eq(volume_io_read(memory, bytes, sizeof(bytes), 0, &err), 0);
+    sha256_init(&sum);
+    sha256_update(&sum, sizeof(bytes), bytes);
+    sha256_digest(&sum, sizeof(expected), expected);
+
+    io = checksum_io_open(memory);
+    ck_assert_int_eq(volume_io_find_data(io, 0, &data, &err), 0);
+    ck_assert_int_eq(data.begin, 0);
+    ck_assert_int_eq(data.end, io->size);
+    for (int64_t at = 0; at < io->size; at += 65536)
+        ck_assert_int_eq(
+            volume_io_read(io, bytes, (size_t)(io->size - at < 65536 ? 100 : 65536), at, &err), 0);
+    ck_assert_int_eq(checksum_io_get(io, found, &err), 0);
+    ck_assert_mem_eq(found, expected, sizeof(expected));
+}
+END_TEST
+
+START_TEST(bytes_read_twice_or_left_out_have_no_checksum) {
+    static const int64_t places[][2] = { { 0, 0 }, { 8192, 0 }, { 0, 8192 } };
+
+    for (size_t i = 0; i < LENGTH(places); i++) {
+        autovolumeio struct volume_io *io = checksum_io_open(memory_volume(16384));
+        unsigned char bytes[8192], found[CHECKSUM_IO_SIZE];
+        struct error err = { 0 };
+        bool complete = i == 2;
+
+        for (size_t j = 0; j < 2; j++)
+            ck_assert_int_eq(volume_io_read(io, bytes, sizeof(bytes), places[i][j], &err), 0);
+        ck_assert_int_eq(checksum_io_get(io, found, &err), complete ? 0 : -1);
+    }
+}
+END_TEST
+
+/* ---- deadline ---- */
+
+#define LONG_MS ((int64_t)600000)
+
+/* Long after its object is closed, a call that hung returns, and everything is released. */
+static void end_late(struct fault_io_plan *plan) {
+    ck_assert(!plan->closed);
+    plan->released = true;
+    while (!plan->closed)
+        poll(NULL, 0, 1);
+}
+
+static int call(struct volume_io *io, enum fault_io_call kind, struct error *err) {
+    struct volume_io_extent extent;
+    static char bytes[4096];
+
+    switch (kind) {
+    case FAULT_IO_EXTENT:
+        return volume_io_extent(io, 0, &extent, err);
+    case FAULT_IO_READ:
+        return volume_io_read(io, bytes, sizeof(bytes), 0, err);
+    case FAULT_IO_WRITE:
+        return volume_io_write(io, bytes, sizeof(bytes), 0, err);
+    case FAULT_IO_ZERO:
+        return volume_io_zero(io, 0, 4096, err);
+    case FAULT_IO_DISCARD:
+        return volume_io_discard(io, 0, 4096, err);
+    default:
+        return volume_io_flush(io, err);
+    }
+}
+
+START_TEST(a_deadline_passes_calls_and_failures_on) {
+    for (unsigned kind = 0; kind < FAULT_IO_CALLS; kind++) {
+        static char bytes[4096], found[4096];
+        struct fault_io_plan plan = { .call = kind, .action = FAULT_IO_FAIL, .nth = 2 };
+        struct volume_io *io =
+            deadline_io_open(fault_io_open(memory_volume(MIB), &plan), LONG_MS, NULL);
+        struct error err = { 0 };
+
+        ck_assert_int_eq(call(io, kind, &err), 0);
+        ck_assert_int_eq(call(io, kind, &err), -1);
+        ck_assert_str_eq(err.message, "an injected fault");
+        memset(bytes, 'x', sizeof(bytes));
+        plan.nth = 0;
+        ck_assert_int_eq(volume_io_write(io, bytes, sizeof(bytes), 8192, &err), 0);
+        ck_assert_int_eq(volume_io_read(io, found, sizeof(found), 8192, &err), 0);
+        ck_assert_mem_eq(found, bytes, sizeof(bytes));
+        volume_io_close(io);
+        while (!plan.closed)
+            poll(NULL, 0, 1);
+    }
+}
+END_TEST
+
+START_TEST(a_call_that_hangs_ends_in_time_and_all_later_ones_at_once) {
+    for (unsigned kind = 0; kind < FAULT_IO_CALLS; kind++) {
+        struct fault_io_plan plan = { .call = kind, .action = FAULT_IO_HANG, .nth = 1 };
+        struct volume_io *io = deadline_io_open(fault_io_open(memory_volume(MIB), &plan), 10, NULL);
+        struct error err = { 0 };
+
+        ck_assert_int_eq(call(io, kind, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+        for (unsigned other = 0; other < FAULT_IO_CALLS; other++)
+            ck_assert_int_eq(call(io, other, &err), -1);
+        volume_io_close(io);
+        end_late(&plan);
+    }
+}
+END_TEST
+
+static int refuse_wait(void *arg, struct error *err) {
+    const struct fault_io_plan *plan = arg;
+
+    return plan->hangs ? error_set(err, ERROR_CONFLICT, "cancelled") : 0;
+}
+
+START_TEST(the_wait_for_a_call_that_hangs_is_cancelled) {
+    struct fault_io_plan plan = { .call = FAULT_IO_READ, .action = FAULT_IO_HANG, .nth = 1 };
+    const struct volume_io_wait wait = { refuse_wait, &plan };
+    struct volume_io *io =
+        deadline_io_open(fault_io_open(memory_volume(MIB), &plan), LONG_MS, &wait);
+    struct error err = { 0 };
+
+    ck_assert_int_eq(call(io, FAULT_IO_READ, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    volume_io_close(io);
+    end_late(&plan);
+}
+END_TEST
+
+CHECK_MAIN("filters", a_throttle_keeps_to_its_rate_for_reads_and_writes,
+           a_throttle_keeps_to_its_rate_for_bytes_that_the_kernel_moves,
+           a_pause_of_a_throttle_is_cancelled, a_checksum_is_that_of_all_bytes_read_in_order,
+           bytes_read_twice_or_left_out_have_no_checksum, a_deadline_passes_calls_and_failures_on,
+           a_call_that_hangs_ends_in_time_and_all_later_ones_at_once,
+           the_wait_for_a_call_that_hangs_is_cancelled)
