@@ -272,11 +272,12 @@ int operation_insert_once(struct work *work, const struct operation_kind *kind,
                           const struct operation *fields, struct error *err) {
     int waiting =
         db_run(work->tx, err,
-               "UPDATE operations SET attempts = 0 WHERE volume_id = $1 AND "
-               "kind = $2 AND arguments = $3 AND COALESCE(owner, '') = ''",
-               DB_TEXT(fields->volume_id), DB_TEXT(kind->name), DB_TEXT(fields->arguments));
+               "UPDATE operations SET attempts = 0 WHERE volume_id = $1 AND kind = $2 AND "
+               "COALESCE(arguments, '') = $3 AND COALESCE(owner, '') = ''",
+               DB_TEXT(fields->volume_id), DB_TEXT(kind->name),
+               DB_TEXT(fields->arguments ? fields->arguments : ""));
 
-    assert(fields->volume_id && fields->arguments);
+    assert(fields->volume_id);
     if (waiting != 0)
         return waiting < 0 ? -1 : 0;
     return operation_insert(work, kind, fields, NULL, err);

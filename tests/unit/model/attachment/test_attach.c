@@ -396,6 +396,28 @@ START_TEST(an_unavailable_backend_is_notified_later) {
 }
 END_TEST
 
+START_TEST(a_waiting_disconnect_serves_later_ends_of_connections) {
+    static const char terminate[] = "{\"os-terminate_connection\": {\"connector\": %s}}";
+    autoworld struct world *world = world_holding();
+    const char *id = world_volume(world, 1), *attachment;
+
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, HOST("one")), 200);
+    attachment = world_answer_id(world, "attachment");
+    memory_fail_next(world->memory, "disconnect", ERROR_UNAVAILABLE);
+    ck_assert_int_eq(detach(world, attachment), 200);
+    world_settle(world);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(world_action(world, id, terminate, HOST("one")), 202);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 1);
+    }
+    world_advance(world, 60);
+    world_settle(world);
+    assert_connected(world, id, NULL);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
 START_TEST(a_failed_connect_leaves_nothing_connected) {
     autoworld struct world *world = world_holding();
     const char *id = world_volume(world, 1);
@@ -787,11 +809,12 @@ CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows
            the_backend_is_notified_of_the_end_of_a_connection,
            a_connection_of_which_one_attachment_is_left_stays,
            a_second_host_is_refused_and_nothing_changes, a_refusal_of_the_backend_has_a_reason,
-           an_unavailable_backend_is_notified_later, a_failed_connect_leaves_nothing_connected,
-           other_backends_are_not_notified, volume_actions_attach_and_detach,
-           a_read_only_volume_attaches_read_only, a_detach_names_its_attachment,
-           an_attached_volume_is_not_deleted, a_forced_delete_replaces_a_create,
-           a_forced_delete_begins_when_the_create_has_ended,
+           an_unavailable_backend_is_notified_later,
+           a_waiting_disconnect_serves_later_ends_of_connections,
+           a_failed_connect_leaves_nothing_connected, other_backends_are_not_notified,
+           volume_actions_attach_and_detach, a_read_only_volume_attaches_read_only,
+           a_detach_names_its_attachment, an_attached_volume_is_not_deleted,
+           a_forced_delete_replaces_a_create, a_forced_delete_begins_when_the_create_has_ended,
            a_failed_create_and_delete_are_reported, a_finished_delete_reported_as_failed_is_done,
            a_failed_delete_leaves_the_object_or_an_unknown_state,
            death_at_any_effect_of_create_and_delete_loses_nothing,
