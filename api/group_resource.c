@@ -14,8 +14,8 @@ static int with_volumes(struct request *request, bool *ret, struct error *err) {
     return request->minor >= MV_GROUP_VOLUMES ? request_flag(request, "list_volume", ret, err) : 0;
 }
 
-static struct volume_group *find(struct request *request, const char *id,
-                                 struct policy_target *ret_owner, struct error *err) {
+static struct volume_group *group_find(struct request *request, const char *id,
+                                       struct policy_target *ret_owner, struct error *err) {
     struct volume_group *group = arena_alloc(request->work.arena, sizeof *group);
 
     if (group_get(&request->work, id, group, err) < 0)
@@ -26,7 +26,7 @@ static struct volume_group *find(struct request *request, const char *id,
 
 static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
                   struct error *err) {
-    struct volume_group *group = find(request, id, ret_owner, err);
+    struct volume_group *group = group_find(request, id, ret_owner, err);
     bool volumes;
 
     if (!group || with_volumes(request, &volumes, err) < 0 ||
@@ -38,7 +38,7 @@ static void *load(struct request *request, const char *id, struct policy_target 
 
 static void *load_consistency(struct request *request, const char *id,
                               struct policy_target *ret_owner, struct error *err) {
-    struct volume_group *group = find(request, id, ret_owner, err);
+    struct volume_group *group = group_find(request, id, ret_owner, err);
 
     if (!group || group_type_is_reserved(group->group_type_name))
         return group;

@@ -14,8 +14,9 @@
 
 /* ---- the resource ---- */
 
-static struct group_snapshot *find(struct request *request, const char *id,
-                                   struct policy_target *ret_owner, struct error *err) {
+static struct group_snapshot *group_snapshot_find(struct request *request, const char *id,
+                                                  struct policy_target *ret_owner,
+                                                  struct error *err) {
     struct group_snapshot *group_snapshot =
         arena_alloc(request->work.arena, sizeof *group_snapshot);
 
@@ -27,14 +28,14 @@ static struct group_snapshot *find(struct request *request, const char *id,
 
 static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
                   struct error *err) {
-    struct group_snapshot *row = find(request, id, ret_owner, err);
+    struct group_snapshot *row = group_snapshot_find(request, id, ret_owner, err);
 
     return row && group_type_refuse_reserved(row->group_type_name, err) == 0 ? row : NULL;
 }
 
 static void *load_cgsnapshot(struct request *request, const char *id,
                              struct policy_target *ret_owner, struct error *err) {
-    struct group_snapshot *row = find(request, id, ret_owner, err);
+    struct group_snapshot *row = group_snapshot_find(request, id, ret_owner, err);
 
     if (!row || group_type_is_reserved(row->group_type_name))
         return row;

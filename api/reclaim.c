@@ -12,7 +12,7 @@ struct no_body {
 };
 static const struct field no_fields[] = { FIELDS_END };
 
-static int begin(struct request *request, struct error *err) {
+static int reclaim_begin(struct request *request, struct error *err) {
     return volume_reclaim(&request->work, request->object, err);
 }
 
@@ -80,7 +80,7 @@ static int show(struct request *request, struct error *err) {
 const struct route reclaim_routes[] = {
     { .method = "POST", .path = "/volumes/{id}/action", .resource = &volume_resource,
       .action = "os-reclaim_space", .rule = "volume_extension:volume_actions:reclaim_space",
-      BODY(no_fields, struct no_body), .flags = ROUTE_NULL_VALUE, .handler = begin, .status = 202 },
+      BODY(no_fields, struct no_body), .flags = ROUTE_NULL_VALUE, .handler = reclaim_begin, .status = 202 },
     { .method = "POST", .path = "/volumes/{id}/action", .resource = &volume_resource,
       .action = "os-update_reclaim_space", .rule = "volume_extension:volume_admin_actions:update_reclaim_space",
       BODY(report_fields, struct reclaim_report), .handler = report, .status = 202 },

@@ -103,7 +103,8 @@ static int answer_pool(struct request *request, const struct replica_pool *pool,
     return 0;
 }
 
-static int find(struct request *request, struct replica_pool *ret, struct error *err) {
+static int requested_pool_find(struct request *request, struct replica_pool *ret,
+                               struct error *err) {
     int found = replica_pool_find(&request->work, request->id, ret, err);
 
     return error_if_none(found, err, ERROR_NOT_FOUND, "Replica pool %s could not be found.",
@@ -113,13 +114,15 @@ static int find(struct request *request, struct replica_pool *ret, struct error 
 static int show_pool(struct request *request, struct error *err) {
     struct replica_pool pool;
 
-    return find(request, &pool, err) < 0 ? -1 : answer_pool(request, &pool, err);
+    return requested_pool_find(request, &pool, err) < 0 ? -1 : answer_pool(request, &pool, err);
 }
 
 static int delete_pool(struct request *request, struct error *err) {
     struct replica_pool pool;
 
-    return find(request, &pool, err) < 0 ? -1 : replica_pool_delete(&request->work, &pool, err);
+    return requested_pool_find(request, &pool, err) < 0
+               ? -1
+               : replica_pool_delete(&request->work, &pool, err);
 }
 
 /* ---- the report ---- */
@@ -185,9 +188,9 @@ static int drain_pool(struct request *request, struct error *err) {
     const struct drain_body *body = request->body;
     struct replica_pool pool;
 
-    if (find(request, &pool, err) < 0 ||
+    if (requested_pool_find(request, &pool, err) < 0 ||
         pool_drain_set(&request->work, &pool, body->draining, err) < 0 ||
-        find(request, &pool, err) < 0)
+        requested_pool_find(request, &pool, err) < 0)
         return -1;
     return answer_pool(request, &pool, err);
 }

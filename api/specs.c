@@ -32,7 +32,7 @@ int specs_list(struct request *request, struct error *err) {
     return 0;
 }
 
-static const struct pair *find(struct request *request) {
+static const struct pair *spec_find(struct request *request) {
     const struct resource_specs *specs = specs_of(request);
     const struct pairs *all = pairs_of(request);
 
@@ -46,7 +46,7 @@ static const struct pair *find(struct request *request) {
 
 int specs_show(struct request *request, struct error *err) {
     const struct resource_specs *specs = specs_of(request);
-    const struct pair *spec = find(request);
+    const struct pair *spec = spec_find(request);
 
     if (!spec)
         return error_set(err, ERROR_NOT_FOUND, "%s %s has no %s with key %s.", specs->owner,

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static int refuse(const struct resource *resource, const char *key, struct error *err) {
+static int unique_refuse(const struct resource *resource, const char *key, struct error *err) {
     return error_set(err, ERROR_CONFLICT, "A %s of the project has this value of %.64s already.",
                      resource->name, key);
 }
@@ -27,7 +27,7 @@ int unique_check_pair(struct request *request, const struct resource *resource,
         return 0;
     found = db_query_int(request->work.tx, &one, err, resource->metadata->rows->sought,
                          DB_TEXT(request->context.project_id), DB_TEXT(key), DB_TEXT(value));
-    return found > 0 ? refuse(resource, key, err) : found;
+    return found > 0 ? unique_refuse(resource, key, err) : found;
 }
 
 int unique_check_name(struct request *request, const struct resource *resource, const char *name,
@@ -46,5 +46,5 @@ int unique_check_name(struct request *request, const struct resource *resource, 
                          resource->table);
     found = db_query_int(request->work.tx, &one, err, query, DB_TEXT(request->context.project_id),
                          DB_TEXT(name), DB_TEXT(description ? description : ""));
-    return found > 0 ? refuse(resource, key, err) : found;
+    return found > 0 ? unique_refuse(resource, key, err) : found;
 }

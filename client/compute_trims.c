@@ -13,7 +13,7 @@ static const char *write_trim(struct arena *arena, const struct compute_trim *tr
     return json_out_end(&out);
 }
 
-static int refuse(struct arena *arena, const struct http_answer *answer, struct error *err) {
+static int trim_refuse(struct arena *arena, const struct http_answer *answer, struct error *err) {
     struct answer said = answer_read(arena, answer);
 
     if (said.form == ANSWER_FAULT &&
@@ -43,6 +43,6 @@ enum event_verdict compute_trim_ask(const struct client *client, struct arena *a
     if (answer.status >= 200 && answer.status <= 299)
         return EVENT_ACCEPTED;
     root = json_parse(arena, answer.body, answer.body_size, NULL);
-    refuse(arena, &answer, err);
+    trim_refuse(arena, &answer, err);
     return compute_answer_refuses(&answer, root) ? EVENT_REFUSED : EVENT_UNKNOWN;
 }

@@ -14,8 +14,9 @@ static bool names(const json_t *type, const char *wanted) {
     return (id && strcmp(id, wanted) == 0) || (name && strcmp(name, wanted) == 0);
 }
 
-static int find(const struct client *api, struct arena *arena, const char *path, const char *name,
-                const char *wanted, struct remote_type *ret, struct error *err) {
+static int remote_pool_find(const struct client *api, struct arena *arena, const char *path,
+                            const char *name, const char *wanted, struct remote_type *ret,
+                            struct error *err) {
     const struct client_call call = { .method = "GET", .path = path };
     const json_t *list = client_ask_list(api, arena, &call, name, err);
 
@@ -38,12 +39,12 @@ static int find(const struct client *api, struct arena *arena, const char *path,
 
 int types_find(const struct client *api, struct arena *arena, const char *wanted,
                struct remote_type *ret, struct error *err) {
-    return find(api, arena, "/types", "volume_types", wanted, ret, err);
+    return remote_pool_find(api, arena, "/types", "volume_types", wanted, ret, err);
 }
 
 int group_types_find(const struct client *api, struct arena *arena, const char *wanted,
                      struct remote_type *ret, struct error *err) {
-    return find(api, arena, "/group_types", "group_types", wanted, ret, err);
+    return remote_pool_find(api, arena, "/group_types", "group_types", wanted, ret, err);
 }
 
 /* "infinite" and "unknown" are no limits. */

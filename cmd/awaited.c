@@ -16,7 +16,7 @@ static char *behind(char *text, const char *word) {
     return strncmp(text, word, size) == 0 && text[size] ? text + size : NULL;
 }
 
-static int refuse(struct error *err) {
+static int awaited_refuse(struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST,
                      "no condition given: --for=phase=PHASE, --for=condition=TYPE[=STATUS], "
                      "--for=jsonpath={.PATH}=VALUE or --for=delete");
@@ -34,7 +34,7 @@ static int read_member(char *text, struct awaited *ret, struct error *err) {
     char *end = strstr(text, MEMBER_ENDS);
 
     if (strncmp(text, MEMBER_BEGINS, strlen(MEMBER_BEGINS)) != 0 || !end)
-        return refuse(err);
+        return awaited_refuse(err);
     *end = '\0';
     *ret = (struct awaited){ AWAITED_MEMBER, text + 1, end + strlen(MEMBER_ENDS) };
     return 0;
@@ -52,7 +52,7 @@ int awaited_read(struct arena *arena, const char *text, struct awaited *ret, str
     else if ((rest = behind(kept, "jsonpath=")))
         return read_member(rest, ret, err);
     else
-        return refuse(err);
+        return awaited_refuse(err);
     return 0;
 }
 

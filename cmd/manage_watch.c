@@ -150,7 +150,7 @@ static int look(void *arg, const char *type, const json_t *object, struct error 
 }
 
 /* Its current state; 0: it does not exist, or -1. */
-static int find(struct waiting *waiting) {
+static int watched_find(struct waiting *waiting) {
     struct manage_talk *talk = waiting->talk;
     const struct remote_documents place = manage_place(talk, waiting->kind);
     const json_t *document =
@@ -220,7 +220,7 @@ static int judge(struct waiting *waiting, int result) {
 
 static int wait_for(struct waiting *waiting) {
     struct manage_talk *talk = waiting->talk;
-    int found = find(waiting);
+    int found = watched_find(waiting);
 
     if (found == 0 && waiting->wanted.kind == AWAITED_DELETE) {
         waiting->name = talk->words[1];

@@ -24,7 +24,7 @@ static const char *name_of(const char *const *names, unsigned count, unsigned nu
     return number < count ? names[number] : "unknown";
 }
 
-static void refuse(const struct state_table *table, unsigned state, unsigned event) {
+static void state_table_refuse(const struct state_table *table, unsigned state, unsigned event) {
     static struct log_limit refused = LOG_LIMIT;
     const char *strict = getenv("SCORIA_STATE_TABLES");
     const char *from = name_of(table->states, table->state_count, state);
@@ -45,7 +45,7 @@ const struct state_row *state_table_next(const struct state_table *table, unsign
     const struct state_row *row = state_table_find(table, *state, event);
 
     if (!row) {
-        refuse(table, *state, event);
+        state_table_refuse(table, *state, event);
         return NULL;
     }
     atomic_fetch_add_explicit(&table->reached[row - table->rows], 1, memory_order_relaxed);

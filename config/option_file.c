@@ -18,7 +18,7 @@ struct reader {
     struct option_line **end; /* where the next line is linked */
 };
 
-static int refuse(const struct reader *reader, const char *reason, struct error *err) {
+static int option_file_refuse(const struct reader *reader, const char *reason, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "%s:%u: %s", reader->path, reader->number, reason);
 }
 
@@ -47,11 +47,11 @@ static int read_section(struct reader *reader, char *text, struct error *err) {
     char *end = strchr(text, ']');
 
     if (!end || end[1] != '\0')
-        return refuse(reader, "a section is [name] and nothing else", err);
+        return option_file_refuse(reader, "a section is [name] and nothing else", err);
     *end = '\0';
     text = trim(text + 1);
     if (text[0] == '\0')
-        return refuse(reader, "the section has no name", err);
+        return option_file_refuse(reader, "the section has no name", err);
     reader->section = arena_text(reader->arena, text);
     add_line(reader, NULL, NULL);
     return 0;
@@ -62,14 +62,14 @@ static int read_key(struct reader *reader, char *text, struct error *err) {
     char *key, *value;
 
     if (text[length] == '\0')
-        return refuse(reader, "neither \"key = value\" nor \"[section]\"", err);
+        return option_file_refuse(reader, "neither \"key = value\" nor \"[section]\"", err);
     if (!reader->section)
-        return refuse(reader, "stands before the first [section]", err);
+        return option_file_refuse(reader, "stands before the first [section]", err);
     text[length] = '\0';
     key = trim(text);
     value = trim(text + length + 1);
     if (key[0] == '\0')
-        return refuse(reader, "there is no key in front of the value", err);
+        return option_file_refuse(reader, "there is no key in front of the value", err);
     add_line(reader, key, value);
     return 0;
 }
@@ -79,14 +79,14 @@ static int read_line(struct reader *reader, char *line, size_t size, struct erro
     char *text;
 
     if (strlen(line) != size || !utf8_valid(line, size))
-        return refuse(reader, "not UTF-8 text", err);
+        return option_file_refuse(reader, "not UTF-8 text", err);
     if (reader->number == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0)
         line += 3;
     text = trim(line);
     if (text[0] == '\0' || text[0] == '#' || text[0] == ';')
         return 0;
     if (indented)
-        return refuse(reader, "begins with a blank; a value is one line", err);
+        return option_file_refuse(reader, "begins with a blank; a value is one line", err);
     return text[0] == '[' ? read_section(reader, text, err) : read_key(reader, text, err);
 }
 

@@ -29,7 +29,7 @@ static bool is_new(const struct document *config, const json_t *wanted) {
     return wanted && !json_text_is(reclaim_of(config), "request", json_text_of(wanted, "request"));
 }
 
-static int begin(const struct document *before, struct document *after, struct error *err) {
+static int reclaim_begin(const struct document *before, struct document *after, struct error *err) {
     json_int_t number = json_int_at(reclaim_of(before), "number") + 1;
 
     if (!phase_is(&config_states, before->status, CONFIG_BOUND))
@@ -62,7 +62,7 @@ static void stop(struct document *config) {
 int config_reclaim_edit(struct work *work, const struct document *before, struct document *after,
                         struct error *err) {
     (void)work;
-    if (is_new(before, wanted_of(after)) && begin(before, after, err) < 0)
+    if (is_new(before, wanted_of(after)) && reclaim_begin(before, after, err) < 0)
         return -1;
     if (config_reclaim_pending(after) && node_of(after))
         stop(after);

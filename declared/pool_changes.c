@@ -135,7 +135,7 @@ void pool_changes_note(struct pool_changes *changes, const struct replica_pool *
     changes->count = kept;
 }
 
-static const struct pool *find(const struct pool_changes *changes, const char *name) {
+static const struct pool *changed_pool_find(const struct pool_changes *changes, const char *name) {
     unsigned first = 0, end = changes->count;
 
     while (first < end) {
@@ -154,7 +154,7 @@ static const struct pool *find(const struct pool_changes *changes, const char *n
 bool pool_changes_know(const struct pool_changes *changes, const struct replica_pool *pools,
                        unsigned count) {
     for (unsigned i = 0; i < count; i++) {
-        const struct pool *known = find(changes, pools[i].id);
+        const struct pool *known = changed_pool_find(changes, pools[i].id);
         const struct pool now = pool_of(&pools[i]);
 
         if (!known || !is_same(&now, known))

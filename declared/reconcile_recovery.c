@@ -83,8 +83,8 @@ static int find_event(const struct reconcile *r, bool is_confirmed, const char *
     return unresponsive < 0 ? -1 : 0;
 }
 
-static int refuse(struct reconcile *r, const struct state_row *row, const char *name,
-                  const json_t *report, struct error *err) {
+static int recovery_refuse(struct reconcile *r, const struct state_row *row, const char *name,
+                           const json_t *report, struct error *err) {
     const char *why = row->event == RECOVERY_NODE_LOST ? "the volume's node has changed"
                       : row->event == RECOVERY_NODE_UNRESPONSIVE
                           ? "the volume's node does not report"
@@ -120,7 +120,7 @@ int reconcile_recovery(struct reconcile *r, struct error *err) {
                                 name),
                    err);
     if (row->next == RECOVERY_IS_NONE)
-        return refuse(r, row, name, report, err);
+        return recovery_refuse(r, row, name, report, err);
     if (row->event == RECOVERY_ABLE)
         update_put_spec(r, &r->volume, "salvaged", json_incref(json_object_get(wanted, "number")));
     return continue_recovery(r, name, row, err);

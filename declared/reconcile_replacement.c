@@ -358,7 +358,7 @@ static int make(struct reconcile *r, const struct document *old, const struct re
         err);
 }
 
-static int begin(struct reconcile *r, struct error *err) {
+static int replacement_begin(struct reconcile *r, struct error *err) {
     const struct replica_pool *pool = NULL;
     const struct document *old;
     const char *reason;
@@ -391,7 +391,7 @@ int reconcile_replacement(struct reconcile *r, struct error *err) {
 }
 
 int reconcile_replacement_begin(struct reconcile *r, struct error *err) {
-    return replacement_of(r) ? 0 : begin(r, err);
+    return replacement_of(r) ? 0 : replacement_begin(r, err);
 }
 
 /* The node of the pool with the most replicas. */

@@ -13,7 +13,7 @@ static int64_t real_bytes(const struct reconcile *r) {
     return json_bytes_at(update_status(&r->config), "capacity.storage");
 }
 
-static int begin(struct reconcile *r, int64_t wanted, struct error *err) {
+static int growth_begin(struct reconcile *r, int64_t wanted, struct error *err) {
     struct arena *arena = r->work->arena;
 
     if (json_bytes_at(update_spec(&r->volume), "capacity") >= wanted)
@@ -73,7 +73,7 @@ int reconcile_size(struct reconcile *r, struct error *err) {
 
     if (wanted <= real_bytes(r))
         return put_conditions(r, false, NULL, err);
-    if (begin(r, wanted, err) < 0)
+    if (growth_begin(r, wanted, err) < 0)
         return -1;
     take_effect(r);
     has = json_bytes_at(update_status(&r->volume), "capacity");

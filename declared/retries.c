@@ -45,7 +45,7 @@ static size_t index_of(const struct retries *retries, const char *id) {
     return first;
 }
 
-static struct entry *find(const struct retries *retries, const char *id) {
+static struct entry *retry_find(const struct retries *retries, const char *id) {
     size_t index = index_of(retries, id);
 
     return index < retries->count && strcmp(retries->entries[index].id, id) == 0
@@ -83,7 +83,7 @@ static struct entry *insert(struct retries *retries, const char *id) {
 }
 
 void retries_fail(struct retries *retries, const char *id, int64_t now_us) {
-    struct entry *entry = find(retries, id);
+    struct entry *entry = retry_find(retries, id);
 
     if (!entry)
         entry = insert(retries, id);
@@ -92,7 +92,7 @@ void retries_fail(struct retries *retries, const char *id, int64_t now_us) {
 }
 
 void retries_forget(struct retries *retries, const char *id) {
-    struct entry *entry = find(retries, id);
+    struct entry *entry = retry_find(retries, id);
 
     if (!entry)
         return;
@@ -102,7 +102,7 @@ void retries_forget(struct retries *retries, const char *id) {
 }
 
 void retries_requeue(struct retries *retries, const char *id, int64_t now_us) {
-    struct entry *entry = find(retries, id);
+    struct entry *entry = retry_find(retries, id);
 
     if (entry && entry->backoff.due_us > now_us)
         entry->backoff.due_us = now_us;
@@ -119,7 +119,7 @@ bool retries_is_empty(const struct retries *retries) {
 }
 
 bool retries_waits(const struct retries *retries, const char *id, int64_t now_us) {
-    const struct entry *entry = find(retries, id);
+    const struct entry *entry = retry_find(retries, id);
 
     return entry && backoff_waits(&entry->backoff, now_us);
 }

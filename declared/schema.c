@@ -20,7 +20,7 @@ const char *schema_path(struct arena *arena, const char *path, const char *name)
     return *path ? arena_join(arena, path, ".", name, NULL) : name;
 }
 
-static int refuse(const struct input *input, struct error *err, const char *must_be) {
+static int schema_refuse(const struct input *input, struct error *err, const char *must_be) {
     char shown[FIELD_SHOWN_SIZE];
     const char *text = json_is_string(input->value) ? json_string_value(input->value)
                                                     : json_text(input->arena, input->value);
@@ -60,11 +60,12 @@ static int read_text(const struct input *input, json_t **ret, struct error *err)
     int64_t length = text ? (int64_t)strlen(text) : 0;
 
     if (!text || length < field->min || length > most)
-        return refuse(input, err,
-                      arena_format(input->arena, "a text of %" PRId64 " to %" PRId64 " bytes",
-                                   field->min, most));
+        return schema_refuse(input, err,
+                             arena_format(input->arena,
+                                          "a text of %" PRId64 " to %" PRId64 " bytes", field->min,
+                                          most));
     if (field->allows && !field->allows(text))
-        return refuse(input, err, field->about);
+        return schema_refuse(input, err, field->about);
     *ret = json_incref(input->value);
     return 0;
 }
@@ -75,21 +76,21 @@ static int read_digits(const struct input *input, json_t **ret, struct error *er
     int64_t value = text && *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : -1;
 
     if (value < 0 || *end || strlen(text) > 18 || !in_range(input->field, value))
-        return refuse(input, err, describe_range(input, "a text of digits"));
+        return schema_refuse(input, err, describe_range(input, "a text of digits"));
     *ret = json_string(text);
     return 0;
 }
 
 static int read_int(const struct input *input, json_t **ret, struct error *err) {
     if (!json_is_integer(input->value) || !in_range(input->field, json_integer_value(input->value)))
-        return refuse(input, err, describe_range(input, "an integer"));
+        return schema_refuse(input, err, describe_range(input, "an integer"));
     *ret = json_incref(input->value);
     return 0;
 }
 
 static int read_bool(const struct input *input, json_t **ret, struct error *err) {
     if (!json_is_boolean(input->value))
-        return refuse(input, err, "true or false");
+        return schema_refuse(input, err, "true or false");
     *ret = json_incref(input->value);
     return 0;
 }
@@ -105,7 +106,7 @@ static int read_word(const struct input *input, json_t **ret, struct error *err)
         }
         list = list ? arena_join(input->arena, list, ", ", *word, NULL) : *word;
     }
-    return refuse(input, err, arena_join(input->arena, "one of ", list, NULL));
+    return schema_refuse(input, err, arena_join(input->arena, "one of ", list, NULL));
 }
 
 static int read_quantity(const struct input *input, json_t **ret, struct error *err) {
@@ -113,9 +114,9 @@ static int read_quantity(const struct input *input, json_t **ret, struct error *
     int64_t value;
 
     if (!text || !quantity_read(text, &value))
-        return refuse(input, err, "a quantity, like 10Gi, below 8Ei");
+        return schema_refuse(input, err, "a quantity, like 10Gi, below 8Ei");
     if (!in_range(input->field, value))
-        return refuse(input, err, describe_range(input, "a quantity"));
+        return schema_refuse(input, err, describe_range(input, "a quantity"));
     *ret = json_string(text);
     return 0;
 }
@@ -174,7 +175,7 @@ static int check_depth(const struct input *input, struct error *err) {
 
 static int read_object(const struct input *input, json_t **ret, struct error *err) {
     if (!json_is_object(input->value))
-        return refuse(input, err, "an object");
+        return schema_refuse(input, err, "an object");
     if (check_depth(input, err) < 0)
         return -1;
     if (input->field->of &&
@@ -191,9 +192,9 @@ static int read_list(const struct input *input, json_t **ret, struct error *err)
 
     if (!json_is_array(input->value) ||
         (int64_t)json_array_size(input->value) > (field->max ? field->max : SCHEMA_TEXT_MOST))
-        return refuse(input, err,
-                      arena_format(input->arena, "a list of at most %" PRId64,
-                                   field->max ? field->max : SCHEMA_TEXT_MOST));
+        return schema_refuse(input, err,
+                             arena_format(input->arena, "a list of at most %" PRId64,
+                                          field->max ? field->max : SCHEMA_TEXT_MOST));
     if (check_depth(input, err) < 0)
         return -1;
     for (size_t i = 0; field->of && i < json_array_size(input->value); i++) {
@@ -202,7 +203,7 @@ static int read_list(const struct input *input, json_t **ret, struct error *err)
         item.path = arena_format(input->arena, "%s[%zu]", input->path, i);
         item.value = json_array_get(input->value, i);
         if (!json_is_object(item.value))
-            return refuse(&item, err, "an object");
+            return schema_refuse(&item, err, "an object");
         if (schema_accept(input->arena, field->of, item.path, item.value, err) < 0)
             return -1;
     }
@@ -235,7 +236,7 @@ static int read_each(const struct input *input, enum schema_type type, json_t **
     json_t *value;
 
     if (!json_is_object(input->value))
-        return refuse(input, err, "an object");
+        return schema_refuse(input, err, "an object");
     json_object_foreach(input->value, name, value) {
         struct input below = { input->arena, &item, schema_path(input->arena, input->path, name),
                                value };

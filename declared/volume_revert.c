@@ -148,8 +148,8 @@ static int check_node(struct work *work, const struct document *config, struct e
     return found < 0 ? -1 : 0;
 }
 
-static int begin(struct work *work, const struct document *before, struct document *after,
-                 const json_t *wanted, struct error *err) {
+static int revert_begin(struct work *work, const struct document *before, struct document *after,
+                        const json_t *wanted, struct error *err) {
     json_int_t number = json_int_at(revert_of(before), "number") + 1;
     const char *phase = json_text_of(revert_of(before), "phase");
     const struct state_row *row;
@@ -180,7 +180,7 @@ int volume_revert_edit(struct work *work, const struct document *before, struct 
     const json_t *wanted = json_object_get(spec_of(after), "revert");
     const char *node = json_text_at(after->body, "publish.nodeId");
 
-    if (is_new(before, wanted) && begin(work, before, after, wanted, err) < 0)
+    if (is_new(before, wanted) && revert_begin(work, before, after, wanted, err) < 0)
         return -1;
     if (!volume_revert_pending(after))
         return 0;

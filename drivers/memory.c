@@ -28,8 +28,8 @@ static struct memory_volume *volume_new(const char *name_id, const char *made_as
     return volume;
 }
 
-static struct memory_volume *find(const struct memory *memory, const char *name_id,
-                                  enum memory_kind kind) {
+static struct memory_volume *memory_volume_find(const struct memory *memory, const char *name_id,
+                                                enum memory_kind kind) {
     autofree struct memory_volume *key = volume_new(name_id, "", kind);
     struct memory_volume *const *place = tfind(key, &memory->volumes, compare);
 
@@ -37,20 +37,20 @@ static struct memory_volume *find(const struct memory *memory, const char *name_
 }
 
 struct memory_volume *memory_find(const struct memory *memory, const char *name_id) {
-    return find(memory, name_id, MEMORY_VOLUME);
+    return memory_volume_find(memory, name_id, MEMORY_VOLUME);
 }
 
 struct memory_volume *memory_find_snapshot(const struct memory *memory, const char *name_id) {
-    return find(memory, name_id, MEMORY_SNAPSHOT);
+    return memory_volume_find(memory, name_id, MEMORY_SNAPSHOT);
 }
 
 struct memory_volume *memory_find_foreign(const struct memory *memory, const char *name) {
-    return find(memory, name, MEMORY_FOREIGN);
+    return memory_volume_find(memory, name, MEMORY_FOREIGN);
 }
 
 int memory_demand(const struct memory *memory, const char *name_id, bool snapshot,
                   struct memory_volume **ret, struct error *err) {
-    *ret = find(memory, name_id, snapshot ? MEMORY_SNAPSHOT : MEMORY_VOLUME);
+    *ret = memory_volume_find(memory, name_id, snapshot ? MEMORY_SNAPSHOT : MEMORY_VOLUME);
     if (!*ret)
         return error_set(err, ERROR_NOT_FOUND, "There is no %s %s.",
                          snapshot ? "snapshot" : "volume", name_id);
@@ -90,7 +90,7 @@ struct memory_volume *memory_add_foreign(struct memory *memory, const char *name
 }
 
 static bool take_out(struct memory *memory, const char *name_id, enum memory_kind kind) {
-    struct memory_volume *volume = find(memory, name_id, kind);
+    struct memory_volume *volume = memory_volume_find(memory, name_id, kind);
 
     if (!volume)
         return false;
@@ -114,7 +114,7 @@ void memory_remove_foreign(struct memory *memory, const char *name) {
 }
 
 struct memory_volume *memory_find_request(const struct memory *memory, const char *name_id) {
-    return find(memory, name_id, MEMORY_REQUEST);
+    return memory_volume_find(memory, name_id, MEMORY_REQUEST);
 }
 
 void memory_remove_request(struct memory *memory, const char *name_id) {

@@ -109,7 +109,7 @@ static void answer_http(struct grpc_stream *stream, const char *status) {
     submit(stream, headers, 1, NULL);
 }
 
-static void refuse(struct grpc_stream *stream, enum grpc_code code, const char *why) {
+static void stream_refuse(struct grpc_stream *stream, enum grpc_code code, const char *why) {
     char number[12];
     nghttp2_nv headers[MOST_HEADERS] = { header(":status", "200"),
                                          header("content-type", "application/grpc") };
@@ -183,17 +183,17 @@ void grpc_stream_take_head(struct grpc_stream *stream) {
 
     stream->entry = head->path ? grpc_methods_find(stream->server, head->path) : NULL;
     if (stream->head_refused)
-        refuse(stream, GRPC_RESOURCE_EXHAUSTED, "the headers are too large");
+        stream_refuse(stream, GRPC_RESOURCE_EXHAUSTED, "the headers are too large");
     else if (!head->post)
         answer_http(stream, "405");
     else if (!head->grpc)
         answer_http(stream, "415");
     else if (!stream->entry)
-        refuse(stream, GRPC_UNIMPLEMENTED, "unknown method");
+        stream_refuse(stream, GRPC_UNIMPLEMENTED, "unknown method");
     else if (!stream->entry->handler)
-        refuse(stream, GRPC_UNIMPLEMENTED, "this method is not offered");
+        stream_refuse(stream, GRPC_UNIMPLEMENTED, "this method is not offered");
     else if (head->bad_timeout)
-        refuse(stream, GRPC_INTERNAL, "the header grpc-timeout is malformed");
+        stream_refuse(stream, GRPC_INTERNAL, "the header grpc-timeout is malformed");
     else
         begin_call(stream);
     if (stream->state == GRPC_ARRIVING)
@@ -205,11 +205,11 @@ static void take_prefix(struct grpc_stream *stream) {
     for (unsigned i = 1; i < GRPC_PREFIX_SIZE; i++)
         stream->length = stream->length << 8 | stream->prefix[i];
     if (stream->prefix[0] == 1)
-        refuse(stream, GRPC_UNIMPLEMENTED, "compressed messages are not understood");
+        stream_refuse(stream, GRPC_UNIMPLEMENTED, "compressed messages are not understood");
     else if (stream->prefix[0] != 0)
-        refuse(stream, GRPC_INTERNAL, "the message's prefix is malformed");
+        stream_refuse(stream, GRPC_INTERNAL, "the message's prefix is malformed");
     else if (stream->length > stream->server->message_limit)
-        refuse(stream, GRPC_RESOURCE_EXHAUSTED, "the request is too large");
+        stream_refuse(stream, GRPC_RESOURCE_EXHAUSTED, "the request is too large");
 }
 
 /* Grows with the received bytes, not with the announced length. */
@@ -238,9 +238,9 @@ static void take_message(struct grpc_stream *stream, const uint8_t *bytes, size_
     size_t have = stream->received - GRPC_PREFIX_SIZE;
 
     if (size > stream->length - have) {
-        refuse(stream, GRPC_INTERNAL, "there is more behind the message");
+        stream_refuse(stream, GRPC_INTERNAL, "there is more behind the message");
     } else if (!make_room(stream, have + size)) {
-        refuse(stream, GRPC_UNAVAILABLE, "too many requests arrive at once");
+        stream_refuse(stream, GRPC_UNAVAILABLE, "too many requests arrive at once");
     } else {
         memcpy(stream->body + have, bytes, size);
         stream->received += size;
@@ -263,12 +263,12 @@ void grpc_stream_take_end(struct grpc_stream *stream) {
     if (stream->state != GRPC_ARRIVING)
         return;
     if (stream->received == 0)
-        refuse(stream, GRPC_INTERNAL, "there is no message");
+        stream_refuse(stream, GRPC_INTERNAL, "there is no message");
     else if (stream->received < GRPC_PREFIX_SIZE ||
              stream->received - GRPC_PREFIX_SIZE < stream->length)
-        refuse(stream, GRPC_INTERNAL, "the message is not whole");
+        stream_refuse(stream, GRPC_INTERNAL, "the message is not whole");
     else if (stream->server->working >= MOST_WORKING)
-        refuse(stream, GRPC_UNAVAILABLE, "there is too much to do");
+        stream_refuse(stream, GRPC_UNAVAILABLE, "there is too much to do");
     else if (grpc_server_work(stream))
         grpc_stream_answer(stream);
 }
@@ -284,12 +284,12 @@ void grpc_stream_answer(struct grpc_stream *stream) {
     else if (stream->answered)
         begin_answer(stream); /* closes the stream */
     else if (grpc_call_is_over(&stream->call))
-        refuse(stream, GRPC_DEADLINE_EXCEEDED, "the deadline has passed");
+        stream_refuse(stream, GRPC_DEADLINE_EXCEEDED, "the deadline has passed");
     else if (code != GRPC_OK)
-        refuse(stream, code,
-               stream->result < 0 ? error_client_text(&stream->err) : stream->err.message);
+        stream_refuse(stream, code,
+                      stream->result < 0 ? error_client_text(&stream->err) : stream->err.message);
     else if (stream->frame_size > server->most_waiting - server->answer_bytes)
-        refuse(stream, GRPC_UNAVAILABLE, "too many answers wait to be taken");
+        stream_refuse(stream, GRPC_UNAVAILABLE, "too many answers wait to be taken");
     else
         answer_message(stream);
 }
@@ -314,7 +314,7 @@ void grpc_stream_leave(struct grpc_stream *stream) {
     if (stream->state == GRPC_WORKED_ON)
         answer_before_handler(stream, "14", "the driver ends");
     else if (stream->state == GRPC_ARRIVING)
-        refuse(stream, GRPC_UNAVAILABLE, "the driver ends");
+        stream_refuse(stream, GRPC_UNAVAILABLE, "the driver ends");
 }
 
 /* ---- time limits ---- */
@@ -340,7 +340,7 @@ bool grpc_stream_check_time(struct grpc_stream *stream, int64_t now_us) {
     } else if (stream->state == GRPC_WORKED_ON) {
         answer_before_handler(stream, "4", "the deadline has passed");
     } else if (stream->state == GRPC_ARRIVING) {
-        refuse(stream, GRPC_DEADLINE_EXCEEDED, "the request did not come in time");
+        stream_refuse(stream, GRPC_DEADLINE_EXCEEDED, "the request did not come in time");
     } else {
         nghttp2_submit_rst_stream(stream->connection->session, NGHTTP2_FLAG_NONE, stream->id,
                                   NGHTTP2_CANCEL);

@@ -35,7 +35,7 @@ static enum identity_outcome fail(const struct asking *asking, const struct erro
     return IDENTITY_FAILED;
 }
 
-static enum identity_outcome refuse(const struct asking *asking, struct error *err) {
+static enum identity_outcome identity_refuse(const struct asking *asking, struct error *err) {
     token_refuse(err);
     return fail(asking, err);
 }
@@ -82,7 +82,7 @@ static enum identity_outcome become(struct asking *asking, const struct token *t
     arena_defer(exchange->arena, release, (void *)(uintptr_t)token);
     if (!asking->from_service &&
         !token_allows(token, asking->keystone->service_type, exchange->method, exchange->path))
-        return refuse(asking, err);
+        return identity_refuse(asking, err);
     context->user_id = token->user_id;
     context->user_domain_id = token->user_domain_id;
     context->project_id = token->project_id;
@@ -108,7 +108,7 @@ static enum identity_outcome judge_service(struct asking *asking, const struct t
     asking->from_service = authtoken_is_service(asking->keystone->authtoken, token);
     token_release(token);
     if (!asking->from_service && asking->keystone->authtoken->roles_required)
-        return refuse(asking, err);
+        return identity_refuse(asking, err);
     return ask_user(asking, err);
 }
 
@@ -135,7 +135,7 @@ static enum identity_outcome keystone_authenticate(const struct identity *identi
     if (!asking->user_token)
         asking->user_token = find_token(exchange, "X-Storage-Token");
     if (!asking->user_token)
-        return refuse(asking, err);
+        return identity_refuse(asking, err);
     if (!service)
         return ask_user(asking, err);
     asking->next = judge_service;

@@ -15,7 +15,7 @@ static const char *read_text(const struct config *config, const char *section, c
     return is_given(text) ? text : NULL;
 }
 
-static int refuse(const char *section, const char *key, struct error *err) {
+static int keystone_settings_refuse(const char *section, const char *key, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "[%s] %s must be set when auth_url is.", section, key);
 }
 
@@ -27,7 +27,7 @@ static int check_scope(const struct config *config, const char *section,
         return error_set(err, ERROR_BAD_REQUEST, "[%s] system_scope: %s is not all.", section,
                          system);
     if (!system && !settings->project_id && !settings->project_name)
-        return refuse(section, "project_name", err);
+        return keystone_settings_refuse(section, "project_name", err);
     return 0;
 }
 
@@ -35,15 +35,15 @@ static int check_user(const struct config *config, const char *section,
                       const struct keystone_settings *settings, struct error *err) {
     if (settings->by_application_credential) {
         if (!settings->application_credential_id)
-            return refuse(section, "application_credential_id", err);
+            return keystone_settings_refuse(section, "application_credential_id", err);
         if (!settings->application_credential_secret)
-            return refuse(section, "application_credential_secret", err);
+            return keystone_settings_refuse(section, "application_credential_secret", err);
         return 0;
     }
     if (!settings->user_id && !settings->username)
-        return refuse(section, "username", err);
+        return keystone_settings_refuse(section, "username", err);
     if (!settings->password)
-        return refuse(section, "password", err);
+        return keystone_settings_refuse(section, "password", err);
     return check_scope(config, section, settings, err);
 }
 

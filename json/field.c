@@ -50,11 +50,11 @@ struct reading {
     struct error *err;
 };
 
-static int refuse(const struct reading *reading, const char *format, ...)
+static int field_refuse(const struct reading *reading, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* `format` says what the value must be. */
-static int refuse(const struct reading *reading, const char *format, ...) {
+static int field_refuse(const struct reading *reading, const char *format, ...) {
     char shown[FIELD_SHOWN_SIZE], reason[sizeof(reading->err->message)];
     va_list values;
 
@@ -132,8 +132,9 @@ static int refuse_length(const struct reading *reading) {
     const struct field *field = reading->field;
 
     if (field->max == 0)
-        return refuse(reading, "at least %" PRId64 " characters long", field->min);
-    return refuse(reading, "%" PRId64 " to %" PRId64 " characters long", field->min, field->max);
+        return field_refuse(reading, "at least %" PRId64 " characters long", field->min);
+    return field_refuse(reading, "%" PRId64 " to %" PRId64 " characters long", field->min,
+                        field->max);
 }
 
 static int read_text(const struct reading *reading, void *member) {
@@ -142,11 +143,11 @@ static int read_text(const struct reading *reading, void *member) {
     size_t size, core_size, count;
 
     if (!text)
-        return refuse(reading, "a string");
+        return field_refuse(reading, "a string");
     size = strlen(text);
     core_size = trim(&core);
     if ((field->flags & FIELD_NOT_BLANK) && core_size == 0)
-        return refuse(reading, "more than blanks");
+        return field_refuse(reading, "more than blanks");
     if ((field->flags & FIELD_TRIM) && core_size < size) {
         text = arena_text_n(reading->arena, core, core_size);
         size = core_size;
@@ -155,9 +156,9 @@ static int read_text(const struct reading *reading, void *member) {
     if (!is_within((int64_t)count, field->min, field->max == 0 ? INT64_MAX : field->max))
         return refuse_length(reading);
     if ((field->flags & FIELD_PRINTABLE) && has_any(text, size, is_unprintable))
-        return refuse(reading, "free of control characters and line breaks");
+        return field_refuse(reading, "free of control characters and line breaks");
     if ((field->flags & FIELD_HOST_CHARS) && has_any(text, size, is_not_of_host))
-        return refuse(reading, "of letters, digits and -._#@:/+[] only");
+        return field_refuse(reading, "of letters, digits and -._#@:/+[] only");
     *(const char **)member = text;
     return 0;
 }
@@ -175,7 +176,7 @@ static int read_word(const struct reading *reading, void *member) {
     }
     for (size_t i = 1; words[0] && words[i]; i++)
         known = arena_format(reading->arena, "%s, %s", known, words[i]);
-    return refuse(reading, "one of: %s", known);
+    return field_refuse(reading, "one of: %s", known);
 }
 
 static int read_uuid(const struct reading *reading, void *member) {
@@ -183,7 +184,7 @@ static int read_uuid(const struct reading *reading, void *member) {
     char uuid[UUID_SIZE];
 
     if (!text || !uuid_parse(text, uuid))
-        return refuse(reading, "a UUID");
+        return field_refuse(reading, "a UUID");
     *(const char **)member = arena_text(reading->arena, uuid);
     return 0;
 }
@@ -196,7 +197,7 @@ static int read_bool(const struct reading *reading, void *member) {
     if (json_is_boolean(reading->value))
         *(bool *)member = json_is_true(reading->value);
     else if (!text || !json_boolean_word(text, false, member))
-        return refuse(reading, "a boolean");
+        return field_refuse(reading, "a boolean");
     return 0;
 }
 
@@ -204,14 +205,14 @@ static int store_int(const struct reading *reading, int64_t number, void *member
     const struct field *field = reading->field;
 
     if (!is_within(number, field->min, field->max))
-        return refuse(reading, "between %" PRId64 " and %" PRId64, field->min, field->max);
+        return field_refuse(reading, "between %" PRId64 " and %" PRId64, field->min, field->max);
     *(int64_t *)member = number;
     return 0;
 }
 
 static int read_int(const struct reading *reading, void *member) {
     if (!json_is_integer(reading->value))
-        return refuse(reading, "an integer");
+        return field_refuse(reading, "an integer");
     return store_int(reading, json_integer_value(reading->value), member);
 }
 
@@ -225,7 +226,7 @@ static int read_size(const struct reading *reading, void *member) {
         return read_int(reading, member);
     below = *text == '-' && reading->field->min < 0;
     if (!json_digits(text + below, &number))
-        return refuse(reading, "an integer or a string of digits");
+        return field_refuse(reading, "an integer or a string of digits");
     return store_int(reading, below ? -number : number, member);
 }
 
@@ -277,9 +278,9 @@ static int check_count(const struct reading *reading, size_t count, const char *
     const struct field *field = reading->field;
 
     if ((int64_t)count < field->min)
-        return refuse(reading, "%s of at least %" PRId64 " elements", what, field->min);
+        return field_refuse(reading, "%s of at least %" PRId64 " elements", what, field->min);
     if (field->max > 0 && (int64_t)count > field->max)
-        return refuse(reading, "%s of at most %" PRId64 " elements", what, field->max);
+        return field_refuse(reading, "%s of at most %" PRId64 " elements", what, field->max);
     return 0;
 }
 
@@ -287,7 +288,7 @@ static int read_meta(const struct reading *reading, void *member) {
     json_t *object = (json_t *)reading->value;
 
     if (!json_is_object(object))
-        return refuse(reading, "an object");
+        return field_refuse(reading, "an object");
     if (check_count(reading, json_object_size(object), "an object") < 0)
         return -1;
     for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
@@ -304,13 +305,13 @@ static int read_object(const struct reading *reading, void *member) {
     bool or_text = reading->field->flags & FIELD_OR_TEXT;
 
     if (!json_is_object(reading->value) && !(or_text && json_is_string(reading->value)))
-        return refuse(reading, or_text ? "an object or a string" : "an object");
+        return field_refuse(reading, or_text ? "an object or a string" : "an object");
     return store_tree(reading, member);
 }
 
 static int read_list(const struct reading *reading, void *member) {
     if (!json_is_array(reading->value))
-        return refuse(reading, "a list");
+        return field_refuse(reading, "a list");
     if (check_count(reading, json_array_size(reading->value), "a list") < 0)
         return -1;
     return store_tree(reading, member);

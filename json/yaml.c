@@ -30,7 +30,7 @@ static int refuse_at(struct reader *reader, const yaml_mark_t *mark, const char 
                      mark->column + 1, why);
 }
 
-static int refuse(struct reader *reader, const char *why) {
+static int yaml_refuse(struct reader *reader, const char *why) {
     return refuse_at(reader, &reader->event.start_mark, why);
 }
 
@@ -119,9 +119,9 @@ static json_t *scalar_value(const struct reader *reader) {
 
 static int check_scalar(struct reader *reader) {
     if (reader->event.data.scalar.anchor || reader->event.data.scalar.tag)
-        return refuse(reader, "anchors and tags are not understood");
+        return yaml_refuse(reader, "anchors and tags are not understood");
     if (strlen(scalar_text(reader)) != reader->event.data.scalar.length)
-        return refuse(reader, "a text has a NUL in it");
+        return yaml_refuse(reader, "a text has a NUL in it");
     return 0;
 }
 
@@ -132,13 +132,13 @@ static int read_node(struct reader *reader, json_t **ret);
 /* A copy, to be freed; NULL: refused. */
 static char *read_key(struct reader *reader, json_t *object) {
     if (reader->event.type != YAML_SCALAR_EVENT) {
-        refuse(reader, "a key is no plain text");
+        yaml_refuse(reader, "a key is no plain text");
         return NULL;
     }
     if (check_scalar(reader) < 0)
         return NULL;
     if (json_object_get(object, scalar_text(reader))) {
-        refuse(reader, "a key stands twice");
+        yaml_refuse(reader, "a key stands twice");
         return NULL;
     }
     return heap_text(scalar_text(reader));
@@ -182,9 +182,9 @@ static int read_collection(struct reader *reader, json_t **ret) {
     int result;
 
     if (anchor || tag)
-        return refuse(reader, "anchors and tags are not understood");
+        return yaml_refuse(reader, "anchors and tags are not understood");
     if (++reader->depth > DEPTH_MOST)
-        return refuse(reader, "it nests too deep");
+        return yaml_refuse(reader, "it nests too deep");
     *ret = maps ? json_object() : json_array();
     result = maps ? read_mapping(reader, *ret) : read_sequence(reader, *ret);
     reader->depth--;
@@ -200,14 +200,14 @@ static int read_node(struct reader *reader, json_t **ret) {
         if (check_scalar(reader) < 0)
             return -1;
         *ret = scalar_value(reader);
-        return *ret ? 0 : refuse(reader, "a text is no UTF-8");
+        return *ret ? 0 : yaml_refuse(reader, "a text is no UTF-8");
     case YAML_MAPPING_START_EVENT:
     case YAML_SEQUENCE_START_EVENT:
         return read_collection(reader, ret);
     case YAML_ALIAS_EVENT:
-        return refuse(reader, "aliases are not understood");
+        return yaml_refuse(reader, "aliases are not understood");
     default:
-        return refuse(reader, "a value is wanted here");
+        return yaml_refuse(reader, "a value is wanted here");
     }
 }
 

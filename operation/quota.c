@@ -97,8 +97,8 @@ static bool is_of(const char *resource, const char *fixed) {
            (resource[length] == '\0' || resource[length] == '_');
 }
 
-static int refuse(const struct quota_demand *demand, const struct standing *standing,
-                  struct error *err) {
+static int quota_refuse(const struct quota_demand *demand, const struct standing *standing,
+                        struct error *err) {
     const struct refusal *refusal = refusals;
 
     if (is_single(demand->resource))
@@ -131,7 +131,7 @@ static int check_demands(const struct quota_demands *demands, const struct stand
             (!worst || is_reported_before(demand->resource, worst->resource)))
             worst = demand;
     }
-    return worst ? refuse(worst, &standings[worst - demands->items], err) : 0;
+    return worst ? quota_refuse(worst, &standings[worst - demands->items], err) : 0;
 }
 
 /* All that are not checked only. */

@@ -12,7 +12,7 @@ enum { BEAT_LEAST_MS = 1000, BEAT_MOST_MS = 24 * 3600 * 1000 };
 
 /* ---- reading ---- */
 
-static int refuse(struct error *err, const char *what) {
+static int envelope_refuse(struct error *err, const char *what) {
     return error_set(err, ERROR_BAD_REQUEST, "%s", what);
 }
 
@@ -26,22 +26,22 @@ static const json_t *inner_object(struct arena *arena, const void *bytes, size_t
     const json_t *inner = outer;
 
     if (!json_is_object(outer)) {
-        refuse(err, outer ? "the body is no JSON object" : "the body is no JSON");
+        envelope_refuse(err, outer ? "the body is no JSON object" : "the body is no JSON");
         return NULL;
     }
     if (packed || json_object_get(outer, "oslo.version")) {
         if (!version || strcmp(version, "2.0") != 0) {
-            refuse(err, "oslo.version is not 2.0");
+            envelope_refuse(err, "oslo.version is not 2.0");
             return NULL;
         }
         if (!json_is_string(packed)) {
-            refuse(err, "oslo.message is no text");
+            envelope_refuse(err, "oslo.message is no text");
             return NULL;
         }
         inner = json_parse(arena, json_string_value(packed), json_string_length(packed), &why);
     }
     if (!json_is_object(inner)) {
-        refuse(err, "oslo.message holds no JSON object");
+        envelope_refuse(err, "oslo.message holds no JSON object");
         return NULL;
     }
     return inner;
@@ -109,11 +109,11 @@ static int read_head(const json_t *inner, struct envelope *envelope, struct erro
         read_text(inner, "_context_resource_uuid", &envelope->key, err) < 0)
         return -1;
     if (!envelope->method || !*envelope->method)
-        return refuse(err, "there is no method");
+        return envelope_refuse(err, "there is no method");
     if (!envelope->version)
         envelope->version = "1.0";
     if (!envelope_version(envelope->version, &major, &minor))
-        return refuse(err, "version is not like 1.0");
+        return envelope_refuse(err, "version is not like 1.0");
     if (!envelope->message_id || !envelope->reply_queue || !*envelope->reply_queue)
         envelope->message_id = envelope->reply_queue = NULL;
     if (!envelope->key)
@@ -133,7 +133,7 @@ int envelope_read(struct arena *arena, const void *bytes, size_t size, struct en
     if (!inner || read_head(inner, &envelope, err) < 0)
         return -1;
     if (arguments && !json_is_object(arguments))
-        return refuse(err, "args is not an object");
+        return envelope_refuse(err, "args is not an object");
     envelope.beat_ms = envelope.reply_queue ? read_beat_ms(inner) : 0;
     envelope.arguments = arguments ? json_text(arena, arguments) : "{}";
     *ret = envelope;

@@ -85,7 +85,7 @@ static void run(void *arg) {
     waiting->task->answer(agent, waiting->request);
 }
 
-static void begin(void *arg, struct http_exchange *exchange) {
+static void exchange_begin(void *arg, struct http_exchange *exchange) {
     struct waiting *waiting = arg;
     struct agent *agent = waiting->agent;
     struct work_item item = { .run = run, .arg = waiting };
@@ -106,7 +106,7 @@ static void dispatch(struct agent *agent, struct http_exchange *exchange, const 
     struct waiting *waiting = arena_alloc(exchange->arena, sizeof(*waiting));
 
     *waiting = (struct waiting){ .task = task, .agent = agent, .exchange = exchange };
-    event_authorize(agent->authtoken, exchange, begin, waiting);
+    event_authorize(agent->authtoken, exchange, exchange_begin, waiting);
 }
 
 static void *read_events(struct http_exchange *exchange, struct error *err) {

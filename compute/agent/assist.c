@@ -236,7 +236,8 @@ static void reply_create(const struct assist_request *request) {
     reply_json(request->exchange, 200, &out);
 }
 
-static void refuse(const struct assist_request *request, enum error_kind kind, struct error *err) {
+static void assist_refuse(const struct assist_request *request, enum error_kind kind,
+                          struct error *err) {
     const struct log_context log = { .request_id = request->assist.request_id };
 
     log_warning(&log, "assisted snapshot refused", "volume_id", request->assist.volume_id,
@@ -255,10 +256,10 @@ void assist_answer(struct assist_request *request, struct hypervisor *hypervisor
 
     switch (overlay_check(&overlay, request->exchange->arena, &err)) {
     case OVERLAY_FAILED:
-        refuse(request, ERROR_BAD_REQUEST, &err);
+        assist_refuse(request, ERROR_BAD_REQUEST, &err);
         return;
     case OVERLAY_UNREACHABLE:
-        refuse(request, ERROR_UNAVAILABLE, &err);
+        assist_refuse(request, ERROR_UNAVAILABLE, &err);
         return;
     case OVERLAY_GONE: /* libvirt responds before it has loaded its domains: the job waits */
     case OVERLAY_SET_INCOMPLETE:
@@ -271,7 +272,7 @@ void assist_answer(struct assist_request *request, struct hypervisor *hypervisor
     }
     assist->instance_uuid = overlay.disk.instance_uuid;
     if (assists_put(assists, assist, &err) < 0)
-        refuse(request, err.kind, &err);
+        assist_refuse(request, err.kind, &err);
     else if (assist->change.remove)
         reply_empty(request->exchange, 204);
     else

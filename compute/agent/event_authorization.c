@@ -14,7 +14,7 @@ struct authorization {
     struct token_waiter waiter;
 };
 
-static void refuse(const struct authorization *auth, const struct error *err) {
+static void authorization_refuse(const struct authorization *auth, const struct error *err) {
     if (err->kind == ERROR_UNAUTHORIZED)
         http_add_header(auth->exchange, "WWW-Authenticate", auth->authtoken->challenge);
     if (error_http_status(err->kind) == error_http_status(ERROR_UNAVAILABLE))
@@ -41,7 +41,7 @@ static void finish_caller(void *arg, const struct token *token, const struct err
     if (may)
         auth->pass(auth->arg, auth->exchange);
     else
-        refuse(auth, &err);
+        authorization_refuse(auth, &err);
 }
 
 static void check_caller(struct authorization *auth) {
@@ -64,7 +64,7 @@ static void finish_service(void *arg, const struct token *token, const struct er
     struct error err = *verdict;
 
     if (!token) {
-        refuse(auth, &err);
+        authorization_refuse(auth, &err);
         return;
     }
     auth->from_service = authtoken_is_service(auth->authtoken, token);
@@ -74,7 +74,7 @@ static void finish_service(void *arg, const struct token *token, const struct er
         return;
     }
     token_refuse(&err);
-    refuse(auth, &err);
+    authorization_refuse(auth, &err);
 }
 
 static void check_service(struct authorization *auth, const char *text) {

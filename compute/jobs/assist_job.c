@@ -154,8 +154,8 @@ static enum round_end check_vanished(struct assist_job *job, struct arena *arena
 }
 
 /* The job's own overlay first, followed by those of its set. */
-static enum round_end begin(struct assist_job *job, struct arena *arena,
-                            struct overlay *const *overlays, unsigned count) {
+static enum round_end assist_job_begin(struct assist_job *job, struct arena *arena,
+                                       struct overlay *const *overlays, unsigned count) {
     struct error err = { 0 }, check_error = { 0 };
     enum round_end reported =
         report_status(job, arena, 0); /* verifies that the snapshot is awaited */
@@ -224,7 +224,7 @@ static enum round_end begin_set(struct assist_job *job, struct arena *arena, str
     overlays[0] = own;
     for (unsigned i = 1; i < count; i++)
         overlays[i] = &others[i - 1].overlay;
-    return begin(job, arena, overlays, count);
+    return assist_job_begin(job, arena, overlays, count);
 }
 
 /* ---- a round ---- */
@@ -236,7 +236,7 @@ static enum round_end continue_change(struct assist_job *job, struct arena *aren
     if (job->begun)
         return check_vanished(job, arena);
     if (job->set.count <= 1)
-        return begin(job, arena, &overlay, 1);
+        return assist_job_begin(job, arena, &overlay, 1);
     end = begin_set(job, arena, overlay);
     if (snapshot_set_is_leader(&job->set, job->snapshot_id))
         assist_release_others(job);

@@ -50,7 +50,7 @@ static int place_of(const struct chain *chain, const char *name) {
     return -1;
 }
 
-static enum overlay_outcome refuse(struct error *err, const char *why) {
+static enum overlay_outcome overlay_refuse(struct error *err, const char *why) {
     error_set(err, ERROR_BAD_REQUEST, "%s", why);
     return OVERLAY_FAILED;
 }
@@ -75,9 +75,9 @@ static enum overlay_outcome plan_commit(struct overlay *overlay, const struct ch
     if (at < 0)
         return OVERLAY_DONE;
     if (at == 0)
-        return refuse(err, "file_to_merge is the image that the guest writes to");
+        return overlay_refuse(err, "file_to_merge is the image that the guest writes to");
     if (place_of(chain, change->merge_target) != at + 1)
-        return refuse(err, "merge_target_file is not the image below file_to_merge");
+        return overlay_refuse(err, "merge_target_file is not the image below file_to_merge");
     overlay->top = chain->paths[at];
     overlay->base = chain->paths[at + 1];
     return OVERLAY_READY;
@@ -90,13 +90,14 @@ static enum overlay_outcome plan_pull(struct overlay *overlay, const struct chai
     int at = name[0] ? place_of(chain, name) : chain->length;
 
     if (at < 1)
-        return refuse(err, "file_to_merge is not an image below the one that the guest writes to");
+        return overlay_refuse(
+            err, "file_to_merge is not an image below the one that the guest writes to");
     if (at == 1)
         return OVERLAY_DONE;
     if (at > 2)
-        return refuse(err,
-                      "more than one image lies above file_to_merge and below the one that the "
-                      "guest writes to");
+        return overlay_refuse(
+            err, "more than one image lies above file_to_merge and below the one that the "
+                 "guest writes to");
     overlay->top = NULL;
     overlay->base = name[0] ? chain->paths[at] : NULL;
     return OVERLAY_READY;
@@ -110,7 +111,7 @@ static enum overlay_outcome plan(struct overlay *overlay, struct arena *arena,
                                                   : change->file_to_merge;
 
     if (named[0] && !overlay_names_agree(name_of(chain->paths[0]), named))
-        return refuse(err, "the guest's disk is in files of another volume");
+        return overlay_refuse(err, "the guest's disk is in files of another volume");
     if (!change->remove)
         return plan_new(overlay, arena, chain);
     return change->merge_target[0] ? plan_commit(overlay, chain, err)
@@ -132,11 +133,11 @@ static enum overlay_outcome check_disk(const struct disk *disk, struct error *er
         return OVERLAY_GONE;
     }
     if (disk->state == DISK_OFF)
-        return refuse(err, "the instance is not running");
+        return overlay_refuse(err, "the instance is not running");
     if (disk->read_only)
-        return refuse(err, "the disk is read-only");
+        return overlay_refuse(err, "the disk is read-only");
     if (!disk->source[0])
-        return refuse(err, "the disk is not in a file");
+        return overlay_refuse(err, "the disk is not in a file");
     if (!disk->moving)
         return OVERLAY_READY;
     error_set(err, ERROR_CONFLICT, "the instance is being migrated, or is busy with a long job");

@@ -11,7 +11,8 @@ static enum resize_outcome outcome_of(enum error_kind kind) {
     return kind == ERROR_CONFLICT ? RESIZE_BUSY : RESIZE_FAILED;
 }
 
-static enum resize_outcome find(struct resize *resize, struct arena *arena, struct error *err) {
+static enum resize_outcome disk_find(struct resize *resize, struct arena *arena,
+                                     struct error *err) {
     struct hypervisor *hypervisor = resize->hypervisor;
     struct disk disk = { .state = DISK_NOT_HERE };
 
@@ -29,7 +30,7 @@ static enum resize_outcome find(struct resize *resize, struct arena *arena, stru
 /* The disk with its present capacity; RESIZE_DONE when it was found and measured. */
 static enum resize_outcome find_and_measure(struct resize *resize, struct arena *arena,
                                             struct error *err) {
-    enum resize_outcome seen = find(resize, arena, err);
+    enum resize_outcome seen = disk_find(resize, arena, err);
     struct disk *disk = &resize->disk;
 
     if (seen == RESIZE_DONE && disk->state == DISK_OFF &&
@@ -117,7 +118,7 @@ enum resize_outcome resize_to_target(struct resize *resize, struct arena *arena,
 
 enum resize_outcome resize_to_size(struct resize *resize, struct arena *arena, struct error *err) {
     int64_t bytes = resize->volume->size_gb * GIB;
-    enum resize_outcome seen = find(resize, arena, err);
+    enum resize_outcome seen = disk_find(resize, arena, err);
 
     if (seen != RESIZE_DONE || resize->disk.state == DISK_OFF || resize->disk.capacity >= bytes)
         return seen;

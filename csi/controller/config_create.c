@@ -207,8 +207,9 @@ static int check_unique(const struct grpc_call *call, const struct client *api,
     return result;
 }
 
-static int find(const struct client *api, struct arena *arena, const struct requested *requested,
-                struct volume_config *ret, bool *ret_found, struct error *err) {
+static int config_find(const struct client *api, struct arena *arena,
+                       const struct requested *requested, struct volume_config *ret,
+                       bool *ret_found, struct error *err) {
     const json_t *there = document_fetch(api, arena, &config_documents, requested->name, err);
 
     *ret_found = there != NULL;
@@ -234,7 +235,7 @@ int config_create(struct grpc_call *call, const void *message, void *response, s
     if (result == 0)
         result = size_of(&requested, least_gb, err);
     if (result == 0)
-        result = find(&api, call->arena, &requested, &config, &found, err);
+        result = config_find(&api, call->arena, &requested, &config, &found, err);
     if (result == 0)
         result = found ? check_found(call, &api, &requested, &config, err)
                        : make(call, &api, &requested, least_gb, &config, err);

@@ -33,8 +33,8 @@ static json_int_t figure(const struct volume_config *config, const char *key) {
 }
 
 /* A running reclaim is joined. */
-static int begin(const struct client *api, struct arena *arena, struct volume_config *config,
-                 struct error *err) {
+static int reclaim_begin(const struct client *api, struct arena *arena,
+                         struct volume_config *config, struct error *err) {
     char request[UUID_SIZE];
 
     if (is(config, "phase", RECLAIM_PHASE_PENDING))
@@ -80,7 +80,7 @@ int config_reclaim(const struct grpc_call *call, const struct client *api, const
 
     if (result != 0 || *config.node)
         return result;
-    result = begin(api, call->arena, &config, err);
+    result = reclaim_begin(api, call->arena, &config, err);
     if (result == 0)
         result = finish(call, api, &config, err);
     if (result != 0)

@@ -24,8 +24,8 @@ static int check_use(const struct remote_volume *volume, bool *ret_needs_nothing
 }
 
 /* 0 when it has started, now or before, or when a volume in use needs nothing. */
-static int begin(const struct client *api, struct arena *arena, struct remote_volume *volume,
-                 bool *ret_needs_nothing, struct error *err) {
+static int reclaim_begin(const struct client *api, struct arena *arena,
+                         struct remote_volume *volume, bool *ret_needs_nothing, struct error *err) {
     struct error refusal;
     int result = check_use(volume, ret_needs_nothing, err);
 
@@ -96,7 +96,7 @@ static int reclaim(struct grpc_call *call, const void *message, void *response, 
     if (result == 0)
         result = controller_reset_extend(call, &api, &volume, err);
     if (result == 0)
-        result = begin(&api, call->arena, &volume, &needs_nothing, err);
+        result = reclaim_begin(&api, call->arena, &volume, &needs_nothing, err);
     if (result != 0 || needs_nothing)
         return result;
     return finish(call, &api, volume.id, response, err);

@@ -15,7 +15,7 @@
 
 static struct detached_calls *calls;
 
-static void begin(void) {
+static void async_calls_begin(void) {
     calls = detached_calls_new("storage", NULL, NULL);
 }
 
@@ -24,7 +24,7 @@ int async_call(const char *about, const struct detached_function *function, void
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct detached_limit limit = { .us = PATIENCE_US };
 
-    pthread_once(&once, begin);
+    pthread_once(&once, async_calls_begin);
     if (detached_calls_abandoned(calls) > 0)
         limit.us = IMPATIENT_US;
     return detached_call(calls, about, function, work, size, &limit);

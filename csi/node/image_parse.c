@@ -66,7 +66,7 @@ static const char *const share_options[] = {
     "retry",
 };
 
-static const char *find(const struct text_pair *context, size_t count, const char *key) {
+static const char *context_find(const struct text_pair *context, size_t count, const char *key) {
     for (size_t i = count; i-- > 0;) /* of a repeated key the last one counts */
         if (strcmp(context[i].key, key) == 0)
             return context[i].value;
@@ -122,10 +122,10 @@ static int check_name(const char *name, struct error *err) {
 
 static int parse_share(const struct text_pair *context, size_t count, struct node_image *ret,
                        struct error *err) {
-    const char *options = find(context, count, "options");
+    const char *options = context_find(context, count, "options");
 
-    ret->share = find(context, count, "export");
-    ret->name = find(context, count, "name");
+    ret->share = context_find(context, count, "export");
+    ret->name = context_find(context, count, "name");
     if (!ret->share)
         return error_set(err, ERROR_BAD_REQUEST, "export is missing.");
     if (check_share(ret->share, err) < 0 || check_name(ret->name, err) < 0)
@@ -135,8 +135,8 @@ static int parse_share(const struct text_pair *context, size_t count, struct nod
 
 /* Can the node attach this kind of image as a device? */
 static int check_kind(const struct text_pair *context, size_t count, struct error *err) {
-    const char *format = find(context, count, "format");
-    const char *encrypted = find(context, count, "encrypted");
+    const char *format = context_find(context, count, "format");
+    const char *encrypted = context_find(context, count, "encrypted");
 
     if (!format)
         return error_set(err, ERROR_BAD_REQUEST, "format is missing.");
@@ -151,8 +151,8 @@ static int check_kind(const struct text_pair *context, size_t count, struct erro
 /* Blocks larger than a page are not supported on every device. */
 static int parse_target(struct arena *arena, const struct text_pair *context, size_t count,
                         struct node_image *ret, struct error *err) {
-    const char *target = find(context, count, "target");
-    const char *size = find(context, count, "block_size");
+    const char *target = context_find(context, count, "target");
+    const char *size = context_find(context, count, "block_size");
     unsigned long bytes = size ? strtoul(size, NULL, 10) : 0;
     char uid[UUID_SIZE];
 
@@ -167,9 +167,9 @@ static int parse_target(struct arena *arena, const struct text_pair *context, si
 
 int node_image_parse(struct arena *arena, const struct text_pair *context, size_t count,
                      struct node_image *ret, struct error *err) {
-    const char *type = find(context, count, "driver_volume_type");
-    const char *mode = find(context, count, "access_mode");
-    const char *discard = find(context, count, "discard");
+    const char *type = context_find(context, count, "driver_volume_type");
+    const char *mode = context_find(context, count, "access_mode");
+    const char *discard = context_find(context, count, "discard");
 
     *ret = (struct node_image){ .read_only = mode && strcmp(mode, "ro") == 0,
                                 .keeps_blocks = discard && strcmp(discard, "false") == 0 };
@@ -183,6 +183,6 @@ int node_image_parse(struct arena *arena, const struct text_pair *context, size_
         return parse_share(context, count, ret, err);
     if (strcmp(type, "local") != 0 && strcmp(type, "gpfs") != 0)
         return error_set(err, ERROR_PRECONDITION, "Nodes attach no volumes of type %.40s.", type);
-    ret->path = arena_text(arena, find(context, count, "device_path"));
+    ret->path = arena_text(arena, context_find(context, count, "device_path"));
     return ret->path ? 0 : error_set(err, ERROR_BAD_REQUEST, "device_path is missing.");
 }

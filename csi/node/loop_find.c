@@ -127,7 +127,7 @@ static bool has_label(const struct loop_seen *seen, const void *arg) {
     return sought->is(label, sought->of);
 }
 
-static int find(int file, const char *begins, struct loop *ret, struct error *err) {
+static int backed_loop_find(int file, const char *begins, struct loop *ret, struct error *err) {
     struct file sought;
     struct loop_seen seen;
     int found;
@@ -147,7 +147,7 @@ static int find(int file, const char *begins, struct loop *ret, struct error *er
 int loop_find(int file, const char *begins, struct loop *ret, struct error *err) {
     autoclose int control = open_control(err);
 
-    return control < 0 ? -1 : find(file, begins, ret, err);
+    return control < 0 ? -1 : backed_loop_find(file, begins, ret, err);
 }
 
 int loop_find_label(loop_label *is, const char *of, struct loop *ret, struct error *err) {
@@ -299,7 +299,7 @@ int loop_attach(int file, const char *label, const struct loop_how *how, struct 
                 struct error *err) {
     autoclose int control = open_control(err);
     autoloop struct loop other = LOOP_NONE;
-    int found = control < 0 ? -1 : find(file, "", &other, err);
+    int found = control < 0 ? -1 : backed_loop_find(file, "", &other, err);
 
     if (found < 0)
         return -1;

@@ -15,7 +15,7 @@ static void prepare(void) {
 }
 
 /* The caller holds the mutex. */
-static struct volume_lock *find(const char *name) {
+static struct volume_lock *volume_lock_find(const char *name) {
     struct volume_lock *lock = locks;
 
     while (lock && strcmp(lock->name, name) != 0)
@@ -25,7 +25,7 @@ static struct volume_lock *find(const char *name) {
 
 /* The caller holds the mutex. */
 static bool try_take(struct volume_lock *lock, const char *name) {
-    if (find(name))
+    if (volume_lock_find(name))
         return false;
     *lock = (struct volume_lock){ .name = name, .next = locks };
     locks = lock;
@@ -47,7 +47,7 @@ bool volume_lock_request(struct volume_lock *lock, const char *name) {
     pthread_mutex_lock(&mutex);
     taken = try_take(lock, name);
     if (!taken)
-        find(name)->requested = true;
+        volume_lock_find(name)->requested = true;
     pthread_mutex_unlock(&mutex);
     return taken;
 }

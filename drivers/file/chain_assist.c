@@ -4,7 +4,7 @@
 #include "drivers/file/chain_assist.private.h"
 
 /* *ret_lock as from chain_lock(). */
-static int begin(struct chain_assist *assist, int *ret_lock, struct error *err) {
+static int assist_begin(struct chain_assist *assist, int *ret_lock, struct error *err) {
     assist->work = (struct chain_work){ assist->directory, assist->arena, assist->volume,
                                         assist->snapshot->fence, assist->snapshot->attempt };
     if (chain_enter(&assist->work, &assist->chain, ret_lock, err) < 0)
@@ -25,7 +25,7 @@ int chain_assist_prepare(const struct directory *directory, struct arena *arena,
     autoclose int lock = -1;
     int result;
 
-    if (begin(&assist, &lock, err) < 0)
+    if (assist_begin(&assist, &lock, err) < 0)
         return -1;
     result = deletes ? chain_assist_prepare_delete(&assist, &files, err)
                      : chain_assist_prepare_create(&assist, &files, err);
@@ -45,7 +45,7 @@ int chain_assist_complete(const struct directory *directory, struct arena *arena
 
     if (snapshot->late && !directory->locks_trusted)
         return 0;
-    if (begin(&assist, &lock, err) < 0)
+    if (assist_begin(&assist, &lock, err) < 0)
         return -1;
     return deletes ? chain_assist_complete_delete(&assist, told, err)
                    : chain_assist_complete_create(&assist, told, err);

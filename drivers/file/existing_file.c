@@ -49,7 +49,7 @@ static const char *image_refusal(int fd, const char *format, bool tables,
     return !why && facts->virtual_bytes == 0 ? "is empty" : why;
 }
 
-static int refuse(const char *name, const char *why, struct error *err) {
+static int existing_file_refuse(const char *name, const char *why, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "The file \"%.255s\" %s.", name, why);
 }
 
@@ -59,7 +59,7 @@ static int check_alone(int fd, const char *name, struct error *err) {
 
     if (fstat(fd, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "looking at %s", name);
-    return status.st_nlink == 1 ? 0 : refuse(name, "has more than one name", err);
+    return status.st_nlink == 1 ? 0 : existing_file_refuse(name, "has more than one name", err);
 }
 
 static int check_free(int fd, const char *name, struct error *err) {
@@ -84,7 +84,7 @@ static int open_source(const struct existing_file *file, struct image_facts *fac
     autoclose int fd = why ? -1 : image_open(file->directory->fd, name, O_RDWR, &failure);
 
     if (why)
-        return refuse(name, why, err);
+        return existing_file_refuse(name, why, err);
     if (fd < 0)
         return error_set(err, ERROR_BAD_REQUEST, "The file \"%.255s\" cannot be taken over: %s",
                          name, failure.message);
@@ -92,7 +92,7 @@ static int open_source(const struct existing_file *file, struct image_facts *fac
         check_free(fd, name, err) < 0)
         return -1;
     why = image_refusal(fd, file->format, true, facts);
-    return why ? refuse(name, why, err) : take_fd(fd);
+    return why ? existing_file_refuse(name, why, err) : take_fd(fd);
 }
 
 /* A file that an earlier call has renamed: 1, 0 there is none. */

@@ -25,7 +25,7 @@ static int lock_out_writers(const struct driver_volume *volume, int fd, struct e
     return hold == IMAGE_LOCKED ? 0 : -1;
 }
 
-static int refuse(const struct driver_volume *volume, const char *why, struct error *err) {
+static int reclaim_refuse(const struct driver_volume *volume, const char *why, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "Space of volume %s cannot be reclaimed: %s.",
                      volume->id, why);
 }
@@ -42,8 +42,8 @@ int volume_file_reclaim(const struct directory *directory, struct arena *arena,
         return -1;
     /* For a worker that is paused between check and effect, only the lock protects the image. */
     if (!directory->locks_trusted)
-        return refuse(volume, "locks of its mount say nothing, and a guest could write meanwhile",
-                      err);
+        return reclaim_refuse(
+            volume, "locks of its mount say nothing, and a guest could write meanwhile", err);
     if (volume_image_lock(directory, arena, volume, VOLUME_SHARED, volume->fence, &lock, err) < 0)
         return -1;
     fd = volume_image_open(directory, arena, volume, O_RDWR, &image, err);
@@ -51,7 +51,7 @@ int volume_file_reclaim(const struct directory *directory, struct arena *arena,
         return -1;
     how.qcow2 = strcmp(image.format, "qcow2") == 0;
     if (!how.qcow2 && !directory->settings->sparse)
-        return refuse(volume, "its backend allocates all space of a volume at once", err);
+        return reclaim_refuse(volume, "its backend allocates all space of a volume at once", err);
     if (fstat(fd, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "reading the space usage of %s", image.name);
     if (driver_fence_take_long(volume->fence, (int64_t)status.st_blocks * 512, 0, err) < 0)

@@ -56,7 +56,7 @@ static void tell(const struct job *job, enum event_verdict verdict, const struct
 /* ---- running, sending ---- */
 
 /* Host and reason of an unreachable agent are for the log; users get the result. */
-static int refuse(struct job *job, const struct error *answer, struct error *err) {
+static int trim_refuse(struct job *job, const struct error *answer, struct error *err) {
     if (answer->kind != ERROR_UNAVAILABLE)
         return give_up(job, answer, err);
     log_warning(&job->context.log, "trim request to the host of a guest failed", "volume_id",
@@ -72,7 +72,7 @@ static int send(struct job *job, struct error *err) {
     if (ask(job, job->operation.attempts > 1, &verdict, &answer, err) < 0)
         return -1;
     if (verdict == EVENT_REFUSED)
-        return refuse(job, &answer, err);
+        return trim_refuse(job, &answer, err);
     if (verdict == EVENT_UNKNOWN)
         tell(job, verdict, &answer);
     return job_held(job, assist_sent, &asks_again, err) < 0 ? -1 : 0;

@@ -5,7 +5,8 @@
 #include "model/volume/delete.h"
 #include "operation/service.h"
 
-static int refuse(const struct volume_group *group, const char *why, struct error *err) {
+static int group_delete_refuse(const struct volume_group *group, const char *why,
+                               struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "Invalid group: Group %s cannot be deleted: %s.",
                      group->id, why);
 }
@@ -20,8 +21,8 @@ static int check_unused(struct work *work, const struct volume_group *group, str
         DB_TEXT(group->id));
 
     if (used > 0)
-        return refuse(group, "there are group snapshots of it, or a group is being made of it",
-                      err);
+        return group_delete_refuse(
+            group, "there are group snapshots of it, or a group is being made of it", err);
     return used;
 }
 
@@ -35,10 +36,10 @@ static int check(struct work *work, const struct volume_group *group, bool delet
                          "but current status is: %s.",
                          group->id, group_status_text(group->status));
     if (!delete_volumes && volume_count > 0)
-        return refuse(group, "it has volumes, and delete-volumes was not set", err);
+        return group_delete_refuse(group, "it has volumes, and delete-volumes was not set", err);
     frozen = service_is_frozen(work, group->host, err);
     if (frozen > 0)
-        return refuse(group, "its backend is frozen", err);
+        return group_delete_refuse(group, "its backend is frozen", err);
     return frozen < 0 ? -1 : check_unused(work, group, err);
 }
 

@@ -8,7 +8,8 @@
 #include "operation/message.h"
 #include "operation/service.h"
 
-static int refuse(const struct group_snapshot *row, const char *why, struct error *err) {
+static int group_snapshot_delete_refuse(const struct group_snapshot *row, const char *why,
+                                        struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST,
                      "Invalid GroupSnapshot: Group snapshot %s cannot be deleted: %s.", row->id,
                      why);
@@ -20,15 +21,15 @@ static int check(struct work *work, const struct group_snapshot *row,
     int frozen = count > 0 ? service_is_frozen(work, snapshots[0].host, err) : 0;
 
     if (!(kind_group_snapshot_delete.may_start_from & (uint64_t)1 << row->status))
-        return refuse(row, "its status must be available or error", err);
+        return group_snapshot_delete_refuse(row, "its status must be available or error", err);
     if (frozen != 0)
-        return frozen < 0 ? -1 : refuse(row, "its backend is frozen", err);
+        return frozen < 0 ? -1 : group_snapshot_delete_refuse(row, "its backend is frozen", err);
     if (db_query_int(work->tx, &groups, err,
                      "SELECT COUNT(*) FROM volume_groups WHERE group_snapshot_id = $1 AND "
                      "$2 = status",
                      DB_TEXT(row->id), DB_TEXT(group_objects.statuses[GROUP_CREATING].text)) < 0)
         return -1;
-    return groups > 0 ? refuse(row, "a group is being made of it", err) : 0;
+    return groups > 0 ? group_snapshot_delete_refuse(row, "a group is being made of it", err) : 0;
 }
 
 /* The delete of the group snapshot includes them. */

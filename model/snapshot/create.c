@@ -12,7 +12,7 @@
 #include "operation/message.h"
 #include "operation/service.h"
 
-static int refuse(const struct volume *volume, const char *why, struct error *err) {
+static int snapshot_create_refuse(const struct volume *volume, const char *why, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST,
                      "Invalid volume: A snapshot of volume %s cannot be made: %s.", volume->id,
                      why);
@@ -32,20 +32,20 @@ static int check_volume(struct work *work, const struct volume *volume, bool in_
     int frozen;
 
     if (!volume->host)
-        return refuse(volume, "it is on no backend", err);
+        return snapshot_create_refuse(volume, "it is on no backend", err);
     if (volume_is_migrating(volume))
-        return refuse(volume, "it is migrating", err);
+        return snapshot_create_refuse(volume, "it is migrating", err);
     if (check_status(volume, in_use_allowed, err) < 0)
         return -1;
     /* Its create failed or was cancelled, or a delete was cancelled too late. */
     if (!volume->provider_location)
-        return refuse(volume, "it has nothing on its backend", err);
+        return snapshot_create_refuse(volume, "it has nothing on its backend", err);
     if (pool_demand(work, volume->host, DRIVER_SNAPSHOT,
                     "Invalid volume: The backend of this volume makes no snapshots.", err) < 0)
         return -1;
     frozen = service_is_frozen(work, volume->host, err);
     if (frozen > 0)
-        return refuse(volume, "its backend is frozen", err);
+        return snapshot_create_refuse(volume, "its backend is frozen", err);
     return frozen;
 }
 

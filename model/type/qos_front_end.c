@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* 1 found; 0 there are none, or they are not for the front-end. */
-static int find(struct work *work, const char *type_id, struct qos_specs *ret, struct error *err) {
+static int qos_find(struct work *work, const char *type_id, struct qos_specs *ret,
+                    struct error *err) {
     int found = type_id ? qos_specs_of_type(work, type_id, ret, err) : 0;
 
     return found > 0 && strcmp(ret->consumer, QOS_BACK_END) == 0 ? 0 : found;
@@ -14,7 +15,7 @@ static int find(struct work *work, const char *type_id, struct qos_specs *ret, s
 
 int qos_front_end(struct work *work, const struct volume *volume, json_t **ret, struct error *err) {
     struct qos_specs qos;
-    int found = find(work, volume->type_id, &qos, err);
+    int found = qos_find(work, volume->type_id, &qos, err);
 
     if (found < 0)
         return -1;
@@ -25,8 +26,8 @@ int qos_front_end(struct work *work, const struct volume *volume, json_t **ret, 
 int qos_front_end_check_retype(struct work *work, const struct volume *volume,
                                const struct volume_type *type, struct error *err) {
     struct qos_specs now, then;
-    int has = find(work, volume->type_id, &now, err);
-    int gets = has < 0 ? -1 : find(work, type->id, &then, err);
+    int has = qos_find(work, volume->type_id, &now, err);
+    int gets = has < 0 ? -1 : qos_find(work, type->id, &then, err);
 
     if (gets < 0)
         return -1;

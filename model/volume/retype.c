@@ -10,36 +10,36 @@
 
 #include <string.h>
 
-static int refuse(const struct volume *volume, const char *why, struct error *err) {
+static int retype_refuse(const struct volume *volume, const char *why, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "Invalid volume: Volume %s cannot be retyped: %s.",
                      volume->id, why);
 }
 
 static int check_volume(const struct volume *volume, struct error *err) {
     if (volume_is_migrating(volume))
-        return refuse(volume, "it is migrating", err);
+        return retype_refuse(volume, "it is migrating", err);
     if (volume->status != VOLUME_AVAILABLE && volume->status != VOLUME_IN_USE)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s must be available or in-use to be retyped, but "
                          "current status is: %s.",
                          volume->id, status_shown(volume->status));
     if (volume->group_id)
-        return refuse(volume, "it is in a group", err);
-    return volume->host ? 0 : refuse(volume, "it is on no backend", err);
+        return retype_refuse(volume, "it is in a group", err);
+    return volume->host ? 0 : retype_refuse(volume, "it is on no backend", err);
 }
 
 static int check_type(struct work *work, const struct volume *volume,
                       const struct volume_type *type, struct error *err) {
     if (volume->type_id && strcmp(volume->type_id, type->id) == 0)
-        return refuse(volume, "it has that type already", err);
+        return retype_refuse(volume, "it has that type already", err);
     if (type->is_encrypted)
-        return refuse(volume,
-                      "its bytes would have to be encrypted, for which there is no key "
-                      "manager",
-                      err);
+        return retype_refuse(volume,
+                             "its bytes would have to be encrypted, for which there is no key "
+                             "manager",
+                             err);
     if (volume->status != VOLUME_AVAILABLE &&
         volume_type_is(type, "multiattach") != volume->multiattach)
-        return refuse(volume, "multiattach changes only while it is detached", err);
+        return retype_refuse(volume, "multiattach changes only while it is detached", err);
     if (volume->status != VOLUME_AVAILABLE &&
         qos_front_end_check_retype(work, volume, type, err) < 0)
         return -1;
@@ -64,7 +64,7 @@ static int check_own_specs(struct work *work, const struct volume *volume, const
 
         if (key &&
             !is_same(pairs_get(&before.extra_specs, key), pairs_get(&type->extra_specs, key)))
-            return refuse(
+            return retype_refuse(
                 volume, arena_format(work->arena, "what %s says counts when a volume is made", key),
                 err);
     }
@@ -79,8 +79,8 @@ static int check_place(struct work *work, const struct volume *volume,
     if (found < 0)
         return -1;
     if (found == 0 || !placement_may_have(work, &pool, type))
-        return refuse(volume, "the new type does not fit where it is, and volumes are not moved",
-                      err);
+        return retype_refuse(
+            volume, "the new type does not fit where it is, and volumes are not moved", err);
     return check_own_specs(work, volume, &pool, type, err);
 }
 

@@ -11,7 +11,7 @@
 
 /* ---- begin ---- */
 
-static int refuse(const struct volume *volume, const char *why, struct error *err) {
+static int revert_refuse(const struct volume *volume, const char *why, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "Volume %s cannot be reverted: %s.", volume->id, why);
 }
 
@@ -21,12 +21,12 @@ static int find_newest(struct work *work, const struct volume *volume, const cha
     int count = snapshot_of(work, volume->id, &snapshots, err);
 
     if (count <= 0)
-        return count < 0 ? -1 : refuse(volume, "it has no snapshots", err);
+        return count < 0 ? -1 : revert_refuse(volume, "it has no snapshots", err);
     *ret = snapshots[0];
     if (!snapshot_id || strcmp(snapshot_id, ret->id) != 0)
-        return refuse(volume, "the snapshot that is named is not its newest one", err);
+        return revert_refuse(volume, "the snapshot that is named is not its newest one", err);
     if (ret->size_gb != volume->size_gb)
-        return refuse(volume, "its size differs from the snapshot's", err);
+        return revert_refuse(volume, "its size differs from the snapshot's", err);
     if (ret->status != SNAPSHOT_AVAILABLE || !ret->provider_location || ret->delete_begun)
         return error_set(err, ERROR_CONFLICT,
                          "Snapshot %s must be available to revert to it, but it is %s.", ret->id,

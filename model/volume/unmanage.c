@@ -12,20 +12,20 @@
 
 #include <string.h>
 
-static int refuse(const struct volume *volume, const char *why, struct error *err) {
+static int unmanage_refuse(const struct volume *volume, const char *why, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "Invalid volume: Volume %s cannot be unmanaged: %s.",
                      volume->id, why);
 }
 
 static int check(const struct volume *volume, struct error *err) {
     if (volume->attachment_count || strcmp(volume->attach_status, "attached") == 0)
-        return refuse(volume, "it is attached", err);
+        return unmanage_refuse(volume, "it is attached", err);
     if (volume_is_migrating(volume))
-        return refuse(volume, "it is migrating", err);
+        return unmanage_refuse(volume, "it is migrating", err);
     if (volume->group_id)
-        return refuse(volume, "it belongs to a group", err);
+        return unmanage_refuse(volume, "it belongs to a group", err);
     if (volume->encryption_key_id)
-        return refuse(volume, "it is encrypted", err);
+        return unmanage_refuse(volume, "it is encrypted", err);
     return 0;
 }
 

@@ -287,8 +287,8 @@ static int await_greeting(struct qmp *qmp, struct arena *arena, int64_t timeout_
     return json_has(greeting, "QMP") ? 0 : FAIL(qmp, err, "the server at the socket is no monitor");
 }
 
-static int begin(const char *path, int64_t timeout_ms, bool negotiates, struct qmp **ret,
-                 struct error *err) {
+static int qmp_begin(const char *path, int64_t timeout_ms, bool negotiates, struct qmp **ret,
+                     struct error *err) {
     autoarena struct arena *arena = arena_new();
     int fd = connect_socket(path, err);
     struct qmp *qmp;
@@ -309,13 +309,13 @@ static int begin(const char *path, int64_t timeout_ms, bool negotiates, struct q
 }
 
 int qmp_connect(const char *path, int64_t timeout_ms, struct qmp **ret, struct error *err) {
-    return begin(path, timeout_ms, true, ret, err);
+    return qmp_begin(path, timeout_ms, true, ret, err);
 }
 
 int qmp_await_ready(const char *path, int64_t timeout_ms, struct error *err) {
     struct qmp *qmp;
 
-    if (begin(path, timeout_ms, false, &qmp, err) < 0)
+    if (qmp_begin(path, timeout_ms, false, &qmp, err) < 0)
         return -1;
     qmp_close(qmp);
     return 0;

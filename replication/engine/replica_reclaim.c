@@ -141,7 +141,7 @@ static int find_end(struct reclaim *reclaim, struct error *err) {
     return found < 0 ? -1 : 0;
 }
 
-static int begin(struct reclaim *reclaim, struct error *err) {
+static int reclaim_begin(struct reclaim *reclaim, struct error *err) {
     return image_puncher_begin(&reclaim->puncher, err);
 }
 
@@ -175,7 +175,7 @@ int replica_reclaim(const struct replica *replica, const struct replica_reclaim 
 
     reclaim.puncher.arg = &reclaim;
     reclaim.epoch = replica_epoch(replica, err);
-    if (reclaim.epoch < 0 || do_locked(&reclaim, begin, err) < 0)
+    if (reclaim.epoch < 0 || do_locked(&reclaim, reclaim_begin, err) < 0)
         return -1;
     result = scan(&reclaim, reclaimed, err) < 0 || find_end(&reclaim, err) < 0
                  ? -1

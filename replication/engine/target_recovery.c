@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static int refuse(enum target_flaw flaw, enum target_flaw *ret, struct error *err,
-                  const struct member *member, const char *why) {
+static int recovery_refuse(enum target_flaw flaw, enum target_flaw *ret, struct error *err,
+                           const struct member *member, const char *why) {
     *ret = flaw;
     return error_set(err, ERROR_CONFLICT,
                      "Forced recovery from the replica %s is not possible: %.300s",
@@ -27,16 +27,16 @@ static int check(const struct target *target, const struct member *member, enum 
     const struct replica_probe *probe = &member->probe;
 
     if (member->state == MEMBER_IS_EXCLUDED)
-        return refuse(TARGET_UNREACHABLE, ret, err, member, member->why.message);
+        return recovery_refuse(TARGET_UNREACHABLE, ret, err, member, member->why.message);
     if (probe->health == REPLICA_GONE || probe->health == REPLICA_FAILING)
-        return refuse(TARGET_UNREACHABLE, ret, err, member, probe->why.message);
+        return recovery_refuse(TARGET_UNREACHABLE, ret, err, member, probe->why.message);
     if (probe->health != REPLICA_GOOD)
-        return refuse(TARGET_UNUSABLE, ret, err, member, probe->why.message);
+        return recovery_refuse(TARGET_UNUSABLE, ret, err, member, probe->why.message);
     if (probe->state.mark == REPLICA_EMPTY || probe->state.generation.id.number <= 0)
-        return refuse(TARGET_NOT_REBUILT, ret, err, member,
-                      "it is empty, or its rebuild was not completed.");
+        return recovery_refuse(TARGET_NOT_REBUILT, ret, err, member,
+                               "it is empty, or its rebuild was not completed.");
     if (probe->bytes < target->size_bytes)
-        return refuse(TARGET_UNUSABLE, ret, err, member, "its file is too short.");
+        return recovery_refuse(TARGET_UNUSABLE, ret, err, member, "its file is too short.");
     *ret = TARGET_NO_FLAW;
     return 0;
 }

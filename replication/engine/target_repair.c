@@ -63,7 +63,7 @@ static int start_mirror(struct target *target, struct error *err) {
         false, "on-source-error", "report", "on-target-error", "report");
 }
 
-static int begin(struct target *target, struct error *err) {
+static int repair_begin(struct target *target, struct error *err) {
     if (repair_tidy(target, err) < 0 ||
         add_file(target, &target->members[target->rebuilt], err) < 0)
         return -1;
@@ -86,7 +86,7 @@ int target_repair(struct target *target, const char *replica, int64_t speed, str
     target->rebuilt = (unsigned)(member - target->members);
     target_job_begin(target, TARGET_REPAIR);
     target->speed = speed;
-    if (begin(target, &reason) == 0)
+    if (repair_begin(target, &reason) == 0)
         return 0;
     fail(target, &reason);
     return error_pass(err, &reason);
@@ -109,7 +109,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
 
 /* Perhaps a read has failed, but not yet of a single block: the daemon's report may come later. */
 static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
-    return target_job_repeat(target, job) ? begin(target, reason) : -1;
+    return target_job_repeat(target, job) ? repair_begin(target, reason) : -1;
 }
 
 int repair_advance(struct target *target, struct error *err) {

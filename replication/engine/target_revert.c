@@ -54,7 +54,7 @@ static int add_files(struct target *target, struct error *err) {
                     "children", nodes);
 }
 
-static int begin(struct target *target, struct error *err) {
+static int revert_begin(struct target *target, struct error *err) {
     if (copies_tidy(target, err) < 0 || add_files(target, err) < 0)
         return -1;
     return GRAPH_DO(target, err, "blockdev-mirror",
@@ -78,7 +78,7 @@ int target_revert(struct target *target, const char *name, int64_t speed, struct
     target->speed = speed;
     target_job_begin(target, TARGET_REVERT);
     target_next(target, TARGET_REVERT_BEGUN);
-    if (begin(target, &reason) == 0)
+    if (revert_begin(target, &reason) == 0)
         return 0;
     target_job_fail(target, &reason);
     return error_pass(err, &reason);
@@ -116,7 +116,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
 
 /* Two files may have different bad blocks in one request: blocks are read one by one. */
 static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
-    return target_job_repeat(target, job) ? begin(target, reason) : -1;
+    return target_job_repeat(target, job) ? revert_begin(target, reason) : -1;
 }
 
 int revert_advance(struct target *target, struct error *err) {

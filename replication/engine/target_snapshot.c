@@ -52,7 +52,7 @@ static int add_copies(struct target *target, struct error *err) {
                     "unmap", "children", nodes);
 }
 
-static int begin(struct target *target, struct error *err) {
+static int snapshot_begin(struct target *target, struct error *err) {
     if (copies_tidy(target, err) < 0 || add_copies(target, err) < 0)
         return -1;
     return GRAPH_DO(
@@ -122,7 +122,7 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
     strcpy(target->snapshot, name);
     target->speed = speed;
     target_job_begin(target, TARGET_SNAPSHOT);
-    if (begin(target, &reason) == 0)
+    if (snapshot_begin(target, &reason) == 0)
         return 1;
     fail(target, &reason);
     return error_pass(err, &reason);
@@ -182,7 +182,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
  * the copy was completed and its files were not: one of those may remain. */
 static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
     return target->failures > target->failures_before && target_job_repeat(target, job)
-               ? begin(target, reason)
+               ? snapshot_begin(target, reason)
                : -1;
 }
 

@@ -65,8 +65,8 @@ static bool reserve(const char *path) {
     return fd >= 0 && posix_fallocate(fd, 0, (off_t)WRITE_LOG_SIZE) == 0;
 }
 
-static void begin(struct write_log_header *log, const struct generation_id *before,
-                  const struct generation_id *next) {
+static void log_header_begin(struct write_log_header *log, const struct generation_id *before,
+                             const struct generation_id *next) {
     if (!is_of(log, before)) {
         atomic_store(&log->generation, 0);
         atomic_store(&log->floor, atomic_load(&log->made));
@@ -95,7 +95,7 @@ int write_log_begin(const char *directory, const char *replica, const struct gen
             close_log(log);
             return error_set(err, ERROR_BACKEND, "no space for the write log %s", path);
         }
-        begin(log, before, next);
+        log_header_begin(log, before, next);
     }
     if (log)
         close_log(log);

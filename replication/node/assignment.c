@@ -33,7 +33,8 @@ const char *assignment_pool(const struct assignment_volume *volume, const char *
 
 /* ---- pieces ---- */
 
-static int refuse(struct error *err, const struct assignment *assignment, const char *field) {
+static int assignment_refuse(struct error *err, const struct assignment *assignment,
+                             const char *field) {
     return error_set(err, ERROR_BACKEND, "Invalid document %.64s: %s.",
                      assignment->uid ? assignment->uid : "without uid", field);
 }
@@ -73,7 +74,7 @@ static int read_snapshot(struct parsed *parsed, const json_t *entry,
         .remove = json_true_at(entry, "remove"),
     };
     if (!ret->uid || (ret->source.uid && (!ret->source.pool || ret->source.pool[0] != '/')))
-        return refuse(err, &parsed->assignment, "snapshots");
+        return assignment_refuse(err, &parsed->assignment, "snapshots");
     return 0;
 }
 
@@ -85,7 +86,7 @@ static int read_snapshots(struct parsed *parsed, const json_t *spec,
     struct assignment_snapshot *all = arena_alloc(parsed->arena, (count + 1) * sizeof(*all));
 
     if (count > ASSIGNMENT_SNAPSHOTS_MOST)
-        return refuse(err, &parsed->assignment, "too many snapshots");
+        return assignment_refuse(err, &parsed->assignment, "too many snapshots");
     for (size_t i = 0; i < count; i++) {
         if (read_snapshot(parsed, json_array_get(list, i), &all[i], err) < 0)
             return -1;
@@ -102,13 +103,13 @@ static int read_members(struct parsed *parsed, const json_t *spec, struct error 
     const json_t *list = json_object_get(spec, "members");
 
     if (json_array_size(list) > REPLICAS_MOST)
-        return refuse(err, &parsed->assignment, "too many members");
+        return assignment_refuse(err, &parsed->assignment, "too many members");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *text = json_string_value(json_array_get(list, i));
         char uid[UUID_SIZE];
 
         if (!text || !uuid_parse(text, uid))
-            return refuse(err, &parsed->assignment, "members");
+            return assignment_refuse(err, &parsed->assignment, "members");
         replica->members[replica->count++] = arena_text(parsed->arena, uid);
     }
     return 0;
@@ -130,7 +131,7 @@ static int read_reclaim(struct parsed *parsed, const json_t *document, struct er
         return 0;
     reclaim->number = count_of(assigned, "number");
     if (reclaim->number == 0)
-        return refuse(err, &parsed->assignment, "reclaim.number");
+        return assignment_refuse(err, &parsed->assignment, "reclaim.number");
     if (!phase || count_of(reported, "number") != reclaim->number)
         return 0;
     reclaim->phase = strcmp(phase, RECLAIM_PHASE_DONE) == 0     ? RECLAIM_DONE
@@ -158,11 +159,11 @@ static int read_replica(struct parsed *parsed, const json_t *document, struct er
         .created = was_created(document),
     };
     if (json_at(spec, "source") && (!replica->source || !replica->source_snapshot))
-        return refuse(err, &parsed->assignment, "source");
+        return assignment_refuse(err, &parsed->assignment, "source");
     if (!replica->volume || !replica->pool || !replica->path || replica->path[0] != '/')
-        return refuse(err, &parsed->assignment, "volumeId, poolName or path");
+        return assignment_refuse(err, &parsed->assignment, "volumeId, poolName or path");
     if (replica->size_bytes <= 0 || replica->size_bytes > replica->maximum_bytes)
-        return refuse(err, &parsed->assignment, "capacity");
+        return assignment_refuse(err, &parsed->assignment, "capacity");
     if (read_members(parsed, spec, err) < 0 || read_reclaim(parsed, document, err) < 0)
         return -1;
     return read_snapshots(parsed, spec, &replica->snapshots, &replica->snapshot_count, err);
@@ -180,7 +181,7 @@ static int read_volume_replica(struct parsed *parsed, const json_t *entry, struc
     volume->nodes[volume->count] = text_of(parsed->arena, entry, "nodeId");
     volume->addresses[volume->count] = text_of(parsed->arena, entry, "address");
     if (!replica->uid || !replica->pool || replica->pool[0] != '/' || !volume->pools[volume->count])
-        return refuse(err, &parsed->assignment, "replicas");
+        return assignment_refuse(err, &parsed->assignment, "replicas");
     volume->count++;
     return 0;
 }
@@ -189,7 +190,7 @@ static int read_replicas(struct parsed *parsed, const json_t *spec, struct error
     const json_t *list = json_object_get(spec, "replicas");
 
     if (json_array_size(list) > REPLICAS_MOST)
-        return refuse(err, &parsed->assignment, "too many replicas");
+        return assignment_refuse(err, &parsed->assignment, "too many replicas");
     for (size_t i = 0; i < json_array_size(list); i++) {
         if (read_volume_replica(parsed, json_array_get(list, i), err) < 0)
             return -1;
@@ -221,7 +222,9 @@ static int read_revert(struct parsed *parsed, const json_t *document, struct err
                                           .attempt = count_of(reported, "attempt") };
     revert->done =
         phase && strcmp(phase, "Done") == 0 && count_of(reported, "number") == revert->number;
-    return revert->snapshot && revert->number > 0 ? 0 : refuse(err, &parsed->assignment, "revert");
+    return revert->snapshot && revert->number > 0
+               ? 0
+               : assignment_refuse(err, &parsed->assignment, "revert");
 }
 
 static int read_recovery(struct parsed *parsed, const json_t *spec, struct error *err) {
@@ -236,7 +239,7 @@ static int read_recovery(struct parsed *parsed, const json_t *spec, struct error
                                       .number = count_of(assigned, "number") };
     return volume->recovery.replica && volume->recovery.number > 0
                ? 0
-               : refuse(err, &parsed->assignment, "salvage");
+               : assignment_refuse(err, &parsed->assignment, "salvage");
 }
 
 /* 0: none in its status. */
@@ -259,12 +262,12 @@ static int read_clients(struct parsed *parsed, const json_t *document, struct er
     struct assignment_volume *volume = &parsed->assignment.volume;
 
     if (json_array_size(list) > CLIENT_EXPORTS_MOST)
-        return refuse(err, &parsed->assignment, "too many clients");
+        return assignment_refuse(err, &parsed->assignment, "too many clients");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *node = text_of(parsed->arena, json_array_get(list, i), "nodeId");
 
         if (!node || !*node)
-            return refuse(err, &parsed->assignment, "clients");
+            return assignment_refuse(err, &parsed->assignment, "clients");
         volume->clients[volume->client_count++] =
             (struct export_client){ .node = node, .port = port_of(document, node) };
     }
@@ -293,7 +296,7 @@ static int read_volume(struct parsed *parsed, const json_t *document, struct err
         .closed = json_is_false(json_object_get(spec, "serve")),
     };
     if (volume->size_bytes <= 0 || volume->size_bytes > volume->maximum_bytes)
-        return refuse(err, &parsed->assignment, "capacity");
+        return assignment_refuse(err, &parsed->assignment, "capacity");
     if (read_replicas(parsed, spec, err) < 0 || read_revert(parsed, document, err) < 0 ||
         read_recovery(parsed, spec, err) < 0 || read_clients(parsed, document, err) < 0)
         return -1;
@@ -310,7 +313,7 @@ static int read_metadata(struct parsed *parsed, const json_t *document, struct e
     parsed->assignment.generation = count_of(metadata, "generation");
     parsed->assignment.deleting = json_text_of(metadata, "deletionTimestamp") != NULL;
     if (!version || !json_digits(version, &parsed->assignment.version) || !parsed->assignment.uid)
-        return refuse(err, &parsed->assignment, "metadata");
+        return assignment_refuse(err, &parsed->assignment, "metadata");
     return 0;
 }
 

@@ -46,7 +46,7 @@ static void release_all(struct assignments *assignments) {
     *assignments = (struct assignments){ 0 };
 }
 
-static struct assignment *find(const struct assignments *assignments, const char *uid) {
+static struct assignment *assignment_find(const struct assignments *assignments, const char *uid) {
     unsigned low = 0, high = assignments->count;
 
     while (low < high) {
@@ -76,7 +76,7 @@ static const char *member_of(const json_t *document, const char *key) {
 /* The known one, if its version is the same. */
 static void add(struct assignments *assignments, const struct assignments *before,
                 enum assignment_kind kind, const json_t *document) {
-    struct assignment *known = find(before, member_of(document, "uid")), *assignment;
+    struct assignment *known = assignment_find(before, member_of(document, "uid")), *assignment;
     int64_t version = 0;
     struct error err;
 
@@ -144,9 +144,9 @@ static void add_lost(struct assignment_informer *informer, struct arena *arena,
     bool due = clock_monotonic_us() >= informer->lost_us;
 
     for (; *local_volumes; local_volumes++) {
-        struct assignment *before = find(&informer->volumes, *local_volumes);
+        struct assignment *before = assignment_find(&informer->volumes, *local_volumes);
 
-        if (find(&named, *local_volumes))
+        if (assignment_find(&named, *local_volumes))
             continue;
         if (due)
             read_lost(informer, arena, *local_volumes, volumes);

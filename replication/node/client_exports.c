@@ -148,9 +148,10 @@ static int launch(const struct client_exports_settings *settings,
     return outcome;
 }
 
-static int begin(const struct client_exports_settings *settings,
-                 const struct client_exports_request *request, const struct export_client *client,
-                 struct export *export, struct error *err) {
+static int exports_begin(const struct client_exports_settings *settings,
+                         const struct client_exports_request *request,
+                         const struct export_client *client, struct export *export,
+                         struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = daemon_path(arena, request->run, "nbd");
     bool was = export->client != NULL;
@@ -184,7 +185,7 @@ static bool is_admitted(const struct client_exports_request *request, const char
 }
 
 /* The client's, or an unused one. */
-static struct export *find(struct export exports[CLIENT_EXPORTS_MOST], const char *client) {
+static struct export *export_find(struct export exports[CLIENT_EXPORTS_MOST], const char *client) {
     struct export *free = NULL;
 
     for (unsigned i = 0; i < CLIENT_EXPORTS_MOST; i++) {
@@ -225,9 +226,9 @@ int client_exports_reconcile(const struct client_exports_settings *settings,
     if (end_others(request, exports, listener.timeout_ms, err) < 0)
         return -1;
     for (unsigned i = 0; i < request->count && i < CLIENT_EXPORTS_MOST; i++) {
-        struct export *export = find(exports, request->clients[i].node);
+        struct export *export = export_find(exports, request->clients[i].node);
 
-        if (begin(settings, request, &request->clients[i], export, err) == 0)
+        if (exports_begin(settings, request, &request->clients[i], export, err) == 0)
             ret_ports[i] = export->port;
         else
             outcome = -1;

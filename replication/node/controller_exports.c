@@ -15,7 +15,7 @@ int volume_controller_end_exports(struct volume_controller *controller, struct e
     return client_exports_end(controller->run, timeout_of(controller), err);
 }
 
-static int refuse(const struct assignment_volume *assigned, struct error *err) {
+static int exports_refuse(const struct assignment_volume *assigned, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST,
                      "Host %s cannot be admitted: [storage] listen is not configured on this node.",
                      assigned->clients[0].node);
@@ -34,7 +34,8 @@ int volume_controller_reconcile_exports(struct volume_controller *controller, st
     if (assigned->client_count == 0 || assigned->closed)
         return volume_controller_end_exports(controller, err);
     if (!controller->settings->exports)
-        return volume_controller_end_exports(controller, err) < 0 ? -1 : refuse(assigned, err);
+        return volume_controller_end_exports(controller, err) < 0 ? -1
+                                                                  : exports_refuse(assigned, err);
     return client_exports_reconcile(controller->settings->exports, &request,
                                     controller->export_ports, err);
 }

@@ -26,8 +26,8 @@ static bool is_known(struct volume_controller *controller, const struct assignme
 }
 
 /* A copy that cannot start is retried with the same number. */
-static int begin(struct volume_controller *controller, const struct assignment_revert *revert,
-                 struct error *err) {
+static int revert_begin(struct volume_controller *controller,
+                        const struct assignment_revert *revert, struct error *err) {
     bool known = is_known(controller, revert);
     const struct state_row *row =
         volume_controller_take_revert(controller, known ? NODE_REVERT_KNOWN : NODE_REVERT_UNKNOWN);
@@ -52,5 +52,5 @@ int volume_controller_revert(struct volume_controller *controller, int outcome, 
         volume_controller_take_revert(controller, NODE_REVERT_HELD);
         return outcome;
     }
-    return controller->status.job == TARGET_REVERT ? 1 : begin(controller, revert, err);
+    return controller->status.job == TARGET_REVERT ? 1 : revert_begin(controller, revert, err);
 }

@@ -45,7 +45,7 @@ static void note_resync(struct volume_controller *controller) {
     volume_controller_scrub_soon(controller);
 }
 
-static bool begin(struct volume_controller *controller) {
+static bool scrub_begin(struct volume_controller *controller) {
     if (controller->work != REPLICA_WORK_COMPARE && clock_monotonic_us() >= controller->scrub_us &&
         rebuild_slots_take(controller->settings->scrubs))
         volume_controller_take_work(controller, REPLICA_WORK_COMPARE_BEGINS);
@@ -109,7 +109,7 @@ void volume_controller_scrub(struct volume_controller *controller) {
         volume_controller_end_scrub(controller);
         return;
     }
-    if (!begin(controller))
+    if (!scrub_begin(controller))
         return;
     more = target_scrub(controller->target, &controller->scrub, step > PIECE ? step : PIECE, &err);
     if (more < 0)

@@ -42,7 +42,7 @@ int volume_controller_cancel_snapshot(struct volume_controller *controller, stru
     return 1;
 }
 
-static void begin(struct volume_controller *controller, const char *uid) {
+static void snapshots_begin(struct volume_controller *controller, const char *uid) {
     struct error err;
     int outcome =
         target_snapshot(controller->target, uid, controller->settings->rebuild_speed, &err);
@@ -68,7 +68,7 @@ void volume_controller_snapshot(struct volume_controller *controller) {
         return;
     for (unsigned i = 0; i < volume->snapshot_count; i++) {
         if (size_of(controller, volume->snapshots[i].uid) == 0) {
-            begin(controller, volume->snapshots[i].uid);
+            snapshots_begin(controller, volume->snapshots[i].uid);
             return;
         }
     }

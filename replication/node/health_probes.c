@@ -107,7 +107,7 @@ static void *run(void *arg) {
 
 /* ---- callers ---- */
 
-static struct probed *find(struct health_probes *health_probes, const char *directory) {
+static struct probed *probed_find(struct health_probes *health_probes, const char *directory) {
     struct probed *probed;
 
     LIST_FOREACH(probed, &health_probes->directories, next) {
@@ -156,7 +156,7 @@ int64_t health_probes_unresponsive_ms(struct health_probes *health_probes, const
     int64_t ms;
 
     pthread_mutex_lock(&health_probes->lock);
-    probed = find(health_probes, directory);
+    probed = probed_find(health_probes, directory);
     ms = probed ? probe_and_wait(probed) : 0; /* no thread can be started: unknown */
     pthread_mutex_unlock(&health_probes->lock);
     return ms;

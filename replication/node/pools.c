@@ -255,7 +255,8 @@ void pools_set(struct pools *pools, struct assignment *const *assignments, unsig
         set(&pools->pools[i], assignments, count);
 }
 
-static void begin(struct pool *pool, struct pools *pools, const struct pool_settings *settings) {
+static void pool_begin(struct pool *pool, struct pools *pools,
+                       const struct pool_settings *settings) {
     const struct replicas_settings of = {
         .pool = settings->name,
         .path = settings->path,
@@ -284,7 +285,7 @@ int pools_start(const struct pools_settings *settings, struct pools **ret, struc
     for (unsigned i = 0; i < settings->count && code == 0; i++) {
         struct pool *pool = &pools->pools[pools->count++];
 
-        begin(pool, pools, &settings->pools[i]);
+        pool_begin(pool, pools, &settings->pools[i]);
         code = thread_start(&pool->thread, settings->pools[i].name, run, pool);
         pool->started = code == 0;
     }

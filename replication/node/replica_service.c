@@ -46,7 +46,7 @@ static void answer(struct http_exchange *exchange, int status, struct json_out *
 }
 
 /* Nodes get the whole message. */
-static void refuse(struct http_exchange *exchange, const struct error *err) {
+static void replica_service_refuse(struct http_exchange *exchange, const struct error *err) {
     struct json_out out;
 
     json_out_init(&out, exchange->arena, 256);
@@ -80,7 +80,7 @@ static void run(void *arg) {
     request.out = &out;
     out_begin_object(&out);
     if (check_pool(waiting, &err) < 0 || waiting->call->run(&request, &err) < 0) {
-        refuse(waiting->exchange, &err);
+        replica_service_refuse(waiting->exchange, &err);
         return;
     }
     out_end_object(&out);
@@ -213,7 +213,7 @@ static void handle(void *arg, struct http_exchange *exchange) {
     if (read_path(waiting, &err) < 0 || read_body(waiting, &err) < 0 ||
         find_replica(waiting, &err) < 0 || check_volume(waiting, &err) < 0 ||
         put(waiting, &err) < 0)
-        refuse(exchange, &err);
+        replica_service_refuse(exchange, &err);
 }
 
 /* ---- begin and end ---- */

@@ -29,7 +29,7 @@ static void list(struct pass *pass) {
         pass->count = -1;
 }
 
-static const struct replica_snapshot *find(const struct pass *pass, const char *uid) {
+static const struct replica_snapshot *snapshot_find(const struct pass *pass, const char *uid) {
     for (int i = 0; i < pass->count; i++) {
         if (strcmp(pass->there[i].name, uid) == 0)
             return &pass->there[i];
@@ -60,7 +60,7 @@ static void work(struct pass *pass) {
     for (unsigned i = 0; i < pass->assigned->snapshot_count && pass->count >= 0; i++) {
         if (pass->assigned->snapshots[i].remove)
             remove_one(pass, i);
-        else if (!find(pass, pass->assigned->snapshots[i].uid))
+        else if (!snapshot_find(pass, pass->assigned->snapshots[i].uid))
             copy_one(pass, i);
     }
 }
@@ -84,7 +84,7 @@ static void report(struct pass *pass) {
     pass->ret->waits = pass->count < 0;
     for (unsigned i = 0; i < pass->assigned->snapshot_count && pass->count >= 0; i++) {
         const struct assignment_snapshot *assigned = &pass->assigned->snapshots[i];
-        const struct replica_snapshot *there = find(pass, assigned->uid);
+        const struct replica_snapshot *there = snapshot_find(pass, assigned->uid);
         bool failed = pass->errs[i].kind != ERROR_NONE;
 
         pass->ret->waits |= assigned->remove ? there || failed : !there;

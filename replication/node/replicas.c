@@ -339,7 +339,7 @@ int64_t replicas_work(struct replicas *replicas, const struct pool_status *pool,
 
 /* ---- assignments ---- */
 
-static struct file *find(const struct replicas *replicas, const char *uid) {
+static struct file *file_find(const struct replicas *replicas, const char *uid) {
     struct file *file;
 
     LIST_FOREACH(file, &replicas->files, next) {
@@ -360,7 +360,7 @@ static void drop(const struct replicas *replicas, struct file *file) {
 /* Reports of this agent create new versions of documents, too; only a new generation is due at
  * once. */
 static void take_assignment(struct replicas *replicas, struct assignment *assignment) {
-    struct file *file = find(replicas, assignment->uid);
+    struct file *file = file_find(replicas, assignment->uid);
 
     if (!file) {
         file = heap_new(sizeof(*file));
@@ -402,7 +402,7 @@ void replicas_log_unknown(struct replicas *replicas) {
     unsigned count = 0;
 
     while (directory && (entry = readdir(directory))) {
-        if (!uuid_parse(entry->d_name, uid) || find(replicas, entry->d_name))
+        if (!uuid_parse(entry->d_name, uid) || file_find(replicas, entry->d_name))
             continue;
         strcpy(last, uid);
         count++;

@@ -85,8 +85,8 @@ static struct report *next_due(const struct reports *reports, int64_t *ret_us) {
     return first;
 }
 
-static struct report *find(const struct reports *reports, enum assignment_kind kind,
-                           const char *uid) {
+static struct report *report_find(const struct reports *reports, enum assignment_kind kind,
+                                  const char *uid) {
     struct report *report;
 
     LIST_FOREACH(report, &reports->all, next) {
@@ -143,7 +143,7 @@ static void log_failure(struct reports *reports, const struct sending *sending,
 
 static void note_outcome(struct reports *reports, const struct sending *sending, int outcome,
                          const struct error *err) {
-    struct report *report = find(reports, sending->kind, sending->uid);
+    struct report *report = report_find(reports, sending->kind, sending->uid);
     int64_t now_us = clock_monotonic_us(), first_us = reports->settings.retry_ms * 1000;
     const struct backoff_limits pauses = { .first_us = first_us,
                                            .most_us = first_us * RETRY_GROWTH,
@@ -212,7 +212,7 @@ static void put(struct reports *reports, const struct report *given) {
     struct report *report;
 
     pthread_mutex_lock(&reports->lock);
-    report = find(reports, given->kind, given->uid);
+    report = report_find(reports, given->kind, given->uid);
     if (!report) {
         report = heap_new(sizeof(*report));
         report->kind = given->kind;
@@ -259,7 +259,7 @@ void reports_forget(struct reports *reports, enum assignment_kind kind, const ch
     struct report *report;
 
     pthread_mutex_lock(&reports->lock);
-    report = find(reports, kind, uid);
+    report = report_find(reports, kind, uid);
     if (report)
         drop(report);
     pthread_mutex_unlock(&reports->lock);
@@ -270,7 +270,7 @@ void reports_differs(struct reports *reports, enum assignment_kind kind, const c
     struct report *report;
 
     pthread_mutex_lock(&reports->lock);
-    report = find(reports, kind, uid);
+    report = report_find(reports, kind, uid);
     if (report && report->differs != differs) {
         report->differs = differs;
         pthread_cond_signal(&reports->changed);

@@ -200,8 +200,9 @@ static int check_free(const struct replica *replica, const char *volume, int64_t
     return error_pass(err, &probe.why);
 }
 
-static int begin(struct sessions *sessions, const char *run, const struct replica *replica,
-                 const char *client, struct replica_session *session, struct error *err) {
+static int replica_session_begin(struct sessions *sessions, const char *run,
+                                 const struct replica *replica, const char *client,
+                                 struct replica_session *session, struct error *err) {
     autoclose int lock = -1;
     struct error ignored;
 
@@ -234,7 +235,7 @@ int sessions_begin(struct sessions *sessions, const struct replica *replica,
     if (replica_epoch_take(replica, request->epoch, err) < 0 || daemon_lock(run, &lock, err) < 0 ||
         end(sessions, run, err) < 0)
         return -1;
-    if (begin(sessions, run, replica, request->client, &session, err) < 0) {
+    if (replica_session_begin(sessions, run, replica, request->client, &session, err) < 0) {
         daemon_clear(run);
         return -1;
     }

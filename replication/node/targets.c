@@ -27,7 +27,7 @@ struct targets {
     LIST_HEAD(entry_list, entry) entries;
 };
 
-static struct entry *find(const struct targets *targets, const char *uid) {
+static struct entry *entry_find(const struct targets *targets, const char *uid) {
     struct entry *entry;
 
     LIST_FOREACH(entry, &targets->entries, next) {
@@ -37,7 +37,7 @@ static struct entry *find(const struct targets *targets, const char *uid) {
     return NULL;
 }
 
-static void begin(struct targets *targets, struct assignment *assignment) {
+static void target_begin(struct targets *targets, struct assignment *assignment) {
     struct entry *entry = heap_new(sizeof(*entry));
     struct error err;
 
@@ -71,7 +71,7 @@ static bool is_assigned(const struct targets *targets, const struct assignment *
 /* Also for an assignment withdrawn before it was seen: the API waits for the report that the volume
  * is not here. */
 static void take_assignment(struct targets *targets, struct assignment *assignment) {
-    struct entry *entry = find(targets, assignment->uid);
+    struct entry *entry = entry_find(targets, assignment->uid);
 
     if (entry && volume_controller_assign(entry->controller, assignment))
         return;
@@ -79,7 +79,7 @@ static void take_assignment(struct targets *targets, struct assignment *assignme
         reap(targets);
     if (is_assigned(targets, assignment) ||
         volume_controller_finds(&targets->settings, assignment->uid))
-        begin(targets, assignment);
+        target_begin(targets, assignment);
     else if (assignment->volume.has_target || assignment->volume.observed < assignment->generation)
         volume_controller_report_none(&targets->settings, assignment);
 }
@@ -126,7 +126,7 @@ static void adopt(struct targets *targets, const char *uid, const char *run) {
                         &assignment, &err) < 0)
         return;
     if (strcmp(assignment->uid, uid) == 0 && is_assigned(targets, assignment))
-        begin(targets, assignment);
+        target_begin(targets, assignment);
     assignment_release(assignment);
 }
 

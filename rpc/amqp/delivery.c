@@ -58,7 +58,7 @@ static void put_aside(struct delivery *delivery) {
 }
 
 /* A caller gets the error; a message without a reply queue is kept for the operator. */
-static void refuse(struct delivery *delivery, int refusal, const struct error *why) {
+static void delivery_refuse(struct delivery *delivery, int refusal, const struct error *why) {
     const struct rpc_answer failure = { .arena = delivery->arena, .failure = *why };
     const struct envelope *envelope = &delivery->envelope;
 
@@ -79,7 +79,7 @@ static void refuse_method(struct delivery *delivery, int refusal, struct error *
         error_set(err, ERROR_BAD_REQUEST, "unknown method");
     else if (refusal == RPC_NO_VERSION)
         error_set(err, ERROR_BAD_REQUEST, "unsupported version of the method");
-    refuse(delivery, refusal, err);
+    delivery_refuse(delivery, refusal, err);
 }
 
 /* ---- delivery ---- */
@@ -204,7 +204,7 @@ void delivery_begin(struct delivery *delivery, struct link_event *event) {
     memcpy(delivery->content_type, event->content_type, sizeof delivery->content_type);
     event->body = NULL;
     if (read_body(delivery, &err) < 0) {
-        refuse(delivery, RPC_BAD_ARGUMENTS, &err);
+        delivery_refuse(delivery, RPC_BAD_ARGUMENTS, &err);
         return;
     }
     delivery->key = delivery->envelope.key;
