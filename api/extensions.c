@@ -1,6 +1,6 @@
-#include "api/answer.h"
 #include "api/routes.h"
 #include "common/cleanup.h"
+#include "rest/answer.h"
 
 #include <string.h>
 

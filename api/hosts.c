@@ -1,6 +1,6 @@
 #include "api/hosts.h"
 
-#include "api/answer.h"
+#include "rest/answer.h"
 
 #include "model/volume/summary.h"
 #include "operation/service.h"

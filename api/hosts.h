@@ -3,8 +3,8 @@
  */
 #pragma once
 
-#include "api/request.h"
-#include "api/shape.h"
+#include "rest/request.h"
+#include "rest/shape.h"
 
 int hosts_list(struct request *request, struct error *err);       /* /os-hosts */
 int hosts_show(struct request *request, struct error *err);       /* /os-hosts/{host} */

@@ -1,6 +1,6 @@
-#include "api/page.h"
 #include "api/routes.h"
 #include "operation/message.h"
+#include "rest/page.h"
 
 static void put_event_id(struct request *request, const void *row) {
     const struct message *message = row;

@@ -1,6 +1,6 @@
 #include "api/pools.h"
 
-#include "api/answer.h"
+#include "rest/answer.h"
 
 #include "common/cleanup.h"
 #include "model/scheduler/capability.h"

@@ -3,9 +3,9 @@
  */
 #pragma once
 
-#include "api/request.h"
-#include "api/resource.h"
-#include "api/shape.h"
+#include "rest/request.h"
+#include "rest/resource.h"
+#include "rest/shape.h"
 
 extern const struct resource pool_resource;
 

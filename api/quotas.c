@@ -1,7 +1,7 @@
-#include "api/answer.h"
 #include "api/routes.h"
 #include "common/cleanup.h"
 #include "model/type/type.h"
+#include "rest/answer.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-#include "api/answer.h"
 #include "api/routes.h"
+#include "rest/answer.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "api/service_log.h"
 
-#include "api/answer.h"
+#include "rest/answer.h"
 
 #include "operation/service_log.h"
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "api/routes.h"
+#include "rest/route.h"
 
 struct service_log_body {
     const char *binary, *server, *prefix, *level;

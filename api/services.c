@@ -1,9 +1,9 @@
-#include "api/answer.h"
 #include "api/hosts.h"
 #include "api/pools.h"
 #include "api/routes.h"
 #include "api/service_log.h"
 #include "operation/service.h"
+#include "rest/answer.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
  */
 #include "cmd/manage.h"
 
-#include "api/openapi.h"
 #include "cmd/parts.h"
 #include "cmd/usage.h"
 #include "common/arena.h"
@@ -12,6 +11,7 @@
 #include "declared/phases.h"
 #include "policy/rule.h"
 #include "replication/node/state_tables.h"
+#include "rest/openapi.h"
 #include "json/yaml_print.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /*
  * scoria manage routes: the API by its tables; source of the reference in docs/api.md.
  */
-#include "api/routes.h"
 #include "cmd/manage.h"
 #include "cmd/table.h"
 #include "common/arena.h"
+#include "rest/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>

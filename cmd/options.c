@@ -1,7 +1,6 @@
 /*
  * The program's own options and the list of every module's.
  */
-#include "api/router.h"
 #include "client/compute_events.h"
 #include "cmd/drivers.h"
 #include "cmd/parts.h"
@@ -16,6 +15,7 @@
 #include "operation/settings.h"
 #include "policy/rule.h"
 #include "replication/node/agent.h"
+#include "rest/router.h"
 #include "rpc/amqp/amqp.h"
 
 static const char *const log_levels[] = { "debug", "info", "warning", "error", NULL };

@@ -1,4 +1,4 @@
-#include "api/router.h"
+#include "api/attachment/release.h"
 #include "client/servers.h"
 #include "cmd/part.h"
 #include "common/arena.h"
@@ -7,6 +7,7 @@
 #include "identity/identity.h"
 #include "model/attachment/attachment.h"
 #include "policy/rule.h"
+#include "rest/router.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -105,8 +106,12 @@ int part_api_start(struct parts *parts, struct error *err) {
         (parts->settings.only_services_detach &&
          servers_new(parts->config, &parts->servers, err) < 0))
         return -1;
-    settings.server_uses = parts->servers ? server_uses : NULL;
-    settings.server_uses_arg = parts->servers;
+    if (parts->servers) {
+        const struct release release = { server_uses, parts->servers };
+
+        settings.confirm = release_confirm;
+        settings.confirm_arg = arena_copy(parts->arena, &release, sizeof(release));
+    }
     if (parts->authtoken) {
         parts->keystone = identity_keystone_new(parts->config, parts->authtoken);
         settings.identity = parts->keystone;

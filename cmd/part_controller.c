@@ -1,7 +1,7 @@
-#include "api/router.h"
 #include "cmd/part.h"
 #include "db/db.h"
 #include "declared/controller.h"
+#include "rest/router.h"
 
 /* Of this process, and on PostgreSQL of any other process. */
 static void documents_changed(void *arg) {

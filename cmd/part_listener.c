@@ -1,4 +1,3 @@
-#include "api/router.h"
 #include "cmd/part.h"
 #include "cmd/parts.h"
 #include "common/arena.h"
@@ -8,6 +7,7 @@
 #include "http/server.h"
 #include "http/unix_socket.h"
 #include "identity/own_user.h"
+#include "rest/router.h"
 
 #include <string.h>
 #include <unistd.h>

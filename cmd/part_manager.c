@@ -1,10 +1,10 @@
-#include "api/router.h"
 #include "client/compute_events.h"
 #include "cmd/part.h"
 #include "cmd/parts.h"
 #include "common/arena.h"
 #include "db/db.h"
 #include "manager/runtime/manager.h"
+#include "rest/router.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

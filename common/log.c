@@ -255,6 +255,10 @@ bool log_level_parse(const char *name, enum log_level *ret) {
 /* The top folder of a file as the build names it: "db" of "db/clock.c". Every folder has a row
  * (tests/lint/layers.sh); tests and bench use the root logger. */
 static unsigned logger_of(const char *file) {
+    static const char rest[] = "rest/"; /* serves the rows of api/, and shares its logger */
+
+    if (strncmp(file, rest, strlen(rest)) == 0)
+        file = "api/";
     for (unsigned i = 1; i < LENGTH(loggers); i++) {
         size_t length = strlen(loggers[i].folder);
 

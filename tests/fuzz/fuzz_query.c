@@ -2,14 +2,14 @@
  * Any bytes as "path?query" of a GET, a version and a project before them: every request gets
  * exactly one answer, and no list fails with an internal error (its SQL is always well-formed).
  */
-#include "api/document_watch.h"
-#include "api/page_read.h"
-#include "api/router.h"
-#include "api/routes.h"
 #include "http/stream.h"
 #include "identity/identity.h"
 #include "model/volume/volume.h"
 #include "policy/rule.h"
+#include "rest/document_watch.h"
+#include "rest/page_read.h"
+#include "rest/route.h"
+#include "rest/router.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 #include "tests/lib/answers.h"
 
-#include "api/openapi.h"
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/utf8.h"
+#include "rest/openapi.h"
 
 #include <ctype.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /*
- * Each response of the API to a test is checked against its own description (api/openapi.h): a
+ * Each response of the API to a test is checked against its own description (rest/openapi.h): a
  * status that the operation has, a body that its schema takes at the microversion of the response
  * with no key missing and none unknown, and for accepted requests also the body that was sent.  A
  * difference ends the test's process.

@@ -1,9 +1,9 @@
 #include "tests/lib/roles.h"
 
-#include "api/router.h"
 #include "common/cleanup.h"
 #include "identity/identity.h"
 #include "policy/rule.h"
+#include "rest/router.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "tests/lib/world.h"
 
-#include "api/router.h"
 #include "common/cleanup.h"
 #include "common/scoria_headers.h"
 #include "drivers/fault.h"
@@ -11,6 +10,7 @@
 #include "model/type/type.h"
 #include "operation/service.h"
 #include "policy/rule.h"
+#include "rest/router.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/postgresql.h"
 #include "json/json.h"

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "api/router.h"
 #include "client/compute_events.h"
 #include "common/clock.h"
 #include "db/db.h"
@@ -14,6 +13,7 @@
 #include "drivers/fault.h"
 #include "manager/runtime/manager.h"
 #include "operation/settings.h"
+#include "rest/router.h"
 #include "rpc/relay.h"
 #include "rpc/rpc.h"
 

@@ -23,9 +23,9 @@ STATED = {
     "manager/check/group_snapshots manager/check/groups manager/check/hosts "
     "manager/check/replicas manager/check/snapshots":
         "to be cut",
-    "api/openapi api/openapi_answer api/openapi_body api/openapi_parameters":
+    "rest/openapi rest/openapi_answer rest/openapi_body rest/openapi_parameters":
         "to be cut",
-    "api/call api/read api/release":
+    "rest/call rest/read rest/confirmation":
         "to be cut",
     "manager/jobs/assist manager/jobs/create":
         "to be cut",

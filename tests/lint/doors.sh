@@ -8,7 +8,7 @@ source tests/lint/folders.sh
 status=0
 only() {
     local file=$1 pattern=$2 found
-    found=$(sources operation model manager api | grep -vxF "$file" | xargs grep -nE "$pattern") || return 0
+    found=$(sources operation model manager rest api | grep -vxF "$file" | xargs grep -nE "$pattern") || return 0
     echo "only $file may say this:"
     echo "$found"
     status=1

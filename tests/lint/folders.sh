@@ -21,7 +21,8 @@ declared           common json config policy db operation
 manager/runtime    common json config policy client db rpc drivers operation model declared
 manager/jobs       common json config policy client db rpc drivers operation model declared manager/runtime
 manager/check      common json config policy client db rpc drivers operation model declared manager/runtime
-api                common json config http policy identity db rpc drivers operation model declared
+rest               common json config http policy identity db operation declared
+api                common json config http policy identity db rpc drivers operation model declared rest
 compute/hypervisor common json
 compute/jobs       common json config http identity client compute/hypervisor
 compute/agent      common json config http identity client compute/jobs compute/hypervisor
@@ -29,11 +30,11 @@ replication/node   common json config http identity client replication/engine
 kubernetes         common json config http identity client
 grpc               common http
 csi                common json config http identity client grpc
-cmd                common json config http policy identity client db rpc drivers replicated operation model declared manager/runtime manager/check api compute/hypervisor compute/agent kubernetes replication/node grpc csi
+cmd                common json config http policy identity client db rpc drivers replicated operation model declared manager/runtime manager/check rest api compute/hypervisor compute/agent kubernetes replication/node grpc csi
 '
 # Folders divided into rooms by subject, whose headers are seen as those of the folder are.
 # shellcheck disable=SC2034 # headers.sh reads it
-with_rooms=" model "
+with_rooms=" model api "
 declare -A may=()
 folders=()
 while read -r folder others; do

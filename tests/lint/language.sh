@@ -6,7 +6,7 @@ set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh
 
-held=(common data json config http grpc policy identity client db rpc kubernetes compute drivers cmd operation api manager csi model replicated declared replication/engine replication/node)
+held=(common data json config http grpc policy identity client db rpc kubernetes compute drivers cmd operation rest api manager csi model replicated declared replication/engine replication/node)
 documents=(README.md HACKING.md NEWS bench/README.md docs/*.md man/scoria.1 man/scoria.conf.5)
 export PYTHONDONTWRITEBYTECODE=1
 python3 tests/lint/language.py --self-test && python3 tests/lint/language_tests.py --self-test || exit 1

@@ -8,7 +8,7 @@ source tests/lint/folders.sh
 status=0
 only() {
     local files=$1 pattern=$2 found
-    found=$(sources drivers operation model declared manager api | grep -vE "^drivers/file/($files)$" |
+    found=$(sources drivers operation model declared manager rest api | grep -vE "^drivers/file/($files)$" |
         xargs grep -nE "$pattern") || return 0
     echo "only $files of drivers/file may call this:"
     echo "$found"

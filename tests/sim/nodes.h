@@ -1,9 +1,9 @@
 /* Inside of nodes.c, door.c and messages.c. */
 #pragma once
 
-#include "api/router.h"
 #include "db/engine.h"
 #include "manager/runtime/manager.h"
+#include "rest/router.h"
 #include "rpc/relay.h"
 #include "tests/sim/sim.h"
 

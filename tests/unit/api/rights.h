@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "api/routes.h"
+#include "rest/route.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/world.h"
 

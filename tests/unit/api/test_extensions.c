@@ -1,4 +1,4 @@
-#include "api/routes.h"
+#include "rest/route.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/world.h"
 

@@ -1,10 +1,10 @@
 /*
  * Recursion over input from a client or a file, at its bound.
  */
-#include "api/router.h"
 #include "declared/schema.h"
 #include "drivers/file/qemu_img.h"
 #include "policy/rule.h"
+#include "rest/router.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/small_stack.h"
 #include "tests/lib/world.h"

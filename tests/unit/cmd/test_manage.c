@@ -1,9 +1,9 @@
-#include "api/routes.h"
 #include "cmd/drivers.h"
 #include "cmd/line.h"
 #include "cmd/manage.h"
 #include "db/db.h"
 #include "db/migrate.h"
+#include "rest/route.h"
 #include "tests/unit/cmd/cmd_test.h"
 
 #include <fcntl.h>

@@ -180,6 +180,7 @@ START_TEST(a_logger_keeps_its_name_when_its_folder_moves) {
     } rows[] = {
         { "scoria.ledger", "operation/operation.c" },
         { "scoria.provision", "declared/controller.c" },
+        { "scoria.api", "rest/router.c" },
         { "scoria.volume", "model/volume/create.c" },
         { "scoria.engine", "replication/engine/target_watch.c" },
         { "scoria.storage", "replication/node/pools.c" },

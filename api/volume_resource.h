@@ -1,8 +1,0 @@
-/*
- * Volumes as a resource: loading, and the filters of their list.
- */
-#pragma once
-
-#include "api/resource.h"
-
-extern const struct resource volume_resource;

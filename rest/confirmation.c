@@ -1,0 +1,71 @@
+/*
+ * A request refused for lack of a fact from outside of the database (struct confirmation): the fact
+ * is queried, and if it is confirmed the request runs once more, with that result. It holds a
+ * request slot meanwhile, and a few threads make all queries: one of a project at a time, so that a
+ * project with an unresponsive service occupies one of them only.
+ */
+#include "rest/call.h"
+
+#include "common/clock.h"
+#include "common/worker.h"
+
+#define PATIENCE_US 10000000 /* for a free thread */
+
+struct asking {
+    struct call *call;
+    struct error refusal;
+    int64_t until_us;
+};
+
+static bool is_confirmed(const struct asking *asking) {
+    const struct call *call = asking->call;
+    const struct api_settings *settings = &call->request.api->settings;
+
+    return settings->confirm(settings->confirm_arg, &call->request, call->confirmation.subject,
+                             clock_monotonic_us() >= asking->until_us);
+}
+
+static void ask(void *arg) {
+    struct asking *asking = arg;
+    struct call *call = asking->call;
+    struct api *api = call->request.api;
+    struct error err;
+
+    if (atomic_load(&api->stops)) {
+        error_set(&err, ERROR_TRY_LATER, "The service is stopping.");
+        call_fail(call, &err);
+    } else if (call_must_go(call)) {
+        error_set(&err, ERROR_TRY_LATER,
+                  "Too many requests of the project are waiting; try again.");
+        call_fail(call, &err);
+    } else if (is_confirmed(asking)) {
+        call->confirmation.granted = true;
+        call_run(call);
+    } else {
+        call_fail(call, &asking->refusal);
+    }
+    atomic_fetch_sub(&api->in_flight, 1);
+}
+
+bool confirmation_ask(struct call *call, const struct error *refusal) {
+    struct api *api = call->request.api;
+    struct asking *asking;
+    struct error err;
+
+    if (!call->confirmation.wanted || call->confirmation.granted)
+        return false;
+    if (call_take_slot(call, call->confirmation.project_id, &err) < 0) {
+        call_fail(call, &err);
+        return true;
+    }
+    asking = arena_alloc(call->request.http->arena, sizeof(*asking));
+    *asking = (struct asking){ call, *refusal, clock_monotonic_us() + PATIENCE_US };
+    atomic_fetch_add(&api->in_flight, 1);
+    if (api->askers)
+        worker_pool_put(
+            api->askers,
+            &(struct work_item){ .key = call->confirmation.project_id, .run = ask, .arg = asking });
+    else
+        ask(asking);
+    return true;
+}

@@ -1,0 +1,70 @@
+#include "rest/dict_text.h"
+
+#include "rest/literal.h"
+
+#include <string.h>
+
+struct scan {
+    struct arena *arena;
+    const char *at;
+};
+
+static void skip_blanks(struct scan *scan) {
+    scan->at += strspn(scan->at, " \t\r\n");
+}
+
+static bool skip_mark(struct scan *scan, char mark) {
+    skip_blanks(scan);
+    if (*scan->at != mark)
+        return false;
+    scan->at++;
+    skip_blanks(scan);
+    return true;
+}
+
+/* A quoted text; Python 2 prefixed it with "u". NULL when there is none. */
+static const char *read_text(struct scan *scan) {
+    const char *text;
+    const char *end = literal_quoted(scan->arena, scan->at + (*scan->at == 'u'), &text);
+
+    if (!end)
+        return NULL;
+    scan->at = end;
+    return text;
+}
+
+static bool read_pair(struct scan *scan, struct pair *ret) {
+    ret->key = read_text(scan);
+    if (!ret->key || !skip_mark(scan, ':'))
+        return false;
+    ret->value = read_text(scan);
+    skip_blanks(scan);
+    return ret->value != NULL;
+}
+
+static unsigned count_marks(const char *text, char mark) {
+    unsigned count = 0;
+
+    for (; *text; text++)
+        count += *text == mark;
+    return count;
+}
+
+bool dict_text_parse(struct arena *arena, const char *text, struct pairs *ret) {
+    struct scan scan = { arena, text };
+    struct pair *items = arena_alloc(arena, (count_marks(text, ':') + 1) * sizeof *items);
+    unsigned count = 0;
+
+    if (!skip_mark(&scan, '{'))
+        return false;
+    while (*scan.at != '}') {
+        if (!read_pair(&scan, &items[count++]) || (*scan.at != '}' && !skip_mark(&scan, ',')))
+            return false;
+    }
+    scan.at++;
+    skip_blanks(&scan);
+    if (*scan.at)
+        return false;
+    *ret = (struct pairs){ items, count };
+    return true;
+}

@@ -1,0 +1,106 @@
+#include "rest/document_watch.h"
+
+#include "common/cleanup.h"
+#include "common/words.h"
+#include "rest/dict_text.h"
+#include "rest/page_read.h"
+#include "rest/route.h"
+#include "rest/watcher.h"
+
+#include <string.h>
+
+#define LABELS_MOST    32
+#define TIMEOUT_S      300
+#define TIMEOUT_MOST_S 600 /* the caller's rights are checked once, at the start */
+
+int document_watch_asked(const struct request *request, struct error *err) {
+    bool asked = false;
+
+    if (request_flag(request, "watch", &asked, err) < 0)
+        return -1;
+    return asked && strcmp(request->http->method, "HEAD") != 0;
+}
+
+/* A node's agent watches the documents of the node, in all projects. */
+static const char *node_key(const struct request *request) {
+    return request->context.is_admin ? request->route->resource->all_by : NULL;
+}
+
+static int check_keys(const struct request *request, struct error *err) {
+    static const char *const keys[] = { "watch", "resourceVersion", "timeoutSeconds",
+                                        "name",  "labels",          "all_tenants" };
+    const char *node = node_key(request);
+    const struct pair *parameters;
+    unsigned count = request_queries(request, &parameters);
+
+    for (unsigned i = 0; i < count; i++)
+        if (!words_have(keys, LENGTH(keys), parameters[i].key) &&
+            !(node && strcmp(parameters[i].key, node) == 0))
+            return error_set(err, ERROR_BAD_REQUEST, "Invalid watch: unsupported parameter %.100s.",
+                             parameters[i].key);
+    return 0;
+}
+
+static int read_number(const struct request *request, const char *name, int64_t least, int64_t most,
+                       int64_t *ret, struct error *err) {
+    const char *text = text_or_null(request_query(request, name));
+
+    if (!text || (json_digits(text, ret) && *ret >= least && *ret <= most))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid %s: '%.100s' is not a number from %jd to %jd.", name, text,
+                     (intmax_t)least, (intmax_t)most);
+}
+
+static int read_labels(const struct request *request, struct pairs *ret, struct error *err) {
+    const char *text = request_query(request, "labels");
+
+    if (!text)
+        return 0;
+    if (!dict_text_parse(request->work.arena, text, ret))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid labels: not of the form {'key': 'value'}.");
+    if (ret->count > LABELS_MOST)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid labels: %u pairs are given, at most %d can be.", ret->count,
+                         LABELS_MOST);
+    return 0;
+}
+
+static int read_scope(struct request *request, struct document_scope *scope, struct error *err) {
+    if (check_keys(request, err) < 0 ||
+        page_read_project(request, request->route->resource, &scope->project_id, err) < 0)
+        return -1;
+    scope->name = request_query(request, "name");
+    if (scope->name && scope->kind->is_name_admin_only && !request->context.is_admin)
+        scope->name = ""; /* matches none */
+    scope->node = node_key(request) ? request_query(request, node_key(request)) : NULL;
+    return read_labels(request, &scope->labels, err);
+}
+
+/* From a version on, or from the beginning. */
+static int read_position(struct request *request, struct watch *watch, struct error *err) {
+    struct document_position *position = &watch->position;
+    int64_t last;
+
+    if (document_last_version(&request->work, &last, err) < 0 ||
+        read_number(request, "resourceVersion", 0, INT64_MAX, &position->version, err) < 0)
+        return -1;
+    watch->begins = !text_or_null(request_query(request, "resourceVersion"));
+    position->floor = watch->begins ? last : position->version;
+    return document_position_check(position, last, err);
+}
+
+int document_watch(struct request *request, const struct document_kind *kind, struct error *err) {
+    struct watch *watch = arena_alloc(request->work.arena, sizeof(*watch));
+    int64_t timeout_s = TIMEOUT_S;
+
+    watch->scope.kind = kind;
+    if (read_scope(request, &watch->scope, err) < 0 || read_position(request, watch, err) < 0 ||
+        read_number(request, "timeoutSeconds", 1, TIMEOUT_MOST_S, &timeout_s, err) < 0)
+        return -1;
+    watch->sees_hosts = request->context.is_admin;
+    watch->timeout_ms = timeout_s * 1000;
+    request->watch = watch;
+    return 0;
+}

@@ -1,0 +1,151 @@
+#include "rest/openapi.h"
+
+#include "common/assert.h"
+#include "rest/openapi.private.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <string.h>
+
+#define TEXT_OF(number) #number
+#define VERSION(minor)  "3." TEXT_OF(minor)
+
+static json_t *member(json_t *object, const char *key) {
+    json_t *value = json_object_get(object, key);
+
+    if (!value) {
+        value = json_object();
+        json_object_set_new(object, key, value);
+    }
+    return value;
+}
+
+void openapi_note(json_t *object, const char *key, json_t *value) {
+    json_object_set_new(member(object, "x-openstack"), key, value);
+}
+
+void openapi_since(json_t *object, unsigned since) {
+    if (since > MICROVERSION_LEAST)
+        openapi_note(object, "min-ver", json_sprintf("3.%u", since));
+}
+
+void openapi_content(json_t *object, const struct route *route, json_t *schema) {
+    json_t *media = member(member(object, "content"), "application/json"), *choice;
+
+    if (!route->action) {
+        json_object_set_new(media, "schema", schema);
+        return;
+    }
+    choice = member(media, "schema");
+    if (json_object_size(choice) == 0) {
+        json_object_set_new(choice, "oneOf", json_array());
+        openapi_note(choice, "discriminator", json_string("action"));
+    }
+    json_array_append_new(json_object_get(choice, "oneOf"), schema);
+}
+
+/* ---- operations ---- */
+
+/* get_volumes_id_metadata_key */
+static json_t *operation_id(const char *method, const char *path) {
+    char text[128];
+    size_t size = (size_t)snprintf(text, sizeof(text), "%s", method);
+
+    for (; *path && size < sizeof(text); path++)
+        if (!strchr("{}", *path))
+            text[size++] = *path == '/' ? '_' : *path;
+    return json_stringn(text, size);
+}
+
+static json_t *operation_new(const struct route *route, const char *method) {
+    return json_pack("{s:o, s:o, s:{s:{s:s}}}", "operationId", operation_id(method, route->path),
+                     "parameters", openapi_parameters(route), "responses", "default", "$ref",
+                     "#/components/responses/fault");
+}
+
+static void add_body(json_t *operation, const struct route *route) {
+    json_t *schema = openapi_body(route), *body;
+
+    if (!schema)
+        return;
+    body = member(operation, "requestBody");
+    json_object_set_new(body, "required",
+                        json_boolean(route->action || !(route->flags & ROUTE_ANY_VALUE)));
+    openapi_content(body, route, schema);
+}
+
+static void add_route(json_t *paths, const struct route *route, json_t *schemas) {
+    json_t *path = member(paths, route->path), *operation;
+    char method[16] = "";
+
+    for (size_t i = 0; route->method[i] && i + 1 < sizeof(method); i++)
+        method[i] = (char)tolower((unsigned char)route->method[i]);
+    operation = json_object_get(path, method);
+    if (!operation) {
+        operation = operation_new(route, method);
+        json_object_set_new(path, method, operation);
+    } else {
+        openapi_add_queries(json_object_get(operation, "parameters"), route);
+    }
+    openapi_answer(json_object_get(operation, "responses"), route, schemas);
+    add_body(operation, route);
+    if (!route->action)
+        openapi_since(operation, route->since);
+}
+
+/* ---- the document ---- */
+
+static json_t *paths_new(json_t *schemas) {
+    json_t *paths = json_object();
+
+    for (const struct route *const *routes = api_routes; *routes; routes++)
+        for (const struct route *route = *routes; route->method; route++)
+            if (!(route->flags & ROUTE_ABSENT))
+                add_route(paths, route, schemas);
+    return paths;
+}
+
+static json_t *info_new(void) {
+    return json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "title", "scoria: Block Storage API v3",
+                     "version", VERSION(MICROVERSION_NEWEST), "description",
+                     "Printed from the tables of the program.", "x-openstack", "min-ver",
+                     VERSION(MICROVERSION_LEAST), "max-ver", VERSION(MICROVERSION_NEWEST));
+}
+
+static json_t *servers_new(void) {
+    return json_pack("[{s:s}, {s:s, s:{s:{s:s, s:s}}}]", "url", "/v3", "url", "/v3/{project_id}",
+                     "variables", "project_id", "default", "project", "description",
+                     "The caller's project.");
+}
+
+static json_t *components_new(json_t *schemas) {
+    return json_pack("{s:o, s:o, s:o, s:{s:{s:s, s:s, s:s}}}", "schemas", schemas, "parameters",
+                     openapi_shared_parameters(), "responses", openapi_faults(), "securitySchemes",
+                     "token", "type", "apiKey", "in", "header", "name", "X-Auth-Token");
+}
+
+json_t *openapi_document(void) {
+    json_t *schemas = json_object(), *paths = paths_new(schemas);
+
+    return json_pack("{s:s, s:o, s:o, s:[{s:[]}], s:o, s:o}", "openapi", "3.1.0", "info",
+                     info_new(), "servers", servers_new(), "security", "token", "paths", paths,
+                     "components", components_new(schemas));
+}
+
+static char *text;
+
+static void text_make(void) {
+    json_t *document = openapi_document();
+
+    text = json_dumps(document, JSON_COMPACT);
+    assert(text);
+    json_decref(document);
+}
+
+const char *openapi_text(size_t *ret_size) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, text_make);
+    *ret_size = strlen(text);
+    return text;
+}

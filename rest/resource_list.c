@@ -1,0 +1,128 @@
+/*
+ * Handlers that need only the row of their resource: lists and a plain show.
+ */
+#include "declared/document_store.h"
+#include "rest/document_watch.h"
+#include "rest/page_read.h"
+#include "rest/route.h"
+
+#include <inttypes.h>
+
+/* The version from which a watch continues. */
+static int put_version(struct request *request, struct error *err) {
+    int64_t version;
+
+    if (document_last_version(&request->work, &version, err) < 0)
+        return -1;
+    out_key(&request->out, "metadata");
+    out_begin_object(&request->out);
+    out_put_text(&request->out, "resourceVersion",
+                 arena_format(request->work.arena, "%" PRId64, version));
+    out_end_object(&request->out);
+    return 0;
+}
+
+/* The conditions of the page.  Before the resource's lists supported queries, only the link to the
+ * next page has the parameters. */
+static int read_page(struct request *request, const struct resource *resource, struct page *ret,
+                     struct error *err) {
+    unsigned asked = request->query_count;
+    int result;
+
+    if (request->minor < resource->query_since)
+        request->query_count = 0;
+    result = page_read(request, resource, ret, err);
+    request->query_count = asked;
+    if (result < 0)
+        return -1;
+    return resource->narrow ? resource->narrow(request, ret, err) : 0;
+}
+
+static int read_rows(struct request *request, struct page *page, int64_t *ret_total,
+                     struct error *err) {
+    const struct resource *resource = page->resource;
+    int count = page->empty ? 0 : resource->list(request, page, err);
+
+    *ret_total = count;
+    if (count >= 0 && resource->counted && page->with_count && !page->empty &&
+        page_count(request, page, ret_total, err) < 0)
+        return -1;
+    return count;
+}
+
+/* Has this page reached its size?  The rest comes with the next one. */
+static bool is_full(const struct request *request, const struct resource *resource) {
+    size_t most = request->work.settings->page_bytes;
+
+    return resource->large && most > 0 && request->out.size > most;
+}
+
+/* Number of rows on the page. */
+static unsigned put_rows(struct request *request, struct page *page, bool detail, unsigned count) {
+    const struct resource *resource = page->resource;
+    const char *row = page->rows;
+
+    out_key_text(&request->out, resource->plural);
+    out_begin_array(&request->out);
+    for (unsigned i = 0; i < count; i++, row += resource->row_size) {
+        resource->view(request, row, detail);
+        page->last_id = resource_row_id(resource, row);
+        if (i + 1 < count && is_full(request, resource)) {
+            page->cut = true;
+            count = i + 1;
+        }
+    }
+    out_end_array(&request->out);
+    return count;
+}
+
+static int list(struct request *request, bool detail, struct error *err) {
+    const struct resource *resource = request->route->resource;
+    unsigned shown;
+    struct page page;
+    int64_t total;
+    int count;
+
+    if (read_page(request, resource, &page, err) < 0)
+        return -1;
+    page.query.with_details = detail;
+    page.query.bytes_most = resource->large ? request->work.settings->page_bytes : 0;
+    page.query.cut = &page.cut;
+    count = read_rows(request, &page, &total, err);
+    if (count < 0)
+        return -1;
+    out_begin_object(&request->out);
+    shown = put_rows(request, &page, detail, (unsigned)count);
+    if (resource->links_word)
+        page_put_links(request, &page, shown, total, detail);
+    if (resource->counted && page.with_count)
+        out_put_int(&request->out, "count", total);
+    if (resource->watch && put_version(request, err) < 0)
+        return -1;
+    out_end_object(&request->out);
+    return 0;
+}
+
+int resource_list(struct request *request, struct error *err) {
+    const struct resource *resource = request->route->resource;
+    int watches = resource->watch ? document_watch_asked(request, err) : 0;
+
+    if (watches != 0)
+        return watches < 0 ? -1 : resource->watch(request, err);
+    return list(request, false, err);
+}
+
+int resource_list_detail(struct request *request, struct error *err) {
+    return list(request, true, err);
+}
+
+int resource_show(struct request *request, struct error *err) {
+    const struct resource *resource = request->route->resource;
+
+    (void)err;
+    out_begin_object(&request->out);
+    out_key_text(&request->out, resource->name);
+    resource->view(request, request->object, true);
+    out_end_object(&request->out);
+    return 0;
+}

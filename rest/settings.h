@@ -1,0 +1,33 @@
+/*
+ * Settings of the API, fixed at start.
+ */
+#pragma once
+
+#include "db/db.h"
+#include "http/origin.h"
+#include "identity/identity.h"
+#include "operation/settings.h"
+#include "policy/rule.h"
+
+struct request;
+
+struct api_settings {
+    struct db *db;
+    const struct settings *settings;
+    const struct policy *policy;
+    const struct identity *identity;
+    const struct http_origin *origin; /* allowed origins of callers without identity; NULL: any */
+    const char *public_endpoint;      /* NULL: from the request's Host */
+    const char *project_id_regex;     /* NULL: [0-9a-f\-]+ */
+    unsigned slots; /* of clients that wait for backends (request_slots.h); 0: unlimited */
+    /* Threads for expensive reads (read.c), of which one project may use all but one; 0: none, each
+     * read runs where it was received. */
+    unsigned readers;
+    unsigned watchers; /* most concurrent watches; 0: 500 */
+    /* Is the question of a refused request (struct confirmation) confirmed?  `late`: there is no
+     * time left for a query. Blocks for a while, called from several threads; NULL: nothing is. */
+    bool (*confirm)(void *arg, const struct request *request, const void *subject, bool late);
+    void *confirm_arg;
+    /* reply in the calling thread (tests): db_transaction instead of db_submit */
+    bool inline_transactions;
+};

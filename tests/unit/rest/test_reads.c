@@ -1,0 +1,363 @@
+#include "rest/router.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "identity/identity.h"
+#include "policy/rule.h"
+#include "rest/call.h"
+#include "rest/route.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/exchange.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define READERS   3 /* of which a project has two */
+#define SLOTS     8
+#define PROJECT_A "aaaa"
+#define PROJECT_B "bbbb"
+#define PROJECT_C "cccc"
+
+/* ---- a small API ---- */
+
+static sem_t begun, gate; /* a read that takes much posts the one and waits for the other */
+static atomic_uint lists; /* that ran to their end */
+
+static int take_much(struct request *request, struct error *err) {
+    int64_t count;
+
+    return db_query_int(request->work.tx, &count, err,
+                        "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM "
+                        "numbers WHERE n < 50000) SELECT COUNT(*) FROM numbers") < 0
+               ? -1
+               : 0;
+}
+
+static void wait_for(sem_t *event) {
+    while (sem_wait(event) < 0)
+        ck_assert_int_eq(errno, EINTR);
+}
+
+static int list_things(struct request *request, struct error *err) {
+    if (request_query(request, "few"))
+        return 0;
+    if (take_much(request, err) < 0)
+        return -1;
+    if (request_query(request, "held")) {
+        sem_post(&begun);
+        wait_for(&gate);
+    }
+    atomic_fetch_add(&lists, 1);
+    return 0;
+}
+
+static int answer_nothing(struct request *request, struct error *err) {
+    (void)request;
+    (void)err;
+    return 0;
+}
+
+static const struct route_query things_queries[] = { { .name = "few" },
+                                                     { .name = "held" },
+                                                     { .name = NULL } };
+
+static const struct route things[] = {
+    { .method = "GET",
+      .path = "/things",
+      .queries = things_queries,
+      .handler = list_things,
+      .status = 200,
+      .flags = ROUTE_MANY },
+    { .method = "GET",
+      .path = "/sums",
+      .queries = things_queries,
+      .handler = list_things,
+      .status = 200,
+      .flags = ROUTE_BROAD },
+    { .method = "GET", .path = "/things/{id}", .handler = answer_nothing, .status = 200 },
+    { .method = "PUT", .path = "/things/{id}", .handler = answer_nothing, .status = 200 },
+    ROUTES_END,
+};
+
+const struct route *const api_routes[] = { things, NULL };
+
+/* ---- the service around it ---- */
+
+struct service {
+    char directory[64];
+    struct db *db;
+    struct settings settings;
+    struct policy *policy;
+    struct api *api;
+};
+
+static int log_file = -1;
+
+static void service_start(struct service *service) {
+    char url[128];
+    const struct db_settings db = { .url = url };
+    const struct policy_settings policy = { .enforce_new_defaults = true };
+    struct error err = { .kind = ERROR_NONE };
+
+    *service = (struct service){ .directory = "/tmp/scoria-reads-XXXXXX",
+                                 .settings = { .clock = &clock_system, .max_limit = 1000 } };
+    log_open(log_file, LOG_ERROR, LOG_TEXT);
+    ck_assert_ptr_nonnull(mkdtemp(service->directory));
+    snprintf(url, sizeof(url), "sqlite://%s/db", service->directory);
+    ck_assert_msg(db_open(&db, &service->db, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(policy_load(&policy, &service->policy, &err), 0);
+    ck_assert_int_eq(api_new(&(struct api_settings){ .db = service->db,
+                                                     .settings = &service->settings,
+                                                     .policy = service->policy,
+                                                     .identity = &identity_none,
+                                                     .readers = READERS,
+                                                     .slots = SLOTS },
+                             &service->api, &err),
+                     0);
+    sem_init(&begun, 0, 0);
+    sem_init(&gate, 0, 0);
+    atomic_store(&lists, 0);
+}
+
+static void service_end(struct service *service) {
+    static const char *const names[] = { "db", "db-wal", "db-shm", "db-reserve" };
+
+    api_free(service->api);
+    db_close(service->db);
+    policy_free(service->policy);
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        char path[128];
+
+        snprintf(path, sizeof(path), "%s/%s", service->directory, names[i]);
+        unlink(path);
+    }
+    rmdir(service->directory);
+}
+#define autoservice __attribute__((cleanup(service_end)))
+
+static const struct http_header *headers_of(const char *project) {
+    static const struct http_header of[][2] = {
+        { { "X-Auth-Token", "admin:" PROJECT_A }, { NULL, NULL } },
+        { { "X-Auth-Token", "admin:" PROJECT_B }, { NULL, NULL } },
+        { { "X-Auth-Token", "admin:" PROJECT_C }, { NULL, NULL } },
+    };
+
+    return of[project[0] - 'a'];
+}
+
+static struct test_exchange *send_to(struct service *service, const char *project,
+                                     const char *method, const char *path, const char *query) {
+    struct test_exchange *test = test_exchange_new(method, path, headers_of(project), NULL);
+
+    test_exchange_of(test)->query = query;
+    api_handle(service->api, test_exchange_of(test));
+    return test;
+}
+
+static void end_with(struct test_exchange *test, int status) {
+    ck_assert_int_eq(test_exchange_await(test), status);
+    test_exchange_free(test);
+}
+
+/* Answered before it returns, in the calling thread. */
+static void assert_at_once(struct service *service, const char *project, const char *path,
+                           const char *query) {
+    struct test_exchange *test = send_to(service, project, "GET", path, query);
+
+    ck_assert(test_exchange_answered(test));
+    end_with(test, 200);
+}
+
+/* The project's share of the threads, and then one more that waits for its turn. */
+struct hoard {
+    struct test_exchange *running[READERS - 1], *queued;
+};
+
+static struct hoard hoard_for(struct service *service, const char *project) {
+    struct hoard hoard;
+
+    for (size_t i = 0; i < LENGTH(hoard.running); i++) {
+        hoard.running[i] = send_to(service, project, "GET", "/v3/things", "held=1");
+        wait_for(&begun);
+    }
+    hoard.queued = send_to(service, project, "GET", "/v3/things", "");
+    return hoard;
+}
+
+static void hoard_end(const struct hoard *hoard, int queued_status) {
+    for (size_t i = 0; i < LENGTH(hoard->running); i++)
+        sem_post(&gate);
+    for (size_t i = 0; i < LENGTH(hoard->running); i++)
+        end_with(hoard->running[i], 200);
+    end_with(hoard->queued, queued_status);
+}
+
+/* ---- tests ---- */
+
+START_TEST(small_requests_never_wait_for_large_reads) {
+    autoservice struct service service;
+    struct hoard a, b;
+
+    service_start(&service);
+    a = hoard_for(&service, PROJECT_A);
+    b.running[0] = send_to(&service, PROJECT_B, "GET", "/v3/sums", "held=1");
+    wait_for(&begun); /* no thread is free any more */
+    assert_at_once(&service, PROJECT_A, "/healthcheck", "");
+    assert_at_once(&service, PROJECT_A, "/v3/things/x", "");
+    assert_at_once(&service, PROJECT_B, "/v3/things", "few=1");
+    end_with(send_to(&service, PROJECT_C, "PUT", "/v3/things/x", ""), 200);
+    sem_post(&gate);
+    hoard_end(&a, 200);
+    end_with(b.running[0], 200);
+}
+END_TEST
+
+START_TEST(a_project_leaves_a_reader_to_the_others) {
+    autoservice struct service service;
+    struct hoard hoard;
+
+    service_start(&service);
+    hoard = hoard_for(&service, PROJECT_A);
+    end_with(send_to(&service, PROJECT_B, "GET", "/v3/things", ""), 200);
+    end_with(send_to(&service, PROJECT_C, "GET", "/v3/sums", ""), 200);
+    ck_assert(!test_exchange_answered(hoard.queued));
+    hoard_end(&hoard, 200);
+    ck_assert_uint_eq(atomic_load(&lists), 5);
+}
+END_TEST
+
+START_TEST(a_read_that_became_small_is_served_at_once) {
+    autoservice struct service service;
+
+    service_start(&service);
+    assert_at_once(&service, PROJECT_A, "/v3/things", "few=1");
+    end_with(send_to(&service, PROJECT_A, "GET", "/v3/things", ""), 200);
+    /* Not while the last one took much; the others' lists and the project's other routes are. */
+    assert_at_once(&service, PROJECT_B, "/v3/things", "few=1");
+    assert_at_once(&service, PROJECT_A, "/v3/sums", "few=1");
+    for (int64_t until = clock_monotonic_us() + 40000000; clock_monotonic_us() < until;) {
+        struct test_exchange *test = send_to(&service, PROJECT_A, "GET", "/v3/things", "few=1");
+        bool at_once = test_exchange_answered(test);
+
+        end_with(test, 200);
+        if (at_once)
+            return;
+    }
+    ck_abort_msg("still in line");
+}
+END_TEST
+
+START_TEST(a_project_leaves_slots_for_waiting_reads) {
+    autoservice struct service service;
+    struct test_exchange *more[SLOTS / 2 - READERS], *other;
+    struct hoard hoard;
+
+    service_start(&service);
+    hoard = hoard_for(&service, PROJECT_A);
+    for (size_t i = 0; i < LENGTH(more); i++)
+        more[i] = send_to(&service, PROJECT_A, "GET", "/v3/things", "");
+    end_with(send_to(&service, PROJECT_A, "GET", "/v3/things", ""), 503);
+    other = send_to(&service, PROJECT_B, "GET", "/v3/things", "");
+    end_with(other, 200);
+    hoard_end(&hoard, 200);
+    for (size_t i = 0; i < LENGTH(more); i++)
+        end_with(more[i], 200);
+}
+END_TEST
+
+START_TEST(a_client_that_leaves_while_it_waits_costs_no_read) {
+    const struct timespec moment = { .tv_nsec = 150000000 };
+    autoservice struct service service;
+    struct hoard hoard;
+
+    service_start(&service);
+    hoard = hoard_for(&service, PROJECT_A);
+    test_exchange_leave(hoard.queued);
+    nanosleep(&moment, NULL);
+    hoard_end(&hoard, 503);
+    ck_assert_uint_eq(atomic_load(&lists), READERS - 1);
+}
+END_TEST
+
+/* Lines of the log, and the refusals for which they and the next one stand. */
+static unsigned logged_lines(const struct api *api, unsigned *ret_refusals) {
+    static const char key[] = " others=";
+    autofile FILE *file = fdopen(dup(log_file), "r");
+    unsigned lines = 0;
+    char line[4097];
+
+    *ret_refusals = atomic_load(&api->refusals_unlogged);
+    rewind(file);
+    while (fgets(line, sizeof(line), file)) {
+        const char *others = strstr(line, key);
+
+        ck_assert_msg(strstr(line, "request failed") && others, "%s", line);
+        *ret_refusals += 1 + (unsigned)strtoul(others + strlen(key), NULL, 10);
+        lines++;
+    }
+    return lines;
+}
+
+/* However long they take: a second is enough for many of them. */
+START_TEST(refusals_of_a_project_are_logged_once) {
+    enum { REFUSALS = 2000 };
+    autoservice struct service service;
+    struct test_exchange *more[SLOTS / 2 - READERS];
+    struct hoard hoard;
+    unsigned refusals;
+
+    log_file = memfd_create("log", MFD_CLOEXEC);
+    service_start(&service);
+    hoard = hoard_for(&service, PROJECT_A);
+    for (size_t i = 0; i < LENGTH(more); i++)
+        more[i] = send_to(&service, PROJECT_A, "GET", "/v3/things", "");
+    for (unsigned i = 0; i < REFUSALS; i++)
+        end_with(send_to(&service, PROJECT_A, "GET", "/v3/things", ""), 503);
+    ck_assert_uint_lt(logged_lines(service.api, &refusals), REFUSALS / 2);
+    ck_assert_uint_eq(refusals, REFUSALS);
+    hoard_end(&hoard, 200);
+    for (size_t i = 0; i < LENGTH(more); i++)
+        end_with(more[i], 200);
+}
+END_TEST
+
+static void *free_api(void *arg) {
+    struct service *service = arg;
+
+    api_free(service->api);
+    service->api = NULL;
+    return NULL;
+}
+
+START_TEST(waiting_reads_are_answered_at_shutdown) {
+    autoservice struct service service;
+    struct hoard hoard;
+    pthread_t ending;
+
+    service_start(&service);
+    hoard = hoard_for(&service, PROJECT_A);
+    ck_assert_int_eq(pthread_create(&ending, NULL, free_api, &service), 0);
+    while (!atomic_load(&service.api->stops))
+        sched_yield();
+    for (size_t i = 0; i < LENGTH(hoard.running); i++)
+        sem_post(&gate);
+    pthread_join(ending, NULL);
+    for (size_t i = 0; i < LENGTH(hoard.running); i++)
+        end_with(hoard.running[i], 200);
+    end_with(hoard.queued, 503);
+}
+END_TEST
+
+CHECK_MAIN("reads", small_requests_never_wait_for_large_reads,
+           a_project_leaves_a_reader_to_the_others, a_read_that_became_small_is_served_at_once,
+           a_project_leaves_slots_for_waiting_reads,
+           a_client_that_leaves_while_it_waits_costs_no_read, refusals_of_a_project_are_logged_once,
+           waiting_reads_are_answered_at_shutdown)
