@@ -14,9 +14,10 @@ libscoria_a_SOURCES += \
 	drivers/file/directory_claim.c drivers/file/directory_claim.h \
 	drivers/file/directory_settings.c drivers/file/directory_settings.h \
 	drivers/file/draft.c drivers/file/draft.h \
-	drivers/file/file.c drivers/file/file.private.h \
-	drivers/file/file_manage.c \
-	drivers/file/file_snapshot.c \
+	drivers/file/file.c \
+	drivers/file/file_store.c drivers/file/file_store.h \
+	drivers/file/file_store_manage.c \
+	drivers/file/file_store_snapshot.c \
 	drivers/file/image.c drivers/file/image.h \
 	drivers/file/image_copy.c drivers/file/image_copy.h \
 	drivers/file/image_punch.c drivers/file/image_punch.h \
@@ -32,8 +33,6 @@ libscoria_a_SOURCES += \
 	drivers/file/quobyte.c \
 	drivers/file/removal.c drivers/file/removal.h \
 	drivers/file/remotefs.c drivers/file/remotefs.h drivers/file/remotefs.private.h \
-	drivers/file/remotefs_manage.c \
-	drivers/file/remotefs_snapshot.c \
 	drivers/file/remotefs_volume.c \
 	drivers/file/shares.c drivers/file/shares.h \
 	drivers/file/snapshot_file.c drivers/file/snapshot_file.h \

@@ -1,20 +1,28 @@
 /*
  * Volumes as files of one local directory: the backend without external dependencies.
  */
-#include "drivers/file/file.private.h"
-
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/utf8.h"
 #include "drivers/file/directory_claim.h"
-#include "drivers/file/draft.h"
+#include "drivers/file/file_store.h"
 #include "drivers/file/mount.h"
 #include "drivers/file/volume_file.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+struct file_backend {
+    struct file_store store;
+    struct arena *arena; /* holds this struct and its strings */
+    struct directory_settings settings;
+    struct directory directory;
+    const char *pool;
+    const char *raw_type; /* driver_volume_type of a raw file */
+    bool only_raw;        /* configured as gpfs: only raw volumes can be connected */
+};
 
 static const char *const connection_types[] = { "auto", "local", "gpfs", NULL };
 
@@ -84,6 +92,14 @@ static int read_connection_type(const struct driver_backend *source, struct file
     return 0;
 }
 
+static const struct directory *use_directory(const struct file_store *store, int i,
+                                             struct error *err) {
+    const struct file_backend *backend = (const void *)store;
+
+    (void)i, (void)err;
+    return &backend->directory;
+}
+
 static int file_open(const struct driver_backend *source, void **ret_handle, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct file_backend *backend = arena_alloc(arena, sizeof(*backend));
@@ -110,6 +126,9 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
         close(backend->directory.fd);
         return -1;
     }
+    backend->store = (struct file_store){
+        .count = 1, .locations = &backend->directory.path, .single = true, .use = use_directory
+    };
     *ret_handle = backend;
     arena = NULL; /* owned by the backend from now on */
     return 0;
@@ -132,12 +151,6 @@ static int file_get_pools(void *handle, struct arena *arena, struct driver_pool 
     return 1;
 }
 
-struct driver_created file_describe(const struct file_backend *backend, struct arena *arena,
-                                    const char *format) {
-    return (struct driver_created){ .provider_location = arena_text(arena, backend->directory.path),
-                                    .format = format };
-}
-
 static int file_create_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                               struct driver_created *ret, struct error *err) {
     const struct file_backend *backend = handle;
@@ -145,37 +158,8 @@ static int file_create_volume(void *handle, struct arena *arena, const struct dr
 
     if (volume_file_create(&backend->directory, arena, volume, &format, err) < 0)
         return -1;
-    *ret = file_describe(backend, arena, format);
+    *ret = file_store_created(&backend->store, arena, backend->directory.path, format);
     return 0;
-}
-
-static int file_delete_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                              struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return volume_file_delete(&backend->directory, arena, volume, err);
-}
-
-static int file_rename_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                              const char *new_name_id, struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return volume_file_rename(&backend->directory, arena, volume, new_name_id, err);
-}
-
-static enum driver_outcome file_extend_volume(void *handle, struct arena *arena,
-                                              const struct driver_volume *volume, int64_t new_gb,
-                                              struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return volume_file_extend(&backend->directory, arena, volume, new_gb, err);
-}
-
-static int file_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,
-                         int64_t *ret_bytes, struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return volume_file_get_size(&backend->directory, arena, volume, ret_bytes, err);
 }
 
 static int file_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
@@ -200,40 +184,6 @@ static int file_connect(void *handle, struct arena *arena, const struct driver_v
     return 0;
 }
 
-static int file_list_volumes(void *handle, struct arena *arena,
-                             void (*found)(void *arg, const char *name_id, int64_t bytes),
-                             void *arg, struct error *err) {
-    const struct file_backend *backend = handle;
-
-    (void)arena;
-    return volume_file_list(&backend->directory, found, arg, err);
-}
-
-static int file_list_drafts(void *handle, struct arena *arena,
-                            void (*found)(void *arg, const struct driver_draft *draft), void *arg,
-                            struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return draft_list(&backend->directory, arena, found, arg, err);
-}
-
-static int file_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
-                          int64_t *ret_bytes, struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return volume_file_get_usage(&backend->directory, arena, volume, ret_bytes, err);
-}
-
-static int file_reclaim_volume(void *handle, struct arena *arena,
-                               const struct driver_volume *volume,
-                               const struct driver_progress *progress, int64_t *ret_before,
-                               struct error *err) {
-    const struct file_backend *backend = handle;
-
-    (void)ret_before;
-    return volume_file_reclaim(&backend->directory, arena, volume, progress, err);
-}
-
 const struct driver file_driver = {
     .name = "file",
     .vendor_name = "Open Source",
@@ -244,29 +194,6 @@ const struct driver file_driver = {
     .close = file_close,
     .get_pools = file_get_pools,
     .create_volume = file_create_volume,
-    .delete_volume = file_delete_volume,
-    .rename_volume = file_rename_volume,
-    .extend_volume = file_extend_volume,
-    .get_size = file_get_size,
     .connect = file_connect,
-    .list_volumes = file_list_volumes,
-    .list_drafts = file_list_drafts,
-    .create_snapshot = file_create_snapshot,
-    .delete_snapshot = file_delete_snapshot,
-    .prepare_assist = file_prepare_assist,
-    .complete_assist = file_complete_assist,
-    .list_snapshots = file_list_snapshots,
-    .clone_volume = file_clone_volume,
-    .clone_snapshot = file_clone_snapshot,
-    .revert_volume = file_revert_volume,
-    .get_manageable = file_get_manageable,
-    .manage_volume = file_manage_volume,
-    .unmanage_volume = file_unmanage_volume,
-    .list_manageable = file_list_manageable,
-    .get_manageable_snapshot = file_get_manageable_snapshot,
-    .manage_snapshot = file_manage_snapshot,
-    .unmanage_snapshot = file_unmanage_snapshot,
-    .list_manageable_snapshots = file_list_manageable_snapshots,
-    .get_usage = file_get_usage,
-    .reclaim_volume = file_reclaim_volume,
+    FILE_STORE_CALLS,
 };

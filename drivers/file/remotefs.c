@@ -16,7 +16,7 @@
 static void attach_shares(struct remotefs *remotefs, struct arena *arena, struct error *ret_last) {
     if (pthread_mutex_trylock(&remotefs->mounting) != 0)
         return;
-    for (int i = 0; i < remotefs->count; i++) {
+    for (int i = 0; i < remotefs->store.count; i++) {
         struct mounted_share *share = &remotefs->shares[i];
 
         if (mounted_share_attach(&remotefs->mounter, arena, share, ret_last) < 0)
@@ -28,7 +28,18 @@ static void attach_shares(struct remotefs *remotefs, struct arena *arena, struct
 
 /* ---- open and close ---- */
 
+static const struct directory *use_share(const struct file_store *store, int i, struct error *err) {
+    const struct remotefs *remotefs = (const void *)store;
+    const struct mounted_share *share = &remotefs->shares[i];
+
+    if (mounted_share_ready(share))
+        return &share->directory;
+    error_set(err, ERROR_UNAVAILABLE, "The share %s is not mounted.", share->share.address);
+    return NULL;
+}
+
 static int load_shares(struct remotefs *remotefs, struct error *err) {
+    const char **locations;
     struct share *shares;
     int count =
         remotefs->kind->load_shares(&remotefs->mounter.backend, remotefs->arena, &shares, err);
@@ -39,14 +50,20 @@ static int load_shares(struct remotefs *remotefs, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST, "Backend %s has no share.",
                          remotefs->mounter.backend.name);
     remotefs->shares = arena_alloc(remotefs->arena, (size_t)count * sizeof(*remotefs->shares));
-    remotefs->count = count;
+    locations = arena_alloc(remotefs->arena, (size_t)count * sizeof(*locations));
     for (int i = 0; i < count; i++) {
         char hex[MD5_HEX_SIZE];
 
         md5_hex(shares[i].address, strlen(shares[i].address), hex);
+        locations[i] = shares[i].address;
         remotefs->shares[i].share = shares[i];
         remotefs->shares[i].point = arena_format(remotefs->arena, "%s/%s", remotefs->base, hex);
     }
+    remotefs->store = (struct file_store){ .backend = remotefs->mounter.backend.name,
+                                           .count = count,
+                                           .locations = locations,
+                                           .pool_per_directory = remotefs->kind->pool_per_share,
+                                           .use = use_share };
     return 0;
 }
 
@@ -122,7 +139,7 @@ void remotefs_close(void *handle) {
     bool unmount = config_bool(remotefs->mounter.backend.config, remotefs->mounter.backend.name,
                                "unmount_at_stop");
 
-    for (int i = 0; i < remotefs->count; i++)
+    for (int i = 0; i < remotefs->store.count; i++)
         mounted_share_detach(&remotefs->mounter, remotefs->arena, &remotefs->shares[i], unmount);
     pthread_mutex_destroy(&remotefs->mounting);
     arena_free(remotefs->arena);
@@ -133,14 +150,14 @@ void remotefs_close(void *handle) {
 /* Adds a share's capacity to its pool: its own, or the only one. */
 static int add_space(const struct remotefs *remotefs, const struct mounted_share *share,
                      struct driver_pool *pools, int count, struct error *err) {
-    bool own = remotefs->kind->pool_per_share || count == 0;
+    bool own = remotefs->store.pool_per_directory || count == 0;
     struct driver_pool *pool = &pools[own ? count : 0];
     double total_gb, free_gb;
 
     if (directory_get_space(&share->directory, &total_gb, &free_gb, err) < 0)
         return -1;
     if (own) {
-        pool->name = remotefs->kind->pool_per_share ? share->share.address : remotefs->pool;
+        pool->name = remotefs->store.pool_per_directory ? share->share.address : remotefs->pool;
         pool->capabilities = directory_capabilities(
             &remotefs->mounter.settings,
             directory_features(&share->directory, driver_supported(remotefs->kind->driver)));
@@ -153,12 +170,12 @@ static int add_space(const struct remotefs *remotefs, const struct mounted_share
 int remotefs_get_pools(void *handle, struct arena *arena, struct driver_pool **ret,
                        struct error *err) {
     struct remotefs *remotefs = handle;
-    struct driver_pool *pools = arena_alloc(arena, (size_t)remotefs->count * sizeof(*pools));
+    struct driver_pool *pools = arena_alloc(arena, (size_t)remotefs->store.count * sizeof(*pools));
     struct error problem = { .message = "none is mounted" };
     int count = 0;
 
     attach_shares(remotefs, arena, &problem);
-    for (int i = 0; i < remotefs->count; i++) {
+    for (int i = 0; i < remotefs->store.count; i++) {
         const struct mounted_share *share = &remotefs->shares[i];
         int more =
             mounted_share_ready(share) ? add_space(remotefs, share, pools, count, &problem) : count;

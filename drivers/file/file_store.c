@@ -1,0 +1,129 @@
+#include "drivers/file/file_store.h"
+
+#include "drivers/file/draft.h"
+#include "drivers/file/volume_file.h"
+
+#include <string.h>
+
+int file_store_number(const struct file_store *store, const char *location) {
+    if (store->single)
+        return 0;
+    for (int i = 0; i < store->count; i++) {
+        if (strcmp(store->locations[i], location) == 0)
+            return i;
+    }
+    return -1;
+}
+
+const struct directory *file_store_find(const struct file_store *store, const char *location,
+                                        struct error *err) {
+    int i = file_store_number(store, location);
+
+    if (i >= 0)
+        return store->use(store, i, err);
+    error_set(err, ERROR_BACKEND, "The share %s is not one of backend %s.", location,
+              store->backend);
+    return NULL;
+}
+
+const struct directory *file_store_find_volume(const struct file_store *store,
+                                               const struct driver_volume *volume,
+                                               struct error *err) {
+    if (volume->provider_location || store->single)
+        return file_store_find(store, volume->provider_location, err);
+    error_set(err, ERROR_NOT_FOUND, "Volume %s is recorded on no share.", volume->id);
+    return NULL;
+}
+
+struct driver_created file_store_created(const struct file_store *store, struct arena *arena,
+                                         const char *location, const char *format) {
+    return (struct driver_created){ .provider_location = arena_text(
+                                        arena, store->single ? store->locations[0] : location),
+                                    .format = format };
+}
+
+/* A create that never ended has recorded no location: the file may be in any directory. */
+int file_store_delete_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             struct error *err) {
+    const struct file_store *store = handle;
+    const struct directory *directory;
+
+    if (volume->provider_location) {
+        directory = file_store_find(store, volume->provider_location, err);
+        return directory ? volume_file_delete(directory, arena, volume, err) : -1;
+    }
+    for (int i = 0; i < store->count; i++) {
+        directory = store->use(store, i, err);
+        if (!directory || volume_file_delete(directory, arena, volume, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A volume without a recorded share was never used. */
+int file_store_rename_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const char *new_name_id, struct error *err) {
+    const struct directory *directory = file_store_find_volume(handle, volume, err);
+
+    return directory ? volume_file_rename(directory, arena, volume, new_name_id, err) : -1;
+}
+
+enum driver_outcome file_store_extend_volume(void *handle, struct arena *arena,
+                                             const struct driver_volume *volume, int64_t new_gb,
+                                             struct error *err) {
+    const struct directory *directory = file_store_find_volume(handle, volume, err);
+
+    return directory ? volume_file_extend(directory, arena, volume, new_gb, err) : DRIVER_FAILED;
+}
+
+int file_store_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,
+                        int64_t *ret, struct error *err) {
+    const struct directory *directory = file_store_find_volume(handle, volume, err);
+
+    return directory ? volume_file_get_size(directory, arena, volume, ret, err) : -1;
+}
+
+int file_store_list_volumes(void *handle, struct arena *arena,
+                            void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                            struct error *err) {
+    const struct file_store *store = handle;
+
+    (void)arena;
+    for (int i = 0; i < store->count; i++) {
+        const struct directory *directory = store->use(store, i, err);
+
+        if (!directory || volume_file_list(directory, found, arg, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int file_store_list_drafts(void *handle, struct arena *arena,
+                           void (*found)(void *arg, const struct driver_draft *draft), void *arg,
+                           struct error *err) {
+    const struct file_store *store = handle;
+
+    for (int i = 0; i < store->count; i++) {
+        const struct directory *directory = store->use(store, i, err);
+
+        if (!directory || draft_list(directory, arena, found, arg, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int file_store_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         int64_t *ret, struct error *err) {
+    const struct directory *directory = file_store_find_volume(handle, volume, err);
+
+    return directory ? volume_file_get_usage(directory, arena, volume, ret, err) : -1;
+}
+
+int file_store_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              const struct driver_progress *progress, int64_t *before,
+                              struct error *err) {
+    const struct directory *directory = file_store_find_volume(handle, volume, err);
+
+    (void)before;
+    return directory ? volume_file_reclaim(directory, arena, volume, progress, err) : -1;
+}
