@@ -9,7 +9,7 @@
 
 #include "client/client.h"
 #include "csi/driver.h"
-#include "csi/proto/messages.h"
+#include "csi/proto.h"
 #include "grpc/server.h"
 
 enum segment { SEGMENT_HOST, SEGMENT_ZONE, SEGMENTS };

@@ -81,17 +81,17 @@ csi_headers = $(csi_protos:.proto=.pb-c.h)
 libcsiproto_a_SOURCES =
 libcsiproto_a_CFLAGS = $(AM_CFLAGS) -w
 nodist_libcsiproto_a_SOURCES = $(csi_sources)
-BUILT_SOURCES += $(csi_headers) csi/proto/messages.h
-CLEANFILES += $(csi_sources) $(csi_headers) csi/proto/messages.h
+BUILT_SOURCES += $(csi_headers) csi/proto.h
+CLEANFILES += $(csi_sources) $(csi_headers) csi/proto.h
 
 .proto.pb-c.c:
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(PROTOC_C) -I$(top_srcdir) --c_out=$(top_builddir) $<
 $(csi_headers): $(csi_sources)
 # The messages of all of them: the list above is the only one.
-csi/proto/messages.h: $(csi_headers)
+csi/proto.h: $(csi_headers)
 	$(AM_V_GEN)for header in $(csi_headers); do echo "#include \"$$header\""; done >$@
-$(libscoria_a_OBJECTS): | csi/proto/messages.h
+$(libscoria_a_OBJECTS): | csi/proto.h
 
 if HAVE_CHECK
 slow_tests += tests/unit/csi/node/test_crash tests/unit/csi/node/test_failure \

@@ -4,7 +4,7 @@
  */
 #include "common/cleanup.h"
 #include "common/utf8.h"
-#include "csi/proto/messages.h"
+#include "csi/proto.h"
 #include "grpc/message.private.h"
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
  */
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "csi/proto/messages.h"
+#include "csi/proto.h"
 #include "grpc/server.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "common/cleanup.h"
 #include "config/config.h"
 #include "csi/driver.h"
-#include "csi/proto/messages.h"
+#include "csi/proto.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/script_server.h"
 #include "tests/lib/wire.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/cleanup.h"
-#include "csi/proto/messages.h"
+#include "csi/proto.h"
 #include "grpc/server.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/wire.h"

@@ -2,7 +2,7 @@
  * The cost of a message: a request of the largest realistic size is a few MiB in memory.
  */
 #include "common/cleanup.h"
-#include "csi/proto/messages.h"
+#include "csi/proto.h"
 #include "grpc/message.private.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/small_stack.h"
