@@ -10,7 +10,7 @@ anchors() {
 }
 
 status=0
-alternatives=$(IFS='|' && echo "${folders[*]}")
+alternatives=$(IFS='|' && echo "${folders[*]%%/*}")
 functions=$(mktemp) || exit 1
 trap 'rm -f "$functions"' EXIT
 sources "${folders[@]}" tests/lib | xargs -d '\n' cat | grep -oE '[a-z_0-9]+\(' | sort -u >"$functions"
