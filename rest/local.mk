@@ -13,6 +13,7 @@ libscoria_a_SOURCES += \
 	rest/openapi.c rest/openapi.h rest/openapi.private.h \
 	rest/openapi_answer.c \
 	rest/openapi_body.c \
+	rest/openapi_member.c \
 	rest/openapi_parameters.c \
 	rest/page.c rest/page.h \
 	rest/page_filter.c rest/page_filter.h \

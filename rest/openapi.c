@@ -10,40 +10,6 @@
 #define TEXT_OF(number) #number
 #define VERSION(minor)  "3." TEXT_OF(minor)
 
-static json_t *member(json_t *object, const char *key) {
-    json_t *value = json_object_get(object, key);
-
-    if (!value) {
-        value = json_object();
-        json_object_set_new(object, key, value);
-    }
-    return value;
-}
-
-void openapi_note(json_t *object, const char *key, json_t *value) {
-    json_object_set_new(member(object, "x-openstack"), key, value);
-}
-
-void openapi_since(json_t *object, unsigned since) {
-    if (since > MICROVERSION_LEAST)
-        openapi_note(object, "min-ver", json_sprintf("3.%u", since));
-}
-
-void openapi_content(json_t *object, const struct route *route, json_t *schema) {
-    json_t *media = member(member(object, "content"), "application/json"), *choice;
-
-    if (!route->action) {
-        json_object_set_new(media, "schema", schema);
-        return;
-    }
-    choice = member(media, "schema");
-    if (json_object_size(choice) == 0) {
-        json_object_set_new(choice, "oneOf", json_array());
-        openapi_note(choice, "discriminator", json_string("action"));
-    }
-    json_array_append_new(json_object_get(choice, "oneOf"), schema);
-}
-
 /* ---- operations ---- */
 
 /* get_volumes_id_metadata_key */
@@ -68,14 +34,14 @@ static void add_body(json_t *operation, const struct route *route) {
 
     if (!schema)
         return;
-    body = member(operation, "requestBody");
+    body = openapi_member(operation, "requestBody");
     json_object_set_new(body, "required",
                         json_boolean(route->action || !(route->flags & ROUTE_ANY_VALUE)));
     openapi_content(body, route, schema);
 }
 
 static void add_route(json_t *paths, const struct route *route, json_t *schemas) {
-    json_t *path = member(paths, route->path), *operation;
+    json_t *path = openapi_member(paths, route->path), *operation;
     char method[16] = "";
 
     for (size_t i = 0; route->method[i] && i + 1 < sizeof(method); i++)

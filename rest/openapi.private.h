@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+/* An object under the key, empty at first. */
+json_t *openapi_member(json_t *object, const char *key);
 /* "3.42" under `key` of the object's "x-openstack"; nothing for 3.0. */
 void openapi_since(json_t *object, unsigned since);
 /* A member of the object's "x-openstack". */

@@ -23,8 +23,6 @@ STATED = {
     "manager/check/group_snapshots manager/check/groups manager/check/hosts "
     "manager/check/replicas manager/check/snapshots":
         "to be cut",
-    "rest/openapi rest/openapi_answer rest/openapi_body rest/openapi_parameters":
-        "to be cut",
     "rest/call rest/read rest/confirmation":
         "to be cut",
     "manager/jobs/assist manager/jobs/create":
