@@ -7,6 +7,7 @@ libscoria_a_SOURCES += \
 	manager/check/groups.c \
 	manager/check/hosts.c \
 	manager/check/replicas.c \
+	manager/check/round.c \
 	manager/check/snapshots.c \
 	manager/jobs/assist.c \
 	manager/jobs/connect.c \
@@ -26,6 +27,7 @@ libscoria_a_SOURCES += \
 	manager/runtime/call.c manager/runtime/call.h \
 	manager/runtime/host.c manager/runtime/host.h \
 	manager/runtime/job.c manager/runtime/job.h \
+	manager/runtime/job_fence.c \
 	manager/runtime/job_run.c \
 	manager/runtime/known.c manager/runtime/known.h \
 	manager/runtime/manager.c manager/runtime/manager.h \

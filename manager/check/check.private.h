@@ -19,6 +19,8 @@ struct round {
     int operation_count;
 };
 
+/* ---- round.c ---- */
+
 __attribute__((format(printf, 3, 4))) void round_found(struct round *round, const char *promise,
                                                        const char *format, ...);
 __attribute__((format(printf, 2, 3))) void round_note(struct round *round, const char *format, ...);
@@ -26,6 +28,8 @@ __attribute__((format(printf, 2, 3))) void round_note(struct round *round, const
  * when os-reset_status has set it. */
 void round_status_stays(struct round *round, const char *label, const char *id, const char *status,
                         bool by_reset);
+/* Reads them, for round_operation_at(). */
+int round_read_operations(struct round *round, struct work *work, struct error *err);
 const struct operation *round_operation_at(const struct round *round, const char *target_id);
 
 /* Inconsistent rows: a query of ids that should not exist. */
@@ -34,6 +38,9 @@ struct disagreement {
 };
 int round_check_agree(struct round *round, struct work *work, const struct disagreement *rows,
                       size_t count, struct error *err);
+
+/* ---- the parts ---- */
+
 /* Hosts without a manager (P5). */
 int round_check_hosts(struct round *round, struct work *work, struct error *err);
 /* Invariants of documents (P5). */

@@ -101,7 +101,7 @@ static int check_ours(struct job *job, const struct job_assist *assist, struct e
 
     if (job_check_lease(job, &lost) == 0)
         return 0;
-    if (!assist->deletes && job_undo_assist(job, err) < 0)
+    if (assist->undo && assist->undo(job, err) < 0)
         return -1;
     return error_pass(err, &lost);
 }

@@ -249,7 +249,7 @@ static int undo_assist(struct job *job, const struct driver_fence *fence, struct
                : 0;
 }
 
-int job_undo_assist(struct job *job, struct error *err) {
+static int undo_prepared(struct job *job, struct error *err) {
     static const struct making making_ready = { snapshot_unwanted, undo_assist };
 
     return clean_up(job, &making_ready, err) < 0 ? -1 : 0;
@@ -280,7 +280,7 @@ static int end_assisted(struct job *job, bool done, const struct driver_created 
 }
 
 int job_snapshot_create(struct job *job, struct error *err) {
-    static const struct job_assist assist = { false, end_assisted };
+    static const struct job_assist assist = { false, end_assisted, undo_prepared };
     struct driver_created created = { 0 };
     struct create_ending ending = { 0 };
     struct error failure = { 0 };

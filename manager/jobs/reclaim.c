@@ -26,13 +26,6 @@ static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, 
            inner->tell(inner, done_bytes, all_bytes);
 }
 
-int job_usage(struct job *job, int64_t *ret_bytes, struct error *err) {
-    const struct driver_volume volume = job_driver_volume(job);
-
-    return job->backend->driver->get_usage(job->backend->handle, job->arena, &volume, ret_bytes,
-                                           err);
-}
-
 static int give_back(struct job *job, struct reclaim_ending *ret, struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
     const struct reclaiming reclaiming = { { goes_on }, job };
@@ -47,17 +40,6 @@ static int give_back(struct job *job, struct reclaim_ending *ret, struct error *
                                              &reclaiming.progress, &ret->pre_usage, err) < 0)
         return -1;
     return job_usage(job, &ret->post_usage, err);
-}
-
-int job_reclaim_end(struct job *job, const struct reclaim_ending *ending, struct error *err) {
-    int ended = job_finish(job, (void *)ending, err);
-
-    if (ended == 0 && ending->failure)
-        log_error(&job->context.log, "reclaim failed", "volume_id", job->volume.id, "reason",
-                  ending->failure->message, NULL);
-    else if (ended == 0)
-        log_info(&job->context.log, "reclaim done", "volume_id", job->volume.id, NULL);
-    return ended < 0 ? -1 : 0;
 }
 
 /* By the storage, as the volume is detached. */

@@ -48,7 +48,7 @@ static int end_assisted(struct job *job, bool done, const struct driver_created 
 }
 
 int job_snapshot_delete(struct job *job, struct error *err) {
-    static const struct job_assist assist = { true, end_assisted };
+    static const struct job_assist assist = { true, end_assisted, NULL };
     struct error failure = { 0 };
     struct snapshot_delete_ending ending = { 0 };
     enum driver_outcome outcome;

@@ -21,6 +21,28 @@
 
 enum { TRIES = 30 };
 
+/* ---- also of a volume that is not in use ---- */
+
+int job_usage(struct job *job, int64_t *ret_bytes, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
+
+    return job->backend->driver->get_usage(job->backend->handle, job->arena, &volume, ret_bytes,
+                                           err);
+}
+
+int job_reclaim_end(struct job *job, const struct reclaim_ending *ending, struct error *err) {
+    int ended = job_finish(job, (void *)ending, err);
+
+    if (ended == 0 && ending->failure)
+        log_error(&job->context.log, "reclaim failed", "volume_id", job->volume.id, "reason",
+                  ending->failure->message, NULL);
+    else if (ended == 0)
+        log_info(&job->context.log, "reclaim done", "volume_id", job->volume.id, NULL);
+    return ended < 0 ? -1 : 0;
+}
+
+/* ---- failures ---- */
+
 static int give_up(struct job *job, const struct error *failure, struct error *err) {
     const struct reclaim_ending ending = { .failure = failure };
 

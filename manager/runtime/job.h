@@ -61,6 +61,9 @@ struct job_assist {
     bool deletes;
     int (*finish)(struct job *job, bool done, const struct driver_created *created,
                   struct error *err);
+    /* Removes the files that this worker prepared after the operation got another worker, or was
+     * cancelled, if the snapshot is unwanted; NULL: they stay. */
+    int (*undo)(struct job *job, struct error *err);
 };
 /* The driver cannot do it alone.  1: nor can any host, see `failure`. */
 int job_assist_begin(struct job *job, const struct job_assist *assist, struct error *failure,
@@ -74,16 +77,13 @@ int job_assist_go_on(struct job *job, const struct job_assist *assist, struct er
 int job_trim_begin(struct job *job, struct error *err);
 /* In any phase but running. */
 int job_trim_go_on(struct job *job, struct error *err);
-/* Its completion: that of jobs/reclaim.c. */
+/* The completion of any reclaim. */
 int job_reclaim_end(struct job *job, const struct reclaim_ending *ending, struct error *err);
 /* Bytes allocated by the volume. */
 int job_usage(struct job *job, int64_t *ret_bytes, struct error *err);
 /* Deletes a snapshot created by this worker after the operation got another one, or was cancelled,
  * if it is unwanted.  0: there is none; 1: left to another worker. */
 int job_clean_up_snapshot(struct job *job, struct error *err);
-/* Removes the files that this worker prepared for a guest's host after the operation got another
- * worker, or was cancelled, if the snapshot is unwanted. */
-int job_undo_assist(struct job *job, struct error *err);
 /* Destroys the object of job->snapshot, after recording that.  0: it is gone; 1 and `failure`: it
  * stays; 2, the same: only the host of a guest could do it; -1: the result could not be recorded,
  * or the operation has another worker. */
@@ -98,6 +98,8 @@ int job_delete_snapshots(struct job *job, struct error *failure, struct error *e
 int job_rename(struct job *job, const struct driver_fence *fence, struct error *err);
 /* Releases existing storage that the volume manages, or was about to. */
 int job_let_go_of_object(struct job *job, const struct driver_fence *fence, struct error *err);
+/* Of a new job: its fence and its progress, for drivers (runtime/job_fence.c). */
+void job_set_fence(struct job *job);
 /* 0: the fence holds, and held at each check by the driver.  -1: the operation may have another
  * worker, or its resources are in use, so a failure of the driver is void: the operation is
  * released. */

@@ -1,6 +1,6 @@
 /*
- * From the delivery of an operation to its end: the claim, the fence and progress reports while a
- * driver works, and the release of an operation that could not be completed.
+ * From the delivery of an operation to its end: the claim, the work of its kind, and the release of
+ * an operation that could not be completed.
  */
 #include "manager/runtime/job.h"
 
@@ -11,9 +11,6 @@
 #include <string.h>
 
 #define RETRY_PAUSE_US SECOND_US
-/* Intervals of recording and of logging the progress. */
-#define PROGRESS_NOTE_US (2 * SECOND_US)
-#define PROGRESS_LOG_US  (60 * SECOND_US)
 /* Before a resource in use is checked again: an eighth of the age of the operation. */
 #define BUSY_PAUSE_US      SECOND_US
 #define BUSY_PAUSE_MOST_US (10 * SECOND_US)
@@ -97,127 +94,6 @@ static void running_end(struct manager *manager, const struct running *running) 
         place = &(*place)->next;
     *place = running->next;
     pthread_mutex_unlock(&manager->lock);
-}
-
-/* Checked right before each effect: an operator may have reset the volume. */
-static int wanted_body(struct work *work, void *arg, struct error *err) {
-    const struct job *job = arg;
-    struct operation operation;
-    int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
-
-    return held > 0 && operation.kind->still_valid
-               ? operation.kind->still_valid(work, &operation, err)
-               : held;
-}
-
-static bool is_wanted(const struct job *job) {
-    autoarena struct arena *arena = arena_new(); /* called repeatedly by drivers */
-    struct work base = job->base;
-    struct error err;
-
-    base.arena = arena;
-    return work_read(job->manager->settings.db, &base, wanted_body, (void *)job, &err) > 0;
-}
-
-static bool fence_holds(const struct driver_fence *fence) {
-    struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
-    struct manager *manager = job->manager;
-    int64_t safe_until_us;
-    bool holds;
-
-    pthread_mutex_lock(&manager->lock);
-    safe_until_us = job->running.safe_until_us;
-    pthread_mutex_unlock(&manager->lock);
-    holds = is_wanted(job) && clock_steady_us(manager->settings.settings->clock) < safe_until_us;
-    job->fenced_off |= !holds;
-    return holds;
-}
-
-static void found_busy(const struct driver_fence *fence, const char *what) {
-    struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
-
-    job->found_in_use = what;
-}
-
-static bool may_take_long(const struct driver_fence *fence) {
-    struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
-
-    job->is_too_long = !job->lane->is_long;
-    return job->lane->is_long;
-}
-
-static int progress_body(struct work *work, void *arg, struct error *err) {
-    struct job *job = arg;
-    struct operation operation;
-    int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
-
-    if (held <= 0)
-        return held;
-    if (operation_set_progress(work, operation.id, job_owner(job), job->progress_percent, err) < 0)
-        return -1;
-    return operation.kind->progress
-               ? operation.kind->progress(work, &operation, &job->progress_percent, err)
-               : 0;
-}
-
-static void log_progress(struct job *job, int64_t done_bytes, int64_t all_bytes) {
-    log_info(&job->context.log, "operation in progress", "kind", job->operation.kind->name,
-             "volume_id", job->operation.volume_id, "object_id", job->operation.object_id,
-             "percent", LOG_INT(job->progress_percent), "done_bytes", LOG_INT(done_bytes),
-             "all_bytes", LOG_INT(all_bytes), NULL);
-}
-
-/* A failed update is repeated with the next. */
-static void note_progress(struct job *job, int percent) {
-    autoarena struct arena *arena = arena_new();
-    struct work base = job->base;
-    struct error err;
-
-    if (percent == job->progress_percent)
-        return;
-    job->progress_percent = percent;
-    pthread_mutex_lock(&job->manager->lock);
-    job->running.percent = percent;
-    pthread_mutex_unlock(&job->manager->lock);
-    base.arena = arena;
-    if (work_transaction_unsynced(job->manager->settings.db, &base, progress_body, job, &err) < 0)
-        job->progress_percent = -1;
-}
-
-static int percent_of(int64_t done_bytes, int64_t all_bytes) {
-    return done_bytes < all_bytes ? (int)(100.0 * (double)done_bytes / (double)all_bytes) : 99;
-}
-
-/* Called for every piece of a copy; the rows are read once a second. */
-static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, int64_t all_bytes) {
-    struct job *job = (struct job *)((uintptr_t)progress - offsetof(struct job, progress));
-    int64_t now_us = clock_steady_us(job->manager->settings.settings->clock);
-
-    if (now_us - job->progress_asked_us < SECOND_US)
-        return true;
-    job->progress_asked_us = now_us;
-    if (!fence_holds(&job->fence))
-        return false;
-    if (now_us - job->progress_noted_us >= PROGRESS_NOTE_US) {
-        job->progress_noted_us = now_us;
-        note_progress(job, percent_of(done_bytes, all_bytes));
-    }
-    if (now_us - job->progress_logged_us >= PROGRESS_LOG_US) {
-        job->progress_logged_us = now_us;
-        log_progress(job, done_bytes, all_bytes);
-    }
-    return true;
-}
-
-int job_check_lease(struct job *job, struct error *err) {
-    if (job->fenced_off)
-        return error_set(err, ERROR_CONFLICT, "The operation may have another worker by now.");
-    if (job->is_too_long)
-        return error_set(err, ERROR_BUSY, "The operation needs a worker that moves data.");
-    if (job->found_in_use)
-        return error_set(err, ERROR_BUSY, "The %s are in use by another worker.",
-                         job->found_in_use);
-    return driver_fence_check(&job->fence, err);
 }
 
 /* Of several managers that get an announcement all but one find the operation claimed; reading is
@@ -325,8 +201,6 @@ int job_run(struct manager_lane *lane, const char *operation_id, struct error *e
         .operation = { .id = operation_id },
         .running = { .operation_id = operation_id },
         .progress_percent = -1,
-        .fence = { .holds = fence_holds, .busy = found_busy, .may_take_long = may_take_long },
-        .progress = { .tell = goes_on },
     };
     struct error reason;
     int64_t asked_us;
@@ -337,6 +211,7 @@ int job_run(struct manager_lane *lane, const char *operation_id, struct error *e
         .context = &job.context,
         .settings = manager->settings.settings,
     };
+    job_set_fence(&job);
     claimed = work_read(manager->settings.db, &job.base, look_body, (char *)operation_id, err);
     if (claimed <= 0 || !running_begin(manager, &job.running))
         return claimed < 0 ? -1 : 0;
