@@ -142,7 +142,7 @@ static int file_flush(struct volume_io *io, struct error *err) {
     file->unflushed = 0;
     if (fsync(file->fd) < 0)
         return error_errno(err, ERROR_BACKEND, "flushing the file");
-    posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+    posix_fadvise(file->fd, 0, (off_t)1 << 62, POSIX_FADV_DONTNEED);
     return 0;
 }
 
