@@ -4,6 +4,9 @@ libscoria_a_SOURCES += \
 	data/copy_digest.c data/copy_digest.h \
 	data/deadline_io.c data/deadline_io.h \
 	data/file_io.c data/file_io.h \
+	data/nbd_io.c data/nbd_io.h \
+	data/nbd_protocol.h \
+	data/nbd_session.c data/nbd_session.h \
 	data/throttle_io.c data/throttle_io.h \
 	data/volume_io.c data/volume_io.h
 
@@ -13,5 +16,6 @@ if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/data/test_copy \
 	tests/unit/data/test_file_io \
-	tests/unit/data/test_filters
+	tests/unit/data/test_filters \
+	tests/unit/data/test_nbd_io
 endif

@@ -25,6 +25,7 @@ libtests_a_SOURCES = \
 	tests/lib/fake_hypervisor.c tests/lib/fake_hypervisor.h \
 	tests/lib/postgresql.c tests/lib/postgresql.h \
 	tests/lib/nbd.c tests/lib/nbd.h \
+	tests/lib/nbd_server.c tests/lib/nbd_server.h \
 	tests/lib/roles.c tests/lib/roles.h \
 	tests/lib/script_keystone.c tests/lib/script_keystone.h \
 	tests/lib/script_server.c tests/lib/script_server.h \

@@ -1,0 +1,19 @@
+/*
+ * An export of an NBD server at a Unix socket as a volume_io.
+ *
+ * Every call ends in time: after `timeout_ms` without its complete reply it fails with
+ * ERROR_UNAVAILABLE, as all later ones do.  So do those after a reply that breaks the protocol
+ * (ERROR_BACKEND).  A server without structured replies or without "base:allocation" reports no
+ * zeros; one without write-zeroes gets zeros written; discards need trim.
+ */
+#pragma once
+
+#include "data/volume_io.h"
+
+/* ERROR_UNAVAILABLE: no server, or it does not respond; ERROR_NOT_FOUND: it has no such export.
+ * `writable` requires an export that is not read-only (ERROR_BACKEND). */
+struct volume_io *nbd_io_open(const char *path, const char *export, bool writable,
+                              int64_t timeout_ms, struct error *err);
+/* The same with a connected socket, which it owns, also when it fails. */
+struct volume_io *nbd_io_open_socket(int fd, const char *export, bool writable, int64_t timeout_ms,
+                                     struct error *err);

@@ -1,0 +1,216 @@
+#include "data/nbd_io.h"
+
+#include "data/copy.h"
+#include "data/nbd_protocol.h"
+#include "tests/lib/nbd_server.h"
+#include "tests/unit/data/volume_data.h"
+
+#include <endian.h>
+#include <sys/socket.h>
+
+#define LONG_MS   ((int64_t)600000)
+#define SECOND_MS ((int64_t)1000)
+#define SHORT_MS  ((int64_t)50)
+#define SIZE      (3 * MIB + 512)
+
+#define EVERY (NBD_HAS_FLAGS | NBD_HAS_FLUSH | NBD_HAS_TRIM | NBD_HAS_WRITE_ZEROES)
+
+static struct volume_io *open_server(struct nbd_server *server, int64_t timeout_ms) {
+    struct error err = { 0 };
+    struct volume_io *io;
+
+    server->size = SIZE;
+    io = nbd_io_open_socket(nbd_server_start(server), "volume", true, timeout_ms, &err);
+    ck_assert_msg(io != NULL, "%s", err.message);
+    ck_assert_int_eq(io->size, SIZE);
+    return io;
+}
+
+static void end(struct volume_io *io, struct nbd_server *server) {
+    volume_io_close(io);
+    nbd_server_stop(server);
+}
+
+/* With all of the protocol, and without its optional parts. */
+static void each_server(void (*promise)(struct volume_io *io)) {
+    struct nbd_server servers[] = {
+        { .size = 0 }, { .simple = true }, { .no_context = true }, { .flags = NBD_HAS_FLAGS }
+    };
+
+    for (size_t i = 0; i < LENGTH(servers); i++) {
+        struct volume_io *io = open_server(&servers[i], LONG_MS);
+
+        promise(io);
+        end(io, &servers[i]);
+    }
+}
+
+static void keep_bytes(struct volume_io *io) {
+    autovolumeio struct volume_io *same = memory_volume(SIZE);
+    struct error err = { 0 };
+
+    fill(io, 100, 2 * MIB, 7);
+    fill(same, 100, 2 * MIB, 7);
+    ck_assert_int_eq(volume_io_flush(io, &err), 0);
+    assert_same_bytes(io, same, SIZE);
+    ck_assert_int_eq(volume_io_zero(io, MIB, MIB, &err), 0);
+    ck_assert_int_eq(volume_io_zero(same, MIB, MIB, &err), 0);
+    ck_assert_int_eq(volume_io_discard(io, SIZE - 512, 512, &err), 0);
+    assert_same_bytes(io, same, SIZE - 512);
+}
+
+START_TEST(written_and_zeroed_bytes_are_read_back) {
+    each_server(keep_bytes);
+}
+END_TEST
+
+static void copy_there_and_back(struct volume_io *io) {
+    autovolumeio struct volume_io *from = memory_volume(SIZE), *back = memory_volume(SIZE);
+    static const struct copy_position beginning;
+    struct error err = { 0 };
+    struct copy copy = { .from = from, .to = io, .verify = true };
+
+    fill(from, 5000, 100 * KIB, 1);
+    fill(from, 2 * MIB, 10, 2);
+    fill(io, 0, SIZE, 3);
+    ck_assert_msg(copy_run(&copy, &beginning, &err) == 0, "%s", err.message);
+    copy = (struct copy){ .from = io, .to = back, .verify = true, .blank = true };
+    ck_assert_msg(copy_run(&copy, &beginning, &err) == 0, "%s", err.message);
+    assert_same_bytes(from, back, SIZE);
+    ck_assert_int_le(data_bytes(back), 256 * KIB);
+}
+
+START_TEST(a_copy_runs_from_and_to_a_server) {
+    each_server(copy_there_and_back);
+}
+END_TEST
+
+START_TEST(extents_are_those_of_the_server) {
+    struct nbd_server server = { 0 };
+    struct volume_io *io = open_server(&server, LONG_MS);
+
+    fill(io, 64 * KIB, 4 * KIB, 7);
+    fill(io, SIZE - 512, 512, 7);
+    ck_assert_int_eq(data_bytes(io), 4 * KIB + 512);
+    end(io, &server);
+}
+END_TEST
+
+START_TEST(requests_stay_within_the_flags_of_the_export) {
+    for (int all = 0; all <= 1; all++) {
+        struct nbd_server server = { .flags = all ? EVERY : NBD_HAS_FLAGS };
+        struct volume_io *io = open_server(&server, LONG_MS);
+        struct error err = { 0 };
+
+        ck_assert_int_eq(volume_io_zero(io, 0, MIB, &err), 0);
+        ck_assert_int_eq(volume_io_discard(io, 0, MIB, &err), 0);
+        ck_assert_int_eq(volume_io_flush(io, &err), 0);
+        ck_assert_uint_eq(server.zeroes, all ? 1 : 0);
+        ck_assert_uint_eq(server.trims, all ? 1 : 0);
+        ck_assert_uint_eq(server.flushes, all ? 1 : 0);
+        ck_assert_uint_eq(server.writes, all ? 0 : MIB / (64 * KIB));
+        end(io, &server);
+    }
+}
+END_TEST
+
+START_TEST(a_failed_request_leaves_the_connection) {
+    for (int simple = 0; simple <= 1; simple++) {
+        struct nbd_server server = { .simple = simple, .fail_at = 1 };
+        struct volume_io *io = open_server(&server, LONG_MS);
+        struct error err = { 0 };
+        char bytes[512] = { 0 };
+
+        ck_assert_int_eq(volume_io_write(io, bytes, sizeof(bytes), 0, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_BACKEND);
+        ck_assert_ptr_nonnull(strstr(err.message, "No space left on device"));
+        ck_assert_int_eq(volume_io_write(io, bytes, sizeof(bytes), 0, &err), 0);
+        end(io, &server);
+    }
+}
+END_TEST
+
+START_TEST(a_server_that_hangs_ends_the_call_in_time_and_all_later_ones) {
+    for (int greets = 0; greets <= 1; greets++) {
+        struct nbd_server server = { .size = SIZE, .greets_not = !greets, .hang_at = 1 };
+        struct error err = { 0 };
+        struct volume_io *io = nbd_io_open_socket(nbd_server_start(&server), "volume", true,
+                                                  greets ? SECOND_MS : SHORT_MS, &err);
+        char bytes[512];
+
+        ck_assert(!io == !greets);
+        for (int i = 0; i < 2 && io; i++)
+            ck_assert_int_eq(volume_io_read(io, bytes, sizeof(bytes), 0, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+        end(io, &server);
+    }
+}
+END_TEST
+
+/* Replies of another form, for another request or range: refused, with nothing written outside of
+ * the buffer. */
+START_TEST(a_reply_that_breaks_the_protocol_ends_the_session) {
+    struct __attribute__((packed)) reply {
+        struct nbd_chunk chunk;
+        uint64_t offset;
+        uint32_t data[4];
+    };
+    const struct reply good = { { htobe32(NBD_STRUCTURED_MAGIC), htobe16(NBD_DONE),
+                                  htobe16(NBD_CHUNK_DATA), htobe64(1), htobe32(24) },
+                                htobe64(8192),
+                                { 0 } };
+    struct reply replies[10];
+    size_t i = 0;
+
+    for (size_t j = 0; j < LENGTH(replies); j++)
+        replies[j] = good;
+    replies[i++].chunk.magic = htobe32(1);
+    replies[i++].chunk.handle = htobe64(2);
+    replies[i++].offset = htobe64(8191);
+    replies[i++].offset = htobe64(8200);
+    replies[i++].offset = htobe64(UINT64_MAX - 4);
+    replies[i++].chunk.size = htobe32(8);
+    replies[i++].chunk.size = htobe32(UINT32_MAX);
+    replies[i++].chunk.type = htobe16(NBD_CHUNK_STATUS);
+    replies[i++].chunk.type = htobe16(99);
+    replies[i].chunk.type = htobe16(NBD_CHUNK_HOLE); /* of the wrong size */
+    for (i = 0; i < LENGTH(replies); i++) {
+        struct nbd_server server = { .wrong_at = 1,
+                                     .wrong = &replies[i],
+                                     .wrong_size = sizeof(replies[i]) };
+        struct volume_io *io = open_server(&server, LONG_MS);
+        struct error err = { 0 };
+        char bytes[16];
+
+        ck_assert_int_eq(volume_io_read(io, bytes, sizeof(bytes), 8192, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_BACKEND);
+        ck_assert_int_eq(volume_io_read(io, bytes, sizeof(bytes), 8192, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+        end(io, &server);
+    }
+}
+END_TEST
+
+START_TEST(a_read_only_or_unknown_export_and_a_missing_server_are_refused) {
+    struct nbd_server read_only = { .size = SIZE, .flags = EVERY | NBD_READ_ONLY };
+    struct nbd_server unknown = { .size = SIZE };
+    struct error err = { 0 };
+
+    ck_assert_ptr_null(
+        nbd_io_open_socket(nbd_server_start(&read_only), "volume", true, LONG_MS, &err));
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+    nbd_server_stop(&read_only);
+    ck_assert_ptr_null(nbd_io_open_socket(nbd_server_start(&unknown), "none", true, LONG_MS, &err));
+    ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+    nbd_server_stop(&unknown);
+    ck_assert_ptr_null(nbd_io_open("/nonexistent/socket", "volume", false, LONG_MS, &err));
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+}
+END_TEST
+
+CHECK_MAIN("nbd_io", written_and_zeroed_bytes_are_read_back, a_copy_runs_from_and_to_a_server,
+           extents_are_those_of_the_server, requests_stay_within_the_flags_of_the_export,
+           a_failed_request_leaves_the_connection,
+           a_server_that_hangs_ends_the_call_in_time_and_all_later_ones,
+           a_reply_that_breaks_the_protocol_ends_the_session,
+           a_read_only_or_unknown_export_and_a_missing_server_are_refused)
