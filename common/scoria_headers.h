@@ -1,6 +1,6 @@
 /*
- * Headers of this service beside the standard calls.  Other volume services ignore them: they create
- * a second object, and refuse the retry.
+ * Headers of this service beside the standard calls.  Other volume services ignore them: they
+ * create a second object, and refuse the retry.
  */
 #pragma once
 

@@ -38,8 +38,8 @@ const char *config_item(const struct config *config, const char *section, const 
 /* Was it set by file, environment or command line, rather than by default? */
 bool config_given(const struct config *config, const char *section, const char *key);
 
-/* Writes the values of the rows with OPTION_FILLS() to their members of `ret`; texts live as long as
- * the config.  `section`: of a backend or a pool, its name; NULL: each row's own. */
+/* Writes the values of the rows with OPTION_FILLS() to their members of `ret`; texts live as long
+ * as the config.  `section`: of a backend or a pool, its name; NULL: each row's own. */
 void config_fill(const struct config *config, const char *section, const struct option *options,
                  void *ret);
 

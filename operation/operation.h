@@ -145,8 +145,8 @@ int operation_held(struct work *work, const char *id, const char *owner, struct 
 /*
  * Claims for `owner` until now + lease: only without a live lease, unanswered, not waiting for a
  * future deadline, without a cancelled operation on the volume, first in its queue, and free to
- * begin at the volume's files (operation/queue.private.h).  A queued one becomes running; a cancelled
- * one stays so.  1 claimed (*ret filled), 0 not (gone or taken), -1 failed.
+ * begin at the volume's files (operation/queue.private.h).  A queued one becomes running; a
+ * cancelled one stays so.  1 claimed (*ret filled), 0 not (gone or taken), -1 failed.
  */
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err);

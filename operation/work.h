@@ -1,5 +1,5 @@
 /*
- * The arguments of the body of one transaction: the functions of operation/ and model/ get it first.
+ * The arguments of the body of one transaction: functions of operation/ and model/ get it first.
  *
  * The whole transaction has one instant, so rows written together carry the same time: of the wall
  * clock where it is only shown (created_at, updated_at), of the database's clock where it is

@@ -77,8 +77,8 @@ void call_read(struct call *call);
 /* Checks a parked call: the waiting_check of the API. */
 waiting_check call_check;
 
-/* Was it refused with `refusal` only for lack of a confirmation?  Then the query is started, without
- * a transaction, and takes over the call (confirmation.c). */
+/* Was it refused with `refusal` only for lack of a confirmation?  Then the query is started,
+ * without a transaction, and takes over the call (confirmation.c). */
 bool confirmation_ask(struct call *call, const struct error *refusal);
 
 /* Parses the route's body: unwraps it and decodes it into request->body.  For an action

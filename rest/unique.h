@@ -1,5 +1,5 @@
 /*
- * Uniqueness by UNIQUE_HEADER (common/scoria_headers.h), checked in the transaction that creates the
+ * Uniqueness by UNIQUE_HEADER (common/scoria_headers.h), in the transaction that creates the
  * object: of two concurrent requests the second one sees the object of the first.
  */
 #pragma once

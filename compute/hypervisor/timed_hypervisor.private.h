@@ -1,5 +1,5 @@
 /*
- * The calls of a timed hypervisor, each in a thread of its own (compute/hypervisor/timed_hypervisor.h).
+ * The calls of a timed hypervisor (timed_hypervisor.h), each in a thread of its own.
  */
 #pragma once
 

@@ -2,8 +2,8 @@
  * QoS specs: the limits of volumes of their types, and the component that enforces them.
  *
  * The consumer names it: the host that has the volume attached gets those for the front-end, with
- * the connection info (model/type/qos_front_end.h); those for the back-end are enforced by the service
- * itself.  A type belongs to one of them at most.
+ * the connection info (model/type/qos_front_end.h); those for the back-end are enforced by the
+ * service itself.  A type belongs to one of them at most.
  */
 #pragma once
 

@@ -49,8 +49,8 @@ struct quorum_plan {
     struct generation current; /* the one that counts */
 };
 
-/* Up to MEMBERS_MOST states. states[i] is NULL when the replica cannot be used: missing, damaged, too short, read only.
- * `floor`: generation_floor() of the last forced recovery. */
+/* Up to MEMBERS_MOST states. states[i] is NULL when the replica cannot be used: missing, damaged,
+ * too short, read only.  `floor`: generation_floor() of the last forced recovery. */
 void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
                  int64_t floor, struct quorum_plan *ret);
 
