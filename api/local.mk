@@ -16,6 +16,9 @@ libscoria_a_SOURCES += \
 	api/documents/documents.c \
 	api/documents/replica_pools.c \
 	api/documents/resources.c api/documents/resources.h \
+	api/documents/watch.c api/documents/watch.h \
+	api/documents/watcher.c api/documents/watcher.h \
+	api/documents/watchers.c api/documents/watchers.h \
 	api/group/copies.c \
 	api/group/groups.c \
 	api/group/resource.c api/group/resource.h \
@@ -61,6 +64,7 @@ check_PROGRAMS += \
 	tests/unit/api/documents/test_documents \
 	tests/unit/api/documents/test_replica_pools \
 	tests/unit/api/documents/test_volume_configs \
+	tests/unit/api/documents/test_watch \
 	tests/unit/api/group/test_consistency_groups \
 	tests/unit/api/group/test_copies \
 	tests/unit/api/group/test_groups \

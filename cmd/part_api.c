@@ -1,4 +1,5 @@
 #include "api/attachment/release.h"
+#include "api/documents/watchers.h"
 #include "client/servers.h"
 #include "cmd/part.h"
 #include "common/arena.h"
@@ -99,6 +100,7 @@ int part_api_start(struct parts *parts, struct error *err) {
         .public_endpoint = part_text(parts, "public_endpoint"),
         .slots = quarter_of_clients(parts),
         .readers = readers(parts),
+        .watches = &document_watchers,
         .watchers = 2 * quarter_of_clients(parts),
     };
 

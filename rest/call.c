@@ -237,7 +237,7 @@ static void call_watch(struct call *call) {
     log_debug(&request->context.log, "watch", "path", request->http->path, "peer",
               request->http->peer, NULL);
     release_slot(call);
-    if (watchers_put(request->api->watchers, request, &err) < 0)
+    if (request->api->settings.watches->put(request->api->watchers, request, &err) < 0)
         call_fail(call, &err);
 }
 

@@ -9,7 +9,6 @@
 #include "rest/route_table.h"
 #include "rest/settings.h"
 #include "rest/waiting.h"
-#include "rest/watchers.h"
 
 #include <regex.h>
 #include <stdatomic.h>

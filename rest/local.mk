@@ -5,7 +5,6 @@ libscoria_a_SOURCES += \
 	rest/call.c rest/call.h \
 	rest/confirmation.c \
 	rest/dict_text.c rest/dict_text.h \
-	rest/document_watch.c rest/document_watch.h \
 	rest/fault.c rest/fault.h \
 	rest/literal.c rest/literal.h \
 	rest/metadata.c rest/metadata.h \
@@ -38,13 +37,11 @@ libscoria_a_SOURCES += \
 	rest/versions.c rest/versions.h \
 	rest/view_pairs.c rest/view_pairs.h \
 	rest/waiting.c rest/waiting.h \
-	rest/watcher.c rest/watcher.h \
-	rest/watchers.c rest/watchers.h
+	rest/watch.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/rest/test_dict_text \
-	tests/unit/rest/test_document_watch \
 	tests/unit/rest/test_fault \
 	tests/unit/rest/test_openapi \
 	tests/unit/rest/test_page \

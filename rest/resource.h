@@ -100,10 +100,11 @@ struct resource {
                   struct error *err);
     /* Conditions independent of parameters; or NULL. */
     int (*narrow)(struct request *request, struct page *page, struct error *err);
-    /* A list of documents is streamed with watch=true, and nothing else is needed
-     * (document_watch.h); each has the version from which a watch continues.  NULL: other
-     * resources. */
+    /* A list is streamed with watch=true, and nothing else is needed: reads the watch's filters and
+     * start into request->watch.  NULL: it cannot be watched. */
     int (*watch)(struct request *request, struct error *err);
+    /* In each such list: the version from which a watch continues. */
+    int (*version)(struct work *work, int64_t *ret, struct error *err);
     /* Reads page->query into page->rows; their number. */
     int (*list)(struct request *request, struct page *page, struct error *err);
 

@@ -1,18 +1,17 @@
 /*
  * Handlers that need only the row of their resource: lists and a plain show.
  */
-#include "declared/document_store.h"
-#include "rest/document_watch.h"
 #include "rest/page_read.h"
 #include "rest/route.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* The version from which a watch continues. */
 static int put_version(struct request *request, struct error *err) {
     int64_t version;
 
-    if (document_last_version(&request->work, &version, err) < 0)
+    if (request->route->resource->version(&request->work, &version, err) < 0)
         return -1;
     out_key(&request->out, "metadata");
     out_begin_object(&request->out);
@@ -103,9 +102,18 @@ static int list(struct request *request, bool detail, struct error *err) {
     return 0;
 }
 
+/* Is a watch requested?  1; 0: no, or a HEAD, which is a list's; -1: not a boolean. */
+static int is_watch(const struct request *request, struct error *err) {
+    bool asked = false;
+
+    if (request_flag(request, "watch", &asked, err) < 0)
+        return -1;
+    return asked && strcmp(request->http->method, "HEAD") != 0;
+}
+
 int resource_list(struct request *request, struct error *err) {
     const struct resource *resource = request->route->resource;
-    int watches = resource->watch ? document_watch_asked(request, err) : 0;
+    int watches = resource->watch ? is_watch(request, err) : 0;
 
     if (watches != 0)
         return watches < 0 ? -1 : resource->watch(request, err);

@@ -265,7 +265,8 @@ void api_handle(void *arg, struct http_exchange *http) {
 }
 
 void api_documents_changed(struct api *api) {
-    watchers_look(api->watchers);
+    if (api->watchers)
+        api->settings.watches->look(api->watchers);
 }
 
 void api_operations_ended(struct api *api) {
@@ -320,11 +321,12 @@ static int api_prepare(struct api *api, struct error *err) {
         api->readers = worker_pool_new_shared("reads", readers, readers > 1 ? readers - 1 : 1);
     if (api->settings.slots > 0)
         api->slots = request_slots_new(api->settings.slots);
-    api->watchers =
-        watchers_new(api->settings.db, api->settings.settings,
-                     api->settings.watchers > 0 ? api->settings.watchers : WATCHERS_MOST,
-                     !api->settings.inline_transactions);
-    return api->waiting && api->watchers
+    if (api->settings.watches)
+        api->watchers = api->settings.watches->open(
+            api->settings.db, api->settings.settings,
+            api->settings.watchers > 0 ? api->settings.watchers : WATCHERS_MOST,
+            !api->settings.inline_transactions);
+    return api->waiting && (api->watchers || !api->settings.watches)
                ? 0
                : error_set(err, ERROR_UNAVAILABLE, "Cannot start a thread of the API.");
 }
@@ -359,7 +361,8 @@ void api_free(struct api *api) {
         worker_pool_stop(api->askers);
     if (api->readers)
         worker_pool_stop(api->readers);
-    watchers_free(api->watchers);
+    if (api->watchers)
+        api->settings.watches->close(api->watchers);
     if (api->waiting)
         waiting_free(api->waiting);
     await_writes(api); /* the last parked request may have started one */

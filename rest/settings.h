@@ -8,6 +8,7 @@
 #include "identity/identity.h"
 #include "operation/settings.h"
 #include "policy/rule.h"
+#include "rest/watch.h"
 
 struct request;
 
@@ -23,7 +24,8 @@ struct api_settings {
     /* Threads for expensive reads (read.c), of which one project may use all but one; 0: none, each
      * read runs where it was received. */
     unsigned readers;
-    unsigned watchers; /* most concurrent watches; 0: 500 */
+    const struct watch_functions *watches; /* NULL: no list can be watched */
+    unsigned watchers;                     /* most concurrent watches; 0: 500 */
     /* Is the question of a refused request (struct confirmation) confirmed?  `late`: there is no
      * time left for a query. Blocks for a while, called from several threads; NULL: nothing is. */
     bool (*confirm)(void *arg, const struct request *request, const void *subject, bool late);

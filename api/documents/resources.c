@@ -1,9 +1,9 @@
 #include "api/documents/resources.h"
 
 #include "api/documents/agent_instance.h"
+#include "api/documents/watch.h"
 #include "declared/document_own.h"
 #include "rest/answer.h"
-#include "rest/document_watch.h"
 #include "rest/page.h"
 #include "rest/page_pairs.h"
 
@@ -158,7 +158,7 @@ static int list(struct request *request, struct page *page, struct error *err) {
     RESOURCE_ROW(struct document), .load = load, .table = "documents", .alias = "d", \
     .default_sort = "created_at", .links_word = collection_ "_links", .by_project = true, \
     .large = true, .filter = filter, .other_filter = "labels", .narrow = narrow, .list = list, \
-    .watch = watch, \
+    .watch = watch, .version = document_last_version, \
     .view = view, .shape = &(shape_)
 
 const struct resource volume_policy_resource = {

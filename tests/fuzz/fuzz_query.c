@@ -2,11 +2,12 @@
  * Any bytes as "path?query" of a GET, a version and a project before them: every request gets
  * exactly one answer, and no list fails with an internal error (its SQL is always well-formed).
  */
+#include "api/documents/watch.h"
+#include "api/documents/watchers.h"
 #include "http/stream.h"
 #include "identity/identity.h"
 #include "model/volume/volume.h"
 #include "policy/rule.h"
-#include "rest/document_watch.h"
 #include "rest/page_read.h"
 #include "rest/route.h"
 #include "rest/router.h"
@@ -97,6 +98,7 @@ static struct api *open_api(void) {
     static const struct settings settings = { .clock = &clock_system, .max_limit = 5 };
     struct api_settings api = { .settings = &settings,
                                 .identity = &identity_none,
+                                .watches = &document_watchers,
                                 .inline_transactions = true };
     struct policy *policy;
     struct api *made;

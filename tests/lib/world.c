@@ -1,5 +1,6 @@
 #include "tests/lib/world.h"
 
+#include "api/documents/watchers.h"
 #include "common/cleanup.h"
 #include "common/scoria_headers.h"
 #include "drivers/fault.h"
@@ -283,6 +284,7 @@ struct api_settings world_api_settings(struct world *world) {
         .policy = world->policy,
         .identity = &identity_none,
         .public_endpoint = "http://world",
+        .watches = &document_watchers,
         .inline_transactions = true,
     };
 }

@@ -21,7 +21,7 @@ declared           common json config policy db operation
 manager/runtime    common json config policy client db rpc drivers operation model declared
 manager/jobs       common json config policy client db rpc drivers operation model declared manager/runtime
 manager/check      common json config policy client db rpc drivers operation model declared manager/runtime
-rest               common json config http policy identity db operation declared
+rest               common json config http policy identity db operation
 api                common json config http policy identity db rpc drivers operation model declared rest
 compute/hypervisor common json
 compute/jobs       common json config http identity client compute/hypervisor

@@ -1,25 +1,17 @@
-#include "rest/document_watch.h"
+#include "api/documents/watch.h"
 
+#include "api/documents/watcher.h"
 #include "common/cleanup.h"
 #include "common/words.h"
 #include "rest/dict_text.h"
 #include "rest/page_read.h"
 #include "rest/route.h"
-#include "rest/watcher.h"
 
 #include <string.h>
 
 #define LABELS_MOST    32
 #define TIMEOUT_S      300
 #define TIMEOUT_MOST_S 600 /* the caller's rights are checked once, at the start */
-
-int document_watch_asked(const struct request *request, struct error *err) {
-    bool asked = false;
-
-    if (request_flag(request, "watch", &asked, err) < 0)
-        return -1;
-    return asked && strcmp(request->http->method, "HEAD") != 0;
-}
 
 /* A node's agent watches the documents of the node, in all projects. */
 static const char *node_key(const struct request *request) {

@@ -1,4 +1,4 @@
-#include "rest/watchers.h"
+#include "api/documents/watchers.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/roles.h"
@@ -399,7 +399,7 @@ START_TEST(a_watch_far_behind_does_not_delay_others) {
 }
 END_TEST
 
-CHECK_MAIN("api/document_watch", a_list_has_the_version_to_watch_from,
+CHECK_MAIN("document watch", a_list_has_the_version_to_watch_from,
            a_watch_from_the_beginning_sends_existing_documents_first,
            a_resumed_watch_gets_the_current_state_of_all_documents,
            a_slow_watch_gets_the_state_of_the_time_it_reads,

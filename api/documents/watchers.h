@@ -13,24 +13,10 @@
  */
 #pragma once
 
-#include "declared/document_changes.h"
-#include "rest/request.h"
+#include "rest/watch.h"
 
 #define WATCHERS_LOOK_MS 500
 /* Interval of bookmarks to idle watches. */
 #define WATCHERS_WORD_MS 10000
 
-struct watchers;
-
-/* At most `most` at once; without `threaded` nothing runs by itself, watchers_look() checks.  NULL
- * when no thread can be started. */
-struct watchers *watchers_new(struct db *db, const struct settings *settings, unsigned most,
-                              bool threaded);
-/* Ends all.  NULL is fine. */
-void watchers_free(struct watchers *watchers);
-
-/* Starts the response of request->watch; request and exchange are gone then.  -1: no slot,
- * ERROR_TRY_LATER. */
-int watchers_put(struct watchers *watchers, struct request *request, struct error *err);
-/* Documents have changed.  From any thread. */
-void watchers_look(struct watchers *watchers);
+extern const struct watch_functions document_watchers;

@@ -1,4 +1,4 @@
-#include "rest/watcher.h"
+#include "api/documents/watcher.h"
 
 #include "common/clock.h"
 #include "common/heap.h"

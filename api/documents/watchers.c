@@ -1,11 +1,12 @@
-#include "rest/watchers.h"
+#include "api/documents/watchers.h"
 
+#include "api/documents/watcher.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/thread.h"
+#include "rest/request.h"
 #include "rest/request_slots.h"
-#include "rest/watcher.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -272,29 +273,7 @@ static void wake(struct watchers *watchers, struct watcher *arrived, bool stop) 
     pthread_mutex_unlock(&watchers->lock);
 }
 
-struct watchers *watchers_new(struct db *db, const struct settings *settings, unsigned most,
-                              bool threaded) {
-    struct watchers *watchers = heap_new(sizeof(*watchers));
-
-    watchers->db = db;
-    watchers->settings = settings;
-    watchers->projects = request_slots_new(most);
-    watchers->peers = request_slots_new(most);
-    watchers->threaded = threaded;
-    watchers->arena = arena_new();
-    TAILQ_INIT(&watchers->all);
-    TAILQ_INIT(&watchers->arrived);
-    pthread_mutex_init(&watchers->lock, NULL);
-    thread_cond_init(&watchers->wake);
-    if (threaded && thread_start(&watchers->thread, "api-watch", watchers_main, watchers) != 0) {
-        watchers->threaded = false;
-        watchers_free(watchers);
-        return NULL;
-    }
-    return watchers;
-}
-
-void watchers_free(struct watchers *watchers) {
+static void watchers_free(struct watchers *watchers) {
     struct watcher *watcher;
 
     if (!watchers)
@@ -315,7 +294,29 @@ void watchers_free(struct watchers *watchers) {
     free(watchers);
 }
 
-void watchers_look(struct watchers *watchers) {
+static struct watchers *watchers_new(struct db *db, const struct settings *settings, unsigned most,
+                                     bool threaded) {
+    struct watchers *watchers = heap_new(sizeof(*watchers));
+
+    watchers->db = db;
+    watchers->settings = settings;
+    watchers->projects = request_slots_new(most);
+    watchers->peers = request_slots_new(most);
+    watchers->threaded = threaded;
+    watchers->arena = arena_new();
+    TAILQ_INIT(&watchers->all);
+    TAILQ_INIT(&watchers->arrived);
+    pthread_mutex_init(&watchers->lock, NULL);
+    thread_cond_init(&watchers->wake);
+    if (threaded && thread_start(&watchers->thread, "api-watch", watchers_main, watchers) != 0) {
+        watchers->threaded = false;
+        watchers_free(watchers);
+        return NULL;
+    }
+    return watchers;
+}
+
+static void watchers_look(struct watchers *watchers) {
     if (watchers->threaded) {
         wake(watchers, NULL, false);
         return;
@@ -347,7 +348,7 @@ static int take_slots(struct watchers *watchers, const char *project, const char
                      "Too much is watched from this address; try again later.");
 }
 
-int watchers_put(struct watchers *watchers, struct request *request, struct error *err) {
+static int watchers_put(struct watchers *watchers, struct request *request, struct error *err) {
     struct http_exchange *http = request->http;
     const char *project = request->context.project_id ? request->context.project_id : "";
     struct watcher *watcher;
@@ -363,3 +364,10 @@ int watchers_put(struct watchers *watchers, struct request *request, struct erro
         watchers_look(watchers);
     return 0;
 }
+
+const struct watch_functions document_watchers = {
+    .open = watchers_new,
+    .close = watchers_free,
+    .put = watchers_put,
+    .look = watchers_look,
+};
