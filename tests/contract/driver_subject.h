@@ -11,52 +11,52 @@
 
 #define SHARE "server:/export"
 
+/* Storage that keeps no files: the effects on it of a guest, and of others. */
+struct contents {
+    bool (*write)(void *handle, const char *name_id, int64_t content);
+    int64_t (*read)(void *handle, const char *name_id);
+    bool (*waste)(void *handle, const char *name_id, int64_t bytes);
+    bool (*put)(void *handle, const char *name, int64_t bytes, int64_t content);
+    bool (*assist)(void *handle, const char *name_id); /* of the guest's host */
+};
+
+static const struct contents memory_contents = { memory_write, memory_read, memory_waste,
+                                                 memory_put, memory_assist };
+
 struct subject {
     const char *name;
     const struct driver *driver;
     const char *file_system; /* of the mounted share; NULL: none is mounted */
     const char *format;
     const char *options[4];
+    const struct contents *contents; /* NULL: volumes are files, and names parts of paths */
+    const char *pool;                /* NULL: the backend's only one */
 };
 
+#define NFS_OPTIONS "nas_host=server", "nas_share_path=/export"
+
+/* clang-format off */
 static const struct subject subjects[] = {
-    { "memory", &memory_driver, NULL, "raw", { NULL } },
-    { "file, sparse", &file_driver, NULL, "raw", { NULL } },
-    { "file, thick", &file_driver, NULL, "raw", { "file_sparsed_volumes=false" } },
-    { "file, qcow2", &file_driver, NULL, "qcow2", { "file_qcow2_volumes=true" } },
-    { "file, overlays", &file_driver, NULL, "raw", { "file_snapshot_overlays=true" } },
-    { "file, qcow2, overlays",
-      &file_driver,
-      NULL,
-      "qcow2",
-      { "file_qcow2_volumes=true", "file_snapshot_overlays=true" } },
-    { "nfs, overlays",
-      &nfs_driver,
-      "nfs4",
-      "raw",
-      { "nas_host=server", "nas_share_path=/export", "nfs_snapshot_support=true" } },
-    { "quobyte, overlays",
-      &quobyte_driver,
-      "fuse.quobyte",
-      "qcow2",
-      { "quobyte_volume_url=quobyte://server:/export", "quobyte_snapshot_overlays=true" } },
-    { "nfs", &nfs_driver, "nfs4", "raw", { "nas_host=server", "nas_share_path=/export" } },
-    { "netapp_nfs",
-      &netapp_nfs_driver,
-      "nfs4",
-      "raw",
-      { "nas_host=server", "nas_share_path=/export" } },
-    { "powerstore_nfs",
-      &powerstore_nfs_driver,
-      "nfs4",
-      "raw",
-      { "nas_host=server", "nas_share_path=/export" } },
-    { "quobyte",
-      &quobyte_driver,
-      "fuse.quobyte",
-      "qcow2",
-      { "quobyte_volume_url=quobyte://server:/export" } },
+    { .name = "memory", .driver = &memory_driver, .format = "raw", .contents = &memory_contents },
+    { .name = "file, sparse", .driver = &file_driver, .format = "raw" },
+    { .name = "file, thick", .driver = &file_driver, .format = "raw", .options = { "file_sparsed_volumes=false" } },
+    { .name = "file, qcow2", .driver = &file_driver, .format = "qcow2", .options = { "file_qcow2_volumes=true" } },
+    { .name = "file, overlays", .driver = &file_driver, .format = "raw", .options = { "file_snapshot_overlays=true" } },
+    { .name = "file, qcow2, overlays", .driver = &file_driver, .format = "qcow2",
+      .options = { "file_qcow2_volumes=true", "file_snapshot_overlays=true" } },
+    { .name = "nfs, overlays", .driver = &nfs_driver, .file_system = "nfs4", .format = "raw",
+      .options = { NFS_OPTIONS, "nfs_snapshot_support=true" } },
+    { .name = "quobyte, overlays", .driver = &quobyte_driver, .file_system = "fuse.quobyte", .format = "qcow2",
+      .options = { "quobyte_volume_url=quobyte://server:/export", "quobyte_snapshot_overlays=true" } },
+    { .name = "nfs", .driver = &nfs_driver, .file_system = "nfs4", .format = "raw", .options = { NFS_OPTIONS } },
+    { .name = "netapp_nfs", .driver = &netapp_nfs_driver, .file_system = "nfs4", .format = "raw",
+      .options = { NFS_OPTIONS }, .pool = SHARE },
+    { .name = "powerstore_nfs", .driver = &powerstore_nfs_driver, .file_system = "nfs4", .format = "raw",
+      .options = { NFS_OPTIONS } },
+    { .name = "quobyte", .driver = &quobyte_driver, .file_system = "fuse.quobyte", .format = "qcow2",
+      .options = { "quobyte_volume_url=quobyte://server:/export" } },
 };
+/* clang-format on */
 
 /* The filter's effect on the next call of one kind; everything else passes. */
 struct fault_order {
@@ -87,7 +87,7 @@ struct place {
 static inline struct driver_volume a_volume(const struct place *place) {
     struct driver_volume volume = A_VOLUME;
 
-    volume.pool = place->subject->driver == &netapp_nfs_driver ? SHARE : BACKEND;
+    volume.pool = place->subject->pool ? place->subject->pool : BACKEND;
     return volume;
 }
 

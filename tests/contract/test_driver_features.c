@@ -64,12 +64,12 @@ static int64_t space_taken(struct place *place) {
 }
 
 static void take_space_late(struct place *place, bool reported) {
-    if (reported && place->subject->driver != &memory_driver)
+    if (reported && !place->subject->contents)
         ck_assert_int_lt(space_taken(place), GIB / 4);
 }
 
 static void take_space_at_once(struct place *place, bool reported) {
-    if (reported && place->subject->driver != &memory_driver)
+    if (reported && !place->subject->contents)
         ck_assert_int_ge(space_taken(place), GIB);
 }
 
@@ -115,8 +115,8 @@ static void write_content(struct place *place, const struct driver_volume *volum
     autoclose int fd = -1;
     bool raw;
 
-    if (place->subject->driver == &memory_driver) {
-        ck_assert(memory_write(place->inner, volume->name_id, content));
+    if (place->subject->contents) {
+        ck_assert(place->subject->contents->write(place->inner, volume->name_id, content));
         return;
     }
     path = guest_path(place, volume, &raw);
@@ -136,8 +136,8 @@ static int64_t read_content(struct place *place, const struct driver_volume *vol
     const char *path;
     bool raw;
 
-    if (place->subject->driver == &memory_driver)
-        return memory_read(place->inner, volume->name_id);
+    if (place->subject->contents)
+        return place->subject->contents->read(place->inner, volume->name_id);
     path = guest_path(place, volume, &raw);
     if (raw) {
         fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -413,8 +413,8 @@ static void help_the_host(struct place *place, bool reported) {
 
     other.id = other.name_id = "5a4c1f8e-90d7-4c7e-8e21-3d3c1a9b7f60";
     ck_assert_int_eq(prepare(place, &volume, &other), 0);
-    if (place->subject->driver == &memory_driver)
-        ck_assert(memory_assist(place->inner, other.name_id));
+    if (place->subject->contents)
+        ck_assert(place->subject->contents->assist(place->inner, other.name_id));
     for (int i = 0; i <= 1; i++)
         ck_assert_int_eq(settle(place, &volume, &other, DRIVER_REPORTED_DONE), 1);
     ck_assert_int_eq(count_snapshots(place), 1);
@@ -520,8 +520,8 @@ static void waste_space(struct place *place, const struct driver_volume *volume)
     const char *path;
     bool raw;
 
-    if (place->subject->driver == &memory_driver) {
-        ck_assert(memory_waste(place->inner, volume->name_id, 8 << 20));
+    if (place->subject->contents) {
+        ck_assert(place->subject->contents->waste(place->inner, volume->name_id, 8 << 20));
         return;
     }
     path = guest_path(place, volume, &raw);
@@ -654,8 +654,8 @@ static void put_existing(struct place *place, const char *name) {
     struct driver_volume volume = a_volume(place);
     char *path;
 
-    if (place->subject->driver == &memory_driver) {
-        ck_assert(memory_put(place->inner, name, GIB, 11));
+    if (place->subject->contents) {
+        ck_assert(place->subject->contents->put(place->inner, name, GIB, 11));
         return;
     }
     assert_created(place, &volume);
