@@ -21,6 +21,16 @@ unsigned driver_supported(const struct driver *driver) {
     return driver->properties | (some & ~missing);
 }
 
+json_t *driver_capabilities(unsigned features) {
+    json_t *report = json_object();
+
+    for (const struct driver_feature_row *row = driver_features; row->name; row++) {
+        if (row->capability)
+            json_object_set_new(report, row->capability, json_boolean(features & row->bit));
+    }
+    return report;
+}
+
 /* The options of every backend. */
 /* clang-format off */
 static const struct option backend_options[] = {

@@ -109,6 +109,8 @@ extern const struct driver file_driver, nfs_driver, netapp_nfs_driver, powerstor
 
 /* The features of the driver: its properties, and those that it has all functions of. */
 unsigned driver_supported(const struct driver *driver);
+/* For a pool report (a new reference): each feature that has a key there. */
+json_t *driver_capabilities(unsigned features);
 
 /* Below, `drivers` ends with NULL. */
 

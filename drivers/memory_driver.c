@@ -79,12 +79,12 @@ static int memory_get_pools(void *handle, struct arena *arena, struct driver_poo
         .name = memory->pool,
         .total_gb = (double)memory->capacity_gb,
         .free_gb = (double)memory->capacity_gb - (double)memory->used_bytes / (double)GIB,
-        .capabilities =
-            json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "online_extend_support", 1,
-                      "multiattach", 1, "thin_provisioning_support", 1,
-                      "thick_provisioning_support", 1, "reclaim_support", 1, POOL_ENDS_CONNECTIONS,
-                      memory->holds_connections, POOL_MOVES_INSTANCES, memory->shares_connections),
+        .capabilities = driver_capabilities(driver_supported(&memory_driver)),
     };
+    json_object_set_new(pool->capabilities, POOL_ENDS_CONNECTIONS,
+                        json_boolean(memory->holds_connections));
+    json_object_set_new(pool->capabilities, POOL_MOVES_INSTANCES,
+                        json_boolean(memory->shares_connections));
     *ret = pool;
     return 1;
 }

@@ -40,13 +40,12 @@ void directory_settings_load(const struct driver_backend *backend, struct direct
 json_t *directory_capabilities(const struct directory_settings *settings, unsigned features) {
     bool thin = settings->sparse || settings->qcow2;
     /* QEMU refuses to share a qcow2 image between guests. */
-    bool multiattach = (features & DRIVER_MULTIATTACH) && !settings->qcow2;
-    json_t *report = json_pack(
-        "{s:b, s:b, s:b, s:b, s:b, s:b, s:I}", "online_extend_support", 1, "multiattach",
-        multiattach, "thin_provisioning_support", thin, "thick_provisioning_support", !thin,
-        "reclaim_support", thin && (features & DRIVER_RECLAIM), POOL_SNAPSHOT_OVERLAYS,
-        settings->overlays, "reserved_percentage", (json_int_t)settings->reserved_percent);
+    unsigned missing = (settings->qcow2 ? DRIVER_MULTIATTACH : 0) |
+                       (thin ? DRIVER_THICK : DRIVER_THIN | DRIVER_RECLAIM);
+    json_t *report = driver_capabilities(features & ~missing);
 
+    json_object_set_new(report, POOL_SNAPSHOT_OVERLAYS, json_boolean(settings->overlays));
+    json_object_set_new(report, "reserved_percentage", json_integer(settings->reserved_percent));
     if (settings->over_subscription_given)
         json_object_set_new(report, "max_over_subscription_ratio",
                             json_real(settings->over_subscription));

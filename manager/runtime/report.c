@@ -11,16 +11,12 @@
 static char *capabilities(struct arena *arena, const struct manager_host *host,
                           const struct driver_pool *pool, const struct settings *settings) {
     const struct driver *driver = host->backend.driver;
-    json_t *tree = json_keep(arena, json_object());
+    json_t *tree = json_keep(arena, driver_capabilities(driver_supported(driver)));
 
     json_object_set_new(tree, "volume_backend_name", json_string(host->backend.backend_name));
     json_object_set_new(tree, "vendor_name", json_string(driver->vendor_name));
     json_object_set_new(tree, "driver_version", json_string(DRIVER_VERSION));
     json_object_set_new(tree, "storage_protocol", json_string(driver->storage_protocol));
-    for (const struct driver_feature_row *row = driver_features; row->name; row++)
-        if (row->capability)
-            json_object_set_new(tree, row->capability,
-                                json_boolean(driver_supported(driver) & row->bit));
     json_object_set_new(tree, "max_over_subscription_ratio",
                         json_real(settings->max_over_subscription_ratio));
     json_object_set_new(tree, "replication_enabled", json_false());

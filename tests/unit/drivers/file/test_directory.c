@@ -119,7 +119,8 @@ END_TEST
 START_TEST(capabilities_follow_the_settings) {
     struct directory_settings settings = { .sparse = true, .over_subscription = 2 };
     const char *const ratio = "max_over_subscription_ratio";
-    json_t *report = directory_capabilities(&settings, DRIVER_MULTIATTACH);
+    const unsigned features = driver_supported(&file_driver);
+    json_t *report = directory_capabilities(&settings, features);
 
     ck_assert(json_is_true(json_object_get(report, "online_extend_support")));
     ck_assert(json_is_true(json_object_get(report, "multiattach")));
@@ -129,12 +130,12 @@ START_TEST(capabilities_follow_the_settings) {
     json_decref(report);
     settings.qcow2 = true;
     settings.over_subscription_given = true;
-    report = directory_capabilities(&settings, DRIVER_MULTIATTACH);
+    report = directory_capabilities(&settings, features);
     ck_assert(json_is_false(json_object_get(report, "multiattach")));
     ck_assert(json_real_value(json_object_get(report, ratio)) == 2);
     json_decref(report);
     settings = (struct directory_settings){ .sparse = false };
-    report = directory_capabilities(&settings, 0);
+    report = directory_capabilities(&settings, features & ~(unsigned)DRIVER_MULTIATTACH);
     ck_assert(json_is_false(json_object_get(report, "multiattach")));
     ck_assert(json_is_true(json_object_get(report, "thick_provisioning_support")));
     json_decref(report);
