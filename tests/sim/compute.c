@@ -1,8 +1,8 @@
 /*
- * Hypervisor hosts: the agent's work is the program's own (job.c, resize.c, trim_job.c and report.c
- * of compute/jobs, client/volumes.c); its threads and its way to the API are here, its image tool
- * and its hypervisor in guests.c.  The linker takes these functions instead of those of common/worker.c,
- * identity/own_user.c and compute/hypervisor/image.c.
+ * Hypervisor hosts: the agent's work is the program's own (job.c, resize.c, trim_job.c and
+ * report.c of compute/jobs, client/volumes.c); its threads and its way to the API are here, its
+ * image tool and its hypervisor in guests.c.  The linker takes these functions instead of those of
+ * common/worker.c, identity/own_user.c and compute/hypervisor/image.c.
  */
 #include "tests/sim/compute.h"
 
