@@ -46,10 +46,6 @@ static inline const struct csi_driver *csi_driver_of(const struct grpc_call *cal
 /* The client of the volume API for this call: with its request id and its deadline. */
 struct client csi_api(const struct grpc_call *call);
 
-/* The fault of a volume with a policy that the API reports; NULL: none known. */
-bool config_is_id(const char *id);
-const char *config_find_fault(struct grpc_call *call, const struct client *api, const char *id);
-
 /* Capabilities of a service, for its own response and for Identity's: values of one enum, ended by
  * 0.  A value is listed only when every method that it promises is implemented. */
 typedef const int csi_abilities[];

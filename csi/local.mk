@@ -7,6 +7,8 @@ libscoria_a_SOURCES += csi/driver.h csi/options.c
 if HAVE_CSI
 libscoria_a_SOURCES += \
 	csi/addons_identity.c \
+	csi/config.c csi/config.private.h \
+	csi/config_health.c \
 	csi/driver.c csi/driver.private.h \
 	csi/health.c csi/health.private.h \
 	csi/identity.c \
@@ -18,7 +20,6 @@ libscoria_a_SOURCES += \
 	csi/controller/config_class.c \
 	csi/controller/config_clone.c \
 	csi/controller/config_create.c \
-	csi/controller/config_health.c \
 	csi/controller/config_limits.c \
 	csi/controller/config_plain.c \
 	csi/controller/config_reclaim.c \

@@ -1,52 +1,16 @@
 /*
- * Volumes with a policy: configs of the volume API (docs/provisioning.md), which its controller
- * reconciles.  To create, resize or delete one is to change its desired state; the driver waits
- * only for a volume to be served on a node or released from it, and for its size.
- *
- * A name belongs to one config: the API guarantees that.  The volume's id is "config-" and the uid
- * of the config; the name of the config is the orchestrator's, or derived from it where that is not
- * valid.  The same holds for snapshots, whose ids are "configsnap-" and the uid.
+ * Volumes with a policy (csi/config.private.h) and their snapshots, whose ids are "configsnap-" and
+ * the uid, in the calls of the controller service.
  */
 #pragma once
 
-#include "client/documents.h"
 #include "csi/controller/controller.private.h"
 
-#define CONFIG_PREFIX   "config-"
 #define SNAPSHOT_PREFIX "configsnap-"
 #define POLICY_KEY      "cstorVolumePolicy"
-#define NAME_ANNOTATION "csi.scoria.io/name" /* its mark (controller_mark()) */
 #define CLONE_ANNOTATION \
-    "csi.scoria.io/clone"                       /* of a snapshot: the mark of the clone that is
+    "csi.scoria.io/clone" /* of a snapshot: the mark of the clone that is
                                                      * created from it */
-#define SOURCE_LABEL "openebs.io/source-volume" /* the service retains the source volume */
-#define CLONE_FINALIZER \
-    "csi.scoria.io/clone" /* of a config: its snapshot has to be deleted
-                                                     * first */
-
-/* A row: starts with its id and its status. */
-struct volume_config {
-    const char *id, *status; /* phase; "deleting" */
-    const char *uid, *name, *version;
-    const char *csi_name, *policy, *source; /* its mark; "": none */
-    const char *node;                       /* desired node; "": none */
-    int64_t bytes;                          /* desired, */
-    int64_t has_bytes;                      /* and actual size; 0: none yet */
-    int64_t replicas, block_size;
-    const char *trouble; /* fault in its conditions (config_fault_in()); NULL: none */
-    bool has_policy;     /* its own copy of the policy */
-    const json_t *finalizers, *reclaim; /* the result of the last reclaim */
-    const json_t *progress;             /* of running operations; NULL: none */
-    bool is_clone, keeps_source;        /* a clone that is not complete; its source is retained */
-};
-
-/* The volume's state as reported by its node. */
-struct config_volume {
-    bool there;
-    const char *uid, *phase, *node;
-    bool serves;   /* served as desired */
-    bool released; /* served nowhere any more */
-};
 
 /* A row: starts with its id and its status. */
 struct config_snapshot {
@@ -58,25 +22,14 @@ struct config_snapshot {
     size_t pools, pending;          /* pools that have it, and that will have it */
 };
 
-extern const struct remote_documents config_documents, config_snapshot_documents;
+extern const struct remote_documents config_snapshot_documents;
 extern const struct controller_kind config_kind, config_snapshot_kind;
 
-/* "" and 0 for missing members. */
-const char *config_text_of(const json_t *object, const char *key);
 /* Is it a valid name of a document? */
 bool config_is_name(const char *text);
 /* The document's name for a mark. */
 const char *config_name_of(struct arena *arena, const char *mark);
 
-/* Decodes a document; texts belong to it. */
-int config_decode(struct arena *arena, const json_t *document, struct volume_config *ret,
-                  struct error *err);
-/* GRPC_NOT_FOUND. */
-int config_read(const struct client *api, struct arena *arena, const char *id,
-                struct volume_config *ret, struct error *err);
-int config_read_volume(const struct client *api, struct arena *arena,
-                       const struct volume_config *config, struct config_volume *ret,
-                       struct error *err);
 /* Applies the patch, and updates the row from the result. */
 int config_change(const struct client *api, struct arena *arena, struct volume_config *config,
                   json_t *patch, struct error *err);
@@ -87,8 +40,6 @@ int config_publish_on(const struct grpc_call *call, const struct client *api,
 
 /* The gRPC code for a refusal by the API, with its message. */
 int config_refused(struct error *err);
-/* The fault that they report, in a sentence for users; NULL: none. */
-const char *config_fault_in(const json_t *conditions);
 Csi__V1__Volume *config_shown(struct arena *arena, const struct volume_config *config);
 int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, size_t count,
                               struct error *err);
@@ -188,10 +139,3 @@ int config_reclaim(const struct grpc_call *call, const struct client *api, const
                    Reclaimspace__ControllerReclaimSpaceResponse *answer, struct error *err);
 void reclaim_report(struct arena *arena, int64_t before_bytes, int64_t after_bytes,
                     Reclaimspace__ControllerReclaimSpaceResponse *ret);
-
-/* ---- health (config_health.c) ---- */
-
-/* The fault, in a sentence for users; NULL: none. */
-const char *config_fault(const struct volume_config *config, const struct config_volume *volume);
-Csi__V1__VolumeCondition *config_condition(struct arena *arena, const struct volume_config *config,
-                                           const struct config_volume *volume);

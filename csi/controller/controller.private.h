@@ -17,7 +17,7 @@
 #include "client/snapshots.h"
 #include "client/volumes.h"
 #include "common/gib.h"
-#include "csi/driver.private.h"
+#include "csi/config.private.h"
 
 #define CSI_NAME_KEY       "csi.name"
 #define CSI_UNREPORTED_KEY "csi.untold"

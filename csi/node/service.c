@@ -5,6 +5,7 @@
 #include "csi/node/settings.private.h"
 
 #include "client/attachments.h"
+#include "csi/config.private.h"
 #include "csi/node/pod_limiter.h"
 #include "csi/topology.private.h"
 

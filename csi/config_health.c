@@ -3,7 +3,7 @@
  * described in general terms, without hosts or paths, which administrators find in the volume's
  * documents.
  */
-#include "csi/controller/configs.private.h"
+#include "csi/config.private.h"
 
 #include "common/cleanup.h"
 
@@ -73,27 +73,4 @@ const char *config_find_fault(struct grpc_call *call, const struct client *api, 
     fault = config_fault(&config, &volume);
     return fault ? arena_join(call->arena, fault, progress_text(call->arena, config.progress), NULL)
                  : NULL;
-}
-
-int config_get(struct grpc_call *call, const void *message, void *response, struct error *err) {
-    const Csi__V1__ControllerGetVolumeRequest *request = message;
-    Csi__V1__ControllerGetVolumeResponse *answer = response;
-    struct client api = csi_api(call);
-    struct config_volume volume;
-    struct volume_config config;
-    int result = config_read(&api, call->arena, request->volume_id, &config, err);
-
-    if (result == 0)
-        result = config_read_volume(&api, call->arena, &config, &volume, err);
-    if (result != 0)
-        return result;
-    answer->volume = config_shown(call->arena, &config);
-    answer->status = CSI_NEW(call->arena, Csi__V1__ControllerGetVolumeResponse__VolumeStatus,
-                             csi__v1__controller_get_volume_response__volume_status);
-    answer->status->published_node_ids = arena_alloc(call->arena, sizeof(char *));
-    if (*config.node)
-        answer->status->published_node_ids[answer->status->n_published_node_ids++] =
-            arena_text(call->arena, config.node);
-    answer->status->volume_condition = config_condition(call->arena, &config, &volume);
-    return 0;
 }
