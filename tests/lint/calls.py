@@ -3,7 +3,7 @@
 shared private header hides it from circles.sh. A file here is the .c with its headers, and calls
 another one if it calls a function that only that one defines. Calls through pointers do not count:
 a table of functions is how a file below calls one above. Neither do functions whose body stands in
-a header.
+a header. Between folders, calls follow folders.sh as includes do.
 
 A circle may get smaller than it is stated, and one that is cut leaves the list. With --edges the
 calls of each circle are printed."""
@@ -26,6 +26,11 @@ CIRCLES_MOST, FILES_MOST = 5, 3
 STATED = {
     "rest/call rest/confirmation rest/read":
         "a call is run, read by turns, and run again after a fact was confirmed elsewhere",
+}
+
+# A folder that calls one which it may not include, and why.
+UPWARDS = {
+    ("manager/runtime", "manager/jobs"): "it runs the jobs of its table, of which one closes a cancelled operation",
 }
 
 
@@ -69,11 +74,35 @@ def print_edges(edges, circle):
             print(f"    {file} -> {other}: {calls}")
 
 
+def folder_of(may, file):
+    return max((folder for folder in may if file.startswith(folder + "/")), key=len)
+
+
+def check_folders(edges, table):
+    """Calls into a folder that the caller's folder may not include."""
+    may = {row.split()[0]: set(row.split()) for row in table.strip().splitlines()}
+    status, left = 0, set()
+    for file in sorted(edges):
+        for other, calls in sorted(edges[file].items()):
+            pair = folder_of(may, file), folder_of(may, other)
+            if pair[1] in may[pair[0]]:
+                continue
+            left.add(pair)
+            if pair not in UPWARDS:
+                print(f"{file} calls {other}, which {pair[0]} may not include:", *(name for _, name in calls))
+                status = 1
+    for pair in sorted(set(UPWARDS) - left):
+        print("tests/lint/calls.py: this call is gone, take it from the list:", *pair)
+        status = 1
+    return status
+
+
 def main():
     folders = os.environ["folders"].split()
     paths = subprocess.run(["git", "ls-files", *folders], check=True, capture_output=True, text=True).stdout.split()
-    edges = graph(functions([path for path in paths if path.endswith(".c") and not REPLACES_C.search(path)]))
-    status, left = 0, set()
+    paths = [path for path in paths if path.endswith(".c") and not REPLACES_C.search(path) and os.path.exists(path)]
+    edges = graph(functions(paths))
+    status, left = check_folders(edges, os.environ["folder_table"]), set()
     for circle in sorted(circles(edges), key=lambda circle: (-len(circle), circle)):
         if "--edges" in sys.argv:
             print(len(circle), *circle)
@@ -88,7 +117,7 @@ def main():
         print("tests/lint/calls.py: this circle is cut, take it from the list:", stated)
         status = 1
     if len(STATED) > CIRCLES_MOST or any(len(stated.split()) > FILES_MOST for stated in STATED):
-        print(f"tests/lint/calls.py: more than {CIRCLES_MOST} circles are stated, or one of more than {FILES_MOST} files")
+        print(f"tests/lint/calls.py: states more than {CIRCLES_MOST} circles, or more than {FILES_MOST} files in one")
         status = 1
     return status
 

@@ -4,4 +4,5 @@ set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh
 
-folders="${folders[*]}" exec python3 -B tests/lint/calls.py "${@:2}"
+# shellcheck disable=SC2154 # of folders.sh
+folders="${folders[*]}" folder_table="$folder_table" exec python3 -B tests/lint/calls.py "${@:2}"
