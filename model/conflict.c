@@ -1,5 +1,6 @@
 #include "model/conflict.h"
 
+#include "common/assert.h"
 #include "model/attachment/connection.h"
 #include "model/group/snapshot.h"
 #include "model/snapshot/snapshot.h"
@@ -59,6 +60,7 @@ static const struct {
 /* clang-format on */
 
 enum conflict conflict_between(enum volume_action action, enum open_work work) {
+    assert(action < VOLUME_ACTIONS && work < OPEN_WORK);
     return actions[action].with[work];
 }
 
@@ -85,6 +87,7 @@ static int refuse_action(enum volume_action action, const char *what, const char
                          const struct operation *operation, struct error *err) {
     bool cancelled = operation->phase == PHASE_CANCELLED;
 
+    assert(operation->kind->name);
     return error_set(err, ERROR_BAD_REQUEST, "Invalid %s: %c%s %s cannot %s before %s%s has ended.",
                      what, what[0] - 'a' + 'A', what + 1, id, actions[action].words,
                      cancelled ? "its former " : "its ", operation->kind->name);
@@ -106,6 +109,7 @@ static int check_connection(struct work *work, const char *volume_id, enum volum
 }
 
 static bool passes_all(enum volume_action action) {
+    assert(action < VOLUME_ACTIONS);
     for (unsigned i = 0; i < OPEN_WORK; i++)
         if (actions[action].with[i] != CONFLICT_PASSES)
             return false;
@@ -130,6 +134,7 @@ struct meeting {
 /* Checked for all before the first is cancelled: a refusal changes nothing. */
 static int settle(struct work *work, const struct meeting *meeting, const char *what,
                   const char *id, struct error *err) {
+    assert(meeting->count > 0);
     for (unsigned i = 0; i < meeting->count; i++)
         if (conflict_between(meeting->action, meeting->works[i]) == CONFLICT_REFUSED)
             return refuse_action(meeting->action, what, id, &meeting->open[i], err);

@@ -1,5 +1,6 @@
 #include "model/notification.h"
 
+#include "common/assert.h"
 #include "db/outbox.h"
 #include "model/attachment/attachment.h"
 #include "model/group/group.h"
@@ -249,6 +250,7 @@ static int tell(struct work *work, const struct news *news, struct error *err) {
     };
     struct json_out out;
 
+    assert(news->event && news->id);
     if (!work->settings->notifications_whole)
         return outbox_put(work->tx, &message, err);
     json_out_init(&out, work->arena, 2048);

@@ -1,5 +1,7 @@
 #include "model/operations.h"
 
+#include "common/assert.h"
+
 #include <stddef.h>
 
 const struct operation_kind *const operation_kinds[] = {
@@ -21,6 +23,9 @@ int volume_begin(struct work *work, struct volume *volume, const struct operatio
     const struct status_change change = { .from = (int)volume->status, .to = kind->meanwhile };
     int changed;
 
+    assert(kind->object == &volume_objects && kind->meanwhile < VOLUME_STATUSES);
+    assert(status_is_transient((enum volume_status)kind->meanwhile));
+    assert(!fields || (!fields->target_id && !fields->turns));
     if (kind->may_start_from && !(kind->may_start_from & ((uint64_t)1 << volume->status)))
         return refuse_status(volume, kind->name, err);
     if (!volume->host)

@@ -1,5 +1,6 @@
 #include "model/attachment/attach.h"
 
+#include "common/assert.h"
 #include "model/attachment/attach_status.h"
 #include "model/attachment/connection.h"
 #include "model/attachment/disconnect.h"
@@ -198,6 +199,7 @@ int volume_attach(struct work *work, const struct volume *volume, const char *in
 int attachment_complete(struct work *work, const struct attachment *attachment, struct error *err) {
     struct volume volume;
 
+    assert(attachment->id && attachment->volume_id);
     if (volume_details(work, attachment->volume_id, &volume, err) < 0 ||
         volume_reclaim_yield(work, &volume, ACTION_ATTACHMENT_COMPLETE, err) < 0 ||
         conflict_resolve(work, attachment->volume_id, ACTION_ATTACHMENT_COMPLETE, err) < 0 ||
@@ -211,6 +213,7 @@ int attachment_complete(struct work *work, const struct attachment *attachment, 
 }
 
 int attachment_delete(struct work *work, const struct attachment *attachment, struct error *err) {
+    assert(attachment->id && attachment->volume_id);
     if (attachment_check_release(work, attachment, err) < 0 ||
         operation_end_of(work, attachment->id, err) < 0 ||
         conflict_resolve(work, attachment->volume_id, ACTION_ATTACHMENT_DELETE, err) < 0 ||
@@ -268,6 +271,7 @@ static int check_foreign(struct work *work, const struct volume *volume, const c
 /* The connections of the detached host; after the last attachment, all of them. */
 static int end_connections(struct work *work, const struct volume *volume,
                            const struct attachment *attachment, struct error *err) {
+    assert(!attachment || volume->attachment_count > 0);
     if (volume->attachment_count == (attachment ? 1 : 0))
         return connection_end(work, volume->id, NULL, err);
     return attachment && attachment->attached_host

@@ -1,5 +1,6 @@
 #include "model/attachment/attach_status.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "model/attachment/attachment.h"
 #include "model/snapshot/assist.h"
@@ -21,6 +22,7 @@ unsigned attachment_instances(struct arena *arena, const struct volume *volume,
         if (!known)
             instances[count++] = attachment->instance_uuid;
     }
+    assert(count <= volume->attachment_count);
     if (ret)
         *ret = instances;
     return count;
@@ -80,6 +82,7 @@ int attach_status_write(struct work *work, const struct volume *volume, enum vol
     const struct status_change change = { .from = (int)volume->status, .to = status };
     int changed = status_write(work, &volume_objects, volume->id, &change, err);
 
+    assert(OF_ATTACHMENTS & (uint64_t)1 << wanted);
     return error_if_none(changed, err, ERROR_BAD_REQUEST,
                          "Invalid volume: the status of volume %s has changed meanwhile.",
                          volume->id);
@@ -90,6 +93,7 @@ int attach_status_follow(struct work *work, const char *volume_id, struct error 
     const char *attach_status;
     unsigned i;
 
+    assert(volume_id);
     if (volume_details(work, volume_id, &volume, err) < 0)
         return -1;
     i = precedence_of(&volume);

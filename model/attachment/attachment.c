@@ -1,5 +1,6 @@
 #include "model/attachment/attachment.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 
 #include <string.h>
@@ -122,6 +123,7 @@ int attachment_check_volume_limit(struct work *work, const struct attachment *at
                                   int64_t most, struct error *err) {
     int64_t others = 0;
 
+    assert(attachment->attached_host && most >= 0);
     if (db_query_int(work->tx, &others, err,
                      "SELECT COUNT(DISTINCT volume_id) FROM attachments WHERE project_id = $1 AND "
                      "attached_host = $2 AND volume_id <> $3 AND instance_uuid IS NULL AND "
@@ -153,6 +155,7 @@ static int check_room(struct work *work, const char *volume_id, struct error *er
 }
 
 int attachment_insert(struct work *work, const struct attachment *attachment, struct error *err) {
+    assert(attachment->id && attachment->volume_id && attachment->attach_status);
     if (check_room(work, attachment->volume_id, err) < 0)
         return -1;
     if (db_run(work->tx, err,

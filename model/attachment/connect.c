@@ -1,5 +1,6 @@
 #include "model/attachment/connect.h"
 
+#include "common/assert.h"
 #include "model/attachment/attach.h"
 #include "model/attachment/attach_status.h"
 #include "model/attachment/connection.h"
@@ -86,6 +87,7 @@ static int check_questions(struct work *work, const struct operation_kind *kind,
                            const char *volume_id, struct error *err) {
     int64_t open = 0;
 
+    assert(work->settings->per_volume_attachments > 0);
     if (operation_count(work, volume_id, kind, &open, err) < 0)
         return -1;
     if (open >= work->settings->per_volume_attachments)
@@ -118,6 +120,7 @@ static int begin_connect(struct work *work, const struct volume *volume,
                          to->connector, to->mode, to->given ? "true" : "false"),
     };
 
+    assert(volume->host && to->target_id && to->connector);
     if (needed < 0 || check_questions(work, &kind_connect, volume->id, err) < 0)
         return -1;
     return operation_insert(work, &kind_connect, &fields, ret_operation_id, err);
@@ -258,6 +261,7 @@ static int connect_failed(struct work *work, const struct operation *operation,
                           const struct error *failure, struct error *err) {
     const char *text = tell_failure(work->arena, failure);
 
+    assert(operation->kind == &kind_connect);
     if (db_run(work->tx, err,
                "UPDATE attachments SET attach_status = 'error_attaching', updated_at = $1 "
                "WHERE id = $2 AND attach_status = 'attaching'",

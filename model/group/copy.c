@@ -1,5 +1,6 @@
 #include "model/group/copy.h"
 
+#include "common/assert.h"
 #include "model/group/create.h"
 #include "model/group/end.h"
 #include "model/notification.h"
@@ -34,6 +35,7 @@ static int make_volumes(struct work *work, const char *group_id, struct volume_n
                         int count, struct error *err) {
     struct volume made;
 
+    assert(count > 0);
     for (int i = 0; i < count; i++) {
         sources[i].group_id = group_id;
         if (volume_create(work, &sources[i], &made, err) < 0)
@@ -49,6 +51,7 @@ int group_copy(struct work *work, const struct group_copy *request, struct volum
     struct volume_new *sources = NULL;
     int count;
 
+    assert(!request->group_snapshot != !request->group);
     if (!work->context->project_id)
         return error_set(err, ERROR_BAD_REQUEST,
                          "A group belongs to a project, and the token is for none.");

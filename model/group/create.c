@@ -1,5 +1,6 @@
 #include "model/group/create.h"
 
+#include "common/assert.h"
 #include "model/notification.h"
 #include "model/scheduler/placement.h"
 #include "model/type/group_type.h"
@@ -10,6 +11,7 @@
 #include <string.h>
 
 static int insert_row(struct work *work, const struct volume_group *group, struct error *err) {
+    assert(group->id && group->project_id);
     return db_change(work->tx, err,
                      "INSERT INTO volume_groups (id, project_id, user_id, host, availability_zone, "
                      "display_name, display_description, status, status_by_reset, group_type_id, "
@@ -70,6 +72,7 @@ static int find_types(struct work *work, const struct group_new *request, struct
 static int tell(struct work *work, const struct volume_group *group, struct error *err) {
     struct volume_group asked = *group;
 
+    assert(group->status == GROUP_AVAILABLE || group->status == GROUP_ERROR);
     asked.status = GROUP_CREATING;
     if (notification_put_group(work, "group.create.start", &asked, err) < 0)
         return -1;

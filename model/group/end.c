@@ -1,5 +1,6 @@
 #include "model/group/end.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "model/notification.h"
 #include "model/volume/quota.h"
@@ -11,6 +12,7 @@ int group_remove(struct work *work, const struct volume_group *group, struct err
         "DELETE FROM volume_groups WHERE id = $1",
     };
 
+    assert(group->id);
     for (unsigned i = 0; i < LENGTH(texts); i++)
         if (db_run(work->tx, err, texts[i], DB_TEXT(group->id)) < 0)
             return -1;
@@ -69,6 +71,7 @@ int group_made(struct work *work, const char *group_id, const char *request_id, 
     failed = has_volume(work, &group, NOWHERE, err);
     if (failed < 0)
         return -1;
+    assert(group.status == GROUP_CREATING);
     end.to = group.status = failed ? GROUP_ERROR : GROUP_AVAILABLE;
     if (status_write(work, &group_objects, group.id, &end, err) < 0)
         return -1;

@@ -1,5 +1,6 @@
 #include "model/group/snapshot_create.h"
 
+#include "common/assert.h"
 #include "model/assist.h"
 #include "model/attachment/attachment.h"
 #include "model/conflict.h"
@@ -99,6 +100,7 @@ static int find_volumes(struct work *work, const struct volume_group *group, str
 /* ---- rows ---- */
 
 static int insert_row(struct work *work, const struct group_snapshot *row, struct error *err) {
+    assert(row->id && row->group_id);
     return db_change(work->tx, err,
                      "INSERT INTO group_snapshots (id, project_id, user_id, group_id, "
                      "group_type_id, display_name, display_description, status, status_by_reset, "
@@ -114,6 +116,7 @@ static int members_fit(struct work *work, const struct volume *volumes, int coun
                        struct error *err) {
     int64_t size_gb = 0;
 
+    assert(count > 0);
     for (int i = 0; i < count; i++)
         size_gb += volumes[i].size_gb;
     return placement_fits(work, volumes[0].host, size_gb, err);
@@ -155,6 +158,7 @@ static int start(struct work *work, const struct group_snapshot *row, const stru
         .arguments = group_snapshot_arguments(work->arena, together),
     };
 
+    assert(count > 0 && row->status == GROUP_SNAPSHOT_CREATING);
     for (int i = 0; i < count; i++)
         turns[i] = (struct operation_turn){ volumes[i].id, true };
     return operation_insert(work, &kind_group_snapshot_create, &fields, NULL, err);
@@ -214,6 +218,7 @@ static int end_members(struct work *work, const char *id,
 
 static int create_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
+    assert(held->kind == &kind_group_snapshot_create);
     /* Whatever status an operator has set meanwhile: its snapshots are unusable. */
     static const struct status_change broken = { .from = STATUS_ANY, .to = GROUP_SNAPSHOT_ERROR };
     const struct group_snapshot_ending *ending = arg;
@@ -252,6 +257,7 @@ int group_snapshot_create_share(struct work *work, const struct operation *held,
                                                 count };
     int later = 0;
 
+    assert(held->kind == &kind_group_snapshot_create);
     if (count < 0)
         return -1;
     if (count != made->count)
@@ -277,6 +283,7 @@ static int create_reevaluate(struct work *work, const struct operation *operatio
     struct create_ending *each;
     struct snapshot *snapshots;
 
+    assert(operation->kind == &kind_group_snapshot_create);
     ending.count = group_snapshot_parts_ended(work, operation, &snapshots, err);
     if (ending.count == 0 && operation->failed)
         return group_snapshot_end_deadlines(work, operation, err);

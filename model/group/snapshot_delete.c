@@ -1,5 +1,6 @@
 #include "model/group/snapshot_delete.h"
 
+#include "common/assert.h"
 #include "model/conflict.h"
 #include "model/group/snapshot_part.h"
 #include "model/group/status.h"
@@ -60,6 +61,7 @@ static int start(struct work *work, const struct group_snapshot *row,
         .previous_status = group_snapshot_status_text(row->status),
     };
 
+    assert(count > 0);
     for (int i = 0; i < count; i++) {
         turns[2 * i] = (struct operation_turn){ snapshots[i].id, false };
         turns[2 * i + 1] = (struct operation_turn){ snapshots[i].volume_id, true };
@@ -73,6 +75,7 @@ static int start(struct work *work, const struct group_snapshot *row,
 
 static int remove_all(struct work *work, const char *id, const struct snapshot *snapshots,
                       int count, struct error *err) {
+    assert(id);
     for (int i = 0; i < count; i++)
         if (snapshot_delete_done(work, &snapshots[i], err) < 0)
             return -1;
@@ -102,6 +105,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
     struct snapshot *snapshots;
     int count;
 
+    assert(held->kind == &kind_group_snapshot_delete);
     if (operation_end(work, held->id, err) < 0)
         return -1;
     count = snapshot_of_group(work, id, &snapshots, err);
@@ -118,6 +122,7 @@ static int delete_cancel(struct work *work, const struct operation *operation, s
     struct snapshot *snapshots;
     int count = snapshot_of_group(work, operation->object_id, &snapshots, err);
 
+    assert(operation->kind == &kind_group_snapshot_delete);
     return count < 0 || group_snapshot_cancel_parts(work, operation, err) < 0
                ? -1
                : leave_behind(work, snapshots, count, err);
@@ -133,6 +138,7 @@ int group_snapshot_delete_share(struct work *work, const struct operation *held,
     const struct group_snapshot_parts parts = { &kind_snapshot_delete, snapshots, left->is_part,
                                                 count };
 
+    assert(held->kind == &kind_group_snapshot_delete);
     if (count >= 0 && count != left->count)
         return error_set(err, ERROR_INTERNAL, "Group snapshot %s has %d snapshots, and not %d.",
                          held->object_id, count, left->count);
@@ -146,6 +152,7 @@ static int delete_reevaluate(struct work *work, const struct operation *operatio
     struct snapshot *snapshots;
     int count = group_snapshot_parts_ended(work, operation, &snapshots, err);
 
+    assert(operation->kind == &kind_group_snapshot_delete);
     return count <= 0 ? count : delete_finish(work, operation, &ending, err);
 }
 

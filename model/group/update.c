@@ -1,5 +1,6 @@
 #include "model/group/update.h"
 
+#include "common/assert.h"
 #include "model/conflict.h"
 #include "model/group/member.h"
 #include "model/notification.h"
@@ -30,6 +31,7 @@ static bool is_member(const struct volume_group *group, const struct volume *vol
 
 static int write_group(struct work *work, const struct volume *volume, const char *group_id,
                        struct error *err) {
+    assert(!group_id || !volume->group_id || strcmp(volume->group_id, group_id) == 0);
     return db_change(work->tx, err,
                      "UPDATE volumes SET group_id = $1, updated_at = $2 WHERE id = $3",
                      DB_TEXT(group_id), DB_INT(work->now_us), DB_TEXT(volume->id));
@@ -81,6 +83,7 @@ static int remove_volume(struct work *work, const struct volume_group *group, co
         return refuse(group, id, err, "it is %s", status_shown(volume.status));
     if (conflict_resolve(work, id, ACTION_LEAVE_GROUP, err) < 0)
         return -1;
+    assert(volume.group_id);
     return write_group(work, &volume, NULL, err);
 }
 

@@ -1,5 +1,6 @@
 #include "model/snapshot/create.h"
 
+#include "common/assert.h"
 #include "model/attachment/connect.h"
 #include "model/conflict.h"
 #include "model/group/snapshot_part.h"
@@ -51,6 +52,7 @@ static int check_volume(struct work *work, const struct volume *volume, bool in_
 
 static int insert_row(struct work *work, const struct snapshot *snapshot, int64_t promised_gb,
                       struct error *err) {
+    assert(snapshot->volume_id && promised_gb >= 0);
     return db_change(
         work->tx, err,
         "INSERT INTO snapshots (id, volume_id, project_id, user_id, display_name, "
@@ -100,6 +102,7 @@ int snapshot_add(struct work *work, const struct volume *volume, const struct sn
         pair_rows_put(work, &snapshot_metadata_rows, PAIR_OWNER(&snapshot), &snapshot.metadata,
                       true, err) < 0)
         return -1;
+    assert(snapshot.counted_gb <= snapshot.size_gb);
     *ret = snapshot;
     return notification_of_snapshot(work,
                                     snapshot.taken_over ? "snapshot.manage_existing_snapshot.start"
@@ -134,6 +137,7 @@ static int create_progress(struct work *work, const struct operation *held, void
                            struct error *err) {
     const int *percent = arg;
 
+    assert(*percent >= 0 && *percent <= 100);
     return db_change(work->tx, err,
                      "UPDATE snapshots SET progress = $1, updated_at = $2 WHERE id = $3",
                      DB_TEXT(arena_format(work->arena, "%d%%", *percent)), DB_INT(work->now_us),
@@ -144,6 +148,7 @@ static int create_progress(struct work *work, const struct operation *held, void
 
 int snapshot_create_note(struct work *work, const char *id, const struct create_ending *ending,
                          struct error *err) {
+    assert(id && !ending->failure);
     return db_run(work->tx, err,
                   "UPDATE snapshots SET provider_location = $1, format = $2, progress = '100%' "
                   "WHERE id = $3",
@@ -214,6 +219,7 @@ static int part_ended(struct work *work, const struct operation *held,
                       struct error *err) {
     int apart = ending->failure ? 0 : is_apart(work, held, err);
 
+    assert(snapshot->group_snapshot_id);
     if (apart < 0 ||
         (!ending->failure && snapshot_create_note(work, snapshot->id, ending, err) < 0) ||
         (apart > 0 && tell_apart(work, held, err) < 0))
@@ -228,6 +234,7 @@ static int create_finish(struct work *work, const struct operation *held, void *
     const char *id = held->object_id;
     struct snapshot snapshot;
 
+    assert(held->kind == &kind_snapshot_create && held->object_id);
     if (refresh(work, held, ending, err) < 0 || operation_end(work, held->id, err) < 0 ||
         tell(work, held, ending, err) < 0)
         return -1;

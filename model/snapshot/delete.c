@@ -1,5 +1,6 @@
 #include "model/snapshot/delete.h"
 
+#include "common/assert.h"
 #include "model/conflict.h"
 #include "model/notification.h"
 #include "model/operations.h"
@@ -83,6 +84,7 @@ int snapshot_delete_not_begun(struct work *work, const struct operation *held, v
 /* ---- finish ---- */
 
 static int remove_row(struct work *work, const struct snapshot *snapshot, struct error *err) {
+    assert(snapshot->id);
     if (db_run(work->tx, err, "DELETE FROM snapshot_metadata WHERE snapshot_id = $1",
                DB_TEXT(snapshot->id)) < 0 ||
         pool_release_snapshot(work, snapshot->id, err) < 0 ||
@@ -101,6 +103,7 @@ static int leave(struct work *work, const struct operation *held, const struct s
                  bool busy, struct error *err) {
     bool kept = busy && !snapshot->group_snapshot_id; /* not a member alone */
 
+    assert(held->kind == &kind_snapshot_delete);
     if ((busy && snapshot_delete_not_begun(work, held, (char *)(uintptr_t)snapshot->id, err) < 0) ||
         operation_leave(work, snapshot->id, held->kind,
                         kept ? SNAPSHOT_AVAILABLE : held->kind->on_failure, err) < 0)
@@ -114,6 +117,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
     const struct snapshot_delete_ending *ending = arg;
     struct snapshot snapshot;
 
+    assert(held->kind == &kind_snapshot_delete);
     if (operation_end(work, held->id, err) < 0)
         return -1;
     if (snapshot_row(work, held->object_id, &snapshot, err) < 0)

@@ -1,5 +1,6 @@
 #include "model/snapshot/manage.h"
 
+#include "common/assert.h"
 #include "model/conflict.h"
 #include "model/manage_reference.h"
 #include "model/notification.h"
@@ -75,6 +76,7 @@ int snapshot_manage_sized(struct work *work, const struct operation *held, void 
     const struct manage_size *size = arg;
     struct snapshot snapshot;
 
+    assert(held->kind == &kind_snapshot_manage);
     if (check_nobodys(work, held, size->known_as, err) < 0 ||
         snapshot_row(work, held->object_id, &snapshot, err) < 0)
         return -1;
@@ -98,6 +100,7 @@ int snapshot_manage_sized(struct work *work, const struct operation *held, void 
 
 static int taken_over(struct work *work, const struct operation *held,
                       const struct manage_ending *ending, struct error *err) {
+    assert(held->kind == &kind_snapshot_manage);
     if (db_run(work->tx, err,
                "UPDATE snapshots SET provider_location = $1, format = $2, progress = '100%' "
                "WHERE id = $3",
@@ -114,6 +117,7 @@ static int not_taken_over(struct work *work, const struct operation *held,
     static const struct status_change broken = { .from = STATUS_ANY, .to = SNAPSHOT_ERROR };
     bool over_quota = ending->failure->kind == ERROR_OVER_QUOTA;
 
+    assert(ending->failure);
     if (status_write(work, &snapshot_objects, held->object_id, &broken, err) < 0)
         return -1;
     return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",

@@ -1,5 +1,6 @@
 #include "model/volume/create.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "model/conflict.h"
 #include "model/group/end.h"
@@ -187,6 +188,7 @@ static int place_at_source(struct work *work, const struct volume_source *source
     struct pool pool;
     int found = pool_find(work, source->volume.host, &pool, err), fits;
 
+    assert(source->given && volume->size_gb > 0);
     if (found <= 0 || !pool.active)
         return found < 0 ? -1 : 0;
     fits = placement_fits(work, source->volume.host, volume->size_gb, err);
@@ -218,6 +220,7 @@ static int place(struct work *work, const struct placement *placement,
 
 static int insert(struct work *work, const struct volume *volume,
                   const struct volume_source *source, struct error *err) {
+    assert(volume->id && volume->size_gb > 0 && volume->largest_gb >= volume->size_gb);
     if (volume_insert(work, volume, err) < 0 ||
         copy_image_metadata(work, volume->id, source, err) < 0)
         return -1;
@@ -268,6 +271,7 @@ static int find_place(struct work *work, const struct volume_new *request, struc
                                    .size_gb = volume->size_gb,
                                    .backend = host_backend(work->arena, new->group.host) };
 
+    assert(volume->size_gb > 0);
     if (choose_type(work, request, &new->source, volume->size_gb, &new->type, err) < 0 ||
         check_group_type(&new->group, &new->type, err) < 0 ||
         choose_zone(work, zone, &new->source, &new->type, &volume->availability_zone, err) < 0 ||
@@ -325,6 +329,7 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
 static int call_broken(struct work *work, const char *volume_id, struct error *err) {
     static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR };
 
+    assert(volume_id);
     return status_write(work, &volume_objects, volume_id, &broken, err) < 0 ? -1 : 0;
 }
 
@@ -334,6 +339,7 @@ static int follow_source(struct work *work, const char *volume_id, struct error 
     struct volume_source source;
     struct volume volume;
 
+    assert(volume_id);
     if (volume_row(work, volume_id, &volume, err) < 0 ||
         volume_source_of(work, &volume, &source, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
@@ -348,6 +354,7 @@ static int follow_source(struct work *work, const char *volume_id, struct error 
 
 static int made(struct work *work, const struct operation *held, const struct create_ending *ending,
                 struct error *err) {
+    assert(held->kind == &kind_create);
     if (operation_leave(work, held->volume_id, held->kind, VOLUME_AVAILABLE, err) < 0 ||
         db_run(work->tx, err,
                "UPDATE volumes SET provider_location = $1, format = $2, launched_at = $3, "
@@ -363,6 +370,7 @@ static int not_made(struct work *work, const struct operation *held, const struc
                     struct error *err) {
     int left = operation_leave(work, held->volume_id, held->kind, held->kind->on_failure, err);
 
+    assert(held->kind == &kind_create && failure->kind != ERROR_NONE);
     if (left < 0 || (left > 0 && call_broken(work, held->volume_id, err) < 0))
         return -1;
     return message_put(work, held->project_id, held->request_id, held->volume_id,
@@ -375,6 +383,7 @@ static int create_finish(struct work *work, const struct operation *held, void *
     const struct create_ending *ending = arg;
     struct volume volume;
 
+    assert(held->kind == &kind_create);
     if (operation_end(work, held->id, err) < 0 ||
         (ending->failure ? not_made(work, held, ending->failure, err)
                          : made(work, held, ending, err)) < 0)

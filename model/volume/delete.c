@@ -1,5 +1,6 @@
 #include "model/volume/delete.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "model/conflict.h"
 #include "model/group/end.h"
@@ -177,6 +178,7 @@ static int start(struct work *work, const struct volume *volume, const struct sn
                                       .previous_status = status_text(volume->status) };
     int alone;
 
+    assert(count == 0 || snapshots);
     if (!volume->host)
         return volume_delete_row(work, volume, err);
     if (frozen(work, volume, err) < 0 || conflict_resolve(work, volume->id, action, err) < 0)
@@ -224,6 +226,7 @@ int volume_delete_rename(struct work *work, const struct operation *operation, c
                      reverts_to ? "\", " : "", from, to);
     int noted = operation_note(work, operation->id, owner, names, err);
 
+    assert(*from && *to && strcmp(from, to) != 0);
     if (noted <= 0)
         return noted;
     if (db_run(work->tx, err, "UPDATE volumes SET name_id = $1, updated_at = $2 WHERE id = $3",
@@ -246,6 +249,7 @@ int volume_delete_undone(struct work *work, const struct operation *operation, s
     struct operation next;
     int result = operation_of(work, operation->volume_id, &next, err);
 
+    assert(operation->kind == &kind_delete);
     if (result != 0)
         return result < 0 ? -1 : 0;
     result = status_write(work, &volume_objects, operation->volume_id, &broken, err);
@@ -264,6 +268,7 @@ static int delete_still_valid(struct work *work, const struct operation *operati
                               struct error *err) {
     struct volume volume;
 
+    assert(operation->kind == &kind_delete);
     if (volume_details(work, operation->volume_id, &volume, err) < 0)
         return -1;
     return volume_delete_still_valid(&volume);
@@ -274,6 +279,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
     const struct delete_ending *ending = arg;
     struct volume volume;
 
+    assert(held->kind == &kind_delete);
     if (operation_end(work, held->id, err) < 0)
         return -1;
     if (volume_row(work, held->volume_id, &volume, err) < 0)

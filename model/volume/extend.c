@@ -1,5 +1,6 @@
 #include "model/volume/extend.h"
 
+#include "common/assert.h"
 #include "common/scoria_headers.h"
 #include "model/attachment/attach_status.h"
 #include "model/conflict.h"
@@ -55,6 +56,7 @@ static int check_type_limits(struct work *work, const struct volume *volume, int
  * a message that no backend has the space. */
 static int give_up_for_room(struct work *work, const struct volume *volume,
                             const char *operation_id, struct error *err) {
+    assert(operation_id);
     if (quota_rollback(work, operation_id, err) < 0 || operation_end(work, operation_id, err) < 0 ||
         operation_leave(work, volume->id, &kind_extend, volume->status, err) < 0)
         return -1;
@@ -67,6 +69,7 @@ static int leave_error(struct work *work, struct volume *volume, struct error *e
     const struct status_change change = { .from = VOLUME_ERROR_EXTENDING,
                                           .to = attachment_status_of(volume) };
 
+    assert(volume->status == VOLUME_ERROR_EXTENDING);
     if (status_write(work, &volume_objects, volume->id, &change, err) < 0)
         return -1;
     volume->status = (enum volume_status)change.to;
@@ -96,6 +99,7 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
         volume_begin(work, &changed, &kind_extend, &fields, &operation_id, err) < 0 ||
         volume_quota_reserve_growth(work, volume, operation_id, new_gb, err) < 0)
         return -1;
+    assert(operation_id && new_gb >= volume->size_gb);
     fits = placement_fits(work, volume->host, new_gb - volume->size_gb, err);
     if (fits < 0)
         return -1;
@@ -115,6 +119,7 @@ static int store_keys(struct work *work, const struct operation *operation, stru
     const char *size = arena_format(work->arena, "%jd", (intmax_t)operation->new_size_gb);
     const char *reservations;
 
+    assert(operation->kind == &kind_extend && operation->new_size_gb > 0);
     if (quota_reservation_ids(work, operation->id, &reservations, err) < 0 ||
         volume_admin_metadata_set(work, operation->volume_id, EXTEND_KEY_RESERVATIONS, reservations,
                                   err) < 0)
@@ -126,6 +131,7 @@ int volume_extend_await(struct work *work, const struct operation *held, void *a
                         struct error *err) {
     struct extend_await *await = arg;
 
+    assert(held->kind == &kind_extend);
     if (volume_details(work, held->volume_id, &await->volume, err) < 0)
         return -1;
     await->one = attachment_instances(work->arena, &await->volume, NULL) == 1;
@@ -140,6 +146,7 @@ int volume_extend_await(struct work *work, const struct operation *held, void *a
 
 int volume_extend_sent(struct work *work, const struct operation *held, void *arg,
                        struct error *err) {
+    assert(held->kind == &kind_extend);
     (void)arg;
     if (operation_move(work, held->id, held->owner, PHASE_SENDING, PHASE_WAITING, false, err) < 0)
         return -1;
@@ -158,6 +165,7 @@ static bool may_be_reported(const struct operation *operation) {
 
 static int note_unreported(struct work *work, const struct operation *operation,
                            struct error *err) {
+    assert(operation->kind == &kind_extend);
     if (!may_be_reported(operation))
         return 0;
     return db_change(work->tx, err, "UPDATE volumes SET extend_unreported_us = $1 WHERE id = $2",
@@ -176,6 +184,7 @@ int volume_extend_is_doubtful(struct work *work, const char *volume_id, struct e
 
 int volume_extend_wait_on(struct work *work, const struct operation *held, void *arg,
                           struct error *err) {
+    assert(held->kind == &kind_extend);
     (void)arg;
     if (operation_move(work, held->id, held->owner, PHASE_COMPLETING, PHASE_WAITING, false, err) <
             0 ||
@@ -299,6 +308,7 @@ static int settle_grown(struct work *work, const struct volume *volume,
                         const struct operation *operation, int64_t real_gb, struct error *err) {
     int counted = quota_commit(work, operation->id, err);
 
+    assert(operation->new_size_gb > 0);
     if (counted < 0 || write_sizes(work, volume, operation->new_size_gb, real_gb, err) < 0)
         return -1;
     /* X9: reservations that were removed from outside must not make the growth free. */
@@ -329,6 +339,7 @@ static int extend_finish(struct work *work, const struct operation *held, void *
     unsigned status = held->kind->on_failure;
     struct volume volume;
 
+    assert(held->kind == &kind_extend);
     if (volume_details(work, held->volume_id, &volume, err) < 0) {
         if (err->kind != ERROR_NOT_FOUND || quota_rollback(work, held->id, err) < 0) /* X6 */
             return -1;
@@ -357,6 +368,7 @@ static int extend_finish(struct work *work, const struct operation *held, void *
 static int extend_cancel(struct work *work, const struct operation *operation, struct error *err) {
     struct volume volume;
 
+    assert(operation->kind == &kind_extend && operation->new_size_gb > 0);
     if (volume_extend_clear_keys(work, operation->volume_id, err) < 0 ||
         note_unreported(work, operation, err) < 0 ||
         volume_row(work, operation->volume_id, &volume, err) < 0 ||
@@ -371,6 +383,7 @@ static int extend_reevaluate(struct work *work, const struct operation *operatio
                              struct error *err) {
     struct volume volume;
 
+    assert(operation->kind == &kind_extend);
     if (volume_details(work, operation->volume_id, &volume, err) < 0)
         return -1;
     if (attachment_instances(work->arena, &volume, NULL) == 0)

@@ -1,5 +1,6 @@
 #include "model/volume/manage.h"
 
+#include "common/assert.h"
 #include "model/conflict.h"
 #include "model/manage_reference.h"
 #include "model/notification.h"
@@ -97,6 +98,7 @@ static int start(struct work *work, const struct volume *volume, const char *sou
         .arguments = json_text(work->arena, arguments),
     };
 
+    assert(volume->status == VOLUME_MANAGING);
     if (operation_insert(work, &kind_manage, &fields, NULL, err) < 0)
         return -1;
     return notification_put(work, "volume.manage_existing.start", volume, err);
@@ -174,6 +176,7 @@ const char *volume_manage_source(struct arena *arena, const struct operation *op
 /* The reservation for the operation's size. */
 static int give_back(struct work *work, const struct operation *operation,
                      const struct volume *volume, struct error *err) {
+    assert(operation->new_size_gb >= 0);
     if (quota_rollback(work, operation->id, err) < 0)
         return -1;
     return pool_allocate(work, volume->host, -operation->new_size_gb, err);
@@ -185,6 +188,7 @@ int volume_manage_sized(struct work *work, const struct operation *held, void *a
     struct volume_type type;
     struct volume volume;
 
+    assert(held->kind == &kind_manage);
     if (held->new_size_gb == size_gb)
         return 0;
     if (size_gb > FIELD_MAX_SIZE_GB)
@@ -209,6 +213,7 @@ int volume_manage_release(struct work *work, const struct operation *held, void 
                   json_pack("{s:s, s:s, s:b}", "source", volume_manage_source(work->arena, held),
                             "given_up", why->message, "over_quota", why->kind == ERROR_OVER_QUOTA));
 
+    assert(why->kind != ERROR_NONE);
     return operation_note(work, held->id, held->owner, json_text(work->arena, arguments), err) < 0
                ? -1
                : 0;
@@ -229,6 +234,7 @@ static int taken_over(struct work *work, const struct operation *held,
                       const struct manage_ending *ending, struct error *err) {
     int counted = quota_commit(work, held->id, err);
 
+    assert(held->kind == &kind_manage);
     if (counted < 0 || operation_end(work, held->id, err) < 0 ||
         operation_leave(work, held->volume_id, held->kind, VOLUME_AVAILABLE, err) < 0 ||
         db_run(work->tx, err,
@@ -250,6 +256,7 @@ static int not_taken_over(struct work *work, const struct operation *held,
     bool over_quota = ending->failure->kind == ERROR_OVER_QUOTA;
     struct volume volume;
 
+    assert(held->kind == &kind_manage);
     if (volume_row(work, held->volume_id, &volume, err) < 0 ||
         give_back(work, held, &volume, err) < 0 || operation_end(work, held->id, err) < 0 ||
         status_write(work, &volume_objects, volume.id, &broken, err) < 0)
@@ -269,6 +276,7 @@ static int manage_finish(struct work *work, const struct operation *held, void *
 static int manage_cancel(struct work *work, const struct operation *operation, struct error *err) {
     struct volume volume;
 
+    assert(operation->kind == &kind_manage);
     if (volume_row(work, operation->volume_id, &volume, err) < 0)
         return -1;
     return give_back(work, operation, &volume, err);

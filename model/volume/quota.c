@@ -1,11 +1,13 @@
 #include "model/volume/quota.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "operation/quota.h"
 #include "operation/quota_limit.h"
 
 static void demand_volume(struct quota_demands *demands, struct arena *arena, const char *type_name,
                           int64_t size_gb) {
+    assert(size_gb >= 0);
     quota_demand_add(demands, arena, QUOTA_GIGABYTES, type_name, size_gb);
     quota_demand_add(demands, arena, QUOTA_VOLUMES, type_name, 1);
 }
@@ -32,6 +34,7 @@ int volume_quota_reserve_growth(struct work *work, const struct volume *volume,
                                 const char *operation_id, int64_t new_size_gb, struct error *err) {
     struct quota_demands demands = { .count = 0 };
 
+    assert(operation_id && new_size_gb >= volume->size_gb);
     quota_demand_add(&demands, work->arena, QUOTA_PER_VOLUME, NULL, new_size_gb);
     if (volume->use_quota)
         quota_demand_add(&demands, work->arena, QUOTA_GIGABYTES, volume->type_name,
@@ -42,6 +45,7 @@ int volume_quota_reserve_growth(struct work *work, const struct volume *volume,
 static struct quota_demands of_snapshot(const struct work *work, const struct snapshot *snapshot) {
     struct quota_demands demands = { .count = 0 };
 
+    assert(snapshot->counted_gb >= 0);
     quota_demand_add(&demands, work->arena, QUOTA_SNAPSHOTS, snapshot->type_name, 1);
     if (snapshot->counted_gb > 0)
         quota_demand_add(&demands, work->arena, QUOTA_GIGABYTES, snapshot->type_name,
@@ -92,6 +96,7 @@ static struct quota_demands of_type(const struct work *work, const struct share 
                  { QUOTA_GIGABYTES, share->gigabytes } };
     struct quota_demands demands = { .count = 0 };
 
+    assert(share->volumes >= 0 && share->snapshots >= 0 && share->gigabytes >= 0);
     for (size_t i = 0; i < LENGTH(rows); i++)
         if (rows[i].amount > 0)
             quota_demand_add(&demands, work->arena,

@@ -1,5 +1,6 @@
 #include "model/volume/reclaim.h"
 
+#include "common/assert.h"
 #include "model/attachment/attach_status.h"
 #include "model/conflict.h"
 #include "model/notification.h"
@@ -39,6 +40,7 @@ int volume_reclaim_last(struct work *work, const char *volume_id, struct reclaim
 }
 
 static int insert_row(struct work *work, const char *volume_id, struct error *err) {
+    assert(volume_id);
     if (db_run(work->tx, err, "DELETE FROM reclaims WHERE volume_id = $1", DB_TEXT(volume_id)) < 0)
         return -1;
     return db_change(work->tx, err,
@@ -49,6 +51,7 @@ static int insert_row(struct work *work, const char *volume_id, struct error *er
 
 static int write_failure(struct work *work, const char *volume_id, const char *reason,
                          const char *message, struct error *err) {
+    assert(volume_id && reason);
     return db_change(work->tx, err,
                      "UPDATE reclaims SET outcome = 'error', reason = $1, message = $2, "
                      "finished_at = $3 WHERE volume_id = $4",
@@ -133,6 +136,7 @@ int volume_reclaim_measured(struct work *work, const struct operation *held, voi
                             struct error *err) {
     const int64_t *bytes = arg;
 
+    assert(*(const int64_t *)arg >= 0);
     return db_run(work->tx, err,
                   "UPDATE reclaims SET pre_usage = $1 WHERE volume_id = $2 AND pre_usage IS NULL",
                   DB_INT(*bytes), DB_TEXT(held->volume_id)) < 0
@@ -144,6 +148,7 @@ static int reclaim_progress(struct work *work, const struct operation *held, voi
                             struct error *err) {
     const int *percent = arg;
 
+    assert(*percent >= 0 && *percent <= 100);
     return db_change(work->tx, err, "UPDATE reclaims SET progress = $1 WHERE volume_id = $2",
                      DB_INT(*percent), DB_TEXT(held->volume_id));
 }
@@ -154,6 +159,7 @@ static int fail(struct work *work, const struct operation *held, const struct er
                 struct error *err) {
     bool cannot = failure->kind == ERROR_BAD_REQUEST, busy = failure->kind == ERROR_CONFLICT;
 
+    assert(failure->kind != ERROR_NONE);
     if (write_failure(work, held->volume_id,
                       cannot ? "unsupported"
                       : busy ? "busy"
@@ -173,6 +179,7 @@ static int reclaim_finish(struct work *work, const struct operation *held, void 
     const struct reclaim_ending *ending = arg;
     struct volume volume;
 
+    assert(held->kind == &kind_reclaim);
     if (volume_details(work, held->volume_id, &volume, err) < 0 ||
         operation_end(work, held->id, err) < 0 ||
         operation_leave(work, volume.id, held->kind, attachment_status_of(&volume), err) < 0)

@@ -1,5 +1,6 @@
 #include "model/volume/reset.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/words.h"
 #include "model/attachment/attachment.h"
@@ -46,6 +47,7 @@ static int reset_attach_status(struct work *work, const struct volume *volume,
                                const char *attach_status, struct error *err) {
     static const char *const words[] = { "attached", "detached" };
 
+    assert(volume->attachment_count == 0 || volume->attachments);
     if (!words_have(words, LENGTH(words), attach_status))
         return refuse_value("attach_status", attach_status, err);
     if (conflict_resolve(work, volume->id, ACTION_RESET_ATTACH_STATUS, err) < 0 ||

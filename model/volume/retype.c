@@ -1,5 +1,6 @@
 #include "model/volume/retype.h"
 
+#include "common/assert.h"
 #include "model/conflict.h"
 #include "model/notification.h"
 #include "model/scheduler/placement.h"
@@ -86,6 +87,7 @@ static int check_place(struct work *work, const struct volume *volume,
 
 static int write_row(struct work *work, const struct volume *volume, const struct volume_type *type,
                      struct error *err) {
+    assert(type->id && !type->is_encrypted);
     return db_change(work->tx, err,
                      "UPDATE volumes SET volume_type_id = $1, multiattach = $2, updated_at = $3 "
                      "WHERE id = $4",

@@ -1,6 +1,7 @@
 /*
  * Unmanaging a volume: like a delete, but its storage stays.
  */
+#include "common/assert.h"
 #include "model/conflict.h"
 #include "model/notification.h"
 #include "model/operations.h"
@@ -56,6 +57,7 @@ static int unmanage_still_valid(struct work *work, const struct operation *opera
                                 struct error *err) {
     struct volume volume;
 
+    assert(operation->kind == &kind_unmanage);
     if (volume_details(work, operation->volume_id, &volume, err) < 0)
         return -1;
     return volume_unmanage_still_valid(&volume);
@@ -66,6 +68,7 @@ static int unmanage_finish(struct work *work, const struct operation *held, void
     const struct unmanage_ending *ending = arg;
     struct volume volume;
 
+    assert(held->kind == &kind_unmanage);
     if (operation_end(work, held->id, err) < 0)
         return -1;
     if (volume_row(work, held->volume_id, &volume, err) < 0)

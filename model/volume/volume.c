@@ -102,6 +102,7 @@ static struct page_index page_index_of(struct work *work, struct volume *volumes
     if (index.count > 1)
         qsort(index.by_id, index.count, sizeof(void *), compare_volumes);
     index.last = index.count > 0 ? index.by_id[0] : NULL;
+    assert(index.count <= count);
     return index;
 }
 
@@ -122,6 +123,7 @@ static const struct db_value *page_ids(struct work *work, const struct page_inde
     struct db_value *values;
     unsigned count = query_in_count(index->count);
 
+    assert(index->count > 0);
     values = arena_alloc(work->arena, count * sizeof *values);
     for (unsigned i = 0; i < count; i++)
         values[i] = DB_TEXT(index->by_id[i < index->count ? i : index->count - 1]->id);
@@ -144,6 +146,7 @@ static void add_pair(struct work *work, struct pairs *pairs, const struct db_row
     struct pair *items =
         query_grow(work->arena, (void *)(uintptr_t)pairs->items, pairs->count, sizeof(*items));
 
+    assert(pairs->items || pairs->count == 0);
     items[pairs->count] =
         (struct pair){ db_copy(rows, 1, work->arena), db_copy(rows, 2, work->arena) };
     *pairs = (struct pairs){ items, pairs->count + 1 };
@@ -311,6 +314,7 @@ static int list_rows(struct work *work, const struct query *query, unsigned want
         return (int)count;
     if (query->bytes_most == 0)
         return load_all_details(work, volumes, details, count, err) < 0 ? -1 : (int)count;
+    assert(query->cut);
     kept = load_some_details(work, volumes, details, count, query->bytes_most, err);
     *query->cut = kept >= 0 && (unsigned)kept < count;
     return kept;
@@ -354,6 +358,7 @@ int volume_recorded(struct work *work, const char *host, const char *location, c
     const char *first = arena_format(work->arena, "%s#", host);
     int64_t one;
 
+    assert(host && *host);
     return db_query_int(work->tx, &one, err,
                         "SELECT 1 FROM volumes WHERE substr(host, 1, LENGTH($1)) = $1 "
                         "AND provider_location IS NOT NULL "
