@@ -1,5 +1,6 @@
 #include "declared/document_own.h"
 
+#include "common/assert.h"
 #include "declared/document_store.private.h"
 #include "operation/query.h"
 #include "json/json.h"
@@ -63,6 +64,7 @@ int document_own_create_as(struct work *work, const char *id, const struct docum
         .created_at = work->now_us,
     };
 
+    assert(id && owner->id && owner->project_id);
     if (owner->deleted_at)
         return error_set(err, ERROR_CONFLICT, "%s %s is being deleted.", owner->kind->label,
                          owner->name);
@@ -101,6 +103,7 @@ static bool is_same(const struct document *before, const struct document *after)
 
 int document_own_write(struct work *work, const struct document *before, struct document *after,
                        struct error *err) {
+    assert(before->kind == after->kind && strcmp(before->id, after->id) == 0);
     if (check_complete(work, after, err) < 0)
         return -1;
     after->generation = before->generation + (json_equal(before->body, after->body) ? 0 : 1);
@@ -189,6 +192,7 @@ int document_event(struct work *work, const struct document *document, const cha
                    const char *reason, const char *message, struct error *err) {
     int64_t number = 0;
 
+    assert(document->id && (strcmp(type, "Normal") == 0 || strcmp(type, "Warning") == 0));
     if (next_number(work, document, &number, err) < 0 ||
         db_change(work->tx, err,
                   "INSERT INTO document_events (document_id, type, reason, message, number, times, "

@@ -1,5 +1,6 @@
 #include "declared/document_quota.h"
 
+#include "common/assert.h"
 #include "operation/quota.h"
 #include "operation/quota_limit.h"
 
@@ -72,6 +73,7 @@ static struct quota_demands demands_of(struct work *work, const struct document 
                                        int64_t size_gb) {
     struct quota_demands demands = { .count = 0 };
 
+    assert(document->kind->counts_as);
     if (size_gb > 0)
         quota_demand_add(&demands, work->arena, QUOTA_GIGABYTES, NULL, size_gb);
     if (size_gb != DOCUMENT_ELSEWHERE)
@@ -85,6 +87,7 @@ static struct quota_demands more_of(struct work *work, const struct document *be
     struct quota_demands demands = { .count = 0 };
     int64_t more = before ? gigabytes(size_gb) - gigabytes(before->size_gb) : size_gb;
 
+    assert(!before || before->kind == after->kind);
     if (!before)
         demands = demands_of(work, after, size_gb);
     else if (more > 0)
@@ -121,6 +124,7 @@ static int return_gigabytes(struct work *work, const struct document *document, 
                             struct error *err) {
     struct quota_demands less = { .count = 0 };
 
+    assert(document->project_id);
     if (size_gb <= 0)
         return 0;
     quota_demand_add(&less, work->arena, QUOTA_GIGABYTES, NULL, size_gb);
@@ -171,6 +175,7 @@ int document_quota_count(struct work *work, struct document *document, struct er
     int64_t size_gb;
     int rows;
 
+    assert(document->size_gb == DOCUMENT_NOT_COUNTED);
     if (old_size(work, document, &size_gb, err) < 0)
         return -1;
     is = demands_of(work, document, size_gb);

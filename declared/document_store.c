@@ -1,5 +1,6 @@
 #include "declared/document_store.private.h"
 
+#include "common/assert.h"
 #include "declared/document_quota.h"
 #include "json/json.h"
 
@@ -68,6 +69,7 @@ size_t document_bytes(struct work *work, const struct document *document) {
 /* Keeps the number of documents of a kind and their bytes, so that limits need no counting. */
 static int add_counts(struct work *work, const struct document *document, int documents,
                       int64_t bytes, struct error *err) {
+    assert(document->project_id && documents >= -1 && documents <= 1);
     if (documents == 0 && bytes == 0)
         return 0;
     return db_change(work->tx, err,
@@ -144,6 +146,8 @@ static const char *pool_of(const struct document *document) {
 int document_insert(struct work *work, struct document *document, struct error *err) {
     struct texts texts = counted_texts(work, document);
 
+    assert(document->id && document->version > 0);
+    assert(document->first_version == document->version && document->generation == 1);
     if (document_quota_move(work, NULL, document, err) < 0 ||
         db_change(
             work->tx, err,
@@ -168,6 +172,7 @@ static bool is_same_text(const char *one, const char *other) {
 /* Informs watches of its previous labels or node, which may not find it any more. */
 static int note_move(struct work *work, const struct document *before, const struct document *after,
                      struct error *err) {
+    assert(after->version > before->version);
     if (json_equal(before->labels, after->labels) && is_same_text(before->node, after->node))
         return 0;
     if (db_change(work->tx, err,
@@ -191,6 +196,8 @@ static int update_row(struct work *work, const struct document *before, struct d
         DB_TEXT(json_text(work->arena, after->status)), DB_TIME(after->updated_at),
         DB_TIME(after->deleted_at), DB_TEXT(after->node), counted(after), DB_INT(after->bytes));
 
+    assert(strcmp(before->id, after->id) == 0 && after->kind == before->kind);
+    assert(after->version > before->version && after->generation >= before->generation);
     if (error_if_none(rows, err, ERROR_CONFLICT, "%s %s was changed meanwhile; read it again.",
                       before->kind->label, before->name) < 0 ||
         add_counts(work, after, 0, after->bytes - before->bytes, err) < 0 ||
@@ -201,6 +208,7 @@ static int update_row(struct work *work, const struct document *before, struct d
 
 /* Keeps its last version for watches, for a limited number of changes. */
 static int delete_row(struct work *work, const struct document *document, struct error *err) {
+    assert(document->deleted_at && document->version > 0);
     if (db_change(work->tx, err,
                   "INSERT INTO documents_gone (id, kind, project_id, name, version, deleted_at, "
                   "node, owner_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -224,6 +232,7 @@ static int is_removable(struct work *work, const struct document *document, stru
     int64_t one;
     int owns;
 
+    assert(document->id);
     if (!document->deleted_at || json_array_size(document->finalizers) > 0)
         return 0;
     owns = db_query_int(work->tx, &one, err, "SELECT 1 FROM documents WHERE owner_id = $1 LIMIT 1",
@@ -236,6 +245,7 @@ static int find_owner(struct work *work, const struct document *document, struct
     struct db_rows *rows =
         db_query(work->tx, err, DOCUMENT_SELECT " WHERE d.id = $1", DB_TEXT(document->owner_id));
 
+    assert(document->owner_id);
     return query_one(work, rows, document_row_read, ret, err);
 }
 
@@ -261,6 +271,7 @@ int document_store(struct work *work, const struct document *before, struct docu
                    struct error *err) {
     int removable = is_removable(work, after, err);
 
+    assert(before->kind == after->kind && before->version > 0);
     if (removable < 0 || document_next_version(work, &after->version, err) < 0)
         return -1;
     after->updated_at = work->now_us;

@@ -4,6 +4,7 @@
  */
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
 #include "common/quantity.h"
 #include "declared/document_store.private.h"
 #include "declared/replica_placement.h"
@@ -87,6 +88,7 @@ static int find_holders(struct reconcile *r, const struct document *config,
     struct document *volume = NULL;
     int count = document_owned(r->work, config->id, &kind_replicated_volume, &volume, err);
 
+    assert(ret->snapshot);
     if (count > 0)
         count = document_owned(r->work, volume->id, &kind_volume_replica, &ret->replicas, err);
     if (count < 0)
@@ -177,6 +179,7 @@ static int choose_pools(struct reconcile *r, const json_t *policy, unsigned coun
     struct error failure;
     int there = replica_pool_list(r->work, &pools, err);
 
+    assert(count > 0 && count <= REPLICAS_MOST);
     if (there < 0)
         return -1;
     clock->random(clock->arg, &wanted.seed, sizeof wanted.seed);
@@ -203,6 +206,7 @@ static json_t *volume_body(struct reconcile *r, const struct first_set *set) {
     const json_t *provision = json_object_get(set->policy, "provision");
     json_t *replicas = json_array();
 
+    assert(set->count > 0 && set->count <= REPLICAS_MOST);
     for (unsigned i = 0; i < set->count; i++)
         json_array_append_new(replicas, replica_entry(set->ids[i], set->pools[i]));
     return json_keep(r->work->arena,
@@ -223,6 +227,7 @@ static int make_volume(struct reconcile *r, const struct first_set *set, struct 
                   json_pack("{s:s, s:s}", "phase", volume_states.states[volume_states.initial],
                             "capacity", set->capacity));
 
+    assert(set->capacity);
     return document_own_create(r->work, &kind_replicated_volume, &r->config.before,
                                r->config.before.name, NULL, volume_body(r, set), status, NULL, ret,
                                err);
@@ -232,6 +237,7 @@ static int make_replicas(struct reconcile *r, const struct first_set *set,
                          const struct document *volume, struct error *err) {
     json_t *members = json_keep(r->work->arena, json_array());
 
+    assert(set->count > 0);
     for (unsigned i = 0; i < set->count; i++)
         json_array_append_new(members, json_string(set->ids[i]));
     for (unsigned i = 0; i < set->count; i++)
@@ -244,6 +250,7 @@ static int make_replicas(struct reconcile *r, const struct first_set *set,
 static int make(struct reconcile *r, const struct first_set *set, struct error *err) {
     struct document volume;
 
+    assert(!r->dry_run);
     for (unsigned i = 0; i < set->count; i++)
         set->ids[i] = work_uuid(r->work);
     update_put_spec(r, &r->config, "policy", json_incref(set->policy));

@@ -7,6 +7,7 @@
  */
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
 #include "declared/pool_list.h"
 #include "declared/replica_placement.h"
 #include "declared/snapshot_source.h"
@@ -78,6 +79,7 @@ static struct document *find_replica(struct reconcile *r, const char *id) {
 
 /* It is evicted: now its data may be removed. */
 static int delete_evicted(struct reconcile *r, struct document *replica, struct error *err) {
+    assert(volume_is_served(r) && !replica_report_of(r, replica));
     update_put_spec(r, &r->volume, "removing", NULL);
     return reconcile_delete_replica(r, replica, err);
 }
@@ -147,6 +149,7 @@ static int begin_eviction(struct reconcile *r, const struct document *replica, s
     const struct document *unhealthy = unhealthy_other(r, replica);
     int needed;
 
+    assert(!replica->deleted_at);
     if (!volume_is_served(r)) {
         wait_for(
             r, "ScaleDown",
@@ -208,6 +211,7 @@ static int find_pool(struct reconcile *r, const char *name, struct replica_pool 
     int found = replica_pool_find(r->work, name, ret, err);
     const char *fault = "does not exist";
 
+    assert(*name);
     if (found < 0)
         return -1;
     if (found)
@@ -223,6 +227,7 @@ static int add(struct reconcile *r, const char *name, unsigned factor, struct er
     struct replica_pool pool;
     int found;
 
+    assert(factor > 0 && factor <= REPLICAS_MOST);
     wait_for(r, "ScaleUp", arena_format(arena, "There is no replica on pool %s yet.", name));
     r->writes = true;
     if (r->dry_run)

@@ -13,6 +13,7 @@
  */
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "declared/condition.h"
 #include "json/json.h"
@@ -65,6 +66,7 @@ static void begin_epoch(struct reconcile *r) {
     if (higher_epoch(r) > highest)
         highest = higher_epoch(r);
     update_put_spec(r, &r->volume, "epoch", json_integer(highest + random_step(r)));
+    assert(present_epoch(r) > highest);
 }
 
 /* Its node got an epoch that is over for the replicas: it gets another. */
@@ -72,6 +74,7 @@ static int renew_epoch(struct reconcile *r, struct error *err) {
     if (higher_epoch(r) <= present_epoch(r))
         return 0;
     begin_epoch(r);
+    assert(present_epoch(r) > higher_epoch(r));
     return reconcile_record_event(
         r, "Warning", "EpochRenewed",
         arena_format(r->work->arena,
@@ -110,6 +113,7 @@ static void set_node(struct reconcile *r, const char *node) {
 
 /* The phase under its previous node does not predict when it can be reached. */
 static int assign(struct reconcile *r, const char *node, struct error *err) {
+    assert(*node);
     set_node(r, node);
     update_advance(r, &r->volume, &volume_states, VOLUME_ASSIGNED);
     return reconcile_record_event(
