@@ -1,5 +1,6 @@
 #include "drivers/file/chain.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/image_lock.h"
 #include "drivers/file/draft.h"
@@ -91,6 +92,7 @@ int chain_read(const struct directory *directory, struct arena *arena, const cha
 }
 
 bool chain_is_layered(const struct chain *chain) {
+    assert(chain->active && chain->base);
     return strcmp(chain->active, chain->base) != 0;
 }
 
@@ -154,6 +156,7 @@ int chain_restore(const struct directory *directory, struct arena *arena, const 
                   struct error *err) {
     struct error why = { .kind = ERROR_NONE };
 
+    assert(*overlay);
     if (directory_rename(directory, chain_name_undone(arena, overlay), overlay, &why) >= 0 ||
         why.kind == ERROR_NOT_FOUND)
         return 0;
@@ -171,6 +174,7 @@ static int fill(int fd, const char *text, struct error *err) {
     size_t size = strlen(text);
     ssize_t written = pwrite(fd, text, size, 0);
 
+    assert(fd >= 0);
     if (written < 0)
         return error_errno(err, ERROR_BACKEND, "writing the info");
     if ((size_t)written < size)
@@ -184,6 +188,7 @@ int chain_write(const struct directory *directory, struct arena *arena, const st
     autodraft struct draft draft = { 0 };
     int taken;
 
+    assert(chain->info_name && chain->base);
     if (draft_open(directory, arena, chain->info_name, attempt, &draft, err) < 0 ||
         fill(draft.fd, json_text(arena, info), err) < 0)
         return -1;
@@ -204,6 +209,7 @@ static int try_lock(int fd, bool alone, struct error *err) {
                           .l_start = IMAGE_CHAIN_BYTE,
                           .l_len = 1 };
 
+    assert(fd >= 0);
     if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
         return 0;
     if (errno == EAGAIN || errno == EACCES)
@@ -317,6 +323,7 @@ int chain_walk(const struct directory *directory, struct arena *arena, const str
                struct error *err) {
     int count = 0;
 
+    assert(*from);
     for (const char *name = from; name; count++) {
         if (count == CHAIN_FILES_MOST)
             return error_set(err, ERROR_BACKEND, "More than %d files lie below %s.",

@@ -1,5 +1,6 @@
 #include "drivers/file/chain_merge.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "drivers/file/removal.h"
 #include "drivers/file/volume_name.h"
@@ -39,6 +40,7 @@ static json_t *copy_info(const struct chain_work *work, const struct chain *chai
 
 static int write_info(const struct chain_work *work, const struct chain *chain, const json_t *info,
                       struct error *err) {
+    assert(chain->info_name);
     return chain_remove_drafts(work->directory, work->arena, chain, err) < 0
                ? -1
                : chain_write(work->directory, work->arena, chain, info, work->attempt, work->fence,
@@ -51,6 +53,7 @@ int chain_note(const struct chain_work *work, const struct chain *chain, const c
     const char *noted = json_text_of(json_object_get(chain->info, key), snapshot_id);
     json_t *info = copy_info(work, chain), *notes;
 
+    assert(chain_owns(chain, file));
     if (noted && strcmp(noted, file) == 0)
         return 0;
     chain_drop_note(info, snapshot_id);
@@ -226,6 +229,7 @@ static int empty_base(const struct chain_work *work, int fd, struct error *err) 
     enum { HEAD = 1 << 16 };
     off_t end = lseek(fd, 0, SEEK_END);
 
+    assert(fd >= 0);
     if (driver_fence_check(work->fence, err) < 0)
         return -1;
     if (end <= HEAD)
@@ -254,8 +258,10 @@ static int remove_dropped(const struct chain_work *work, const struct chain *cha
     hold = image_lock_away(fd, err);
     if (hold != IMAGE_LOCKED)
         return hold == IMAGE_HELD ? 1 : -1;
-    if (strcmp(file, chain->base) == 0)
+    if (strcmp(file, chain->base) == 0) {
+        assert(strcmp(file, chain->active) != 0); /* or the volume is lost */
         return empty_base(work, fd, err);
+    }
     if (chain_names(chain, file))
         return 0;
     return removal_held(work->directory, file, fd, work->fence, err) < 0
@@ -283,6 +289,7 @@ static int end_merge(const struct chain_work *work, struct chain *chain, const c
         if (forget(work, chain, id, file, err) < 0 || read_again(work, chain, err) < 0)
             return -1;
     }
+    assert(*file);
     open = remove_dropped(work, chain, file, err);
     if (open != 0)
         return open < 0 ? -1 : 0;

@@ -1,5 +1,6 @@
 #include "drivers/file/draft.h"
 
+#include "common/assert.h"
 #include "drivers/file/image.h"
 #include "drivers/file/unlink.h"
 #include "drivers/file/volume_name.h"
@@ -17,6 +18,7 @@ int draft_open(const struct directory *directory, struct arena *arena, const cha
     mode_t mode = directory->settings->mode;
     int fd;
 
+    assert(*name && name[0] != '.');
     if (volume_name_remove_draft(directory, arena, name, attempt, err) < 0 ||
         volume_name_remove_earlier(directory, arena, name, attempt, err) < 0 ||
         volume_name_note_attempt(directory, arena, name, attempt, err) < 0)
@@ -35,6 +37,7 @@ static int check_own(const struct draft *draft, const struct driver_fence *fence
                      struct error *err) {
     struct stat opened, named;
 
+    assert(draft->fd >= 0 && draft->unfinished);
     if (driver_fence_check(fence, err) < 0)
         return -1;
     if (fstat(draft->fd, &opened) < 0 ||
@@ -49,6 +52,7 @@ static int check_own(const struct draft *draft, const struct driver_fence *fence
 int draft_publish(struct draft *draft, const struct driver_fence *fence, struct error *err) {
     int taken;
 
+    assert(draft->unfinished && draft->name);
     if (check_own(draft, fence, err) < 0)
         return -1;
     taken = directory_rename(draft->directory, draft->unfinished, draft->name, err);
@@ -61,6 +65,7 @@ int draft_publish(struct draft *draft, const struct driver_fence *fence, struct 
 static int hold_replaced(struct draft *draft, struct error *err) {
     int fd = openat(draft->directory->fd, draft->unfinished, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
+    assert(draft->unfinished);
     if (fd < 0)
         return error_errno(err, ERROR_BACKEND, "opening what %s was before", draft->name);
     close(draft->fd);
@@ -71,6 +76,7 @@ static int hold_replaced(struct draft *draft, struct error *err) {
 int draft_replace(struct draft *draft, const struct driver_fence *fence, struct error *err) {
     int result;
 
+    assert(draft->unfinished && draft->name);
     if (check_own(draft, fence, err) < 0)
         return -1;
     result = directory_replace(draft->directory, draft->unfinished, draft->name, err);
@@ -84,6 +90,7 @@ void draft_end(struct draft *draft) {
         return;
     if (draft->unfinished)
         unlink_same(draft->directory->fd, draft->unfinished, draft->fd);
+    assert(draft->fd >= 0);
     close(draft->fd);
 }
 

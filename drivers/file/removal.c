@@ -1,5 +1,6 @@
 #include "drivers/file/removal.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "drivers/file/chain.h"
 #include "drivers/file/unlink.h"
@@ -12,6 +13,7 @@ int removal_held(const struct directory *directory, const char *name, int fd,
                  const struct driver_fence *fence, struct error *err) {
     int other;
 
+    assert(fd >= 0);
     if (driver_fence_check(fence, err) < 0)
         return -1;
     other = unlink_same(directory->fd, name, fd);
@@ -37,6 +39,7 @@ int removal_refuse_held(enum image_hold hold, const char *name, struct error *er
 /* No guest has it open, and none can open it until the descriptor is closed. */
 static int remove_unused(const struct directory *directory, const char *name, int fd,
                          const struct driver_fence *fence, struct error *err) {
+    assert(fd >= 0);
     return removal_refuse_held(image_lock_away(fd, err), name, err) < 0
                ? -1
                : removal_held(directory, name, fd, fence, err);

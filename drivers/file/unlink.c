@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 static int remove_name(int directory_fd, const char *name) {
+    assert(*name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
     return unlinkat(directory_fd, name, 0) < 0 && errno != ENOENT ? -1 : 0;
 }
 
 int unlink_same(int directory_fd, const char *name, int fd) {
     struct stat opened, named;
 
+    assert(fd >= 0);
     if (fstat(fd, &opened) < 0)
         return -1;
     if (fstatat(directory_fd, name, &named, AT_SYMLINK_NOFOLLOW) < 0)
