@@ -17,6 +17,7 @@
  * They return 0 when the operation is done or left to other workers, and 1 when the loop continues.
  */
 #include "model/volume/extend.h"
+#include "common/assert.h"
 #include "manager/jobs/event.h"
 #include "manager/runtime/job.h"
 #include "model/attachment/attach_status.h"
@@ -47,6 +48,7 @@ static int finish(struct job *job, enum extend_verdict verdict, int64_t real_gb,
     int64_t new_gb = job->operation.new_size_gb;
     int result = job_finish(job, &ending, err);
 
+    assert(job->operation.kind == &kind_extend && real_gb >= 0);
     if (result < 0)
         return -1;
     if (result > 0) {
@@ -72,6 +74,7 @@ static int has_grown(struct job *job, int64_t *ret_real_gb, struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
     int64_t bytes = 0;
 
+    assert(job->operation.new_size_gb > 0);
     if (job->backend->driver->get_size(job->backend->handle, job->arena, &volume, &bytes, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     *ret_real_gb = (bytes + GIB - 1) / GIB;
@@ -104,6 +107,7 @@ static int await(struct job *job, struct error *err) {
     struct error failure;
     unsigned instances;
 
+    assert(job->operation.phase == PHASE_RUNNING);
     if (lost)
         return lost < 0 ? -1 : 0;
     job->volume = await.volume;
@@ -129,6 +133,7 @@ static int drive(struct job *job, struct error *err) {
     enum driver_outcome outcome = job->backend->driver->extend_volume(
         job->backend->handle, job->arena, &volume, job->operation.new_size_gb, &failure);
 
+    assert(job->operation.phase == PHASE_RUNNING && job->has_volume);
     if (outcome == DRIVER_DONE)
         return finish(job, EXTEND_GROWN, 0, NULL, err);
     if (outcome == DRIVER_DEFERRED)
@@ -147,6 +152,7 @@ static int send(struct job *job, struct error *err) {
     struct error answer = { 0 };
     enum event_verdict verdict = EVENT_REFUSED;
 
+    assert(job->operation.phase == PHASE_SENDING);
     if (instances_of(job, &instances) != 1)
         error_set(&answer, ERROR_CONFLICT,
                   "the volume is no longer attached to exactly one instance");
@@ -194,6 +200,7 @@ static int settle(struct job *job, struct error *err) {
     int64_t real_gb = 0;
     int grown = has_grown(job, &real_gb, &failure);
 
+    assert(job->operation.phase == PHASE_WAITING || job->operation.phase == PHASE_SENDING);
     if (grown < 0) {
         log_error(&job->context.log, "size of a pending extend cannot be read", "volume_id",
                   job->volume.id, "reason", failure.message, NULL);
@@ -242,6 +249,7 @@ static int complete(struct job *job, struct error *err) {
     int64_t real_gb = 0;
     int grown = has_grown(job, &real_gb, &failure), doubtful;
 
+    assert(job->operation.phase == PHASE_COMPLETING);
     if (job->operation.failed)
         return finish(job, EXTEND_COMPUTE_FAILED, real_gb,
                       "the compute side could not grow the disk", err);

@@ -1,5 +1,6 @@
 #include "manager/runtime/job.h"
 
+#include "common/assert.h"
 #include "common/backoff.h"
 
 #include <string.h>
@@ -30,6 +31,7 @@ static int held_body(struct work *work, void *arg, struct error *err) {
     struct operation operation;
     int held = operation_held(work, call->seen->id, call->owner, &operation, err);
 
+    assert(call->owner && *call->owner && call->seen->phase <= PHASES);
     /* an unknown phase is left to the newer program that wrote it */
     if (held <= 0 || operation.phase != call->seen->phase || operation.phase == PHASES)
         return held < 0 ? -1 : 1;
@@ -50,6 +52,7 @@ int job_must_hold(struct job *job, operation_body *body, void *arg, struct error
 }
 
 int job_finish(struct job *job, void *ending, struct error *err) {
+    assert(job->operation.kind->finish);
     return job_held(job, job->operation.kind->finish, ending, err);
 }
 
@@ -135,6 +138,7 @@ struct job_retry_call {
 static int retry_body(struct work *work, void *arg, struct error *err) {
     const struct job_retry_call *call = arg;
 
+    assert(call->pause_us > 0);
     return call->let_go(work, call->job->operation.id, job_owner(call->job),
                         work->clock_us + call->pause_us, err);
 }
@@ -160,6 +164,7 @@ int job_put_back(struct job *job, int64_t pause_us, struct error *err) {
 }
 
 bool job_is_uncertain(const struct job *job, const struct error *failure) {
+    assert(failure->kind != ERROR_NONE);
     return failure->kind == ERROR_UNAVAILABLE &&
            (job->operation.attempts > 1 || job->operation.created_at < job->manager->started_at ||
             manager_is_draining(job->manager));

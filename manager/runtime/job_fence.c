@@ -3,6 +3,8 @@
  */
 #include "manager/runtime/job.h"
 
+#include "common/assert.h"
+
 /* Intervals of recording and of logging the progress. */
 #define PROGRESS_NOTE_US (2 * SECOND_US)
 #define PROGRESS_LOG_US  (60 * SECOND_US)
@@ -74,6 +76,7 @@ static int progress_body(struct work *work, void *arg, struct error *err) {
     struct operation operation;
     int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
 
+    assert(job->progress_percent >= 0 && job->progress_percent < 100);
     if (held <= 0)
         return held;
     if (operation_set_progress(work, operation.id, job_owner(job), job->progress_percent, err) < 0)
@@ -96,6 +99,7 @@ static void note_progress(struct job *job, int percent) {
     struct work base = job->base;
     struct error err;
 
+    assert(percent >= 0 && percent < 100);
     if (percent == job->progress_percent)
         return;
     job->progress_percent = percent;
@@ -108,7 +112,10 @@ static void note_progress(struct job *job, int percent) {
 }
 
 static int percent_of(int64_t done_bytes, int64_t all_bytes) {
-    return done_bytes < all_bytes ? (int)(100.0 * (double)done_bytes / (double)all_bytes) : 99;
+    int percent =
+        done_bytes < all_bytes ? (int)(100.0 * (double)done_bytes / (double)all_bytes) : 99;
+
+    return percent < 99 ? percent : 99; /* a quotient of large numbers may be rounded up to 1 */
 }
 
 /* Called for every piece of a copy; the rows are read once a second. */

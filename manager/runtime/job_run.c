@@ -4,6 +4,7 @@
  */
 #include "manager/runtime/job.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "manager/runtime/host.h"
 #include "model/attachment/attachment.h"
@@ -33,6 +34,7 @@ static int claim_body(struct work *work, void *arg, struct error *err) {
     claimed = operation_claim(work, job->operation.id, job_owner(job), &job->operation, err);
     if (claimed <= 0)
         return claimed;
+    assert(job->operation.owner && strcmp(job->operation.owner, job_owner(job)) == 0);
     job->has_volume = volume_details(work, job->operation.volume_id, &job->volume, err) == 0;
     if (!job->has_volume && err->kind != ERROR_NOT_FOUND)
         return -1;
@@ -77,6 +79,7 @@ static void running_claimed(struct job *job, int64_t asked_us) {
     struct manager *manager = job->manager;
     struct running *running = &job->running;
 
+    assert(job->running.operation_id && job->operation.owner);
     pthread_mutex_lock(&manager->lock);
     running->safe_until_us = operation_safe_until(manager->settings.settings, asked_us);
     running->kind = job->operation.kind->name;
@@ -112,6 +115,7 @@ static int wait_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     int64_t pause_us = (work->clock_us - job->operation.created_at) / 8;
 
+    assert(job->found_in_use);
     if (pause_us < BUSY_PAUSE_US)
         pause_us = BUSY_PAUSE_US;
     if (pause_us > BUSY_PAUSE_MOST_US)
@@ -131,6 +135,7 @@ static int job_wait(struct job *job, struct error *err) {
 static int make_long(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
 
+    assert(job->is_too_long && !job->lane->is_long);
     return operation_make_long(work, job->operation.id, job_owner(job), err);
 }
 
@@ -139,6 +144,7 @@ static int make_long(struct work *work, void *arg, struct error *err) {
  * operation.  If that fails, too, the lease expires: it is renewed only for running jobs.
  */
 static int job_give_back(struct job *job, const struct error *reason, struct error *err) {
+    assert(job->operation.owner);
     if (job->is_too_long && !job->fenced_off)
         return job_transaction(job, make_long, job, err) < 0 ? -1 : 0;
     if (job->found_in_use && !job->fenced_off)
@@ -165,6 +171,7 @@ static int job_do(struct job *job, struct error *err) {
     const struct log_context *before = log_within(&job->context.log);
     int result = job_call(job, err);
 
+    assert(job->operation.kind);
     log_within(before);
     return result;
 }

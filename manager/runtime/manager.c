@@ -1,5 +1,6 @@
 #include "manager/runtime/manager.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/ticker.h"
@@ -112,6 +113,7 @@ static const char **running_ids(struct manager *manager, struct arena *arena, un
     for (const struct running *running = manager->running; running; running = running->next) {
         if (running->safe_until_us == 0)
             continue;
+        assert(running->operation_id);
         ids = query_grow(arena, ids, count, sizeof *ids);
         ids[count++] = arena_text(arena, running->operation_id);
     }
@@ -145,6 +147,7 @@ unsigned manager_running(struct manager *manager, struct arena *arena, struct ma
 static int round_body(struct work *work, void *arg, struct error *err) {
     struct round *round = arg;
 
+    assert(round->manager->settings.owner && *round->manager->settings.owner);
     for (unsigned i = 0; i < round->count; i++) {
         int renewed = operation_renew(work, round->manager->settings.owner, round->ids[i], err);
 
@@ -170,6 +173,7 @@ static int orphans_body(struct work *work, void *arg, struct error *err) {
 static int hand_out_body(struct work *work, void *arg, struct error *err) {
     const struct hand_out *hand_out = arg;
 
+    assert(hand_out->count <= ORPHANS_AT_ONCE);
     for (int i = 0; i < hand_out->count; i++)
         if (operation_redeliver(work, &hand_out->orphans[i], &hand_out->rule, err) < 0)
             return -1;
@@ -306,6 +310,8 @@ static int disown(struct manager *manager, struct error *err) {
 static struct manager *manager_new(const struct manager_settings *settings) {
     struct manager *manager = heap_new(sizeof *manager);
 
+    assert(*settings->owner &&
+           strncmp(settings->owner, settings->owner_prefix, strlen(settings->owner_prefix)) == 0);
     pthread_mutex_init(&manager->lock, NULL);
     pthread_mutex_init(&manager->sending, NULL);
     pthread_cond_init(&manager->changed, NULL);
