@@ -1,5 +1,6 @@
 #include "replication/engine/epoch.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 
 #include <errno.h>
@@ -43,6 +44,7 @@ static int read_digits(int fd, int64_t *ret, struct error *err) {
 static int write_digits(int fd, int64_t epoch, struct error *err) {
     char text[DIGITS + 2];
 
+    assert(epoch >= 0);
     snprintf(text, sizeof(text), "%0*" PRId64 "\n", DIGITS, epoch);
     if (pwrite(fd, text, DIGITS + 1, 0) != DIGITS + 1 || fsync(fd) < 0)
         return fail(err, "writing");

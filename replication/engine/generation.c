@@ -25,6 +25,7 @@ bool generation_has(const struct generation *generation, const char *replica) {
 }
 
 unsigned generation_needed(const struct generation *generation) {
+    assert(generation->wanted <= REPLICAS_MOST);
     return generation->wanted / 2 + 1;
 }
 
@@ -34,6 +35,7 @@ int64_t generation_floor(int64_t recovery) {
 }
 
 void generation_add(struct generation *generation, const char *replica) {
+    assert(!generation_has(generation, replica));
     assert(generation->count < REPLICAS_MOST && strlen(replica) < UUID_SIZE);
     strcpy(generation->members[generation->count++], replica);
 }
@@ -41,6 +43,7 @@ void generation_add(struct generation *generation, const char *replica) {
 bool generation_follows(const struct generation *before, const struct generation *next) {
     unsigned removed = 0;
 
+    assert(before->count <= REPLICAS_MOST && next->count <= REPLICAS_MOST);
     for (unsigned i = 0; i < before->count; i++)
         removed += !generation_has(next, before->members[i]);
     return removed < generation_needed(before) && next->count >= generation_needed(next) &&
@@ -51,6 +54,8 @@ void generation_first(const char *volume, int64_t size_bytes, const char *const 
                       unsigned count, struct generation *ret) {
     char digest[MD5_HEX_SIZE];
 
+    assert(count > 0 && count <= REPLICAS_MOST);
+    assert(size_bytes >= 0 && size_bytes <= VOLUME_BYTES_MOST);
     md5_hex(volume, strlen(volume), digest);
     *ret = (struct generation){ .wanted = count, .size_bytes = size_bytes, .id.number = 1 };
     snprintf(ret->id.nonce, NONCE_SIZE, "%.16s", digest);
@@ -72,8 +77,10 @@ void generation_next(const struct generation *base, const struct clock *clock,
 
 void generation_recover(const struct generation *base, int64_t recovery, const char *replica,
                         const struct clock *clock, struct generation *ret) {
+    assert(recovery > 0);
     generation_next(base, clock, ret);
     ret->id.number = generation_floor(recovery);
+    assert(ret->id.number > base->id.number); /* or earlier writers count */
     ret->wanted = 1;
     generation_add(ret, replica);
 }
@@ -88,6 +95,7 @@ const char *replica_state_text(struct arena *arena, const struct replica_state *
     struct json_out out;
     const char *line;
 
+    assert(state->mark <= REPLICA_CLEAN && generation->count <= REPLICAS_MOST);
     json_out_init(&out, arena, 1024);
     out_begin_object(&out);
     out_put_text(&out, "volume", state->volume);
@@ -162,6 +170,7 @@ static int read_members(const json_t *members, struct generation *ret) {
 static void set_state(const struct stored *stored, struct replica_state *ret) {
     struct generation *generation = &ret->generation;
 
+    assert(stored->wanted >= 0 && stored->wanted <= REPLICAS_MOST);
     *ret = (struct replica_state){ .generation = { .wanted = (unsigned)stored->wanted,
                                                    .size_bytes = stored->size_bytes,
                                                    .id.number = stored->number,

@@ -1,5 +1,7 @@
 #include "replication/engine/justify.h"
 
+#include "common/assert.h"
+
 #include <string.h>
 
 static bool is_logged(const struct write_log_block *logged, unsigned sector, uint32_t sum) {
@@ -37,6 +39,7 @@ static unsigned count_equal(const struct justify_version *versions, unsigned cou
 /* NULL: none. */
 static const struct justify_version *choose(const struct justify_version *versions, unsigned count,
                                             unsigned needed, unsigned sector) {
+    assert(needed > 0 && needed <= REPLICAS_MOST);
     for (unsigned i = 0; i < count; i++) {
         if (count_equal(versions, count, i, (size_t)sector * JUSTIFY_SECTOR) >= needed)
             return &versions[i];
@@ -50,6 +53,7 @@ static const struct justify_version *choose(const struct justify_version *versio
 
 enum justify_outcome justify(const struct justify_version *versions, unsigned count,
                              unsigned needed, size_t size, unsigned char *ret) {
+    assert(count > 0 && size <= JUSTIFY_BLOCK);
     if (is_equal(versions, count, size))
         return JUSTIFY_EQUAL;
     for (unsigned sector = 0; sector < size / JUSTIFY_SECTOR; sector++) {

@@ -1,5 +1,6 @@
 #include "replication/engine/qmp.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
@@ -95,6 +96,7 @@ static int read_some(struct qmp *qmp, struct error *err) {
     ssize_t got;
 
     reserve_text(qmp);
+    assert(qmp->capacity - qmp->size >= READ_SIZE);
     got = recv(qmp->fd, qmp->text + qmp->size, READ_SIZE, MSG_DONTWAIT);
     if (got > 0) {
         qmp->size += (size_t)got;
@@ -124,6 +126,7 @@ static int take_line(struct qmp *qmp, json_t **ret, struct error *err) {
     line = json_parse(arena, qmp->text, length, &reason);
     if (!json_is_object(line))
         return FAIL(qmp, err, "the storage daemon has sent a line that is not a JSON object");
+    assert(length + 1 <= qmp->size);
     qmp->size -= length + 1;
     memmove(qmp->text, end + 1, qmp->size);
     *ret = json_incref(line);
@@ -137,6 +140,7 @@ static void keep_event(struct qmp *qmp, json_t *event) {
         qmp->waiting--;
         qmp->lost = true;
     }
+    assert(qmp->waiting < EVENTS_MOST);
     qmp->events[(qmp->first + qmp->waiting++) % EVENTS_MOST] = event;
 }
 
@@ -175,6 +179,7 @@ static int await_answer(struct qmp *qmp, int64_t until_us, json_t **ret, struct 
 static bool is_older(const struct qmp *qmp, const json_t *answer) {
     const json_t *id = json_object_get(answer, "id");
 
+    assert(qmp->next_id > qmp->first_id);
     return qmp->next_id == qmp->first_id + 1 && json_is_integer(id) &&
            json_integer_value(id) != qmp->next_id;
 }
@@ -244,6 +249,7 @@ int qmp_event(struct qmp *qmp, struct arena *arena, json_t **ret, struct error *
         read_events(qmp);
     if (qmp->waiting == 0)
         return qmp->fd < 0 ? broken(qmp, err) : 0;
+    assert(qmp->waiting > 0 && qmp->first < EVENTS_MOST);
     *ret = json_keep(arena, qmp->events[qmp->first]);
     qmp->first = (qmp->first + 1) % EVENTS_MOST;
     qmp->waiting--;

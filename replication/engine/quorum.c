@@ -1,5 +1,7 @@
 #include "replication/engine/quorum.h"
 
+#include "common/assert.h"
+
 #include <string.h>
 
 typedef const struct replica_state *const *states_t;
@@ -28,10 +30,12 @@ static unsigned count_votes(states_t states, unsigned count, const struct genera
                             bool ret[MEMBERS_MOST]) {
     unsigned voters = 0;
 
+    assert(count <= MEMBERS_MOST);
     for (unsigned i = 0; i < count; i++) {
         ret[i] = states[i] && votes_for(states[i], generation) && !is_duplicate(states, i);
         voters += ret[i];
     }
+    assert(voters <= generation->count); /* each member votes once */
     return voters;
 }
 
@@ -109,10 +113,12 @@ static bool is_clean(states_t states, unsigned count, const struct quorum_plan *
 }
 
 static void evaluate(states_t states, unsigned count, struct quorum_plan *ret) {
+    assert(ret->verdict == QUORUM_NONE);
     choose(states, count, ret);
     if (ret->verdict != QUORUM_SERVES)
         return;
     ret->stopped_clean = is_clean(states, count, ret);
+    assert(ret->needed > 0 && ret->voters >= ret->needed);
     if (!ret->stopped_clean && ret->voters > 1)
         ret->verdict = QUORUM_RESYNC;
 }
@@ -121,10 +127,13 @@ void quorum_plan(const char *volume, const struct replica_state *const *states, 
                  int64_t floor, struct quorum_plan *ret) {
     const struct replica_state *usable[MEMBERS_MOST] = { NULL };
 
+    assert(count <= MEMBERS_MOST && floor >= 0);
     for (unsigned i = 0; i < count; i++)
         usable[i] = is_usable(states[i], volume, floor) ? states[i] : NULL;
     *ret = (struct quorum_plan){ .verdict = QUORUM_NONE };
     evaluate(usable, count, ret);
+    assert(ret->verdict == QUORUM_NONE || ret->current.id.number >= floor);
+    assert(ret->voters <= count);
 }
 
 bool quorum_spares(const struct generation *current, const char *replica) {

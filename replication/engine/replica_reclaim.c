@@ -1,5 +1,6 @@
 #include "replication/engine/replica_reclaim.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/image_holes.h"
@@ -56,6 +57,7 @@ static int open_unused(const struct reclaim *reclaim, struct error *err) {
         check_epoch(reclaim, err) < 0 ? -1 : replica_open_data(reclaim->replica, err);
     enum image_hold hold = data < 0 ? IMAGE_LOCK_FAILED : image_lock_still(data, err);
 
+    assert(reclaim->epoch >= 0);
     if (hold == IMAGE_HELD)
         return error_set(err, ERROR_CONFLICT, "The replica %s is in use.", reclaim->replica->uid);
     return hold == IMAGE_LOCKED ? take_fd(data) : -1;
@@ -64,6 +66,7 @@ static int open_unused(const struct reclaim *reclaim, struct error *err) {
 static int punch_step(struct reclaim *reclaim, off_t stop, struct error *err) {
     off_t end = (reclaim->at / PART_LEAST + 1) * PART_LEAST;
 
+    assert(reclaim->at <= stop && stop <= reclaim->end);
     if (end > stop)
         end = stop;
     if (image_puncher_punch(&reclaim->puncher, reclaim->at, end, err) < 0)
@@ -112,6 +115,7 @@ static int do_locked(struct reclaim *reclaim,
 /* ---- the whole ---- */
 
 static void adapt_part(struct reclaim *reclaim, int64_t spent_us) {
+    assert(reclaim->part >= PART_LEAST && reclaim->part <= PART_MOST);
     if (spent_us < QUICK_US && reclaim->part < PART_MOST)
         reclaim->part *= 2;
     else if (spent_us > SLOW_US && reclaim->part > PART_LEAST)

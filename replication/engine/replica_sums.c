@@ -16,6 +16,7 @@ _Static_assert(REPLICA_SUM_SIZE == MD5_SIZE, "sums are MD5");
 static int64_t find_data(int fd, int64_t from, int64_t end) {
     off_t at = lseek(fd, from, SEEK_DATA);
 
+    assert(from >= 0);
     if (at < 0)
         return errno == ENXIO ? end : from;
     at -= (at - from) % BLOCK;

@@ -126,6 +126,7 @@ static void read_entries(struct write_log_header *log, struct arena *arena, stru
         return;
     if (made - first > WRITE_LOG_ENTRIES)
         first = made - WRITE_LOG_ENTRIES;
+    assert(first <= made && made - first <= WRITE_LOG_ENTRIES);
     ret->entries = arena_alloc(arena, (size_t)(made - first + 1) * sizeof(*ret->entries));
     for (; first < made; first++) {
         struct write_log_entry *entry = &ret->entries[ret->count];
@@ -188,6 +189,7 @@ static uint32_t *find_slot(const struct index *index, const struct write_log_blo
                            uint64_t block) {
     size_t at = (size_t)(block * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (index->size - 1);
 
+    assert((index->size & (index->size - 1)) == 0);
     while (index->slots[at] && blocks[index->slots[at] - 1].block != block)
         at = (at + 1) & (index->size - 1);
     return &index->slots[at];
@@ -217,6 +219,7 @@ static void list_block(struct listing *listing, uint64_t block, unsigned mask, u
                        const uint32_t *sums) {
     uint32_t *slot = find_slot(&listing->index, listing->blocks, block);
 
+    assert(listing->count <= listing->most);
     if (!*slot && listing->count == listing->most)
         return;
     if (!*slot) {
@@ -250,10 +253,12 @@ static void list_run(struct listing *listing, const struct write_log_entry *entr
 unsigned write_log_blocks(const struct write_log *log, struct write_log_block *ret, unsigned most) {
     struct listing listing = { .blocks = ret, .most = most, .index.size = 16 };
 
+    assert(most > 0);
     prepare();
     while (listing.index.size < (size_t)most * 2)
         listing.index.size *= 2;
     listing.index.slots = heap_new(listing.index.size * sizeof(*listing.index.slots));
+    assert(listing.index.size >= (size_t)most * 2); /* never full */
     for (unsigned i = log->count; i > 0 && listing.steps < STEPS_MOST; i--) {
         const struct write_log_entry *entry = &log->entries[i - 1];
         unsigned mask = (unsigned)(entry->where >> 8) & 0xff;
@@ -264,6 +269,7 @@ unsigned write_log_blocks(const struct write_log *log, struct write_log_block *r
         else
             list_run(&listing, entry);
     }
+    assert(listing.count <= most);
     free(listing.index.slots);
     return listing.count;
 }

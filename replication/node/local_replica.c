@@ -68,6 +68,7 @@ static struct work work_on(enum kind kind, const struct replica *replica, const 
                            int64_t epoch) {
     struct work work = { .kind = kind, .pool = copy_path(replica->pool), .epoch = epoch };
 
+    assert(strlen(replica->uid) < UUID_SIZE);
     snprintf(work.uid, sizeof(work.uid), "%s", replica->uid);
     snprintf(work.volume, sizeof(work.volume), "%s", volume);
     return work;
@@ -81,6 +82,7 @@ static struct replica replica_of(const struct work *work) {
 static int write_piece(struct work *work, int fd) {
     off_t from = lseek(fd, work->at, SEEK_DATA);
 
+    assert(work->at >= 0);
     if (from < 0)
         return 0;
     if (sync_file_range(fd, from, PIECE, WRITTEN) < 0)
@@ -247,6 +249,7 @@ static int sums_local(void *arg, const struct replica *replica, int64_t epoch, i
     result = call_or_refuse(arg, &work, err);
     if (result < 0)
         return -1;
+    assert((unsigned)result <= count);
     *at = work.at;
     memcpy(ret, work.sums, (size_t)result * sizeof(*ret));
     return result;

@@ -1,6 +1,7 @@
 #include "replication/node/pools.h"
 
 #include "client/replica_pools.h"
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
@@ -81,6 +82,7 @@ static enum pool_event event_of(const struct pool_status *status) {
         [POOL_FAILING] = POOL_FOUND_FAILING,
     };
 
+    assert(status->unresponsive_ms > 0 || status->state < LENGTH(found));
     if (status->unresponsive_ms == 0)
         return found[status->state];
     return status->unresponsive_ms < HANG_MS ? POOL_DOES_NOT_ANSWER : POOL_DOES_NOT_ANSWER_FOR_LONG;
@@ -153,6 +155,7 @@ static void send_heartbeat(struct pool *pool) {
     struct error err = { 0 };
     int outcome;
 
+    assert(pool->all->settings.heartbeat_ms > 0);
     if (pool->heartbeat_us > 0 && pool->reported && now_us < pool->heartbeat_us + pause_us)
         return;
     outcome = report_pool(pool, &err);
@@ -180,6 +183,7 @@ static void take_update(struct pool *pool) {
     struct assignment **assignments = pool->pending;
     unsigned count = pool->pending_count;
 
+    assert(pool->has_update);
     pool->pending = NULL;
     pool->pending_count = 0;
     pool->has_update = false;

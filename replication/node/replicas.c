@@ -1,5 +1,6 @@
 #include "replication/node/replicas.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
@@ -83,6 +84,7 @@ static void report(struct replicas *replicas, struct file *file, const char *pha
     autoarena struct arena *arena = arena_new();
     const char *message = why ? why->message : "";
 
+    assert(phase);
     if (why && (!file->phase || strcmp(file->phase, phase) != 0))
         log_warning(NULL, "replica unhealthy", "replica_id", file->assignment->uid, "pool",
                     replicas->settings.pool, "phase", phase, "reason", message, NULL);
@@ -129,6 +131,7 @@ static void remove_file(struct replicas *replicas, struct file *file,
     autoarena struct arena *arena = arena_new();
     struct error err = { 0 };
 
+    assert(file->assignment->deleting); /* its data are lost */
     snapshot_copier_stop(replicas->copier, file->assignment->uid, NULL);
     reclaim_jobs_stop(replicas->jobs, file->assignment->uid);
     if (end_session(replicas, file, &err) == 0 && replica_delete(&replica, &err) == 0 &&
@@ -161,6 +164,7 @@ static int make_clone(struct replicas *replicas, struct file *file, const struct
     };
     int outcome = snapshot_copier_run(replicas->copier, &copy, err);
 
+    assert(file->assignment->replica.source && !file->created);
     file->copying = outcome > 0;
     return outcome;
 }
@@ -170,6 +174,7 @@ static int make_file(struct replicas *replicas, struct file *file, struct error 
     const struct replica replica = replica_of(replicas, file);
     struct generation first;
 
+    assert(assigned->count <= REPLICAS_MOST);
     if (file->created || assigned->count == 0)
         return replica_create(&replica, assigned->volume, assigned->maximum_bytes, NULL, err);
     generation_first(assigned->volume, assigned->size_bytes, assigned->members, assigned->count,
@@ -211,6 +216,7 @@ static void reconcile_file(struct replicas *replicas, struct file *file) {
     struct replica_probe probe;
     struct error err = { 0 };
 
+    assert(!file->assignment->deleting);
     /* The files of a finished copy look complete before its thread has ended. */
     if (is_half_made(file) && snapshot_copier_clones(replicas->copier, file->assignment->uid)) {
         file->copying = true;
@@ -350,6 +356,7 @@ static struct file *file_find(const struct replicas *replicas, const char *uid) 
 }
 
 static void drop(const struct replicas *replicas, struct file *file) {
+    assert(file->assignment);
     reclaim_jobs_cancel(replicas->jobs, file->assignment->uid);
     forget_snapshots(file);
     LIST_REMOVE(file, next);
