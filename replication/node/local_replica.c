@@ -68,7 +68,6 @@ static struct work work_on(enum kind kind, const struct replica *replica, const 
                            int64_t epoch) {
     struct work work = { .kind = kind, .pool = copy_path(replica->pool), .epoch = epoch };
 
-    assert(strlen(replica->uid) < UUID_SIZE);
     snprintf(work.uid, sizeof(work.uid), "%s", replica->uid);
     snprintf(work.volume, sizeof(work.volume), "%s", volume);
     return work;
