@@ -164,7 +164,6 @@ int job_put_back(struct job *job, int64_t pause_us, struct error *err) {
 }
 
 bool job_is_uncertain(const struct job *job, const struct error *failure) {
-    assert(failure->kind != ERROR_NONE);
     return failure->kind == ERROR_UNAVAILABLE &&
            (job->operation.attempts > 1 || job->operation.created_at < job->manager->started_at ||
             manager_is_draining(job->manager));

@@ -213,7 +213,6 @@ int volume_manage_release(struct work *work, const struct operation *held, void 
                   json_pack("{s:s, s:s, s:b}", "source", volume_manage_source(work->arena, held),
                             "given_up", why->message, "over_quota", why->kind == ERROR_OVER_QUOTA));
 
-    assert(why->kind != ERROR_NONE);
     return operation_note(work, held->id, held->owner, json_text(work->arena, arguments), err) < 0
                ? -1
                : 0;

@@ -136,7 +136,6 @@ int volume_reclaim_measured(struct work *work, const struct operation *held, voi
                             struct error *err) {
     const int64_t *bytes = arg;
 
-    assert(*(const int64_t *)arg >= 0);
     return db_run(work->tx, err,
                   "UPDATE reclaims SET pre_usage = $1 WHERE volume_id = $2 AND pre_usage IS NULL",
                   DB_INT(*bytes), DB_TEXT(held->volume_id)) < 0
@@ -159,7 +158,6 @@ static int fail(struct work *work, const struct operation *held, const struct er
                 struct error *err) {
     bool cannot = failure->kind == ERROR_BAD_REQUEST, busy = failure->kind == ERROR_CONFLICT;
 
-    assert(failure->kind != ERROR_NONE);
     if (write_failure(work, held->volume_id,
                       cannot ? "unsupported"
                       : busy ? "busy"
