@@ -20,7 +20,7 @@ libscoria_a_SOURCES += \
 	replication/engine/replica_snapshot.c replication/engine/replica_snapshot.h \
 	replication/engine/replica_state.c \
 	replication/engine/target.c replication/engine/target.h replication/engine/target.private.h replication/engine/target_phases.c replication/engine/target_phases.h \
-	replication/engine/target_daemon.c replication/engine/target_events.c replication/engine/target_file.c replication/engine/target_graph.c replication/engine/target_job.c replication/engine/target_logs.c replication/engine/target_member.c \
+	replication/engine/target_daemon.c replication/engine/target_events.c replication/engine/target_file.c replication/engine/target_graph.c replication/engine/target_job.c replication/engine/target_logs.c replication/engine/target_logs_decision.c replication/engine/target_member.c \
 	replication/engine/target_rebuild.c replication/engine/target_revert.c \
 	replication/engine/target_repair.c replication/engine/target_recovery.c replication/engine/target_replicas.c replication/engine/target_scale.c replication/engine/target_scrub.c replication/engine/target_serve.c \
 	replication/engine/target_snapshot.c replication/engine/target_state.c replication/engine/target_watch.c \

@@ -252,7 +252,7 @@ struct logs {
 void logs_read(struct target *target, struct arena *arena, struct logs *ret);
 /* After the change, before any write: usable entries stay so. */
 void logs_begin(struct target *target, const struct logs *logs);
-/* Before a client is admitted. -1: the daemon cannot be used. */
+/* Before a client is admitted (target_logs_decision.c). -1: the daemon cannot be used. */
 int logs_decide(struct target *target, const struct logs *logs, struct error *err);
 /* While it serves, whenever the generation may have changed. */
 void logs_follow(struct target *target);
