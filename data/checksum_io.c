@@ -60,7 +60,9 @@ static const struct volume_io_functions checksum_functions = {
 struct volume_io *checksum_io_open(struct volume_io *next) {
     struct checksum_io *checksum = heap_new(sizeof(*checksum));
 
-    checksum->io = (struct volume_io){ &checksum_functions, next->size, false };
+    checksum->io = (struct volume_io){ .functions = &checksum_functions,
+                                       .size = next->size,
+                                       .writable = false };
     checksum->next = next;
     sha256_init(&checksum->sum);
     return &checksum->io;

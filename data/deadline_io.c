@@ -193,7 +193,9 @@ struct volume_io *deadline_io_open(struct volume_io *next, int64_t timeout_ms,
 
     deadline->shared = heap_new(sizeof(*deadline->shared));
     deadline->shared->next = next;
-    deadline->io = (struct volume_io){ &deadline_functions, next->size, next->writable };
+    deadline->io = (struct volume_io){ .functions = &deadline_functions,
+                                       .size = next->size,
+                                       .writable = next->writable };
     deadline->calls = detached_calls_new("volume-io", free_shared, deadline->shared);
     deadline->timeout_us = timeout_ms * 1000;
     deadline->wait = wait ? *wait : (struct volume_io_wait){ 0 };

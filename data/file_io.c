@@ -204,7 +204,9 @@ struct volume_io *file_io_open(int fd, bool writable, bool sparse, struct error 
         return NULL;
     }
     file = heap_new(sizeof(*file));
-    file->io = (struct volume_io){ &file_functions, status.st_size, writable };
+    file->io = (struct volume_io){ .functions = &file_functions,
+                                   .size = status.st_size,
+                                   .writable = writable };
     file->fd = take_fd(owned);
     file->sparse = sparse;
     return &file->io;

@@ -1,4 +1,5 @@
 libscoria_a_SOURCES += \
+	data/chain_io.c data/chain_io.h \
 	data/checksum_io.c data/checksum_io.h \
 	data/copy.c data/copy.h \
 	data/copy_digest.c data/copy_digest.h \
@@ -14,6 +15,7 @@ EXTRA_DIST += tests/unit/data/volume_data.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
+	tests/unit/data/test_chain_io \
 	tests/unit/data/test_copy \
 	tests/unit/data/test_file_io \
 	tests/unit/data/test_filters \

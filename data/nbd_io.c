@@ -1,10 +1,13 @@
 #include "data/nbd_io.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/heap.h"
 #include "data/nbd_protocol.h"
 #include "data/nbd_session.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +19,7 @@ enum { ZEROS = 1 << 16 };             /* bytes per write of zeros */
 struct nbd_io {
     struct volume_io io;
     struct nbd_session session;
+    int pipe_fd; /* open in the server's process; -1: not awaited */
 };
 
 static struct nbd_io *nbd_of(struct volume_io *io) {
@@ -112,9 +116,29 @@ static int nbd_flush(struct volume_io *io, struct error *err) {
                : 0;
 }
 
+/* Reads its last output. */
+static void await_end(const struct nbd_io *nbd) {
+    int64_t until_us = clock_monotonic_us() + nbd->session.timeout_us;
+    struct pollfd pollfd = { nbd->pipe_fd, POLLIN, 0 };
+    int64_t left_us;
+    char bytes[512];
+
+    while ((left_us = until_us - clock_monotonic_us()) > 0) {
+        if (poll(&pollfd, 1, (int)(left_us / 1000) + 1) > 0 &&
+            read(nbd->pipe_fd, bytes, sizeof(bytes)) == 0)
+            return;
+    }
+}
+
 static void nbd_close(struct volume_io *io) {
+    const struct nbd_io *nbd = nbd_of(io);
+
     nbd_session_end(&nbd_of(io)->session);
-    close(nbd_of(io)->session.fd);
+    close(nbd->session.fd);
+    if (nbd->pipe_fd >= 0) {
+        await_end(nbd);
+        close(nbd->pipe_fd);
+    }
     free(io);
 }
 
@@ -141,10 +165,18 @@ struct volume_io *nbd_io_open_socket(int fd, const char *export, bool writable, 
         return NULL;
     }
     nbd = heap_new(sizeof(*nbd));
-    nbd->io = (struct volume_io){ &nbd_functions, (int64_t)session.size, writable };
+    nbd->io = (struct volume_io){ .functions = &nbd_functions,
+                                  .size = (int64_t)session.size,
+                                  .writable = writable };
     nbd->session = session;
+    nbd->pipe_fd = -1;
     take_fd(owned);
     return &nbd->io;
+}
+
+void nbd_io_await_end(struct volume_io *io, int pipe_fd) {
+    assert(io->functions == &nbd_functions && nbd_of(io)->pipe_fd < 0);
+    nbd_of(io)->pipe_fd = pipe_fd;
 }
 
 struct volume_io *nbd_io_open(const char *path, const char *export, bool writable,

@@ -115,7 +115,9 @@ struct volume_io *throttle_io_open(struct volume_io *next, int64_t bytes_per_sec
     struct throttle_io *throttle = heap_new(sizeof(*throttle));
 
     assert(bytes_per_second > 0);
-    throttle->io = (struct volume_io){ &throttle_functions, next->size, next->writable };
+    throttle->io = (struct volume_io){ .functions = &throttle_functions,
+                                       .size = next->size,
+                                       .writable = next->writable };
     throttle->next = next;
     throttle->bytes_per_second = bytes_per_second;
     throttle->wait = wait ? *wait : (struct volume_io_wait){ 0 };

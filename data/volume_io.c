@@ -1,6 +1,9 @@
 #include "data/volume_io.h"
 
 #include "common/assert.h"
+#include "common/cleanup.h"
+
+#include <string.h>
 
 int volume_io_may(const struct volume_io_wait *wait, struct error *err) {
     return wait->may ? wait->may(wait->arg, err) : 0;
@@ -68,9 +71,26 @@ int64_t volume_io_send(struct volume_io *io, struct volume_io *to, int64_t offse
     return moved;
 }
 
+void volume_io_hold(struct volume_io *io, int fd) {
+    size_t i = io->held[0] ? 1 : 0;
+
+    if (fd < 0)
+        return;
+    assert(!io->held[i]);
+    io->held[i] = fd + 1;
+}
+
 void volume_io_close(struct volume_io *io) {
-    if (io)
-        io->functions->close(io);
+    int held[LENGTH(io->held)];
+
+    if (!io)
+        return;
+    memcpy(held, io->held, sizeof(held));
+    io->functions->close(io);
+    for (size_t i = 0; i < LENGTH(held); i++) {
+        if (held[i])
+            close(held[i] - 1);
+    }
 }
 
 int volume_io_find_data(struct volume_io *io, int64_t from, struct volume_io_range *ret,

@@ -53,6 +53,7 @@ struct volume_io {
     const struct volume_io_functions *functions;
     int64_t size;
     bool writable; /* write, zero and discard are allowed */
+    int held[2];   /* descriptors of locks, plus one; 0: none (volume_io_hold()) */
 };
 
 /* Called about once a second while a call waits: -1 ends the wait with that error. */
@@ -75,6 +76,9 @@ int volume_io_flush(struct volume_io *io, struct error *err);
 int64_t volume_io_send(struct volume_io *io, struct volume_io *to, int64_t offset, int64_t size,
                        struct error *err);
 void volume_io_close(struct volume_io *io); /* NULL is fine */
+/* The object owns a descriptor, such as that of a lock, and closes it last; two at most.  -1 is
+ * fine. */
+void volume_io_hold(struct volume_io *io, int fd);
 
 static inline void volume_io_cleanup(struct volume_io *const *io) {
     volume_io_close(*io);

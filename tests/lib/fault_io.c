@@ -110,7 +110,9 @@ static const struct volume_io_functions fault_functions = {
 struct volume_io *fault_io_open(struct volume_io *next, struct fault_io_plan *plan) {
     struct fault_io *fault = heap_new(sizeof(*fault));
 
-    fault->io = (struct volume_io){ &fault_functions, next->size, next->writable };
+    fault->io = (struct volume_io){ .functions = &fault_functions,
+                                    .size = next->size,
+                                    .writable = next->writable };
     fault->next = next;
     fault->plan = plan;
     return &fault->io;

@@ -1,0 +1,180 @@
+/*
+ * Chains of images through a real qemu-nbd, made and checked with qemu-img and qemu-io.
+ */
+#include "data/chain_io.h"
+
+#include "common/process.h"
+#include "data/copy.h"
+#include "tests/unit/data/volume_data.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SIZE (8 * MIB)
+
+static const struct chain_io_settings settings = { "qemu-nbd", 600000 };
+static char directory[] = "/tmp/scoria-test-chain-XXXXXX";
+static struct arena *arena;
+
+static int run(const char *const *arguments) {
+    const struct process_limits limits = { .timeout_ms = 600000 };
+    struct process_result result;
+    struct error err = { 0 };
+
+    ck_assert_msg(process_run(arena, arguments, &limits, &result, &err) == 0, "%s", err.message);
+    return result.exit_status;
+}
+#define RUN(...) ck_assert_int_eq(run((const char *const[]){ __VA_ARGS__, NULL }), 0)
+
+static const char *path_of(const char *name) {
+    return arena_format(arena, "%s/%s", directory, name);
+}
+
+static void begin(void) {
+    arena = arena_new();
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+}
+
+static void end(void) {
+    run((const char *const[]){ "rm", "-r", directory, NULL });
+    arena_free(arena);
+}
+
+/* A raw base and two overlays, each with a mebibyte of its own. */
+static void make_chain(struct chain_io_file files[3]) {
+    files[0] = (struct chain_io_file){ path_of("top, \"2\""), "qcow2" };
+    files[1] = (struct chain_io_file){ path_of("middle"), "qcow2" };
+    files[2] = (struct chain_io_file){ path_of("base"), "raw" };
+    RUN("qemu-img", "create", "-q", "-f", "raw", files[2].path, "8M");
+    RUN("qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", files[2].path, files[1].path);
+    RUN("qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", files[1].path,
+        files[0].path);
+    RUN("qemu-io", "-f", "raw", "-c", "write -P 1 0 1M", files[2].path);
+    RUN("qemu-io", "-f", "qcow2", "-c", "write -P 2 2M 1M", files[1].path);
+    RUN("qemu-io", "-f", "qcow2", "-c", "write -P 3 2M 64k", files[0].path);
+}
+
+static unsigned byte_at(struct volume_io *io, int64_t offset) {
+    unsigned char byte;
+    struct error err = { 0 };
+
+    ck_assert_msg(volume_io_read(io, &byte, 1, offset, &err) == 0, "%s", err.message);
+    return byte;
+}
+
+static struct volume_io *open_chain(const struct chain_io_file *files, size_t count,
+                                    bool writable) {
+    struct error err = { 0 };
+    struct volume_io *io = chain_io_open(&settings, files, count, writable, &err);
+
+    ck_assert_msg(io != NULL, "%s", err.message);
+    return io;
+}
+
+START_TEST(a_chain_reads_as_its_files_above_each_other) {
+    struct chain_io_file files[3];
+    struct volume_io *io;
+
+    make_chain(files);
+    io = open_chain(files, 3, false);
+    ck_assert_int_eq(io->size, SIZE);
+    ck_assert_uint_eq(byte_at(io, 0), 1);
+    ck_assert_uint_eq(byte_at(io, 2 * MIB), 3);
+    ck_assert_uint_eq(byte_at(io, 2 * MIB + 64 * KIB), 2);
+    ck_assert_uint_eq(byte_at(io, 4 * MIB), 0);
+    ck_assert_int_eq(data_bytes(io), 2 * MIB);
+    volume_io_close(io);
+}
+END_TEST
+
+/* The headers name other files than those stated, and content looks like another format. */
+START_TEST(no_header_is_followed_and_no_format_probed) {
+    struct chain_io_file files[3];
+    struct volume_io *io;
+
+    make_chain(files);
+    files[0].format = "raw";
+    io = open_chain(files, 1, false);
+    ck_assert_uint_eq(byte_at(io, 0), 'Q');
+    volume_io_close(io);
+    io = open_chain(files + 1, 1, false);
+    ck_assert_uint_eq(byte_at(io, 0), 0); /* and not the base's */
+    ck_assert_uint_eq(byte_at(io, 2 * MIB), 2);
+    volume_io_close(io);
+}
+END_TEST
+
+START_TEST(a_copy_into_a_chain_changes_its_active_file_alone) {
+    static const struct copy_position beginning;
+    autovolumeio struct volume_io *from = memory_volume(SIZE);
+    struct chain_io_file files[3];
+    struct error err = { 0 };
+    struct copy copy = { .from = from, .verify = true };
+    struct volume_io *io;
+
+    make_chain(files);
+    fill(from, 3 * MIB, MIB, 5);
+    io = open_chain(files, 3, true);
+    copy.to = io;
+    ck_assert_msg(copy_run(&copy, &beginning, &err) == 0, "%s", err.message);
+    volume_io_close(io);
+    RUN("qemu-img", "check", "-q", "-f", "qcow2", files[0].path);
+    io = open_chain(files, 3, false);
+    assert_same_bytes(from, io, SIZE);
+    volume_io_close(io);
+    RUN("qemu-io", "-r", "-f", "raw", "-c", "read -P 1 0 1M", files[2].path);
+    RUN("qemu-io", "-r", "-f", "qcow2", "-c", "read -P 2 2M 1M", files[1].path);
+}
+END_TEST
+
+START_TEST(an_image_with_a_writer_is_in_use_until_that_closes) {
+    struct chain_io_file files[3];
+    struct error err = { 0 };
+    struct volume_io *io;
+
+    make_chain(files);
+    io = open_chain(files, 3, true);
+    ck_assert_ptr_null(chain_io_open(&settings, files, 3, true, &err));
+    ck_assert_msg(err.kind == ERROR_CONFLICT, "%s", err.message);
+    volume_io_close(io);
+    io = open_chain(files, 3, true);
+    volume_io_close(io);
+}
+END_TEST
+
+START_TEST(a_missing_file_or_program_is_reported) {
+    const struct chain_io_file missing = { path_of("missing"), "raw" };
+    const struct chain_io_settings none = { "/nonexistent/qemu-nbd", 1000 };
+    struct error err = { 0 };
+
+    ck_assert_ptr_null(chain_io_open(&settings, &missing, 1, false, &err));
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+    ck_assert_ptr_nonnull(strstr(err.message, "No such file"));
+    ck_assert_ptr_null(chain_io_open(&none, &missing, 1, false, &err));
+    ck_assert_ptr_nonnull(strstr(err.message, "cannot run /nonexistent/qemu-nbd"));
+}
+END_TEST
+
+/* A program that serves nothing: in time, and it is left behind. */
+START_TEST(a_server_that_does_not_respond_ends_the_open_in_time) {
+    const char *script = path_of("server");
+    const struct chain_io_settings slow = { script, 50 };
+    const struct chain_io_file file = { path_of("base"), "raw" };
+    struct error err = { 0 };
+    FILE *text = fopen(script, "we");
+
+    fputs("#!/bin/sh\nexec sleep 2\n", text);
+    ck_assert_int_eq(fclose(text), 0);
+    ck_assert_int_eq(chmod(script, 0700), 0);
+    ck_assert_ptr_null(chain_io_open(&slow, &file, 1, false, &err));
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+}
+END_TEST
+
+CHECK_MAIN_WITH("chain_io", true, begin, end, a_chain_reads_as_its_files_above_each_other,
+                no_header_is_followed_and_no_format_probed,
+                a_copy_into_a_chain_changes_its_active_file_alone,
+                an_image_with_a_writer_is_in_use_until_that_closes,
+                a_missing_file_or_program_is_reported,
+                a_server_that_does_not_respond_ends_the_open_in_time)
