@@ -125,18 +125,10 @@ const struct driver *driver_find(const struct driver *const *drivers, const char
 const char *driver_nearest(const struct driver *const *drivers, const char *name);
 
 /*
- * Functions that no driver has yet
+ * A function that no driver has yet
  *
  * migrate_volume(volume, pool, ret_created, progress)
  *     The same volume once more in another pool of this backend, while the old one stays as it
  *     is. The caller records the new place, then deletes at the old one; after a failure, at the
- *     new one. Attached: ERROR_CONFLICT. To another backend: copy_out() there, copy_in() here.
- * copy_out(volume or snapshot, descriptor, progress)
- *     The content in raw form, all of its size, into a descriptor that may be a pipe. Attached:
- *     ERROR_CONFLICT, as the content would be of no one moment; a snapshot's can always be read.
- * copy_in(volume, descriptor, progress)
- *     Raw content from a descriptor until its end into a volume that was made and not used since;
- *     zeros after the end; more than the volume holds is ERROR_BAD_REQUEST.  A crash leaves an
- *     undefined content: the caller copies again from the start, or deletes the volume.  Attached,
- *     or open in a guest: ERROR_BACKEND, nothing has changed.
+ *     new one. Attached: ERROR_CONFLICT. To another backend: a copy (data/copy.h).
  */

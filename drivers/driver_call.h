@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct volume_io; /* data/volume_io.h */
+
 /* Before the id, in the name of an unmanaged object. */
 #define DRIVER_UNMANAGED_PREFIX "unmanaged-"
 

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
+#include "data/volume_io.h"
 
 #include <stdatomic.h>
 #include <time.h>
@@ -88,8 +89,10 @@ static void release_pools(const struct driver_pool *pools, int count) {
 #define KEEP_VALUE   const __typeof__(*ret) kept = *ret
 #define KEEP_JSON    KEEP_VALUE
 #define KEEP_POOLS   KEEP_VALUE
+#define KEEP_DATA    KEEP_VALUE
 #define UNDO_NOTHING (void)0
 #define UNDO_VALUE   (*ret = kept)
+#define UNDO_DATA    (volume_io_close(*ret), UNDO_VALUE)
 #define UNDO_JSON    (json_decref(*ret), UNDO_VALUE)
 #define UNDO_POOLS   (release_pools(*ret, result), UNDO_VALUE)
 

@@ -20,6 +20,7 @@ libscoria_a_SOURCES += \
 	drivers/file/file_store_snapshot.c \
 	drivers/file/image.c drivers/file/image.h \
 	drivers/file/image_copy.c drivers/file/image_copy.h \
+	drivers/file/image_data.c drivers/file/image_data.h \
 	drivers/file/image_punch.c drivers/file/image_punch.h \
 	drivers/file/image_source.c drivers/file/image_source.h \
 	drivers/file/mount.c drivers/file/mount.h \

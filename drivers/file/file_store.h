@@ -48,6 +48,8 @@ driver_list_snapshots_call file_store_list_snapshots;
 driver_clone_volume_call file_store_clone_volume;
 driver_clone_snapshot_call file_store_clone_snapshot;
 driver_revert_volume_call file_store_revert_volume;
+driver_open_volume_data_call file_store_open_volume_data;
+driver_open_snapshot_data_call file_store_open_snapshot_data;
 
 /* file_store_manage.c */
 driver_get_manageable_call file_store_get_manageable;
@@ -75,4 +77,6 @@ driver_list_manageable_snapshots_call file_store_list_manageable_snapshots;
     .manage_snapshot = file_store_manage_snapshot,                                                \
     .unmanage_snapshot = file_store_unmanage_snapshot,                                            \
     .list_manageable_snapshots = file_store_list_manageable_snapshots,                            \
-    .get_usage = file_store_get_usage, .reclaim_volume = file_store_reclaim_volume
+    .open_volume_data = file_store_open_volume_data,                                              \
+    .open_snapshot_data = file_store_open_snapshot_data, .get_usage = file_store_get_usage,       \
+    .reclaim_volume = file_store_reclaim_volume

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "drivers/file/chain_assist.h"
+#include "drivers/file/image_data.h"
 #include "drivers/file/snapshot_file.h"
 
 /* A snapshot is in the directory of its volume, and stays there. */
@@ -134,4 +135,21 @@ int file_store_revert_volume(void *handle, struct arena *arena, const struct dri
     if (!from || image_source_open_snapshot(from, arena, snapshot, NULL, &image, err) < 0)
         return -1;
     return volume_file_revert(to, arena, volume, &image, progress, err);
+}
+
+int file_store_open_volume_data(void *handle, struct arena *arena,
+                                const struct driver_volume *volume, bool writable,
+                                struct volume_io **ret, struct error *err) {
+    const struct directory *directory = file_store_find_volume(handle, volume, err);
+
+    return directory ? image_data_open_volume(directory, arena, volume, writable, ret, err) : -1;
+}
+
+int file_store_open_snapshot_data(void *handle, struct arena *arena,
+                                  const struct driver_volume *volume,
+                                  const struct driver_snapshot *snapshot, struct volume_io **ret,
+                                  struct error *err) {
+    const struct directory *directory = find_snapshot(handle, snapshot, err);
+
+    return directory ? image_data_open_snapshot(directory, arena, volume, snapshot, ret, err) : -1;
 }

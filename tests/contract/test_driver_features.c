@@ -1,6 +1,7 @@
 /*
  * The promises of the bits of struct driver's features, for every driver that sets them.
  */
+#include "data/volume_io.h"
 #include "replicated/driver.h"
 #include "tests/contract/driver_subject.h"
 #include "tests/unit/drivers/xfs.h"
@@ -854,6 +855,111 @@ static void let_go_of_snapshots(struct place *place, bool reported) {
     ck_assert_int_eq(count_volumes(place), 0);
 }
 
+/* ---- data ---- */
+
+static int open_data(struct place *place, const struct driver_volume *volume, bool writable,
+                     struct volume_io **ret) {
+    struct bench *bench = &place->bench;
+
+    return bench->driver->open_volume_data(bench->handle, bench->arena, volume, writable, ret,
+                                           &bench->err);
+}
+
+static unsigned char byte_of(struct place *place, struct volume_io *io) {
+    unsigned char byte = 0xff;
+
+    ck_assert_msg(volume_io_read(io, &byte, 1, 1 << 20, &place->bench.err) == 0, "%s: %s",
+                  place->subject->name, place->bench.err.message);
+    ck_assert_int_eq(io->size, GIB);
+    return byte;
+}
+
+static int64_t data_content(struct place *place, const struct driver_volume *volume) {
+    autovolumeio struct volume_io *io = NULL;
+
+    ck_assert_msg(open_data(place, volume, false, &io) == 0, "%s: %s", place->subject->name,
+                  place->bench.err.message);
+    return byte_of(place, io);
+}
+
+/* A volume is read and written as its guests do, and its snapshot stays readable meanwhile. */
+static void move_bytes(struct place *place, bool reported) {
+    struct driver_volume volume = a_volume(place);
+    struct driver_snapshot snapshot = A_SNAPSHOT;
+    struct bench *bench = &place->bench;
+    struct volume_io *io = NULL, *old = NULL;
+    char bytes[1 << 16];
+
+    (void)reported;
+    assert_created(place, &volume);
+    ck_assert_int_eq(data_content(place, &volume), 0);
+    write_content(place, &volume, 11);
+    ck_assert_int_eq(data_content(place, &volume), 11);
+    ck_assert_int_eq(take_snapshot(place, &volume, &snapshot, NULL), DRIVER_DONE);
+    write_content(place, &volume, 12);
+    ck_assert_int_eq(data_content(place, &volume), 12);
+
+    ck_assert_msg(open_data(place, &volume, true, &io) == 0, "%s: %s", place->subject->name,
+                  bench->err.message);
+    memset(bytes, 13, sizeof(bytes));
+    ck_assert_int_eq(volume_io_write(io, bytes, sizeof(bytes), 1 << 20, &bench->err), 0);
+    ck_assert_int_eq(volume_io_flush(io, &bench->err), 0);
+    volume_io_close(io);
+    ck_assert_int_eq(read_content(place, &volume), 13);
+
+    ck_assert_msg(bench->driver->open_snapshot_data(bench->handle, bench->arena, &volume, &snapshot,
+                                                    &old, &bench->err) == 0,
+                  "%s: %s", place->subject->name, bench->err.message);
+    ck_assert_uint_eq(byte_of(place, old), 11);
+    volume_io_close(old);
+    ck_assert_int_eq(drop_snapshot(place, &volume, &snapshot), DRIVER_DONE);
+    ck_assert_int_eq(data_content(place, &volume), 13);
+    ck_assert_int_eq(bench_delete(bench, &volume), 0);
+}
+
+static bool always(const struct driver_fence *fence) {
+    (void)fence;
+    return true;
+}
+
+/* A busy volume is reported at once. */
+static void take_report(const struct driver_fence *fence, const char *name) {
+    (void)fence, (void)name;
+}
+static const struct driver_fence impatient = { .holds = always, .busy = take_report };
+
+/* Of two that exclude each other the second one is refused; nothing is left open. */
+static void open_once(struct place *place, bool reported) {
+    struct driver_volume volume = a_volume(place), attached;
+    struct volume_io *io = NULL, *second = NULL;
+    struct bench *bench = &place->bench;
+
+    (void)reported;
+    assert_created(place, &volume);
+    volume.fence = &impatient;
+    attached = volume;
+    attached.attached = true;
+    for (int writable = 0; writable <= 1; writable++) {
+        ck_assert_int_eq(open_data(place, &attached, writable, &io), -1);
+        ck_assert_int_eq(bench->err.kind, ERROR_CONFLICT);
+        ck_assert_int_eq(open_data(place, &volume, writable, &io), 0);
+        ck_assert_int_eq(open_data(place, &volume, true, &second), -1);
+        ck_assert_ptr_null(second);
+        volume_io_close(io);
+        io = NULL;
+    }
+    if (bench->driver == &place->filter) {
+        place->order = (struct fault_order){ "open_volume_data", FAULT_AFTER };
+        ck_assert_int_eq(open_data(place, &volume, true, &io), -1);
+        ck_assert_ptr_null(io);
+    }
+    ck_assert_int_eq(open_data(place, &volume, true, &io), 0);
+    volume_io_close(io);
+    ck_assert_int_eq(bench_delete(bench, &volume), 0);
+    ck_assert_int_eq(open_data(place, &volume, false, &second), -1);
+    ck_assert_int_eq(bench->err.kind, ERROR_NOT_FOUND);
+}
+
 /* One row or more for each of driver_features. */
 static const struct {
     unsigned bit;
@@ -877,6 +983,8 @@ static const struct {
     { DRIVER_MANAGE_SNAPSHOT, let_go_of_snapshots },
     { DRIVER_RECLAIM, give_space_back },
     { DRIVER_RECLAIM, give_none_of_a_snapshot_back },
+    { DRIVER_DATA, move_bytes },
+    { DRIVER_DATA, open_once },
 };
 
 /* Reports of pools are true only where the bit is set. */
