@@ -111,10 +111,10 @@ const struct option database_options[] = {
 #define TABLES_MOST 32
 
 static const struct option *tables[TABLES_MOST + 1] = {
-    service_options,   database_options,   settings_options, identity_options,
-    authtoken_options, policy_options,     amqp_options,     compute_client_options,
-    agent_options,     own_user_options,   csi_options,      controller_options,
-    storage_options,   kubernetes_options,
+    service_options,   database_options,   settings_options,      identity_options,
+    authtoken_options, policy_options,     amqp_options,          compute_client_options,
+    agent_options,     own_user_options,   csi_options,           controller_options,
+    storage_options,   kubernetes_options, driver_choice_options,
 };
 
 const struct option *const *parts_option_tables(void) {
@@ -122,7 +122,6 @@ const struct option *const *parts_option_tables(void) {
 
     while (tables[count])
         count++;
-    tables[count++] = driver_choice_options;
     driver_add_options(drivers, tables, count, TABLES_MOST);
     return tables;
 }
