@@ -1,5 +1,6 @@
 #include "replication/engine/nbd_client.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 
 #include <endian.h>
@@ -151,6 +152,7 @@ static int get_reply(int fd, struct reply *ret, struct error *err) {
 }
 
 int nbd_client_read(int fd, struct nbd_read *reads, unsigned count, struct error *err) {
+    assert(fd >= 0);
     for (unsigned i = 0; i < count; i++) {
         if (send_request(fd, COMMAND_READ, i, reads[i].offset, reads[i].size, err) < 0)
             return -1;
@@ -181,11 +183,13 @@ static int finish(int fd, const char *what, struct error *err) {
 }
 
 int nbd_client_write(int fd, uint64_t offset, const void *data, uint32_t size, struct error *err) {
+    assert(fd >= 0 && size > 0);
     return send_request(fd, COMMAND_WRITE, 0, offset, size, err) < 0 || put(fd, data, size, err) < 0
                ? -1
                : finish(fd, "write", err);
 }
 
 int nbd_client_flush(int fd, struct error *err) {
+    assert(fd >= 0);
     return send_request(fd, COMMAND_FLUSH, 0, 0, 0, err) < 0 ? -1 : finish(fd, "flush", err);
 }

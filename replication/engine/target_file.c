@@ -27,6 +27,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "replication/engine/daemon.h"
@@ -191,6 +192,7 @@ static int add_source(struct target *target, const char *node, struct error *err
     json_t *rules =
         json_pack("[{s:s, s:s, s:i}]", "event", "none", "iotype", "discard", "errno", ENOSYS);
 
+    assert(target->size_bytes > 0);
     return FILE_DO(target, err, "blockdev-add", "{s:s, s:s, s:s, s:o, s:o}", "driver", "blkdebug",
                    "node-name", node, "discard", "unmap", "image", client, "inject-error", rules);
 }
@@ -202,6 +204,7 @@ static json_t *top_json(int64_t bytes, const char *source) {
 }
 
 static int reopen(struct target *target, int64_t bytes, const char *source, struct error *err) {
+    assert(target->file);
     return FILE_DO(target, err, "blockdev-reopen", "{s:[o]}", "options", top_json(bytes, source));
 }
 
@@ -253,6 +256,7 @@ static int grow(struct target *target, struct error *err) {
     const char *source = name_source(arena, target->size_bytes);
     struct nodes nodes;
 
+    assert(target->size_bytes > 0);
     if (read_nodes(target, arena, &nodes, err) < 0 ||
         (!has_source(&nodes, source) && add_source(target, source, err) < 0) ||
         reopen(target, nodes.bytes, source, err) < 0 ||
@@ -271,6 +275,7 @@ static int build(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *source = name_source(arena, target->size_bytes);
 
+    assert(target->file && target->size_bytes > 0);
     if (add_source(target, source, err) < 0 ||
         file_do(target, arena, "blockdev-add", top_json(target->size_bytes, source), NULL, err) <
             0 ||
@@ -288,6 +293,7 @@ static int launch(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *run = file_run(arena, target);
 
+    assert(target->export == TARGET_EXPORT_FILE && !target->sealed);
     close_monitor(target);
     if (end(target->run, target->timeout_ms, err) < 0 || make_mount_point(target, err) < 0 ||
         daemon_start(run, target->program, target->timeout_ms, err) < 0 ||
@@ -363,6 +369,7 @@ void file_forget(struct target *target) {
 }
 
 int file_discard_stale(struct target *target, const struct generation *found, struct error *err) {
+    assert(!target_serves(target));
     if (generation_same(&target->current.id, &found->id))
         return 0;
     return file_stop(target, err);

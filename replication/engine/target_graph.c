@@ -7,6 +7,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "replication/engine/daemon.h"
 #include "replication/engine/relay.h"
@@ -85,6 +86,7 @@ int graph_add_connection(struct target *target, const struct member *member, con
     struct error ignored;
     int result;
 
+    assert(member->data.host[0] && size_bytes > 0);
     if (relay_start(&relay, err) < 0 || (tls && add_credentials(target, err) < 0))
         return -1;
     result = add_client(target, member, node, path, size_bytes, discard, err);
@@ -96,12 +98,14 @@ int graph_add_replica(struct target *target, const struct member *member, int64_
                       struct error *err) {
     const struct file_node node = { member->node, member->data.export, size_bytes, false };
 
+    assert(size_bytes > 0);
     if (member->data.host[0])
         return graph_add_connection(target, member, member->node, size_bytes, "unmap", err);
     return graph_add_file(target, &node, err);
 }
 
 int graph_add_quorum(struct target *target, unsigned threshold, struct error *err) {
+    assert(threshold > 0);
     /* A single replica has no vote, and is read more quickly without. */
     const char *pattern = threshold == 1 ? "fifo" : "quorum";
     json_t *children = json_array();
@@ -110,6 +114,7 @@ int graph_add_quorum(struct target *target, unsigned threshold, struct error *er
         if (member_votes(&target->members[i]))
             json_array_append_new(children, json_string(target->members[i].node));
     }
+    assert(json_array_size(children) >= threshold);
     target->threshold = threshold;
     return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:s, s:b, s:s, s:o}", "driver",
                     "quorum", "node-name", QUORUM, "vote-threshold", (int)threshold, "read-pattern",
@@ -129,6 +134,7 @@ int graph_set_qos(struct target *target, struct error *err) {
 }
 
 static const char *export_id(const struct target *target, char text[NODE_SIZE]) {
+    assert(target->threshold > 0);
     snprintf(text, NODE_SIZE, EXPORT "%u", target->threshold);
     return text;
 }
@@ -163,6 +169,7 @@ int graph_add_failing_child(struct target *target, struct error *err) {
                               (json_int_t)target->size_bytes, "read-zeroes", true);
     json_t *rules = json_pack("[{s:s, s:i}]", "event", "none", "errno", 5 /* EIO */);
 
+    assert(target->size_bytes > 0);
     if (GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:o, s:o}", "driver", "blkdebug",
                  "node-name", PLACEHOLDER, "image", image, "inject-error", rules) < 0)
         return -1;
@@ -218,6 +225,7 @@ int graph_children(struct target *target, struct arena *arena, const char **ret,
     struct child children[2 * REPLICAS_MOST];
     int count = read_children(target, arena, children, LENGTH(children), err);
 
+    assert(most <= LENGTH(children));
     for (int i = 0; i < count && i < (int)most; i++)
         ret[i] = children[i].node;
     return count > (int)most ? (int)most : count;

@@ -4,6 +4,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 
 #define COARSE 65536
@@ -38,12 +39,15 @@ bool target_job_is(const struct target *target, enum target_job kind) {
 }
 
 enum target_job target_job_now(const struct target *target) {
+    assert(target->job < LENGTH(kinds));
     return target->job_state == JOB_IS_DONE     ? kinds[target->job].done
            : target->job_state == JOB_IS_FAILED ? kinds[target->job].failed
                                                 : target->job;
 }
 
 const char *target_job_replica(const struct target *target) {
+    assert(target->job < LENGTH(kinds));
+    assert(!kinds[target->job].of_replica || target->rebuilt < target->count);
     return kinds[target->job].of_replica ? target->members[target->rebuilt].replica.uid : NULL;
 }
 
@@ -70,6 +74,7 @@ static void log_end(const struct target *target, bool done) {
     const char *key = kind->of_replica ? "replica_id" : "snapshot_id";
     const char *object = kind->of_replica ? target_job_replica(target) : target->snapshot;
 
+    assert(target->job < LENGTH(kinds) && kinds[target->job].done_text);
     if (done)
         log_info(NULL, kind->done_text, "volume_id", target->volume, key, object, NULL);
     else
@@ -97,6 +102,7 @@ bool target_job_next(struct target *target, enum job_event event) {
 }
 
 void target_job_begin(struct target *target, enum target_job kind) {
+    assert(kind < LENGTH(kinds) && kinds[kind].done_text);
     if (target_job_next(target, JOB_BEGUN))
         target->job = kind;
 }

@@ -21,6 +21,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 
@@ -72,6 +73,7 @@ static void set_log(struct target *target, struct member *member,
                     const struct generation_id *before, const struct generation_id *next) {
     struct error reason;
 
+    assert(next->number >= 0);
     if (generation_same(&member->logged, next))
         return;
     member->logged = *next;
@@ -88,6 +90,7 @@ void logs_follow(struct target *target) {
     bool fits = target->threshold == generation_needed(&target->current);
     bool rebuilds = target_job_is(target, TARGET_REBUILD);
 
+    assert(!rebuilds || target->rebuilt < target->count);
     if (rebuilds && member_votes(&target->members[target->rebuilt]))
         return;
     for (unsigned i = 0; i < target->count; i++) {
@@ -100,6 +103,7 @@ void logs_follow(struct target *target) {
 }
 
 void logs_begin(struct target *target, const struct logs *logs) {
+    assert(!logs->usable || target->plan.verdict == QUORUM_RESYNC);
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 

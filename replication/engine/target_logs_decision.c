@@ -7,6 +7,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/log.h"
@@ -51,6 +52,7 @@ static void make_list(const struct write_log *log, struct arena *arena, struct l
         return;
     ret->blocks = arena_reserve(arena, BLOCKS_MOST * sizeof(*ret->blocks));
     ret->count = write_log_blocks(log, ret->blocks, BLOCKS_MOST);
+    assert(ret->count <= BLOCKS_MOST);
     ret->slots = arena_reserve(arena, (ret->count + 1) * sizeof(*ret->slots));
     for (unsigned i = 0; i < ret->count; i++)
         ret->slots[i] = (struct slot){ ret->blocks[i].block, i };
@@ -86,6 +88,7 @@ struct decision {
 static uint32_t size_at(const struct target *target, uint64_t block) {
     int64_t left = target->size_bytes - (int64_t)block * JUSTIFY_BLOCK;
 
+    assert(left > 0);
     return left < JUSTIFY_BLOCK ? (uint32_t)left : JUSTIFY_BLOCK;
 }
 
@@ -113,6 +116,7 @@ static int decide_block(struct decision *decision, unsigned j, struct error *err
     uint32_t size = size_at(decision->target, block);
     enum justify_outcome outcome;
 
+    assert(decision->count > 0 && decision->count <= LENGTH(versions));
     for (unsigned i = 0; i < decision->count; i++) {
         const struct voter *voter = &decision->voters[i];
         const struct slot *slot = find_slot(&voter->list, block);
@@ -175,6 +179,7 @@ static int decide_all(struct decision *decision, struct error *err) {
             if (!is_inside(decision->target, list->blocks[rank].block) ||
                 is_repeated(decision, i, rank))
                 continue;
+            assert(decision->batched < BATCH);
             decision->batch[decision->batched++] = list->blocks[rank].block;
             if (decision->batched == BATCH && decide_batch(decision, err) < 0)
                 return -1;
@@ -214,6 +219,7 @@ static int open_nodes(struct decision *decision, struct error *err) {
         if (member_votes(member))
             decision->voters[voter++].fd = fd;
     }
+    assert(decision->count > 0);
     decision->fd = open_node(target, decision->count, QUORUM, true, err);
     return decision->fd < 0 ? -1 : 0;
 }
@@ -252,6 +258,7 @@ static bool begin_decision(struct target *target, const struct logs *logs,
 
         if (!member_votes(&target->members[i]))
             continue;
+        assert(decision->count < LENGTH(decision->voters));
         decision->count++;
         voter->fd = -1;
         voter->buffer = arena_reserve(logs->arena, (size_t)BATCH * JUSTIFY_BLOCK);
@@ -266,6 +273,7 @@ int logs_decide(struct target *target, const struct logs *logs, struct error *er
     struct error reason;
     int outcome;
 
+    assert(!target_serves(target)); /* no client is admitted yet */
     target->decided_blocks = 0;
     if (!logs->usable)
         return 0;

@@ -1,5 +1,6 @@
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 
 #define AGAIN_US (2 * SECOND_US)
@@ -66,6 +67,7 @@ int member_write_state(struct target *target, const struct member *member,
 int member_reset(struct target *target, struct member *member, struct error *err) {
     const struct replica_access *access = member->access;
 
+    assert(!member_votes(member)); /* its data are lost */
     member->opened = false;
     member->inode = 0;
     return access->reset(access->arg, &member->replica, target->volume, target->maximum_bytes,
@@ -81,12 +83,14 @@ int member_flush(struct target *target, const struct member *member, struct erro
 int member_lock(struct member *member, struct error *err) {
     const struct replica_access *access = member->access;
 
+    assert(member_is_local(member) && member->lock < 0);
     return access->lock(access->arg, &member->replica, &member->lock, err);
 }
 
 int member_create(const struct target *target, const struct member *member, struct error *err) {
     const struct replica_access *access = member->access;
 
+    assert(member_is_local(member));
     return access->create(access->arg, &member->replica, target->volume, target->maximum_bytes,
                           err);
 }
@@ -94,6 +98,7 @@ int member_create(const struct target *target, const struct member *member, stru
 int member_adopt(const struct target *target, const struct member *member, struct error *err) {
     const struct replica_access *access = member->access;
 
+    assert(member_is_local(member));
     return access->adopt(access->arg, &member->replica, target->epoch, err);
 }
 
@@ -101,6 +106,7 @@ int member_read(const struct member *member, int64_t at, size_t size, void *ret,
                 struct error *err) {
     const struct replica_access *access = member->access;
 
+    assert(size > 0);
     return access->read(access->arg, &member->replica, at, size, ret, err);
 }
 
@@ -122,6 +128,7 @@ int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t
                 unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err) {
     const struct replica_access *access = member->access;
 
+    assert(*at >= 0 && *at <= end);
     if (!access->sums)
         return error_set(err, ERROR_CONFLICT, "The replica %s cannot be compared with others.",
                          member->replica.uid);

@@ -13,6 +13,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 
 #include <poll.h>
@@ -44,6 +45,7 @@ static int check(struct target *target, const struct replica *replica, const cha
 /* `replaced_node`: the node that it replaces; NULL: it joins the next daemon. */
 static int start_mirror(struct target *target, const struct member *member,
                         const char *replaced_node, struct error *err) {
+    assert(!member_votes(member));
     return GRAPH_DO(target, err, "blockdev-mirror",
                     "{s:s, s:s, s:s, s:s*, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB,
                     "device", TOP, "target", member->node, "replaces", replaced_node, "sync",
@@ -62,6 +64,7 @@ static int tidy(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
     struct member *old = find_replaced(target);
 
+    assert(target->rebuilt < target->count);
     if (graph_remove_child(target, PLACEHOLDER, err) < 0 ||
         (!member_votes(member) && graph_remove_child(target, member->node, err) < 0))
         return -1;
@@ -72,6 +75,7 @@ static int tidy(struct target *target, struct error *err) {
 static void evict_rebuilt(struct target *target) {
     struct member *member = &target->members[target->rebuilt];
 
+    assert(target->rebuilt < target->count);
     if (!member_votes(member))
         member_next(member, MEMBER_EVICTED);
 }
@@ -114,6 +118,7 @@ static int begin_copy(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
     const struct member *old = find_replaced(target);
 
+    assert(target->rebuilt < target->count);
     member_next(member, MEMBER_REBUILDS);
     member->mismatches = member->errors = 0;
     if (prepare_replica(target, member, err) < 0 ||
@@ -146,6 +151,7 @@ int rebuild_start(struct target *target, const struct replica *replica, const ch
     strcpy(target->replaced, replaces ? replaces : "");
     target->rebuilt = (unsigned)(member - target->members);
     target->grows = grows;
+    assert(!member_votes(member) && strcmp(member->replica.uid, target->replaced) != 0);
     target_job_begin(target, TARGET_REBUILD);
     if (begin_copy(target, &reason) == 0)
         return 0;
@@ -165,8 +171,10 @@ static int join_quorum(struct target *target, struct error *err) {
     struct change change = { .without = old ? old->replica.uid : NULL,
                              .with = member->replica.uid };
 
+    assert(target->rebuilt < target->count && !member_votes(member));
     if (member_flush(target, member, err) < 0 || generation_change(target, change, err) < 0)
         return -1;
+    assert(!old || !generation_has(&target->current, old->replica.uid));
     if (!member_votes(member))
         return error_set(err, ERROR_BACKEND, "the state of the new replica cannot be written");
     target_job_next(target, JOB_COPIED);
@@ -195,6 +203,7 @@ static int end_copy(struct target *target, struct error *err) {
 static int join_by_restart(struct target *target, struct error *err) {
     struct error reason;
 
+    assert(target->job_state != JOB_IS_JOINING);
     if (end_copy(target, &reason) == 0)
         target_job_next(target, JOB_AWAITS_START);
     else
@@ -219,6 +228,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
     struct member *member = &target->members[target->rebuilt];
     int joined = is_in_quorum(target, member->node, err);
 
+    assert(target->rebuilt < target->count);
     if (joined < 0 || GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
         return -1;
     if (joined == 0)
@@ -232,6 +242,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
         char uid[UUID_SIZE];
 
         strcpy(uid, member->replica.uid);
+        assert(strcmp(uid, target->replaced) != 0);
         member_remove(target, target->replaced);
         target->rebuilt = (unsigned)(member_find(target, uid) - target->members);
     }
@@ -243,6 +254,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
 static int withdraw(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
 
+    assert(target->rebuilt < target->count);
     member_next(member, MEMBER_EVICTED);
     return generation_has(&target->current, member->replica.uid)
                ? generation_change(target, (struct change){ 0 }, err)
@@ -276,6 +288,7 @@ int rebuild_advance(struct target *target, struct error *err) {
     struct error reason;
     int found = graph_copy(target, &job, &reason, err);
 
+    assert(target->rebuilt < target->count);
     if (found < 0)
         return -1;
     if (found == 0)

@@ -8,6 +8,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 
 #include <stdio.h>
@@ -73,6 +74,7 @@ int recovery_apply(struct target *target, struct error *err) {
     enum target_flaw ignored;
     struct error reason;
 
+    assert(!target_serves(target));
     if (!member)
         return 0;
     for (unsigned i = 0; i < target->count; i++)
@@ -80,9 +82,11 @@ int recovery_apply(struct target *target, struct error *err) {
     if (has_begun(target) || check(target, member, &ignored, &reason) < 0)
         return 0;
     state = member->probe.state;
+    assert(target->recovery > 0 && state.mark != REPLICA_EMPTY);
     state.mark = REPLICA_DIRTY;
     generation_recover(&member->probe.state.generation, target->recovery, member->replica.uid,
                        &clock_system, &state.generation);
+    assert(state.generation.count == 1 && state.generation.wanted == 1);
     if (member_write_state(target, member, &state, err) < 0)
         return -1;
     log_warning(NULL, "volume force-recovered from one replica", "volume_id", target->volume,

@@ -11,6 +11,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 
 #include <string.h>
@@ -22,6 +23,7 @@ static int add_file(struct target *target, const struct member *member, struct e
     autoarena struct arena *arena = arena_new();
     const char *discard = target->job_state == JOB_IS_COPYING_BLOCKS ? "ignore" : "unmap";
 
+    assert(target->size_bytes > 0);
     if (!member_is_local(member) && !member->data.host[0])
         return error_set(
             err, ERROR_CONFLICT,
@@ -64,6 +66,7 @@ static int start_mirror(struct target *target, struct error *err) {
 }
 
 static int repair_begin(struct target *target, struct error *err) {
+    assert(target->rebuilt < target->count);
     if (repair_tidy(target, err) < 0 ||
         add_file(target, &target->members[target->rebuilt], err) < 0)
         return -1;
@@ -95,6 +98,7 @@ int target_repair(struct target *target, const char *replica, int64_t speed, str
 static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
 
+    assert(target->rebuilt < target->count);
     if (GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
         return -1;
     if (job->error[0])

@@ -59,9 +59,10 @@ static void name_node(const char *uid, char ret[NODE_SIZE]) {
 }
 
 struct member *member_add(struct target *target, const struct replica *replica) {
-    struct member *member = &target->members[target->count++];
+    struct member *member = &target->members[target->count];
 
-    assert(target->count <= LENGTH(target->members));
+    assert(target->count < LENGTH(target->members) && !member_find(target, replica->uid));
+    target->count++;
     *member = (struct member){ .lock = -1,
                                .logged.number = replica->access ? 0 : -1,
                                .access = replica->access ? replica->access : target->local,
@@ -83,10 +84,12 @@ static void next_letter(char *name, const char *all) {
 }
 
 void member_name_next(struct member *member) {
+    assert(strchr(letters, member->node[0]));
     next_letter(member->node, letters);
 }
 
 void member_name_next_copy(struct member *member) {
+    assert(strchr(copy_letters, member->copy_node[0]));
     next_letter(member->copy_node, copy_letters);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 #include "replication/engine/replica.private.h"
 #include "json/json.h"
@@ -21,6 +22,7 @@ static int add_file(struct target *target, const struct member *member, int64_t 
                                   "/" REPLICA_SNAPSHOT, target->snapshot, NULL);
     const struct file_node node = { member->copy_node, path, 0, true };
 
+    assert(target->snapshot[0]);
     if (bytes != target->size_bytes)
         return error_set(err, ERROR_CONFLICT, "The snapshot %s is not as large as the volume %s.",
                          target->snapshot, target->volume);
@@ -55,6 +57,7 @@ static int add_files(struct target *target, struct error *err) {
 }
 
 static int revert_begin(struct target *target, struct error *err) {
+    assert(target->sealed);
     if (copies_tidy(target, err) < 0 || add_files(target, err) < 0)
         return -1;
     return GRAPH_DO(target, err, "blockdev-mirror",
@@ -92,6 +95,7 @@ static bool is_incomplete(const struct target *target, struct error *why) {
 
 /* Flushes all voters, if none is known to have missed a write. */
 static int complete_revert(struct target *target, struct error *err) {
+    assert(target->sealed);
     if (is_incomplete(target, err))
         return -1;
     for (unsigned i = 0; i < target->count; i++) {
@@ -102,6 +106,7 @@ static int complete_revert(struct target *target, struct error *err) {
         if (member_votes(member) && member_flush(target, member, err) < 0)
             return -1;
     }
+    assert(target->phase == TARGET_IS_SEALED);
     target_next(target, TARGET_REVERT_ENDED);
     return 0;
 }

@@ -5,6 +5,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 
 #include <string.h>
@@ -24,6 +25,7 @@ static bool is_assigned(const struct assignment *assignment, const char *uid) {
 
 static int check(const struct target *target, const struct assignment *assignment,
                  struct error *err) {
+    assert(target->count <= MEMBERS_MOST);
     if (assignment->count == 0 || assignment->count > REPLICAS_MOST)
         return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
                          REPLICAS_MOST, assignment->count);
@@ -65,6 +67,7 @@ static int add(struct target *target, const struct assignment *assignment,
     const struct member *surplus = find_surplus(target, assignment);
     bool full = target->current.count >= target->current.wanted;
 
+    assert(target->current.count <= target->current.wanted);
     if (full && surplus && member_votes(surplus) && target->threshold > 1)
         return rebuild_start(target, replica, surplus->replica.uid, false, speed, err);
     if (full && target->current.wanted == REPLICAS_MOST)
@@ -105,6 +108,7 @@ static int shrink(struct target *target, struct member *surplus, unsigned wanted
     struct change change = { .without = surplus ? surplus->replica.uid : NULL, .wanted = wanted };
     int outcome = 0;
 
+    assert(wanted > 0 && wanted <= REPLICAS_MOST);
     if (check_equal(target, &change, err) < 0)
         return -1;
     target_job_next(target, JOB_FORGOTTEN);
@@ -119,6 +123,7 @@ static int shrink(struct target *target, struct member *surplus, unsigned wanted
     log_info(NULL, "volume has fewer replicas", "volume_id", target->volume, "replicas",
              LOG_INT(wanted), NULL);
     if (surplus) {
+        assert(!generation_has(&target->current, surplus->replica.uid));
         member_close(target, surplus);
         member_remove(target, change.without);
     }
@@ -147,6 +152,7 @@ int target_scale(struct target *target, const struct replica *replicas, unsigned
         return add(target, &assignment, missing, speed, err) < 0 ? -1 : 1;
     surplus = find_surplus(target, &assignment);
     voters = current->count - (surplus && generation_has(current, surplus->replica.uid));
+    assert(voters > 0);
     if (!surplus && current->wanted == count)
         return 0;
     outcome = shrink(target, surplus, larger(count, voters), err);

@@ -5,6 +5,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/md5.h"
@@ -54,6 +55,7 @@ static void begin_copies(struct target *target, struct copies *copies, bool fail
 
         if (!member_votes(member) || (member_fails(member) && !failing))
             continue;
+        assert(copies->count < REPLICAS_MOST);
         copies->pieces[copies->count] = copies->buffer + copies->count * PIECE;
         copies->members[copies->count++] = member;
     }
@@ -90,6 +92,7 @@ static int sum_one(const struct copies *copies, unsigned i, int64_t from, size_t
     unsigned char(*sums)[REPLICA_SUM_SIZE] = (void *)copies->pieces[i];
     int64_t end = from + (int64_t)size, at = from;
 
+    assert(i < copies->count && size > 0 && size <= PIECE);
     while (at < end) {
         unsigned first = (unsigned)((at - from) / (int64_t)BLOCK);
         unsigned left = (unsigned)((end - at + (int64_t)BLOCK - 1) / (int64_t)BLOCK);
@@ -176,6 +179,7 @@ static int read_again(const struct copies *copies, int64_t at, bool *ret_busy, s
     char before[REPLICAS_MOST][BLOCK] = { { 0 } };
     struct observation observation = { 0 };
 
+    assert(copies->block > 0 && copies->block <= BLOCK);
     *ret_busy = false;
     while (!is_quiet(copies, &observation)) {
         bool changed = observation.reads == 0;
@@ -202,6 +206,7 @@ static int read_again(const struct copies *copies, int64_t at, bool *ret_busy, s
 static unsigned find_winner(const struct copies *copies, unsigned *ret_votes) {
     unsigned winner = 0;
 
+    assert(copies->count > 0);
     *ret_votes = 0;
     for (unsigned i = 0; i < copies->count; i++) {
         unsigned votes = 0;
@@ -221,6 +226,7 @@ static void note_difference(struct target *target, const struct copies *copies, 
                             struct target_scrub *scrub) {
     unsigned votes, winner = find_winner(copies, &votes);
 
+    assert(votes > 0 && votes <= copies->count && winner < copies->count);
     if (votes < target->threshold) {
         target_note_refused(target, at, REFUSED_BLOCK);
         target_next(target, TARGET_BLOCK_UNDECIDED);
@@ -273,6 +279,7 @@ static int compare_piece(struct target *target, struct copies *copies, size_t si
                          struct target_scrub *scrub, struct error *err) {
     bool suspects[PIECE / BLOCK] = { false };
 
+    assert(size > 0 && size <= PIECE);
     if (read_all(copies, scrub->at_bytes, size, err) < 0)
         return -1;
     for (size_t at = 0; at < size; at += BLOCK)
@@ -289,6 +296,7 @@ static int compare_piece(struct target *target, struct copies *copies, size_t si
 
 /* A comparison that began before the reason to compare has missed a part. */
 static void note_compared(struct target *target, int64_t from, int64_t to) {
+    assert(from <= to);
     if (from <= target->compared_bytes && to > target->compared_bytes)
         target->compared_bytes = to;
     target_note_compared(target);
@@ -299,6 +307,7 @@ static bool has_majority(const struct target *target, struct copies *copies, int
     struct error ignored;
     unsigned votes;
 
+    assert(left > 0);
     copies->block = left < (int64_t)BLOCK ? (size_t)left : BLOCK;
     if (read_all(copies, at, copies->block, &ignored) < 0)
         return false;
@@ -338,6 +347,7 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
     int64_t size = target->size_bytes, begun = scrub->at_bytes, end = begun + bytes;
     int result = 0;
 
+    assert(bytes > 0 && begun >= 0);
     if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     begin_copies(target, &copies, false);

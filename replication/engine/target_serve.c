@@ -4,6 +4,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 #include "replication/engine/daemon.h"
 
@@ -73,6 +74,8 @@ static int check_plan(struct target *target, struct error *err) {
 }
 
 static int follow_plan(struct target *target, struct error *err) {
+    assert(target->plan.needed > 0 && target->plan.voters >= target->plan.needed);
+    assert(target->plan.current.id.number >= generation_floor(target->recovery));
     if (file_discard_stale(target, &target->plan.current, err) < 0)
         return -1;
     target->current = target->plan.current;
@@ -92,6 +95,7 @@ static int follow_plan(struct target *target, struct error *err) {
 static int begin_start(struct target *target, struct error *err) {
     if (target_kill(target, err) < 0 || target_lock_replicas(target, err) < 0)
         return -1;
+    assert(!target->qmp && !target_serves(target));
     target_next(target, TARGET_STARTS);
     if (target_open_replicas(target, err) < 0 || recovery_apply(target, err) < 0)
         return fail_start(target, err);
@@ -138,6 +142,7 @@ static struct member *admit_rebuilt(struct target *target) {
 /* A sealed target is overwritten, and never compared; otherwise an unclean stop leaves voters that
  * may lack a write, until all are compared. */
 static void note_served(struct target *target) {
+    assert(target->phase == TARGET_IS_STARTING);
     target_next(target, target->sealed                          ? TARGET_SERVES_SEALED
                         : target->plan.verdict == QUORUM_RESYNC ? TARGET_SERVES_UNCLEAN
                                                                 : TARGET_SERVES_CLEAN);
@@ -150,6 +155,7 @@ static int serve(struct target *target, struct error *err) {
     struct change change = { 0 };
     struct logs logs;
 
+    assert(!target->dry_run);
     if (target_launch(target, err) < 0)
         return -1;
     new = admit_rebuilt(target);
@@ -159,10 +165,12 @@ static int serve(struct target *target, struct error *err) {
     logs_read(target, arena, &logs);
     if (generation_change(target, change, err) < 0)
         return -1;
+    assert(target->current.count >= generation_needed(&target->current));
     logs_begin(target, &logs);
     if (graph_add_quorum(target, generation_needed(&target->current), err) < 0 ||
         logs_decide(target, &logs, err) < 0 || graph_add_export(target, err) < 0)
         return -1;
+    assert(target->threshold == generation_needed(&target->current));
     note_served(target);
     /* Of replicas as they were before this start. */
     if (target_job_now(target) == TARGET_REPAIR_FAILED)
@@ -180,6 +188,7 @@ static int evaluate(struct target *target, struct error *err) {
     struct error reason = { 0 };
     unsigned voters = 0;
 
+    assert(target->dry_run);
     if (target_launch(target, err) < 0)
         return fail_start(target, err);
     add_replicas(target, &reason);
@@ -231,6 +240,7 @@ static int check_flushed(struct target *target, int64_t ended_us, const char *un
                          struct error *err) {
     int result = 0;
 
+    assert(!target->qmp);
     for (unsigned i = 0; i < target->count && result == 0; i++) {
         const struct member *member = &target->members[i];
 
@@ -264,6 +274,7 @@ int target_stop_serving(struct target *target, struct error *err) {
     unequal = target_is_equal(target) ? NULL : target->reason;
     if (target_kill(target, err) < 0)
         return -1;
+    assert(!target_serves(target));
     target_unlock_replicas(target);
     if (served && (!graceful || check_flushed(target, ended_us, unequal, &reason) < 0))
         log_warning(NULL, "unclean stop: replicas will be resynchronized at the next start",

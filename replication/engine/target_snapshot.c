@@ -7,6 +7,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 #include "json/json.h"
 
@@ -32,6 +33,7 @@ static int add_copies(struct target *target, struct error *err) {
     struct error reason = { 0 };
     unsigned count = 0;
 
+    assert(target->snapshot[0] && target->threshold > 0);
     json_keep(arena, nodes);
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
@@ -131,6 +133,7 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
 static void delete_copies(struct target *target) {
     struct error ignored;
 
+    assert(target->snapshot[0]);
     for (unsigned i = 0; i < target->count; i++) {
         if (member_is_local(&target->members[i]))
             (void)member_snapshot(target, &target->members[i], REPLICA_SNAPSHOT_DELETE, &ignored);
@@ -144,6 +147,7 @@ static int keep(struct target *target, struct error *err) {
     bool known = true;
     unsigned kept = 0;
 
+    assert(target->snapshot[0] && target->threshold > 0);
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
 

@@ -1,5 +1,6 @@
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 
@@ -9,6 +10,7 @@
 void member_remove(struct target *target, const char *uid) {
     struct member *member = member_find(target, uid);
 
+    assert(!generation_has(&target->current, uid));
     if (!member)
         return;
     logs_remove(target, member);
@@ -91,6 +93,9 @@ static int write_one(struct target *target, struct member *member, enum replica_
                      struct error *err) {
     struct replica_state state = { .mark = mark, .generation = target->current };
 
+    assert(mark == REPLICA_DIRTY || mark == REPLICA_CLEAN);
+    assert(target->current.id.number > 0);
+    assert(generation_has(&target->current, member->replica.uid));
     snprintf(state.volume, UUID_SIZE, "%s", target->volume);
     snprintf(state.replica, UUID_SIZE, "%s", member->replica.uid);
     if (refuse_foreign(target, member, err) < 0 ||
@@ -171,6 +176,9 @@ static void next_generation(struct target *target, const votes_t votes,
     next.wanted = change.wanted ? change.wanted : before->wanted;
     if (next.wanted < next.count)
         next.wanted = next.count;
+    assert(next.count <= next.wanted && next.wanted <= REPLICAS_MOST);
+    assert(next.id.number > before->id.number);
+    assert(next.size_bytes >= before->size_bytes);
     target->current = next;
 }
 
@@ -202,6 +210,8 @@ int generation_change(struct target *target, struct change change, struct error 
     struct error reason = { 0 };
     votes_t votes = { false };
 
+    assert(before.id.number > 0 && change.wanted <= REPLICAS_MOST);
+    assert(!change.with || !change.without || strcmp(change.with, change.without) != 0);
     for (unsigned i = 0; i < target->count; i++)
         votes[i] = member_votes(&target->members[i]) || is_named(change.with, &target->members[i]);
     if (roll_forward(target, votes, &reason) > 0 && (change.wanted > 0 || change.with))
@@ -216,6 +226,7 @@ int generation_change(struct target *target, struct change change, struct error 
             return too_few(target, &reason, err);
         }
     } while (write_current(target, votes, change.with, &reason) > 0);
+    assert(target->current.count >= generation_needed(&target->current));
     follow_change(target, votes, change.without);
     return 0;
 }
@@ -223,6 +234,7 @@ int generation_change(struct target *target, struct change change, struct error 
 int generation_mark(struct target *target, enum replica_mark mark, struct error *err) {
     int result = 0;
 
+    assert(mark != REPLICA_CLEAN || !target->qmp); /* no writer runs any more */
     for (unsigned i = 0; i < target->count; i++) {
         if (generation_has(&target->current, target->members[i].replica.uid) &&
             write_one(target, &target->members[i], mark, err) < 0)

@@ -1,5 +1,6 @@
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 
@@ -126,6 +127,7 @@ static int watch_job(struct target *target, struct error *err) {
         [TARGET_REPAIR] = repair_advance,
     };
 
+    assert(!target_job_runs(target) || (target->job < LENGTH(steps) && steps[target->job]));
     return target_job_runs(target) ? steps[target->job](target, err) : 0;
 }
 
@@ -133,6 +135,7 @@ static int watch_serving(struct target *target, struct error *err) {
     struct error ignored;
     int result;
 
+    assert(target->threshold > 0);
     watch_files(target);
     if (refuse_unlinked(target, err) < 0)
         return -1;
@@ -334,6 +337,7 @@ int target_adopt(struct target *target, struct error *err) {
     if (target->threshold != generation_needed(&target->current))
         return error_set(err, ERROR_CONFLICT, "its quorum has another threshold");
     target->adopted_us = clock_boottime_us() + EVENTS_LATE_US;
+    assert(target->threshold > 0 && target->current.id.number > 0);
     target_next(target, TARGET_ADOPTED);
     logs_note_lost_reports(target);
     return 0;

@@ -4,6 +4,7 @@
  */
 #include "replication/node/volume_controller.private.h"
 
+#include "common/assert.h"
 #include "replication/node/unresponsive.h"
 
 #include <pthread.h>
@@ -14,6 +15,7 @@
 /* The only function that changes the state.  The lock is held. */
 const struct state_row *volume_controller_change_state(struct volume_controller *controller,
                                                        enum controller_event event) {
+    assert(event < controller_states.event_count);
     return state_table_next(&controller_states, &controller->state, event);
 }
 
@@ -47,6 +49,7 @@ bool volume_controller_is_assigned(const struct volume_controller *controller) {
 bool volume_controller_is_remote(const struct volume_controller *controller, unsigned i) {
     const struct assignment_volume *assigned = &controller->assignment->volume;
 
+    assert(i < assigned->count);
     return controller->settings->remote && assigned->epoch > 0 && assigned->addresses[i] &&
            assigned->nodes[i] && strcmp(assigned->nodes[i], controller->settings->node) != 0;
 }
@@ -54,6 +57,7 @@ bool volume_controller_is_remote(const struct volume_controller *controller, uns
 struct replica volume_controller_replica(const struct volume_controller *controller, unsigned i) {
     struct replica replica = controller->assignment->volume.replicas[i];
 
+    assert(i < controller->assignment->volume.count);
     if (volume_controller_is_remote(controller, i)) {
         replica.access = controller->settings->remote;
         replica.address = controller->assignment->volume.addresses[i];
@@ -99,6 +103,7 @@ bool volume_controller_is_started(const struct volume_controller *controller) {
 void volume_controller_read_status(struct volume_controller *controller) {
     bool serves;
 
+    assert(controller->target && controller->opened);
     target_status(controller->target, &controller->status);
     serves = controller->status.state == TARGET_SERVING;
     if (controller->state == CONTROLLER_STOPPING ||
@@ -119,6 +124,7 @@ void volume_controller_read_status(struct volume_controller *controller) {
 void volume_controller_close_target(struct volume_controller *controller) {
     if (!controller->target)
         return;
+    assert(controller->opened);
     volume_controller_take_work(controller, REPLICA_WORK_CLOSED);
     controller->scrub = (struct target_scrub){ 0 };
     target_close(controller->target);

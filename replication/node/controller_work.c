@@ -1,5 +1,6 @@
 #include "replication/node/volume_controller.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -58,6 +59,8 @@ static int open_target(struct volume_controller *controller, struct error *err) 
         .timeout_ms = controller->settings->timeout_ms,
     };
 
+    assert(!controller->target && !controller->opened);
+    assert(assigned->count <= REPLICAS_MOST);
     for (unsigned i = 0; i < assigned->count; i++)
         settings.replicas[i] = volume_controller_replica(controller, i);
     if (volume_controller_probe_replicas(controller, err) < 0 ||
@@ -121,6 +124,7 @@ static int adjust(struct volume_controller *controller, struct error *err) {
                                    *opened = &controller->opened->volume;
     int ends = volume_controller_cancel_snapshot(controller, err);
 
+    assert(controller->target && controller->opened);
     if (ends < 0)
         return -1;
     if (!same_qos(&assigned->qos, &opened->qos) &&
@@ -145,6 +149,7 @@ static int reconcile(struct volume_controller *controller, int outcome, struct e
     struct error reason;
     int adjusted = adjust(controller, &reason);
 
+    assert(controller->opened);
     if (outcome == 0)
         outcome = adjusted < 0 ? error_pass(err, &reason) : adjusted;
     volume_controller_read_status(controller);
@@ -180,6 +185,7 @@ static int close_as_it_is(struct volume_controller *controller, struct error *er
 
 /* Of a served volume, whatever failed in its watch or start. */
 static int continue_serving(struct volume_controller *controller, int outcome, struct error *err) {
+    assert(volume_controller_is_started(controller));
     if (volume_controller_must_evaluate(controller))
         return 1; /* it is stopped and evaluated */
     volume_controller_note_served(controller);
@@ -223,6 +229,7 @@ static int evaluate(struct volume_controller *controller, struct error *err) {
 }
 
 static int stop(struct volume_controller *controller, struct error *err) {
+    assert(controller->target);
     if (volume_controller_end_exports(controller, err) < 0 ||
         target_stop(controller->target, err) < 0)
         return -1;
@@ -267,6 +274,7 @@ static bool has_changed(const struct volume_controller *controller) {
     const struct assignment_volume *assigned = &controller->assignment->volume,
                                    *opened = &controller->opened->volume;
 
+    assert(controller->opened);
     return opened->epoch != assigned->epoch || opened->revert.number != assigned->revert.number ||
            opened->recovered != assigned->recovered ||
            (volume_controller_is_started(controller)
@@ -279,6 +287,7 @@ static bool has_moved(struct volume_controller *controller) {
                                    *opened = &controller->opened->volume;
     enum move move = find_move(assigned, opened);
 
+    assert(controller->opened);
     controller->reached_otherwise |= move == IS_REACHED_OTHERWISE;
     if (volume_controller_is_started(controller))
         return move == HAS_MOVED && !controller->reached_otherwise;
@@ -332,6 +341,7 @@ static int step(struct volume_controller *controller, struct error *err) {
     while (outcome == AGAIN) {
         const struct state_row *row = volume_controller_take(controller, event_of(controller));
 
+        assert(!row || row->action < LENGTH(actions));
         outcome =
             row ? actions[row->action](controller, err)
                 : error_set(err, ERROR_INTERNAL, "The volume %s: no transition from the state %s.",
