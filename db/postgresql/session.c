@@ -124,9 +124,9 @@ void session_rollback(struct session *session) {
 }
 
 void session_rollback_later(struct session *session) {
-    assert(!session->ending);
-    if (!session_began(session))
+    if (!session_began(session)) /* as after a transaction without a statement */
         return;
+    assert(!session->ending);
     if (!PQsendQuery(session->server.handle, "ROLLBACK") || PQflush(session->server.handle) < 0)
         session->server.fate = SESSION_LOST;
     else

@@ -225,6 +225,7 @@ START_TEST(a_body_that_always_conflicts_runs_without_other_writers) {
     ck_assert_int_eq(session_settings_read(url, &settings, &err), 0);
     settings.connect_ms = settings.statement_ms = 10000;
     rival.session = session_of(&settings);
+    ck_assert_int_eq(commit_register(rival.session, &clock_system, &err), 0);
     session_ok(rival.session, "SET lock_timeout = 100");
     ck_assert_msg(db_transaction(db, rival_body, &rival, &err) == 0, "%s", err.message);
     ck_assert_int_eq(rival.changes, rival.runs - 1);
@@ -520,6 +521,29 @@ START_TEST(without_a_free_connection_the_caller_waits_and_is_refused) {
     pthread_join(thread, NULL);
     ck_assert_int_eq(db_read(holder.db, one_body, NULL, &err), 1);
     db_close(holder.db);
+}
+END_TEST
+
+static int idle_body(struct db_tx *tx, void *arg, struct error *err) {
+    (void)tx, (void)arg, (void)err;
+    return 1;
+}
+
+/* The end of the one before it is pending still: nothing has read its result. */
+START_TEST(a_reading_transaction_without_a_statement_ends_as_any_other) {
+    const struct db_settings settings = { .url = database_url(),
+                                          .inline_writes = true,
+                                          .pool_most = 1 };
+    struct error err = { 0 };
+    struct db *db;
+
+    ck_assert_int_eq(db_open(&settings, &db, &err), 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(db_read(db, one_body, NULL, &err), 1);
+        ck_assert_int_eq(db_read(db, idle_body, NULL, &err), 1);
+    }
+    ck_assert_int_eq(db_read(db, one_body, NULL, &err), 1);
+    db_close(db);
 }
 END_TEST
 
@@ -828,6 +852,7 @@ int main(void) {
         a_session_that_rested_for_too_long_is_not_used,
         a_connection_lost_in_commit_leaves_one_effect,
         without_a_free_connection_the_caller_waits_and_is_refused,
+        a_reading_transaction_without_a_statement_ends_as_any_other,
         other_processes_are_notified_of_messages_and_ends,
         a_host_whose_clock_is_wrong_goes_by_the_databases,
         a_servers_clock_that_is_set_changes_nothing,
