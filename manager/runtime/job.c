@@ -138,7 +138,7 @@ struct job_retry_call {
 static int retry_body(struct work *work, void *arg, struct error *err) {
     const struct job_retry_call *call = arg;
 
-    assert(call->pause_us > 0);
+    assert(call->pause_us >= 0);
     return call->let_go(work, call->job->operation.id, job_owner(call->job),
                         work->clock_us + call->pause_us, err);
 }
