@@ -117,7 +117,6 @@ static int not_taken_over(struct work *work, const struct operation *held,
     static const struct status_change broken = { .from = STATUS_ANY, .to = SNAPSHOT_ERROR };
     bool over_quota = ending->failure->kind == ERROR_OVER_QUOTA;
 
-    assert(ending->failure);
     if (status_write(work, &snapshot_objects, held->object_id, &broken, err) < 0)
         return -1;
     return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
