@@ -39,8 +39,11 @@ bool sqlite_reserve_make(const char *database_path) {
     return false;
 }
 
-bool sqlite_reserve_is_free(const char *database_path) {
-    return has_bytes(database_path, SQLITE_RESERVE_BYTES / 2);
+bool sqlite_reserve_suffices(const char *database_path) {
+    char path[PATH_MAX];
+
+    return (reserve_path(database_path, path) && access(path, F_OK) == 0) ||
+           has_bytes(database_path, SQLITE_RESERVE_BYTES / 2);
 }
 
 bool sqlite_reserve_release(const char *database_path) {

@@ -15,7 +15,8 @@ enum { SQLITE_RESERVE_BYTES = 8 << 20 };
 /* Creates the file unless it exists or the file system has less than four times its size; a failure
  * leaves none.  true: it exists. */
 bool sqlite_reserve_make(const char *database_path);
-/* Has the file system at least half of the size, without the file? */
-bool sqlite_reserve_is_free(const char *database_path);
+/* false: the file is gone, perhaps released by another process, and less than half of its size is
+ * free. */
+bool sqlite_reserve_suffices(const char *database_path);
 /* true: the file existed and its space is free now. */
 bool sqlite_reserve_release(const char *database_path);

@@ -183,18 +183,18 @@ int sqlite_open(const char *path, enum sqlite_use use, struct connection **ret, 
 }
 
 bool sqlite_make_space(struct connection *connection) {
-    bool full = connection->full;
+    const char *path = sqlite3_db_filename(connection->handle, "main");
+    bool full = connection->full && *path;
 
     connection->full = false;
-    if (!full || !sqlite_reserve_release(sqlite3_db_filename(connection->handle, "main")))
-        return false;
-    connection->no_reserve = true;
-    return true;
+    connection->no_reserve |= full; /* also when another process has released it */
+    return full && sqlite_reserve_release(path);
 }
 
 int sqlite_check_space(const struct connection *connection, struct error *err) {
-    if (!connection->no_reserve ||
-        sqlite_reserve_is_free(sqlite3_db_filename(connection->handle, "main")))
+    const char *path = sqlite3_db_filename(connection->handle, "main");
+
+    if (!*path || sqlite_reserve_suffices(path))
         return 0;
     return error_set(err, ERROR_UNAVAILABLE,
                      "The disk of the database is nearly full: objects can only be deleted.");

@@ -28,7 +28,7 @@ void sqlite_close(struct connection *connection);
  * later commit. */
 void sqlite_checkpoint(struct connection *connection);
 
-/* See db_check_space(): without the reserve, and with less than half of its space. */
+/* See db_check_space(). */
 int sqlite_check_space(const struct connection *connection, struct error *err);
 
 /* After a failure for lack of space: releases the reserve.  true: a retry may succeed. */
