@@ -259,7 +259,9 @@ static int remove_dropped(const struct chain_work *work, const struct chain *cha
     if (hold != IMAGE_LOCKED)
         return hold == IMAGE_HELD ? 1 : -1;
     if (strcmp(file, chain->base) == 0) {
-        assert(strcmp(file, chain->active) != 0); /* or the volume is lost */
+        if (strcmp(file, chain->active) == 0)
+            return error_set(err, ERROR_BACKEND, "%s is to be dropped and is the active image",
+                             file);
         return empty_base(work, fd, err);
     }
     if (chain_names(chain, file))
