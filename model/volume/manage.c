@@ -191,6 +191,8 @@ int volume_manage_sized(struct work *work, const struct operation *held, void *a
     assert(held->kind == &kind_manage);
     if (held->new_size_gb == size_gb)
         return 0;
+    if (size_gb <= 0) /* emptied since an earlier attempt renamed it */
+        return error_set(err, ERROR_BAD_REQUEST, "The object is empty.");
     if (size_gb > FIELD_MAX_SIZE_GB)
         return error_set(err, ERROR_BAD_REQUEST, "The object is larger than a volume can be.");
     if (volume_row(work, held->volume_id, &volume, err) < 0 ||

@@ -3,6 +3,8 @@
  */
 #include "common/cleanup.h"
 #include "drivers/memory.h"
+#include "model/operations.h"
+#include "model/volume/manage.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/snapshots.h"
@@ -575,6 +577,17 @@ START_TEST(invalid_queries_are_refused) {
 }
 END_TEST
 
+/* An earlier attempt reserved its size and renamed it. */
+START_TEST(an_object_that_is_emptied_meanwhile_is_refused) {
+    struct operation held = { .kind = &kind_manage, .new_size_gb = 2 };
+    struct manage_size size = { .gb = 0 };
+    struct error err = { 0 };
+
+    ck_assert_int_eq(volume_manage_sized(NULL, &held, &size, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+}
+END_TEST
+
 CHECK_MAIN("manage", refusals_of_the_backend_are_refused_at_the_request,
            properties_unknown_to_the_backend_are_accepted,
            a_query_that_ends_with_the_api_creates_nothing,
@@ -588,4 +601,5 @@ CHECK_MAIN("manage", refusals_of_the_backend_are_refused_at_the_request,
            a_volume_that_cannot_be_unmanaged_stays, an_object_larger_than_any_volume_is_refused,
            a_manage_interrupted_anywhere_is_finished_by_the_next,
            an_object_of_a_cancelled_manage_is_kept, manageable_objects_are_listed,
-           a_cut_list_is_marked, invalid_queries_are_refused)
+           an_object_that_is_emptied_meanwhile_is_refused, a_cut_list_is_marked,
+           invalid_queries_are_refused)
