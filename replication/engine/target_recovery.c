@@ -36,6 +36,8 @@ static int check(const struct target *target, const struct member *member, enum 
     if (probe->state.mark == REPLICA_EMPTY || probe->state.generation.id.number <= 0)
         return recovery_refuse(TARGET_NOT_REBUILT, ret, err, member,
                                "it is empty, or its rebuild was not completed.");
+    if (strcmp(probe->state.volume, target->volume) != 0)
+        return recovery_refuse(TARGET_UNUSABLE, ret, err, member, "it is of another volume.");
     if (probe->bytes < target->size_bytes)
         return recovery_refuse(TARGET_UNUSABLE, ret, err, member, "its file is too short.");
     *ret = TARGET_NO_FLAW;

@@ -67,7 +67,6 @@ static int add(struct target *target, const struct assignment *assignment,
     const struct member *surplus = find_surplus(target, assignment);
     bool full = target->current.count >= target->current.wanted;
 
-    assert(target->current.count <= target->current.wanted);
     if (full && surplus && member_votes(surplus) && target->threshold > 1)
         return rebuild_start(target, replica, surplus->replica.uid, false, speed, err);
     if (full && target->current.wanted == REPLICAS_MOST)
@@ -152,7 +151,8 @@ int target_scale(struct target *target, const struct replica *replicas, unsigned
         return add(target, &assignment, missing, speed, err) < 0 ? -1 : 1;
     surplus = find_surplus(target, &assignment);
     voters = current->count - (surplus && generation_has(current, surplus->replica.uid));
-    assert(voters > 0);
+    if (voters == 0) /* a change of the quorum that was not completed has left no other */
+        return error_set(err, ERROR_CONFLICT, "The last voting replica cannot be removed.");
     if (!surplus && current->wanted == count)
         return 0;
     outcome = shrink(target, surplus, larger(count, voters), err);

@@ -4,6 +4,7 @@
 #include "common/heap.h"
 #include "common/reclaim_phase.h"
 #include "common/utf8.h"
+#include "common/words.h"
 #include "json/json.h"
 
 #include <stdatomic.h>
@@ -108,7 +109,7 @@ static int read_members(struct parsed *parsed, const json_t *spec, struct error 
         const char *text = json_string_value(json_array_get(list, i));
         char uid[UUID_SIZE];
 
-        if (!text || !uuid_parse(text, uid))
+        if (!text || !uuid_parse(text, uid) || words_have(replica->members, replica->count, uid))
             return assignment_refuse(err, &parsed->assignment, "members");
         replica->members[replica->count++] = arena_text(parsed->arena, uid);
     }

@@ -143,6 +143,8 @@ START_TEST(invalid_documents_are_refused) {
     assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "members", many());
     assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "members",
                    json_pack("[s]", "missing"));
+    assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "members",
+                   json_pack("[s,s]", uids[0], uids[0]));
     assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "source",
                    json_pack("{s:s}", "replicaId", uids[1]));
     assert_refused(ASSIGNMENT_REPLICA, replica_document(0, 1), "spec", "reclaim",
