@@ -12,7 +12,7 @@
 int document_next_version(struct work *work, int64_t *ret, struct error *err) {
     int rows = db_run(work->tx, err, "UPDATE document_versions SET version = version + 1");
 
-    if (rows < 0)
+    if (error_if_none(rows, err, ERROR_INTERNAL, "The table document_versions has no row.") < 0)
         return -1;
     db_tx_notifies(work->tx, DB_DOCUMENTS);
     return document_last_version(work, ret, err);
@@ -186,18 +186,25 @@ static int note_move(struct work *work, const struct document *before, const str
 static int update_row(struct work *work, const struct document *before, struct document *after,
                       struct error *err) {
     struct texts texts = counted_texts(work, after);
-    int rows = db_run(
-        work->tx, err,
-        "UPDATE documents SET version = $3, generation = $4, metadata = $5, body = $6, "
-        "status = $7, updated_at = $8, deleted_at = $9, node = $10, size_gb = $11, "
-        "bytes = $12 WHERE id = $1 AND version = $2",
-        DB_TEXT(before->id), DB_INT(before->version), DB_INT(after->version),
-        DB_INT(after->generation), DB_TEXT(texts.metadata), DB_TEXT(texts.body),
-        DB_TEXT(json_text(work->arena, after->status)), DB_TIME(after->updated_at),
-        DB_TIME(after->deleted_at), DB_TEXT(after->node), counted(after), DB_INT(after->bytes));
+    int rows;
+
+    if (after->version <= before->version) /* as in a database of which a part was restored */
+        return error_set(err, ERROR_INTERNAL,
+                         "The version of %s %s is higher than that of the table "
+                         "document_versions.",
+                         before->kind->label, before->name);
+    rows = db_run(work->tx, err,
+                  "UPDATE documents SET version = $3, generation = $4, metadata = $5, body = $6, "
+                  "status = $7, updated_at = $8, deleted_at = $9, node = $10, size_gb = $11, "
+                  "bytes = $12 WHERE id = $1 AND version = $2",
+                  DB_TEXT(before->id), DB_INT(before->version), DB_INT(after->version),
+                  DB_INT(after->generation), DB_TEXT(texts.metadata), DB_TEXT(texts.body),
+                  DB_TEXT(json_text(work->arena, after->status)), DB_TIME(after->updated_at),
+                  DB_TIME(after->deleted_at), DB_TEXT(after->node), counted(after),
+                  DB_INT(after->bytes));
 
     assert(strcmp(before->id, after->id) == 0 && after->kind == before->kind);
-    assert(after->version > before->version && after->generation >= before->generation);
+    assert(after->generation >= before->generation);
     if (error_if_none(rows, err, ERROR_CONFLICT, "%s %s was changed meanwhile; read it again.",
                       before->kind->label, before->name) < 0 ||
         add_counts(work, after, 0, after->bytes - before->bytes, err) < 0 ||

@@ -90,12 +90,12 @@ static const char *show_value(struct arena *arena, const json_t *value) {
     return json_is_string(value) ? json_string_value(value) : json_text(arena, value);
 }
 
+/* 0 without one; -1 of a stored document that holds no quantity there. */
 static int64_t quantity_of(const json_t *value) {
     int64_t bytes = 0;
 
-    bool read = !value || quantity_read(json_string_value(value), &bytes);
-
-    assert(read); /* the document was checked when it came */
+    if (value && !(json_is_string(value) && quantity_read(json_string_value(value), &bytes)))
+        return -1;
     return bytes;
 }
 

@@ -628,6 +628,16 @@ WORK_TEST(deleted_documents_are_remembered_for_a_number_of_changes) {
     ck_assert_int_eq(gone(work), 2); /* of the numbers 2, 4 and 6 the first two are too old */
 }
 
+WORK_TEST(a_restored_table_of_versions_changes_no_document) {
+    struct document config = made(work, CONFIG("db", "", "1Gi")), after;
+
+    OK(db_change(work->tx, err, "UPDATE document_versions SET version = 0"));
+    REFUSED(document_patch(work, &config, parse(work, "{\"publish\":{\"nodeId\":\"n1\"}}"), false,
+                           &after, err),
+            INTERNAL);
+    ck_assert_ptr_nonnull(strstr(err->message, "document_versions"));
+}
+
 WORK_TEST(a_config_that_is_in_use_or_has_clones_does_not_go) {
     struct document config = made(work, CONFIG("db", "", "1Gi")), after;
 
@@ -813,6 +823,7 @@ CHECK_MAIN("document_edit", a_policy_is_taken_as_it_is_written_and_shown_with_it
            a_name_is_unique_in_its_project_and_a_uid_everywhere,
            deleted_documents_are_remembered_for_a_number_of_changes,
            a_config_that_is_in_use_or_has_clones_does_not_go,
+           a_restored_table_of_versions_changes_no_document,
            an_edited_policy_is_checked_as_a_new_one, fixed_fields_stay_when_omitted,
            a_patch_that_comes_again_changes_nothing_more, a_document_does_not_grow_for_ever,
            a_thousand_edits_leave_one_row_of_each, a_list_of_large_ones_ends_early_and_goes_on)
