@@ -43,6 +43,8 @@ enum {
     NBD_COMMAND_WRITE_ZEROES = 6,
     NBD_COMMAND_BLOCK_STATUS = 7,
 
+    NBD_REQUEST_ONE = 1 << 3, /* flag of a block status: only its first extent */
+
     NBD_DONE = 1, /* flag of the last chunk */
     NBD_CHUNK_NONE = 0,
     NBD_CHUNK_DATA = 1,

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { TEXT_MOST = 4096, EXTENTS_MOST = 256 };
+enum { TEXT_MOST = 4096 };
 
 /* ---- bytes ---- */
 
@@ -273,27 +273,18 @@ static int take_hole(struct nbd_session *session, struct answer *answer, uint32_
 static int take_status(struct nbd_session *session, const struct answer *answer, uint32_t size,
                        struct error *err) {
     struct __attribute__((packed)) {
-        uint32_t context;
-        struct {
-            uint32_t size, state;
-        } extents[EXTENTS_MOST];
+        uint32_t context, size, state; /* of the requested one extent */
     } status;
     struct nbd_call *call = answer->call;
-    size_t count = size / sizeof(status.extents[0]);
 
-    if (call->command != NBD_COMMAND_BLOCK_STATUS || size > sizeof(status) || count == 0 ||
-        size % sizeof(status.extents[0]) != sizeof(status.context))
+    if (call->command != NBD_COMMAND_BLOCK_STATUS || size != sizeof(status) || call->run > 0)
         return break_off(session, err);
-    if (get(session, &status, size, err) < 0)
+    if (get(session, &status, sizeof(status), err) < 0)
         return -1;
-    if (status.context != session->context || status.extents[0].size == 0)
+    if (status.context != session->context || status.size == 0)
         return break_off(session, err);
-    call->is_zero = be32toh(status.extents[0].state) & NBD_STATE_ZERO;
-    for (size_t i = 0; i < count; i++) {
-        if ((bool)(be32toh(status.extents[i].state) & NBD_STATE_ZERO) != call->is_zero)
-            break;
-        call->run += be32toh(status.extents[i].size);
-    }
+    call->is_zero = be32toh(status.state) & NBD_STATE_ZERO;
+    call->run = be32toh(status.size);
     return 0;
 }
 
@@ -362,7 +353,9 @@ static int get_reply(struct nbd_session *session, struct answer *answer, struct 
 
 static int send_request(struct nbd_session *session, const struct nbd_call *call,
                         struct error *err) {
-    const struct nbd_request request = { htobe32(NBD_REQUEST_MAGIC), 0,
+    /* QEMU reports up to 131072 extents otherwise. */
+    uint16_t flags = call->command == NBD_COMMAND_BLOCK_STATUS ? NBD_REQUEST_ONE : 0;
+    const struct nbd_request request = { htobe32(NBD_REQUEST_MAGIC), htobe16(flags),
                                          htobe16(call->command),     htobe64(++session->handle),
                                          htobe64(call->offset),      htobe32(call->size) };
 

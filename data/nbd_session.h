@@ -35,7 +35,7 @@ struct nbd_call {
     uint32_t size;
     const void *data;      /* of a write */
     unsigned char *buffer; /* of a read: `size` bytes */
-    int64_t run;           /* of a block status: the first bytes of one kind, and whether zeros */
+    int64_t run;           /* of a block status: the size of its first extent, and whether zeros */
     bool is_zero;
 };
 

@@ -1,5 +1,6 @@
 #include "tests/lib/nbd_server.h"
 
+#include "common/cleanup.h"
 #include "common/heap.h"
 #include "data/nbd_protocol.h"
 
@@ -13,6 +14,7 @@
 
 #define CONTEXT 77
 #define PAGE    4096
+#define EXTENTS 1024 /* most of a block status */
 
 /* false: the client is gone. */
 static bool get(const struct nbd_server *server, void *data, size_t size) {
@@ -151,10 +153,10 @@ static bool reply_read(const struct nbd_server *server, const struct nbd_request
 
 static bool reply_status(const struct nbd_server *server, const struct nbd_request *request,
                          uint64_t offset, uint32_t size) {
-    uint32_t status[7] = { htobe32(CONTEXT) };
-    size_t count = 1;
+    uint32_t status[1 + 2 * EXTENTS] = { htobe32(CONTEXT) };
+    size_t most = be16toh(request->flags) & NBD_REQUEST_ONE ? 3 : LENGTH(status), count = 1;
 
-    for (uint64_t at = offset; at < offset + size && count < 7; count += 2) {
+    for (uint64_t at = offset; at < offset + size && count < most; count += 2) {
         uint64_t end = run_end(server, at, offset + size);
 
         status[count] = htobe32((uint32_t)(end - at));

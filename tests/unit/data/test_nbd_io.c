@@ -96,6 +96,18 @@ START_TEST(extents_are_those_of_the_server) {
 }
 END_TEST
 
+/* As each page differs from the one before, one reply to all of it would have 768 extents. */
+START_TEST(the_extents_of_a_fragmented_image_are_read) {
+    struct nbd_server server = { 0 };
+    struct volume_io *io = open_server(&server, LONG_MS);
+
+    for (int64_t at = 0; at < 3 * MIB; at += 8 * KIB)
+        fill(io, at, 4 * KIB, 7);
+    ck_assert_int_eq(data_bytes(io), 3 * MIB / 2);
+    end(io, &server);
+}
+END_TEST
+
 START_TEST(requests_stay_within_the_flags_of_the_export) {
     for (int all = 0; all <= 1; all++) {
         struct nbd_server server = { .flags = all ? EVERY : NBD_HAS_FLAGS };
@@ -209,8 +221,8 @@ START_TEST(a_read_only_or_unknown_export_and_a_missing_server_are_refused) {
 END_TEST
 
 CHECK_MAIN("nbd_io", written_and_zeroed_bytes_are_read_back, a_copy_runs_from_and_to_a_server,
-           extents_are_those_of_the_server, requests_stay_within_the_flags_of_the_export,
-           a_failed_request_leaves_the_connection,
+           extents_are_those_of_the_server, the_extents_of_a_fragmented_image_are_read,
+           requests_stay_within_the_flags_of_the_export, a_failed_request_leaves_the_connection,
            a_server_that_hangs_ends_the_call_in_time_and_all_later_ones,
            a_reply_that_breaks_the_protocol_ends_the_session,
            a_read_only_or_unknown_export_and_a_missing_server_are_refused)
