@@ -34,6 +34,13 @@ static int await_socket(struct nbd_session *session, short events, struct error 
     return 0;
 }
 
+/* Between the parts of a reply: those of an endless one may always be there without a wait. */
+static int check_time(struct nbd_session *session, struct error *err) {
+    return clock_monotonic_us() < session->until_us
+               ? 0
+               : end_session(session, err, "does not complete its reply");
+}
+
 static bool is_transient(void) {
     return errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK;
 }
@@ -135,7 +142,7 @@ static int negotiate(struct nbd_session *session, uint32_t option, const void *d
             return 0;
         if (reply.type & NBD_ERROR_REPLY)
             return 1;
-        if (take_info(session, &reply, err) < 0)
+        if (take_info(session, &reply, err) < 0 || check_time(session, err) < 0)
             return -1;
     }
 }
@@ -367,15 +374,17 @@ static int send_request(struct nbd_session *session, const struct nbd_call *call
 
 int nbd_session_call(struct nbd_session *session, struct nbd_call *call, struct error *err) {
     struct answer answer = { .call = call };
-    int more = 1;
+    int more;
 
     if (session->is_broken)
         return error_set(err, ERROR_UNAVAILABLE, "The connection to the NBD server has ended.");
     session->until_us = clock_monotonic_us() + session->timeout_us;
     if (send_request(session, call, err) < 0)
         return -1;
-    while (more > 0)
-        more = get_reply(session, &answer, err);
+    while ((more = get_reply(session, &answer, err)) > 0) {
+        if (check_time(session, err) < 0)
+            return -1;
+    }
     if (more < 0)
         return -1;
     if (answer.code != 0)

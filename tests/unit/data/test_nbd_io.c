@@ -2,11 +2,13 @@
 
 #include "data/copy.h"
 #include "data/nbd_protocol.h"
+#include "data/nbd_session.h"
 #include "tests/lib/nbd_server.h"
 #include "tests/unit/data/volume_data.h"
 
 #include <endian.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define LONG_MS   ((int64_t)600000)
 #define SECOND_MS ((int64_t)1000)
@@ -159,6 +161,63 @@ START_TEST(a_server_that_hangs_ends_the_call_in_time_and_all_later_ones) {
 }
 END_TEST
 
+static void send_option_reply(int fd, uint32_t option, uint32_t type, const void *data,
+                              size_t size) {
+    const struct nbd_option_reply head = { htobe64(NBD_OPTION_REPLY_MAGIC), htobe32(option),
+                                           htobe32(type), htobe32((uint32_t)size) };
+
+    ck_assert_int_eq(send(fd, &head, sizeof(head), 0), sizeof(head));
+    ck_assert_int_eq(send(fd, data, size, 0), (ssize_t)size);
+}
+
+/* A negotiation and an answered read, as far as the client receives them. */
+static void send_server(int fd, size_t infos, size_t empty_chunks) {
+    const struct nbd_hello hello = { htobe64(NBD_HELLO_MAGIC), htobe64(NBD_OPTION_MAGIC),
+                                     htobe16(NBD_FIXED_NEWSTYLE | NBD_NO_ZEROES) };
+    const struct nbd_export facts = { htobe16(NBD_INFO_EXPORT), htobe64(512), htobe16(EVERY) };
+    const uint16_t kind = htobe16(99);
+    struct nbd_chunk chunk = { .magic = htobe32(NBD_STRUCTURED_MAGIC), .handle = htobe64(1) };
+    const uint64_t data[2] = { 0 };
+
+    ck_assert_int_eq(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
+    send_option_reply(fd, NBD_OPTION_STRUCTURED_REPLY, NBD_ACK, NULL, 0);
+    send_option_reply(fd, NBD_OPTION_SET_META_CONTEXT, NBD_ACK, NULL, 0);
+    for (size_t i = 0; i < infos; i++)
+        send_option_reply(fd, NBD_OPTION_GO, NBD_INFO, &kind, sizeof(kind));
+    send_option_reply(fd, NBD_OPTION_GO, NBD_INFO, &facts, sizeof(facts));
+    send_option_reply(fd, NBD_OPTION_GO, NBD_ACK, NULL, 0);
+    for (size_t i = 0; i < empty_chunks; i++)
+        ck_assert_int_eq(send(fd, &chunk, sizeof(chunk), 0), sizeof(chunk));
+    chunk.flags = htobe16(NBD_DONE);
+    chunk.type = htobe16(NBD_CHUNK_DATA);
+    chunk.size = htobe32(sizeof(data));
+    ck_assert_int_eq(send(fd, &chunk, sizeof(chunk), 0), sizeof(chunk));
+    ck_assert_int_eq(send(fd, data, sizeof(data), 0), sizeof(data));
+}
+
+/* The time of the call is over at once; all bytes are there, so that no wait notices it. */
+START_TEST(a_reply_of_ever_more_parts_ends_the_call_in_time) {
+    struct nbd_session session;
+    struct error err = { 0 };
+    unsigned char bytes[8];
+    struct nbd_call call = { .command = NBD_COMMAND_READ, .size = 8, .buffer = bytes };
+    int ends[2];
+
+    for (int chunks = 0; chunks <= 1; chunks++) {
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+        send_server(ends[1], chunks ? 0 : 3, chunks ? 3 : 0);
+        ck_assert_int_eq(nbd_session_open(&session, ends[0], "volume", chunks ? LONG_MS : 0, &err),
+                         chunks ? 0 : -1);
+        session.timeout_us = 0;
+        if (chunks)
+            ck_assert_int_eq(nbd_session_call(&session, &call, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+        close(ends[0]);
+        close(ends[1]);
+    }
+}
+END_TEST
+
 /* Replies of another form, for another request or range: refused, with nothing written outside of
  * the buffer. */
 START_TEST(a_reply_that_breaks_the_protocol_ends_the_session) {
@@ -224,5 +283,6 @@ CHECK_MAIN("nbd_io", written_and_zeroed_bytes_are_read_back, a_copy_runs_from_an
            extents_are_those_of_the_server, the_extents_of_a_fragmented_image_are_read,
            requests_stay_within_the_flags_of_the_export, a_failed_request_leaves_the_connection,
            a_server_that_hangs_ends_the_call_in_time_and_all_later_ones,
+           a_reply_of_ever_more_parts_ends_the_call_in_time,
            a_reply_that_breaks_the_protocol_ends_the_session,
            a_read_only_or_unknown_export_and_a_missing_server_are_refused)
