@@ -3,8 +3,9 @@
  *
  * Every call ends in time: after `timeout_ms` without its complete reply it fails with
  * ERROR_UNAVAILABLE, as all later ones do.  So do those after a reply that breaks the protocol
- * (ERROR_BACKEND).  A server without structured replies or without "base:allocation" reports no
- * zeros; one without write-zeroes gets zeros written; discards need trim.
+ * (ERROR_BACKEND); the chunks of a read must come in the order of their offsets, as QEMU's do.  A
+ * server without structured replies or without "base:allocation" reports no zeros; one without
+ * write-zeroes gets zeros written; discards need trim.
  */
 #pragma once
 

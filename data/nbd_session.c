@@ -230,14 +230,17 @@ struct answer {
     uint32_t code;
 };
 
-/* The part of a read's buffer at an offset; NULL: outside of it. */
-static unsigned char *part_of(const struct answer *answer, uint64_t offset, uint64_t size) {
+/* The next part of a read's buffer; NULL: a chunk of another offset, without bytes, or too large.
+ * Only in this order it is certain without more that each byte was received. */
+static unsigned char *next_part(struct answer *answer, uint64_t offset, uint32_t size) {
     const struct nbd_call *call = answer->call;
+    uint64_t begin = answer->got;
 
-    return call->command == NBD_COMMAND_READ && offset >= call->offset && size <= call->size &&
-                   offset - call->offset <= call->size - size
-               ? call->buffer + (offset - call->offset)
-               : NULL;
+    if (call->command != NBD_COMMAND_READ || offset != call->offset + begin || size == 0 ||
+        size > call->size - begin)
+        return NULL;
+    answer->got += size;
+    return call->buffer + begin;
 }
 
 static int take_data(struct nbd_session *session, struct answer *answer, uint32_t size,
@@ -250,11 +253,8 @@ static int take_data(struct nbd_session *session, struct answer *answer, uint32_
     if (get(session, &offset, sizeof(offset), err) < 0)
         return -1;
     size -= (uint32_t)sizeof(offset);
-    part = part_of(answer, be64toh(offset), size);
-    if (!part)
-        return break_off(session, err);
-    answer->got += size;
-    return get(session, part, size, err);
+    part = next_part(answer, be64toh(offset), size);
+    return part ? get(session, part, size, err) : break_off(session, err);
 }
 
 static int take_hole(struct nbd_session *session, struct answer *answer, uint32_t size,
@@ -269,10 +269,9 @@ static int take_hole(struct nbd_session *session, struct answer *answer, uint32_
         return break_off(session, err);
     if (get(session, &hole, sizeof(hole), err) < 0)
         return -1;
-    part = part_of(answer, be64toh(hole.offset), be32toh(hole.size));
+    part = next_part(answer, be64toh(hole.offset), be32toh(hole.size));
     if (!part)
         return break_off(session, err);
-    answer->got += be32toh(hole.size);
     memset(part, 0, be32toh(hole.size));
     return 0;
 }

@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONTEXT 77
 #define PAGE    4096
 #define EXTENTS 1024 /* most of a block status */
 
@@ -48,7 +47,7 @@ static bool reply_context(const struct nbd_server *server) {
     struct __attribute__((packed)) {
         uint32_t context;
         char name[sizeof(NBD_ALLOCATION) - 1];
-    } data = { htobe32(CONTEXT), "" };
+    } data = { htobe32(NBD_SERVER_CONTEXT), "" };
 
     memcpy(data.name, NBD_ALLOCATION, sizeof(data.name));
     return (server->no_context || reply_option(server, NBD_OPTION_SET_META_CONTEXT,
@@ -128,11 +127,11 @@ static uint64_t run_end(const struct nbd_server *server, uint64_t offset, uint64
     return (page + 1) * PAGE < end ? (page + 1) * PAGE : end;
 }
 
-/* Holes and data as chunks of their own, in any order a server may choose: here the last first. */
+/* Holes and data as chunks of their own. */
 static bool reply_read(const struct nbd_server *server, const struct nbd_request *request,
                        uint64_t offset, uint32_t size) {
     uint64_t end = offset + size, middle = run_end(server, offset, end);
-    uint64_t place = htobe64(middle);
+    uint64_t place = htobe64(offset);
     struct __attribute__((packed)) {
         uint64_t offset;
         uint32_t size;
@@ -140,20 +139,21 @@ static bool reply_read(const struct nbd_server *server, const struct nbd_request
 
     if (server->simple)
         return reply_simple(server, request, 0) && put(server, server->bytes + offset, size);
-    if (middle < end && !reply_chunk(server, request, 0, NBD_CHUNK_DATA, &place, sizeof(place),
-                                     server->bytes + middle, (size_t)(end - middle)))
+    if (is_zero(server, offset / PAGE)
+            ? !reply_chunk(server, request, 0, NBD_CHUNK_HOLE, &hole, sizeof(hole), NULL, 0)
+            : !reply_chunk(server, request, 0, NBD_CHUNK_DATA, &place, sizeof(place),
+                           server->bytes + offset, (size_t)(middle - offset)))
         return false;
-    place = htobe64(offset);
-    if (is_zero(server, offset / PAGE))
-        return reply_chunk(server, request, NBD_DONE, NBD_CHUNK_HOLE, &hole, sizeof(hole), NULL, 0);
-    return reply_chunk(server, request, 0, NBD_CHUNK_DATA, &place, sizeof(place),
-                       server->bytes + offset, (size_t)(middle - offset)) &&
-           reply_chunk(server, request, NBD_DONE, NBD_CHUNK_NONE, NULL, 0, NULL, 0);
+    if (middle == end)
+        return reply_chunk(server, request, NBD_DONE, NBD_CHUNK_NONE, NULL, 0, NULL, 0);
+    place = htobe64(middle);
+    return reply_chunk(server, request, NBD_DONE, NBD_CHUNK_DATA, &place, sizeof(place),
+                       server->bytes + middle, (size_t)(end - middle));
 }
 
 static bool reply_status(const struct nbd_server *server, const struct nbd_request *request,
                          uint64_t offset, uint32_t size) {
-    uint32_t status[1 + 2 * EXTENTS] = { htobe32(CONTEXT) };
+    uint32_t status[1 + 2 * EXTENTS] = { htobe32(NBD_SERVER_CONTEXT) };
     size_t most = be16toh(request->flags) & NBD_REQUEST_ONE ? 3 : LENGTH(status), count = 1;
 
     for (uint64_t at = offset; at < offset + size && count < most; count += 2) {

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define NBD_SERVER_CONTEXT 77 /* its number of the allocation */
+
 struct nbd_server {
     /* Set before the start: */
     int64_t size;

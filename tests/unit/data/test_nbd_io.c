@@ -262,6 +262,72 @@ START_TEST(a_reply_that_breaks_the_protocol_ends_the_session) {
 }
 END_TEST
 
+/* Refuses a reply of these bytes to a read of 16 bytes at 8192, or to a block status. */
+static void refuse(const void *reply, size_t size, bool read) {
+    struct nbd_server server = { .wrong_at = 1, .wrong = reply, .wrong_size = size };
+    struct volume_io *io = open_server(&server, LONG_MS);
+    struct volume_io_extent extent;
+    struct error err = { 0 };
+    char bytes[16];
+
+    ck_assert_int_eq(read ? volume_io_read(io, bytes, sizeof(bytes), 8192, &err)
+                          : volume_io_extent(io, 0, &extent, &err),
+                     -1);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+    end(io, &server);
+}
+
+static struct nbd_chunk chunk_of(uint16_t flags, uint16_t type, uint32_t size) {
+    return (struct nbd_chunk){ htobe32(NBD_STRUCTURED_MAGIC), htobe16(flags), htobe16(type),
+                               htobe64(1), htobe32(size) };
+}
+
+START_TEST(a_read_whose_chunks_do_not_fill_the_buffer_once_is_refused) {
+    struct __attribute__((packed)) {
+        struct __attribute__((packed)) {
+            struct nbd_chunk chunk;
+            uint64_t offset, data;
+        } data[2];
+    } halves = { { { chunk_of(0, NBD_CHUNK_DATA, 16), htobe64(8192), 0 },
+                   { chunk_of(NBD_DONE, NBD_CHUNK_DATA, 16), htobe64(8200), 0 } } };
+    const uint64_t second[] = { 8192, 8196, 8208 };
+
+    for (size_t i = 0; i < LENGTH(second); i++) {
+        halves.data[1].offset = htobe64(second[i]);
+        refuse(&halves, sizeof(halves), true);
+    }
+}
+END_TEST
+
+START_TEST(a_hole_without_bytes_is_refused) {
+    const struct __attribute__((packed)) {
+        struct nbd_chunk chunk;
+        uint64_t offset;
+        uint32_t size;
+        struct nbd_chunk data_chunk;
+        uint64_t data_offset, data[2];
+    } reply = { chunk_of(0, NBD_CHUNK_HOLE, 12),        htobe64(8192), 0,
+                chunk_of(NBD_DONE, NBD_CHUNK_DATA, 24), htobe64(8192), { 0 } };
+
+    refuse(&reply, sizeof(reply), true);
+}
+END_TEST
+
+START_TEST(a_second_status_in_a_reply_is_refused) {
+    const struct __attribute__((packed)) {
+        struct __attribute__((packed)) {
+            struct nbd_chunk chunk;
+            uint32_t context, size, state;
+        } status[2];
+    } reply = { { { chunk_of(0, NBD_CHUNK_STATUS, 12), htobe32(NBD_SERVER_CONTEXT), htobe32(512),
+                    0 },
+                  { chunk_of(NBD_DONE, NBD_CHUNK_STATUS, 12), htobe32(NBD_SERVER_CONTEXT),
+                    htobe32(512), 0 } } };
+
+    refuse(&reply, sizeof(reply), false);
+}
+END_TEST
+
 START_TEST(a_read_only_or_unknown_export_and_a_missing_server_are_refused) {
     struct nbd_server read_only = { .size = SIZE, .flags = EVERY | NBD_READ_ONLY };
     struct nbd_server unknown = { .size = SIZE };
@@ -285,4 +351,6 @@ CHECK_MAIN("nbd_io", written_and_zeroed_bytes_are_read_back, a_copy_runs_from_an
            a_server_that_hangs_ends_the_call_in_time_and_all_later_ones,
            a_reply_of_ever_more_parts_ends_the_call_in_time,
            a_reply_that_breaks_the_protocol_ends_the_session,
+           a_read_whose_chunks_do_not_fill_the_buffer_once_is_refused,
+           a_hole_without_bytes_is_refused, a_second_status_in_a_reply_is_refused,
            a_read_only_or_unknown_export_and_a_missing_server_are_refused)
