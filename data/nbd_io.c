@@ -14,11 +14,14 @@
 #include <sys/un.h>
 
 #define RANGE_MOST ((int64_t)1 << 30) /* of a request without data */
-enum { ZEROS = 1 << 16 };             /* bytes per write of zeros */
+/* Written bytes between flushes: the last flush of a large volume ends in time too. */
+#define UNFLUSHED ((int64_t)128 << 20)
+enum { ZEROS = 1 << 16 }; /* bytes per write of zeros */
 
 struct nbd_io {
     struct volume_io io;
     struct nbd_session session;
+    int64_t unflushed;
     int pipe_fd; /* open in the server's process; -1: not awaited */
 };
 
@@ -55,6 +58,16 @@ static int nbd_read(struct volume_io *io, void *buffer, size_t size, int64_t off
     return nbd_session_call(&nbd_of(io)->session, &call, err);
 }
 
+/* A server without flushes makes each write durable. */
+static int nbd_flush(struct volume_io *io, struct error *err) {
+    struct nbd_call call = { .command = NBD_COMMAND_FLUSH };
+
+    nbd_of(io)->unflushed = 0;
+    return nbd_of(io)->session.flags & NBD_HAS_FLUSH
+               ? nbd_session_call(&nbd_of(io)->session, &call, err)
+               : 0;
+}
+
 static int nbd_write(struct volume_io *io, const void *buffer, size_t size, int64_t offset,
                      struct error *err) {
     struct nbd_call call = { .command = NBD_COMMAND_WRITE,
@@ -62,7 +75,10 @@ static int nbd_write(struct volume_io *io, const void *buffer, size_t size, int6
                              .size = (uint32_t)size,
                              .data = buffer };
 
-    return nbd_session_call(&nbd_of(io)->session, &call, err);
+    if (nbd_session_call(&nbd_of(io)->session, &call, err) < 0)
+        return -1;
+    nbd_of(io)->unflushed += (int64_t)size;
+    return nbd_of(io)->unflushed < UNFLUSHED ? 0 : nbd_flush(io, err);
 }
 
 static int change_range(struct volume_io *io, uint16_t command, int64_t offset, int64_t size,
@@ -104,15 +120,6 @@ static int nbd_zero(struct volume_io *io, int64_t offset, int64_t size, struct e
 static int nbd_discard(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {
     return nbd_of(io)->session.flags & NBD_HAS_TRIM
                ? change_range(io, NBD_COMMAND_TRIM, offset, size, err)
-               : 0;
-}
-
-/* A server without flushes makes each write durable. */
-static int nbd_flush(struct volume_io *io, struct error *err) {
-    struct nbd_call call = { .command = NBD_COMMAND_FLUSH };
-
-    return nbd_of(io)->session.flags & NBD_HAS_FLUSH
-               ? nbd_session_call(&nbd_of(io)->session, &call, err)
                : 0;
 }
 

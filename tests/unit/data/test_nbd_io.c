@@ -128,6 +128,25 @@ START_TEST(requests_stay_within_the_flags_of_the_export) {
 }
 END_TEST
 
+START_TEST(writes_are_flushed_behind) {
+    struct nbd_server server = { 0 };
+    struct volume_io *io = open_server(&server, LONG_MS);
+    struct error err = { 0 };
+
+    for (unsigned half = 1; half <= 4; half++) {
+        for (int i = 0; i < 64; i++)
+            fill(io, 0, MIB, 7);
+        ck_assert_uint_eq(server.flushes, half / 2);
+    }
+    for (int i = 0; i < 127; i++)
+        fill(io, 0, MIB, 7);
+    ck_assert_int_eq(volume_io_flush(io, &err), 0);
+    fill(io, 0, MIB, 7);
+    ck_assert_uint_eq(server.flushes, 3); /* each flush counts from 0 again */
+    end(io, &server);
+}
+END_TEST
+
 START_TEST(a_failed_request_leaves_the_connection) {
     for (int simple = 0; simple <= 1; simple++) {
         struct nbd_server server = { .simple = simple, .fail_at = 1 };
@@ -348,7 +367,7 @@ END_TEST
 CHECK_MAIN("nbd_io", written_and_zeroed_bytes_are_read_back, a_copy_runs_from_and_to_a_server,
            extents_are_those_of_the_server, the_extents_of_a_fragmented_image_are_read,
            requests_stay_within_the_flags_of_the_export, a_failed_request_leaves_the_connection,
-           a_server_that_hangs_ends_the_call_in_time_and_all_later_ones,
+           writes_are_flushed_behind, a_server_that_hangs_ends_the_call_in_time_and_all_later_ones,
            a_reply_of_ever_more_parts_ends_the_call_in_time,
            a_reply_that_breaks_the_protocol_ends_the_session,
            a_read_whose_chunks_do_not_fill_the_buffer_once_is_refused,
