@@ -156,7 +156,8 @@ static char *describe(const struct chain_io_file *files, size_t count) {
 /* ---- the whole ---- */
 
 /* Until its end, of which the server's name for the image may be long. */
-static size_t read_errors(int errors, int64_t timeout_ms, char *text, size_t most) {
+static size_t read_errors(int errors, int64_t timeout_ms, char *text, size_t most,
+                          bool *ret_ended) {
     int64_t until_us = clock_monotonic_us() + (timeout_ms < 1000 ? timeout_ms : 1000) * 1000;
     struct pollfd pollfd = { errors, POLLIN, 0 };
     size_t size = 0;
@@ -167,6 +168,7 @@ static size_t read_errors(int errors, int64_t timeout_ms, char *text, size_t mos
         if (poll(&pollfd, 1, (int)(left_us / 1000) + 1) <= 0)
             continue;
         got = read(errors, text + size, most - size);
+        *ret_ended = got == 0;
         if (got == 0)
             break;
         size += got > 0 ? (size_t)got : 0;
@@ -174,11 +176,12 @@ static size_t read_errors(int errors, int64_t timeout_ms, char *text, size_t mos
     return size;
 }
 
-/* Adds the reason in the server's words. */
+/* Adds the reason in the server's words; those of one that has not ended may be a warning. */
 static void explain(int errors, int64_t timeout_ms, struct error *err) {
     const size_t most = (size_t)1 << 16, shown = 200;
     autofree char *text = heap_new(most + 1);
-    size_t size = read_errors(errors, timeout_ms, text, most);
+    bool ended = false;
+    size_t size = read_errors(errors, timeout_ms, text, most, &ended);
     bool in_use = image_lock_reported(text);
     const char *tail = size > shown ? text + size - shown : text;
 
@@ -188,7 +191,7 @@ static void explain(int errors, int64_t timeout_ms, struct error *err) {
     }
     if (in_use)
         error_set(err, ERROR_CONFLICT, "The image is in use: %s", tail);
-    else if (size > 0)
+    else if (ended && size > 0)
         error_set(err, ERROR_BACKEND, "cannot serve the image: %s", tail);
 }
 

@@ -7,6 +7,7 @@
 #include "data/copy.h"
 #include "tests/unit/data/volume_data.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -156,19 +157,29 @@ START_TEST(a_missing_file_or_program_is_reported) {
 }
 END_TEST
 
-/* A program that serves nothing: in time, and it is left behind. */
-START_TEST(a_server_that_does_not_respond_ends_the_open_in_time) {
-    const char *script = path_of("server");
-    const struct chain_io_settings slow = { script, 50 };
-    const struct chain_io_file file = { path_of("base"), "raw" };
-    struct error err = { 0 };
+/* A program that warns and serves nothing.  *ret_alive: a pipe that has a byte when it runs, and
+ * ends with it. */
+static const char *make_hanging_server(int *ret_alive) {
+    const char *script = path_of("server"), *pipe = path_of("alive");
     FILE *text = fopen(script, "we");
 
-    fputs("#!/bin/sh\nexec sleep 2\n", text);
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    fprintf(text, "#!/bin/sh\nexec 9>%s\necho a warning >&2\nprintf x >&9\nexec sleep 60\n", pipe);
     ck_assert_int_eq(fclose(text), 0);
     ck_assert_int_eq(chmod(script, 0700), 0);
+    *ret_alive = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    return script;
+}
+
+START_TEST(a_server_that_does_not_respond_ends_the_open_in_time) {
+    int alive;
+    const struct chain_io_settings slow = { make_hanging_server(&alive), 500 };
+    const struct chain_io_file file = { path_of("base"), "raw" };
+    struct error err = { 0 };
+
     ck_assert_ptr_null(chain_io_open(&slow, &file, 1, false, &err));
-    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_msg(err.kind == ERROR_UNAVAILABLE, "%s", err.message);
+    close(alive);
 }
 END_TEST
 
