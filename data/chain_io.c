@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,6 +31,7 @@ struct launch {
     char *const *arguments;
     char process_id[32]; /* LISTEN_PID, without its digits */
     int fds[CHILD_FDS];
+    int negotiated; /* a socket: a byte when qemu-nbd ends with its client */
 };
 
 static void add_digits(char *text, pid_t pid) {
@@ -42,8 +44,24 @@ static void add_digits(char *text, pid_t pid) {
     memcpy(text, digits + first, sizeof(digits) - first);
 }
 
-/* A child of a child: no process of ours has to wait for its end, which may take long where its
- * storage hangs. */
+/* Without a negotiated export qemu-nbd does not end with its client: it is killed when our end of
+ * the socket closes without that byte, also where this process was killed. */
+static void supervise(pid_t server, int negotiated) {
+    ssize_t got = -1;
+    char byte;
+
+    if (child_place_fds(&negotiated, 1) == 0) {
+        do {
+            got = read(0, &byte, 1);
+        } while (got < 0 && errno == EINTR);
+    }
+    if (got != 1)
+        kill(server, SIGKILL);
+    _exit(0);
+}
+
+/* A grandchild of a child: no process of ours has to wait for its end, which may take long where
+ * its storage hangs. */
 static void run_child(void *arg) {
     struct launch *launch = arg;
     char *environment[] = { (char[]){ "LC_ALL=C" }, (char[]){ "LISTEN_FDS=1" }, launch->process_id,
@@ -56,6 +74,10 @@ static void run_child(void *arg) {
     pid = fork();
     if (pid > 0)
         _exit(0);
+    if (pid == 0)
+        pid = fork();
+    if (pid > 0)
+        supervise(pid, launch->negotiated);
     if (pid == 0 && chdir("/") == 0 && child_place_fds(launch->fds, CHILD_FDS) == 0) {
         report = REPORT_FD;
         umask(0077);
@@ -67,14 +89,16 @@ static void run_child(void *arg) {
 
 /* ---- start ---- */
 
-/* *ret_errors: its stderr, at whose end it has ended. */
+/* *ret_errors: its stderr, at whose end it has ended.  *ret_negotiated: receives a byte, or its end
+ * kills the server. */
 static int launch_server(const char *const *arguments, int listener, int *ret_errors,
-                         struct error *err) {
+                         int *ret_negotiated, struct error *err) {
     autoclose int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     autoclose int errors = -1, errors_end = -1, reader = -1, writer = -1;
+    autoclose int negotiated = -1, negotiated_end = -1;
     struct launch launch = { .arguments = (char *const *)(uintptr_t)arguments,
                              .process_id = "LISTEN_PID=" };
-    int report[2], output[2];
+    int report[2], output[2], ends[2];
     pid_t pid;
 
     if (null_fd < 0 || pipe2(report, O_CLOEXEC) < 0)
@@ -85,6 +109,10 @@ static int launch_server(const char *const *arguments, int listener, int *ret_er
         return error_errno(err, ERROR_INTERNAL, "preparing %s", arguments[0]);
     errors = output[0];
     errors_end = output[1];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return error_errno(err, ERROR_INTERNAL, "preparing %s", arguments[0]);
+    negotiated = ends[0];
+    negotiated_end = launch.negotiated = ends[1];
     launch.fds[NULL_FD] = launch.fds[OUT_FD] = null_fd;
     launch.fds[ERRORS_FD] = errors_end;
     launch.fds[SOCKET_FD] = listener;
@@ -98,6 +126,7 @@ static int launch_server(const char *const *arguments, int listener, int *ret_er
     if (errno)
         return error_errno(err, ERROR_INTERNAL, "cannot run %s", arguments[0]);
     *ret_errors = take_fd(errors);
+    *ret_negotiated = take_fd(negotiated);
     return 0;
 }
 
@@ -209,18 +238,20 @@ struct volume_io *chain_io_open(const struct chain_io_settings *settings,
     const char *const read_only[] = {
         settings->program, "--export-name=" EXPORT, "--shared=1", "--read-only", "--", image, NULL
     };
-    autoclose int listener = -1, client = -1, errors = -1;
+    autoclose int listener = -1, client = -1, errors = -1, negotiated = -1;
     struct volume_io *io;
 
     assert(count > 0);
     if (open_sockets(&listener, &client, err) < 0 ||
-        launch_server(writable ? arguments : read_only, listener, &errors, err) < 0)
+        launch_server(writable ? arguments : read_only, listener, &errors, &negotiated, err) < 0)
         return NULL;
     close(take_fd(listener)); /* its end is noticed */
     io = nbd_io_open_socket(take_fd(client), EXPORT, writable, settings->timeout_ms, err);
-    if (io)
-        nbd_io_await_end(io, take_fd(errors));
-    else
+    if (!io) {
         explain(errors, settings->timeout_ms, err);
+        return NULL;
+    }
+    (void)!send(negotiated, "", 1, MSG_NOSIGNAL);
+    nbd_io_await_end(io, take_fd(errors));
     return io;
 }

@@ -4,9 +4,7 @@
  *
  * The files and their formats are those stated here: no header is followed, no format probed.
  * qemu-nbd takes QEMU's locks on the files.  Its socket exists for the only connection and has no
- * name afterwards; it ends with that connection, also when this process is killed.  Not so before
- * chain_io_open has returned: where that times out, or this process is killed during it, qemu-nbd
- * remains, with its locks, until it is killed.
+ * name afterwards; it ends with that connection, also when this process is killed.
  */
 #pragma once
 

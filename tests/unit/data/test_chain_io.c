@@ -8,8 +8,10 @@
 #include "tests/unit/data/volume_data.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SIZE (8 * MIB)
@@ -164,11 +166,18 @@ static const char *make_hanging_server(int *ret_alive) {
     FILE *text = fopen(script, "we");
 
     ck_assert_int_eq(mkfifo(pipe, 0600), 0);
-    fprintf(text, "#!/bin/sh\nexec 9>%s\necho a warning >&2\nprintf x >&9\nexec sleep 60\n", pipe);
+    fprintf(text, "#!/bin/sh\nexec 9>%s\necho a warning >&2\nprintf x >&9\nexec sleep 600\n", pipe);
     ck_assert_int_eq(fclose(text), 0);
     ck_assert_int_eq(chmod(script, 0700), 0);
     *ret_alive = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     return script;
+}
+
+static void await_read(int fd, ssize_t size) {
+    char byte;
+
+    while (read(fd, &byte, 1) != size)
+        usleep(1000);
 }
 
 START_TEST(a_server_that_does_not_respond_ends_the_open_in_time) {
@@ -179,6 +188,26 @@ START_TEST(a_server_that_does_not_respond_ends_the_open_in_time) {
 
     ck_assert_ptr_null(chain_io_open(&slow, &file, 1, false, &err));
     ck_assert_msg(err.kind == ERROR_UNAVAILABLE, "%s", err.message);
+    await_read(alive, 0);
+    close(alive);
+}
+END_TEST
+
+START_TEST(a_server_without_a_negotiation_ends_with_this_process) {
+    int alive;
+    const struct chain_io_settings slow = { make_hanging_server(&alive), 600000 };
+    const struct chain_io_file file = { path_of("base"), "raw" };
+    struct error err = { 0 };
+    pid_t child = fork();
+
+    if (child == 0) {
+        chain_io_open(&slow, &file, 1, false, &err);
+        _exit(0);
+    }
+    await_read(alive, 1);
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    await_read(alive, 0);
     close(alive);
 }
 END_TEST
@@ -188,4 +217,5 @@ CHECK_MAIN_WITH("chain_io", true, begin, end, a_chain_reads_as_its_files_above_e
                 a_copy_into_a_chain_changes_its_active_file_alone,
                 an_image_with_a_writer_is_in_use_until_that_closes,
                 a_missing_file_or_program_is_reported,
-                a_server_that_does_not_respond_ends_the_open_in_time)
+                a_server_that_does_not_respond_ends_the_open_in_time,
+                a_server_without_a_negotiation_ends_with_this_process)
