@@ -20,7 +20,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define EXPORT "volume"
+#define EXPORT        "volume"
+#define EXPORT_OPTION "--export-name=volume"
 
 /* SOCKET_FD is the first one of socket activation. */
 enum { NULL_FD, OUT_FD, ERRORS_FD, SOCKET_FD, REPORT_FD, CHILD_FDS };
@@ -228,15 +229,11 @@ struct volume_io *chain_io_open(const struct chain_io_settings *settings,
                                 const struct chain_io_file *files, size_t count, bool writable,
                                 struct error *err) {
     autofree char *image = describe(files, count);
-    const char *const arguments[] = { settings->program,
-                                      "--export-name=" EXPORT,
-                                      "--shared=1",
-                                      "--discard=unmap",
-                                      "--",
-                                      image,
-                                      NULL };
+    const char *const arguments[] = {
+        settings->program, EXPORT_OPTION, "--shared=1", "--discard=unmap", "--", image, NULL
+    };
     const char *const read_only[] = {
-        settings->program, "--export-name=" EXPORT, "--shared=1", "--read-only", "--", image, NULL
+        settings->program, EXPORT_OPTION, "--shared=1", "--read-only", "--", image, NULL
     };
     autoclose int listener = -1, client = -1, errors = -1, negotiated = -1;
     struct volume_io *io;
