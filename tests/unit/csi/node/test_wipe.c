@@ -129,7 +129,8 @@ static void wipe_all(const char *type) {
     before = space();
     ck_assert_msg(wipe(watched, &watch) == 1, "%s", err.message);
     ck_assert_int_ge(watch.least, WIPE_RESERVE / 2);
-    ck_assert_int_lt(watch.least, WIPE_RESERVE + 2 * MIB); /* all but that */
+    /* All but that, and the last allocation, during which no data may have been found. */
+    ck_assert_int_lt(watch.least, WIPE_RESERVE + 66 * MIB);
     ck_assert_int_ge(space(), before - MIB);
     ck_assert_int_le(deleted(), WIPE_RESERVE);
 
