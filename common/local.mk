@@ -17,6 +17,7 @@ libscoria_a_SOURCES += \
 	common/log_limit.c common/log_limit.h \
 	common/md5.c common/md5.h \
 	common/mountinfo.c common/mountinfo.h \
+	common/nbd_protocol.h \
 	common/nearest.c common/nearest.h \
 	common/percent.c common/percent.h \
 	common/process.c common/process.h \

@@ -6,7 +6,6 @@ libscoria_a_SOURCES += \
 	data/deadline_io.c data/deadline_io.h \
 	data/file_io.c data/file_io.h \
 	data/nbd_io.c data/nbd_io.h \
-	data/nbd_protocol.h \
 	data/nbd_session.c data/nbd_session.h \
 	data/throttle_io.c data/throttle_io.h \
 	data/volume_io.c data/volume_io.h

@@ -4,7 +4,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
-#include "data/nbd_protocol.h"
+#include "common/nbd_protocol.h"
 #include "data/nbd_session.h"
 
 #include <poll.h>

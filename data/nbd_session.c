@@ -1,7 +1,7 @@
 #include "data/nbd_session.h"
 
 #include "common/clock.h"
-#include "data/nbd_protocol.h"
+#include "common/nbd_protocol.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 #include "compute/hypervisor/nbd_probe.h"
 
 #include "common/cleanup.h"
+#include "common/nbd_protocol.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -13,29 +14,11 @@
 #define ANSWER_MS 1000
 #define NAME_MOST 255
 
-#define MAGIC        UINT64_C(0x4e42444d41474943) /* "NBDMAGIC" */
-#define OPTION_MAGIC UINT64_C(0x49484156454f5054) /* "IHAVEOPT" */
-#define REPLY_MAGIC  UINT64_C(0x0003e889045565a9)
-#define FIXED        1 /* newstyle: options are supported */
-#define OPTION_INFO  6
-#define REPLY_ACK    1
-#define REPLY_INFO   3
-
-struct greeting {
-    uint64_t magic, option_magic;
-    uint16_t flags;
-} __attribute__((packed));
-
 /* The client's flags, and its only option: the name, without information requests. */
 struct question {
     uint32_t flags;
     uint64_t magic;
     uint32_t option, length, name_length;
-} __attribute__((packed));
-
-struct reply {
-    uint64_t magic;
-    uint32_t option, type, length;
 } __attribute__((packed));
 
 /* Reads exactly `size` bytes. */
@@ -61,9 +44,9 @@ static bool request_info(int fd, const char *name) {
     size_t length = strlen(name);
     char text[sizeof(struct question) + NAME_MOST + sizeof(uint16_t)] = { 0 };
     const struct question question = {
-        .flags = htobe32(FIXED),
-        .magic = htobe64(OPTION_MAGIC),
-        .option = htobe32(OPTION_INFO),
+        .flags = htobe32(NBD_FIXED_NEWSTYLE),
+        .magic = htobe64(NBD_OPTION_MAGIC),
+        .option = htobe32(NBD_OPTION_INFO),
         .length = htobe32((uint32_t)(sizeof(uint32_t) + length + sizeof(uint16_t))),
         .name_length = htobe32((uint32_t)length),
     };
@@ -77,15 +60,16 @@ static bool request_info(int fd, const char *name) {
 }
 
 static bool has_export(int fd, const char *name) {
-    struct greeting greeting;
-    struct reply reply;
+    struct nbd_hello greeting;
+    struct nbd_option_reply reply;
 
-    if (!receive(fd, &greeting, sizeof greeting) || be64toh(greeting.magic) != MAGIC ||
-        be64toh(greeting.option_magic) != OPTION_MAGIC || !(be16toh(greeting.flags) & FIXED) ||
-        !request_info(fd, name) || !receive(fd, &reply, sizeof reply) ||
-        be64toh(reply.magic) != REPLY_MAGIC || be32toh(reply.option) != OPTION_INFO)
+    if (!receive(fd, &greeting, sizeof greeting) || be64toh(greeting.magic) != NBD_HELLO_MAGIC ||
+        be64toh(greeting.option_magic) != NBD_OPTION_MAGIC ||
+        !(be16toh(greeting.flags) & NBD_FIXED_NEWSTYLE) || !request_info(fd, name) ||
+        !receive(fd, &reply, sizeof reply) || be64toh(reply.magic) != NBD_OPTION_REPLY_MAGIC ||
+        be32toh(reply.option) != NBD_OPTION_INFO)
         return false;
-    return be32toh(reply.type) == REPLY_INFO || be32toh(reply.type) == REPLY_ACK;
+    return be32toh(reply.type) == NBD_INFO || be32toh(reply.type) == NBD_ACK;
 }
 
 /* A server without a free client slot is not awaited. */

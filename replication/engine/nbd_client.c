@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "common/cleanup.h"
+#include "common/nbd_protocol.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -12,40 +13,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define HELLO_MAGIC   UINT64_C(0x4e42444d41474943)
-#define OPTION_MAGIC  UINT64_C(0x49484156454F5054)
-#define REQUEST_MAGIC 0x25609513
-#define REPLY_MAGIC   0x67446698
-#define OPTION_EXPORT 1
-#define NO_ZEROS      2 /* flag of both sides */
-#define FIXED         1
-#define ZEROS         124
-#define NAME_MOST     128
-
-enum command { COMMAND_READ = 0, COMMAND_WRITE = 1, COMMAND_FLUSH = 3 };
-
-struct __attribute__((packed)) hello {
-    uint64_t magic, option_magic;
-    uint16_t flags;
-};
+#define ZEROS     124
+#define NAME_MOST 128
 
 struct __attribute__((packed)) option {
     uint32_t flags;
     uint64_t magic;
     uint32_t option, length;
     char name[NAME_MOST];
-};
-
-struct __attribute__((packed)) request {
-    uint32_t magic;
-    uint16_t flags, command;
-    uint64_t handle, offset;
-    uint32_t size;
-};
-
-struct __attribute__((packed)) reply {
-    uint32_t magic, code;
-    uint64_t handle;
 };
 
 /* ---- bytes ---- */
@@ -92,25 +67,26 @@ static int get(int fd, void *data, size_t size, struct error *err) {
 
 /* A server without the export disconnects. */
 static int choose_export(int fd, const char *export, struct error *err) {
-    struct hello hello;
-    struct option option = { .magic = htobe64(OPTION_MAGIC), .option = htobe32(OPTION_EXPORT) };
+    struct nbd_hello hello;
+    struct option option = { .magic = htobe64(NBD_OPTION_MAGIC),
+                             .option = htobe32(NBD_OPTION_EXPORT_NAME) };
     size_t length = strlen(export);
     char facts[10 + ZEROS]; /* size and flags */
     uint32_t flags;
 
     if (get(fd, &hello, sizeof(hello), err) < 0)
         return -1;
-    if (be64toh(hello.magic) != HELLO_MAGIC || be64toh(hello.option_magic) != OPTION_MAGIC ||
-        length > NAME_MOST)
+    if (be64toh(hello.magic) != NBD_HELLO_MAGIC ||
+        be64toh(hello.option_magic) != NBD_OPTION_MAGIC || length > NAME_MOST)
         return error_set(err, ERROR_BACKEND,
                          "the storage daemon's NBD server has an unknown protocol");
-    flags = be16toh(hello.flags) & (FIXED | NO_ZEROS);
+    flags = be16toh(hello.flags) & (NBD_FIXED_NEWSTYLE | NBD_NO_ZEROES);
     option.flags = htobe32(flags);
     option.length = htobe32((uint32_t)length);
     memcpy(option.name, export, length);
     if (put(fd, &option, offsetof(struct option, name) + length, err) < 0)
         return -1;
-    return get(fd, facts, flags & NO_ZEROS ? 10 : sizeof(facts), err);
+    return get(fd, facts, flags & NBD_NO_ZEROES ? 10 : sizeof(facts), err);
 }
 
 int nbd_client_open(const char *path, const char *export, int64_t timeout_ms, struct error *err) {
@@ -131,20 +107,22 @@ int nbd_client_open(const char *path, const char *export, int64_t timeout_ms, st
 
 /* ---- requests ---- */
 
-static int send_request(int fd, enum command command, uint64_t handle, uint64_t offset,
-                        uint32_t size, struct error *err) {
-    const struct request request = {
-        htobe32(REQUEST_MAGIC), 0, htobe16((uint16_t)command), htobe64(handle), htobe64(offset),
-        htobe32(size)
-    };
+static int send_request(int fd, uint16_t command, uint64_t handle, uint64_t offset, uint32_t size,
+                        struct error *err) {
+    const struct nbd_request request = { htobe32(NBD_REQUEST_MAGIC),
+                                         0,
+                                         htobe16(command),
+                                         htobe64(handle),
+                                         htobe64(offset),
+                                         htobe32(size) };
 
     return put(fd, &request, sizeof(request), err);
 }
 
-static int get_reply(int fd, struct reply *ret, struct error *err) {
+static int get_reply(int fd, struct nbd_simple *ret, struct error *err) {
     if (get(fd, ret, sizeof(*ret), err) < 0)
         return -1;
-    if (be32toh(ret->magic) != REPLY_MAGIC)
+    if (be32toh(ret->magic) != NBD_SIMPLE_MAGIC)
         return error_set(err, ERROR_BACKEND, "unexpected reply of the storage daemon's NBD server");
     ret->code = be32toh(ret->code);
     ret->handle = be64toh(ret->handle);
@@ -154,11 +132,11 @@ static int get_reply(int fd, struct reply *ret, struct error *err) {
 int nbd_client_read(int fd, struct nbd_read *reads, unsigned count, struct error *err) {
     assert(fd >= 0);
     for (unsigned i = 0; i < count; i++) {
-        if (send_request(fd, COMMAND_READ, i, reads[i].offset, reads[i].size, err) < 0)
+        if (send_request(fd, NBD_COMMAND_READ, i, reads[i].offset, reads[i].size, err) < 0)
             return -1;
     }
     for (unsigned i = 0; i < count; i++) {
-        struct reply reply;
+        struct nbd_simple reply;
 
         if (get_reply(fd, &reply, err) < 0)
             return -1;
@@ -173,7 +151,7 @@ int nbd_client_read(int fd, struct nbd_read *reads, unsigned count, struct error
 }
 
 static int finish(int fd, const char *what, struct error *err) {
-    struct reply reply;
+    struct nbd_simple reply;
 
     if (get_reply(fd, &reply, err) < 0)
         return -1;
@@ -184,12 +162,13 @@ static int finish(int fd, const char *what, struct error *err) {
 
 int nbd_client_write(int fd, uint64_t offset, const void *data, uint32_t size, struct error *err) {
     assert(fd >= 0 && size > 0);
-    return send_request(fd, COMMAND_WRITE, 0, offset, size, err) < 0 || put(fd, data, size, err) < 0
+    return send_request(fd, NBD_COMMAND_WRITE, 0, offset, size, err) < 0 ||
+                   put(fd, data, size, err) < 0
                ? -1
                : finish(fd, "write", err);
 }
 
 int nbd_client_flush(int fd, struct error *err) {
     assert(fd >= 0);
-    return send_request(fd, COMMAND_FLUSH, 0, 0, 0, err) < 0 ? -1 : finish(fd, "flush", err);
+    return send_request(fd, NBD_COMMAND_FLUSH, 0, 0, 0, err) < 0 ? -1 : finish(fd, "flush", err);
 }

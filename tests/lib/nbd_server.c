@@ -2,7 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
-#include "data/nbd_protocol.h"
+#include "common/nbd_protocol.h"
 
 #include <endian.h>
 #include <errno.h>

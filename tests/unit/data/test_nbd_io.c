@@ -1,7 +1,7 @@
 #include "data/nbd_io.h"
 
+#include "common/nbd_protocol.h"
 #include "data/copy.h"
-#include "data/nbd_protocol.h"
 #include "data/nbd_session.h"
 #include "tests/lib/nbd_server.h"
 #include "tests/unit/data/volume_data.h"

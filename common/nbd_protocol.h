@@ -1,5 +1,6 @@
 /*
- * The numbers and heads of the NBD protocol that nbd_io.c uses; all are big-endian on the wire.
+ * The numbers and heads of the NBD protocol that its clients here use: copies (data/), probes
+ * (compute/) and replicas (replication/).  All are big-endian on the wire.
  */
 #pragma once
 
@@ -18,6 +19,8 @@ enum {
     NBD_FIXED_NEWSTYLE = 1,
     NBD_NO_ZEROES = 2,
 
+    NBD_OPTION_EXPORT_NAME = 1,
+    NBD_OPTION_INFO = 6,
     NBD_OPTION_GO = 7,
     NBD_OPTION_STRUCTURED_REPLY = 8,
     NBD_OPTION_SET_META_CONTEXT = 10,
