@@ -33,7 +33,7 @@ void log_open(int fd, enum log_level least, enum log_format format);
 bool log_is_open(void); /* lines are written */
 
 /*
- * Each folder of the sources has a logger: "scoria.manager", "scoria.volume", …, whose name stays
+ * Each folder of the sources has a logger: "scoria.manager", "scoria.volume", …; its name stays
  * when the folder moves; other files use "scoria". Levels may change at any time, from any thread.
  */
 unsigned log_loggers(void); /* their number; the i-th in alphabetical order: */

@@ -5,7 +5,7 @@
  *
  * A name belongs to one config: the API guarantees that.  The volume's id is "config-" and the uid
  * of the config; the name of the config is the orchestrator's, or derived from it where that is not
- * valid.  The same holds for snapshots, whose ids are "configsnap-" and the uid.
+ * valid.  The same holds for snapshots: their ids are "configsnap-" and the uid.
  */
 #pragma once
 

@@ -90,7 +90,7 @@ static void run_child(void *arg) {
 
 /* ---- start ---- */
 
-/* *ret_errors: its stderr, at whose end it has ended.  *ret_negotiated: receives a byte, or its end
+/* *ret_errors: its stderr, which ends with it.  *ret_negotiated: receives a byte, or its end
  * kills the server. */
 static int launch_server(const char *const *arguments, int listener, int *ret_errors,
                          int *ret_negotiated, struct error *err) {

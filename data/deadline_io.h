@@ -1,6 +1,6 @@
 /*
- * A filter whose calls end in time although those of the next one may never return, as into a share
- * that hangs: each runs in a thread of its own (common/detached_call.h).
+ * A filter that limits the time of each call, although those of the next one may never return, as
+ * into a share that hangs: each runs in a thread of its own (common/detached_call.h).
  *
  * A call that does not return in time fails with ERROR_UNAVAILABLE, and all later ones fail at
  * once: the object can only be closed.  The next one then belongs to the late call, and is closed

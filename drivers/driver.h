@@ -23,8 +23,8 @@
  *
  * The functions, with the contract of each, are the rows of driver.def, from which the struct, the
  * filter of faults (fault.c), its plan, the features and their reports follow.  Arguments and
- * results of calls are in driver_call.h, the pool report in driver_pool.h.  A filter is a driver
- * whose handle holds the next driver.
+ * results of calls are in driver_call.h, the pool report in driver_pool.h.  A filter is a driver;
+ * its handle holds the next driver.
  */
 #pragma once
 

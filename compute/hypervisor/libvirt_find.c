@@ -17,7 +17,7 @@ static int read_capacity(const struct guest *guest, struct disk *disk, struct er
     return -1;
 }
 
-/* The capacity is read only without a block job, whose end libvirt has processed. */
+/* The capacity is read only after libvirt has processed the end of the last block job. */
 static int read_jobs(const struct guest *guest, struct disk *disk, struct error *err) {
     virDomainBlockJobInfo job_info;
     int job = virt.virDomainGetBlockJobInfo(guest->domain, disk->target, &job_info, 0);

@@ -1,6 +1,6 @@
 /*
- * Volumes with a policy (csi/config.private.h) and their snapshots, whose ids are "configsnap-" and
- * the uid, in the calls of the controller service.
+ * Volumes with a policy (csi/config.private.h) and their snapshots (ids: "configsnap-" and the uid)
+ * in the calls of the controller service.
  */
 #pragma once
 

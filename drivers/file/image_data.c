@@ -10,7 +10,7 @@
 
 #define CALL_TIMEOUT_MS ((int64_t)60000)
 
-/* Beside the configured qemu-img, whose package it is in. */
+/* Beside the configured qemu-img: both are of one package. */
 static const char *find_qemu_nbd(const struct directory *directory, struct arena *arena) {
     const char *qemu_img = directory->settings->qemu_img.program;
     const char *slash = strrchr(qemu_img, '/');
