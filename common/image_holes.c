@@ -103,8 +103,10 @@ static bool is_read(const struct image_puncher *puncher, off_t at) {
     return !puncher->is_read || puncher->is_read(puncher->arg, at);
 }
 
-static bool is_zero(const char *bytes, size_t size) {
-    return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+bool image_is_zero(const void *bytes, size_t size) {
+    const char *first = bytes;
+
+    return first[0] == 0 && memcmp(first, first + 1, size - 1) == 0;
 }
 
 static size_t page_size(off_t at, off_t end) {
@@ -138,7 +140,7 @@ static int punch_piece(struct image_puncher *puncher, off_t from, off_t end, str
         return -1;
     for (off_t at = from; at < end;) {
         size_t size = page_size(at, end);
-        bool empty = !is_read(puncher, at) || is_zero(puncher->buffer + (at - from), size);
+        bool empty = !is_read(puncher, at) || image_is_zero(puncher->buffer + (at - from), size);
 
         if (take_page(puncher, at, size, empty, err) < 0)
             return -1;

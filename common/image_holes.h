@@ -21,6 +21,9 @@ struct image_extent {
  * system without hole information reports one extent. */
 int image_find_data(int fd, off_t length, off_t from, struct image_extent *ret, struct error *err);
 
+/* `size` is at least 1. */
+bool image_is_zero(const void *bytes, size_t size);
+
 /* Allocated bytes, after a flush. */
 int image_get_usage(int fd, int64_t *ret_bytes, struct error *err);
 

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/hex.h"
+#include "common/image_holes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -127,7 +128,7 @@ static int zero(const struct run *run, int64_t offset, int64_t size, struct erro
 static size_t piece_of(const unsigned char *bytes, size_t size, bool *ret_zero) {
     size_t piece = size < ZEROS ? size : ZEROS;
 
-    *ret_zero = copy_is_zero(bytes, piece);
+    *ret_zero = image_is_zero(bytes, piece);
     return piece;
 }
 

@@ -1,6 +1,7 @@
 #include "data/copy_digest.h"
 
 #include "common/assert.h"
+#include "common/image_holes.h"
 
 #include <endian.h>
 #include <nettle/sha2.h>
@@ -9,17 +10,13 @@
 _Static_assert(COPY_DIGEST_SIZE == SHA256_DIGEST_SIZE, "the digest's size");
 _Static_assert((size_t)COPY_BLOCK <= VOLUME_IO_MOST, "a block is read at once");
 
-bool copy_is_zero(const unsigned char *bytes, size_t size) {
-    return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
-}
-
 void copy_digest_add(unsigned char digest[COPY_DIGEST_SIZE], int64_t begin,
                      const unsigned char *block) {
     const uint64_t place = htobe64((uint64_t)begin);
     struct sha256_ctx sum;
 
     assert(begin % COPY_BLOCK == 0);
-    if (copy_is_zero(block, (size_t)COPY_BLOCK))
+    if (image_is_zero(block, (size_t)COPY_BLOCK))
         return;
     sha256_init(&sum);
     sha256_update(&sum, COPY_DIGEST_SIZE, digest);

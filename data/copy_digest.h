@@ -9,7 +9,6 @@
 #define COPY_DIGEST_SIZE 32
 #define COPY_BLOCK       ((int64_t)1 << 20)
 
-bool copy_is_zero(const unsigned char *bytes, size_t size);
 /* A block of COPY_BLOCK bytes, with zeros behind the end of the volume. */
 void copy_digest_add(unsigned char digest[COPY_DIGEST_SIZE], int64_t begin,
                      const unsigned char *block);

@@ -12,14 +12,13 @@
 
 enum {
     UNFLUSHED = 1 << 27,
-    ZEROS = 1 << 16, /* bytes per write of zeros */
-    BLOCK = 512,     /* the unit of st_blocks */
+    BLOCK = 512, /* the unit of st_blocks */
 };
 
 struct file_io {
     struct volume_io io;
     int fd;
-    bool sparse;
+    bool sparse, hides_holes;
     int64_t unflushed; /* bytes written since the last flush */
 };
 
@@ -27,8 +26,7 @@ static struct file_io *file_of(struct volume_io *io) {
     return (struct file_io *)io;
 }
 
-/* EINVAL: a kind of file, or a range, that the file system does not support it for. */
-static bool is_unsupported(int number) {
+bool file_io_unsupported(int number) {
     return number == EOPNOTSUPP || number == ENOSYS || number == ENOTTY || number == EXDEV ||
            number == EINVAL;
 }
@@ -72,7 +70,7 @@ static int flush_behind(struct file_io *file, int64_t written, struct error *err
     if (file->unflushed < UNFLUSHED)
         return 0;
     file->unflushed = 0;
-    if (sync_file_range(file->fd, 0, 0, all) < 0 && !is_unsupported(errno))
+    if (sync_file_range(file->fd, 0, 0, all) < 0 && !file_io_unsupported(errno))
         return error_errno(err, ERROR_BACKEND, "writing the file to the disk");
     return 0;
 }
@@ -104,23 +102,9 @@ static int deallocate(struct file_io *file, int mode, int64_t offset, int64_t si
     do
         result = fallocate(file->fd, mode | FALLOC_FL_KEEP_SIZE, offset, size);
     while (result < 0 && errno == EINTR);
-    if (result < 0 && !is_unsupported(errno))
+    if (result < 0 && !file_io_unsupported(errno))
         return error_errno(err, ERROR_BACKEND, "deallocating a part of the file");
     return result < 0;
-}
-
-static int write_zeros(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {
-    static const char zeros[ZEROS];
-
-    while (size > 0) {
-        size_t part = size < ZEROS ? (size_t)size : ZEROS;
-
-        if (file_write(io, zeros, part, offset, err) < 0)
-            return -1;
-        offset += (int64_t)part;
-        size -= (int64_t)part;
-    }
-    return 0;
 }
 
 static int file_zero(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {
@@ -128,7 +112,7 @@ static int file_zero(struct volume_io *io, int64_t offset, int64_t size, struct 
     int mode = file->sparse ? FALLOC_FL_PUNCH_HOLE : FALLOC_FL_ZERO_RANGE;
     int result = deallocate(file, mode, offset, size, err);
 
-    return result > 0 ? write_zeros(io, offset, size, err) : result;
+    return result > 0 ? volume_io_write_zeros(io, offset, size, err) : result;
 }
 
 static int file_discard(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {
@@ -154,13 +138,12 @@ static void file_close(struct volume_io *io) {
 }
 
 /* Some file systems report no holes: then they are found by reading. */
-static bool hides_holes(const struct file_io *file) {
+static bool hides_holes(int fd, const struct stat *status) {
     struct image_extent data;
-    struct stat status;
 
-    return fstat(file->fd, &status) == 0 && status.st_blocks < status.st_size / BLOCK &&
-           image_find_data(file->fd, file->io.size, 0, &data, NULL) == 0 && data.begin == 0 &&
-           data.end == file->io.size;
+    return status->st_blocks < status->st_size / BLOCK &&
+           image_find_data(fd, status->st_size, 0, &data, NULL) == 0 && data.begin == 0 &&
+           data.end == status->st_size;
 }
 
 static int64_t file_send(struct volume_io *io, struct volume_io *to, int64_t offset, int64_t size,
@@ -168,14 +151,14 @@ static int64_t file_send(struct volume_io *io, struct volume_io *to, int64_t off
     off_t source = offset, target = offset;
     ssize_t moved;
 
-    if (to->functions->write != file_write || hides_holes(file_of(io)))
+    if (to->functions->write != file_write || file_of(io)->hides_holes)
         return 0;
     do
         moved =
             copy_file_range(file_of(io)->fd, &source, file_of(to)->fd, &target, (size_t)size, 0);
     while (moved < 0 && errno == EINTR);
     if (moved < 0)
-        return is_unsupported(errno) ? 0 : error_errno(err, ERROR_BACKEND, "copying the file");
+        return file_io_unsupported(errno) ? 0 : error_errno(err, ERROR_BACKEND, "copying the file");
     if (moved == 0) /* a shorter file, which the next read finds, or a server that moves nothing */
         return 0;
     return flush_behind(file_of(to), moved, err) < 0 ? -1 : moved;
@@ -211,6 +194,7 @@ struct volume_io *file_io_open(int fd, bool writable, bool sparse, struct error 
                                    .writable = writable };
     file->fd = take_fd(owned);
     file->sparse = sparse;
+    file->hides_holes = hides_holes(file->fd, &status);
     return &file->io;
 }
 

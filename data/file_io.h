@@ -5,6 +5,10 @@
 
 #include "data/volume_io.h"
 
+/* Does this errno mean that the call does not support such a file or range?  EINVAL: a length that
+ * is no multiple of its blocks, or a kind of file. */
+bool file_io_unsupported(int number);
+
 /*
  * Owns `fd` afterwards, also when it fails (NULL).  The file's length is the size; no other process
  * changes it meanwhile.  `sparse`: zero() and discard() deallocate; otherwise zero() keeps blocks

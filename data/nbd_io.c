@@ -16,7 +16,6 @@
 #define RANGE_MOST ((int64_t)1 << 30) /* of a request without data */
 /* Written bytes between flushes: the last flush of a large volume ends in time too. */
 #define UNFLUSHED ((int64_t)128 << 20)
-enum { ZEROS = 1 << 16 }; /* bytes per write of zeros */
 
 struct nbd_io {
     struct volume_io io;
@@ -97,24 +96,10 @@ static int change_range(struct volume_io *io, uint16_t command, int64_t offset, 
     return 0;
 }
 
-static int write_zeros(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {
-    static const char zeros[ZEROS];
-
-    while (size > 0) {
-        size_t part = size < ZEROS ? (size_t)size : ZEROS;
-
-        if (nbd_write(io, zeros, part, offset, err) < 0)
-            return -1;
-        offset += (int64_t)part;
-        size -= (int64_t)part;
-    }
-    return 0;
-}
-
 static int nbd_zero(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {
     return nbd_of(io)->session.flags & NBD_HAS_WRITE_ZEROES
                ? change_range(io, NBD_COMMAND_WRITE_ZEROES, offset, size, err)
-               : write_zeros(io, offset, size, err);
+               : volume_io_write_zeros(io, offset, size, err);
 }
 
 static int nbd_discard(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {

@@ -57,6 +57,20 @@ int volume_io_flush(struct volume_io *io, struct error *err) {
     return io->functions->flush(io, err);
 }
 
+int volume_io_write_zeros(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {
+    static const char zeros[1 << 16];
+
+    while (size > 0) {
+        size_t part = size < (int64_t)sizeof(zeros) ? (size_t)size : sizeof(zeros);
+
+        if (volume_io_write(io, zeros, part, offset, err) < 0)
+            return -1;
+        offset += (int64_t)part;
+        size -= (int64_t)part;
+    }
+    return 0;
+}
+
 int64_t volume_io_send(struct volume_io *io, struct volume_io *to, int64_t offset, int64_t size,
                        struct error *err) {
     int64_t moved;

@@ -73,6 +73,8 @@ int volume_io_write(struct volume_io *io, const void *buffer, size_t size, int64
 int volume_io_zero(struct volume_io *io, int64_t offset, int64_t size, struct error *err);
 int volume_io_discard(struct volume_io *io, int64_t offset, int64_t size, struct error *err);
 int volume_io_flush(struct volume_io *io, struct error *err);
+/* For endpoints without a call for zeros. */
+int volume_io_write_zeros(struct volume_io *io, int64_t offset, int64_t size, struct error *err);
 int64_t volume_io_send(struct volume_io *io, struct volume_io *to, int64_t offset, int64_t size,
                        struct error *err);
 void volume_io_close(struct volume_io *io); /* NULL is fine */

@@ -13,16 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* EINVAL: a length that is no multiple of its blocks, a kind of file that it does not share. */
-static bool is_unsupported(int number) {
-    return number == EOPNOTSUPP || number == ENOSYS || number == ENOTTY || number == EXDEV ||
-           number == EINVAL;
-}
-
 int image_share(int from, int to, struct error *err) {
     if (ioctl(to, FICLONE, from) == 0)
         return 0;
-    if (is_unsupported(errno))
+    if (file_io_unsupported(errno))
         return 1;
     return error_errno(err, ERROR_BACKEND, "sharing the file's blocks");
 }
