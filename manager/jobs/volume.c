@@ -97,12 +97,12 @@ static int close_body(struct work *work, void *arg, struct error *err) {
     struct job *job = closing->job;
     int closed = operation_close(work, &job->operation, job_owner(job), err);
 
-    if (closed > 0 && closing->object_gone && volume_delete_undone(work, &job->operation, err) < 0)
+    if (closed > 0 && closing->object_gone && volume_object_gone(work, &job->operation, err) < 0)
         return -1;
     return closed < 0 ? -1 : 0;
 }
 
-/* Is the object of a cancelled delete gone?  1 it is, 0 not as far as known, -1 to be checked
+/* Is the object of the cancelled operation gone?  1 it is, 0 not as far as known, -1 to be checked
  * again. */
 static int object_is_gone(struct job *job, struct error *why) {
     int renamed = begun_before(job) ? job_rename(job, NULL, why) : 0;
@@ -112,12 +112,13 @@ static int object_is_gone(struct job *job, struct error *why) {
         return !found;
     if (renamed < 0 || looks_again(job, why))
         return -1;
-    log_error(&job->context.log, "cancelled delete: existence of the object unknown", "volume_id",
-              job->volume.id, "reason", why->message, NULL);
+    log_error(&job->context.log, "cancelled operation: existence of the object unknown",
+              "volume_id", job->volume.id, "reason", why->message, NULL);
     return 0;
 }
 
-/* A cancelled delete may have destroyed the object: then the volume is unusable. */
+/* A cancelled delete may have destroyed the object, a cancelled unmanage let go of it: then the
+ * volume is unusable. */
 int job_close(struct job *job, struct error *err) {
     struct closing closing = { .job = job };
     struct error why = { 0 };
@@ -134,7 +135,7 @@ int job_close(struct job *job, struct error *err) {
         return job_ask_again(job, &why, err);
     closing.object_gone = gone > 0;
     if (closing.object_gone)
-        log_error(&job->context.log, "a delete was cancelled too late: its object is gone",
+        log_error(&job->context.log, "an operation was cancelled too late: the object is gone",
                   "volume_id", job->operation.volume_id, NULL);
     return job_transaction(job, close_body, &closing, err);
 }

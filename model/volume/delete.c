@@ -244,12 +244,16 @@ bool volume_delete_renamed(struct arena *arena, const struct operation *operatio
     return *ret_from && *ret_to;
 }
 
-int volume_delete_undone(struct work *work, const struct operation *operation, struct error *err) {
+static const char *failure_of(const struct operation_kind *kind) {
+    return kind == &kind_revert ? "902" : kind == &kind_unmanage ? "906" : "901";
+}
+
+int volume_object_gone(struct work *work, const struct operation *operation, struct error *err) {
     static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR };
     struct operation next;
     int result = operation_of(work, operation->volume_id, &next, err);
 
-    assert(operation->kind == &kind_delete);
+    assert(operation->kind->leaves_traces && operation->kind->object == &volume_objects);
     if (result != 0)
         return result < 0 ? -1 : 0;
     result = status_write(work, &volume_objects, operation->volume_id, &broken, err);
@@ -259,7 +263,7 @@ int volume_delete_undone(struct work *work, const struct operation *operation, s
                DB_TEXT(operation->volume_id)) < 0)
         return -1;
     return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
-                       operation->kind->message_action, "901", err);
+                       operation->kind->message_action, failure_of(operation->kind), err);
 }
 
 /* ---- for other operations ---- */

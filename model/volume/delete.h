@@ -33,6 +33,6 @@ bool volume_delete_renamed(struct arena *arena, const struct operation *operatio
 struct delete_ending {
     const struct error *failure; /* NULL: gone */
 };
-/* The delete was cancelled when the object was gone already: the volume has none, whatever its
- * status; unless it is being deleted again. */
-int volume_delete_undone(struct work *work, const struct operation *operation, struct error *err);
+/* A delete, unmanage or revert was cancelled when the object was gone already: the volume has none,
+ * whatever its status; unless it is being deleted again. */
+int volume_object_gone(struct work *work, const struct operation *operation, struct error *err);

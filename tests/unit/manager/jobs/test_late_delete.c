@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "tests/lib/extend.h"
 #include "tests/lib/other_manager.h"
+#include "tests/lib/snapshots.h"
 
 #include <stdio.h>
 
@@ -273,10 +274,55 @@ START_TEST(a_failed_rename_is_retried) {
 }
 END_TEST
 
+/* ---- objects that are gone ---- */
+
+static void begin_unmanage(void) {
+    ck_assert_int_eq(world_action(scene.world, scene.id, "{\"os-unmanage\": {}}"), 202);
+}
+
+static void begin_revert(void) {
+    const char *snapshot = snapshot_of_volume(scene.world, scene.id);
+
+    ck_assert_int_eq(
+        world_action(scene.world, scene.id, "{\"revert\": {\"snapshot_id\": \"%s\"}}", snapshot),
+        202);
+}
+
+static const struct {
+    void (*begin)(void);
+    const char *message;
+} begun[] = {
+    { begin_delete, "VOLUME_VOLUME_901_901" },
+    { begin_unmanage, "VOLUME_VOLUME_006_906" },
+    { begin_revert, "VOLUME_VOLUME_902_902" },
+};
+
+/* By the worker that has died, or in another way. */
+START_TEST(a_volume_whose_object_is_gone_is_in_error_whichever_operation_was_cancelled) {
+    for (unsigned i = 0; i < LENGTH(begun); i++) {
+        autoworld struct world *world = world_new(NULL);
+
+        scene = (struct scene){ .world = world, .id = world_volume(world, 2) };
+        begun[i].begin();
+        world_sql(world, "UPDATE operations SET attempts = 1");
+        ck_assert_int_eq(world_action(world, scene.id, RESET), 202);
+        ck_assert(memory_remove(world->memory, scene.id));
+        rest(world);
+        ck_assert_str_eq(world_status(world, scene.id), "error");
+        ck_assert(world_has_message(world, scene.id, begun[i].message));
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+        ck_assert_int_eq(
+            world_count(world, "SELECT COUNT(*) FROM volumes WHERE provider_location IS NULL"), 1);
+        ck_assert_int_eq(world_check(world), 0);
+    }
+}
+END_TEST
+
 CHECK_MAIN("late delete", a_delete_suspended_before_its_effect_destroys_nothing_of_others,
            a_taken_over_delete_destroys_nothing_of_others,
            a_closing_delete_destroys_nothing_of_others,
            a_volume_deleted_by_another_worker_stays_deleted,
            a_delete_that_dies_anywhere_is_done_by_the_next,
            a_cancelled_delete_whose_closing_dies_anywhere_leaves_the_volume_whole,
-           an_unrecorded_name_is_not_used, a_failed_rename_is_retried)
+           an_unrecorded_name_is_not_used, a_failed_rename_is_retried,
+           a_volume_whose_object_is_gone_is_in_error_whichever_operation_was_cancelled)

@@ -173,7 +173,45 @@ START_TEST(a_late_unmanage_finds_nothing) {
 }
 END_TEST
 
+/* A worker dies after any of its effects, and the unmanage is cancelled before the next one. */
+START_TEST(a_cancelled_unmanage_leaves_no_volume_available_without_its_storage) {
+    int64_t effects = 0;
+    bool died = true;
+    int without = 0;
+
+    for (; died; effects++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = world_volume(world, 1);
+
+        scene = (struct scene){ .world = world, .id = id, .asleep = true };
+        unmanage(world);
+        world_die_after(world, effects);
+        world_settle(world);
+        died = world->dead;
+        world_restart(world);
+        if (strcmp(world_status(world, id), "gone") != 0)
+            ck_assert_int_eq(
+                world_action(world, id, "{\"os-reset_status\": {\"status\": \"available\"}}"), 202);
+        rest(world);
+        if (strcmp(world_status(world, id), "available") == 0) {
+            ck_assert_int_eq(world_real_gb(world, id), 1);
+            continue;
+        }
+        ck_assert(is_nobodys(world, id));
+        if (strcmp(world_status(world, id), "gone") == 0)
+            continue;
+        without++;
+        ck_assert_str_eq(world_status(world, id), "error");
+        ck_assert_int_eq(COUNT("volumes WHERE provider_location IS NULL"), 1);
+        ck_assert(world_has_message(world, id, "VOLUME_VOLUME_006_906"));
+    }
+    ck_assert_int_gt(without, 0);
+    ck_assert_int_gt(effects, 2);
+}
+END_TEST
+
 CHECK_MAIN("late manage", a_late_manage_changes_nothing,
            an_object_managed_too_late_is_unmanaged_again,
            an_object_being_unmanaged_is_not_managed_again,
-           a_late_unmanage_takes_no_storage_from_a_volume, a_late_unmanage_finds_nothing)
+           a_late_unmanage_takes_no_storage_from_a_volume, a_late_unmanage_finds_nothing,
+           a_cancelled_unmanage_leaves_no_volume_available_without_its_storage)
