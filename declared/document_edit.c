@@ -65,6 +65,9 @@ int document_create(struct work *work, const struct document_kind *kind, const j
                     bool dry_run, struct document *ret, struct error *err) {
     struct document_form form;
 
+    if (!work->context->project_id)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "A document belongs to a project, and the token is for none.");
     if (document_read(work->arena, kind, NULL, given, &form, err) < 0)
         return -1;
     if (!form.name)

@@ -220,6 +220,32 @@ WORK_TEST(an_invalid_document_is_refused_and_not_created) {
     ck_assert_int_eq(version_of_all(work), 0);
 }
 
+WORK_TEST(a_token_of_no_project_creates_no_document) {
+    static const struct {
+        const struct document_kind *kind;
+        const char *text;
+    } cases[] = {
+        { &kind_volume_config, CONFIG("db", "", "1Gi") },
+        { &kind_volume_policy, "{\"metadata\":{\"name\":\"p\"},\"spec\":{}}" },
+        { &kind_volume_config_snapshot,
+          "{\"metadata\":{\"name\":\"s\"},\"spec\":{\"volume\":\"db\"}}" },
+    };
+
+    context_of(work)->project_id = NULL;
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        for (int dry_run = 0; dry_run < 2; dry_run++) {
+            struct document document;
+
+            REFUSED(document_create(work, cases[i].kind, parse(work, cases[i].text), dry_run,
+                                    &document, err),
+                    BAD_REQUEST);
+            ck_assert_str_eq(err->message,
+                             "A document belongs to a project, and the token is for none.");
+        }
+    }
+    ck_assert_int_eq(version_of_all(work), 0);
+}
+
 WORK_TEST(a_name_is_unique) {
     struct document document;
 
@@ -807,7 +833,8 @@ WORK_TEST(a_list_of_large_ones_ends_early_and_goes_on) {
 CHECK_MAIN("document_edit", a_policy_is_taken_as_it_is_written_and_shown_with_its_defaults,
            each_field_of_a_policy_has_its_range,
            a_config_begins_pending_with_a_finalizer_and_the_requested_size,
-           an_invalid_document_is_refused_and_not_created, a_name_is_unique,
+           an_invalid_document_is_refused_and_not_created,
+           a_token_of_no_project_creates_no_document, a_name_is_unique,
            an_edit_by_a_number_that_is_not_the_last_is_refused,
            an_edit_that_changes_nothing_has_no_number, a_change_of_a_fixed_field_is_refused_by_name,
            one_that_is_pending_without_a_policy_may_be_given_one,
