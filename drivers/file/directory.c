@@ -119,6 +119,14 @@ int directory_rename(const struct directory *directory, const char *from, const 
     return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "naming %s", to);
 }
 
+int directory_take(const struct directory *directory, const char *from, const char *to,
+                   struct error *err) {
+    return renameat(directory->fd, from, directory->fd, to) == 0
+               ? 0
+               : error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "naming %s",
+                             to);
+}
+
 int directory_replace(const struct directory *directory, const char *from, const char *to,
                       struct error *err) {
     struct stat status;

@@ -30,6 +30,10 @@ const char *directory_path(const struct directory *directory, struct arena *aren
  * ERROR_NOT_FOUND when there is no such file. */
 int directory_rename(const struct directory *directory, const char *from, const char *to,
                      struct error *err);
+/* The same in one step on every file system, so that of two calls one has the file; a file of the
+ * new name is replaced: -1 with ERROR_NOT_FOUND when there is no such file any more. */
+int directory_take(const struct directory *directory, const char *from, const char *to,
+                   struct error *err);
 /* Puts one file in the place of another in one step: 0 the other one has the name `from` now, 1 it
  * is gone; -1 with ERROR_NOT_FOUND when one of them is missing. */
 int directory_replace(const struct directory *directory, const char *from, const char *to,

@@ -208,7 +208,7 @@ static int rename_info(const struct directory *directory, struct arena *arena, c
     if (chain_remove_drafts(directory, arena, &chain, err) < 0 ||
         volume_name_remove_unfinished(directory, arena, chain.active, err) < 0)
         return -1;
-    if (directory_rename(directory, chain.info_name, renamed.info_name, &why) != 0 &&
+    if (directory_take(directory, chain.info_name, renamed.info_name, &why) < 0 &&
         why.kind != ERROR_NOT_FOUND)
         return error_set(err, ERROR_BACKEND, "%s cannot become %s: %s", chain.info_name,
                          renamed.info_name, why.message);

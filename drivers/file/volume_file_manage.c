@@ -8,7 +8,10 @@
 #include "drivers/file/volume_file.h"
 #include "drivers/file/volume_name.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* As for a new volume. */
 static int check_shared(const struct directory *directory, const struct driver_volume *volume,
@@ -53,7 +56,60 @@ int volume_file_manage(const struct directory *directory, struct arena *arena,
 
 /* ---- unmanage ---- */
 
-/* The file first: an info without it is found again, and has no effect. */
+/* Is the name that the file is to have another file's? */
+static int check_name(const struct directory *directory, const char *from, const char *to,
+                      struct error *err) {
+    struct stat other, own;
+
+    if (fstatat(directory->fd, to, &other, AT_SYMLINK_NOFOLLOW) < 0 ||
+        fstatat(directory->fd, from, &own, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0
+                               : error_errno(err, ERROR_BACKEND, "looking for %s and %s in %s",
+                                             from, to, directory->path);
+    return other.st_dev == own.st_dev && other.st_ino == own.st_ino
+               ? 0
+               : error_set(err, ERROR_BACKEND, "%s cannot become %s, which exists already.", from,
+                           to);
+}
+
+/*
+ * The file of a volume with an info has the same name whatever the volume is called, so a late
+ * worker would find it.  The info, which a rename of the volume takes along, decides: it is taken
+ * away first, to a name of the volume's id (`left`), where the next worker finds it if this one
+ * stops before the file has its new name.
+ */
+static int take_info(const struct directory *directory, const struct chain *chain,
+                     const struct chain *left, const char *to, struct error *err) {
+    struct error why = { .kind = ERROR_NONE };
+
+    if (!chain->info)
+        return 0;
+    if (check_name(directory, chain->active, to, err) < 0)
+        return -1;
+    if (directory_take(directory, chain->info_name, left->info_name, &why) == 0)
+        return directory_flush(directory, err);
+    return why.kind == ERROR_NOT_FOUND
+               ? error_set(err, ERROR_CONFLICT, "%s has another name by now.", chain->info_name)
+               : error_pass(err, &why);
+}
+
+static int move_away(const struct directory *directory, struct arena *arena,
+                     const struct driver_volume *volume, const struct chain *chain,
+                     struct error *err) {
+    const char *to = arena_format(arena, UNMANAGED_NAME_PREFIX "%s", volume->id);
+    struct chain left;
+
+    if (chain_read(directory, arena, to, &left, err) < 0 ||
+        take_info(directory, chain, &left, to, err) < 0 ||
+        (left.info && !chain->info && volume_file_move(directory, left.active, to, err) < 0) ||
+        volume_file_move(directory, chain->active, to, err) < 0)
+        return -1;
+    return (left.info || chain->info) &&
+                   removal_unnamed(directory, left.info_name, volume->fence, err) < 0
+               ? -1
+               : directory_flush(directory, err);
+}
+
 int volume_file_unmanage(const struct directory *directory, struct arena *arena,
                          const struct driver_volume *volume, struct error *err) {
     const char *name = volume_name(arena, volume->name_id, err);
@@ -68,16 +124,12 @@ int volume_file_unmanage(const struct directory *directory, struct arena *arena,
     if (chain_is_layered(&chain) || chain.deleted)
         return error_set(err, ERROR_BAD_REQUEST, "Volume %s consists of several files.",
                          volume->id);
-    if (volume_file_check_unused(directory, chain.active, err) < 0 ||
-        driver_fence_check(volume->fence, err) < 0 ||
-        chain_remove_drafts(directory, arena, &chain, err) < 0 ||
-        volume_name_remove_unfinished(directory, arena, name, err) < 0 ||
-        volume_file_move(directory, chain.active,
-                         arena_format(arena, UNMANAGED_NAME_PREFIX "%s", volume->id), err) < 0)
-        return -1;
-    if (chain.info && removal_image(directory, arena, chain.info_name, volume->fence, err) < 0)
-        return -1;
-    return directory_flush(directory, err);
+    return volume_file_check_unused(directory, chain.active, err) < 0 ||
+                   driver_fence_check(volume->fence, err) < 0 ||
+                   chain_remove_drafts(directory, arena, &chain, err) < 0 ||
+                   volume_name_remove_unfinished(directory, arena, name, err) < 0
+               ? -1
+               : move_away(directory, arena, volume, &chain, err);
 }
 
 /* ---- list ---- */

@@ -108,6 +108,10 @@ static int object_is_gone(struct job *job, struct error *why) {
     int renamed = begun_before(job) ? job_rename(job, NULL, why) : 0;
     int found = renamed == 0 ? job_find_object(job, why) : -1;
 
+    /* an unmanage that stopped half way has taken the object away from the volume already */
+    if (found == 0 && job->operation.kind == &kind_unmanage &&
+        job_let_go_of_object(job, NULL, why) < 0)
+        return -1;
     if (found >= 0)
         return !found;
     if (renamed < 0 || looks_again(job, why))

@@ -134,6 +134,22 @@ static void is_let_go_or_not(struct place *place, bool done) {
                      'a');
 }
 
+/* Its file keeps the name when the volume is renamed. */
+static void prepare_info(struct place *place) {
+    static const char info[] = "{\"active\": \"" FILE_NAME "\"}";
+    autoclose int fd =
+        openat(place->directory.fd, FILE_NAME ".info", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    ck_assert_int_eq(pwrite(fd, info, strlen(info), 0), (ssize_t)strlen(info));
+}
+
+static void is_let_go_with_its_info_or_not(struct place *place, bool done) {
+    is_let_go_or_not(place, done);
+    ck_assert(!done ||
+              (!has(place, FILE_NAME ".info") &&
+               !has(place, arena_format(place->bench.arena, "%s.info", unmanaged_name(place)))));
+}
+
 static void is_taken_over_or_not(struct place *place, bool done) {
     ck_assert(!done || (has(place, CLONE_NAME) && !has(place, unmanaged_name(place))));
     ck_assert(has(place, CLONE_NAME) || has(place, unmanaged_name(place)));
@@ -201,6 +217,7 @@ static const struct {
     { "clone", prepare_snapshot, clone_larger, clone_is_whole_or_missing },
     { "revert", prepare_snapshot, revert, volume_is_old_or_new },
     { "unmanage", prepare_nothing, let_go, is_let_go_or_not },
+    { "unmanage with an info", prepare_info, let_go, is_let_go_with_its_info_or_not },
     { "manage", prepare_unmanaged, take_over, is_taken_over_or_not },
     { "unmanage a snapshot", prepare_snapshot, let_go_of_snapshot, snapshot_is_let_go_or_not },
     { "manage a snapshot", prepare_unmanaged_snapshot, take_snapshot_over,

@@ -154,16 +154,144 @@ START_TEST(half_way_with_a_link_is_finished) {
 }
 END_TEST
 
+/* As of a volume that had snapshots once: the file keeps the name when the volume is renamed. */
+static void put_info(struct bench *bench, const char *name) {
+    static const char info[] = "{\"active\": \"" FILE_NAME "\"}";
+    autoclose int fd = open_volumes(bench, arena_format(bench->arena, "%s.info", name),
+                                    O_WRONLY | O_CREAT | O_EXCL);
+
+    ck_assert_int_eq(pwrite(fd, info, strlen(info), 0), (ssize_t)strlen(info));
+}
+
 START_TEST(unmanaging_replaces_no_file) {
+    for (int with_info = 0; with_info <= 1; with_info++) {
+        autobench struct bench bench;
+        struct driver_volume volume = A_VOLUME;
+
+        BENCH_OPEN(&bench, &file_driver, NULL);
+        ck_assert_int_eq(bench_create(&bench, &volume), 0);
+        if (with_info)
+            put_info(&bench, FILE_NAME);
+        put(&bench, arena_format(bench.arena, "unmanaged-%s", volume.id), "b", 1);
+        ck_assert_int_eq(
+            file_driver.unmanage_volume(bench.handle, bench.arena, &volume, &bench.err), -1);
+        ck_assert(bench_has(&bench, "volumes/" FILE_NAME));
+        ck_assert(bench_has(&bench, "volumes/" FILE_NAME ".info") == with_info);
+    }
+}
+END_TEST
+
+/* ---- workers that come late, and those that stop ---- */
+
+#define OTHER_ID   "0f8d1f5e-9f2c-4d6b-8a57-3c1c0e1f7a22"
+#define OTHER_NAME "volume-" OTHER_ID
+#define THIRD_ID   "5b0c7b1a-1f6e-4f0d-9d3b-7a6d2c9e4b33"
+
+static struct {
+    struct bench *bench;
+    const char *to;
+} renaming;
+
+static void rename_volume(struct bench *bench, const char *from, const char *to) {
+    struct driver_volume volume = A_VOLUME;
+
+    volume.name_id = from;
+    ck_assert_msg(
+        file_driver.rename_volume(bench->handle, bench->arena, &volume, to, &bench->err) == 0, "%s",
+        bench->err.message);
+}
+
+static bool holds_and_is_renamed(const struct driver_fence *fence) {
+    const struct driver_volume volume = A_VOLUME;
+
+    (void)fence;
+    if (renaming.to)
+        rename_volume(renaming.bench, volume.name_id, renaming.to);
+    renaming.to = NULL;
+    return true;
+}
+
+static const char *free_name(struct bench *bench) {
+    const struct driver_volume volume = A_VOLUME;
+
+    return arena_format(bench->arena, "unmanaged-%s", volume.id);
+}
+
+/* The volume was released and renamed meanwhile, and a guest may use it. */
+START_TEST(a_late_unmanage_leaves_the_file_to_a_volume_that_was_renamed) {
+    const struct driver_fence fence = { .holds = holds_and_is_renamed };
+
+    for (int with_info = 0; with_info <= 1; with_info++) {
+        autobench struct bench bench;
+        struct driver_volume volume = A_VOLUME;
+
+        BENCH_OPEN(&bench, &file_driver, NULL);
+        ck_assert_int_eq(bench_create(&bench, &volume), 0);
+        if (with_info)
+            put_info(&bench, FILE_NAME);
+        renaming.bench = &bench;
+        renaming.to = OTHER_ID;
+        volume.fence = &fence;
+        file_driver.unmanage_volume(bench.handle, bench.arena, &volume, &bench.err);
+        ck_assert_ptr_null(renaming.to);
+        ck_assert(!bench_has(&bench, arena_format(bench.arena, "volumes/%s", free_name(&bench))));
+        volume.fence = NULL;
+        volume.name_id = OTHER_ID;
+        ck_assert_int_eq(bench_size(&bench, &volume), volume.size_gb * GIB);
+    }
+}
+END_TEST
+
+/* The info was taken away, and the file has its name yet: any worker goes on, under any name. */
+START_TEST(an_unmanage_that_stopped_is_finished) {
+    static const struct {
+        const char *called; /* the volume, when its info was taken away; NULL: as at first */
+        const char *renamed;
+    } cases[] = { { NULL, NULL }, { NULL, OTHER_ID }, { OTHER_ID, NULL }, { OTHER_ID, THIRD_ID } };
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        autobench struct bench bench;
+        struct driver_volume volume = A_VOLUME;
+        const char *name;
+
+        BENCH_OPEN(&bench, &file_driver, NULL);
+        ck_assert_int_eq(bench_create(&bench, &volume), 0);
+        volume.name_id = cases[i].called ? cases[i].called : volume.name_id;
+        put_info(&bench, free_name(&bench));
+        if (cases[i].renamed)
+            rename_volume(&bench, volume.name_id, cases[i].renamed);
+        volume.name_id = cases[i].renamed ? cases[i].renamed : volume.name_id;
+        for (int again = 0; again <= 1; again++) {
+            ck_assert_msg(
+                file_driver.unmanage_volume(bench.handle, bench.arena, &volume, &bench.err) == 0,
+                "%s", bench.err.message);
+            name = arena_format(bench.arena, "volumes/%s", free_name(&bench));
+            ck_assert(bench_has(&bench, name));
+            ck_assert(!bench_has(&bench, arena_format(bench.arena, "%s.info", name)));
+            ck_assert(!bench_has(&bench, "volumes/" FILE_NAME));
+            ck_assert(!bench_has(&bench, "volumes/" OTHER_NAME));
+        }
+    }
+}
+END_TEST
+
+/* It was taken away before, and the volume has another one by now. */
+START_TEST(an_info_of_an_earlier_unmanage_has_no_effect) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
+    const char *name;
 
     BENCH_OPEN(&bench, &file_driver, NULL);
     ck_assert_int_eq(bench_create(&bench, &volume), 0);
-    put(&bench, arena_format(bench.arena, "unmanaged-%s", volume.id), "b", 1);
+    name = free_name(&bench);
+    put_info(&bench, name);
+    put_info(&bench, FILE_NAME);
     ck_assert_int_eq(file_driver.unmanage_volume(bench.handle, bench.arena, &volume, &bench.err),
-                     -1);
-    ck_assert(bench_has(&bench, "volumes/" FILE_NAME));
+                     0);
+    ck_assert(bench_has(&bench, arena_format(bench.arena, "volumes/%s", name)));
+    ck_assert(!bench_has(&bench, arena_format(bench.arena, "volumes/%s.info", name)));
+    ck_assert(!bench_has(&bench, "volumes/" FILE_NAME));
+    ck_assert(!bench_has(&bench, "volumes/" FILE_NAME ".info"));
 }
 END_TEST
 
@@ -171,4 +299,6 @@ CHECK_MAIN("existing files", links_and_parts_of_other_images_are_refused,
            an_image_of_another_format_or_with_other_files_is_refused,
            a_file_open_in_a_guest_is_refused,
            a_managed_file_gets_only_the_name_and_mode_of_the_volume,
-           half_way_with_a_link_is_finished, unmanaging_replaces_no_file)
+           half_way_with_a_link_is_finished, unmanaging_replaces_no_file,
+           a_late_unmanage_leaves_the_file_to_a_volume_that_was_renamed,
+           an_unmanage_that_stopped_is_finished, an_info_of_an_earlier_unmanage_has_no_effect)
