@@ -8,8 +8,8 @@
 #include "model/attachment/connect.h"
 #include "rest/answer.h"
 #include "rest/page.h"
+#include "json/word.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- the resource ---- */
@@ -238,14 +238,19 @@ static int delete_attachment(struct request *request, struct error *err) {
  * first. */
 static int check_volume_limit(struct request *request, const struct attachment *attachment,
                               struct error *err) {
-    const char *most;
+    const char *given;
+    int64_t most;
 
-    if (request_renamed_header(request, VOLUME_LIMIT_HEADER, VOLUME_LIMIT_HEADER_FORMER, &most,
+    if (request_renamed_header(request, VOLUME_LIMIT_HEADER, VOLUME_LIMIT_HEADER_FORMER, &given,
                                err) < 0)
         return -1;
-    if (!most || !attachment->attached_host || strcmp(attachment->attach_status, "attached") == 0)
+    if (!given)
         return 0;
-    return attachment_check_volume_limit(&request->work, attachment, strtoll(most, NULL, 10), err);
+    if (!json_digits(given, &most))
+        return error_set(err, ERROR_BAD_REQUEST, VOLUME_LIMIT_HEADER " is not a whole number.");
+    if (!attachment->attached_host || strcmp(attachment->attach_status, "attached") == 0)
+        return 0;
+    return attachment_check_volume_limit(&request->work, attachment, most, err);
 }
 
 static int complete_attachment(struct request *request, struct error *err) {

@@ -469,8 +469,10 @@ int world_call(struct world *world, const char *method, const char *path, const 
         { "OpenStack-API-Version", arena_format(arena, "volume 3.%u", world->minor) },
         { world->extend  ? EXTEND_HEADER
           : world->retry ? RETRY_HEADER
-                         : NULL,
-          world->extend ? world->extend : world->retry },
+                         : world->header,
+          world->extend  ? world->extend
+          : world->retry ? world->retry
+                         : world->header_value },
         { NULL, NULL },
     };
     struct http_header *kept = arena_alloc(arena, sizeof headers);

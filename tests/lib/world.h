@@ -111,10 +111,11 @@ struct world {
     unsigned minor;           /* microversion 3.minor; 71 at first */
     const char *extend;       /* X-Scoria-Extend of the next requests; NULL: none */
     const char *retry;        /* X-Scoria-Retry, when there is no other; NULL: none */
-    char named_extend[64];    /* the same of the last answer, "" when there was none */
-    bool may_wait;  /* a request that waits for a worker is answered later, in `abandoned` */
-    int status;     /* 0: died before the answer, or it waits */
-    json_t *answer; /* NULL when there was no JSON */
+    const char *header, *header_value; /* when there is none of these two; NULL: none */
+    char named_extend[64]; /* X-Scoria-Extend of the last answer, "" when there was none */
+    bool may_wait;         /* a request that waits for a worker is answered later, in `abandoned` */
+    int status;            /* 0: died before the answer, or it waits */
+    json_t *answer;        /* NULL when there was no JSON */
     char answer_text[4096];
     char answer_headers[1024]; /* "name: value" in lines, but for ids of requests */
     struct arena *arena;       /* for ids the world hands out */

@@ -1,8 +1,9 @@
 /*
- * Every route of the API (rights.h) with invalid ids, queries and bodies, by an administrator and a
- * member: refused in JSON, 4xx, and no table has changed.
+ * Every route of the API (rights.h) with invalid ids, queries, headers and bodies, by an
+ * administrator and a member: refused in JSON, 4xx, and no table has changed.
  */
 #include "common/cleanup.h"
+#include "common/scoria_headers.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/database_text.h"
 #include "tests/lib/postgresql.h"
@@ -21,7 +22,8 @@ struct place { /* a route, the row that shows how it is called, and where that i
     struct arena *arena; /* until the next place: worlds come and go */
     struct world *world;
     const char *id;
-    const char *before; /* the database */
+    const char *before;                /* the database */
+    const char *header, *header_value; /* of each request; NULL: none */
 };
 
 /* PostgreSQL counts transactions, this file's own ones too. */
@@ -50,6 +52,8 @@ static void place_enter(struct place *place) {
     place->world = rights_world(place->group, place->row, NULL, true, &place->id);
     place->id = arena_text(place->arena, place->id);
     place->before = text_now(place->world);
+    place->world->header = place->header;
+    place->world->header_value = place->header_value;
 }
 
 static bool place_find(struct place *place) {
@@ -318,6 +322,47 @@ START_TEST(invalid_queries_are_refused_or_ignored) {
 }
 END_TEST
 
+/* ---- headers ---- */
+
+static const char *const header_values[] = {
+    "",    " ",   "-1",       "0",    "1",
+    "1.5", "+1",  "1e3",      "0x10", "99999999999999999999",
+    "x",   "nan", "k",        "name", "-9223372036854775809",
+    "%00", "'--", "\xff\xfe", "\x01", "99999999-9999-4999-8999-999999999999",
+};
+
+static void send_header(struct place *place, const char *name, const char *value) {
+    const char *body = rights_put_id(place->arena, place->row->body, place->id);
+
+    place->header = place->world->header = name;
+    place->header_value = place->world->header_value = value;
+    send_by_all(place, row_path(place), body, true);
+}
+
+static void send_header_values(struct place *place, const char *name) {
+    for (size_t i = 0; i < LENGTH(header_values); i++)
+        send_header(place, name, header_values[i]);
+    send_header(place, name, long_text(place->arena, 5000));
+}
+
+static void visit_headers(struct place *place) {
+    const struct route_query *given = place->route->queries;
+
+    if (!given || given->place != IN_HEADER)
+        return;
+    place_enter(place);
+    send_header_values(place, given->name);
+    if (strcmp(given->name, VOLUME_LIMIT_HEADER) == 0)
+        send_header_values(place, VOLUME_LIMIT_HEADER_FORMER);
+    if (strcmp(given->name, UNIQUE_HEADER) == 0)
+        send_header_values(place, UNIQUE_HEADER_FORMER);
+}
+
+START_TEST(invalid_headers_are_refused_or_ignored) {
+    walk(visit_headers);
+}
+END_TEST
+
 /* ---- bodies ---- */
 
 /* No body of any route. */
@@ -477,4 +522,5 @@ START_TEST(invalid_values_change_nothing) {
 END_TEST
 
 CHECK_MAIN("hostile_requests", invalid_ids_are_not_found, invalid_queries_are_refused_or_ignored,
-           invalid_bodies_are_refused, invalid_values_change_nothing)
+           invalid_headers_are_refused_or_ignored, invalid_bodies_are_refused,
+           invalid_values_change_nothing)

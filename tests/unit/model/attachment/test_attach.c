@@ -130,6 +130,27 @@ START_TEST(both_names_of_the_volume_limit_header_count) {
 }
 END_TEST
 
+START_TEST(a_volume_limit_is_a_number) {
+    static const char *const limits[] = { "-1",  "",
+                                          "x",   "1.5",
+                                          "+1",  "0x10",
+                                          "1 ",  "9223372036854775808",
+                                          "1,2", "-9223372036854775809" };
+    autoworld struct world *world = world_new(NULL);
+    const char *first = begun(world);
+
+    for (unsigned i = 0; i < LENGTH(limits); i++) {
+        ck_assert_int_eq(complete(world, first, limits[i]), 400);
+        ck_assert_int_eq(complete_by_names(world, first, limits[i], NULL), 400);
+        ck_assert_int_eq(complete_by_names(world, first, limits[i], limits[i]), 400);
+    }
+    ck_assert_int_eq(complete(world, first, "9223372036854775807"), 204);
+    ck_assert_int_eq(complete(world, first, "-1"), 400); /* although it is attached */
+    ck_assert_int_eq(
+        world_count(world, "SELECT COUNT(*) FROM attachments WHERE attach_status = 'attached'"), 1);
+}
+END_TEST
+
 START_TEST(a_host_takes_no_more_volumes_than_its_limit) {
     autoworld struct world *world = world_new(NULL);
     const char *first = begun(world), *second = begun(world), *third = begun(world);
@@ -802,7 +823,7 @@ END_TEST
 
 CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows_the_attachment,
            support_for_discard_is_reported, a_host_takes_no_more_volumes_than_its_limit,
-           both_names_of_the_volume_limit_header_count,
+           both_names_of_the_volume_limit_header_count, a_volume_limit_is_a_number,
 
            an_attached_volume_cannot_be_taken_again, the_same_instance_may_attach_twice,
            a_connector_without_a_host_is_refused, a_failed_connect_of_the_backend_is_reported,
