@@ -65,10 +65,8 @@ int document_create(struct work *work, const struct document_kind *kind, const j
                     bool dry_run, struct document *ret, struct error *err) {
     struct document_form form;
 
-    if (!work->context->project_id)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "A document belongs to a project, and the token is for none.");
-    if (document_read(work->arena, kind, NULL, given, &form, err) < 0)
+    if (work_check_project(work, "A document", err) < 0 ||
+        document_read(work->arena, kind, NULL, given, &form, err) < 0)
         return -1;
     if (!form.name)
         return error_set(err, ERROR_BAD_REQUEST, "metadata.name is missing.");

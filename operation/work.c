@@ -8,6 +8,13 @@ struct work work_own(const struct settings *settings, struct arena *arena) {
     return (struct work){ .arena = arena, .context = &own, .settings = settings };
 }
 
+int work_check_project(const struct work *work, const char *what, struct error *err) {
+    return work->context->project_id
+               ? 0
+               : error_set(err, ERROR_BAD_REQUEST,
+                           "%s belongs to a project, and the token is for none.", what);
+}
+
 struct work_call {
     struct db *db;
     const struct work *base;

@@ -52,6 +52,10 @@ static inline char *work_uuid(const struct work *work) {
 /* For work of the service itself, without a request and with an administrator's rights. */
 struct work work_own(const struct settings *settings, struct arena *arena);
 
+/* A new object belongs to a project: ERROR_BAD_REQUEST where the caller's token is for none.
+ * `what`: "A volume". */
+int work_check_project(const struct work *work, const char *what, struct error *err);
+
 typedef int work_body(struct work *work, void *arg, struct error *err);
 
 /*

@@ -52,10 +52,8 @@ int group_copy(struct work *work, const struct group_copy *request, struct volum
     int count;
 
     assert(!request->group_snapshot != !request->group);
-    if (!work->context->project_id)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "A group belongs to a project, and the token is for none.");
-    if (group_row(work, of ? of->group_id : request->group->id, &source, err) < 0)
+    if (work_check_project(work, "A group", err) < 0 ||
+        group_row(work, of ? of->group_id : request->group->id, &source, err) < 0)
         return -1;
     group = (struct volume_group){
         .project_id = work->context->project_id,

@@ -98,10 +98,8 @@ int group_create(struct work *work, const struct group_new *request, struct volu
     const char *why = NULL;
     int placed;
 
-    if (!group.project_id)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "A group belongs to a project, and the token is for none.");
-    if (find_group_type(work, request->group_type, &type, err) < 0 ||
+    if (work_check_project(work, "A group", err) < 0 ||
+        find_group_type(work, request->group_type, &type, err) < 0 ||
         find_types(work, request, types, &group, err) < 0 ||
         zone_choose(work, request->availability_zone, &group.availability_zone, err) < 0)
         return -1;

@@ -303,10 +303,7 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
     };
     int placed;
 
-    if (!new.volume.project_id)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "A volume belongs to a project, and the token is for none.");
-    if (find_parts(work, request, &new, err) < 0)
+    if (work_check_project(work, "A volume", err) < 0 || find_parts(work, request, &new, err) < 0)
         return -1;
     placed = find_place(work, request, &new, err);
     if (placed < 0)

@@ -108,10 +108,8 @@ static int check_existing(struct work *work, const struct volume_existing *exist
                           const char **source_name, struct pool *ret_pool,
                           struct volume_type *ret_type, struct error *err) {
     *source_name = existing->source_name;
-    if (!work->context->project_id)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "A volume belongs to a project, and the token is for none.");
-    if (pair_rows_check(work, &metadata_rows, "to be made", &existing->metadata, err) < 0 ||
+    if (work_check_project(work, "A volume", err) < 0 ||
+        pair_rows_check(work, &metadata_rows, "to be made", &existing->metadata, err) < 0 ||
         manage_reference(work, MANAGE_VOLUME, source_name, err) < 0 ||
         volume_manage_pool(work, existing->host, DRIVER_MANAGE, ret_pool, err) < 0 ||
         choose_type(work, existing, ret_pool, ret_type, err) < 0)
