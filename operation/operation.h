@@ -39,9 +39,10 @@ typedef int operation_body(struct work *work, const struct operation *held, void
 /* The common properties of operations of a name.  Each kind is exported by the file that implements
  * it; a function may be NULL. */
 struct operation_kind {
-    const char *name;                 /* "extend", as stored */
-    const char *method;               /* of the message to a manager */
-    const char *message_action;       /* number of the user message's action, "007" */
+    const char *name;           /* "extend", as stored */
+    const char *method;         /* of the message to a manager */
+    const char *message_action; /* number of the user message's action, "007" */
+    const char *message_detail; /* of a failure without a reason of its own; NULL: each has one */
     const struct object_kind *object; /* whose status it changes; NULL: none */
     uint64_t may_start_from;          /* bits of statuses; 0: it starts with its object */
     unsigned meanwhile, on_failure;

@@ -244,16 +244,13 @@ bool volume_delete_renamed(struct arena *arena, const struct operation *operatio
     return *ret_from && *ret_to;
 }
 
-static const char *failure_of(const struct operation_kind *kind) {
-    return kind == &kind_revert ? "902" : kind == &kind_unmanage ? "906" : "901";
-}
-
 int volume_object_gone(struct work *work, const struct operation *operation, struct error *err) {
     static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR };
     struct operation next;
     int result = operation_of(work, operation->volume_id, &next, err);
 
     assert(operation->kind->leaves_traces && operation->kind->object == &volume_objects);
+    assert(operation->kind->message_detail);
     if (result != 0)
         return result < 0 ? -1 : 0;
     result = status_write(work, &volume_objects, operation->volume_id, &broken, err);
@@ -263,7 +260,7 @@ int volume_object_gone(struct work *work, const struct operation *operation, str
                DB_TEXT(operation->volume_id)) < 0)
         return -1;
     return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
-                       operation->kind->message_action, failure_of(operation->kind), err);
+                       operation->kind->message_action, operation->kind->message_detail, err);
 }
 
 /* ---- for other operations ---- */
@@ -297,7 +294,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
         leave_behind(work, &volume, err) < 0)
         return -1;
     return message_put(work, held->project_id, held->request_id, volume.id,
-                       held->kind->message_action, "901", err);
+                       held->kind->message_action, held->kind->message_detail, err);
 }
 
 static int delete_cancel(struct work *work, const struct operation *operation, struct error *err) {
@@ -312,6 +309,7 @@ const struct operation_kind kind_delete = {
     .name = "delete",
     .method = "delete_volume",
     .message_action = "901",
+    .message_detail = "901",
     .object = &volume_objects,
     .may_start_from =
         ST(AVAILABLE) | ST(ERROR) | ST(ERROR_RESTORING) | ST(ERROR_EXTENDING) | ST(ERROR_MANAGING),

@@ -261,7 +261,8 @@ static int not_taken_over(struct work *work, const struct operation *held,
         status_write(work, &volume_objects, volume.id, &broken, err) < 0)
         return -1;
     return message_put(work, held->project_id, held->request_id, volume.id,
-                       held->kind->message_action, over_quota ? "006" : "012", err);
+                       held->kind->message_action, over_quota ? "006" : held->kind->message_detail,
+                       err);
 }
 
 static int manage_finish(struct work *work, const struct operation *held, void *arg,
@@ -285,6 +286,7 @@ const struct operation_kind kind_manage = {
     .name = "manage",
     .method = "manage_existing",
     .message_action = "008",
+    .message_detail = "012",
     .object = &volume_objects,
     .meanwhile = VOLUME_MANAGING,
     .on_failure = VOLUME_ERROR_MANAGING,

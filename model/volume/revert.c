@@ -94,7 +94,7 @@ static int revert_finish(struct work *work, const struct operation *held, void *
         return -1;
     if (ending->failure)
         return message_put(work, held->project_id, held->request_id, held->volume_id,
-                           held->kind->message_action, "902", err);
+                           held->kind->message_action, held->kind->message_detail, err);
     if (notification_of(work, "volume.revert.end", held->volume_id, err) < 0)
         return -1;
     return notification_of_snapshot(work, "snapshot.revert.end",
@@ -120,6 +120,7 @@ const struct operation_kind kind_revert = {
     .name = "revert",
     .method = "revert_to_snapshot",
     .message_action = "902",
+    .message_detail = "902",
     .object = &volume_objects,
     .may_start_from = ST(AVAILABLE),
     .meanwhile = VOLUME_REVERTING,

@@ -80,13 +80,14 @@ static int unmanage_finish(struct work *work, const struct operation *held, void
     if (operation_leave(work, volume.id, held->kind, held->kind->on_failure, err) < 0)
         return -1;
     return message_put(work, held->project_id, held->request_id, volume.id,
-                       held->kind->message_action, "906", err);
+                       held->kind->message_action, held->kind->message_detail, err);
 }
 
 const struct operation_kind kind_unmanage = {
     .name = "unmanage",
     .method = "unmanage_volume",
     .message_action = "006",
+    .message_detail = "906",
     .object = &volume_objects,
     .may_start_from = ST(AVAILABLE) | ST(ERROR) | ST(ERROR_RESTORING) | ST(ERROR_EXTENDING) |
                       ST(ERROR_MANAGING) | ST(ERROR_UNMANAGING),
