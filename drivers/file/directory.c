@@ -1,6 +1,7 @@
 #include "drivers/file/directory.h"
 
 #include "common/cleanup.h"
+#include "common/same_file.h"
 #include "drivers/file/unlink.h"
 
 #include <errno.h>
@@ -108,6 +109,10 @@ static int link_and_unlink(int fd, const char *from, const char *to) {
     return other ? -1 : 0;
 }
 
+static int rename_failed(const char *doing, const char *to, struct error *err) {
+    return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "%s %s", doing, to);
+}
+
 int directory_rename(const struct directory *directory, const char *from, const char *to,
                      struct error *err) {
     if (renameat2(directory->fd, from, directory->fd, to, RENAME_NOREPLACE) == 0)
@@ -116,15 +121,13 @@ int directory_rename(const struct directory *directory, const char *from, const 
         return 0;
     if (errno == EEXIST)
         return 1;
-    return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "naming %s", to);
+    return rename_failed("naming", to, err);
 }
 
 int directory_take(const struct directory *directory, const char *from, const char *to,
                    struct error *err) {
-    return renameat(directory->fd, from, directory->fd, to) == 0
-               ? 0
-               : error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "naming %s",
-                             to);
+    return renameat(directory->fd, from, directory->fd, to) == 0 ? 0
+                                                                 : rename_failed("naming", to, err);
 }
 
 int directory_replace(const struct directory *directory, const char *from, const char *to,
@@ -135,13 +138,11 @@ int directory_replace(const struct directory *directory, const char *from, const
     if (renameat2(directory->fd, from, directory->fd, to, RENAME_EXCHANGE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
-        return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "replacing %s",
-                           to);
+        return rename_failed("replacing", to, err);
     /* Not every file system has that flag (NFS). */
     if (fstatat(directory->fd, to, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
         renameat(directory->fd, from, directory->fd, to) < 0)
-        return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "replacing %s",
-                           to);
+        return rename_failed("replacing", to, err);
     return 1;
 }
 
@@ -159,7 +160,7 @@ int directory_check_place(const struct directory *directory, struct error *err) 
     if (fstat(directory->fd, &opened) < 0)
         return error_errno(err, ERROR_UNAVAILABLE, "The directory that was opened as %s",
                            directory->path);
-    if (opened.st_dev == named.st_dev && opened.st_ino == named.st_ino)
+    if (is_same_file(&opened, &named))
         return 0;
     return error_set(err, ERROR_UNAVAILABLE,
                      "%s is another directory than at the start: a mount has come, gone or covers "

@@ -1,6 +1,7 @@
 #include "drivers/file/draft.h"
 
 #include "common/assert.h"
+#include "common/same_file.h"
 #include "drivers/file/image.h"
 #include "drivers/file/unlink.h"
 #include "drivers/file/volume_name.h"
@@ -44,7 +45,7 @@ static int check_own(const struct draft *draft, const struct driver_fence *fence
         fstatat(draft->directory->fd, draft->unfinished, &named, AT_SYMLINK_NOFOLLOW) < 0)
         return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "looking for %s",
                            draft->unfinished);
-    if (opened.st_dev == named.st_dev && opened.st_ino == named.st_ino)
+    if (is_same_file(&opened, &named))
         return 0;
     return error_set(err, ERROR_CONFLICT, "%s is another worker's by now.", draft->unfinished);
 }

@@ -1,6 +1,7 @@
 #include "drivers/file/existing_file.h"
 
 #include "common/cleanup.h"
+#include "common/same_file.h"
 #include "common/utf8.h"
 #include "drivers/file/chain.h"
 #include "drivers/file/image.h"
@@ -147,7 +148,7 @@ static int check_same(const struct existing_file *file, int fd, struct error *er
     if (fstat(fd, &checked) < 0 ||
         fstatat(file->directory->fd, file->name, &named, AT_SYMLINK_NOFOLLOW) < 0)
         return error_errno(err, ERROR_BACKEND, "looking at %s", file->name);
-    if (checked.st_dev == named.st_dev && checked.st_ino == named.st_ino)
+    if (is_same_file(&checked, &named))
         return 0;
     return error_set(err, ERROR_CONFLICT, "The file was replaced while it was taken over.");
 }

@@ -1,6 +1,7 @@
 #include "drivers/file/unlink.h"
 
 #include "common/assert.h"
+#include "common/same_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@ int unlink_same(int directory_fd, const char *name, int fd) {
         return -1;
     if (fstatat(directory_fd, name, &named, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : -1;
-    if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+    if (!is_same_file(&opened, &named))
         return 1;
     return remove_name(directory_fd, name);
 }

@@ -166,6 +166,10 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
 
 /* ---- rename ---- */
 
+int volume_file_refuse_name(const char *from, const char *to, struct error *err) {
+    return error_set(err, ERROR_BACKEND, "%s cannot become %s, which exists already.", from, to);
+}
+
 /* The new name is taken: by the same file, when an earlier worker was interrupted after the
  * link. */
 static int leave_name(const struct directory *directory, const char *from, const char *to,
@@ -175,9 +179,7 @@ static int leave_name(const struct directory *directory, const char *from, const
 
     if (other < 0)
         return error_errno(err, ERROR_BACKEND, "looking for %s in %s", to, directory->path);
-    return other ? error_set(err, ERROR_BACKEND, "%s cannot become %s, which exists already.", from,
-                             to)
-                 : 0;
+    return other ? volume_file_refuse_name(from, to, err) : 0;
 }
 
 int volume_file_move(const struct directory *directory, const char *from, const char *to,

@@ -23,6 +23,8 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
  * earlier worker has renamed or removed it. */
 int volume_file_move(const struct directory *directory, const char *from, const char *to,
                      struct error *err);
+/* The failure of that where the new name is another file's. */
+int volume_file_refuse_name(const char *from, const char *to, struct error *err);
 /* chain_lock(), alone, as long as there is a file to lock. */
 int volume_file_lock(const struct directory *directory, const struct driver_volume *volume,
                      const struct chain *chain, int *ret_lock, struct error *err);

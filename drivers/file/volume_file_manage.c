@@ -4,6 +4,7 @@
 #include "drivers/file/existing_file.h"
 
 #include "common/cleanup.h"
+#include "common/same_file.h"
 #include "drivers/file/removal.h"
 #include "drivers/file/volume_file.h"
 #include "drivers/file/volume_name.h"
@@ -66,10 +67,7 @@ static int check_name(const struct directory *directory, const char *from, const
         return errno == ENOENT ? 0
                                : error_errno(err, ERROR_BACKEND, "looking for %s and %s in %s",
                                              from, to, directory->path);
-    return other.st_dev == own.st_dev && other.st_ino == own.st_ino
-               ? 0
-               : error_set(err, ERROR_BACKEND, "%s cannot become %s, which exists already.", from,
-                           to);
+    return is_same_file(&other, &own) ? 0 : volume_file_refuse_name(from, to, err);
 }
 
 /*

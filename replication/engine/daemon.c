@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/same_file.h"
 #include "replication/engine/daemon_environment.h"
 #include "replication/engine/daemon_release.h"
 #include "replication/engine/write_log.h"
@@ -285,8 +286,7 @@ static bool has_lock(const char *run, pid_t pid) {
     autoclose int fd = open_in(run, "daemon", O_RDONLY);
 
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, LOCK_FD);
-    return fd >= 0 && fstat(fd, &ours) == 0 && stat(path, &its) == 0 && ours.st_dev == its.st_dev &&
-           ours.st_ino == its.st_ino;
+    return fd >= 0 && fstat(fd, &ours) == 0 && stat(path, &its) == 0 && is_same_file(&ours, &its);
 }
 
 static void send_signal(int process, int number) {

@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/detached_call.h"
 #include "common/log.h"
+#include "common/same_file.h"
 #include "replication/node/pool_status.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static bool is_held(const struct pool_lock *lock, const char *mark) {
     struct stat held, now;
 
     return lock->fd >= 0 && fstat(lock->fd, &held) == 0 && lstat(mark, &now) == 0 &&
-           held.st_dev == now.st_dev && held.st_ino == now.st_ino;
+           is_same_file(&held, &now);
 }
 
 /* Locks on NFS require a file open for writing; a read-only file system has none. */
