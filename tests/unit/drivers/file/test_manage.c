@@ -163,15 +163,19 @@ static void put_info(struct bench *bench, const char *name) {
     ck_assert_int_eq(pwrite(fd, info, strlen(info), 0), (ssize_t)strlen(info));
 }
 
+static void begin(struct bench *bench, struct driver_volume *volume, bool with_info) {
+    BENCH_OPEN(bench, &file_driver, NULL);
+    ck_assert_int_eq(bench_create(bench, volume), 0);
+    if (with_info)
+        put_info(bench, FILE_NAME);
+}
+
 START_TEST(unmanaging_replaces_no_file) {
     for (int with_info = 0; with_info <= 1; with_info++) {
         autobench struct bench bench;
         struct driver_volume volume = A_VOLUME;
 
-        BENCH_OPEN(&bench, &file_driver, NULL);
-        ck_assert_int_eq(bench_create(&bench, &volume), 0);
-        if (with_info)
-            put_info(&bench, FILE_NAME);
+        begin(&bench, &volume, with_info);
         put(&bench, arena_format(bench.arena, "unmanaged-%s", volume.id), "b", 1);
         ck_assert_int_eq(
             file_driver.unmanage_volume(bench.handle, bench.arena, &volume, &bench.err), -1);
@@ -225,10 +229,7 @@ START_TEST(a_late_unmanage_leaves_the_file_to_a_volume_that_was_renamed) {
         autobench struct bench bench;
         struct driver_volume volume = A_VOLUME;
 
-        BENCH_OPEN(&bench, &file_driver, NULL);
-        ck_assert_int_eq(bench_create(&bench, &volume), 0);
-        if (with_info)
-            put_info(&bench, FILE_NAME);
+        begin(&bench, &volume, with_info);
         renaming.bench = &bench;
         renaming.to = OTHER_ID;
         volume.fence = &fence;
@@ -254,8 +255,7 @@ START_TEST(an_unmanage_that_stopped_is_finished) {
         struct driver_volume volume = A_VOLUME;
         const char *name;
 
-        BENCH_OPEN(&bench, &file_driver, NULL);
-        ck_assert_int_eq(bench_create(&bench, &volume), 0);
+        begin(&bench, &volume, false);
         volume.name_id = cases[i].called ? cases[i].called : volume.name_id;
         put_info(&bench, free_name(&bench));
         if (cases[i].renamed)
@@ -281,11 +281,9 @@ START_TEST(an_info_of_an_earlier_unmanage_has_no_effect) {
     struct driver_volume volume = A_VOLUME;
     const char *name;
 
-    BENCH_OPEN(&bench, &file_driver, NULL);
-    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    begin(&bench, &volume, true);
     name = free_name(&bench);
     put_info(&bench, name);
-    put_info(&bench, FILE_NAME);
     ck_assert_int_eq(file_driver.unmanage_volume(bench.handle, bench.arena, &volume, &bench.err),
                      0);
     ck_assert(bench_has(&bench, arena_format(bench.arena, "volumes/%s", name)));
