@@ -1,9 +1,15 @@
-# Turns schema texts (NNNN_name.sql, given in order) into a C file: see schema.h.
+# Turns schema texts (NNNN_name.sql, given in order, and after them baseline.sql) into a C file: see
+# schema.h.
 
 function escaped(line) {
     gsub(/\\/, "\\\\", line)
     gsub(/"/, "\\\"", line)
     return line
+}
+
+function texts_end() {
+    print "    },\n};\n"
+    printf "const unsigned schema_text_count = %d;\n\n", count
 }
 
 BEGIN {
@@ -12,17 +18,19 @@ BEGIN {
 }
 
 FNR == 1 {
-    if (count++)
-        print "    },"
     name = FILENAME
     sub(/.*\//, "", name)
     sub(/\.sql$/, "", name)
-    printf "    { %d, \"%s\",\n", name + 0, name
+    if (name == "baseline") {
+        texts_end()
+        print "const char schema_baseline[] ="
+    } else {
+        if (count++)
+            print "    },"
+        printf "    { %d, \"%s\",\n", name + 0, name
+    }
 }
 
 { printf "      \"%s\\n\"\n", escaped($0) }
 
-END {
-    print "    },\n};\n"
-    printf "const unsigned schema_text_count = %d;\n", count
-}
+END { print "    ;" }

@@ -91,11 +91,11 @@ schema_texts = \
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c
 CLEANFILES += db/schema.c
-EXTRA_DIST += db/embed.awk $(schema_texts)
+EXTRA_DIST += db/embed.awk $(schema_texts) db/schema/baseline.sql
 
-db/schema.c: $(schema_texts) db/embed.awk db/local.mk
+db/schema.c: $(schema_texts) db/schema/baseline.sql db/embed.awk db/local.mk
 	$(AM_V_GEN)$(MKDIR_P) db && \
-	(cd $(srcdir) && LC_ALL=C $(AWK) -f db/embed.awk $(schema_texts)) > $@.tmp && mv $@.tmp $@
+	(cd $(srcdir) && LC_ALL=C $(AWK) -f db/embed.awk $(schema_texts) db/schema/baseline.sql) > $@.tmp && mv $@.tmp $@
 
 EXTRA_DIST += tests/unit/db/scratch.h
 if HAVE_CHECK

@@ -1,7 +1,8 @@
 /*
  * Applies db/schema/NNNN_*.sql in order, forward only, all missing ones in one transaction: a
- * database is never between two schemas.  The texts are built into the program; "@serial@" in them
- * stands for the engine's self-numbering key.
+ * database is never between two schemas.  An empty one gets db/schema/baseline.sql in place of the
+ * steps that it contains.  The texts are built into the program; "@serial@" in them stands for the
+ * engine's self-numbering key.
  */
 #pragma once
 

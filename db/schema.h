@@ -1,5 +1,5 @@
 /*
- * The texts of db/schema/, built into the program by embed.awk, ordered by number.
+ * The texts of db/schema/, built into the program by embed.awk, the steps ordered by number.
  */
 #pragma once
 
@@ -11,3 +11,7 @@ struct schema_text {
 
 extern const struct schema_text schema_texts[];
 extern const unsigned schema_text_count;
+
+/* The schema of an empty database: that of the steps up to some number at once, with their rows in
+ * schema_version. */
+extern const char schema_baseline[];
