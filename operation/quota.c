@@ -17,6 +17,14 @@ void quota_demand_add(struct quota_demands *demands, struct arena *arena, const 
 
 /* ---- taking and reserving ---- */
 
+/* One text for each number of demands: a statement is found by the address of its text. */
+/* clang-format off */
+#define FOR_EACH_COUNT(text, rows) { \
+    text(rows##_1), text(rows##_2), text(rows##_3), text(rows##_4), \
+    text(rows##_5), text(rows##_6), text(rows##_7), text(rows##_8) }
+/* clang-format on */
+_Static_assert(QUOTA_DEMANDS_MOST == 8, "FOR_EACH_COUNT() has eight texts");
+
 /* Limit and usage of a resource. */
 struct standing {
     int64_t limit, used;
@@ -31,20 +39,29 @@ static unsigned demand_find(const struct quota_demands *demands, const char *res
     return i; /* only requested resources are answered, so the last one is left */
 }
 
+#define RESOURCES_1 "($2)"
+#define RESOURCES_2 RESOURCES_1 ", ($3)"
+#define RESOURCES_3 RESOURCES_2 ", ($4)"
+#define RESOURCES_4 RESOURCES_3 ", ($5)"
+#define RESOURCES_5 RESOURCES_4 ", ($6)"
+#define RESOURCES_6 RESOURCES_5 ", ($7)"
+#define RESOURCES_7 RESOURCES_6 ", ($8)"
+#define RESOURCES_8 RESOURCES_7 ", ($9)"
+
+/* Each row is found by its key; of the values of an IN, SQLite would make a temporary table. */
+#define STANDINGS(resources)                                                                \
+    "SELECT given.column1, o.hard_limit, c.hard_limit, u.used FROM (VALUES " resources      \
+    ") AS given LEFT JOIN quotas o ON o.project_id = $1 AND o.resource = given.column1 "    \
+    "LEFT JOIN quota_classes c ON c.class_name = 'default' AND c.resource = given.column1 " \
+    "LEFT JOIN quota_usages u ON u.project_id = $1 AND u.resource = given.column1"
+
+static const char *const standings_sql[] = FOR_EACH_COUNT(STANDINGS, RESOURCES);
+
 /* Limits and usage of all demands with one query: every create runs it. */
 static int load_standings(struct work *work, const char *project_id,
                           const struct quota_demands *demands, struct standing *ret,
                           struct error *err) {
-    enum { USED = 2 };
     struct db_value values[1 + QUOTA_DEMANDS_MOST] = { DB_TEXT(project_id) };
-    const char *places = db_places(work->arena, 2, demands->count);
-    const char *sql = arena_format(
-        work->arena,
-        "SELECT 1 AS source, resource, hard_limit FROM quotas WHERE project_id = $1 "
-        "AND resource IN (%s) UNION ALL SELECT 0, resource, hard_limit FROM quota_classes "
-        "WHERE class_name = 'default' AND resource IN (%s) UNION ALL SELECT 2, resource, used "
-        "FROM quota_usages WHERE project_id = $1 AND resource IN (%s) ORDER BY source",
-        places, places, places);
     int more;
 
     assert(demands->count > 0 && demands->count <= QUOTA_DEMANDS_MOST);
@@ -54,14 +71,16 @@ static int load_standings(struct work *work, const char *project_id,
         values[1 + i] = DB_TEXT(resource);
         ret[i] = (struct standing){ quota_limit_configured(work->settings, resource), 0 };
     }
-    autorows struct db_rows *rows =
-        db_query_values(work->tx, err, sql, values, 1 + (size_t)demands->count);
+    autorows struct db_rows *rows = db_query_values(
+        work->tx, err, standings_sql[demands->count - 1], values, 1 + (size_t)demands->count);
     if (!rows)
         return -1;
     while ((more = db_next(rows, err)) > 0) {
-        struct standing *standing = &ret[demand_find(demands, db_text(rows, 1))];
+        struct standing *standing = &ret[demand_find(demands, db_text(rows, 0))];
 
-        *(db_int(rows, 0) == USED ? &standing->used : &standing->limit) = db_int(rows, 2);
+        if (!db_is_null(rows, 1) || !db_is_null(rows, 2))
+            standing->limit = db_int(rows, db_is_null(rows, 1) ? 2 : 1);
+        standing->used = db_int(rows, 3);
     }
     return more;
 }
@@ -144,22 +163,41 @@ static struct quota_demands used_up(const struct quota_demands *demands) {
     return used;
 }
 
-/* One statement for all demands: `before`, their rows of project, resource and amount, `behind`. */
+#define AMOUNTS_1 "($1, $2, $3)"
+#define AMOUNTS_2 AMOUNTS_1 ", ($1, $4, $5)"
+#define AMOUNTS_3 AMOUNTS_2 ", ($1, $6, $7)"
+#define AMOUNTS_4 AMOUNTS_3 ", ($1, $8, $9)"
+#define AMOUNTS_5 AMOUNTS_4 ", ($1, $10, $11)"
+#define AMOUNTS_6 AMOUNTS_5 ", ($1, $12, $13)"
+#define AMOUNTS_7 AMOUNTS_6 ", ($1, $14, $15)"
+#define AMOUNTS_8 AMOUNTS_7 ", ($1, $16, $17)"
+
+#define TAKE(amounts)                                                       \
+    "INSERT INTO quota_usages (project_id, resource, used) VALUES " amounts \
+    " ON CONFLICT (project_id, resource) DO UPDATE SET "                    \
+    "used = quota_usages.used + excluded.used"
+#define GIVE_BACK(amounts)                                           \
+    "UPDATE quota_usages SET used = CASE WHEN used > given.column3 " \
+    "THEN used - given.column3 ELSE 0 END FROM (VALUES " amounts     \
+    ") AS given WHERE quota_usages.project_id = given.column1 "      \
+    "AND quota_usages.resource = given.column2"
+
+static const char *const take_sql[] = FOR_EACH_COUNT(TAKE, AMOUNTS);
+static const char *const give_back_sql[] = FOR_EACH_COUNT(GIVE_BACK, AMOUNTS);
+
+/* One statement for all demands, of the texts for each number of them. */
 static int change_usage(struct work *work, const char *project_id,
-                        const struct quota_demands *demands, const char *before, const char *behind,
+                        const struct quota_demands *demands, const char *const *texts,
                         struct error *err) {
     struct db_value values[1 + 2 * QUOTA_DEMANDS_MOST] = { DB_TEXT(project_id) };
-    const char *sql = before;
 
     assert(project_id && demands->count > 0 && demands->count <= QUOTA_DEMANDS_MOST);
     for (unsigned i = 0; i < demands->count; i++) {
         assert(!is_single(demands->items[i].resource));
         values[1 + 2 * i] = DB_TEXT(demands->items[i].resource);
         values[2 + 2 * i] = DB_INT(demands->items[i].amount);
-        sql = arena_format(work->arena, "%s%s($1, $%u, $%u)", sql, i > 0 ? ", " : "", 2 + 2 * i,
-                           3 + 2 * i);
     }
-    return db_change_values(work->tx, err, arena_format(work->arena, "%s%s", sql, behind), values,
+    return db_change_values(work->tx, err, texts[demands->count - 1], values,
                             1 + 2 * (size_t)demands->count);
 }
 
@@ -174,11 +212,7 @@ int quota_check(struct work *work, const char *project_id, const struct quota_de
 
 int quota_count(struct work *work, const char *project_id, const struct quota_demands *demands,
                 struct error *err) {
-    return change_usage(work, project_id, demands,
-                        "INSERT INTO quota_usages (project_id, resource, used) VALUES ",
-                        " ON CONFLICT (project_id, resource) DO UPDATE SET "
-                        "used = quota_usages.used + excluded.used",
-                        err);
+    return change_usage(work, project_id, demands, take_sql, err);
 }
 
 static int take(struct work *work, const char *project_id, const struct quota_demands *demands,
@@ -198,34 +232,36 @@ int quota_take(struct work *work, const char *project_id, const struct quota_dem
 
 int quota_give_back(struct work *work, const char *project_id, const struct quota_demands *demands,
                     struct error *err) {
-    return change_usage(work, project_id, demands,
-                        "UPDATE quota_usages SET used = CASE WHEN used > given.column3 "
-                        "THEN used - given.column3 ELSE 0 END FROM (VALUES ",
-                        ") AS given WHERE quota_usages.project_id = given.column1 "
-                        "AND quota_usages.resource = given.column2",
-                        err);
+    return change_usage(work, project_id, demands, give_back_sql, err);
 }
+
+#define RESERVED_1 "($3, $1, $2, $4, $5)"
+#define RESERVED_2 RESERVED_1 ", ($6, $1, $2, $7, $8)"
+#define RESERVED_3 RESERVED_2 ", ($9, $1, $2, $10, $11)"
+#define RESERVED_4 RESERVED_3 ", ($12, $1, $2, $13, $14)"
+#define RESERVED_5 RESERVED_4 ", ($15, $1, $2, $16, $17)"
+#define RESERVED_6 RESERVED_5 ", ($18, $1, $2, $19, $20)"
+#define RESERVED_7 RESERVED_6 ", ($21, $1, $2, $22, $23)"
+#define RESERVED_8 RESERVED_7 ", ($24, $1, $2, $25, $26)"
+
+#define RESERVE(rows) \
+    "INSERT INTO reservations (id, operation_id, project_id, resource, delta) VALUES " rows
+
+static const char *const reserve_sql[] = FOR_EACH_COUNT(RESERVE, RESERVED);
 
 static int insert_reservations(struct work *work, const char *operation_id, const char *project_id,
                                const struct quota_demands *used, struct error *err) {
     struct db_value values[2 + 3 * QUOTA_DEMANDS_MOST] = { DB_TEXT(operation_id),
                                                            DB_TEXT(project_id) };
-    const char *rows = "";
 
     assert(operation_id && used->count > 0);
     for (unsigned i = 0; i < used->count; i++) {
         values[2 + 3 * i] = DB_TEXT(work_uuid(work));
         values[3 + 3 * i] = DB_TEXT(used->items[i].resource);
         values[4 + 3 * i] = DB_INT(used->items[i].amount);
-        rows = arena_format(work->arena, "%s%s($%u, $1, $2, $%u, $%u)", rows, i > 0 ? ", " : "",
-                            3 + 3 * i, 4 + 3 * i, 5 + 3 * i);
     }
-    return db_change_values(work->tx, err,
-                            arena_format(work->arena,
-                                         "INSERT INTO reservations (id, operation_id, project_id, "
-                                         "resource, delta) VALUES %s",
-                                         rows),
-                            values, 2 + 3 * (size_t)used->count);
+    return db_change_values(work->tx, err, reserve_sql[used->count - 1], values,
+                            2 + 3 * (size_t)used->count);
 }
 
 int quota_reserve(struct work *work, const char *project_id, const char *operation_id,

@@ -34,7 +34,7 @@ int64_t quota_limit_configured(const struct settings *settings, const char *reso
 }
 
 char *quota_limit_of_type(struct arena *arena, const char *resource, const char *type_name) {
-    return arena_format(arena, "%s_%s", resource, type_name);
+    return arena_join(arena, resource, "_", type_name, NULL);
 }
 
 /* The fixed ones in order, followed by those of the types that the caller sees. */

@@ -83,6 +83,24 @@ WORK_TEST(an_excess_has_the_text_of_upstream) {
     }
 }
 
+WORK_TEST(a_limit_is_the_projects_before_the_default_classs_before_the_configured_one) {
+    struct quota_demands demands = demands_of(work, NULL, 3, 3);
+
+    settings_of(work)->quota_backups = settings_of(work)->quota_groups = 3;
+    OK(quota_check(work, PROJECT, &demands, err));
+    OK(quota_limit_set_class(work, "default", "groups", 2, err));
+    OK(quota_limit_set_class(work, "other", "backups", 1, err));
+    REFUSED(quota_check(work, PROJECT, &demands, err), OVER_QUOTA);
+    ck_assert_ptr_nonnull(strstr(err->message, "(2) exceeded for quota 'groups'"));
+    OK(quota_limit_set(work, PROJECT, "groups", -1, err));
+    OK(quota_limit_set(work, OTHER, "backups", 1, err));
+    OK(quota_take(work, PROJECT, &demands, err));
+    demands = demands_of(work, NULL, 1, 1); /* groups without a limit, backups used up */
+    REFUSED(quota_check(work, PROJECT, &demands, err), OVER_QUOTA);
+    ck_assert_ptr_nonnull(strstr(err->message, "(3) exceeded for quota 'backups'"));
+    OK(quota_check(work, OTHER, &demands, err)); /* usage and limits are each project's own */
+}
+
 WORK_TEST(a_limit_that_is_only_checked_is_never_used_up) {
     struct quota_demands demands = { .count = 0 };
 
@@ -186,7 +204,9 @@ WORK_TEST(a_failing_database_is_reported) {
 
 CHECK_MAIN("quota", a_demand_of_a_type_counts_for_both,
            of_several_excesses_the_alphabetically_first_is_reported,
-           an_excess_has_the_text_of_upstream, a_limit_that_is_only_checked_is_never_used_up,
+           an_excess_has_the_text_of_upstream,
+           a_limit_is_the_projects_before_the_default_classs_before_the_configured_one,
+           a_limit_that_is_only_checked_is_never_used_up,
            as_many_demands_as_fit_are_reserved_and_released, usage_never_falls_below_zero,
            a_reservation_is_used_or_released_when_its_operation_ends,
            a_recount_compares_rows_with_stored_sums, a_failing_database_is_reported)
