@@ -9,10 +9,11 @@
 
 #include <string.h>
 
-#define TYPE_SELECT                                                                   \
-    "SELECT t.id, t.name, t.description, t.qos_specs_id, t.is_public, t.created_at, " \
-    "t.updated_at, CASE WHEN EXISTS (SELECT 1 FROM volume_type_encryption e "         \
-    "WHERE e.volume_type_id = t.id) THEN 1 ELSE 0 END FROM volume_types t"
+#define TYPE_COLUMNS                                                           \
+    "t.id, t.name, t.description, t.qos_specs_id, t.is_public, t.created_at, " \
+    "t.updated_at, CASE WHEN EXISTS (SELECT 1 FROM volume_type_encryption e "  \
+    "WHERE e.volume_type_id = t.id) THEN 1 ELSE 0 END"
+#define TYPE_SELECT "SELECT " TYPE_COLUMNS " FROM volume_types t"
 
 const struct quota_types volume_type_quotas = {
     .resources = (const char *const[]){ QUOTA_VOLUMES, QUOTA_GIGABYTES, QUOTA_SNAPSHOTS, NULL },
@@ -22,11 +23,17 @@ const struct quota_types volume_type_quotas = {
 /* Visible to the caller: $2 is 1 if all are visible, $3 is the project. */
 #define TYPE_VISIBLE " AND ($2 = 1 OR " TYPE_SHARED_WITH("$3") ")"
 
-static const char sql_by_id[] = TYPE_SELECT " WHERE t.id = $1" TYPE_VISIBLE;
-/* A type may have another one's id as its name: the id has priority. */
-static const char sql_by_id_or_name[] =
-    TYPE_SELECT " WHERE (t.id = $1 OR t.name = $1)" TYPE_VISIBLE
-                " ORDER BY CASE WHEN t.id = $1 THEN 0 ELSE 1 END";
+/* A row for each extra spec of one type; one without spec if there is none. */
+#define TYPE_WITH_SPECS(condition)                                                                 \
+    "SELECT " TYPE_COLUMNS ", s.key, s.value FROM volume_types t "                                 \
+    "LEFT JOIN volume_type_extra_specs s ON s.volume_type_id = t.id WHERE " condition TYPE_VISIBLE \
+    " ORDER BY s.key"
+
+static const char sql_by_id[] = TYPE_WITH_SPECS("t.id = $1");
+static const char sql_by_name[] = TYPE_WITH_SPECS("t.name = $1");
+static const char sql_unless_own_default[] =
+    TYPE_WITH_SPECS("t.name = $1 AND NOT EXISTS "
+                    "(SELECT 1 FROM default_volume_types d WHERE d.project_id = $3)");
 
 static const struct pair_rows extra_spec_rows = {
     .what = "Extra specs of volume type",
@@ -98,39 +105,58 @@ int volume_type_list(struct work *work, const struct query *query, struct volume
 /* 1 found, 0 none. */
 static int type_one(struct work *work, const char *sql, const char *text, bool sees_all,
                     struct volume_type *ret, struct error *err) {
-    struct db_rows *rows = db_query(work->tx, err, sql, DB_TEXT(text), DB_BOOL(sees_all),
-                                    DB_TEXT(work->context->project_id));
+    enum { KEY = 8, VALUE };
+    autorows struct db_rows *rows = db_query(work->tx, err, sql, DB_TEXT(text), DB_BOOL(sees_all),
+                                             DB_TEXT(work->context->project_id));
+    int more = rows ? db_next(rows, err) : -1;
     struct volume_type type;
-    int found = query_one(work, rows, read_type, &type, err);
+    struct pair *items = NULL;
 
-    if (found <= 0 || load_specs(work, &type, 1, err) < 0)
-        return found == 0 ? 0 : -1;
+    if (more > 0 && read_type(work, rows, &type, err) < 0)
+        return -1;
+    if (more <= 0)
+        return more;
+    for (; more > 0 && !db_is_null(rows, KEY); more = db_next(rows, err)) {
+        items = query_grow(work->arena, items, type.extra_specs.count, sizeof(*items));
+        items[type.extra_specs.count++] =
+            (struct pair){ db_copy(rows, KEY, work->arena), db_copy(rows, VALUE, work->arena) };
+        type.extra_specs.items = items;
+    }
+    if (more < 0)
+        return -1;
     *ret = type;
     return 1;
 }
 
-static int type_must(struct work *work, const char *sql, const char *text, bool sees_all,
-                     struct volume_type *ret, struct error *err) {
-    return error_if_none(type_one(work, sql, text, sees_all, ret, err), err, ERROR_NOT_FOUND,
-                         "Volume type %s could not be found.", text);
+/* A type may have another one's id as its name: the id has priority. */
+static int type_by_id_or_name(struct work *work, const char *text, bool sees_all,
+                              struct volume_type *ret, struct error *err) {
+    int found = uuid_parse(text, NULL) ? type_one(work, sql_by_id, text, sees_all, ret, err) : 0;
+
+    return found ? found : type_one(work, sql_by_name, text, sees_all, ret, err);
+}
+
+static int type_must(int found, const char *text, struct error *err) {
+    return error_if_none(found, err, ERROR_NOT_FOUND, "Volume type %s could not be found.", text);
 }
 
 int volume_type_row(struct work *work, const char *id, struct volume_type *ret, struct error *err) {
-    return type_must(work, sql_by_id, id, true, ret, err);
+    return type_must(type_one(work, sql_by_id, id, true, ret, err), id, err);
 }
 
 int volume_type_get(struct work *work, const char *id, struct volume_type *ret, struct error *err) {
-    return type_must(work, sql_by_id, id, work->context->is_admin, ret, err);
+    return type_must(type_one(work, sql_by_id, id, work->context->is_admin, ret, err), id, err);
 }
 
 int volume_type_find(struct work *work, const char *id_or_name, struct volume_type *ret,
                      struct error *err) {
-    return type_must(work, sql_by_id_or_name, id_or_name, work->context->is_admin, ret, err);
+    return type_must(type_by_id_or_name(work, id_or_name, work->context->is_admin, ret, err),
+                     id_or_name, err);
 }
 
 static int configured_default(struct work *work, struct volume_type *ret, struct error *err) {
     const char *name = work->settings->default_volume_type;
-    int found = name ? type_one(work, sql_by_id_or_name, name, true, ret, err) : 0;
+    int found = name ? type_by_id_or_name(work, name, true, ret, err) : 0;
 
     return error_if_none(found, err, ERROR_INTERNAL,
                          "The request cannot be fulfilled as the default volume type %s cannot be "
@@ -139,9 +165,16 @@ static int configured_default(struct work *work, struct volume_type *ret, struct
 }
 
 int volume_type_default(struct work *work, struct volume_type *ret, struct error *err) {
+    const char *name = work->settings->default_volume_type;
     struct default_type own;
-    int found = default_type_get(work, work->context->project_id, &own, err);
+    int found = 0;
 
+    /* One query for most projects: those without a default of their own. */
+    if (name && !uuid_parse(name, NULL))
+        found = type_one(work, sql_unless_own_default, name, true, ret, err);
+    if (found != 0)
+        return found < 0 ? -1 : 0;
+    found = default_type_get(work, work->context->project_id, &own, err);
     if (found < 0)
         return -1;
     return found ? volume_type_get(work, own.volume_type_id, ret, err)
