@@ -271,12 +271,12 @@ static const char *describe_refusals(struct work *work, const enum filter *refus
     return arena_format(work->arena, "Each backend %s.", text);
 }
 
-int placement_pick(struct work *work, const struct placement *request, const char **ret_host,
-                   const char **ret_why, struct error *err) {
+int placement_pick_pool(struct work *work, const struct placement *request, struct pool *ret,
+                        const char **ret_why, struct error *err) {
     struct placement_hint hint;
     struct pool *pools;
     enum filter *refused;
-    const char *best = NULL;
+    const struct pool *best = NULL;
     double best_weight = 0;
     int count;
 
@@ -296,7 +296,7 @@ int placement_pick(struct work *work, const struct placement *request, const cha
         /* A pool of unknown space comes last, as upstream. */
         weight = room.known ? room_left(&room) : -1;
         if (!best || weight > best_weight) {
-            best = pools[i].name;
+            best = &pools[i];
             best_weight = weight;
         }
     }
@@ -306,6 +306,16 @@ int placement_pick(struct work *work, const struct placement *request, const cha
             *ret_why = describe_refusals(work, refused, count);
         return 0;
     }
-    *ret_host = best;
+    *ret = *best;
     return 1;
+}
+
+int placement_pick(struct work *work, const struct placement *request, const char **ret_host,
+                   const char **ret_why, struct error *err) {
+    struct pool pool;
+    int picked = placement_pick_pool(work, request, &pool, ret_why, err);
+
+    if (picked > 0)
+        *ret_host = pool.name;
+    return picked;
 }

@@ -24,9 +24,12 @@ struct placement {
     unsigned other_type_count;
 };
 
-/* 1 with *ret_host = node@backend#pool in the arena, 0 when nothing fits, -1 failed: a malformed
- * hint is ERROR_BAD_REQUEST.  When nothing fits, *ret_why (NULL: not wanted) is a sentence for the
- * user, without names of hosts; which filter refused each pool is logged. */
+/* 1 with *ret in the arena, 0 when nothing fits, -1 failed: a malformed hint is ERROR_BAD_REQUEST.
+ * When nothing fits, *ret_why (NULL: not wanted) is a sentence for the user, without names of
+ * hosts; which filter refused each pool is logged. */
+int placement_pick_pool(struct work *work, const struct placement *request, struct pool *ret,
+                        const char **ret_why, struct error *err);
+/* The same with *ret_host = node@backend#pool. */
 int placement_pick(struct work *work, const struct placement *request, const char **ret_host,
                    const char **ret_why, struct error *err);
 

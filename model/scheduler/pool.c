@@ -1,15 +1,19 @@
 #include "model/scheduler/pool.h"
 
+#include "common/heap.h"
+#include "common/words.h"
 #include "operation/query.h"
 #include "operation/service.h"
 #include "json/json.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define POOL_SELECT                                                                              \
     "SELECT p.name, p.host, p.capabilities, p.total_gb, p.free_gb, p.infinite, p.allocated_gb, " \
-    "p.reported_at, s.availability_zone, s.disabled, s.frozen, s.reported_at, p.snapshots_gb "   \
-    "FROM pools p "                                                                              \
+    "p.reported_at, s.availability_zone, s.disabled, s.frozen, s.reported_at, p.snapshots_gb, "  \
+    "s.id FROM pools p "                                                                         \
     "LEFT JOIN services s ON s.binary_name = '" SERVICE_VOLUME "' AND s.host = p.host"
 
 static struct db_value gb_value(double gb) {
@@ -51,7 +55,9 @@ int pool_report(struct work *work, const struct pool *pool, struct error *err) {
 }
 
 static double read_gb(const struct db_rows *rows, unsigned column) {
-    return db_is_null(rows, column) ? -1 : strtod(db_text(rows, column), NULL);
+    const struct db_value gb = db_value(rows, column);
+
+    return gb.type == DB_VALUE_NULL ? -1 : gb.real;
 }
 
 static int read_pool(struct work *work, const struct db_rows *rows, void *ret, struct error *err) {
@@ -68,6 +74,7 @@ static int read_pool(struct work *work, const struct db_rows *rows, void *ret, s
         .allocated_gb = db_int(rows, 6),
         .snapshots_gb = db_int(rows, 12),
         .reported_at = db_int(rows, 7),
+        .service_id = db_copy(rows, 13, work->arena),
         .availability_zone = db_copy(rows, 8, work->arena),
         .active = !db_is_null(rows, 11) && !db_bool(rows, 9) && !db_bool(rows, 10) &&
                   db_int(rows, 11) >= oldest,
@@ -132,13 +139,70 @@ int pool_count_promises(struct work *work, const char *host, struct error *err) 
                : 0;
 }
 
-/* ---- capabilities ---- */
+/* ---- reports ---- */
 
-json_t *pool_reported(struct work *work, const struct pool *pool) {
-    json_t *tree = json_parse(work->arena, pool->capabilities, strlen(pool->capabilities), NULL);
+/* A report changes seldom, and each create reads those of all pools: the parsed ones are kept, each
+ * for exactly its text.  Requests share a kept tree, so that it is never changed; the lock also
+ * guards the number of its references. */
+enum { REPORTS_KEPT = 128, REPORT_KEPT_BYTES = 16384 };
 
-    return json_is_object(tree) ? tree : json_keep(work->arena, json_object());
+struct kept_report {
+    char *text; /* NULL: none yet */
+    json_t *tree;
+};
+
+static pthread_mutex_t reports_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kept_report reports[REPORTS_KEPT]; /* guarded by the lock; by the pool's name */
+
+static json_t *report_find(const struct kept_report *kept, const char *text) {
+    json_t *tree = NULL;
+
+    pthread_mutex_lock(&reports_lock);
+    if (kept->text && strcmp(kept->text, text) == 0)
+        tree = json_incref(kept->tree);
+    pthread_mutex_unlock(&reports_lock);
+    return tree;
 }
+
+static void report_keep(struct kept_report *kept, const char *text, json_t *tree) {
+    char *copy = heap_text(text), *before;
+
+    pthread_mutex_lock(&reports_lock);
+    before = kept->text;
+    json_decref(kept->tree);
+    kept->text = copy;
+    kept->tree = json_incref(tree);
+    pthread_mutex_unlock(&reports_lock);
+    free(before);
+}
+
+static void report_release(void *tree) {
+    pthread_mutex_lock(&reports_lock);
+    json_decref(tree);
+    pthread_mutex_unlock(&reports_lock);
+}
+
+static json_t *report_parse(struct work *work, const char *text) {
+    json_t *tree = json_parse(work->arena, text, strlen(text), NULL);
+
+    return json_is_object(tree) ? json_deep_copy(tree) : json_object();
+}
+
+const json_t *pool_reported(struct work *work, const struct pool *pool) {
+    const char *text = pool->capabilities;
+    struct kept_report *kept = &reports[word_hash(pool->name) % REPORTS_KEPT];
+    json_t *tree = report_find(kept, text);
+
+    if (!tree) {
+        tree = report_parse(work, text);
+        if (strlen(text) <= REPORT_KEPT_BYTES)
+            report_keep(kept, text, tree);
+    }
+    arena_defer(work->arena, report_release, tree);
+    return tree;
+}
+
+/* ---- capabilities ---- */
 
 int pool_demand(struct work *work, const char *name, enum driver_feature feature,
                 const char *refusal, struct error *err) {
@@ -182,7 +246,7 @@ static void set_default(json_t *object, const char *key, json_t *value) {
 }
 
 json_t *pool_capabilities(struct work *work, const struct pool *pool) {
-    json_t *object = pool_reported(work, pool);
+    json_t *object = json_keep(work->arena, json_deep_copy(pool_reported(work, pool)));
     double provisioned = pool_provisioned_gb(pool, object);
     const char *backend = strchr(pool->host, '@'), *inner = strchr(pool->name, '#');
     char time[CLOCK_TEXT_SIZE];

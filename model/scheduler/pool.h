@@ -19,8 +19,8 @@ struct pool {
     int64_t snapshots_gb; /* provisioned to its snapshots */
     int64_t reported_at;
 
-    /* Filled by pool_list() and pool_find(), from the pool's volume service. */
-    const char *availability_zone;
+    /* Filled by pool_list() and pool_find(), from the pool's volume service; NULL without one. */
+    const char *service_id, *availability_zone;
     bool active; /* takes new volumes: the service is up, enabled and not frozen */
 };
 
@@ -56,8 +56,9 @@ int pool_demand(struct work *work, const char *name, enum driver_feature feature
                 const char *refusal, struct error *err);
 /* 1 its report has this capability, 0, also without a pool, -1. */
 int pool_has_capability(struct work *work, const char *name, const char *what, struct error *err);
-/* The driver's report as a tree, of the arena; an unreadable one is empty. */
-json_t *pool_reported(struct work *work, const struct pool *pool);
-/* The report completed with newer values of the row (capacities, allocated space, time) and with
- * every key that clients need: those matched by extra specs, and those that the API shows. */
+/* The driver's report as a tree that lives as long as the arena; an unreadable one is empty. */
+const json_t *pool_reported(struct work *work, const struct pool *pool);
+/* A copy of the report completed with newer values of the row (capacities, allocated space, time)
+ * and with every key that clients need: those matched by extra specs, and those that the API
+ * shows. */
 json_t *pool_capabilities(struct work *work, const struct pool *pool);

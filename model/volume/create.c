@@ -134,13 +134,14 @@ static int insert_row(struct work *work, const struct volume *volume, struct err
         "attach_status, volume_type_id, bootable, multiattach, use_quota, shared_targets, "
         "created_at, largest_gb, snapshot_id, source_volid, group_id, updated_at, service_uuid) "
         "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 'detached', $10, $11, $12, 1, 1, "
-        "$13, $14, $15, $16, $17, $18, " POOL_SERVICE_ID("$4") ")",
+        "$13, $14, $15, $16, $17, $18, $19)",
         DB_TEXT(volume->id), DB_TEXT(volume->project_id), DB_TEXT(volume->user_id),
         DB_TEXT(volume->host), DB_TEXT(volume->availability_zone), DB_TEXT(volume->name),
         DB_TEXT(volume->description), DB_INT(volume->size_gb), DB_TEXT(status_text(volume->status)),
         DB_TEXT(volume->type_id), DB_BOOL(volume->bootable), DB_BOOL(volume->multiattach),
         DB_INT(volume->created_at), DB_INT(volume->largest_gb), DB_TEXT(volume->snapshot_id),
-        DB_TEXT(volume->source_volid), DB_TEXT(volume->group_id), DB_TIME(volume->updated_at));
+        DB_TEXT(volume->source_volid), DB_TEXT(volume->group_id), DB_TIME(volume->updated_at),
+        DB_TEXT(volume->service_uuid));
 }
 
 int volume_insert(struct work *work, const struct volume *volume, struct error *err) {
@@ -183,38 +184,33 @@ static int start(struct work *work, const struct volume *volume, const struct vo
 }
 
 /* At its source: 1, or 0 when that accepts no new volumes or has no space. */
-static int place_at_source(struct work *work, const struct volume_source *source,
-                           struct volume *volume, struct error *err) {
-    struct pool pool;
-    int found = pool_find(work, source->volume.host, &pool, err), fits;
+static int place_at_source(struct work *work, const struct volume_source *source, int64_t size_gb,
+                           struct pool *ret, struct error *err) {
+    int found = pool_find(work, source->volume.host, ret, err);
 
-    assert(source->given && volume->size_gb > 0);
-    if (found <= 0 || !pool.active)
+    assert(source->given && size_gb > 0);
+    if (found <= 0 || !ret->active)
         return found < 0 ? -1 : 0;
-    fits = placement_fits(work, source->volume.host, volume->size_gb, err);
-    if (fits > 0)
-        volume->host = source->volume.host;
-    return fits;
+    return placement_fits(work, source->volume.host, size_gb, err);
 }
 
-/* 1 with host and zone, 0 when no backend fits. */
+/* 1 with host, its service and zone, 0 when no backend fits. */
 static int place(struct work *work, const struct placement *placement,
                  const struct volume_source *source, struct volume *volume, const char **ret_why,
                  struct error *err) {
-    struct pool pool;
-    int placed = source->given ? place_at_source(work, source, volume, err)
-                               : placement_pick(work, placement, &volume->host, ret_why, err);
+    struct pool pool = { .name = NULL };
+    int placed = source->given ? place_at_source(work, source, volume->size_gb, &pool, err)
+                               : placement_pick_pool(work, placement, &pool, ret_why, err);
 
     if (placed < 0)
         return -1;
-    if (volume->availability_zone)
-        return placed;
-    volume->availability_zone = work->settings->storage_availability_zone;
     if (placed) {
-        if (pool_find(work, volume->host, &pool, err) < 0)
-            return -1;
-        volume->availability_zone = pool.availability_zone;
+        volume->host = pool.name;
+        volume->service_uuid = pool.service_id;
     }
+    if (!volume->availability_zone)
+        volume->availability_zone =
+            placed ? pool.availability_zone : work->settings->storage_availability_zone;
     return placed;
 }
 
@@ -316,6 +312,7 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
         return -1;
     new.volume.status = VOLUME_CREATING; /* later changes are visible in a show */
     new.volume.updated_at = 0;
+    new.volume.service_uuid = NULL;
     *ret = new.volume;
     return 0;
 }

@@ -152,12 +152,14 @@ int volume_manage(struct work *work, const struct volume_existing *existing, str
         return -1;
     volume.id = work_uuid(work);
     volume.host = pool.name;
+    volume.service_uuid = pool.service_id;
     volume.availability_zone = pool.availability_zone;
     volume.type_id = type.id;
     volume.type_name = type.name;
     volume.multiattach = volume_type_is(&type, "multiattach");
     if (volume_insert(work, &volume, err) < 0 || start(work, &volume, source_name, err) < 0)
         return -1;
+    volume.service_uuid = NULL; /* visible in a show */
     *ret = volume;
     return 0;
 }

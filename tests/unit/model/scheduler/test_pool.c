@@ -159,6 +159,45 @@ WORK_TEST(an_unreadable_report_is_an_empty_one) {
     ck_assert_uint_eq(json_object_size(pool_reported(work, &pool)), 0);
 }
 
+WORK_TEST(a_report_is_read_anew_when_its_text_changes) {
+    struct pool pool = sample, other = sample;
+    const json_t *first = pool_reported(work, &pool), *second;
+
+    (void)err;
+    ck_assert_str_eq(json_string_value(json_object_get(first, "vendor_name")), "V");
+    pool.capabilities = "{\"vendor_name\": \"W\"}";
+    second = pool_reported(work, &pool);
+    ck_assert_str_eq(json_string_value(json_object_get(second, "vendor_name")), "W");
+    ck_assert_ptr_null(json_object_get(second, "thin_provisioning_support"));
+    ck_assert_str_eq(json_string_value(json_object_get(first, "vendor_name")), "V");
+    other.name = "node@a#other";
+    ck_assert(json_equal(pool_reported(work, &other), first));
+}
+
+WORK_TEST(completing_a_report_changes_no_other_reader_of_it) {
+    const struct pool pool = sample;
+    const json_t *reported = pool_reported(work, &pool);
+    json_t *completed = pool_capabilities(work, &pool);
+
+    (void)err;
+    json_object_set_new(completed, "vendor_name", json_string("W"));
+    ck_assert_uint_eq(json_object_size(reported), 2);
+    ck_assert_uint_eq(json_object_size(pool_reported(work, &pool)), 2);
+    ck_assert_str_eq(json_string_value(json_object_get(reported, "vendor_name")), "V");
+}
+
+WORK_TEST(a_long_report_is_read_each_time) {
+    struct pool pool = sample;
+    char *note = arena_alloc(work->arena, 20001);
+
+    (void)err;
+    memset(note, 'n', 20000);
+    pool.capabilities = arena_format(work->arena, "{\"note\": \"%s\"}", note);
+    for (int i = 0; i < 2; i++)
+        ck_assert_str_eq(json_string_value(json_object_get(pool_reported(work, &pool), "note")),
+                         note);
+}
+
 WORK_TEST(a_failing_database_is_reported) {
     if (postgresql_given())
         return; /* there a failed statement ends the transaction */
@@ -176,4 +215,6 @@ CHECK_MAIN("pool", a_pool_is_read_back_as_it_was_reported, unknown_space_stays_u
            a_pool_is_active_while_its_service_is_up_enabled_and_not_frozen,
            capabilities_have_every_key_that_clients_count_on,
            the_row_overrides_the_space_in_the_report, an_unreadable_report_is_an_empty_one,
+           a_report_is_read_anew_when_its_text_changes,
+           completing_a_report_changes_no_other_reader_of_it, a_long_report_is_read_each_time,
            a_failing_database_is_reported)
