@@ -93,8 +93,8 @@ bool operation_is_older(const struct operation *one, const struct operation *oth
 }
 
 char *operation_topic(struct arena *arena, const char *host, bool is_long) {
-    return arena_format(arena, is_long ? "cinder-volume-long.%s" : "cinder-volume.%s",
-                        host_backend(arena, host));
+    return arena_join(arena, is_long ? "cinder-volume-long." : "cinder-volume.",
+                      host_backend(arena, host), NULL);
 }
 
 /* A process handles the messages of one key one after the other: an operation that may run beside
@@ -110,8 +110,8 @@ static const char *key_of(struct arena *arena, const struct operation *operation
     if (strcmp(operation->object_id, operation->volume_id) == 0)
         return operation->object_id;
     if (strcmp(turn_of, operation->volume_id) == 0)
-        return arena_format(arena, "%s/reads", turn_of);
-    return arena_format(arena, "%s/parts", operation->volume_id);
+        return arena_join(arena, turn_of, "/reads", NULL);
+    return arena_join(arena, operation->volume_id, "/parts", NULL);
 }
 
 struct outbox_message operation_message(struct arena *arena, const struct operation *operation,
@@ -122,7 +122,7 @@ struct outbox_message operation_message(struct arena *arena, const struct operat
         .method = method ? method : operation->kind->method,
         .key = key_of(arena, operation),
         .project = operation->project_id,
-        .payload = arena_format(arena, "{\"operation_id\": \"%s\"}", operation->id),
+        .payload = arena_join(arena, "{\"operation_id\": \"", operation->id, "\"}", NULL),
     };
 }
 
