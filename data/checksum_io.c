@@ -1,17 +1,28 @@
 #include "data/checksum_io.h"
 
 #include "common/assert.h"
+#include "common/cleanup.h"
 #include "common/heap.h"
+#include "common/hex.h"
 
-#include <nettle/sha2.h>
+#include <nettle/nettle-meta.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
-_Static_assert(CHECKSUM_IO_SIZE == SHA256_DIGEST_SIZE, "the digest's size");
+#define DIGEST_MOST ((CHECKSUM_IO_TEXT - 1) / 2)
+
+/* MD5 and SHA-1 protect nothing: older images have no other checksum. */
+static const struct nettle_hash *const algorithms[] = { &nettle_md5, &nettle_sha1, &nettle_sha256,
+                                                        &nettle_sha384, &nettle_sha512 };
 
 struct checksum_io {
     struct volume_io io;
     struct volume_io *next;
-    struct sha256_ctx sum;
+    const struct nettle_hash *algorithm;
+    void *sum;
+    char *expected; /* NULL: nothing */
+    bool padded;
     int64_t at; /* bytes in the sum; -1: read in another order */
 };
 
@@ -19,26 +30,78 @@ static struct checksum_io *checksum_of(struct volume_io *io) {
     return (struct checksum_io *)io;
 }
 
+/* Is everything from the offset on padding? */
+static int is_padding(const struct checksum_io *checksum, int64_t offset, bool *ret,
+                      struct error *err) {
+    struct volume_io_extent extent = { 0 };
+
+    if (checksum->padded && offset < checksum->io.size &&
+        volume_io_extent(checksum->next, offset, &extent, err) < 0)
+        return -1;
+    *ret = extent.zero && extent.size == checksum->io.size - offset;
+    return 0;
+}
+
 static int checksum_extent(struct volume_io *io, int64_t offset, struct volume_io_extent *ret,
                            struct error *err) {
-    (void)err;
+    const struct checksum_io *checksum = checksum_of(io);
+
+    if (checksum->padded)
+        return volume_io_extent(checksum->next, offset, ret, err);
     *ret = (struct volume_io_extent){ .size = io->size - offset };
+    return 0;
+}
+
+/* Of the bytes that were just read: those before the padding. */
+static int count_content(const struct checksum_io *checksum, int64_t offset, size_t size,
+                         size_t *ret, struct error *err) {
+    struct volume_io_extent extent = { .size = (int64_t)size };
+
+    if (checksum->padded && volume_io_extent(checksum->next, offset, &extent, err) < 0)
+        return -1;
+    *ret = extent.zero ? 0 : extent.size < (int64_t)size ? (size_t)extent.size : size;
+    return 0;
+}
+
+static void print_sum(const struct checksum_io *checksum, char ret[CHECKSUM_IO_TEXT]) {
+    const struct nettle_hash *algorithm = checksum->algorithm;
+    autofree void *sum = heap_new(algorithm->context_size);
+    unsigned char digest[DIGEST_MOST];
+
+    memcpy(sum, checksum->sum, algorithm->context_size);
+    algorithm->digest(sum, algorithm->digest_size, digest);
+    hex_encode(digest, algorithm->digest_size, ret);
+}
+
+static int check_sum(const struct checksum_io *checksum, struct error *err) {
+    char found[CHECKSUM_IO_TEXT];
+
+    if (!checksum->expected || checksum->at != checksum->io.size)
+        return 0;
+    print_sum(checksum, found);
+    if (strcasecmp(found, checksum->expected) != 0)
+        return error_set(err, ERROR_BACKEND, "The bytes have the %s %.32s instead of %.32s.",
+                         checksum->algorithm->name, found, checksum->expected);
     return 0;
 }
 
 static int checksum_read(struct volume_io *io, void *buffer, size_t size, int64_t offset,
                          struct error *err) {
     struct checksum_io *checksum = checksum_of(io);
+    size_t content;
 
-    if (volume_io_read(checksum->next, buffer, size, offset, err) < 0)
+    if (volume_io_read(checksum->next, buffer, size, offset, err) < 0 ||
+        count_content(checksum, offset, size, &content, err) < 0)
         return -1;
     if (offset != checksum->at) {
         checksum->at = -1;
-        return 0;
+        return checksum->expected ? error_set(err, ERROR_BAD_REQUEST,
+                                              "Bytes with a checksum are read in their order.")
+                                  : 0;
     }
-    sha256_update(&checksum->sum, size, buffer);
+    checksum->algorithm->update(checksum->sum, content, buffer);
     checksum->at += (int64_t)size;
-    return 0;
+    return check_sum(checksum, err);
 }
 
 static int checksum_flush(struct volume_io *io, struct error *err) {
@@ -47,6 +110,8 @@ static int checksum_flush(struct volume_io *io, struct error *err) {
 
 static void checksum_close(struct volume_io *io) {
     volume_io_close(checksum_of(io)->next);
+    free(checksum_of(io)->sum);
+    free(checksum_of(io)->expected);
     free(io);
 }
 
@@ -57,24 +122,56 @@ static const struct volume_io_functions checksum_functions = {
     .close = checksum_close,
 };
 
-struct volume_io *checksum_io_open(struct volume_io *next) {
-    struct checksum_io *checksum = heap_new(sizeof(*checksum));
+static const struct nettle_hash *find_algorithm(const char *name) {
+    for (size_t i = 0; i < LENGTH(algorithms); i++) {
+        if (strcmp(algorithms[i]->name, name) == 0)
+            return algorithms[i];
+    }
+    return NULL;
+}
 
+struct volume_io *checksum_io_open(struct volume_io *next, const char *algorithm, bool padded,
+                                   struct error *err) {
+    const struct nettle_hash *found = find_algorithm(algorithm);
+    struct checksum_io *checksum;
+
+    if (!found) {
+        error_set(err, ERROR_BAD_REQUEST, "Unknown checksum algorithm %.32s.", algorithm);
+        volume_io_close(next);
+        return NULL;
+    }
+    assert(found->digest_size <= DIGEST_MOST);
+    checksum = heap_new(sizeof(*checksum));
     checksum->io = (struct volume_io){ .functions = &checksum_functions,
                                        .size = next->size,
                                        .writable = false };
     checksum->next = next;
-    sha256_init(&checksum->sum);
+    checksum->algorithm = found;
+    checksum->sum = heap_new(found->context_size);
+    checksum->padded = padded;
+    found->init(checksum->sum);
     return &checksum->io;
 }
 
-int checksum_io_get(struct volume_io *io, unsigned char ret[CHECKSUM_IO_SIZE], struct error *err) {
-    struct sha256_ctx sum = checksum_of(io)->sum;
+struct volume_io *checksum_io_open_expecting(struct volume_io *next, const char *algorithm,
+                                             const char *expected, struct error *err) {
+    struct volume_io *io = checksum_io_open(next, algorithm, false, err);
+
+    if (io)
+        checksum_of(io)->expected = heap_text(expected);
+    return io;
+}
+
+int checksum_io_get(struct volume_io *io, char ret[CHECKSUM_IO_TEXT], struct error *err) {
+    const struct checksum_io *checksum = checksum_of(io);
+    bool complete = checksum->at == io->size;
 
     assert(io->functions == &checksum_functions);
-    if (checksum_of(io)->at != io->size)
+    if (checksum->at >= 0 && !complete && is_padding(checksum, checksum->at, &complete, err) < 0)
+        return -1;
+    if (!complete)
         return error_set(err, ERROR_CONFLICT,
                          "The checksum is incomplete: not all bytes were read once, in order.");
-    sha256_digest(&sum, CHECKSUM_IO_SIZE, ret);
+    print_sum(checksum, ret);
     return 0;
 }

@@ -8,7 +8,6 @@
 #include "tests/lib/fault_io.h"
 #include "tests/unit/data/volume_data.h"
 
-#include <nettle/sha2.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -94,30 +93,79 @@ END_TEST
 
 /* ---- checksum ---- */
 
-START_TEST(a_checksum_is_that_of_all_bytes_read_in_order) {
-    static unsigned char bytes[3 * 65536 + 100];
-    autovolumeio struct volume_io *io = NULL;
-    struct volume_io *memory = memory_volume(sizeof(bytes));
-    unsigned char expected[CHECKSUM_IO_SIZE], found[CHECKSUM_IO_SIZE];
-    struct volume_io_range data;
+/* As sha256sum and its kin print them of 100,000 letters a and as many zeros. */
+static const struct {
+    const char *algorithm, *sum;
+} sums[] = {
+    { "md5", "491da8fbbae83f654b9242acb082ece7" },
+    { "sha1", "fec994a6c3ff1006b47060c3f84ed2a06a725bc1" },
+    { "sha256", "25182fc18754f9e997b1234c2ef8caaeb21710be0cf4c54e5fec938e6bee1ab0" },
+    { "sha384", "95d35b448d7a65f7e7862be5600e39d6e471f3d74d7e686199c9b59356856530"
+                "688bda81722ee59af6a9068c097b7c74" },
+    { "sha512", "2c1352602aa483cc4bd239bbfcc7fa84815b31422858bbe9517b82c0ab787485"
+                "f3826fad619de031a3ddda414dfae6f2cbd01ccc5069dcf955035d97abf613fe" },
+};
+
+static struct volume_io *a_checksum(struct volume_io *next, const char *algorithm, bool padded) {
     struct error err = { 0 };
-    struct sha256_ctx sum;
+    struct volume_io *io = checksum_io_open(next, algorithm, padded, &err);
 
-    fill(memory, 5000, 70000, 3);
-    ck_assert_int_eq(volume_io_read(memory, bytes, sizeof(bytes), 0, &err), 0);
-    sha256_init(&sum);
-    sha256_update(&sum, sizeof(bytes), bytes);
-    sha256_digest(&sum, sizeof(expected), expected);
+    ck_assert_msg(io != NULL, "%s", err.message);
+    return io;
+}
 
-    io = checksum_io_open(memory);
-    ck_assert_int_eq(volume_io_find_data(io, 0, &data, &err), 0);
-    ck_assert_int_eq(data.begin, 0);
-    ck_assert_int_eq(data.end, io->size);
-    for (int64_t at = 0; at < io->size; at += 65536)
-        ck_assert_int_eq(
-            volume_io_read(io, bytes, (size_t)(io->size - at < 65536 ? 100 : 65536), at, &err), 0);
+/* Zeros are read, too. */
+START_TEST(a_checksum_is_that_of_all_bytes_read_in_order) {
+    static unsigned char bytes[200000];
+
+    for (size_t i = 0; i < LENGTH(sums); i++) {
+        struct volume_io *memory = memory_volume(sizeof(bytes));
+        autovolumeio struct volume_io *io = NULL;
+        char found[CHECKSUM_IO_TEXT];
+        struct volume_io_range data;
+        struct error err = { 0 };
+
+        memset(bytes, 'a', 100000);
+        memset(bytes + 100000, 0, 100000);
+        ck_assert_int_eq(volume_io_write(memory, bytes, 100000, 0, &err), 0);
+        io = a_checksum(memory, sums[i].algorithm, false);
+        ck_assert_int_eq(volume_io_find_data(io, 0, &data, &err), 0);
+        ck_assert_int_eq(data.begin, 0);
+        ck_assert_int_eq(data.end, io->size);
+        for (int64_t at = 0; at < io->size; at += 65536)
+            ck_assert_int_eq(volume_io_read(io, bytes,
+                                            (size_t)(io->size - at < 65536 ? io->size - at : 65536),
+                                            at, &err),
+                             0);
+        ck_assert_int_eq(checksum_io_get(io, found, &err), 0);
+        ck_assert_str_eq(found, sums[i].sum);
+    }
+}
+END_TEST
+
+START_TEST(padding_is_no_part_of_a_checksum) {
+    static unsigned char bytes[200000];
+    autovolumeio struct volume_io *same = NULL, *io = NULL;
+    struct volume_io *memory = memory_volume(sizeof(bytes));
+    char expected[CHECKSUM_IO_TEXT], found[CHECKSUM_IO_TEXT];
+    struct error err = { 0 };
+
+    fill(memory, 0, 65536, 3);
+    ck_assert_int_eq(volume_io_read(memory, bytes, 65536, 0, &err), 0);
+    same = memory_volume(65536);
+    ck_assert_int_eq(volume_io_write(same, bytes, 65536, 0, &err), 0);
+    same = a_checksum(same, "sha512", false);
+    ck_assert_int_eq(volume_io_read(same, bytes, 65536, 0, &err), 0);
+    ck_assert_int_eq(checksum_io_get(same, expected, &err), 0);
+
+    io = a_checksum(memory, "sha512", true);
+    ck_assert_int_eq(checksum_io_get(io, found, &err), -1);
+    ck_assert_int_eq(volume_io_read(io, bytes, 65536, 0, &err), 0);
     ck_assert_int_eq(checksum_io_get(io, found, &err), 0);
-    ck_assert_mem_eq(found, expected, sizeof(expected));
+    ck_assert_str_eq(found, expected);
+    ck_assert_int_eq(volume_io_read(io, bytes, sizeof(bytes) - 65536, 65536, &err), 0);
+    ck_assert_int_eq(checksum_io_get(io, found, &err), 0);
+    ck_assert_str_eq(found, expected);
 }
 END_TEST
 
@@ -125,8 +173,8 @@ START_TEST(bytes_read_twice_or_left_out_have_no_checksum) {
     static const int64_t places[][2] = { { 0, 0 }, { 8192, 0 }, { 0, 8192 } };
 
     for (size_t i = 0; i < LENGTH(places); i++) {
-        autovolumeio struct volume_io *io = checksum_io_open(memory_volume(16384));
-        unsigned char bytes[8192], found[CHECKSUM_IO_SIZE];
+        autovolumeio struct volume_io *io = a_checksum(memory_volume(16384), "sha256", false);
+        char bytes[8192], found[CHECKSUM_IO_TEXT];
         struct error err = { 0 };
         bool complete = i == 2;
 
@@ -134,6 +182,38 @@ START_TEST(bytes_read_twice_or_left_out_have_no_checksum) {
             ck_assert_int_eq(volume_io_read(io, bytes, sizeof(bytes), places[i][j], &err), 0);
         ck_assert_int_eq(checksum_io_get(io, found, &err), complete ? 0 : -1);
     }
+}
+END_TEST
+
+/* The last bytes are not delivered. */
+START_TEST(bytes_of_another_checksum_fail_their_last_read) {
+    static const char *const expected[] = {
+        "4FE7B59AF6DE3B665B67788CC2F99892AB827EFAE3A467342B3BB4E3BC8E5BFE", /* of zeros */
+        "25182fc18754f9e997b1234c2ef8caaeb21710be0cf4c54e5fec938e6bee1ab0",
+    };
+
+    for (size_t i = 0; i < LENGTH(expected); i++) {
+        struct error err = { 0 };
+        struct volume_io *memory = memory_volume(16384);
+        autovolumeio struct volume_io *io =
+            checksum_io_open_expecting(memory, "sha256", expected[i], &err);
+        char bytes[8192];
+
+        ck_assert_int_eq(volume_io_read(io, bytes, sizeof(bytes), 0, &err), 0);
+        ck_assert_int_eq(volume_io_read(io, bytes, sizeof(bytes), sizeof(bytes), &err),
+                         i == 0 ? 0 : -1);
+        ck_assert_int_eq(err.kind, i == 0 ? ERROR_NONE : ERROR_BACKEND);
+        ck_assert_int_eq(volume_io_read(io, bytes, sizeof(bytes), 0, &err), -1);
+        ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+    }
+}
+END_TEST
+
+START_TEST(an_unknown_checksum_is_refused) {
+    struct error err = { 0 };
+
+    ck_assert_ptr_null(checksum_io_open(memory_volume(MIB), "md4", false, &err));
+    ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
 }
 END_TEST
 
@@ -231,6 +311,8 @@ END_TEST
 CHECK_MAIN("filters", a_throttle_keeps_to_its_rate_for_reads_and_writes,
            a_throttle_keeps_to_its_rate_for_bytes_that_the_kernel_moves,
            a_pause_of_a_throttle_is_cancelled, a_checksum_is_that_of_all_bytes_read_in_order,
-           bytes_read_twice_or_left_out_have_no_checksum, a_deadline_passes_calls_and_failures_on,
+           padding_is_no_part_of_a_checksum, bytes_read_twice_or_left_out_have_no_checksum,
+           bytes_of_another_checksum_fail_their_last_read, an_unknown_checksum_is_refused,
+           a_deadline_passes_calls_and_failures_on,
            a_call_that_hangs_ends_in_time_and_all_later_ones_at_once,
            the_wait_for_a_call_that_hangs_is_cancelled)
