@@ -7,9 +7,10 @@
  * target is read back and its checksum compared with that of the bytes that were read.  Without
  * verification the kernel moves the bytes where both ends allow it.
  *
- * Runs in the calling thread, and has a buffer of 1 MiB at most.  The source does not change
- * meanwhile, also between an interruption and the resumption.  Rate limits and deadlines are
- * filters around the two ends (throttle_io.h, deadline_io.h).
+ * The source is read, and the target written, in the order of the bytes.  Runs in the calling
+ * thread, and has a buffer of 1 MiB at most.  The source does not change meanwhile, also between an
+ * interruption and the resumption.  Rate limits and deadlines are filters around the two ends
+ * (throttle_io.h, deadline_io.h).
  */
 #pragma once
 

@@ -5,12 +5,14 @@ libscoria_a_SOURCES += \
 	data/copy_digest.c data/copy_digest.h \
 	data/deadline_io.c data/deadline_io.h \
 	data/file_io.c data/file_io.h \
+	data/http_sink_io.c data/http_sink_io.h \
+	data/http_source_io.c data/http_source_io.h \
 	data/nbd_io.c data/nbd_io.h \
 	data/nbd_session.c data/nbd_session.h \
 	data/throttle_io.c data/throttle_io.h \
 	data/volume_io.c data/volume_io.h
 
-EXTRA_DIST += tests/unit/data/volume_data.h
+EXTRA_DIST += tests/unit/data/http_peer.h tests/unit/data/volume_data.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
@@ -18,5 +20,7 @@ check_PROGRAMS += \
 	tests/unit/data/test_copy \
 	tests/unit/data/test_file_io \
 	tests/unit/data/test_filters \
+	tests/unit/data/test_http_sink_io \
+	tests/unit/data/test_http_source_io \
 	tests/unit/data/test_nbd_io
 endif

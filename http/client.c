@@ -3,9 +3,8 @@
 #include "common/backoff.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/version.h"
+#include "http/handle.private.h"
 
-#include <curl/curl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,6 @@
 #include <time.h>
 
 #define DEFAULT_TIMEOUT_MS 30000
-#define CONNECT_TIMEOUT_MS 5000
 #define ANSWER_MOST        ((size_t)16 * 1024 * 1024)
 #define ANSWER_FIRST       ((size_t)4096)
 #define PAUSE_FIRST_MS     100 /* pause before the first retry */
@@ -24,11 +22,9 @@ static pthread_key_t handle_key;
 static bool ready;
 
 static void make_ready(void) {
-    ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
-            pthread_key_create(&handle_key, curl_easy_cleanup) == 0;
+    ready = handle_is_ready() && pthread_key_create(&handle_key, curl_easy_cleanup) == 0;
 }
 
-/* libcurl is initialized by the first call. */
 static CURL *thread_handle(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     CURL *handle;
@@ -124,25 +120,15 @@ static void cleanup_slist(struct curl_slist *const *list) {
     curl_slist_free_all(*list);
 }
 
-static void append(struct curl_slist **list, const char *line) {
-    struct curl_slist *longer = curl_slist_append(*list, line);
-
-    if (!longer)
-        abort();
-    *list = longer;
-}
-
 /* "Expect" would cost a round trip for bodies that are always small. */
 static struct curl_slist *make_headers(struct arena *arena, const struct http_call *call) {
     struct curl_slist *list = NULL;
 
-    append(&list, "Expect:");
-    append(&list, "Accept: application/json");
+    handle_add_line(&list, "Expect:");
+    handle_add_line(&list, "Accept: application/json");
     if (call->body)
-        append(&list, "Content-Type: application/json");
-    for (const struct http_header *header = call->headers; header && header->name; header++)
-        append(&list, header->value[0] ? arena_format(arena, "%s: %s", header->name, header->value)
-                                       : arena_format(arena, "%s;", header->name));
+        handle_add_line(&list, "Content-Type: application/json");
+    handle_add_headers(&list, arena, call->headers);
     return list;
 }
 
@@ -157,23 +143,8 @@ static void set_method(CURL *handle, const struct http_call *call) {
         curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, call->method);
 }
 
-static void set_trust(CURL *handle, const struct http_peer *peer) {
-    if (peer->ca_file)
-        curl_easy_setopt(handle, CURLOPT_CAINFO, peer->ca_file);
-    if (peer->cert_file) {
-        curl_easy_setopt(handle, CURLOPT_SSLCERT, peer->cert_file);
-        curl_easy_setopt(handle, CURLOPT_SSLKEY, peer->key_file ? peer->key_file : peer->cert_file);
-    }
-    if (peer->insecure) {
-        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 0L);
-        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 0L);
-    }
-}
-
 static void set_timeouts(CURL *handle, const struct http_call *call, int64_t timeout_ms) {
-    int64_t connect_ms = call->peer && call->peer->connect_timeout_ms > 0
-                             ? call->peer->connect_timeout_ms
-                             : CONNECT_TIMEOUT_MS;
+    int64_t connect_ms = handle_connect_ms(call->peer);
 
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
@@ -190,39 +161,10 @@ static int look_at_end(void *arg, curl_off_t down_all, curl_off_t down, curl_off
     return end_us != 0 && clock_monotonic_us() >= end_us;
 }
 
-/* libcurl does not know URLs of Unix sockets; the socket's path is set separately. */
-static void set_url(CURL *handle, struct arena *arena, const char *url) {
-    static const char mark[] = "+unix://";
-    const char *scheme_end = strstr(url, mark), *path, *rest;
-
-    if (scheme_end && (scheme_end - url == 4 || scheme_end - url == 5)) {
-        rest = scheme_end + strlen(mark);
-        path = http_decode(arena, rest, strcspn(rest, "/?#"), false);
-        rest += strcspn(rest, "/?#");
-        if (path && *path) {
-            curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, path);
-            url = arena_format(arena, "%.*s://localhost%s", (int)(scheme_end - url), url, rest);
-        }
-    }
-    curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L); /* an id of ".." must not be normalized */
-    curl_easy_setopt(handle, CURLOPT_URL, url);
-}
-
 static void set_options(CURL *handle, const struct http_call *call, int64_t timeout_ms,
                         struct curl_slist *headers, struct receipt *receipt,
                         char reason[CURL_ERROR_SIZE]) {
-    set_url(handle, receipt->arena, call->url);
-#if LIBCURL_VERSION_NUM >= 0x075500
-    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-    curl_easy_setopt(handle, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
-    /* peers are services; proxies from the environment are ignored */
-    curl_easy_setopt(handle, CURLOPT_PROXY, "");
-    curl_easy_setopt(handle, CURLOPT_USERAGENT, version_agent());
-    curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(handle, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or later */
-    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    handle_set_peer(handle, receipt->arena, call->url, call->peer);
     set_timeouts(handle, call, timeout_ms);
     if (call->until_us) {
         curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
@@ -233,8 +175,6 @@ static void set_options(CURL *handle, const struct http_call *call, int64_t time
         curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, (long)(call->lines->quiet_ms / 1000));
     }
-    if (call->peer)
-        set_trust(handle, call->peer);
     curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive);
     curl_easy_setopt(handle, CURLOPT_WRITEDATA, receipt);

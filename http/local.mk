@@ -3,8 +3,10 @@ libscoria_a_SOURCES += \
 	http/answers.c http/answers.private.h \
 	http/client.c http/client.h \
 	http/connection.c http/connection.private.h \
+	http/download.c http/download.h \
 	http/eviction.c http/eviction.private.h \
 	http/exchange.c http/exchange.h \
+	http/handle.c http/handle.private.h \
 	http/head.c http/head.private.h \
 	http/listen.c http/listen.h \
 	http/origin.c http/origin.h \
@@ -16,8 +18,10 @@ libscoria_a_SOURCES += \
 	http/stream.c http/stream.h http/stream.private.h \
 	http/tls.c http/tls.private.h \
 	http/tls_group.c http/tls_group.h \
+	http/transfer.c http/transfer.h http/transfer.private.h \
 	http/turn.c \
-	http/unix_socket.c http/unix_socket.h
+	http/unix_socket.c http/unix_socket.h \
+	http/upload.c http/upload.h
 
 if HAVE_CHECK
 check_PROGRAMS += \

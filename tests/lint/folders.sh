@@ -11,7 +11,7 @@ identity           common json config http policy
 client             common json config http policy identity
 db                 common config
 rpc                common json config policy db
-data               common
+data               common http
 drivers            common json config data
 replicated         common json config http identity client data drivers
 replication/engine common json
