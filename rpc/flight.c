@@ -14,7 +14,11 @@
  * project that would use more than its share; the periodic scan continues with them, as with rows
  * that the engine did not accept or failed.  A topic with an unresponsive backend does not delay
  * others, nor does a project with many requests. */
-enum { TOPIC_MOST = 16384, DELETE_BATCH = 128, DELETE_AFTER_MS = 50, DELETE_AGAIN_MS = 1000 };
+enum { TOPIC_MOST = 16384, DELETE_BATCH = 128, DELETE_AGAIN_MS = 1000 };
+
+/* A deletion is a transaction, so confirmed rows are deleted together: after a while, or when there
+ * are many.  A crash before it publishes them once more, which finds their work done. */
+enum { DELETE_AFTER_MS = 500, DELETE_MANY = 64 };
 
 struct flight {
     struct flights *flights;
@@ -191,6 +195,20 @@ static void list_put(struct flight **list, struct flight *flight) {
     *list = flight;
 }
 
+/* Called with the lock held. */
+static void confirmed_put(struct flights *flights, struct flight *flight) {
+    bool first = !flights->confirmed;
+
+    list_put(&flights->confirmed, flight);
+    if (first)
+        flights->confirmed_count = 0;
+    flights->confirmed_count++;
+    if (!first && flights->confirmed_count != DELETE_MANY)
+        return;
+    flights->delete_us = clock_monotonic_us() + (first ? DELETE_AFTER_MS * 1000 : 0);
+    pthread_cond_signal(&flights->changed);
+}
+
 void flight_confirm(void *arg, bool taken) {
     struct flight *flight = arg;
     struct flights *flights = flight->flights;
@@ -203,11 +221,7 @@ void flight_confirm(void *arg, bool taken) {
     if (flights->stopped) {
         free(flight);
     } else if (taken) {
-        if (!flights->confirmed) {
-            flights->delete_us = clock_monotonic_us() + DELETE_AFTER_MS * 1000;
-            pthread_cond_signal(&flights->changed);
-        }
-        list_put(&flights->confirmed, flight);
+        confirmed_put(flights, flight);
     } else {
         list_put(&flights->finished, flight);
     }
@@ -272,6 +286,16 @@ void flights_delete(struct flights *flights) {
         };
         db_submit(flights->db, &flights->delete_job);
     }
+}
+
+void flights_delete_due(struct flights *flights) {
+    bool due;
+
+    pthread_mutex_lock(&flights->lock);
+    due = clock_monotonic_us() >= flights->delete_us;
+    pthread_mutex_unlock(&flights->lock);
+    if (due)
+        flights_delete(flights);
 }
 
 void flights_delete_wait(struct flights *flights) {

@@ -28,7 +28,8 @@ struct flights {
     pthread_mutex_t lock;   /* guards the members below, and two flags of the relay */
     pthread_cond_t changed; /* a deletion may be due, or has ended */
     struct flight *confirmed, *deleting, *finished;
-    int64_t delete_us; /* deadline for deleting `confirmed`; monotonic */
+    unsigned confirmed_count; /* since `confirmed` was empty */
+    int64_t delete_us;        /* deadline for deleting `confirmed`; monotonic */
     struct error delete_error;
     unsigned with_engine;
     bool stopped; /* kept alive by outstanding confirmations only */
@@ -51,6 +52,8 @@ void flights_forget_finished(struct flights *flights);
 
 /* Passes the rows confirmed so far to the database's writer, unless a deletion is in progress. */
 void flights_delete(struct flights *flights);
+/* The same when it is time. */
+void flights_delete_due(struct flights *flights);
 void flights_delete_wait(struct flights *flights);
 /* -1: a deletion failed since the last call. */
 int flights_delete_result(struct flights *flights, struct error *err);

@@ -110,8 +110,7 @@ static int64_t relay_round(struct relay *relay, bool woken, int64_t look_us) {
     int result;
     int published = 0;
 
-    /* the commit that woke the relay is likely followed by another, which can include these */
-    flights_delete(relay->flights);
+    flights_delete_due(relay->flights);
     result = flights_delete_result(relay->flights, &err);
     if (now_us >= look_us) {
         published = rows_publish(relay, 0, &err);

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 static const char count_rows[] = "SELECT COUNT(*) FROM outbox";
 
@@ -508,6 +509,41 @@ START_TEST(the_thread_finds_rows_of_other_programs_by_itself) {
 }
 END_TEST
 
+static int count_commit(void *arg, const char *point, struct error *err) {
+    atomic_uint *commits = arg;
+
+    (void)err;
+    *commits += strcmp(point, "after_commit") == 0;
+    return 0;
+}
+
+START_TEST(confirmed_rows_are_deleted_together) {
+    enum { ROWS = 100 };
+    autoscratch struct scratch scratch;
+    atomic_uint commits = 0;
+    struct relay *relay;
+    struct taker taker;
+    struct rpc *rpc;
+    struct db *db;
+
+    scratch_make(&scratch);
+    taker_init(&taker);
+    db = scratch_open(scratch.url, false);
+    rpc = engine_new(1, &taker);
+    db_set_fault(db, count_commit, &commits);
+    relay = relay_new(db, rpc, true);
+    for (unsigned i = 1; i <= ROWS; i++) {
+        put(db, "a", "k", "x");
+        wait_count(&taker, i);
+    }
+    ck_assert_uint_le(commits, ROWS + ROWS / 2); /* a slow machine has some deletions more */
+    wait_rows(db, 0);
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    db_close(db);
+}
+END_TEST
+
 START_TEST(the_thread_goes_on_after_a_failure) {
     autoscratch struct scratch scratch;
     struct relay *relay;
@@ -610,5 +646,5 @@ CHECK_MAIN("relay", a_row_is_published_once_and_deleted_when_confirmed,
            more_rows_than_a_batch_keep_their_order, rows_of_a_topic_above_a_limit_wait_in_the_table,
            a_project_leaves_slots_of_a_topic_to_others,
            the_thread_brings_every_row_once_and_empties_the_table,
-           the_thread_finds_rows_of_other_programs_by_itself, the_thread_goes_on_after_a_failure,
-           no_message_is_lost_by_kill_9)
+           the_thread_finds_rows_of_other_programs_by_itself, confirmed_rows_are_deleted_together,
+           the_thread_goes_on_after_a_failure, no_message_is_lost_by_kill_9)
