@@ -13,8 +13,8 @@
 #define NOTHING_CANCELLED_IS_LEFT \
     "(" IS_CANCELLED " OR (NOT EXISTS (SELECT 1 FROM operations other WHERE " \
     "other.volume_id = operations.volume_id AND " IS_LEFT ") AND " \
-    "NOT EXISTS (SELECT 1 FROM operation_turns mine JOIN operations other ON " \
-    "other.volume_id = mine.turn_of WHERE mine.operation_id = operations.id AND " IS_LEFT ")))"
+    "(turn_of IS NOT NULL OR NOT EXISTS (SELECT 1 FROM operation_turns mine JOIN operations other ON " \
+    "other.volume_id = mine.turn_of WHERE mine.operation_id = operations.id AND " IS_LEFT "))))"
 /* clang-format on */
 
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,

@@ -58,6 +58,7 @@ static int notify_next(struct work *work, const char *which, const char *of, str
 struct passed {
     const char *id, *turn_of, *object_id, *volume_id;
     bool with_host, waited; /* waited: for files in use, blocking their readers */
+    bool in_several;        /* queues; else in turn_of, or in none */
 };
 
 static int passed_read(struct work *work, const struct db_rows *rows, void *item,
@@ -89,12 +90,26 @@ static int notify_at_files(struct work *work, const struct passed *passed, bool 
 static int notify_after(struct work *work, const struct passed *passed, struct error *err) {
     bool only_read;
 
-    if (!passed->turn_of)
+    if (passed->in_several)
         return notify_next(work, next_of_several, passed->id, err);
+    if (!passed->turn_of)
+        return 0;
     only_read = strcmp(passed->turn_of, passed->object_id) != 0;
     if (notify_next(work, only_read ? next_of_reader : next_of_change, passed->turn_of, err) < 0)
         return -1;
     return notify_at_files(work, passed, only_read, err);
+}
+
+static int find_several(struct work *work, struct passed *passed, struct error *err) {
+    int64_t one;
+    int found = passed->turn_of
+                    ? 0
+                    : db_query_int(work->tx, &one, err,
+                                   "SELECT 1 FROM operation_turns WHERE operation_id = $1 LIMIT 1",
+                                   DB_TEXT(passed->id));
+
+    passed->in_several = found > 0;
+    return found < 0 ? -1 : 0;
 }
 
 /* Returns as query_one() does. */
@@ -102,7 +117,9 @@ static int end_one(struct work *work, struct db_rows *query, struct passed *ret,
                    struct error *err) {
     int ended = query_one(work, query, passed_read, ret, err);
 
-    return ended > 0 && notify_after(work, ret, err) < 0 ? -1 : ended;
+    if (ended <= 0)
+        return ended;
+    return find_several(work, ret, err) < 0 || notify_after(work, ret, err) < 0 ? -1 : ended;
 }
 
 int queue_advance(struct work *work, struct db_rows *query, struct error *err) {
@@ -115,17 +132,20 @@ int queue_advance_removed(struct work *work, struct db_rows *query, struct error
     struct passed passed;
     int ended = end_one(work, query, &passed, err);
 
-    if (ended > 0 && db_run(work->tx, err, "DELETE FROM operation_turns WHERE operation_id = $1",
-                            DB_TEXT(passed.id)) < 0)
+    if (ended > 0 && passed.in_several &&
+        db_run(work->tx, err, "DELETE FROM operation_turns WHERE operation_id = $1",
+               DB_TEXT(passed.id)) < 0)
         return -1;
     return ended;
 }
 
 int queue_advance_past(struct work *work, const struct operation *operation, struct error *err) {
-    const struct passed passed = {
-        operation->id, operation->turn_of,          operation->object_id, operation->volume_id,
-        false,         operation->waits_for != NULL
-    };
+    const struct passed passed = { .id = operation->id,
+                                   .turn_of = operation->turn_of,
+                                   .object_id = operation->object_id,
+                                   .volume_id = operation->volume_id,
+                                   .waited = operation->waits_for != NULL,
+                                   .in_several = !operation->turn_of };
 
     if (!operation->turn_of)
         return notify_after(work, &passed, err);

@@ -64,17 +64,25 @@
     "(turn_of IS NULL OR " NO_HOST_IS_AT("operations.volume_id") ") AND " \
     "(reads_of IS NULL OR (" NO_HOST_IS_AT("operations.reads_of") " AND " \
     NOTHING_IS_TAKEN_OUT_OF("operations.reads_of") " AND " \
-    NONE_WAITS_FOR_FILES("operations.reads_of") ")) AND " NO_HOST_IS_AT_ITS_VOLUMES
+    NONE_WAITS_FOR_FILES("operations.reads_of") "))"
+
+/* Most creates: none of the conditions below concerns it.  One with `turn_of` has no other queue
+ * (operation_insert()). */
+#define IS_IN_NO_QUEUE \
+    "turn_of IS NULL AND reads_of IS NULL AND NOT EXISTS " \
+    "(SELECT 1 FROM operation_turns mine WHERE mine.operation_id = operations.id)"
+#define IS_FIRST_IN_SEVERAL \
+    NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_ONE, CHANGES("other"))) " AND " \
+    NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_SEVERAL, THEIRS)) " AND " NO_HOST_IS_AT_ITS_VOLUMES
 
 /* In one queue those that change its object are found by an index of theirs, so that many readers
  * cost nothing. */
 #define IS_ITS_TURN \
-    "(" IS_CANCELLED " OR (" \
+    "(" IS_CANCELLED " OR (" IS_IN_NO_QUEUE ") OR (" \
     NONE_IN_FRONT(ONE_ONE " AND " CHANGES("other")) " AND " \
     "(turn_of IS NULL OR NOT " CHANGES("operations") " OR " NONE_IN_FRONT(ONE_ONE) ") AND " \
     NONE_IN_FRONT(ONE_CHANGES(ONE_SEVERAL, THEIRS)) " AND " \
-    NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_ONE, CHANGES("other"))) " AND " \
-    NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_SEVERAL, THEIRS)) " AND " MAY_BEGIN_AT_FILES "))"
+    "(turn_of IS NOT NULL OR (" IS_FIRST_IN_SEVERAL ")) AND " MAY_BEGIN_AT_FILES "))"
 /* clang-format on */
 
 /* The columns returned about an ended operation, or one that has lost its worker. */
