@@ -216,6 +216,16 @@ int operation_held(struct work *work, const char *id, const char *owner, struct 
         ret, err);
 }
 
+int operation_is_held(struct work *work, const char *id, const char *owner, struct error *err) {
+    int64_t one;
+
+    assert(owner && *owner);
+    return db_query_int(
+        work->tx, &one, err,
+        "SELECT 1 FROM operations WHERE id = $1 AND owner = $2 AND " IS_NOT_CANCELLED, DB_TEXT(id),
+        DB_TEXT(owner));
+}
+
 int operation_of(struct work *work, const char *target_id, struct operation *ret,
                  struct error *err) {
     return operation_one(

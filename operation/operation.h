@@ -48,7 +48,8 @@ struct operation_kind {
     unsigned meanwhile, on_failure;
     unsigned char is[PHASES]; /* state in each phase as seen by others (model/conflict.h) */
     bool leaves_traces; /* once begun, a cancelled one may have effects that must be inspected */
-    /* Checked by its worker right before each effect: is it still valid?  1, 0, or -1. */
+    /* Checked by its worker right before each effect: is it, as claimed, still valid?  1, 0, or
+     * -1. */
     operation_function *still_valid;
     operation_body *finish;     /* the work has ended with the outcome `arg`: releases everything */
     operation_body *progress;   /* an int of percent, below 100; NULL: not shown */
@@ -142,6 +143,8 @@ int operation_about(struct work *work, const char *volume_id, const char *object
  * worker that was paused beyond its lease does not end another worker's operation. */
 int operation_held(struct work *work, const char *id, const char *owner, struct operation *ret,
                    struct error *err);
+/* The same without reading it: 1 it is held, 0 not. */
+int operation_is_held(struct work *work, const char *id, const char *owner, struct error *err);
 
 /*
  * Claims for `owner` until now + lease: only without a live lease, unanswered, not waiting for a

@@ -14,11 +14,11 @@
 /* Checked right before each effect: an operator may have reset the volume. */
 static int wanted_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
-    struct operation operation;
-    int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
+    const struct operation *operation = &job->operation;
+    int held = operation_is_held(work, operation->id, job_owner(job), err);
 
-    return held > 0 && operation.kind->still_valid
-               ? operation.kind->still_valid(work, &operation, err)
+    return held > 0 && operation->kind->still_valid
+               ? operation->kind->still_valid(work, operation, err)
                : held;
 }
 
