@@ -51,9 +51,17 @@ int job_must_hold(struct job *job, operation_body *body, void *arg, struct error
                     : lost;
 }
 
+/* An end deletes the operation, or leaves it answered and without an owner. */
+static int held_end(struct job *job, operation_body *body, void *arg, struct error *err) {
+    int result = job_held(job, body, arg, err);
+
+    job->ended |= result == 0;
+    return result;
+}
+
 int job_finish(struct job *job, void *ending, struct error *err) {
     assert(job->operation.kind->finish);
-    return job_held(job, job->operation.kind->finish, ending, err);
+    return held_end(job, job->operation.kind->finish, ending, err);
 }
 
 static int end(struct work *work, const struct operation *held, void *arg, struct error *err) {
@@ -62,7 +70,7 @@ static int end(struct work *work, const struct operation *held, void *arg, struc
 }
 
 int job_end(struct job *job, struct error *err) {
-    return job_held(job, end, NULL, err) < 0 ? -1 : 0;
+    return held_end(job, end, NULL, err) < 0 ? -1 : 0;
 }
 
 /* ---- for drivers ---- */

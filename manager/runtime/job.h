@@ -33,6 +33,7 @@ struct job {
     bool fenced_off;           /* it refused once: the driver's results are void */
     const char *found_in_use;  /* by the driver, which did nothing then: no result either */
     bool is_too_long;          /* the same: it would move much data, which this worker must not */
+    bool ended;                /* this worker has ended the operation: nothing is left to cancel */
     struct driver_progress progress; /* the same for long work, checked at intervals */
     int64_t progress_asked_us, progress_noted_us, progress_logged_us;
     int progress_percent; /* as recorded last */

@@ -188,7 +188,7 @@ static int cancelled_body(struct work *work, void *arg, struct error *err) {
 
 /* After any end: if it was cancelled meanwhile, others wait for that. */
 static int job_let_go(struct job *job, int result, const struct error *reason, struct error *err) {
-    int cancelled = job_read(job, cancelled_body, job, err);
+    int cancelled = job->ended ? 0 : job_read(job, cancelled_body, job, err);
 
     if (cancelled > 0)
         return job_close(job, err);
