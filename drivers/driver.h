@@ -89,6 +89,7 @@ struct driver {
     const char *vendor_name;
     const char *storage_protocol; /* "file", "nfs", … as reported to the scheduler */
     unsigned properties;          /* the features that do not follow from functions */
+    bool reads_extra_specs;       /* of a type, to make a volume; others get none */
     /* Tables of section OPTION_BACKEND, ended with NULL: those shared with its family, then its
      * own.  A key is in one table only. */
     const struct option *const *options;

@@ -84,7 +84,7 @@ struct driver_volume {
     /* For connect() and disconnect(): the other hosts that are connected, ended with NULL; NULL:
      * unknown. */
     const char *const *hosts;
-    const json_t *extra_specs;        /* of its type, when it is made; NULL: none */
+    const json_t *extra_specs;        /* of its type, when it is made; NULL: none, or unread */
     const struct driver_fence *fence; /* may the call still change things?  NULL: always */
     unsigned attempt; /* number of the worker, so that no two share a temporary file */
     /* Of a delete: a worker without its lease removes only files that it alone can have made.

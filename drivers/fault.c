@@ -185,6 +185,7 @@ const struct driver fault_driver = {
     .vendor_name = "Open Source",
     .storage_protocol = "fault",
     .properties = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
+    .reads_extra_specs = true,
     .options = fault_options,
     .open = fault_open,
     .close = fault_close,
@@ -200,6 +201,7 @@ void fault_describe(const struct driver *next, struct driver *ret) {
     ret->vendor_name = next->vendor_name;
     ret->storage_protocol = next->storage_protocol;
     ret->properties = next->properties;
+    ret->reads_extra_specs = next->reads_extra_specs;
     ret->options = next->options;
     ret->extend_finished = next->extend_finished ? fault_extend_finished : NULL;
 #define CALL(feature, result, name, parameters, arguments, subject, output) \

@@ -177,6 +177,7 @@ const struct driver replicated_driver = {
     .vendor_name = "Open Source",
     .storage_protocol = "nbd",
     .properties = DRIVER_ONLINE_EXTEND | DRIVER_THIN,
+    .reads_extra_specs = true,
     .options = options,
     .open = replicated_open,
     .close = replicated_close,

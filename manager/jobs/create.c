@@ -74,12 +74,6 @@ static int end_create(struct job *job, const struct making *making, struct creat
 
 /* ---- volume ---- */
 
-static int source_body(struct work *work, void *arg, struct error *err) {
-    struct job *job = arg;
-
-    return volume_source_of(work, &job->volume, &job->source, err);
-}
-
 static int copy(struct job *job, const struct driver_volume *volume,
                 const struct volume_source *source, struct driver_created *ret, struct error *err) {
     const struct driver *driver = job->backend->driver;
@@ -100,13 +94,10 @@ static int copy(struct job *job, const struct driver_volume *volume,
 }
 
 /* Extra specs of its type, into job->extra_specs. */
-static int specs_body(struct work *work, void *arg, struct error *err) {
-    struct job *job = arg;
+static int read_specs(struct work *work, struct job *job, struct error *err) {
     json_t *specs = json_keep(work->arena, json_object());
     struct volume_type type;
 
-    if (!job->volume.type_id)
-        return 0;
     if (volume_type_row(work, job->volume.type_id, &type, err) < 0)
         return -1;
     for (unsigned i = 0; i < type.extra_specs.count; i++) {
@@ -116,6 +107,27 @@ static int specs_body(struct work *work, void *arg, struct error *err) {
     }
     job->extra_specs = specs;
     return 0;
+}
+
+static bool has_source(const struct volume *volume) {
+    return volume->snapshot_id || volume->source_volid;
+}
+
+static bool needs_specs(const struct job *job) {
+    return job->volume.type_id && job->backend->driver->reads_extra_specs;
+}
+
+static int parts_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+
+    if (has_source(&job->volume) && volume_source_of(work, &job->volume, &job->source, err) < 0)
+        return -1;
+    return needs_specs(job) ? read_specs(work, job, err) : 0;
+}
+
+/* What it is made of, besides its row. */
+static int read_parts(struct job *job, struct error *err) {
+    return has_source(&job->volume) || needs_specs(job) ? job_read(job, parts_body, job, err) : 0;
 }
 
 static int make_volume(struct job *job, struct driver_created *ret, struct error *err) {
@@ -169,8 +181,7 @@ int job_create(struct job *job, struct error *err) {
 
     if (!job->has_volume)
         return job_end(job, err);
-    if ((job_read(job, source_body, job, err) < 0 || job_read(job, specs_body, job, err) < 0) &&
-        err->kind != ERROR_NOT_FOUND)
+    if (read_parts(job, err) < 0 && err->kind != ERROR_NOT_FOUND)
         return -1;
     if (make_volume(job, &created, &failure) < 0)
         ending.failure = &failure;

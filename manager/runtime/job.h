@@ -27,7 +27,7 @@ struct job {
     struct snapshot snapshot; /* the operation's object, as of the claim */
     bool has_snapshot;
     struct volume_source source; /* of a new volume */
-    const json_t *extra_specs;   /* of its type; NULL: it has none */
+    const json_t *extra_specs;   /* of its type, for a driver that reads them; NULL: none */
     struct running running;
     struct driver_fence fence; /* for drivers: is the lease valid, is the work still wanted? */
     bool fenced_off;           /* it refused once: the driver's results are void */
