@@ -160,6 +160,7 @@ static struct delivery *delivery_new(struct local *local, const struct rpc_messa
     delivery->message.key = text_put(&texts, message->key);
     delivery->message.project = text_put(&texts, project);
     delivery->message.payload = text_put(&texts, message->payload);
+    delivery->message.own = message->own;
     return delivery;
 }
 

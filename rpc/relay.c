@@ -41,7 +41,8 @@ static int row_publish(struct relay *relay, const struct outbox_message *row) {
                                          .method = row->method,
                                          .key = row->key,
                                          .project = row->project,
-                                         .payload = row->payload };
+                                         .payload = row->payload,
+                                         .own = row->own };
     enum rpc_reach reach = engine->reaches(relay->rpc, row->topic);
     struct flight *flight;
 

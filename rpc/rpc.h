@@ -27,6 +27,7 @@ struct rpc_message {
     const char *payload;       /* JSON object */
     const char *version;       /* of the peer's interface, "3.19"; NULL: sent by a scoria */
     struct rpc_answer *answer; /* NULL: no response is expected */
+    bool own;                  /* delivered within the process that wrote its row */
 };
 
 /* The response of a consumer to a caller. */

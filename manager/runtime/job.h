@@ -40,8 +40,9 @@ struct job {
     bool renamed;         /* a delete: the object has a name unknown to earlier workers */
 };
 
-/* Handles one operation.  0: this delivery is done; -1: deliver it again. */
-int job_run(struct manager_lane *lane, const char *operation_id, struct error *err);
+/* Handles one operation.  `own`: by a message of this process, of which others hear later.  0: this
+ * delivery is done; -1: deliver it again. */
+int job_run(struct manager_lane *lane, const char *operation_id, bool own, struct error *err);
 
 /* jobs/extend.c, jobs/volume.c …: one function for each kind of operation. */
 typedef int job_function(struct job *job, struct error *err);

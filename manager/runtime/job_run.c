@@ -100,7 +100,8 @@ static void running_end(struct manager *manager, const struct running *running) 
 }
 
 /* Of several managers that get an announcement all but one find the operation claimed; reading is
- * cheaper than an attempt to write.  1 worth it, 0 gone or taken. */
+ * cheaper than an attempt to write, but for the one that is likely the first.  1 worth it, 0 gone
+ * or taken. */
 static int look_body(struct work *work, void *arg, struct error *err) {
     const char *id = arg;
     struct operation operation;
@@ -195,7 +196,7 @@ static int job_let_go(struct job *job, int result, const struct error *reason, s
     return result < 0 ? job_give_back(job, reason, err) : 0;
 }
 
-int job_run(struct manager_lane *lane, const char *operation_id, struct error *err) {
+int job_run(struct manager_lane *lane, const char *operation_id, bool own, struct error *err) {
     struct manager_host *host = lane->host;
     struct manager *manager = host->manager;
     autoarena struct arena *arena = arena_new();
@@ -211,7 +212,7 @@ int job_run(struct manager_lane *lane, const char *operation_id, struct error *e
     };
     struct error reason;
     int64_t asked_us;
-    int claimed, result = 0;
+    int claimed = 1, result = 0;
 
     job.base = (struct work){
         .arena = arena,
@@ -219,7 +220,8 @@ int job_run(struct manager_lane *lane, const char *operation_id, struct error *e
         .settings = manager->settings.settings,
     };
     job_set_fence(&job);
-    claimed = work_read(manager->settings.db, &job.base, look_body, (char *)operation_id, err);
+    if (!own)
+        claimed = work_read(manager->settings.db, &job.base, look_body, (char *)operation_id, err);
     if (claimed <= 0 || !running_begin(manager, &job.running))
         return claimed < 0 ? -1 : 0;
     asked_us = clock_steady_us(manager->settings.settings->clock);

@@ -44,7 +44,7 @@ static int consume_operation(struct manager_lane *lane, const struct rpc_message
     }
     if (lane_enter(lane, err) < 0)
         return -1;
-    result = job_run(lane, operation_id, err);
+    result = job_run(lane, operation_id, message->own, err);
     lane_leave(lane);
     return result;
 }
