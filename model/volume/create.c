@@ -16,6 +16,7 @@
 #include "operation/host.h"
 #include "operation/message.h"
 #include "operation/pairs.h"
+#include "operation/query.h"
 
 #include <string.h>
 
@@ -375,16 +376,19 @@ static int not_made(struct work *work, const struct operation *held, const struc
 static int create_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
     const struct create_ending *ending = arg;
-    struct volume volume;
+    const char *group_id = NULL;
 
     assert(held->kind == &kind_create);
     if (operation_end(work, held->id, err) < 0 ||
         (ending->failure ? not_made(work, held, ending->failure, err)
                          : made(work, held, ending, err)) < 0)
         return -1;
-    if (volume_row(work, held->volume_id, &volume, err) < 0)
-        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    return volume.group_id ? group_made(work, volume.group_id, held->request_id, err) : 0;
+    if (query_one(work,
+                  db_query(work->tx, err, "SELECT group_id FROM volumes WHERE id = $1",
+                           DB_TEXT(held->volume_id)),
+                  query_text, &group_id, err) < 0)
+        return -1;
+    return group_id ? group_made(work, group_id, held->request_id, err) : 0;
 }
 
 const struct operation_kind kind_create = {
