@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* between checks for changes by other processes, which send no notification */
+/* between checks for changes by other processes, which send no notification; and while there has
+ * never been a document */
 #define POLL_MS    500
+#define EMPTY_MS   5000
 #define FAILED_MS  1000
 #define WALK_MOST  100 /* configs of a walk, before changed ones are processed again */
 #define RETRY_MOST 100 /* failed configs, likewise */
@@ -300,7 +302,7 @@ static int round_run(struct controller *controller, struct error *err) {
 
 static int64_t pause_ms(const struct controller *controller) {
     int64_t now = controller_now_us(controller), next = retries_next_us(controller->retries);
-    int64_t pause = POLL_MS;
+    int64_t pause = controller->seen > 0 ? POLL_MS : EMPTY_MS;
 
     if (is_walking(controller) || controller->busy)
         return 0;
