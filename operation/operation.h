@@ -249,6 +249,8 @@ struct orphan_rule {
  * of the backend's. */
 int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,
                       unsigned most, struct operation **ret, struct error *err);
+/* Is there any operation, at whatever backend?  1, 0, or -1. */
+int operation_any(struct work *work, struct error *err);
 /* Writes its message again, if it still has no owner. */
 int operation_redeliver(struct work *work, const struct operation *orphan,
                         const struct orphan_rule *rule, struct error *err);

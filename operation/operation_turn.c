@@ -362,6 +362,12 @@ int operation_orphans(struct work *work, const char *host, const struct orphan_r
                          ret, err);
 }
 
+int operation_any(struct work *work, struct error *err) {
+    int64_t one;
+
+    return db_query_int(work->tx, &one, err, "SELECT 1 FROM operations LIMIT 1");
+}
+
 int operation_redeliver(struct work *work, const struct operation *orphan,
                         const struct orphan_rule *rule, struct error *err) {
     /* Without its dead owner it counts as notified just now. */

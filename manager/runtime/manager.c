@@ -21,6 +21,8 @@
 #include <time.h>
 
 #define TICK_MS         1000
+#define REST_MS         2000 /* while there is no operation, and leases are not short */
+#define REST_LEASE_S    8
 #define HANGS_US        (120 * SECOND_US)
 #define REPORT_US       (10 * SECOND_US)
 #define EXPIRE_US       (60 * SECOND_US)
@@ -202,7 +204,7 @@ static int hand_out_of(struct manager *manager, const struct work *base, struct 
  * are not announced, those of dead workers are once, and one that is due is after twice the time:
  * it may be of another project, with a reserved worker.
  */
-static int hand_out_orphans_of(struct manager_lane *lane, const struct work *base,
+static int hand_out_orphans_of(struct manager_lane *lane, const struct work *base, bool any,
                                struct error *err) {
     struct manager *manager = lane->host->manager;
     int64_t since_us = clock_shared_us(manager->settings.settings->clock) - ORPHAN_GRACE_US;
@@ -210,7 +212,7 @@ static int hand_out_orphans_of(struct manager_lane *lane, const struct work *bas
     enum lane_load load;
     bool surely = false;
 
-    if (overtake(lane, base, err) < 0)
+    if (any && overtake(lane, base, err) < 0)
         return -1;
     load = lane_load(lane);
     if (load == LANE_STUCK)
@@ -220,12 +222,23 @@ static int hand_out_orphans_of(struct manager_lane *lane, const struct work *bas
         hand_out.rule.queued_since_us = lane_misses_messages(lane, &surely) ? since_us : 0;
     hand_out.rule.patient = !surely;
     hand_out.rule.sparing = load == LANE_SHARE_TAKEN;
-    return hand_out_of(manager, base, &hand_out, err);
+    return any ? hand_out_of(manager, base, &hand_out, err) : 0;
 }
 
+static int any_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    return operation_any(work, err);
+}
+
+/* At rest there is none: one short look for all backends. */
 static int hand_out_orphans(struct manager *manager, const struct work *base, struct error *err) {
+    int any = work_read(manager->settings.db, base, any_body, NULL, err);
+
+    if (any < 0)
+        return -1;
+    manager->rests = any == 0;
     for (unsigned i = 0; i < manager->host_count * LANES; i++)
-        if (hand_out_orphans_of(&manager->hosts[i / LANES].lanes[i % LANES], base, err) < 0)
+        if (hand_out_orphans_of(&manager->hosts[i / LANES].lanes[i % LANES], base, any, err) < 0)
             return -1;
     return 0;
 }
@@ -283,11 +296,14 @@ int manager_tick(struct manager *manager, struct error *err) {
 }
 
 static int64_t tick_again(void *arg) {
+    const struct manager *manager = arg;
     struct error err;
 
     if (manager_tick(arg, &err) < 0)
         log_error(NULL, "periodic work failed", "reason", err.message, NULL);
-    return TICK_MS;
+    return manager->rests && manager->settings.settings->operation_lease_s >= REST_LEASE_S
+               ? REST_MS
+               : TICK_MS;
 }
 
 /* ---- start and stop ---- */

@@ -69,6 +69,7 @@ struct manager {
     unsigned host_count;
     struct ticker *ticker;           /* NULL without threads */
     int64_t reported_at, expired_at; /* by the ticker thread; steady */
+    bool rests;                      /* the same: its last round found no operation */
     int64_t recount_at;              /* the same; 0: not known yet */
     int64_t started_at;              /* of the database's clock */
     char *unserved;                  /* of unserved.c: hosts that were logged */
