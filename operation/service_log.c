@@ -3,6 +3,7 @@
 #include "common/assert.h"
 #include "operation/query.h"
 #include "json/json.h"
+#include "json/out.h"
 
 #include <string.h>
 
@@ -48,14 +49,19 @@ static struct service_levels laid_over(struct service_levels below,
 
 /* ---- the row's form: {"scoria.api": "INFO", …} ---- */
 
-static struct db_value levels_value(struct arena *arena, const struct service_levels *levels) {
-    json_t *object = json_keep(arena, json_object());
+static const char *levels_text(struct arena *arena, const struct service_levels *levels) {
+    struct json_out out;
 
-    for (unsigned i = 0; i < log_loggers(); i++)
-        if (levels->of[i] != SERVICE_LEVEL_UNNAMED)
-            json_object_set_new(object, log_logger(i),
-                                json_string(log_level_name((enum log_level)levels->of[i])));
-    return DB_TEXT(json_text(arena, object));
+    json_out_init(&out, arena, 1024);
+    out_begin_object(&out);
+    for (unsigned i = 0; i < log_loggers(); i++) {
+        if (levels->of[i] == SERVICE_LEVEL_UNNAMED)
+            continue;
+        out_key_text(&out, log_logger(i));
+        out_text(&out, log_level_name((enum log_level)levels->of[i]));
+    }
+    out_end_object(&out);
+    return json_out_text(&out);
 }
 
 /* Loggers and levels of another version of this program are left out. */
@@ -100,19 +106,43 @@ int service_levels_request(struct work *work, const struct service *service,
         return -1;
     before = laid_over(before, wanted);
     return db_change(work->tx, err, "UPDATE services SET log_wanted = $1 WHERE id = $2",
-                     levels_value(work->arena, &before), DB_TEXT(service->id));
+                     DB_TEXT(levels_text(work->arena, &before)), DB_TEXT(service->id));
 }
 
+struct stored {
+    const char *wanted, *levels;
+};
+
+static int stored_read(struct work *work, const struct db_rows *rows, void *item,
+                       struct error *err) {
+    (void)err;
+    *(struct stored *)item =
+        (struct stored){ db_copy(rows, 0, work->arena), db_copy(rows, 1, work->arena) };
+    return 0;
+}
+
+/* Nothing is written by a heartbeat that finds nothing requested, and the levels as they are. */
 int service_levels_take(struct work *work, const char *binary, const char *host,
                         struct service_levels *ret, struct error *err) {
+    struct stored stored = { NULL, NULL };
     struct service_levels said;
+    const char *text;
 
     assert(binary && host);
-    if (column_read(work, "log_wanted", binary, host, ret, err) < 0)
+    if (query_one(work,
+                  db_query(work->tx, err,
+                           "SELECT log_wanted, log_levels FROM services "
+                           "WHERE binary_name = $1 AND host = $2",
+                           DB_TEXT(binary), DB_TEXT(host)),
+                  stored_read, &stored, err) < 0)
         return -1;
+    *ret = levels_read(work->arena, stored.wanted);
     said = laid_over(service_levels_now(), ret);
+    text = levels_text(work->arena, &said);
+    if (!stored.wanted && stored.levels && strcmp(stored.levels, text) == 0)
+        return 0;
     return db_change(work->tx, err,
                      "UPDATE services SET log_wanted = NULL, log_levels = $1 "
                      "WHERE binary_name = $2 AND host = $3",
-                     levels_value(work->arena, &said), DB_TEXT(binary), DB_TEXT(host));
+                     DB_TEXT(text), DB_TEXT(binary), DB_TEXT(host));
 }

@@ -72,7 +72,7 @@ int report_host(const struct manager_host *host, struct error *err) {
         return 0;
     }
     report.pools = pools;
-    result = work_transaction(manager->settings.db, &base, report_body, &report, err);
+    result = work_transaction_unsynced(manager->settings.db, &base, report_body, &report, err);
     if (result == 0)
         service_levels_apply(&report.levels);
     for (int i = 0; i < report.pool_count; i++)
@@ -99,7 +99,7 @@ int report_node(const struct manager *manager, struct error *err) {
     const struct work base = work_own(manager->settings.settings, arena);
     struct node_report node = { .settings = &manager->settings };
 
-    if (work_transaction(manager->settings.db, &base, node_body, &node, err) < 0)
+    if (work_transaction_unsynced(manager->settings.db, &base, node_body, &node, err) < 0)
         return -1;
     service_levels_apply(&node.levels);
     return 0;

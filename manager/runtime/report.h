@@ -1,5 +1,6 @@
 /*
- * Reports of a manager about itself and its backends: heartbeat, pools and their capacity.
+ * Reports of a manager about itself and its backends: heartbeat, pools and their capacity.  They
+ * are not flushed: the next one repeats them.
  */
 #pragma once
 
