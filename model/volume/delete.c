@@ -15,8 +15,7 @@
 #include <string.h>
 
 bool volume_delete_still_valid(const struct volume *volume) {
-    return volume->status == VOLUME_DELETING && volume->attachment_count == 0 &&
-           strcmp(volume->attach_status, "attached") != 0;
+    return volume_is_free(volume, VOLUME_DELETING);
 }
 
 bool volume_delete_has_no_object(const struct volume *volume) {
@@ -267,12 +266,8 @@ int volume_object_gone(struct work *work, const struct operation *operation, str
 
 static int delete_still_valid(struct work *work, const struct operation *operation,
                               struct error *err) {
-    struct volume volume;
-
     assert(operation->kind == &kind_delete);
-    if (volume_details(work, operation->volume_id, &volume, err) < 0)
-        return -1;
-    return volume_delete_still_valid(&volume);
+    return volume_row_is_free(work, operation->volume_id, VOLUME_DELETING, err);
 }
 
 static int delete_finish(struct work *work, const struct operation *held, void *arg,

@@ -49,18 +49,13 @@ int volume_unmanage(struct work *work, const struct volume *volume, struct error
 }
 
 bool volume_unmanage_still_valid(const struct volume *volume) {
-    return volume->status == VOLUME_UNMANAGING && volume->attachment_count == 0 &&
-           strcmp(volume->attach_status, "attached") != 0;
+    return volume_is_free(volume, VOLUME_UNMANAGING);
 }
 
 static int unmanage_still_valid(struct work *work, const struct operation *operation,
                                 struct error *err) {
-    struct volume volume;
-
     assert(operation->kind == &kind_unmanage);
-    if (volume_details(work, operation->volume_id, &volume, err) < 0)
-        return -1;
-    return volume_unmanage_still_valid(&volume);
+    return volume_row_is_free(work, operation->volume_id, VOLUME_UNMANAGING, err);
 }
 
 static int unmanage_finish(struct work *work, const struct operation *held, void *arg,

@@ -376,6 +376,22 @@ int volume_attached(struct work *work, const char *id, struct volume *ret, struc
     return volume_one(work, id, true, HAS_ATTACHMENTS, ret, err);
 }
 
+bool volume_is_free(const struct volume *volume, enum volume_status status) {
+    return volume->status == status && volume->attachment_count == 0 &&
+           strcmp(volume->attach_status, "attached") != 0;
+}
+
+int volume_row_is_free(struct work *work, const char *id, enum volume_status status,
+                       struct error *err) {
+    int64_t one;
+
+    return db_query_int(work->tx, &one, err,
+                        "SELECT 1 FROM volumes v WHERE v.id = $1 AND v.status = $2 AND "
+                        "v.attach_status <> 'attached' AND NOT EXISTS "
+                        "(SELECT 1 FROM attachments a WHERE a.volume_id = v.id)",
+                        DB_TEXT(id), DB_TEXT(status_text(status)));
+}
+
 int volume_get(struct work *work, const char *id, struct volume *ret, struct error *err) {
     return volume_one(work, id, work->context->is_admin, ALL_DETAILS, ret, err);
 }

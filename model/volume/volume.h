@@ -47,6 +47,11 @@ int volume_row(struct work *work, const char *id, struct volume *ret, struct err
 int volume_details(struct work *work, const char *id, struct volume *ret, struct error *err);
 /* With attachments alone: the metadata of many volumes may be large. */
 int volume_attached(struct work *work, const char *id, struct volume *ret, struct error *err);
+/* Is it in the status of an operation that destroys it, and attached to nothing?  For a fence by
+ * its rows alone: 1, 0, or -1. */
+bool volume_is_free(const struct volume *volume, enum volume_status status);
+int volume_row_is_free(struct work *work, const char *id, enum volume_status status,
+                       struct error *err);
 /* Is a volume recorded that was created on `host` (node@backend): at this provider_location, with
  * this name_id, or any where NULL?  1, 0, or -1. */
 int volume_recorded(struct work *work, const char *host, const char *location, const char *name_id,
