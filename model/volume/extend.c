@@ -349,7 +349,7 @@ static int extend_finish(struct work *work, const struct operation *held, void *
         status = attachment_status_of(&volume);
     if ((grown ? settle_grown(work, &volume, held, ending->real_gb, err)
                : settle_failed(work, &volume, held, ending, err)) < 0 ||
-        volume_extend_clear_keys(work, volume.id, err) < 0 ||
+        (volume.admin_metadata.count > 0 && volume_extend_clear_keys(work, volume.id, err) < 0) ||
         (!ending->refused && note_unreported(work, held, err) < 0) ||
         operation_end(work, held->id, err) < 0 ||
         operation_leave(work, volume.id, held->kind, status, err) < 0)
