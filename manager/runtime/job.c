@@ -24,12 +24,15 @@ struct held_call {
     const char *owner;
     operation_body *body;
     void *arg;
+    bool as_claimed; /* the body gets `seen` */
 };
 
 static int held_body(struct work *work, void *arg, struct error *err) {
     const struct held_call *call = arg;
-    struct operation operation;
-    int held = operation_held(work, call->seen->id, call->owner, &operation, err);
+    struct operation operation = *call->seen;
+    int held = call->as_claimed
+                   ? operation_is_held(work, call->seen->id, call->owner, err)
+                   : operation_held(work, call->seen->id, call->owner, &operation, err);
 
     assert(call->owner && *call->owner && call->seen->phase <= PHASES);
     /* an unknown phase is left to the newer program that wrote it */
@@ -39,7 +42,7 @@ static int held_body(struct work *work, void *arg, struct error *err) {
 }
 
 int job_held(struct job *job, operation_body *body, void *arg, struct error *err) {
-    struct held_call call = { &job->operation, job_owner(job), body, arg };
+    struct held_call call = { &job->operation, job_owner(job), body, arg, false };
 
     return job_transaction(job, held_body, &call, err);
 }
@@ -53,7 +56,9 @@ int job_must_hold(struct job *job, operation_body *body, void *arg, struct error
 
 /* An end deletes the operation, or leaves it answered and without an owner. */
 static int held_end(struct job *job, operation_body *body, void *arg, struct error *err) {
-    int result = job_held(job, body, arg, err);
+    struct held_call call = { &job->operation, job_owner(job), body, arg,
+                              job->operation.kind->ends_as_claimed };
+    int result = job_transaction(job, held_body, &call, err);
 
     job->ended |= result == 0;
     return result;

@@ -398,6 +398,7 @@ const struct operation_kind kind_create = {
     .object = &volume_objects,
     .meanwhile = VOLUME_CREATING,
     .on_failure = VOLUME_ERROR,
+    .ends_as_claimed = true,
     .finish = create_finish,
     .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
 };

@@ -312,6 +312,7 @@ const struct operation_kind kind_delete = {
     .on_failure = VOLUME_ERROR_DELETING,
     .is = { [PHASE_QUEUED] = WORK_DESTROYS, [PHASE_RUNNING] = WORK_DESTROYS },
     .leaves_traces = true,
+    .ends_as_claimed = true,
     .still_valid = delete_still_valid,
     .finish = delete_finish,
     .cancel = delete_cancel,
