@@ -49,6 +49,7 @@ struct operation_kind {
     unsigned char is[PHASES]; /* state in each phase as seen by others (model/conflict.h) */
     bool leaves_traces;   /* once begun, a cancelled one may have effects that must be inspected */
     bool ends_as_claimed; /* finish() uses nothing of it that changes after the claim */
+    bool awaited;         /* requests wait for its end */
     /* Checked by its worker right before each effect: is it, as claimed, still valid?  1, 0, or
      * -1. */
     operation_function *still_valid;

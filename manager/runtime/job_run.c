@@ -236,7 +236,7 @@ int job_run(struct manager_lane *lane, const char *operation_id, bool own, struc
     if (claimed <= 0)
         return claimed;
     result = job_let_go(&job, result, &reason, err);
-    if (manager->settings.operation_ended)
+    if (manager->settings.operation_ended && job.operation.kind->awaited)
         manager->settings.operation_ended(manager->settings.operation_ended_arg);
     return result;
 }

@@ -42,6 +42,6 @@ struct manager_settings {
     bool threaded;       /* false: no thread of its own; manager_tick() does the work (tests) */
     unsigned workers;    /* for the messages of one backend; 0: unknown */
     int64_t patience_ms; /* how long the start waits for unresponsive backends */
-    void (*operation_ended)(void *arg); /* may be NULL; any thread */
+    void (*operation_ended)(void *arg); /* one that is awaited; may be NULL; any thread */
     void *operation_ended_arg;
 };

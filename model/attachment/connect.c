@@ -333,5 +333,6 @@ const struct operation_kind kind_connect = {
     .name = "connect",
     .method = "connect_volume",
     .message_action = "004",
+    .awaited = true,
     .finish = connect_finish,
 };

@@ -147,5 +147,6 @@ const struct operation_kind kind_list_manageable = {
     .name = "list_manageable",
     .method = "get_manageable_volumes",
     .message_action = "001",
+    .awaited = true,
     .finish = list_finish,
 };
