@@ -24,7 +24,7 @@ libscoria_a_SOURCES += \
 	replication/engine/target_rebuild.c replication/engine/target_revert.c \
 	replication/engine/target_repair.c replication/engine/target_recovery.c replication/engine/target_replicas.c replication/engine/target_scale.c replication/engine/target_scrub.c replication/engine/target_serve.c \
 	replication/engine/target_snapshot.c replication/engine/target_state.c replication/engine/target_watch.c \
-	replication/engine/write_log.c replication/engine/write_log.h replication/engine/write_log_format.h \
+	replication/engine/write_log.c replication/engine/write_log.h replication/engine/write_log_format.h replication/engine/write_log_shared.h \
 	replication/node/agent.c replication/node/agent.h \
 	replication/node/assignment.c replication/node/assignment.h \
 	replication/node/assignment_informer.c replication/node/assignment_informer.h \
@@ -80,7 +80,8 @@ libscoria_a_SOURCES += \
 # It is loaded into a program that has no sanitizers, whatever ours has.
 preload_sources = $(srcdir)/replication/engine/daemon_preload.c $(srcdir)/replication/engine/daemon_preload_writes.c \
 	$(srcdir)/replication/engine/daemon_release.c
-replication/engine/daemon_preload.so: $(preload_sources) $(srcdir)/replication/engine/write_log_format.h $(srcdir)/replication/engine/daemon_release.h
+replication/engine/daemon_preload.so: $(preload_sources) $(srcdir)/replication/engine/write_log_format.h $(srcdir)/replication/engine/write_log_shared.h \
+	$(srcdir)/replication/engine/daemon_release.h
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CC)$(CC) $(DEFS) $(DEFAULT_INCLUDES) -D_GNU_SOURCE= -std=gnu11 $(WARNING_FLAGS) -O2 \
 		-shared -fPIC -o $@.new $(preload_sources) -ldl && mv $@.new $@

@@ -8,24 +8,15 @@
  * removed: its entries are older than a write without one.
  */
 #include "replication/engine/daemon_release.h"
-#include "replication/engine/write_log_format.h"
+#include "replication/engine/write_log_shared.h"
 
 #include <dlfcn.h>
 #include <linux/falloc.h>
-#include <linux/io_uring.h>
 #include <stdlib.h>
 
 #define FDS_MOST  4096
 #define UID_SIZE  36
 #define DATA_NAME "/data"
-
-/* The beginning of liburing's struct io_uring, in all of its versions from 2.0 on: its header may
- * be missing where this is built. */
-struct submissions {
-    unsigned *head, *tail, *mask, *entries, *flags, *dropped, *array;
-    struct io_uring_sqe *sqes;
-    unsigned begun, end; /* of those that are not yet submitted */
-};
 
 int io_uring_submit(void *ring);
 int io_uring_submit_and_wait(void *ring, unsigned count);
@@ -35,6 +26,7 @@ static char lost_log; /* and of a replica without a usable log */
 static _Atomic(void *) logs[FDS_MOST];
 static const char *directory;
 static atomic_bool ended;
+static _Thread_local struct write_log_shared latest;
 
 __attribute__((constructor)) static void begin_logs(void) {
     write_log_prepare();
@@ -136,23 +128,34 @@ static void forget(int fd) {
 
 /* ---- liburing ---- */
 
-static void note_submission(const struct io_uring_sqe *sqe) {
+static void note_submission(const struct write_log_ring *ring, const struct io_uring_sqe *sqe) {
     const struct iovec one = { (void *)(uintptr_t)sqe->addr, sqe->len };
+    bool is_one = sqe->opcode == IORING_OP_WRITE;
+    const struct iovec *iov = is_one ? &one : (const struct iovec *)(uintptr_t)sqe->addr;
+    size_t count = is_one ? 1 : sqe->len;
     struct write_log_header *log;
 
-    if ((sqe->opcode != IORING_OP_WRITEV && sqe->opcode != IORING_OP_WRITE) ||
-        sqe->flags & IOSQE_FIXED_FILE)
+    if ((!is_one && sqe->opcode != IORING_OP_WRITEV) || sqe->flags & IOSQE_FIXED_FILE)
         return;
     log = log_of(sqe->fd);
-    if (log && sqe->opcode == IORING_OP_WRITEV)
-        write_log_append(log, sqe->off, (const struct iovec *)(uintptr_t)sqe->addr, sqe->len);
+    if (log && sqe->flags) /* it may have no completion */
+        write_log_append(log, sqe->off, iov, count);
     else if (log)
-        write_log_append(log, sqe->off, &one, 1);
+        write_log_append_shared(log, &latest, ring, sqe->user_data, sqe->off, iov, count);
 }
 
-static void note_submissions(const struct submissions *ring) {
-    for (unsigned at = ring->begun; at != ring->end; at++)
-        note_submission(&ring->sqes[at & *ring->mask]);
+static void note_submissions(const struct write_log_ring *ring) {
+    const struct write_log_submissions *submitted = &ring->submitted;
+
+    for (unsigned at = submitted->begun; at != submitted->end; at++)
+        note_submission(ring, &submitted->sqes[at & *submitted->mask]);
+}
+
+/* Errors include those after which QEMU fails a write that is in the ring. */
+static int note_result(int result) {
+    if (result < 0)
+        write_log_forget(&latest);
+    return result;
 }
 
 int io_uring_submit(void *ring) {
@@ -161,7 +164,7 @@ int io_uring_submit(void *ring) {
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "io_uring_submit");
     note_submissions(ring);
-    return real(ring);
+    return note_result(real(ring));
 }
 
 int io_uring_submit_and_wait(void *ring, unsigned count) {
@@ -170,7 +173,7 @@ int io_uring_submit_and_wait(void *ring, unsigned count) {
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "io_uring_submit_and_wait");
     note_submissions(ring);
-    return real(ring, count);
+    return note_result(real(ring, count));
 }
 
 /* ---- calls ---- */

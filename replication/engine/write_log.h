@@ -9,9 +9,9 @@
  * generation and count for no other: they begin when it does, or later. The conditions under which
  * logs count are those of replication/engine/target_logs.c.
  *
- * An entry costs about 0.3 us for 4 KiB, most of it for the checksums. Each replica's log computes
- * them of the same data: the daemon submits the writes of one request separately, and at that level
- * one request's buffer cannot be distinguished from the next one's at the same address.
+ * Most of the cost of an entry is that of its checksums. They are computed once for all replicas of
+ * the host where one of a request's writes is in flight when the next is submitted
+ * (replication/engine/write_log_shared.h), else for each.
  *
  * The ring has space for writes of 64 MiB. A log of another boot of the host counts as none: writes
  * that were not yet on a disk are lost then, and so may the log be.

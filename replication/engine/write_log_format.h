@@ -31,6 +31,7 @@
 #define WRITE_LOG_SECTOR  512
 #define WRITE_LOG_SECTORS (WRITE_LOG_BLOCK / WRITE_LOG_SECTOR)
 #define WRITE_LOG_HEADER  4096
+#define WRITE_LOG_AT_ONCE 64 /* entries */
 #define WRITE_LOG_SIZE    (WRITE_LOG_HEADER + WRITE_LOG_ENTRIES * sizeof(struct write_log_entry))
 /* The directory of the logs, in the daemon's environment. */
 #define WRITE_LOG_VARIABLE "SCORIA_WRITE_LOGS"
@@ -169,20 +170,26 @@ static inline struct write_log_entry *write_log_entries(struct write_log_header 
     return (struct write_log_entry *)(void *)((char *)log + WRITE_LOG_HEADER);
 }
 
-/* Each appending thread has a slot of its own. */
-static inline void write_log_put(struct write_log_header *log, struct write_log_entry *entry) {
-    uint64_t number = atomic_fetch_add(&log->made, 1);
+/* Each appending thread has slots of its own, which have entries of other numbers until then. */
+static inline void write_log_put(struct write_log_header *log, struct write_log_entry *entries,
+                                 unsigned count) {
+    uint64_t number = atomic_fetch_add(&log->made, count);
 
-    entry->number = (uint32_t)number;
-    entry->check = write_log_check(entry);
-    memcpy(&write_log_entries(log)[number % WRITE_LOG_ENTRIES], entry, sizeof(*entry));
+    for (unsigned i = 0; i < count; i++, number++) {
+        struct write_log_entry *entry = &entries[i];
+
+        entry->number = (uint32_t)number;
+        entry->check = write_log_check(entry);
+        memcpy(&write_log_entries(log)[number % WRITE_LOG_ENTRIES], entry, sizeof(*entry));
+    }
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* The remaining data of a request. */
+/* The remaining data of a request, and their place in the volume. */
 struct write_log_data {
     const struct iovec *next;
     size_t count, done; /* of the first */
+    uint64_t offset, end;
 };
 
 static inline size_t write_log_piece(struct write_log_data *data, const unsigned char **ret) {
@@ -241,17 +248,19 @@ static inline unsigned write_log_sectors(struct write_log_data *data, unsigned m
 }
 
 /* Of one block, from its byte `from` to `to`. */
-static inline void write_log_block(struct write_log_header *log, uint64_t block, unsigned from,
-                                   unsigned to, struct write_log_data *data) {
-    struct write_log_entry entry = { 0 };
+static inline void write_log_describe_block(struct write_log_data *data, unsigned from, unsigned to,
+                                            struct write_log_entry *ret) {
+    uint64_t block = data->offset / WRITE_LOG_BLOCK;
     unsigned mask = 0, known = 0;
 
+    *ret = (struct write_log_entry){ 0 };
+    data->offset += to - from;
     while (from < to) {
         unsigned sector = from / WRITE_LOG_SECTOR, end = (sector + 1) * WRITE_LOG_SECTOR;
 
         if (from % WRITE_LOG_SECTOR == 0 && end <= to) {
             unsigned count =
-                write_log_sectors(data, (to - from) / WRITE_LOG_SECTOR, entry.sums + sector);
+                write_log_sectors(data, (to - from) / WRITE_LOG_SECTOR, ret->sums + sector);
 
             known |= ((1u << count) - 1) << sector;
             mask |= ((1u << count) - 1) << sector;
@@ -263,25 +272,40 @@ static inline void write_log_block(struct write_log_header *log, uint64_t block,
             from = end;
         }
     }
-    entry.where = write_log_where(block, mask, known);
-    write_log_put(log, &entry);
+    ret->where = write_log_where(block, mask, known);
+}
+
+static inline struct write_log_data write_log_data_of(uint64_t offset, const struct iovec *iov,
+                                                      size_t count) {
+    struct write_log_data data = { iov, count, 0, offset, offset };
+
+    for (size_t i = 0; i < count; i++)
+        data.end += iov[i].iov_len;
+    return data;
+}
+
+/* Entries of the next blocks, at most `most`. Returns their number, 0 at the end. */
+static inline unsigned write_log_describe(struct write_log_data *data, struct write_log_entry *ret,
+                                          unsigned most) {
+    unsigned count = 0;
+
+    for (; data->offset < data->end && count < most; count++) {
+        uint64_t from = data->offset % WRITE_LOG_BLOCK, left = data->end - data->offset;
+        uint64_t to = left < WRITE_LOG_BLOCK - from ? from + left : WRITE_LOG_BLOCK;
+
+        write_log_describe_block(data, (unsigned)from, (unsigned)to, &ret[count]);
+    }
+    return count;
 }
 
 static inline void write_log_append(struct write_log_header *log, uint64_t offset,
                                     const struct iovec *iov, size_t count) {
-    struct write_log_data data = { iov, count, 0 };
-    uint64_t size = 0, end;
+    struct write_log_data data = write_log_data_of(offset, iov, count);
+    struct write_log_entry entries[WRITE_LOG_AT_ONCE];
+    unsigned described;
 
-    for (size_t i = 0; i < count; i++)
-        size += iov[i].iov_len;
-    for (end = offset + size; offset < end;) {
-        uint64_t block = offset / WRITE_LOG_BLOCK, from = offset % WRITE_LOG_BLOCK;
-        uint64_t next = (block + 1) * WRITE_LOG_BLOCK;
-
-        next = next < end ? next : end;
-        write_log_block(log, block, (unsigned)from, (unsigned)(from + next - offset), &data);
-        offset = next;
-    }
+    while ((described = write_log_describe(&data, entries, WRITE_LOG_AT_ONCE)) > 0)
+        write_log_put(log, entries, described);
 }
 
 static inline void write_log_run(struct write_log_header *log, uint64_t block, uint64_t count,
@@ -289,7 +313,7 @@ static inline void write_log_run(struct write_log_header *log, uint64_t block, u
     struct write_log_entry entry = { .where = write_log_where(block, 0, zero ? 0xff : 0),
                                      .sums = { (uint32_t)count, (uint32_t)(count >> 32) } };
 
-    write_log_put(log, &entry);
+    write_log_put(log, &entry, 1);
 }
 
 /* A part of one block. */
@@ -308,7 +332,7 @@ static inline void write_log_edge(struct write_log_header *log, uint64_t offset,
     }
     entry.where =
         write_log_where(offset / WRITE_LOG_BLOCK, ((1u << end) - 1) & ~((1u << first) - 1), 0);
-    write_log_put(log, &entry);
+    write_log_put(log, &entry, 1);
 }
 
 /* The range becomes zero, or its content is unknown. */

@@ -12,6 +12,7 @@
 
 #define FILE_SIZE  (INT64_C(4) << 20)
 #define TIMEOUT_MS 20000
+#define ROUNDS     20
 #define NBD_TRIM   ((enum nbd_command)4)
 #define NBD_ZEROES ((enum nbd_command)6)
 
@@ -27,9 +28,7 @@ static void execute(const char *name, json_t *arguments) {
                   name, err.message);
 }
 
-static void begin_daemon(const char *aio, const char *path) {
-    int64_t size;
-
+static void begin_program(void) {
     arena = arena_new();
     logs = write_log_directory(arena, run);
     if (mkdir(run, 0700) < 0)
@@ -37,13 +36,27 @@ static void begin_daemon(const char *aio, const char *path) {
     assert_done(daemon_start(run, "qemu-storage-daemon", TIMEOUT_MS, &err));
     assert_done(qmp_await_ready(daemon_path(arena, run, "qmp"), TIMEOUT_MS, &err));
     assert_done(qmp_connect(daemon_path(arena, run, "qmp"), TIMEOUT_MS, &qmp, &err));
+}
+
+static void add_file(const char *node, const char *aio, const char *path) {
     execute("blockdev-add", json_pack("{s:s, s:s, s:s, s:s, s:s}", "driver", "file", "node-name",
-                                      "file", "filename", path, "aio", aio, "discard", "unmap"));
+                                      node, "filename", path, "aio", aio, "discard", "unmap"));
+}
+
+static void connect_to(const char *node) {
+    int64_t size;
+
     execute("block-export-add",
-            json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "export", "node-name",
-                      "file", "name", "volume", "writable", 1));
+            json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "export", "node-name", node,
+                      "name", "volume", "writable", 1));
     client = nbd_connect(daemon_path(arena, run, "nbd"), "volume", &size);
     ck_assert_int_ge(client, 0);
+}
+
+static void begin_daemon(const char *aio, const char *path) {
+    begin_program();
+    add_file("file", aio, path);
+    connect_to("file");
 }
 
 static void end_daemon(void) {
@@ -57,19 +70,23 @@ static void do_one(enum nbd_command command, int64_t at, uint32_t size) {
     ck_assert_int_eq(nbd_do(client, command, at, bytes, size), 0);
 }
 
-static struct write_log read_writes(void) {
+static struct write_log read_writes_of(unsigned replica) {
     struct write_log ret;
 
-    write_log_read(arena, logs, uids[0], &ret);
+    write_log_read(arena, logs, uids[replica], &ret);
     return ret;
 }
 
+static struct write_log read_writes(void) {
+    return read_writes_of(0);
+}
+
 /* Each sector in the log has the sum of the file's content. */
-static unsigned check_file(unsigned *ret_unknown) {
+static unsigned check_replica(unsigned replica, unsigned *ret_unknown) {
     static struct write_log_block blocks[1024];
-    const struct write_log log = read_writes();
+    const struct write_log log = read_writes_of(replica);
     unsigned count = write_log_blocks(&log, blocks, LENGTH(blocks)), known = 0;
-    autoclose int fd = open(file_of(0, "data"), O_RDONLY);
+    autoclose int fd = open(file_of(replica, "data"), O_RDONLY);
 
     *ret_unknown = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -85,6 +102,10 @@ static unsigned check_file(unsigned *ret_unknown) {
         }
     }
     return known;
+}
+
+static unsigned check_file(unsigned *ret_unknown) {
+    return check_replica(0, ret_unknown);
 }
 
 static void write_all_ways(const char *aio) {
@@ -130,6 +151,63 @@ START_TEST(writes_by_threads_are_logged) {
 }
 END_TEST
 
+static void add_quorum(const char *aio) {
+    json_t *children = json_array();
+
+    for (unsigned i = 0; i < REPLICAS; i++) {
+        char node[] = { 'f', 'i', 'l', 'e', (char)('0' + i), '\0' };
+
+        add_file(node, aio, file_of(i, "data"));
+        json_array_append_new(children, json_string(node));
+    }
+    execute("blockdev-add", json_pack("{s:s, s:s, s:i, s:o}", "driver", "quorum", "node-name",
+                                      "quorum", "vote-threshold", 2, "children", children));
+}
+
+/* At once, each of one size: memory of earlier requests is used again, for the same blocks. */
+static void write_round(unsigned round) {
+    enum { AT_ONCE = 16, PIECE = sizeof(bytes) / AT_ONCE };
+    uint64_t handle;
+
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(i * 31 + i / 4096 + round * 101);
+    for (unsigned i = 0; i < AT_ONCE; i++)
+        ck_assert_int_eq(
+            nbd_send(client, NBD_WRITE, i, (int64_t)i * PIECE, bytes + (size_t)i * PIECE, PIECE),
+            0);
+    for (unsigned i = 0; i < AT_ONCE; i++)
+        ck_assert_int_eq(nbd_answer(client, &handle, NULL, 0), 0);
+}
+
+static void write_to_quorum(const char *aio) {
+    unsigned unknown;
+
+    begin_program();
+    add_quorum(aio);
+    connect_to("quorum");
+    for (unsigned i = 0; i < REPLICAS; i++)
+        assert_done(write_log_begin(logs, uids[i], &none, &one, &err));
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        write_round(round);
+        for (unsigned i = 0; i < REPLICAS; i++) {
+            ck_assert_uint_eq(read_writes_of(i).count, (round + 1) * sizeof(bytes) / 4096);
+            ck_assert_uint_eq(check_replica(i, &unknown), sizeof(bytes) / 512);
+            ck_assert_uint_eq(unknown, 0);
+        }
+    }
+    end_daemon();
+}
+
+START_TEST(each_log_of_a_quorum_has_the_sums_of_its_replica) {
+    write_to_quorum("io_uring");
+}
+END_TEST
+
+START_TEST(each_log_of_a_quorum_has_the_sums_of_writes_by_threads) {
+    write_to_quorum("threads");
+}
+END_TEST
+
 START_TEST(writes_to_another_file_are_not_logged) {
     char path[128];
     autoclose int fd = -1;
@@ -172,13 +250,17 @@ static int connect_slow(void) {
     return fd;
 }
 
-static int open_daemon(void) {
+static pid_t daemon_pid(void) {
     autoclose int fd = open(daemon_path(arena, run, "daemon"), O_RDONLY);
     char text[32] = "";
-    int process;
 
     ck_assert_int_gt(read(fd, text, sizeof(text) - 1), 0);
-    process = (int)syscall(SYS_pidfd_open, (pid_t)strtol(text, NULL, 10), 0);
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+static int open_daemon(void) {
+    int process = (int)syscall(SYS_pidfd_open, daemon_pid(), 0);
+
     ck_assert_int_ge(process, 0);
     return process;
 }
@@ -217,5 +299,7 @@ START_TEST(a_released_daemon_logs_no_write) {
 END_TEST
 
 CHECK_MAIN_WITH("daemon writes", adopt_daemons(), begin, end, writes_by_io_uring_are_logged,
-                writes_by_threads_are_logged, writes_to_another_file_are_not_logged,
-                a_log_that_cannot_be_created_fails_no_write, a_released_daemon_logs_no_write)
+                writes_by_threads_are_logged, each_log_of_a_quorum_has_the_sums_of_its_replica,
+                each_log_of_a_quorum_has_the_sums_of_writes_by_threads,
+                writes_to_another_file_are_not_logged, a_log_that_cannot_be_created_fails_no_write,
+                a_released_daemon_logs_no_write)

@@ -3,7 +3,7 @@
  * its file.
  */
 #include "replication/engine/write_log.h"
-#include "replication/engine/write_log_format.h"
+#include "replication/engine/write_log_shared.h"
 #include "tests/lib/check_main.h"
 
 #include <ftw.h>
@@ -364,6 +364,169 @@ START_TEST(only_a_plain_file_is_a_log) {
     ck_assert_int_eq(write_log_begin(directory, REPLICA, &none, &first, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_BACKEND);
 }
+END_TEST
+
+/* ---- entries of one request for several logs ---- */
+
+#define SLOTS 4
+
+static unsigned taken, slots = SLOTS, slot_mask = SLOTS - 1;
+static uint64_t completions[SLOTS][2]; /* the first half of one is its user_data */
+static struct write_log_ring ring;
+static struct write_log_shared latest;
+static unsigned char shared_data[WRITE_LOG_BLOCK];
+
+static void begin_shared(void) {
+    begin_log(&none, &first);
+    taken = 1000;
+    ring = (struct write_log_ring){ .submitted.end = taken,
+                                    .completed = { .head = &taken,
+                                                   .mask = &slot_mask,
+                                                   .entries = &slots,
+                                                   .cqes = (const void *)completions } };
+    write_log_forget(&latest);
+}
+
+static void submit(uint64_t write, uint64_t offset, const void *data, size_t size) {
+    const struct iovec iov = { (void *)(uintptr_t)data, size };
+
+    ring.submitted.end++;
+    write_log_append_shared(mapped, &latest, &ring, write, offset, &iov, 1);
+}
+
+static void take_completion(uint64_t write) {
+    completions[taken++ % SLOTS][0] = write;
+}
+
+/* Writes the block, and has it filled with something else afterwards, which QEMU never does before
+ * the completion. */
+static void submit_and_fill(uint64_t write, unsigned char next) {
+    submit(write, 0, shared_data, sizeof(shared_data));
+    memset(shared_data, next, sizeof(shared_data));
+}
+
+static uint32_t latest_sum(void) {
+    const struct write_log read = read_log();
+
+    ck_assert_uint_gt(read.count, 0);
+    return read.entries[read.count - 1].sums[7];
+}
+
+START_TEST(a_write_in_flight_is_summed_once) {
+    begin_shared();
+    memset(shared_data, 1, sizeof(shared_data));
+    submit_and_fill(10, 2);
+    submit_and_fill(11, 3);
+    submit_and_fill(12, 4);
+    ck_assert_uint_eq(read_log().count, 3);
+    ck_assert_uint_eq(latest_sum(), sum_of(1));
+}
+END_TEST
+
+START_TEST(a_completed_write_is_summed_again) {
+    begin_shared();
+    memset(shared_data, 1, sizeof(shared_data));
+    submit_and_fill(10, 2);
+    take_completion(10);
+    submit_and_fill(10, 3);
+    ck_assert_uint_eq(latest_sum(), sum_of(2));
+}
+END_TEST
+
+START_TEST(completions_of_others_leave_a_write_in_flight) {
+    begin_shared();
+    memset(shared_data, 1, sizeof(shared_data));
+    submit_and_fill(10, 2);
+    take_completion(9);
+    submit_and_fill(11, 3);
+    take_completion(10); /* the latest one is another */
+    take_completion(8);
+    submit_and_fill(12, 4);
+    ck_assert_uint_eq(latest_sum(), sum_of(1));
+    take_completion(12);
+    submit_and_fill(13, 5);
+    ck_assert_uint_eq(latest_sum(), sum_of(4));
+}
+END_TEST
+
+START_TEST(a_completion_that_may_be_overwritten_counts_as_taken) {
+    begin_shared();
+    memset(shared_data, 1, sizeof(shared_data));
+    submit_and_fill(10, 2);
+    ring.submitted.end += SLOTS;
+    submit_and_fill(11, 3);
+    ck_assert_uint_eq(latest_sum(), sum_of(2));
+}
+END_TEST
+
+START_TEST(more_completions_than_submissions_end_the_sharing) {
+    begin_shared();
+    memset(shared_data, 1, sizeof(shared_data));
+    submit_and_fill(10, 2);
+    for (uint64_t i = 0; i < SLOTS; i++)
+        take_completion(i);
+    submit_and_fill(11, 3);
+    ck_assert_uint_eq(latest_sum(), sum_of(2));
+}
+END_TEST
+
+START_TEST(a_write_after_a_failed_submission_is_summed_again) {
+    begin_shared();
+    memset(shared_data, 1, sizeof(shared_data));
+    submit_and_fill(10, 2);
+    write_log_forget(&latest);
+    submit_and_fill(11, 3);
+    ck_assert_uint_eq(latest_sum(), sum_of(2));
+}
+END_TEST
+
+START_TEST(writes_of_other_data_share_no_sums) {
+    static unsigned char data[2 * WRITE_LOG_BLOCK];
+    struct write_log_ring other;
+
+    begin_shared();
+    memset(data, 1, WRITE_LOG_BLOCK);
+    memset(data + WRITE_LOG_BLOCK, 2, WRITE_LOG_BLOCK);
+    submit(10, 0, data, WRITE_LOG_BLOCK);
+    submit(11, 0, data + WRITE_LOG_BLOCK, WRITE_LOG_BLOCK); /* another address, */
+    ck_assert_uint_eq(latest_sum(), sum_of(2));
+    submit(12, 0, data + WRITE_LOG_BLOCK, 512); /* another size, */
+    ck_assert_uint_eq(latest_sum(), 0);
+    submit(13, 512, data + WRITE_LOG_BLOCK, 512); /* another offset, */
+    ck_assert_uint_eq(read_log().entries[3].sums[1], sum_of(2));
+    submit(14, 0, shared_data, WRITE_LOG_BLOCK);
+    memset(shared_data, 7, sizeof(shared_data));
+    other = ring; /* and another ring */
+    write_log_append_shared(mapped, &latest, &other, 15, 0,
+                            &(struct iovec){ shared_data, WRITE_LOG_BLOCK }, 1);
+    ck_assert_uint_eq(latest_sum(), sum_of(7));
+}
+END_TEST
+
+/* More than are shared, and more than are appended at once. */
+START_TEST(a_long_write_has_an_entry_for_each_block) {
+    const unsigned count = WRITE_LOG_SHARED + 3;
+    unsigned char *data = arena_alloc(arena, (size_t)count * WRITE_LOG_BLOCK);
+    struct write_log read;
+
+    begin_shared();
+    for (unsigned i = 0; i < count; i++)
+        memset(data + (size_t)i * WRITE_LOG_BLOCK, (int)(i % 251), WRITE_LOG_BLOCK);
+    submit(10, 0, data, (size_t)count * WRITE_LOG_BLOCK);
+    submit(11, 512, data, (size_t)(WRITE_LOG_SHARED - 1) * WRITE_LOG_BLOCK);
+    read = read_log();
+    ck_assert_uint_eq(read.count, count + WRITE_LOG_SHARED);
+    for (unsigned i = 0; i < count; i++) {
+        ck_assert_uint_eq(read.entries[i].where, write_log_where(i, 0xff, 0xff));
+        ck_assert_uint_eq(read.entries[i].sums[3], sum_of((unsigned char)(i % 251)));
+    }
+    for (unsigned i = 0; i < WRITE_LOG_SHARED; i++) {
+        unsigned mask = i == 0 ? 0xfe : i == WRITE_LOG_SHARED - 1 ? 1 : 0xff;
+
+        ck_assert_uint_eq(read.entries[count + i].where, write_log_where(i, mask, mask));
+    }
+}
+END_TEST
 
 /* ---- several that make one ---- */
 
@@ -452,6 +615,12 @@ CHECK_MAIN_WITH("write log", true, begin, end, the_sum_is_crc_32c,
                 no_log_is_created_for_an_unlogged_replica, an_incomplete_entry_is_skipped,
                 an_invalid_counter_gives_no_entries, a_log_of_another_boot_or_version_is_replaced,
                 a_truncated_log_is_replaced, garbage_gives_no_entries, only_a_plain_file_is_a_log,
+                a_write_in_flight_is_summed_once, a_completed_write_is_summed_again,
+                completions_of_others_leave_a_write_in_flight,
+                a_completion_that_may_be_overwritten_counts_as_taken,
+                more_completions_than_submissions_end_the_sharing,
+                a_write_after_a_failed_submission_is_summed_again,
+                writes_of_other_data_share_no_sums, a_long_write_has_an_entry_for_each_block,
                 threads_that_create_a_log_concurrently_share_it,
                 threads_that_replace_an_invalid_log_concurrently_share_it,
                 a_log_that_was_half_made_by_a_killed_process_is_removed)
