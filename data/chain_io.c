@@ -250,5 +250,7 @@ struct volume_io *chain_io_open(const struct chain_io_settings *settings,
     }
     (void)!send(negotiated, "", 1, MSG_NOSIGNAL);
     nbd_io_await_end(io, take_fd(errors));
+    if (writable)
+        nbd_io_drop_cache(io, open(files[0].path, O_RDONLY | O_CLOEXEC));
     return io;
 }

@@ -4,7 +4,8 @@
  *
  * The files and their formats are those stated here: no header is followed, no format probed.
  * qemu-nbd takes QEMU's locks on the files.  Its socket exists for the only connection and has no
- * name afterwards; it ends with that connection, also when this process is killed.
+ * name afterwards; it ends with that connection, also when this process is killed.  Reads after a
+ * flush come from the storage, except qcow2's tables, which qemu-nbd keeps in its memory.
  */
 #pragma once
 

@@ -7,6 +7,7 @@
 #include "common/nbd_protocol.h"
 #include "data/nbd_session.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,8 @@ struct nbd_io {
     struct volume_io io;
     struct nbd_session session;
     int64_t unflushed;
-    int pipe_fd; /* open in the server's process; -1: not awaited */
+    int pipe_fd;   /* open in the server's process; -1: not awaited */
+    int cached_fd; /* of the file that the server writes; -1: unknown */
 };
 
 static struct nbd_io *nbd_of(struct volume_io *io) {
@@ -60,11 +62,14 @@ static int nbd_read(struct volume_io *io, void *buffer, size_t size, int64_t off
 /* A server without flushes makes each write durable. */
 static int nbd_flush(struct volume_io *io, struct error *err) {
     struct nbd_call call = { .command = NBD_COMMAND_FLUSH };
+    struct nbd_io *nbd = nbd_of(io);
 
-    nbd_of(io)->unflushed = 0;
-    return nbd_of(io)->session.flags & NBD_HAS_FLUSH
-               ? nbd_session_call(&nbd_of(io)->session, &call, err)
-               : 0;
+    nbd->unflushed = 0;
+    if (nbd->session.flags & NBD_HAS_FLUSH && nbd_session_call(&nbd->session, &call, err) < 0)
+        return -1;
+    if (nbd->cached_fd >= 0)
+        posix_fadvise(nbd->cached_fd, 0, 0, POSIX_FADV_DONTNEED);
+    return 0;
 }
 
 static int nbd_write(struct volume_io *io, const void *buffer, size_t size, int64_t offset,
@@ -131,6 +136,8 @@ static void nbd_close(struct volume_io *io) {
         await_end(nbd);
         close(nbd->pipe_fd);
     }
+    if (nbd->cached_fd >= 0)
+        close(nbd->cached_fd);
     free(io);
 }
 
@@ -161,9 +168,14 @@ struct volume_io *nbd_io_open_socket(int fd, const char *export, bool writable, 
                                   .size = (int64_t)session.size,
                                   .writable = writable };
     nbd->session = session;
-    nbd->pipe_fd = -1;
+    nbd->pipe_fd = nbd->cached_fd = -1;
     take_fd(owned);
     return &nbd->io;
+}
+
+void nbd_io_drop_cache(struct volume_io *io, int fd) {
+    assert(io->functions == &nbd_functions && nbd_of(io)->cached_fd < 0);
+    nbd_of(io)->cached_fd = fd;
 }
 
 void nbd_io_await_end(struct volume_io *io, int pipe_fd) {

@@ -18,6 +18,9 @@ struct volume_io *nbd_io_open(const char *path, const char *export, bool writabl
 /* The same with a connected socket, which it owns, also when it fails. */
 struct volume_io *nbd_io_open_socket(int fd, const char *export, bool writable, int64_t timeout_ms,
                                      struct error *err);
+/* The server writes this file through the cache of this host: its pages are dropped after each
+ * flush, so that later reads come from the storage.  Owns the descriptor. */
+void nbd_io_drop_cache(struct volume_io *io, int fd);
 /* The close waits until the server's process, which has the other end of this pipe open, has ended,
  * for the timeout at most.  Owns the descriptor. */
 void nbd_io_await_end(struct volume_io *io, int pipe_fd);

@@ -58,6 +58,19 @@ static void make_chain(struct chain_io_file files[3]) {
     RUN("qemu-io", "-f", "qcow2", "-c", "write -P 3 2M 64k", files[0].path);
 }
 
+/* The file whose pages are dropped, and how often that was. */
+static struct stat dropped;
+static unsigned drops;
+
+int posix_fadvise(int fd, off_t offset, off_t size, int advice) {
+    struct stat status;
+
+    if (advice == POSIX_FADV_DONTNEED && offset == 0 && size == 0 && fstat(fd, &status) == 0 &&
+        status.st_ino == dropped.st_ino && status.st_dev == dropped.st_dev)
+        drops++;
+    return 0;
+}
+
 static unsigned byte_at(struct volume_io *io, int64_t offset) {
     unsigned char byte;
     struct error err = { 0 };
@@ -128,6 +141,23 @@ START_TEST(a_copy_into_a_chain_changes_its_active_file_alone) {
     volume_io_close(io);
     RUN("qemu-io", "-r", "-f", "raw", "-c", "read -P 1 0 1M", files[2].path);
     RUN("qemu-io", "-r", "-f", "qcow2", "-c", "read -P 2 2M 1M", files[1].path);
+}
+END_TEST
+
+START_TEST(a_flush_drops_the_cached_pages_of_the_active_file) {
+    struct chain_io_file files[3];
+    struct error err = { 0 };
+    struct volume_io *io;
+
+    make_chain(files);
+    ck_assert_int_eq(stat(files[0].path, &dropped), 0);
+    io = open_chain(files, 3, true);
+    ck_assert_int_eq(volume_io_write(io, "x", 1, MIB, &err), 0);
+    ck_assert_uint_eq(drops, 0);
+    ck_assert_int_eq(volume_io_flush(io, &err), 0);
+    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(byte_at(io, MIB), 'x');
+    volume_io_close(io);
 }
 END_TEST
 
@@ -215,6 +245,7 @@ END_TEST
 CHECK_MAIN_WITH("chain_io", true, begin, end, a_chain_reads_as_its_files_above_each_other,
                 no_header_is_followed_and_no_format_probed,
                 a_copy_into_a_chain_changes_its_active_file_alone,
+                a_flush_drops_the_cached_pages_of_the_active_file,
                 an_image_with_a_writer_is_in_use_until_that_closes,
                 a_missing_file_or_program_is_reported,
                 a_server_that_does_not_respond_ends_the_open_in_time,
