@@ -230,6 +230,7 @@ static int find_backend(const struct config *config, const char *name, struct ma
                         struct error *err) {
     const char *driver_name = config_text(config, name, "volume_driver");
     const char *backend_name = config_text(config, name, "volume_backend_name");
+    const char *node = config_text(config, "storage", "node");
 
     *ret = (struct manager_backend){
         .name = name,
@@ -243,6 +244,7 @@ static int find_backend(const struct config *config, const char *name, struct ma
             .name = name,
             .config = config,
             .state_directory = config_text(config, "DEFAULT", "state_path"),
+            .node = node ? node : parts_node(config),
         },
     };
     if (!ret->driver)

@@ -3,8 +3,6 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 
-#include <string.h>
-
 int volume_io_may(const struct volume_io_wait *wait, struct error *err) {
     return wait->may ? wait->may(wait->arg, err) : 0;
 }
@@ -94,16 +92,24 @@ void volume_io_hold(struct volume_io *io, int fd) {
     io->held[i] = fd + 1;
 }
 
+void volume_io_on_close(struct volume_io *io, void (*function)(void *arg), void *arg) {
+    assert(!io->on_close);
+    io->on_close = function;
+    io->on_close_arg = arg;
+}
+
 void volume_io_close(struct volume_io *io) {
-    int held[LENGTH(io->held)];
+    struct volume_io closed;
 
     if (!io)
         return;
-    memcpy(held, io->held, sizeof(held));
+    closed = *io;
     io->functions->close(io);
-    for (size_t i = 0; i < LENGTH(held); i++) {
-        if (held[i])
-            close(held[i] - 1);
+    if (closed.on_close)
+        closed.on_close(closed.on_close_arg);
+    for (size_t i = 0; i < LENGTH(closed.held); i++) {
+        if (closed.held[i])
+            close(closed.held[i] - 1);
     }
 }
 

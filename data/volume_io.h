@@ -9,7 +9,7 @@
  *
  * An endpoint owns its resources until it is closed.  A filter is a volume_io that owns the next
  * one.  One thread at a time uses an object; different objects are independent.  Only filters and
- * endpoints with a timeout (deadline_io.h, nbd_io.h) limit the time of a call.
+ * endpoints with a timeout (deadline_io.h, nbd_io.h, http_source_io.h) limit the time of a call.
  */
 #pragma once
 
@@ -52,8 +52,10 @@ struct volume_io_functions {
 struct volume_io {
     const struct volume_io_functions *functions;
     int64_t size;
-    bool writable; /* write, zero and discard are allowed */
-    int held[2];   /* descriptors of locks, plus one; 0: none (volume_io_hold()) */
+    bool writable;               /* write, zero and discard are allowed */
+    int held[2];                 /* descriptors of locks, plus one; 0: none (volume_io_hold()) */
+    void (*on_close)(void *arg); /* NULL: none (volume_io_on_close()) */
+    void *on_close_arg;
 };
 
 /* Called about once a second while a call waits: -1 ends the wait with that error. */
@@ -81,6 +83,8 @@ void volume_io_close(struct volume_io *io); /* NULL is fine */
 /* The object owns a descriptor, such as that of a lock, and closes it last; two at most.  -1 is
  * fine. */
 void volume_io_hold(struct volume_io *io, int fd);
+/* Called when the object has been closed, before the descriptors are; once for an object. */
+void volume_io_on_close(struct volume_io *io, void (*function)(void *arg), void *arg);
 
 static inline void volume_io_cleanup(struct volume_io *const *io) {
     volume_io_close(*io);

@@ -60,6 +60,7 @@ struct driver_backend {
     const char *name; /* section of the configuration */
     const struct config *config;
     const char *state_directory; /* of the service; for mount points of drivers */
+    const char *node;            /* of this host's storage agent; NULL: unknown */
     /* Has the backend a recorded volume: at this provider_location, with this name_id, or any where
      * NULL?  1 yes, 0 no, -1 unknown.  Called while storage is opened, from that thread.  NULL:
      * there is no database to query. */

@@ -51,6 +51,7 @@ libscoria_a_SOURCES += \
 	drivers/file/volume_image.c drivers/file/volume_image.h \
 	drivers/file/volume_name.c drivers/file/volume_name.h \
 	drivers/memory.c drivers/memory.h drivers/memory.private.h \
+	drivers/memory_data.c \
 	drivers/memory_driver.c \
 	drivers/memory_manage.c \
 	drivers/memory_snapshot.c

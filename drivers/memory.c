@@ -188,7 +188,7 @@ bool memory_lock(void *handle, const char *name_id, bool locked) {
     HOLD(memory);
 
     volume = find_object(memory, name_id);
-    if (!volume || (locked && volume->busy))
+    if (!volume || (locked && (volume->busy || volume->readers != 0)))
         return false;
     volume->locked = locked;
     return true;

@@ -2,9 +2,10 @@
  * Volumes that are only numbers: for tests, drills and the simulation.
  *
  * A volume is its virtual size, a number for its content and whether a guest holds it; a snapshot
- * is the first two.  The functions here stand for guests and operators; handles come from
- * memory_driver.open() or memory_new().  Thread-safe; callbacks of list_volumes() run under the
- * handle's lock.
+ * is the first two.  Of the bytes of its data only that at 1 MiB is kept, as the number
+ * (memory_data.c).  The functions here stand for guests and operators; handles come from
+ * memory_driver.open() or memory_new(), and are closed after all data opened by them.  Thread-safe;
+ * callbacks of list_volumes() run under the handle's lock.
  */
 #pragma once
 

@@ -22,6 +22,7 @@ struct memory_volume {
     int64_t waste; /* bytes of unused space */
     bool locked;
     bool busy;           /* an extend, or a reclaim, holds the lock */
+    int readers;         /* of its data; -1: a writer */
     bool deletes;        /* the requested work */
     char host[64];       /* that it is connected to; "": none */
     char other[64];      /* the destination of its instance's migration */
@@ -99,6 +100,9 @@ driver_clone_snapshot_call memory_clone_snapshot;
 driver_revert_volume_call memory_revert_volume;
 driver_get_usage_call memory_get_usage;
 driver_reclaim_volume_call memory_reclaim_volume;
+/* in memory_data.c, */
+driver_open_volume_data_call memory_open_volume_data;
+driver_open_snapshot_data_call memory_open_snapshot_data;
 /* and in memory_manage.c. */
 driver_get_manageable_call memory_get_manageable;
 driver_manage_volume_call memory_manage_volume;

@@ -200,7 +200,7 @@ static enum driver_outcome memory_extend_volume(void *handle, struct arena *aren
     if ((double)memory->used_bytes + (double)(new_gb * GIB - found->bytes) >
         (double)memory->capacity_gb * (double)GIB)
         return error_set(err, ERROR_BACKEND, "The pool has no space.");
-    if (found->locked || found->busy)
+    if (found->locked || found->busy || found->readers != 0)
         return DRIVER_DEFERRED;
     return extend_locked(memory, volume, new_gb * GIB, err);
 }
@@ -328,4 +328,6 @@ const struct driver memory_driver = {
     .list_manageable_snapshots = memory_list_manageable_snapshots,
     .get_usage = memory_get_usage,
     .reclaim_volume = memory_reclaim_volume,
+    .open_volume_data = memory_open_volume_data,
+    .open_snapshot_data = memory_open_snapshot_data,
 };

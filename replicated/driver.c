@@ -198,4 +198,6 @@ const struct driver replicated_driver = {
     .clone_snapshot = replicated_clone_snapshot,
     .get_usage = replicated_get_usage,
     .reclaim_volume = replicated_reclaim_volume,
+    .open_volume_data = replicated_open_volume_data,
+    .open_snapshot_data = replicated_open_snapshot_data,
 };

@@ -35,6 +35,7 @@ struct replicated_call {
     int64_t done_bytes, all_bytes;          /* for the progress; 0 and 0: unknown */
     bool over;                              /* set after a failed fence */
     bool connects;                          /* or disconnects */
+    const char *mark; /* of the publication that the call has begun; NULL: none */
 };
 
 /* "metadata.labels" of each config. */
@@ -111,6 +112,34 @@ int replicated_make(struct replicated_call *call, const struct replicated_making
 int replicated_made(struct replicated_call *call, replicated_step *step, void *arg,
                     struct driver_created *ret, struct error *err);
 
+/* ---- target.c ---- */
+
+struct replicated_connecting {
+    const char *host; /* NULL: where it is served already */
+    bool known;       /* its agent is known: it can serve, or be a client */
+    bool responds;    /* the agent that will serve it reports */
+    bool requested;
+    const char *socket;
+    const json_t *export; /* its client export; NULL: at the socket */
+};
+
+/* Decisions based on an older version are refused, even without a difference.  `clients` is a new
+ * reference, taken. */
+int replicated_publish(struct replicated_call *call, const char *node, json_t *clients,
+                       struct error *err);
+/* 0: the host has an agent, which could serve the volume. */
+int replicated_check_agent(struct replicated_call *call, const char *host, struct error *err);
+/* In steps: it is served on `node`, and the host is admitted (1). */
+int replicated_await_target(struct replicated_call *call, const char *node,
+                            struct replicated_connecting *connecting, struct error *err);
+/* The client of this host among publish.clients; NULL: none. */
+const json_t *replicated_find_client(const json_t *clients, const char *host);
+/* A final ERROR_CONFLICT: the volume is connected to another host, and nothing has changed. */
+int replicated_refuse_host(struct replicated_call *call, struct error *err);
+/* Passes on the failure of a call for a host. */
+int replicated_fail_host(const struct replicated_call *call, struct error *failure,
+                         struct error *err);
+
 /* ---- snapshot.c ---- */
 
 struct replicated_taking {
@@ -150,6 +179,8 @@ driver_extend_volume_call replicated_extend_volume;
 driver_get_size_call replicated_get_size;
 driver_connect_call replicated_connect;
 driver_disconnect_call replicated_disconnect;
+driver_open_volume_data_call replicated_open_volume_data;
+driver_open_snapshot_data_call replicated_open_snapshot_data;
 driver_create_snapshot_call replicated_create_snapshot;
 driver_delete_snapshot_call replicated_delete_snapshot;
 driver_list_snapshots_call replicated_list_snapshots;

@@ -1,7 +1,7 @@
 /*
  * The promises of the bits of struct driver's features, for every driver that sets them.
  */
-#include "data/volume_io.h"
+#include "data/copy.h"
 #include "replicated/driver.h"
 #include "tests/contract/driver_subject.h"
 #include "tests/unit/drivers/xfs.h"
@@ -928,20 +928,51 @@ static void take_report(const struct driver_fence *fence, const char *name) {
 }
 static const struct driver_fence impatient = { .holds = always, .busy = take_report };
 
+/* From one volume to another, verified. */
+static void copy_bytes(struct place *place, bool reported) {
+    static const struct copy_position beginning;
+    struct driver_volume volume = a_volume(place), other = a_volume(place);
+    struct volume_io *from = NULL, *to = NULL;
+    struct bench *bench = &place->bench;
+    struct copy copy = { .blank = true, .verify = true };
+
+    (void)reported;
+    other.id = other.name_id = CLONE_ID;
+    assert_created(place, &volume);
+    assert_created(place, &other);
+    write_content(place, &volume, 11);
+    ck_assert_msg(open_data(place, &volume, false, &from) == 0 &&
+                      open_data(place, &other, true, &to) == 0,
+                  "%s: %s", place->subject->name, bench->err.message);
+    copy.from = from;
+    copy.to = to;
+    ck_assert_msg(copy_run(&copy, &beginning, &bench->err) == 0, "%s: %s", place->subject->name,
+                  bench->err.message);
+    volume_io_close(from);
+    volume_io_close(to);
+    ck_assert_int_eq(read_content(place, &other), 11);
+    ck_assert_int_eq(read_content(place, &volume), 11);
+    ck_assert_int_eq(bench_delete(bench, &volume), 0);
+    ck_assert_int_eq(bench_delete(bench, &other), 0);
+}
+
 /* Of two that exclude each other the second one is refused; nothing is left open. */
 static void open_once(struct place *place, bool reported) {
-    struct driver_volume volume = a_volume(place), attached;
+    struct driver_volume volume = a_volume(place), attached, encrypted;
     struct volume_io *io = NULL, *second = NULL;
     struct bench *bench = &place->bench;
 
     (void)reported;
     assert_created(place, &volume);
     volume.fence = &impatient;
-    attached = volume;
+    attached = encrypted = volume;
     attached.attached = true;
+    encrypted.encrypted = true;
     for (int writable = 0; writable <= 1; writable++) {
         ck_assert_int_eq(open_data(place, &attached, writable, &io), -1);
         ck_assert_int_eq(bench->err.kind, ERROR_CONFLICT);
+        ck_assert_int_eq(open_data(place, &encrypted, writable, &io), -1);
+        ck_assert_int_eq(bench->err.kind, ERROR_BAD_REQUEST);
         ck_assert_int_eq(open_data(place, &volume, writable, &io), 0);
         ck_assert_int_eq(open_data(place, &volume, true, &second), -1);
         ck_assert_ptr_null(second);
@@ -984,6 +1015,7 @@ static const struct {
     { DRIVER_RECLAIM, give_space_back },
     { DRIVER_RECLAIM, give_none_of_a_snapshot_back },
     { DRIVER_DATA, move_bytes },
+    { DRIVER_DATA, copy_bytes },
     { DRIVER_DATA, open_once },
 };
 

@@ -157,6 +157,24 @@ START_TEST(a_file_that_became_shorter_fails_the_read) {
 }
 END_TEST
 
+static void note_open(void *arg) {
+    int *fd = arg;
+
+    *fd = fcntl(*fd, F_GETFD) >= 0 ? 0 : -1;
+}
+
+START_TEST(a_close_calls_its_function_before_locks_are_released) {
+    struct volume_io *io = memory_volume(MIB);
+    int fd = new_file(1), seen = fd;
+
+    volume_io_hold(io, fd);
+    volume_io_on_close(io, note_open, &seen);
+    volume_io_close(io);
+    ck_assert_int_eq(seen, 0);
+    ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+}
+END_TEST
+
 START_TEST(only_a_regular_file_is_opened) {
     struct error err = { 0 };
 
@@ -171,4 +189,4 @@ CHECK_MAIN("file_io", written_bytes_are_read_back_and_others_are_zeros,
            a_discard_leaves_all_other_bytes,
            a_thick_file_keeps_its_blocks_and_a_sparse_one_releases_them,
            the_kernel_moves_bytes_between_files_only, a_file_that_became_shorter_fails_the_read,
-           only_a_regular_file_is_opened)
+           a_close_calls_its_function_before_locks_are_released, only_a_regular_file_is_opened)

@@ -1,5 +1,6 @@
 #include "drivers/memory.h"
 
+#include "data/volume_io.h"
 #include "tests/unit/drivers/driver_test.h"
 
 START_TEST(a_locked_volume_defers_until_it_is_large_enough) {
@@ -183,7 +184,80 @@ START_TEST(between_check_and_effect_the_image_is_locked_and_a_death_has_no_effec
 }
 END_TEST
 
+static struct volume_io *open_data(struct bench *bench, const struct driver_volume *volume,
+                                   bool writable) {
+    struct volume_io *io = NULL;
+    int result = memory_driver.open_volume_data(bench->handle, bench->arena, volume, writable, &io,
+                                                &bench->err);
+
+    ck_assert_int_eq(result, io ? 0 : -1);
+    return io;
+}
+
+START_TEST(no_guest_opens_a_volume_whose_data_are_open) {
+    for (int writable = 0; writable <= 1; writable++) {
+        autobench struct bench bench;
+        struct driver_volume volume = A_VOLUME;
+        struct volume_io *io, *second;
+
+        BENCH_OPEN(&bench, &memory_driver, NULL);
+        ck_assert_int_eq(bench_create(&bench, &volume), 0);
+        ck_assert(memory_lock(bench.handle, volume.name_id, true));
+        ck_assert_ptr_null(open_data(&bench, &volume, writable));
+        ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+        ck_assert(memory_lock(bench.handle, volume.name_id, false));
+        io = open_data(&bench, &volume, writable);
+        ck_assert_ptr_nonnull(io);
+        second = open_data(&bench, &volume, false);
+        ck_assert((second == NULL) == writable);
+        ck_assert(!memory_lock(bench.handle, volume.name_id, true));
+        volume_io_close(io);
+        ck_assert(memory_lock(bench.handle, volume.name_id, true) == writable);
+        volume_io_close(second);
+        ck_assert(memory_lock(bench.handle, volume.name_id, true));
+    }
+}
+END_TEST
+
+/* All other bytes are zeros. */
+START_TEST(the_number_of_a_volume_is_its_byte_at_a_mebibyte) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+    struct volume_io_range data;
+    struct volume_io *io;
+    unsigned char bytes[8192];
+
+    BENCH_OPEN(&bench, &memory_driver, NULL);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    ck_assert(memory_write(bench.handle, volume.name_id, 256 + 7));
+    io = open_data(&bench, &volume, true);
+    ck_assert_int_eq(io->size, GIB);
+    ck_assert_int_eq(volume_io_find_data(io, 0, &data, &bench.err), 0);
+    ck_assert_int_eq(data.begin, 1 << 20);
+    ck_assert_int_eq(volume_io_find_data(io, data.end, &data, &bench.err), 0);
+    ck_assert_int_eq(data.begin, GIB);
+    ck_assert_int_eq(volume_io_read(io, bytes, sizeof(bytes), (1 << 20) - 4096, &bench.err), 0);
+    ck_assert_uint_eq(bytes[4095], 0);
+    ck_assert_uint_eq(bytes[4096], 7);
+    ck_assert_int_eq(volume_io_write(io, bytes, sizeof(bytes), (1 << 20) - 4096, &bench.err), 0);
+    ck_assert_int_eq(memory_read(bench.handle, volume.name_id), 256 + 7);
+    bytes[4096] = 8;
+    ck_assert_int_eq(volume_io_write(io, bytes, 4096, (1 << 20) - 4096, &bench.err), 0);
+    ck_assert_int_eq(memory_read(bench.handle, volume.name_id), 256 + 7);
+    ck_assert_int_eq(volume_io_write(io, bytes + 4096, 4096, 1 << 20, &bench.err), 0);
+    ck_assert_int_eq(memory_read(bench.handle, volume.name_id), 8);
+    ck_assert_int_eq(volume_io_zero(io, 0, io->size, &bench.err), 0);
+    ck_assert_int_eq(memory_read(bench.handle, volume.name_id), 0);
+    ck_assert(memory_remove(bench.handle, volume.name_id));
+    ck_assert_int_eq(volume_io_write(io, bytes, 1, 0, &bench.err), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_BACKEND);
+    volume_io_close(io);
+}
+END_TEST
+
 CHECK_MAIN("memory", a_locked_volume_defers_until_it_is_large_enough, missing_volumes_are_reported,
            free_space_is_capacity_less_volumes, every_call_can_be_set_to_fail_once,
            many_volumes_are_listed_once_each, snapshots_below_a_guest_are_taken_unless_deferred,
-           between_check_and_effect_the_image_is_locked_and_a_death_has_no_effect)
+           between_check_and_effect_the_image_is_locked_and_a_death_has_no_effect,
+           no_guest_opens_a_volume_whose_data_are_open,
+           the_number_of_a_volume_is_its_byte_at_a_mebibyte)

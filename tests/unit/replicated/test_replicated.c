@@ -2,6 +2,7 @@
  * The driver of declared volumes, in front of an API that answers by a script: its requests, its
  * behaviour when others have acted before, and the objects that it leaves unchanged.
  */
+#include "data/volume_io.h"
 #include "identity/own_user.h"
 #include "replicated/driver.h"
 #include "replicated/replicated.private.h"
@@ -1044,6 +1045,106 @@ START_TEST(the_capacity_is_that_of_pools_that_accept_replicas) {
 }
 END_TEST
 
+/* ---- data ---- */
+
+#define MARKED(mark, node) ",\"annotations\":{\"scoria.io/connection\":\"" mark "\"}" AT(node)
+
+static int open_data(const struct driver_volume *volume, struct volume_io **ret) {
+    return bench.driver->open_volume_data(bench.handle, bench.arena, volume, true, ret, &bench.err);
+}
+
+/* It ends after its first client. */
+static void serve_volume(void) {
+    const char *file = bench_path(&bench, "file"), *socket = bench_path(&bench, "nbd");
+
+    ck_assert_int_eq(BENCH_RUN("truncate", "-s", "2M", file), 0);
+    ck_assert_int_eq(
+        BENCH_RUN("qemu-nbd", "--fork", "-k", socket, "-x", "volume", "-f", "raw", file), 0);
+    answers("GET", PATH "/volume", 200,
+            arena_format(bench.arena,
+                         "{\"replicated_volume\":{\"status\":{\"phase\":\"Healthy\","
+                         "\"target\":{\"nodeId\":\"one\",\"address\":"
+                         "\"nbd+unix:///volume?socket=%s\"}}}}",
+                         socket),
+            0);
+}
+
+/* Meanwhile it is published; afterwards it is not, unless another connection has begun. */
+START_TEST(the_data_of_a_volume_are_open_while_it_is_published_here) {
+    for (int other = 0; other <= 1; other++) {
+        struct driver_volume volume = A_VOLUME;
+        struct volume_io *io = NULL, *second = NULL;
+        char bytes[512] = "x", found[512];
+
+        begin();
+        bench.backend.node = "one";
+        answers("GET", PATH, 200, CONFIG(ID, "7", AT("")), 1);
+        answers("GET", "/v3/replica_pools", 200, POOLS("one"), 0);
+        answers("PATCH", PATH, 200, CONFIG(ID, "8", MARKED("first", "one")), 0);
+        answers("GET", PATH, 200, CONFIG(ID, "8", MARKED("first", "one")), 0);
+        serve_volume();
+        ck_assert_msg(open_data(&volume, &io) == 0, "%s", bench.err.message);
+        ck_assert_int_eq(io->size, 2 << 20);
+        assert_sent("PATCH", 0, "\"nodeId\":\"one\",\"clients\":null");
+        assert_sent("PATCH", 0, "\"resourceVersion\":\"7\"");
+        ck_assert_int_eq(volume_io_write(io, bytes, sizeof(bytes), 4096, &bench.err), 0);
+        ck_assert_int_eq(volume_io_read(io, found, sizeof(found), 4096, &bench.err), 0);
+        ck_assert_mem_eq(found, bytes, sizeof(bytes));
+
+        ck_assert_int_eq(open_data(&volume, &second), -1);
+        ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+        ck_assert_uint_eq(count_requests("PATCH"), 1);
+        if (other) {
+            script_server_clear(server);
+            answers("GET", PATH, 200, CONFIG(ID, "9", MARKED("second", "one")), 0);
+        }
+        volume_io_close(io);
+        ck_assert_uint_eq(count_requests("PATCH"), other ? 1 : 2);
+        if (!other)
+            assert_sent("PATCH", 1, "\"nodeId\":\"\",\"clients\":null");
+        end();
+    }
+}
+END_TEST
+
+START_TEST(data_that_cannot_be_served_here_are_refused) {
+    static const struct {
+        const char *node, *config;
+        bool attached, fenced;
+        enum error_kind kind;
+    } cases[] = {
+        { "one", CONFIG(ID, "7", AT("")), true, false, ERROR_CONFLICT },
+        { "one", CONFIG(ID, "7", AT("")), false, true, ERROR_CONFLICT },
+        { "one", CONFIG(ID, "7", MARKED("first", "other")), false, false, ERROR_CONFLICT },
+        { "one", CONFIG(ID, "7", AT("one")), false, false, ERROR_CONFLICT },
+        { "two", CONFIG(ID, "7", AT("")), false, false, ERROR_BAD_REQUEST },
+        { NULL, CONFIG(ID, "7", AT("")), false, false, ERROR_BAD_REQUEST },
+        { "one", CONFIG(OTHERS, "7", AT("")), false, false, ERROR_NOT_FOUND },
+    };
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct driver_volume volume = A_VOLUME;
+        struct volume_io *io = NULL;
+
+        begin();
+        bench.backend.node = cases[i].node;
+        volume.attached = cases[i].attached;
+        volume.fence = cases[i].fenced ? &gone : NULL;
+        answers("GET", PATH, 200, cases[i].config, 0);
+        answers("GET", "/v3/replica_pools", 200, POOLS("one"), 0);
+        ck_assert_int_eq(open_data(&volume, &io), -1);
+        ck_assert_msg(bench.err.kind == cases[i].kind, "%zu: %s", i, bench.err.message);
+        ck_assert_int_eq(bench.driver->open_snapshot_data(bench.handle, bench.arena, &volume,
+                                                          &a_snapshot, &io, &bench.err),
+                         -1);
+        ck_assert_int_eq(bench.err.kind, ERROR_BAD_REQUEST);
+        ck_assert_ptr_null(io);
+        ck_assert_uint_eq(count_requests("PATCH"), 0);
+        end();
+    }
+}
+END_TEST
+
 static const char *not_yet(const struct driver_backend *backend) {
     (void)backend;
     return NULL;
@@ -1090,4 +1191,6 @@ CHECK_MAIN("replicated", a_moving_instance_becomes_a_client_of_the_target,
            memory_does_not_grow_during_a_reclaim, pools_that_do_not_reclaim_in_time_are_named,
            the_usage_of_a_volume_is_the_sum_of_its_replicas,
            the_capacity_is_that_of_pools_that_accept_replicas,
-           no_request_is_sent_before_the_api_listens, an_error_of_a_gateway_is_no_missing_config)
+           no_request_is_sent_before_the_api_listens, an_error_of_a_gateway_is_no_missing_config,
+           the_data_of_a_volume_are_open_while_it_is_published_here,
+           data_that_cannot_be_served_here_are_refused)
