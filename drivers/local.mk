@@ -81,6 +81,7 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_directory \
 	tests/unit/drivers/file/test_file \
 	tests/unit/drivers/file/test_image \
+	tests/unit/drivers/file/test_image_data \
 	tests/unit/drivers/file/test_manage \
 	tests/unit/drivers/file/test_manage_snapshots \
 	tests/unit/drivers/file/test_mount \

@@ -114,6 +114,12 @@ int image_data_open_volume(const struct directory *directory, struct arena *aren
 
     if (volume->attached)
         return refuse_use(volume, err);
+    /* A guest of another host would be seen by its locks alone. */
+    if (writable && !directory->locks_trusted)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Data of volume %s cannot be written: locks of its mount say nothing, and "
+                         "a guest could write meanwhile.",
+                         volume->id);
     if ((writable ? open_writable : open_readable)(directory, arena, volume, &source, err) < 0)
         return -1;
     return open_source(directory, arena, &source, &source.chain, writable, ret, err);
