@@ -112,6 +112,11 @@ EXTRA_DIST += \
 	tests/conformance/requirements.txt \
 	tests/conformance/run \
 	tests/conformance/worker \
+	tests/cost/budget \
+	tests/cost/counted.py \
+	tests/cost/operations.py \
+	tests/cost/run \
+	tests/cost/traced.py \
 	tests/coverage \
 	tests/crash/broker \
 	tests/crash/csi \
