@@ -8,9 +8,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* A checkpoint stalls the writer, so it is made while idle; but a WAL that grows without end slows
- * every reader, so 16 MB of it are not deferred. */
-enum { FRAMES_WORTH_IDLE = 200, FRAMES_MOST = 4000, IDLE_MS = 100, GROUP_MOST = 64 };
+/* A checkpoint stalls the writer, so it is made while idle.  But most commits write the same pages,
+ * and a reader that looks for one passes every frame of it in the WAL: 4 MB of that are deferred
+ * only while checkpoints follow each other closely, and 16 MB never. */
+enum { FRAMES_WORTH_IDLE = 200, FRAMES_MANY = 1000, FRAMES_MOST = 4000 };
+enum { IDLE_MS = 100, CHECKPOINT_MS = 250, GROUP_MOST = 64 };
 
 struct outcome {
     int result;
@@ -27,6 +29,7 @@ struct group {
 struct writer {
     pthread_mutex_t using_connection;
     struct connection *connection;
+    int64_t checkpoint_us; /* of the last one by wal_limit(); guarded as the connection */
     db_fault *fault;
     void *fault_arg;
 
@@ -180,10 +183,21 @@ static int frames_most(const struct connection *connection) {
     return connection->no_reserve ? FRAMES_WORTH_IDLE : FRAMES_MOST;
 }
 
+static bool wal_is_long(const struct writer *writer, int64_t now_us) {
+    int frames = writer->connection->wal_frames;
+
+    return frames >= frames_most(writer->connection) ||
+           (frames >= FRAMES_MANY && now_us - writer->checkpoint_us >= CHECKPOINT_MS * 1000);
+}
+
 static void wal_limit(struct writer *writer) {
+    int64_t now_us = clock_monotonic_us();
+
     pthread_mutex_lock(&writer->using_connection);
-    if (writer->connection->wal_frames >= frames_most(writer->connection))
+    if (wal_is_long(writer, now_us)) {
         sqlite_checkpoint(writer->connection);
+        writer->checkpoint_us = now_us;
+    }
     pthread_mutex_unlock(&writer->using_connection);
 }
 
