@@ -11,18 +11,10 @@
 #include "common/arena.h"
 #include "common/error.h"
 #include "http/exchange.h"
+#include "http/handle.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* How a peer is reached and trusted; NULL: the system's default. */
-struct http_peer {
-    const char *ca_file; /* trusted authorities */
-    const char *cert_file,
-        *key_file;              /* client certificate; key_file NULL: the key is in cert_file */
-    bool insecure;              /* accept any certificate of the peer */
-    int64_t connect_timeout_ms; /* 0: 5 000 */
-};
 
 /* Receives a line of the response, without its end; false: close the connection. */
 typedef bool http_line(void *arg, const char *line, size_t size);

@@ -1,6 +1,7 @@
-#include "http/handle.private.h"
+#include "http/handle.h"
 
 #include "common/version.h"
+#include "http/handle.private.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@
 #pragma once
 
 #include "common/arena.h"
-#include "http/client.h"
+#include "http/exchange.h"
+#include "http/handle.h"
 
 #include <curl/curl.h>
 

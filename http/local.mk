@@ -6,7 +6,7 @@ libscoria_a_SOURCES += \
 	http/download.c http/download.h \
 	http/eviction.c http/eviction.private.h \
 	http/exchange.c http/exchange.h \
-	http/handle.c http/handle.private.h \
+	http/handle.c http/handle.h http/handle.private.h \
 	http/head.c http/head.private.h \
 	http/listen.c http/listen.h \
 	http/origin.c http/origin.h \
