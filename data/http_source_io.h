@@ -1,11 +1,11 @@
 /*
  * The body of an HTTP response as a volume_io that is read in order, such as an image's bytes.
  *
- * A read of earlier bytes, and one after the connection was lost, requests the bytes from its offset
- * on; a server that ignores the range sends all of them again.  Those before the read are dropped.  A
- * connection is renewed only after one that has brought bytes.  The limits of time and the kinds
- * of failures are those of http/transfer.h; besides, ERROR_BACKEND: the body is shorter or longer
- * than stated, and ERROR_NOT_FOUND: the response has no body.
+ * A read of earlier bytes, and one after the connection was lost, requests the bytes from its
+ * offset on; a server that ignores the range sends all of them again.  Those before the read are
+ * dropped.  A connection is renewed only after one that has brought bytes.  The limits of time and
+ * the kinds of failures are those of http/transfer.h; besides, ERROR_BACKEND: the body is shorter
+ * or longer than stated, and ERROR_NOT_FOUND: the response has no body.
  *
  * A body of unknown length has zeros behind its end, up to the size of the object: they are
  * reported as zeros once the end was reached, and are none of its content (checksum_io.h).
