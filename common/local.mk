@@ -23,6 +23,7 @@ libscoria_a_SOURCES += \
 	common/process.c common/process.h \
 	common/quantity.c common/quantity.h \
 	common/reclaim_phase.h \
+	common/replicas.h \
 	common/same_file.h \
 	common/scoria_headers.h \
 	common/state_table.c common/state_table.h \

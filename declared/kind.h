@@ -65,7 +65,6 @@ extern const struct schema_field volume_policy_fields[], volume_qos_fields[];
 extern const struct schema_field volume_client_fields[];
 extern const char *const volume_export_words[];
 
-#define REPLICAS_MOST  7                  /* of one volume */
 #define EPOCH_MOST     ((int64_t)1 << 52) /* that a node may report */
 #define SNAPSHOTS_MOST 64                 /* of one config */
 #define CLIENTS_MOST   4                  /* hosts admitted to a volume beside its own */

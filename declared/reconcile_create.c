@@ -6,6 +6,7 @@
 
 #include "common/assert.h"
 #include "common/quantity.h"
+#include "common/replicas.h"
 #include "declared/document_store.private.h"
 #include "declared/replica_placement.h"
 #include "declared/snapshot_source.h"
@@ -240,17 +241,21 @@ static int make_replicas(struct reconcile *r, const struct first_set *set,
     assert(set->count > 0);
     for (unsigned i = 0; i < set->count; i++)
         json_array_append_new(members, json_string(set->ids[i]));
-    for (unsigned i = 0; i < set->count; i++)
+    for (unsigned i = 0; i < set->count; i++) {
+        const json_t *source = source_on(r->work->arena, &set->source, set->pools[i]);
+
+        assert(source || !set->source.snapshot); /* no replica of a clone begins empty (P63) */
         if (replica_make(r, volume, set->pools[i], set->capacity, set->count, set->ids[i], members,
-                         source_on(r->work->arena, &set->source, set->pools[i]), err) < 0)
+                         source, err) < 0)
             return -1;
+    }
     return 0;
 }
 
 static int make(struct reconcile *r, const struct first_set *set, struct error *err) {
     struct document volume;
 
-    assert(!r->dry_run);
+    assert(!r->dry_run && !r->has_volume);
     for (unsigned i = 0; i < set->count; i++)
         set->ids[i] = work_uuid(r->work);
     update_put_spec(r, &r->config, "policy", json_incref(set->policy));

@@ -9,6 +9,8 @@
  */
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
+#include "common/replicas.h"
 #include "declared/condition.h"
 #include "declared/pool_list.h"
 #include "declared/replica_placement.h"
@@ -172,6 +174,7 @@ static int cancel(struct reconcile *r, const struct document *old, const struct 
                   const char *why, struct error *err) {
     json_t *replacement = json_deep_copy(replacement_of(r));
 
+    assert(!is_cancelled(r));
     json_object_set_new(replacement, "cancelled", json_true());
     update_put_status(r, &r->config, "replacement", replacement);
     put_pool(r, replica_pool_of(new), replica_pool_of(old));
@@ -343,6 +346,8 @@ static int make(struct reconcile *r, const struct document *old, const struct re
     struct arena *arena = r->work->arena;
     const char *id = work_uuid(r->work);
 
+    assert(!r->dry_run && !replacement_of(r) && !old->deleted_at);
+    assert(count_others(r, NULL) < REPLICAS_MOST && !text_is(replica_pool_of(old), pool->id));
     if (replica_make(r, &r->volume.before, pool, tree_text(update_spec(&r->volume), "capacity"),
                      count_others(r, NULL), id, NULL, NULL, err) < 0 ||
         replica_replacement_begin(r->work, r->config.before.id, err) < 0)

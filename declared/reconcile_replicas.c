@@ -8,6 +8,7 @@
 #include "declared/reconcile.private.h"
 
 #include "common/assert.h"
+#include "common/replicas.h"
 #include "declared/pool_list.h"
 #include "declared/replica_placement.h"
 #include "declared/snapshot_source.h"
@@ -70,6 +71,14 @@ static void wait_for(struct reconcile *r, const char *reason, const char *messag
 
 /* ---- removal ---- */
 
+static unsigned count_living(const struct reconcile *r) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < r->count; i++)
+        count += !r->replicas[i].deleted_at;
+    return count;
+}
+
 static struct document *find_replica(struct reconcile *r, const char *id) {
     for (unsigned i = 0; i < r->count; i++)
         if (text_is(r->replicas[i].id, id))
@@ -80,6 +89,7 @@ static struct document *find_replica(struct reconcile *r, const char *id) {
 /* It is evicted: now its data may be removed. */
 static int delete_evicted(struct reconcile *r, struct document *replica, struct error *err) {
     assert(volume_is_served(r) && !replica_report_of(r, replica));
+    assert(text_is(tree_text(update_spec(&r->volume), "removing"), replica->id));
     update_put_spec(r, &r->volume, "removing", NULL);
     return reconcile_delete_replica(r, replica, err);
 }
@@ -149,7 +159,7 @@ static int begin_eviction(struct reconcile *r, const struct document *replica, s
     const struct document *unhealthy = unhealthy_other(r, replica);
     int needed;
 
-    assert(!replica->deleted_at);
+    assert(!replica->deleted_at && count_living(r) > 1);
     if (!volume_is_served(r)) {
         wait_for(
             r, "ScaleDown",
@@ -177,14 +187,6 @@ static int begin_eviction(struct reconcile *r, const struct document *replica, s
     return reconcile_record_event(r, "Normal", "ScaleDown",
                                   arena_format(arena, "Replica %s is being removed.", replica->id),
                                   err);
-}
-
-static unsigned count_living(const struct reconcile *r) {
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < r->count; i++)
-        count += !r->replicas[i].deleted_at;
-    return count;
 }
 
 static int scale_down(struct reconcile *r, struct error *err) {

@@ -1,6 +1,7 @@
 /*
  * CStorVolume: the volume of a config; its node serves it from replicas on pools.
  */
+#include "common/replicas.h"
 #include "declared/condition.h"
 #include "declared/document.h"
 #include "declared/name.h"
@@ -14,7 +15,6 @@
 
 #define PATH_MOST    4096
 #define MESSAGE_MOST 1024
-#define LISTED_MOST  (2 * REPLICAS_MOST) /* including those being added and removed */
 
 const char *const volume_export_words[] = { "nbd", "file", NULL };
 
@@ -77,7 +77,7 @@ static const struct schema_field spec_fields[] = {
     { "clients", SCHEMA_LIST, .of = volume_client_fields, .max = CLIENTS_MOST,
       .about = "Other hosts that are admitted, over NBD with TLS." },
     { "qos", SCHEMA_OBJECT, .of = volume_qos_fields, .initial = "{}", .about = "Limits for clients." },
-    { "replicas", SCHEMA_LIST, SCHEMA_REQUIRED, .of = member_fields, .max = LISTED_MOST,
+    { "replicas", SCHEMA_LIST, SCHEMA_REQUIRED, .of = member_fields, .max = MEMBERS_MOST,
       .about = "All its replicas, in order." },
     { "snapshots", SCHEMA_LIST, .of = wanted_fields, .max = SNAPSHOTS_MOST,
       .about = "Snapshots to be taken." },
@@ -195,7 +195,7 @@ static const struct schema_field status_fields[] = {
     { "silentNodes", SCHEMA_TEXT, SCHEMA_READ_ONLY,
       .about = "Nodes that lost it without confirming its stop, until another node has most of its replicas: a,b." },
     { "target", SCHEMA_OBJECT, .of = target_fields, .about = "The process that serves it; absent when there is none." },
-    { "replicaStatuses", SCHEMA_LIST, .of = replica_fields, .max = LISTED_MOST,
+    { "replicaStatuses", SCHEMA_LIST, .of = replica_fields, .max = MEMBERS_MOST,
       .about = "State of each replica, reported by the target." },
     { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
       .about = "State of each snapshot to be taken." },

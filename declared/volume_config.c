@@ -1,4 +1,5 @@
 #include "common/quantity.h"
+#include "common/replicas.h"
 #include "declared/config_reclaim.h"
 #include "declared/document_store.h"
 #include "declared/name.h"

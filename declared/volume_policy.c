@@ -1,3 +1,4 @@
+#include "common/replicas.h"
 #include "declared/document.h"
 #include "declared/name.h"
 #include "declared/pool_list.h"

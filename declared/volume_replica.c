@@ -3,6 +3,7 @@
  * removes it. The document stays until the data are removed (P45).
  */
 #include "common/reclaim_phase.h"
+#include "common/replicas.h"
 #include "declared/document.h"
 #include "declared/phases.h"
 #include "declared/progress.h"

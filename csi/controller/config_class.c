@@ -6,13 +6,13 @@
 
 #include "client/replica_pools.h"
 #include "common/cleanup.h"
+#include "common/replicas.h"
 #include "json/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define REPLICAS_USUAL 3
-#define REPLICAS_MOST  7
 #define COUNT_KEY      "replicaCount"
 
 bool config_is_requested(const controller_parameter *const *parameters, size_t count) {

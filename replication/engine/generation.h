@@ -11,12 +11,11 @@
 #include "common/arena.h"
 #include "common/clock.h"
 #include "common/error.h"
+#include "common/replicas.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define REPLICAS_MOST     7
-#define MEMBERS_MOST      (REPLICAS_MOST + 1) /* one more while a replica is replaced */
 #define VOLUME_BYTES_MOST (INT64_C(1) << 60)
 #define NONCE_SIZE        17 /* 16 hex digits and the end */
 #define RECOVERIES_MOST   (INT64_C(1) << 27)

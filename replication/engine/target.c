@@ -15,9 +15,9 @@
 /* ---- open and close ---- */
 
 static int check_settings(const struct target_settings *settings, struct error *err) {
-    if (settings->count == 0 || settings->count > REPLICAS_MOST)
-        return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
-                         REPLICAS_MOST, settings->count);
+    if (settings->count == 0 || settings->count > MEMBERS_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "A target has 1 to %u replicas, not %u.",
+                         MEMBERS_MOST, settings->count);
     if (settings->size_bytes <= 0 || settings->size_bytes % SECTOR != 0 ||
         settings->size_bytes > settings->maximum_bytes ||
         settings->maximum_bytes > VOLUME_BYTES_MOST)
@@ -112,6 +112,9 @@ int target_create(struct target *target, struct error *err) {
     const char *uids[MEMBERS_MOST];
     struct generation first;
 
+    if (target->count > REPLICAS_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
+                         REPLICAS_MOST, target->count);
     for (unsigned i = 0; i < target->count; i++)
         uids[i] = target->members[i].replica.uid;
     generation_first(target->volume, target->size_bytes, uids, target->count, &first);

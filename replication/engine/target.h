@@ -41,8 +41,8 @@ struct target_settings {
     const char *tls_directory;
     int64_t size_bytes;    /* visible to clients, from the next start on; never less than before */
     int64_t maximum_bytes; /* maximum size that the replicas' files allow */
-    unsigned count;        /* its replicas: all present and all assigned ones */
-    struct replica replicas[REPLICAS_MOST];
+    unsigned count;        /* up to MEMBERS_MOST: all present replicas and all assigned ones */
+    struct replica replicas[MEMBERS_MOST];
     /* Access to local replicas; NULL: replica_local. Outlives the target. */
     const struct replica_access *local;
     struct target_qos qos;
@@ -120,7 +120,7 @@ struct target_status {
     struct error job_error;
     int64_t done_bytes, total_bytes; /* of the job */
     unsigned count;
-    struct target_replica replicas[REPLICAS_MOST];
+    struct target_replica replicas[MEMBERS_MOST];
 };
 
 struct target;
@@ -169,7 +169,8 @@ int target_set_export(struct target *target, enum target_export export, struct e
 
 /*
  * Rebuilds a replica that does not vote, whatever it held, and lets it vote; target_watch() ends
- * it. `replaces`: a voting one that leaves when this one joins; NULL: it joins beside the others.
+ * it. `replaces`: a voting one that leaves when this one joins, if the volume has a spare replica
+ * then (TARGET_REBUILD_FAILED: it has none); NULL: it joins beside the others.
  * `speed`: bytes a second, 0 as fast as possible. A `replica` that is none of the settings' is one
  * from now on, in place of the replaced one.
  */

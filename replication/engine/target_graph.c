@@ -222,7 +222,7 @@ static int read_children(struct target *target, struct arena *arena, struct chil
 
 int graph_children(struct target *target, struct arena *arena, const char **ret, unsigned most,
                    struct error *err) {
-    struct child children[2 * REPLICAS_MOST];
+    struct child children[2 * MEMBERS_MOST];
     int count = read_children(target, arena, children, LENGTH(children), err);
 
     assert(most <= LENGTH(children));
@@ -282,7 +282,7 @@ int graph_remove_copies(struct target *target, const struct member *member, stru
 
 int graph_remove_child(struct target *target, const char *node, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    struct child children[2 * REPLICAS_MOST];
+    struct child children[2 * MEMBERS_MOST];
     int count = read_children(target, arena, children, LENGTH(children), err);
 
     for (int i = 0; i < count; i++) {

@@ -26,7 +26,6 @@
 #define STEP_MS     1000 /* for one reply */
 #define PAUSE_MS    2
 #define EXPORT      "write-log-"
-#define NODES_MOST  (REPLICAS_MOST + 2) /* of the voters, and the quorum */
 
 /* ---- blocks of several logs ---- */
 

@@ -6,6 +6,7 @@
 #include "replication/engine/target.private.h"
 
 #include "common/assert.h"
+#include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/md5.h"
@@ -34,8 +35,8 @@ struct copies {
     bool sums;
     int64_t epoch;
     unsigned count;
-    struct member *members[REPLICAS_MOST];
-    char *pieces[REPLICAS_MOST]; /* in `buffer` */
+    struct member *members[MEMBERS_MOST];
+    char *pieces[MEMBERS_MOST]; /* in `buffer` */
     char *buffer;
     size_t block; /* length of the current block */
     int64_t until_us;
@@ -49,13 +50,13 @@ static void begin_copies(struct target *target, struct copies *copies, bool fail
     for (unsigned i = 0; i < target->count; i++)
         copies->sums |= member_votes(&target->members[i]) && !member_is_local(&target->members[i]);
     copies->quiet_us = copies->sums ? target->silence_ms * 1000 + REMOTE_SLACK_US : 0;
-    copies->buffer = heap_new(REPLICAS_MOST * PIECE);
+    copies->buffer = heap_new(MEMBERS_MOST * PIECE);
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
         if (!member_votes(member) || (member_fails(member) && !failing))
             continue;
-        assert(copies->count < REPLICAS_MOST);
+        assert(copies->count < LENGTH(copies->members));
         copies->pieces[copies->count] = copies->buffer + copies->count * PIECE;
         copies->members[copies->count++] = member;
     }
@@ -176,7 +177,7 @@ static void note_read(struct observation *observation, bool changed) {
 /* Of one block, at the beginning of the pieces: 1 it differs without writes, 0 it does not, -1;
  * *ret_busy: that cannot be determined, or not in the available time. */
 static int read_again(const struct copies *copies, int64_t at, bool *ret_busy, struct error *err) {
-    char before[REPLICAS_MOST][BLOCK] = { { 0 } };
+    char before[MEMBERS_MOST][BLOCK] = { { 0 } };
     struct observation observation = { 0 };
 
     assert(copies->block > 0 && copies->block <= BLOCK);

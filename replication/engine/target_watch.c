@@ -80,7 +80,7 @@ static int evict_failing(struct target *target, struct error *err) {
 
 static int remove_unknown_nodes(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const char *children[2 * REPLICAS_MOST];
+    const char *children[2 * MEMBERS_MOST];
     int count = graph_children(target, arena, children, LENGTH(children), err);
 
     for (int i = 0; i < count; i++) {
@@ -201,7 +201,8 @@ void target_status(struct target *target, struct target_status *ret) {
     ret->has_file = target->export == TARGET_EXPORT_FILE && target->file_bytes > 0;
     if (ret->has_file && ret->size_bytes > target->file_bytes)
         ret->size_bytes = target->file_bytes;
-    for (unsigned i = 0; i < target->count && i < REPLICAS_MOST; i++) {
+    assert(target->count <= LENGTH(ret->replicas));
+    for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
         bool votes = serves && member_votes(member);
         struct target_replica *replica = &ret->replicas[ret->count++];
@@ -265,7 +266,7 @@ static int remove_nodes(struct target *target, struct member *member, struct err
 /* The members of the quorum and of the generation must be the same: only these vote. */
 static int adopt_voters(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const char *children[2 * REPLICAS_MOST];
+    const char *children[2 * MEMBERS_MOST];
     int count = graph_children(target, arena, children, LENGTH(children), err);
 
     target_plan(target, &target->plan);

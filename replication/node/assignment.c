@@ -1,5 +1,6 @@
 #include "replication/node/assignment.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/reclaim_phase.h"
@@ -111,6 +112,7 @@ static int read_members(struct parsed *parsed, const json_t *spec, struct error 
 
         if (!text || !uuid_parse(text, uid) || words_have(replica->members, replica->count, uid))
             return assignment_refuse(err, &parsed->assignment, "members");
+        assert(replica->count < LENGTH(replica->members));
         replica->members[replica->count++] = arena_text(parsed->arena, uid);
     }
     return 0;
@@ -176,6 +178,7 @@ static int read_volume_replica(struct parsed *parsed, const json_t *entry, struc
     struct assignment_volume *volume = &parsed->assignment.volume;
     struct replica *replica = &volume->replicas[volume->count];
 
+    assert(volume->count < LENGTH(volume->replicas));
     replica->uid = uid_of(parsed->arena, entry, "uid");
     replica->pool = text_of(parsed->arena, entry, "path");
     volume->pools[volume->count] = text_of(parsed->arena, entry, "poolName");
@@ -190,7 +193,7 @@ static int read_volume_replica(struct parsed *parsed, const json_t *entry, struc
 static int read_replicas(struct parsed *parsed, const json_t *spec, struct error *err) {
     const json_t *list = json_object_get(spec, "replicas");
 
-    if (json_array_size(list) > REPLICAS_MOST)
+    if (json_array_size(list) > LENGTH(parsed->assignment.volume.replicas))
         return assignment_refuse(err, &parsed->assignment, "too many replicas");
     for (size_t i = 0; i < json_array_size(list); i++) {
         if (read_volume_replica(parsed, json_array_get(list, i), err) < 0)
@@ -339,14 +342,18 @@ int assignment_read(enum assignment_kind kind, const json_t *document, struct as
 }
 
 struct assignment *assignment_hold(struct assignment *assignment) {
-    atomic_fetch_add(&((struct parsed *)assignment)->holders, 1);
+    unsigned before = atomic_fetch_add(&((struct parsed *)assignment)->holders, 1);
+
+    assert(before > 0);
     return assignment;
 }
 
 void assignment_release(struct assignment *assignment) {
     struct parsed *parsed = (struct parsed *)assignment;
+    unsigned before = parsed ? atomic_fetch_sub(&parsed->holders, 1) : 0;
 
-    if (!parsed || atomic_fetch_sub(&parsed->holders, 1) > 1)
+    assert(!parsed || before > 0);
+    if (before != 1)
         return;
     arena_free(parsed->arena);
     free(parsed);

@@ -59,11 +59,11 @@ struct assignment_volume {
     struct target_qos qos;
     enum target_export export;
     unsigned count;
-    struct replica replicas[REPLICAS_MOST];
-    const char *pools[REPLICAS_MOST]; /* their names */
-    const char *nodes[REPLICAS_MOST]; /* of the pools; NULL: unknown */
+    struct replica replicas[MEMBERS_MOST];
+    const char *pools[MEMBERS_MOST]; /* their names */
+    const char *nodes[MEMBERS_MOST]; /* of the pools; NULL: unknown */
     /* host:port of the replica for other nodes; NULL: accessible by its path only. */
-    const char *addresses[REPLICAS_MOST];
+    const char *addresses[MEMBERS_MOST];
     int64_t epoch;         /* replicas accept the highest epoch that they have seen; 0: none */
     bool claimed;          /* the API assigns it to no other node before this one releases it */
     const char *removing;  /* uid of a replica; NULL: none */

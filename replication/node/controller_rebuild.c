@@ -1,5 +1,7 @@
 #include "replication/node/volume_controller.private.h"
 
+#include "common/assert.h"
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "replication/node/local_replica.h"
@@ -34,9 +36,9 @@ static bool may_be_rebuilt(const struct volume_controller *controller,
 
 /* The required change of replicas. */
 struct change {
-    struct replica assigned[REPLICAS_MOST]; /* all but the one to be removed */
+    struct replica assigned[MEMBERS_MOST]; /* all but the one to be removed */
     unsigned count;
-    struct replica ready[REPLICAS_MOST]; /* voters, and those that can be rebuilt */
+    struct replica ready[MEMBERS_MOST]; /* voters, and those that can be rebuilt */
     unsigned ready_count;
     int missing;  /* index of the next one to be rebuilt; -1: none */
     bool waits;   /* some can be rebuilt, and none is due */
@@ -59,6 +61,7 @@ static void add_assigned(struct volume_controller *controller, const struct repl
 
     bool ready = (seen && seen->votes) || may_be_rebuilt(controller, replica);
 
+    assert(change->count < LENGTH(change->assigned));
     change->assigned[change->count++] = *replica;
     rebuild_failures_see(&controller->rebuild_failures, replica->uid, ready);
     if (!ready) {
@@ -70,8 +73,8 @@ static void add_assigned(struct volume_controller *controller, const struct repl
 
 /* The failures of one replica delay no other. */
 static void find_missing(const struct volume_controller *controller, struct change *change) {
-    const char *uids[REPLICAS_MOST];
-    int indices[REPLICAS_MOST] = { 0 }, next;
+    const char *uids[MEMBERS_MOST];
+    int indices[MEMBERS_MOST] = { 0 }, next;
     unsigned count = 0;
 
     for (unsigned i = 0; i < change->count; i++) {
@@ -130,6 +133,7 @@ static const struct target_replica *find_damaged(const struct volume_controller 
 /* A replica that could not be repaired in place is evicted and rebuilt; but while replicas are
  * resynchronized each vote may be needed for a block. */
 static int repair(struct volume_controller *controller, const char *uid, struct error *err) {
+    assert(!volume_controller_has_job(controller));
     if (controller->status.job == TARGET_REPAIR_FAILED && !controller->status.resynchronizing &&
         strcmp(controller->status.job_replica, uid) == 0)
         return target_evict(controller->target, uid, err);
@@ -148,6 +152,7 @@ static int do_change(struct volume_controller *controller, struct change *change
                      struct error *err) {
     int64_t speed = controller->settings->rebuild_speed;
 
+    assert(change->missing < (int)change->count && change->ready_count <= change->count);
     if (change->damaged)
         return repair(controller, change->damaged->replica.uid, err);
     if (change->missing >= 0 && controller->status.voters < controller->status.wanted)
@@ -200,6 +205,7 @@ void volume_controller_rebuild(struct volume_controller *controller) {
     struct change change;
     bool copies;
 
+    assert(controller->target && controller->opened);
     volume_controller_end_jobs(controller);
     if (volume_controller_has_job(controller))
         return;

@@ -60,7 +60,8 @@ static int open_target(struct volume_controller *controller, struct error *err) 
     };
 
     assert(!controller->target && !controller->opened);
-    assert(assigned->count <= REPLICAS_MOST);
+    assert(assigned->count <= LENGTH(settings.replicas));
+    assert(!settings.dry_run || !settings.recover_from); /* a request is confirmed first */
     for (unsigned i = 0; i < assigned->count; i++)
         settings.replicas[i] = volume_controller_replica(controller, i);
     if (volume_controller_probe_replicas(controller, err) < 0 ||
@@ -211,8 +212,10 @@ static int end_other_users(struct volume_controller *controller, struct error *e
 }
 
 static int start(struct volume_controller *controller, struct error *err) {
-    int outcome = end_other_users(controller, err) < 0 ? -1 : target_start(controller->target, err);
+    int outcome;
 
+    assert(controller->target && !volume_controller_awaits_recovery(controller));
+    outcome = end_other_users(controller, err) < 0 ? -1 : target_start(controller->target, err);
     volume_controller_read_status(controller);
     if (volume_controller_check_calls(controller, err) < 0)
         return -1;

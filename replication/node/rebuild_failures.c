@@ -1,5 +1,7 @@
 #include "replication/node/rebuild_failures.h"
 
+#include "common/cleanup.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +10,7 @@ static const struct backoff_limits pauses = { .first_us = 5 * SECOND_US,
 
 const struct rebuild_failure *rebuild_failures_find(const struct rebuild_failures *failures,
                                                     const char *replica) {
-    for (unsigned i = 0; i < REPLICAS_MOST; i++) {
+    for (unsigned i = 0; i < LENGTH(failures->of); i++) {
         if (failures->of[i].backoff.failures > 0 && strcmp(failures->of[i].replica, replica) == 0)
             return &failures->of[i];
     }
@@ -20,7 +22,7 @@ const struct rebuild_failure *rebuild_failures_find(const struct rebuild_failure
 static struct rebuild_failure *slot_for(struct rebuild_failures *failures, const char *replica) {
     struct rebuild_failure *slot = &failures->of[0];
 
-    for (unsigned i = 0; i < REPLICAS_MOST; i++) {
+    for (unsigned i = 0; i < LENGTH(failures->of); i++) {
         struct rebuild_failure *other = &failures->of[i];
 
         if (other->backoff.failures > 0 && strcmp(other->replica, replica) == 0)
@@ -43,14 +45,14 @@ void rebuild_failures_add(struct rebuild_failures *failures, const char *replica
 }
 
 void rebuild_failures_forget(struct rebuild_failures *failures, const char *replica) {
-    for (unsigned i = 0; i < REPLICAS_MOST; i++) {
+    for (unsigned i = 0; i < LENGTH(failures->of); i++) {
         if (strcmp(failures->of[i].replica, replica) == 0)
             failures->of[i] = (struct rebuild_failure){ .replica = "" };
     }
 }
 
 void rebuild_failures_see(struct rebuild_failures *failures, const char *replica, bool ready) {
-    for (unsigned i = 0; i < REPLICAS_MOST; i++) {
+    for (unsigned i = 0; i < LENGTH(failures->of); i++) {
         struct rebuild_failure *failure = &failures->of[i];
 
         if (failure->backoff.failures == 0 || strcmp(failure->replica, replica) != 0)
@@ -66,7 +68,7 @@ void rebuild_failures_note_decisions(struct rebuild_failures *failures, unsigned
     if (failures->decisions == decisions)
         return;
     failures->decisions = decisions;
-    for (unsigned i = 0; i < REPLICAS_MOST; i++)
+    for (unsigned i = 0; i < LENGTH(failures->of); i++)
         failures->of[i].backoff.due_us = 0;
 }
 

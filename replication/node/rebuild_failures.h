@@ -18,8 +18,8 @@ struct rebuild_failure {
     bool away; /* the replica cannot be rebuilt now: its pool is missing or fails */
 };
 
-struct rebuild_failures { /* all zeros: none */
-    struct rebuild_failure of[REPLICAS_MOST];
+struct rebuild_failures {                        /* all zeros: none */
+    struct rebuild_failure of[MEMBERS_MOST + 1]; /* and failures of no single replica */
     unsigned decisions;
 };
 

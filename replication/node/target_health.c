@@ -1,6 +1,7 @@
 #include "replication/node/target_health.h"
 
 #include "common/assert.h"
+#include "common/cleanup.h"
 
 #include <string.h>
 
@@ -34,6 +35,7 @@ void target_facts_read(const struct target_status *status, struct target_facts *
                                   .needed = status->needed,
                                   .resynchronizing = status->resynchronizing,
                                   .count = status->count };
+    assert(status->count <= LENGTH(ret->replicas));
     for (unsigned i = 0; i < status->count; i++)
         ret->replicas[i] = read_replica(status, &status->replicas[i]);
 }
@@ -150,6 +152,7 @@ struct target_health target_health_of(struct arena *arena, const struct target_f
     struct target_health health = { 0 };
     struct counts counts;
 
+    assert(facts->count <= LENGTH(health.replicas));
     for (unsigned i = 0; i < facts->count; i++) {
         health.replicas[i] = health_of(&facts->replicas[i]);
         assert(*health.replicas[i].message);

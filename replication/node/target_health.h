@@ -33,7 +33,7 @@ struct target_facts {
     bool resynchronizing, reverting;
     const char *trouble; /* failure of the last step; NULL: none */
     unsigned count;
-    struct replica_facts replicas[REPLICAS_MOST];
+    struct replica_facts replicas[MEMBERS_MOST];
 };
 
 struct health {
@@ -44,7 +44,7 @@ struct health {
 
 struct target_health {
     struct health volume;
-    struct health replicas[REPLICAS_MOST];
+    struct health replicas[MEMBERS_MOST];
 };
 
 /* The facts known to the target; the caller adds others. */

@@ -44,8 +44,8 @@ struct volume_controller {
     struct pool_calls *calls;               /* to pools of this node, */
     struct replica_access local;            /* and the target's access by them */
     struct target *target;
-    bool unresponsive[REPLICAS_MOST]; /* pools of the assignment, at the last check */
-    unsigned awaited;                 /* number of voters in them for which clients wait */
+    bool unresponsive[MEMBERS_MOST]; /* pools of the assignment, at the last check */
+    unsigned awaited;                /* number of voters in them for which clients wait */
     unsigned export_ports[CLIENT_EXPORTS_MOST]; /* of the assignment's clients; 0: not exported */
     bool reached_otherwise;      /* replicas have another path of access from the next start */
     struct target_status status; /* its texts are the target's */

@@ -19,7 +19,7 @@
 enum { LISTENER_FD = 3, PRELOAD_FD = 100 };
 
 static struct remote_session *find(struct remote_host *host, const char *uid) {
-    for (unsigned i = 0; i < REPLICAS_MOST; i++) {
+    for (unsigned i = 0; i < MEMBERS_MOST; i++) {
         struct remote_session *session = &host->sessions[i];
 
         if (!session->uid[0])
@@ -229,12 +229,12 @@ void remote_host_begin(struct remote_host *host, const char *directory, const ch
 }
 
 void remote_host_end(struct remote_host *host) {
-    for (unsigned i = 0; i < REPLICAS_MOST; i++)
+    for (unsigned i = 0; i < MEMBERS_MOST; i++)
         end_session(&host->sessions[i]);
 }
 
 pid_t remote_host_server(const struct remote_host *host, const char *uid) {
-    for (unsigned i = 0; i < REPLICAS_MOST; i++) {
+    for (unsigned i = 0; i < MEMBERS_MOST; i++) {
         if (strcmp(host->sessions[i].uid, uid) == 0)
             return host->sessions[i].pid;
     }

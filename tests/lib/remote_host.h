@@ -20,7 +20,7 @@ struct remote_host {
     bool away;                 /* only the daemons respond */
     const char *mute;          /* the replica whose daemon never responds */
     unsigned opened;           /* sessions */
-    struct remote_session sessions[REPLICAS_MOST];
+    struct remote_session sessions[MEMBERS_MOST];
     struct replica_access access; /* of its replicas */
 };
 

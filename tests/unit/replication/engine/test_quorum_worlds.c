@@ -201,7 +201,7 @@ static enum outcome change(struct world *world, const struct quorum_plan *plan,
                            struct place *ret) {
     const struct generation before = plan->current;
     unsigned left = step->dies;
-    bool votes[REPLICAS_MOST];
+    bool votes[MEMBERS_MOST];
     struct place next = *current;
     int failed;
 

@@ -432,7 +432,7 @@ START_TEST(limits_change_while_a_volume_is_served) {
 END_TEST
 
 START_TEST(invalid_settings_are_refused) {
-    static const unsigned counts[] = { 0, 8, 9 };
+    static const unsigned counts[] = { 0, 9, 10 };
     struct target_settings wrong;
     struct target *other;
 

@@ -169,6 +169,31 @@ START_TEST(invalid_documents_are_refused) {
 }
 END_TEST
 
+static json_t *volume_of(unsigned count) {
+    json_t *document = volume_document(NODE, "64Mi", 1), *list = json_array();
+
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:s}", "uid",
+                            arena_format(arena, "00000000-0000-4000-8000-0000000000%02x", i),
+                            "poolName", names[0], "nodeId", NODE, "path", paths[0]));
+    json_object_set_new(json_object_get(document, "spec"), "replicas", list);
+    return document;
+}
+
+START_TEST(a_volume_has_one_more_replica_while_one_of_the_most_is_replaced) {
+    struct assignment *assignment = assignment_of(ASSIGNMENT_VOLUME, volume_of(MEMBERS_MOST));
+
+    ck_assert_uint_eq(assignment->volume.count, REPLICAS_MOST + 1);
+    ck_assert_str_eq(assignment->volume.replicas[REPLICAS_MOST].uid,
+                     "00000000-0000-4000-8000-000000000007");
+    assignment_release(assignment);
+    ck_assert_int_lt(
+        assignment_read(ASSIGNMENT_VOLUME, volume_of(MEMBERS_MOST + 1), &assignment, &err), 0);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+}
+END_TEST
+
 START_TEST(any_message_becomes_valid_text) {
     json_t *text = assignment_message("\xff\xfe"), *plain = assignment_message("plain");
 
@@ -182,4 +207,5 @@ END_TEST
 CHECK_MAIN_WITH("assignment", true, begin_storage, end_storage, a_replica_assignment_is_read,
                 a_reported_reclaim_is_recognized_by_its_number,
                 a_volume_assignment_is_read_and_its_text_can_be_read_again,
+                a_volume_has_one_more_replica_while_one_of_the_most_is_replaced,
                 invalid_documents_are_refused, any_message_becomes_valid_text)

@@ -86,7 +86,7 @@ START_TEST(failures_of_more_replicas_than_a_volume_has_replace_the_oldest) {
     struct rebuild_failures failures = { 0 };
     char replica[UUID_SIZE] = A;
 
-    for (int i = 0; i < REPLICAS_MOST + 1; i++) {
+    for (int i = 0; i < (int)LENGTH(failures.of) + 1; i++) {
         replica[0] = (char)('a' + i);
         rebuild_fails(&failures, replica, i * SECOND_US);
     }

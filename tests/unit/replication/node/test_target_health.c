@@ -54,6 +54,29 @@ START_TEST(no_replica_is_healthy_that_is_not_in_sync_and_none_is_without_a_messa
 }
 END_TEST
 
+START_TEST(each_replica_has_its_health_while_one_of_the_most_is_replaced) {
+    autoarena struct arena *arena = arena_new();
+    struct target_status status = { .state = TARGET_SERVING,
+                                    .needed = REPLICAS_MOST / 2 + 1,
+                                    .count = MEMBERS_MOST,
+                                    .job = TARGET_REBUILD,
+                                    .job_replica = "new" };
+    struct target_facts facts;
+    struct target_health got;
+
+    for (unsigned i = 0; i < MEMBERS_MOST; i++)
+        status.replicas[i] =
+            (struct target_replica){ .replica.uid = i < REPLICAS_MOST ? "old" : "new",
+                                     .votes = i < REPLICAS_MOST };
+    target_facts_read(&status, &facts);
+    got = target_health_of(arena, &facts);
+    for (unsigned i = 0; i < REPLICAS_MOST; i++)
+        ck_assert_str_eq(got.replicas[i].phase, "Healthy");
+    ck_assert_str_eq(got.replicas[REPLICAS_MOST].phase, "Rebuilding");
+    ck_assert_str_eq(got.volume.phase, "Degraded");
+}
+END_TEST
+
 /* In sync, failed, not voting, in an unresponsive pool, rebuilding. */
 static const unsigned kinds[] = { 1, 1 + 16, 0, 1 + 2, 4 };
 
@@ -172,6 +195,7 @@ START_TEST(a_rebuild_that_failed_has_a_reason) {
 END_TEST
 
 CHECK_MAIN("target health", no_replica_is_healthy_that_is_not_in_sync_and_none_is_without_a_message,
+           each_replica_has_its_health_while_one_of_the_most_is_replaced,
            the_phase_of_a_volume_never_contradicts_its_replicas,
            a_degraded_volume_names_its_replica_and_why,
            a_volume_that_waits_for_its_pools_is_offline_and_its_replicas_too,
