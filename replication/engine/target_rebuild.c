@@ -14,10 +14,23 @@
 #include "replication/engine/target.private.h"
 
 #include "common/assert.h"
+#include "common/cleanup.h"
 #include "common/log.h"
 
 #include <poll.h>
 #include <string.h>
+
+/* One that neither votes nor is named by the generation, as a replica that failed to join: it can
+ * make way for another one. NULL: none. */
+static struct member *find_dispensable(struct target *target) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (!member_votes(member) && !generation_has(&target->current, member->replica.uid))
+            return member;
+    }
+    return NULL;
+}
 
 static int check(struct target *target, const struct replica *replica, const char *replaces,
                  bool grows, struct error *err) {
@@ -36,7 +49,7 @@ static int check(struct target *target, const struct replica *replica, const cha
     if (!replaces && !grows && target->current.count >= target->current.wanted)
         return error_set(err, ERROR_CONFLICT, "The volume %s has all its replicas.",
                          target->volume);
-    if (!member && target->count > REPLICAS_MOST)
+    if (!member && target->count == LENGTH(target->members) && !find_dispensable(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s has too many replicas.",
                          target->volume);
     return 0;
@@ -137,6 +150,17 @@ static int begin_copy(struct target *target, struct error *err) {
     return start_mirror(target, member, old ? old->node : PLACEHOLDER, err);
 }
 
+static struct member *add_member(struct target *target, const struct replica *replica) {
+    struct member *dispensable = find_dispensable(target);
+
+    if (target->count == LENGTH(target->members)) {
+        assert(dispensable);
+        member_close(target, dispensable);
+        member_remove(target, dispensable->replica.uid);
+    }
+    return member_add(target, replica);
+}
+
 int rebuild_start(struct target *target, const struct replica *replica, const char *replaces,
                   bool grows, int64_t speed, struct error *err) {
     struct member *member;
@@ -146,7 +170,7 @@ int rebuild_start(struct target *target, const struct replica *replica, const ch
         return -1;
     member = member_find(target, replica->uid);
     if (!member)
-        member = member_add(target, replica);
+        member = add_member(target, replica);
     target->speed = speed;
     strcpy(target->replaced, replaces ? replaces : "");
     target->rebuilt = (unsigned)(member - target->members);
@@ -164,6 +188,13 @@ int target_rebuild(struct target *target, const struct replica *replica, const c
     return rebuild_start(target, replica, replaces, false, speed, err);
 }
 
+/* Without a spare replica, a new one that misses a write while it joins could not leave again: the
+ * generation needs it then, though the daemon still has the replaced one. */
+static bool can_leave_again(const struct target *target, const struct member *old) {
+    return !old || !generation_has(&target->current, old->replica.uid) ||
+           quorum_spares(&target->current, old->replica.uid);
+}
+
 /* All is copied, and new writes go there, too. A second completion would crash the daemon. */
 static int join_quorum(struct target *target, struct error *err) {
     struct member *old = find_replaced(target);
@@ -172,6 +203,10 @@ static int join_quorum(struct target *target, struct error *err) {
                              .with = member->replica.uid };
 
     assert(target->rebuilt < target->count && !member_votes(member));
+    if (!can_leave_again(target, old))
+        return error_set(err, ERROR_CONFLICT,
+                         "The volume %s has no spare replica: none is replaced in one step.",
+                         target->volume);
     if (member_flush(target, member, err) < 0 || generation_change(target, change, err) < 0)
         return -1;
     assert(!old || !generation_has(&target->current, old->replica.uid));
@@ -214,8 +249,8 @@ static int join_by_restart(struct target *target, struct error *err) {
 
 static int is_in_quorum(struct target *target, const char *node, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const char *children[2 * REPLICAS_MOST];
-    int count = graph_children(target, arena, children, 2 * REPLICAS_MOST, err);
+    const char *children[2 * MEMBERS_MOST];
+    int count = graph_children(target, arena, children, LENGTH(children), err);
 
     for (int i = 0; i < count; i++) {
         if (strcmp(children[i], node) == 0)

@@ -61,13 +61,26 @@ static struct member *find_surplus(struct target *target, const struct assignmen
     return NULL;
 }
 
-/* A single replica is not replaced in one step: the new one would be a majority by itself. */
+/* NULL: none. Others, which failed to join, replace no vote. */
+static const struct member *find_surplus_voter(const struct target *target,
+                                               const struct assignment *assignment) {
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        if (member_votes(member) && !is_assigned(assignment, member->replica.uid))
+            return member;
+    }
+    return NULL;
+}
+
+/* A single replica is not replaced in one step: the new one would be a majority by itself; nor is
+ * one of a volume without a spare (target_rebuild()). */
 static int add(struct target *target, const struct assignment *assignment,
                const struct replica *replica, int64_t speed, struct error *err) {
-    const struct member *surplus = find_surplus(target, assignment);
+    const struct member *surplus = find_surplus_voter(target, assignment);
     bool full = target->current.count >= target->current.wanted;
 
-    if (full && surplus && member_votes(surplus) && target->threshold > 1)
+    if (full && surplus && quorum_spares(&target->current, surplus->replica.uid))
         return rebuild_start(target, replica, surplus->replica.uid, false, speed, err);
     if (full && target->current.wanted == REPLICAS_MOST)
         return error_set(err, ERROR_CONFLICT, "A volume has at most %u replicas.", REPLICAS_MOST);

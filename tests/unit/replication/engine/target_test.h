@@ -34,7 +34,9 @@
 static const char *const uids[] = {
     "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b",
     "00000000-0000-4000-8000-00000000000c", "00000000-0000-4000-8000-00000000000d",
-    "00000000-0000-4000-8000-00000000000e",
+    "00000000-0000-4000-8000-00000000000e", "00000000-0000-4000-8000-00000000000f",
+    "00000000-0000-4000-8000-000000000010", "00000000-0000-4000-8000-000000000011",
+    "00000000-0000-4000-8000-000000000012",
 };
 
 static char top[] = "/tmp/test-target-XXXXXX";
@@ -92,7 +94,7 @@ static inline void end(void) {
 }
 
 static inline const char *file_of(unsigned i, const char *name) {
-    static char text[512];
+    static char text[1024];
 
     snprintf(text, sizeof(text), "%s/%s/%s", pools[i], uids[i], name);
     return text;

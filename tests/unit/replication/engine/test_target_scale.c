@@ -46,6 +46,8 @@ static void begin_with(unsigned count) {
     settings.volume = "00000000-0000-4000-8000-00000000f001";
     for (unsigned i = 0; i < REPLICAS; i++)
         nftw(file_of(i, ""), remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    for (unsigned i = 0; i < count; i++)
+        settings.replicas[i] = all[i];
     open_target();
     assert_done(target_create(target, &err));
 }
@@ -100,7 +102,7 @@ END_TEST
 
 /* The path of the data leads to another file, as after a restore. */
 static void exchange_file(unsigned i) {
-    char other[512];
+    char other[1024];
 
     snprintf(other, sizeof(other), "%s", file_of(i, "other"));
     ck_assert_int_eq(close(open(other, O_WRONLY | O_CREAT, 0600)), 0);
@@ -160,6 +162,174 @@ START_TEST(one_leaves_as_another_joins) {
     ck_assert_uint_eq(status.count, 3);
     stop();
     assert_equal(0, 3);
+}
+END_TEST
+
+/* A new one that misses a write while it joins can be left out then. */
+START_TEST(a_replica_of_two_is_replaced_beside_both) {
+    const struct replica kept[] = { all[0], all[2] };
+
+    end();
+    begin_with(2);
+    serve();
+    write_some(50);
+    ck_assert_int_eq(target_scale(target, kept, 2, 0, &err), 1);
+    await_job();
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+    assert_voters(3);
+    ck_assert_uint_eq(scale_to("ac"), 0);
+    ck_assert_uint_eq(status.count, 2);
+    stop();
+    assert_equal(0, 2);
+}
+END_TEST
+
+START_TEST(a_replica_that_became_needed_is_not_replaced_in_one_step) {
+    serve();
+    write_some(50);
+    assert_done(target_rebuild(target, &all[3], uids[0], 0, &err));
+    assert_done(target_evict(target, uids[2], &err));
+    await_job();
+    ck_assert_int_eq(status.job, TARGET_REBUILD_FAILED);
+    assert_voters(2);
+    ck_assert(status.replicas[0].votes && status.replicas[1].votes);
+    write_some(50);
+    ck_assert_uint_eq(scale_to("abd"), 0);
+    stop();
+    assert_equal(0, 3);
+}
+END_TEST
+
+/* ---- seven replicas, and one more while one of them is replaced ---- */
+
+#define WITHOUT_G "abcdef"
+
+static unsigned assign(const char *letters, struct replica *ret) {
+    unsigned count = 0;
+
+    for (; letters[count]; count++)
+        ret[count] = all[letters[count] - 'a'];
+    return count;
+}
+
+static void serve_seven(void) {
+    end();
+    begin_with(REPLICAS_MOST);
+    serve();
+    write_some(50);
+}
+
+/* The eighth is being rebuilt, and no call advances that. */
+static void begin_eighth(void) {
+    struct replica assigned[REPLICAS_MOST];
+
+    ck_assert_int_eq(target_scale(target, assigned, assign(WITHOUT_G "h", assigned), 1, &err), 1);
+    watch();
+    ck_assert_int_eq(status.job, TARGET_REBUILD);
+}
+
+static void assert_eight(void) {
+    ck_assert_uint_eq(status.count, MEMBERS_MOST);
+    for (unsigned i = 0; i < MEMBERS_MOST; i++) {
+        ck_assert_str_eq(status.replicas[i].replica.uid, uids[i]);
+        ck_assert_int_eq(status.replicas[i].votes, i < REPLICAS_MOST);
+    }
+}
+
+START_TEST(the_status_has_the_eighth_replica_while_one_of_seven_is_replaced) {
+    serve_seven();
+    begin_eighth();
+    assert_eight();
+    ck_assert_str_eq(status.job_replica, uids[7]);
+    ck_assert_uint_eq(status.voters, REPLICAS_MOST);
+    ck_assert_uint_eq(status.wanted, REPLICAS_MOST);
+    ck_assert_int_eq(target_rebuild_stop(target, &err), 0);
+    await_job();
+    assert_eight();
+    ck_assert_uint_eq(scale_to(WITHOUT_G "h"), 0);
+    ck_assert_uint_eq(status.count, REPLICAS_MOST);
+    stop();
+    assert_equal(0, 7);
+}
+END_TEST
+
+/* Their votes, their logs and their differences are those of seven. */
+START_TEST(eight_replicas_are_started_and_resynchronized_after_a_kill) {
+    struct target_scrub scrub = { 0 };
+
+    serve_seven();
+    begin_eighth();
+    ck_assert_int_ge(target_scrub(target, &scrub, SIZE, &err), 0);
+    checker_send(&checker, 10);
+    kill_daemon();
+    checker_wait(&checker);
+    watch();
+    ck_assert_int_eq(start(), 1);
+    assert_eight();
+    ck_assert(connect_checker());
+    read_all();
+    ck_assert(resynchronize());
+    ck_assert_uint_eq(scale_to(WITHOUT_G "h"), 0);
+}
+END_TEST
+
+/* The volume's owner restarts while it lists all of them. */
+START_TEST(a_target_is_opened_with_the_replaced_replica_and_the_new_one) {
+    serve_seven();
+    begin_eighth();
+    target_close(target);
+    settings.count = assign("abcdefgh", settings.replicas);
+    open_target();
+    watch();
+    assert_eight();
+    ck_assert_uint_eq(scale_to(WITHOUT_G "h"), 0);
+    settings.count = MEMBERS_MOST + 1;
+    ck_assert_int_eq(target_open(&settings, &(struct target *){ NULL }, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+    settings.count = REPLICAS_MOST;
+}
+END_TEST
+
+START_TEST(a_volume_of_eight_replicas_is_not_created) {
+    target_close(target);
+    settings.count = assign("abcdefgh", settings.replicas);
+    open_target();
+    ck_assert_int_eq(target_create(target, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+}
+END_TEST
+
+/* The one that cannot be rebuilt makes way for it. */
+START_TEST(another_replica_joins_after_one_that_failed_to_join) {
+    struct replica assigned[REPLICAS_MOST];
+
+    serve_seven();
+    ck_assert_int_eq(rmdir(pools[7]), 0);
+    ck_assert_int_eq(target_scale(target, assigned, assign(WITHOUT_G "h", assigned), 0, &err), -1);
+    target_status(target, &status);
+    ck_assert_int_eq(status.job, TARGET_REBUILD_FAILED);
+    assert_eight();
+    ck_assert_uint_eq(scale_to(WITHOUT_G "i"), 0);
+    ck_assert_uint_eq(status.count, REPLICAS_MOST);
+    ck_assert_int_eq(mkdir(pools[7], 0700), 0);
+    ck_assert_uint_eq(scale_to(WITHOUT_G "h"), 0); /* and it may join later */
+    stop();
+    assert_equal(0, 7);
+}
+END_TEST
+
+/* The generation has a place for it, and the target has none. */
+START_TEST(another_replica_joins_beside_one_that_failed_to_join) {
+    serve_seven();
+    assert_done(target_evict(target, uids[6], &err));
+    ck_assert_int_eq(rmdir(pools[7]), 0);
+    ck_assert_int_eq(target_rebuild(target, &all[7], NULL, 0, &err), -1);
+    target_status(target, &status);
+    ck_assert_uint_eq(status.count, MEMBERS_MOST);
+    assert_done(target_rebuild(target, &all[8], NULL, 0, &err));
+    await_job();
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+    assert_voters(REPLICAS_MOST);
 }
 END_TEST
 
@@ -251,6 +421,14 @@ CHECK_MAIN_WITH("target scale", adopt_daemons(), begin_three, end, one_becomes_t
                 a_single_replica_is_replaced, three_become_five_and_two,
                 one_joins_while_the_others_are_resynchronized,
                 a_replica_with_a_replaced_file_does_not_join, one_leaves_as_another_joins,
+                a_replica_of_two_is_replaced_beside_both,
+                a_replica_that_became_needed_is_not_replaced_in_one_step,
+                the_status_has_the_eighth_replica_while_one_of_seven_is_replaced,
+                eight_replicas_are_started_and_resynchronized_after_a_kill,
+                a_target_is_opened_with_the_replaced_replica_and_the_new_one,
+                a_volume_of_eight_replicas_is_not_created,
+                another_replica_joins_after_one_that_failed_to_join,
+                another_replica_joins_beside_one_that_failed_to_join,
                 a_lost_replica_is_removed_from_the_number,
                 an_interrupted_change_is_continued_by_the_next_owner,
                 none_and_too_many_replicas_are_refused, a_former_owner_changes_no_replica)

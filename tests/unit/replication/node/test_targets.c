@@ -1065,6 +1065,76 @@ START_TEST(a_replica_is_removed_and_added_again) {
 }
 END_TEST
 
+/* ---- seven replicas, and one more while one of them is replaced ---- */
+
+static const char *uid_of(char letter) {
+    return arena_format(arena, "00000000-0000-4000-8000-0000000001%02x", letter - 'a');
+}
+
+static const char *pool_of(char letter) {
+    return arena_format(arena, "many-%c", letter);
+}
+
+static const char *path_of(char letter) {
+    return arena_format(arena, "%s/%s", top, pool_of(letter));
+}
+
+static void make_seven(void) {
+    const char *members[REPLICAS_MOST];
+    struct generation first;
+
+    for (unsigned i = 0; i < REPLICAS_MOST; i++)
+        members[i] = uid_of((char)('a' + i));
+    generation_first(VOLUME, SIZE, members, REPLICAS_MOST, &first);
+    for (char letter = 'a'; letter <= 'i'; letter++) {
+        const struct replica replica = { .pool = path_of(letter), .uid = uid_of(letter) };
+
+        ck_assert_int_eq(mkdir(replica.pool, 0700), 0);
+        ck_assert_int_eq(pool_mark(replica.pool, pool_of(letter), &err), 0);
+        if (letter <= 'g')
+            ck_assert_int_eq(replica_create(&replica, VOLUME, INT64_C(1) << 30, &first, &err), 0);
+    }
+}
+
+static void assign_replicas(const char *letters) {
+    json_t *document = volume_document(NODE, "64Mi", version++), *list = json_array();
+
+    for (; *letters; letters++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "uid", uid_of(*letters),
+                                              "poolName", pool_of(*letters), "nodeId", NODE, "path",
+                                              path_of(*letters)));
+    json_object_set_new(json_object_get(document, "spec"), "replicas", list);
+    set(document);
+}
+
+static const json_t *reported_replicas(void) {
+    return json_object_get(reported(VOLUME), "replicaStatuses");
+}
+
+START_TEST(another_replica_is_rebuilt_after_one_that_cannot_be_rebuilt) {
+    const json_t *last;
+
+    make_seven();
+    ck_assert_int_eq(/* where its directory would be */
+                     mknod(arena_format(arena, "%s/%s", path_of('h'), uid_of('h')), S_IFREG | 0600,
+                           0),
+                     0);
+    assign_replicas("abcdefg");
+    await_phase(VOLUME, "Healthy");
+    assign_replicas("abcdefh");
+    while (json_array_size(reported_replicas()) != MEMBERS_MOST)
+        poll(NULL, 0, 5);
+    last = json_array_get(reported_replicas(), REPLICAS_MOST);
+    ck_assert_str_eq(json_text_of(last, "replicaId"), uid_of('h'));
+    await_phase(VOLUME, "Degraded");
+    assign_replicas("abcdefi");
+    await_phase(VOLUME, "Healthy");
+    ck_assert_uint_eq(json_array_size(reported_replicas()), REPLICAS_MOST);
+    last = json_array_get(reported_replicas(), REPLICAS_MOST - 1);
+    ck_assert_str_eq(json_text_of(last, "replicaId"), uid_of('i'));
+}
+END_TEST
+
 START_TEST(a_volume_waits_for_a_quorum) {
     const char *away[] = { arena_join(arena, top, "/one", NULL),
                            arena_join(arena, top, "/two", NULL) };
@@ -1607,8 +1677,9 @@ CHECK_MAIN_WITH(
     a_volume_is_reverted_before_any_client_is_admitted,
     a_revert_starts_when_its_document_has_the_attempt,
     a_revert_finishes_after_the_death_of_any_process, a_replica_is_removed_and_added_again,
-    a_volume_waits_for_a_quorum, a_hung_daemon_delays_no_other_volume,
-    a_hung_pool_costs_its_replica_alone, a_pool_that_hangs_after_a_probe_costs_its_replica_alone,
+    another_replica_is_rebuilt_after_one_that_cannot_be_rebuilt, a_volume_waits_for_a_quorum,
+    a_hung_daemon_delays_no_other_volume, a_hung_pool_costs_its_replica_alone,
+    a_pool_that_hangs_after_a_probe_costs_its_replica_alone,
     a_controller_ends_during_a_status_read_that_hangs,
     a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_nothing,
     a_pool_that_hangs_when_a_replica_is_opened_costs_it_alone,
