@@ -149,6 +149,8 @@ static int memory_rename_volume(void *handle, struct arena *arena,
         return -1;
     found =
         memory_find(memory, volume->name_id); /* another worker may have been faster meanwhile */
+    if (found && found == memory_find(memory, new_name_id))
+        return 0;
     if (found && memory_find(memory, new_name_id))
         return error_set(err, ERROR_BACKEND, "Volume %s exists already.", new_name_id);
     if (found) {

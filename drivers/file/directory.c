@@ -1,5 +1,6 @@
 #include "drivers/file/directory.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/same_file.h"
 #include "drivers/file/unlink.h"
@@ -84,6 +85,7 @@ int directory_open(const char *path, const struct directory_settings *settings,
 int directory_reopen(const struct directory *directory, struct error *err) {
     autoclose int fd = open_path(directory->path, err);
 
+    assert(directory->fd >= 0);
     if (fd < 0)
         return -1;
     if (dup3(fd, directory->fd, O_CLOEXEC) < 0)
@@ -93,6 +95,7 @@ int directory_reopen(const struct directory *directory, struct error *err) {
 
 const char *directory_path(const struct directory *directory, struct arena *arena,
                            const char *name) {
+    assert(*name && !strchr(name, '/'));
     return arena_format(arena, "%s/%s", directory->path, name);
 }
 
@@ -101,6 +104,7 @@ static int link_and_unlink(int fd, const char *from, const char *to) {
     autoclose int file = openat(fd, from, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     int other;
 
+    assert(strcmp(from, to) != 0); /* or its only name is removed */
     if (file < 0 || linkat(fd, from, fd, to, 0) < 0)
         return -1;
     other = unlink_same(fd, from, file);
@@ -115,6 +119,7 @@ static int rename_failed(const char *doing, const char *to, struct error *err) {
 
 int directory_rename(const struct directory *directory, const char *from, const char *to,
                      struct error *err) {
+    assert(directory->fd >= 0 && *from && *to && !strchr(from, '/') && !strchr(to, '/'));
     if (renameat2(directory->fd, from, directory->fd, to, RENAME_NOREPLACE) == 0)
         return 0;
     if ((errno == EINVAL || errno == ENOSYS) && link_and_unlink(directory->fd, from, to) == 0)
@@ -134,6 +139,8 @@ int directory_replace(const struct directory *directory, const char *from, const
                       struct error *err) {
     struct stat status;
 
+    assert(directory->fd >= 0 && from[0] == '.' && !strchr(from, '/')); /* a draft */
+    assert(*to && to[0] != '.' && !strchr(to, '/'));
     /* If the worker is late, the other name is gone: then nothing happens. */
     if (renameat2(directory->fd, from, directory->fd, to, RENAME_EXCHANGE) == 0)
         return 0;
@@ -203,6 +210,7 @@ int directory_check_space(const struct directory *directory, int64_t bytes, stru
     double wanted_gb = (double)bytes / (double)GIB;
     double total_gb, free_gb;
 
+    assert(bytes >= 0);
     if (directory_get_space(directory, &total_gb, &free_gb, err) < 0)
         return -1;
     free_gb -= total_gb * (double)settings->reserved_percent / 100;

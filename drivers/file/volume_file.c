@@ -1,5 +1,6 @@
 #include "drivers/file/volume_file.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "drivers/file/removal.h"
 #include "drivers/file/unlink.h"
@@ -71,6 +72,7 @@ static int mark_deleted(const struct directory *directory, struct arena *arena,
                         struct error *err) {
     json_t *info = json_keep(arena, json_copy(chain->info));
 
+    assert(chain->info && chain_owns(chain, chain->active));
     if (chain->deleted)
         return 0;
     json_object_del(info, "active");
@@ -111,6 +113,7 @@ static int remove_chain(const struct directory *directory, struct arena *arena,
     const char *key;
     json_t *value;
 
+    assert(chain->info);
     if (check_no_unmanaged(chain, err) < 0 ||
         volume_file_check_unused(directory, chain->active, err) < 0 ||
         chain_remove_drafts(directory, arena, chain, err) < 0 ||
@@ -175,8 +178,10 @@ int volume_file_refuse_name(const char *from, const char *to, struct error *err)
 static int leave_name(const struct directory *directory, const char *from, const char *to,
                       struct error *err) {
     autoclose int fd = openat(directory->fd, to, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    int other = fd < 0 ? -1 : unlink_same(directory->fd, from, fd);
+    int other;
 
+    assert(strcmp(from, to) != 0); /* or the file loses its only name */
+    other = fd < 0 ? -1 : unlink_same(directory->fd, from, fd);
     if (other < 0)
         return error_errno(err, ERROR_BACKEND, "looking for %s in %s", to, directory->path);
     return other ? volume_file_refuse_name(from, to, err) : 0;
@@ -185,8 +190,11 @@ static int leave_name(const struct directory *directory, const char *from, const
 int volume_file_move(const struct directory *directory, const char *from, const char *to,
                      struct error *err) {
     struct error why = { .kind = ERROR_NONE };
-    int taken = directory_rename(directory, from, to, &why);
+    int taken;
 
+    if (strcmp(from, to) == 0)
+        return directory_flush(directory, err);
+    taken = directory_rename(directory, from, to, &why);
     if (taken < 0 && why.kind != ERROR_NOT_FOUND)
         return error_pass(err, &why);
     if (taken > 0 && leave_name(directory, from, to, err) < 0)

@@ -237,6 +237,20 @@ START_TEST(rename_replaces_nothing) {
 }
 END_TEST
 
+static void rename_to_itself(struct place *place) {
+    struct driver_volume volume = a_volume(place);
+
+    assert_created(place, &volume);
+    ck_assert_int_eq(rename_volume(place, &volume, volume.name_id), 0);
+    ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
+    assert_listed(place, &volume, 1);
+}
+
+START_TEST(a_rename_to_its_own_name_keeps_an_object) {
+    each_subject(rename_to_itself);
+}
+END_TEST
+
 static bool never_holds(const struct driver_fence *fence) {
     (void)fence;
     return false;
@@ -555,7 +569,8 @@ END_TEST
 CHECK_MAIN("driver contract", create_twice_makes_one_volume, delete_twice_is_fine,
            extend_twice_grows_once_and_never_shrinks, an_image_that_a_guest_holds_is_deferred,
            an_image_that_a_guest_holds_is_not_deleted, rename_twice_gives_one_name,
-           rename_replaces_nothing, a_worker_without_its_lease_renames_nothing,
+           rename_replaces_nothing, a_rename_to_its_own_name_keeps_an_object,
+           a_worker_without_its_lease_renames_nothing,
            an_image_that_a_guest_holds_is_renamed_below_it,
            extend_beyond_the_capacity_changes_nothing,
            connect_takes_an_image_larger_than_its_record, pools_report_their_capacity,
