@@ -165,6 +165,7 @@ int chain_restore(const struct directory *directory, struct arena *arena, const 
 
 int chain_remove_drafts(const struct directory *directory, struct arena *arena,
                         const struct chain *chain, struct error *err) {
+    assert(chain->info_name);
     if (!chain->info && !directory->settings->overlays)
         return 0;
     return volume_name_remove_unfinished(directory, arena, chain->info_name, err);
@@ -182,13 +183,21 @@ static int fill(int fd, const char *text, struct error *err) {
     return image_flush(fd, err);
 }
 
+/* One file of the volume is active, or a delete has begun with it. */
+static bool names_one(const struct chain *chain, const json_t *info) {
+    const char *deleted = json_text_of(info, "deleted");
+    const char *name = deleted ? deleted : json_text_of(info, "active");
+
+    return name && chain_owns(chain, name);
+}
+
 int chain_write(const struct directory *directory, struct arena *arena, const struct chain *chain,
                 const json_t *info, unsigned attempt, const struct driver_fence *fence,
                 struct error *err) {
     autodraft struct draft draft = { 0 };
     int taken;
 
-    assert(chain->info_name && chain->base);
+    assert(chain->info_name && chain->base && names_one(chain, info));
     if (draft_open(directory, arena, chain->info_name, attempt, &draft, err) < 0 ||
         fill(draft.fd, json_text(arena, info), err) < 0)
         return -1;
@@ -332,6 +341,7 @@ int chain_walk(const struct directory *directory, struct arena *arena, const str
         if (read_link(directory, arena, chain, base_format, &links[count], &name, err) < 0)
             return -1;
     }
+    assert(count > 0 && count <= CHAIN_FILES_MOST);
     return count;
 }
 

@@ -87,6 +87,7 @@ static int decide(const struct undoing *undoing, enum driver_reported told, stru
     enum place place = NOWHERE;
     int written;
 
+    assert(undoing->overlay_fd >= 0 && undoing->below_fd >= 0);
     if (trusted && find_guest(undoing, &place, err) < 0)
         return -1;
     if (place == ON_OVERLAY)
@@ -115,6 +116,7 @@ static int put_info_back(const struct undoing *undoing, struct error *err) {
     const struct chain *chain = &assist->chain;
     json_t *info = json_keep(assist->arena, json_copy(chain->info));
 
+    assert(chain_owns(chain, undoing->below));
     json_object_set_new(info, "active", json_string(undoing->below));
     json_object_del(info, assist->snapshot->name_id);
     return chain_remove_drafts(assist->directory, assist->arena, chain, err) < 0
@@ -131,6 +133,7 @@ static int undo(const struct undoing *undoing, struct error *err) {
     struct error why = { .kind = ERROR_NONE };
     int taken;
 
+    assert(undoing->overlay_fd >= 0 && undoing->below);
     if (driver_fence_check(assist->snapshot->fence, err) < 0)
         return -1;
     taken = directory_rename(directory, undoing->overlay, undone, &why);

@@ -6,6 +6,8 @@
  */
 #include "drivers/file/chain_assist.private.h"
 
+#include "common/assert.h"
+
 #include <string.h>
 
 struct merge {
@@ -42,6 +44,7 @@ static int walk(const struct chain_assist *assist, struct merge *ret, struct err
 static int request_newest(const struct merge *merge, struct driver_assist *ret, struct error *err) {
     const struct chain_assist *assist = merge->assist;
 
+    assert(merge->count > 1);
     *ret = (struct driver_assist){
         .file_to_merge = merge->count > 2 ? merge->links[2].name : NULL,
     };
@@ -54,6 +57,7 @@ static int request_older(const struct merge *merge, int at, struct driver_assist
     const struct chain_assist *assist = merge->assist;
     const char *below = merge->links[at + 1].name;
 
+    assert(at > 0 && at + 1 < merge->count);
     *ret = (struct driver_assist){ .file_to_merge = merge->file, .merge_target_file = below };
     if (chain_check_below(assist->directory, &assist->chain, below, merge->file, NULL, true, err) <
         0)

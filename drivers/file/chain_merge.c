@@ -191,6 +191,7 @@ static int forget(const struct chain_work *work, const struct chain *chain, cons
     const char *overlay = chain_file_of(chain, work->arena, snapshot, err), *id;
     json_t *info = copy_info(work, chain), *value;
 
+    assert(chain_has(chain, snapshot) && chain_owns(chain, file));
     if (!overlay)
         return -1;
     json_object_del(info, snapshot);
@@ -266,6 +267,7 @@ static int remove_dropped(const struct chain_work *work, const struct chain *cha
     }
     if (chain_names(chain, file))
         return 0;
+    assert(strcmp(file, chain->active) != 0 && chain_owns(chain, file));
     return removal_held(work->directory, file, fd, work->fence, err) < 0
                ? -1
                : directory_flush(work->directory, err);

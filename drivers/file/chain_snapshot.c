@@ -1,5 +1,6 @@
 #include "drivers/file/chain_snapshot.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "drivers/file/chain_merge.h"
 #include "drivers/file/removal.h"
@@ -21,6 +22,7 @@ int chain_snapshot_fill(const struct draft *draft, struct arena *arena,
     const struct directory *directory = draft->directory;
     struct image_facts facts;
 
+    assert(draft->fd >= 0 && draft->unfinished && bytes >= 0);
     if (qemu_img_create_above(arena, &directory->settings->qemu_img,
                               directory_path(directory, arena, draft->unfinished), bytes, below,
                               err) < 0 ||
@@ -69,6 +71,7 @@ static int go_on_in(const struct directory *directory, struct arena *arena,
                     const char *overlay, struct error *err) {
     json_t *info = copy_info(chain, arena);
 
+    assert(chain_owns(chain, overlay) && strcmp(overlay, chain->base) != 0);
     json_object_set_new(info, "active", json_string(overlay));
     json_object_set_new(info, snapshot->name_id, json_string(overlay));
     return chain_write(directory, arena, chain, info, snapshot->attempt, snapshot->fence, err);
@@ -133,6 +136,7 @@ static const char *path_of(const struct deletion *deletion, const char *name) {
 }
 
 static int open_link(const struct deletion *deletion, int at, struct error *err) {
+    assert(at >= 0 && at < deletion->count);
     return image_open(deletion->directory->fd, deletion->links[at].name, O_RDONLY, err);
 }
 
@@ -141,6 +145,7 @@ static enum driver_outcome commit(const struct deletion *deletion, const struct 
     autoclose int fd = open_link(deletion, deletion->below, err);
     enum driver_outcome outcome;
 
+    assert(strcmp(deletion->links[deletion->below].name, deletion->overlay) != 0);
     if (fd < 0 || driver_fence_check(how->fence, err) < 0)
         return DRIVER_FAILED;
     outcome =
@@ -161,6 +166,7 @@ static enum driver_outcome rebase(const struct deletion *deletion, const struct 
     struct image_facts facts;
     enum driver_outcome outcome;
 
+    assert(deletion->above < deletion->below);
     if (fd < 0)
         return DRIVER_FAILED;
     outcome =
@@ -183,8 +189,10 @@ static struct image_copy how_of(const struct deletion *deletion) {
 
 static enum driver_outcome merge(const struct deletion *deletion, struct error *err) {
     const struct image_copy how = how_of(deletion);
-    enum driver_outcome outcome = commit(deletion, &how, err);
+    enum driver_outcome outcome;
 
+    assert(deletion->below >= 0 && deletion->below < deletion->count);
+    outcome = commit(deletion, &how, err);
     return outcome == DRIVER_DONE && deletion->above >= 0 ? rebase(deletion, &how, err) : outcome;
 }
 
@@ -192,6 +200,7 @@ static int forget(const struct deletion *deletion, const struct chain *chain, st
     const struct driver_snapshot *snapshot = deletion->snapshot;
     json_t *info = json_keep(deletion->arena, json_deep_copy(chain->info));
 
+    assert(deletion->at < 0 || deletion->at + 1 < deletion->count); /* it lies above a file */
     if (deletion->at == 0)
         json_object_set_new(info, "active", json_string(deletion->links[1].name));
     json_object_del(info, snapshot->name_id);

@@ -1,11 +1,13 @@
 #include "drivers/file/directory_claim.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "drivers/file/volume_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static const char *marker_name(struct arena *arena, const struct driver_backend *backend) {
@@ -21,6 +23,7 @@ static int marker_write(const struct directory *directory, const char *name, str
     autoclose int fd =
         openat(directory->fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
+    assert(name[0] == '.' && !strchr(name, '/'));
     if (fd < 0 || fsync(fd) < 0)
         return error_errno(err, ERROR_BACKEND, "writing %s in %s", name, directory->path);
     return directory_flush(directory, err);

@@ -19,7 +19,7 @@ int draft_open(const struct directory *directory, struct arena *arena, const cha
     mode_t mode = directory->settings->mode;
     int fd;
 
-    assert(*name && name[0] != '.');
+    assert(*name && name[0] != '.' && !strchr(name, '/'));
     if (volume_name_remove_draft(directory, arena, name, attempt, err) < 0 ||
         volume_name_remove_earlier(directory, arena, name, attempt, err) < 0 ||
         volume_name_note_attempt(directory, arena, name, attempt, err) < 0)
@@ -53,7 +53,7 @@ static int check_own(const struct draft *draft, const struct driver_fence *fence
 int draft_publish(struct draft *draft, const struct driver_fence *fence, struct error *err) {
     int taken;
 
-    assert(draft->unfinished && draft->name);
+    assert(draft->unfinished && draft->name && draft->directory);
     if (check_own(draft, fence, err) < 0)
         return -1;
     taken = directory_rename(draft->directory, draft->unfinished, draft->name, err);
@@ -77,7 +77,7 @@ static int hold_replaced(struct draft *draft, struct error *err) {
 int draft_replace(struct draft *draft, const struct driver_fence *fence, struct error *err) {
     int result;
 
-    assert(draft->unfinished && draft->name);
+    assert(draft->unfinished && draft->name && draft->directory);
     if (check_own(draft, fence, err) < 0)
         return -1;
     result = directory_replace(draft->directory, draft->unfinished, draft->name, err);

@@ -1,5 +1,6 @@
 #include "drivers/file/existing_file.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/same_file.h"
 #include "common/utf8.h"
@@ -157,6 +158,7 @@ static int take_over(const struct existing_file *file, struct error *err) {
     struct image_facts facts;
     autoclose int fd = open_source(file, &facts, err);
 
+    assert(fd < 0 || !existing_file_name_refusal(file->source));
     if (fd < 0 || driver_fence_check(file->fence, err) < 0)
         return -1;
     if (fchmod(fd, file->directory->settings->mode) < 0)

@@ -44,6 +44,7 @@ int image_open(int directory_fd, const char *name, int flags, struct error *err)
         openat(directory_fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     struct stat status;
 
+    assert(*name && !strchr(name, '/'));
     if (fd < 0 && errno == ENOENT)
         return error_set(err, ERROR_NOT_FOUND, "There is no file %s.", name);
     if (fd < 0)
@@ -212,6 +213,7 @@ static int set_length(int fd, off_t bytes, const struct driver_fence *fence, str
     struct stat status;
     int result;
 
+    assert(fd >= 0 && bytes > 0);
     do
         result = fallocate(fd, 0, bytes - 1, 1);
     while (result < 0 && errno == EINTR);
@@ -246,6 +248,7 @@ static int write_zeros(int fd, off_t from, off_t to, const struct driver_fence *
     static const char zeros[1 << 18];
     int64_t checked_us = 0;
 
+    assert(fd >= 0 && from >= 0 && from <= to);
     while (from < to) {
         off_t left = to - from;
         size_t size = left < (off_t)sizeof(zeros) ? (size_t)left : sizeof(zeros);
@@ -275,6 +278,7 @@ static int allocate(int fd, off_t from, off_t to, const struct growth *growth, s
     const struct driver_fence *fence = growth->fence;
     static const int modes[] = { FALLOC_FL_KEEP_SIZE, 0 };
 
+    assert(fd >= 0 && from >= 0 && from < to);
     for (size_t i = 0; i < LENGTH(modes); i++) {
         int result;
 
@@ -325,6 +329,7 @@ static int grow(int fd, int64_t bytes, const struct growth *growth, struct error
     const struct driver_fence *fence = growth->fence;
     struct stat status;
 
+    assert(bytes >= 0);
     if (fstat(fd, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "reading the length of the file");
     if (bytes <= status.st_size)

@@ -1,5 +1,6 @@
 #include "drivers/file/image_copy.h"
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "data/copy.h"
 #include "data/file_io.h"
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 int image_share(int from, int to, struct error *err) {
+    assert(from >= 0 && to >= 0 && from != to);
     if (ioctl(to, FICLONE, from) == 0)
         return 0;
     if (file_io_unsupported(errno))
@@ -66,6 +68,7 @@ int image_copy(int from, int to, bool sparse, const struct image_copy *how, stru
     struct copy copy = { .blank = true, .may = check_fence, .report = report, .arg = &watch };
     autovolumeio struct volume_io *source = open_io(from, false, true, err), *target = NULL;
 
+    assert(from >= 0 && to >= 0 && from != to && how->bytes_per_second >= 0);
     if (!source)
         return -1;
     if (ftruncate(to, 0) < 0)
@@ -75,6 +78,7 @@ int image_copy(int from, int to, bool sparse, const struct image_copy *how, stru
     target = open_io(to, true, sparse, err);
     if (!target)
         return -1;
+    assert(target->size >= source->size);
     if (how->bytes_per_second > 0)
         source = throttle_io_open(source, how->bytes_per_second, &wait);
     copy.from = source;

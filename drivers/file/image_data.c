@@ -1,5 +1,6 @@
 #include "drivers/file/image_data.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "data/chain_io.h"
 #include "data/file_io.h"
@@ -25,6 +26,7 @@ static struct volume_io *open_chain(const struct directory *directory, struct ar
     const struct chain_io_settings settings = { find_qemu_nbd(directory, arena), CALL_TIMEOUT_MS };
     struct chain_io_file files[CHAIN_FILES_MOST];
 
+    assert(count > 0 && count <= CHAIN_FILES_MOST);
     for (int i = 0; i < count; i++)
         files[i] = (struct chain_io_file){ directory_path(directory, arena, links[i].name),
                                            links[i].format };
@@ -42,6 +44,7 @@ static int open_source(const struct directory *directory, struct arena *arena,
                     : 1;
     struct volume_io *io;
 
+    assert(source->fd >= 0 && source->name);
     if (count < 0)
         return -1;
     if (!source->layered && strcmp(source->format, "raw") == 0)
@@ -65,6 +68,7 @@ static int hold_writable(const struct directory *directory, const struct driver_
                          struct image_source *source, struct error *err) {
     enum image_hold hold = IMAGE_LOCKED;
 
+    assert(source->fd >= 0 && !volume->attached);
     close(take_fd(source->fd));
     source->fd = image_open(directory->fd, source->name, O_RDWR, err);
     if (source->fd < 0)

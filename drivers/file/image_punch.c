@@ -73,6 +73,7 @@ int image_punch(int fd, const struct image_punch *how, struct error *err) {
     };
     int result;
 
+    assert(fd >= 0);
     punch.puncher.arg = &punch;
     if (image_puncher_begin(&punch.puncher, err) < 0)
         return -1;

@@ -1,5 +1,6 @@
 #include "drivers/file/image_source.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "drivers/file/chain_merge.h"
 #include "drivers/file/image_copy.h"
@@ -86,6 +87,7 @@ static int find_below(const struct directory *directory, struct arena *arena,
     int count;
     int found = chain_find_snapshot(directory, arena, snapshot->name_id, &chain, err);
 
+    assert(source->fd < 0 && source->lock < 0);
     if (found <= 0)
         return found;
     if (reader && chain_lock(directory, &chain, false, reader->fence, &source->lock, err) < 0)
@@ -156,6 +158,7 @@ int image_source_open_snapshot(const struct directory *directory, struct arena *
 int image_source_hold(const struct image_source *source, struct error *err) {
     enum image_hold hold;
 
+    assert(source->fd >= 0);
     if (source->fixed)
         return 0;
     if (source->attached)
@@ -171,10 +174,12 @@ static int flatten(const struct image_source *source, const struct draft *draft,
     autoarena struct arena *arena = arena_new();
     const struct qemu_img_copy to = { directory_path(directory, arena, draft->unfinished),
                                       source->format, thick };
-    enum driver_outcome outcome = qemu_img_convert(arena, &directory->settings->qemu_img,
-                                                   directory_path(directory, arena, source->name),
-                                                   &to, source->virtual_bytes, how, err);
+    enum driver_outcome outcome;
 
+    assert(draft->fd >= 0 && strcmp(draft->unfinished, source->name) != 0);
+    outcome = qemu_img_convert(arena, &directory->settings->qemu_img,
+                               directory_path(directory, arena, source->name), &to,
+                               source->virtual_bytes, how, err);
     if (outcome != DRIVER_DONE)
         return outcome == DRIVER_DEFERRED ? 1 : -1;
     return image_flush(draft->fd, err);
@@ -187,6 +192,7 @@ static int copy(const struct image_source *source, const struct draft *draft, bo
     int64_t bytes;
     int result = image_source_hold(source, err);
 
+    assert(draft->fd >= 0 && draft->unfinished);
     if (result != 0)
         return result;
     if (fstat(source->fd, &status) < 0)
@@ -202,8 +208,10 @@ static int copy(const struct image_source *source, const struct draft *draft, bo
 
 int image_source_share(const struct image_source *source, const struct draft *draft,
                        struct error *err) {
-    int result = source->layered ? 1 : image_share(source->fd, draft->fd, err);
+    int result;
 
+    assert(draft->fd >= 0 && draft->unfinished);
+    result = source->layered ? 1 : image_share(source->fd, draft->fd, err);
     return result == 0 ? image_flush(draft->fd, err) : result;
 }
 
@@ -232,6 +240,7 @@ int image_source_find_made(const struct directory *directory, const char *name, 
     int found = image_find(directory->fd, name, O_RDONLY, &fd, err);
     struct image_facts facts;
 
+    assert(least_bytes >= 0);
     if (found <= 0)
         return found;
     if (image_read_flushed(fd, format, &facts, err) < 0)

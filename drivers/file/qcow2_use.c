@@ -1,5 +1,6 @@
 #include "drivers/file/qcow2_use.h"
 
+#include "common/assert.h"
 #include "drivers/file/image.h"
 
 #include <string.h>
@@ -60,6 +61,7 @@ static void mark(const struct reader *reader, uint64_t offset, uint64_t size) {
     uint64_t cluster = offset >> use->cluster_bits;
     uint64_t last = (offset + size - 1) >> use->cluster_bits;
 
+    assert(use->bits && use->count <= QCOW2_USE_MOST); /* or used clusters are punched */
     for (; size > 0 && cluster <= last; cluster++)
         if (cluster >= use->first && cluster - use->first < use->count)
             use->bits[(cluster - use->first) / 8] |=

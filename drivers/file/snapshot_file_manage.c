@@ -1,5 +1,6 @@
 #include "drivers/file/snapshot_file_manage.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "drivers/file/chain_merge.h"
 #include "drivers/file/existing_file.h"
@@ -84,6 +85,7 @@ static int reassign(const struct directory *directory, struct arena *arena,
                     const struct driver_snapshot *snapshot, struct error *err) {
     json_t *info = json_keep(arena, json_copy(chain->info));
 
+    assert(chain_has(chain, from) && strcmp(from, to) != 0);
     if (chain_noted(chain, from))
         return error_set(err, ERROR_CONFLICT,
                          "A guest's host was asked to merge the files of snapshot %s.", from);

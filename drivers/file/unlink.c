@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static int remove_name(int directory_fd, const char *name) {
+    assert(directory_fd >= 0 && !strchr(name, '/'));
     assert(*name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
     return unlinkat(directory_fd, name, 0) < 0 && errno != ENOENT ? -1 : 0;
 }

@@ -1,5 +1,6 @@
 #include "drivers/file/volume_file.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "drivers/file/chain_merge.h"
 #include "drivers/file/chain_snapshot.h"
@@ -33,6 +34,7 @@ static int grow(const struct draft *draft, struct arena *arena, const struct ima
     const struct directory *directory = draft->directory;
     struct image_facts facts;
 
+    assert(draft->fd >= 0 && draft->unfinished && bytes > 0);
     if (is_raw(source))
         return image_grow_raw(draft->fd, bytes, directory->settings->sparse, NULL, err);
     if (qemu_img_resize(arena, &directory->settings->qemu_img,
@@ -93,8 +95,10 @@ int volume_file_clone(const struct directory *directory, struct arena *arena,
 
 /* No guest has the volume open, and none can open it while the descriptor is open. */
 static int hold_alone(const struct driver_volume *volume, int fd, struct error *err) {
-    enum image_hold hold = image_lock(fd, err);
+    enum image_hold hold;
 
+    assert(fd >= 0 && !volume->attached);
+    hold = image_lock(fd, err);
     if (hold == IMAGE_LOCKED) /* a guest that shares it with others does not lock it */
         hold = image_lock_look(fd, err);
     if (hold == IMAGE_HELD)
@@ -123,9 +127,13 @@ static int put_overlay(const struct directory *directory, struct arena *arena,
     struct chain_link links[CHAIN_FILES_MOST];
     struct qemu_img_below below;
     autodraft struct draft draft = { 0 };
+    int count = chain_walk(directory, arena, chain, chain->active, volume->format, links, err);
 
-    if (chain_walk(directory, arena, chain, chain->active, volume->format, links, err) < 0)
+    assert(chain_is_layered(chain));
+    if (count < 0)
         return -1;
+    if (count < 2)
+        return error_set(err, ERROR_BACKEND, "Nothing lies below %s.", chain->active);
     below = (struct qemu_img_below){ links[1].name, links[1].format };
     if (draft_open(directory, arena, chain->active, volume->attempt, &draft, err) < 0 ||
         chain_snapshot_fill(&draft, arena, &below, links[1].virtual_bytes, err) < 0)

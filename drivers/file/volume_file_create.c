@@ -1,5 +1,6 @@
 #include "drivers/file/volume_file.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "drivers/file/draft.h"
 #include "drivers/file/volume_name.h"
@@ -18,6 +19,7 @@ static int fill_empty(const struct directory *directory, const struct driver_vol
                       int64_t bytes, struct image_facts *facts, struct error *err) {
     const struct directory_settings *settings = directory->settings;
 
+    assert(fd >= 0 && bytes > 0 && !settings->qcow2);
     if (driver_fence_check(volume->fence, err) < 0)
         return -1;
     if (fchmod(fd, settings->mode) < 0)
@@ -54,6 +56,7 @@ static int fill_qcow2(const struct draft *draft, struct arena *arena, int64_t by
     const struct directory *directory = draft->directory;
     struct image_facts facts;
 
+    assert(draft->fd >= 0 && draft->unfinished && bytes > 0);
     if (qemu_img_create(arena, &directory->settings->qemu_img,
                         directory_path(directory, arena, draft->unfinished), bytes, err) < 0 ||
         image_read_flushed(draft->fd, "qcow2", &facts, err) < 0)

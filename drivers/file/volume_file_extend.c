@@ -1,5 +1,6 @@
 #include "drivers/file/volume_file.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 static enum driver_outcome grow_raw(const struct directory *directory,
                                     const struct driver_volume *volume, int fd, int64_t bytes,
                                     struct error *err) {
+    assert(fd >= 0 && bytes > 0 && !volume->encrypted);
     switch (image_lock(fd, err)) {
     case IMAGE_HELD:
         return DRIVER_DEFERRED;
@@ -53,13 +55,14 @@ static enum driver_outcome grow(const struct directory *directory, struct arena 
                                 const struct driver_volume *volume,
                                 const struct volume_image *image, int fd, int64_t bytes,
                                 struct error *err) {
-    enum driver_outcome outcome =
-        strcmp(image->format, "raw") == 0
-            ? grow_raw(directory, volume, fd, bytes, err)
-            : qemu_img_resize(arena, &directory->settings->qemu_img,
-                              directory_path(directory, arena, image->name), image->format, bytes,
-                              err);
+    enum driver_outcome outcome;
 
+    assert(bytes > image->facts.virtual_bytes); /* never less than before */
+    outcome = strcmp(image->format, "raw") == 0
+                  ? grow_raw(directory, volume, fd, bytes, err)
+                  : qemu_img_resize(arena, &directory->settings->qemu_img,
+                                    directory_path(directory, arena, image->name), image->format,
+                                    bytes, err);
     if (outcome != DRIVER_DONE)
         return outcome;
     return check_grown(directory, arena, volume, bytes, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
