@@ -17,6 +17,7 @@
  * to other workers, and 1 when the loop continues.
  */
 #include "model/assist.h"
+#include "common/assert.h"
 #include "manager/jobs/event.h"
 #include "manager/runtime/job.h"
 #include "model/attachment/attachment.h"
@@ -47,6 +48,7 @@ int job_assist_begin(struct job *job, const struct job_assist *assist, struct er
     bool was_attached = job_driver_volume(job).attached;
     int lost;
 
+    assert(job->operation.phase == PHASE_RUNNING && job->has_volume && job->has_snapshot);
     if (!job->backend->driver->prepare_assist)
         return 1;
     lost = job_held(job, snapshot_assist_begin, &began, err);
@@ -123,8 +125,10 @@ static int prepare(struct job *job, const struct job_assist *assist, struct comp
 }
 
 static int get_ready(struct job *job, struct error *err) {
-    int lost = job_held(job, snapshot_assist_ready, NULL, err);
+    int lost;
 
+    assert(job->operation.phase == PHASE_PREPARING);
+    lost = job_held(job, snapshot_assist_ready, NULL, err);
     if (lost == 0)
         job->operation.phase = PHASE_SENDING;
     return lost == 0 ? 1 : lost < 0 ? -1 : 0;
@@ -142,6 +146,7 @@ static int ask(struct job *job, struct compute_assist *request, struct error *er
     enum event_verdict verdict = EVENT_REFUSED;
     struct error answer = { 0 };
 
+    assert(job->operation.phase == PHASE_SENDING); /* recorded before the request */
     if (!guest)
         error_set(&answer, ERROR_CONFLICT,
                   "the volume is no longer attached to exactly one instance");
@@ -202,6 +207,7 @@ static int ask_again(struct job *job, const struct job_assist *assist, struct er
     int more = make_ready(job, assist, &request, &answer);
     bool longer;
 
+    assert(job->operation.phase == PHASE_WAITING);
     if (check_ours(job, assist, err) < 0)
         return -1;
     if (more == 0)
@@ -272,6 +278,7 @@ static int settle(struct job *job, const struct job_assist *assist, enum driver_
         job->backend->driver->complete_assist(job->backend->handle, job->arena, &volume, &snapshot,
                                               assist->deletes, told, &created, &failure);
 
+    assert(job->operation.phase == PHASE_WAITING || job->operation.phase == PHASE_COMPLETING);
     if (done < 0)
         return job_check_lease(job, err) < 0 ? -1 : wait_on(job, &failure, err);
     if (done == 0)

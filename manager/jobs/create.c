@@ -2,6 +2,7 @@
  * Creates volumes and snapshots on a backend: the driver's call between claim and finish.
  */
 #include "model/volume/create.h"
+#include "common/assert.h"
 #include "manager/runtime/job.h"
 #include "model/type/type.h"
 #include "model/volume/source.h"
@@ -51,6 +52,7 @@ static int end_create(struct job *job, const struct making *making, struct creat
     const struct error *failure = ending->failure;
     int ended;
 
+    assert(failure || ending->location); /* without one the object counts as never created */
     if (failure) {
         struct error lost = { 0 };
 
@@ -168,6 +170,7 @@ static int volume_unwanted(struct work *work, void *arg, struct error *err) {
 static int take_volume_away(struct job *job, const struct driver_fence *fence, struct error *err) {
     struct driver_volume volume = job_driver_volume(job);
 
+    assert(fence && fence->holds);
     volume.fence = fence;
     volume.late = true;
     return job->backend->driver->delete_volume(job->backend->handle, job->arena, &volume, err);
@@ -226,6 +229,7 @@ static int take_snapshot_away(struct job *job, const struct driver_fence *fence,
     struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
     enum driver_outcome outcome = DRIVER_DONE;
 
+    assert(fence && fence->holds);
     snapshot.fence = fence;
     snapshot.late = true;
     if (driver->delete_snapshot)
@@ -251,6 +255,7 @@ static int undo_assist(struct job *job, const struct driver_fence *fence, struct
     struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
     struct driver_created created;
 
+    assert(fence && fence->holds && job->backend->driver->complete_assist);
     snapshot.fence = fence;
     snapshot.late = true;
     return job->backend->driver->complete_assist(job->backend->handle, job->arena, &volume,

@@ -1,5 +1,6 @@
 #include "manager/jobs/event.h"
 
+#include "common/assert.h"
 #include "common/words.h"
 #include "model/attachment/attachment.h"
 #include "model/group/snapshot_part.h"
@@ -29,6 +30,7 @@ static int add_receiver(struct work *work, const struct attachment *attachment,
     struct service service;
     int found;
 
+    assert(receivers->count <= HOSTS_MOST);
     if (!host || receivers->count == HOSTS_MOST ||
         words_have(receivers->hosts, receivers->count, host))
         return 0;

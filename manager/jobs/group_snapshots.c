@@ -6,6 +6,7 @@
  * If it fails half-way the snapshots already created stay on the backend until it is deleted: each
  * has its row, and is unavailable to clients.
  */
+#include "common/assert.h"
 #include "manager/runtime/job.h"
 #include "model/group/snapshot_create.h"
 #include "model/group/snapshot_delete.h"
@@ -39,12 +40,14 @@ static int read_members(struct work *work, void *arg, struct error *err) {
 static struct job *turn_to(struct members *members, int i) {
     struct job *job = members->job;
 
+    assert(i >= 0 && i < members->count);
     job->volume = members->volumes[i];
     job->snapshot = members->snapshots[i];
     return job;
 }
 
 static void leave_to_host(struct members *members, int i) {
+    assert(i >= 0 && i < members->count && !members->is_part[i]);
     members->is_part[i] = true;
     members->part_count++;
 }
@@ -98,6 +101,7 @@ static int make_all(struct members *members, struct create_ending *each, struct 
             return error_context(failure, "volume %s", members->volumes[i].id);
         if (left > 0)
             leave_to_host(members, i);
+        assert(left > 0 || created.provider_location);
         each[i] = (struct create_ending){ .location = created.provider_location,
                                           .format = created.format };
     }

@@ -12,6 +12,7 @@
  *                release is recorded first, and it is unavailable to clients then.
  */
 #include "model/snapshot/manage.h"
+#include "common/assert.h"
 #include "manager/runtime/job.h"
 #include "model/snapshot/delete.h"
 
@@ -117,6 +118,7 @@ static int take_over_snapshot(struct job *job, const struct driver_candidate *so
     if (job->backend->driver->manage_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
                                               source, &created, err) < 0)
         return -1;
+    assert(created.provider_location);
     ending->location = created.provider_location;
     ending->format = created.format;
     return 0;
@@ -132,6 +134,7 @@ static int take_over(struct job *job, const struct driver_candidate *source, int
     if (job->backend->driver->manage_volume(job->backend->handle, job->arena, &volume,
                                             source->source_name, &created, err) < 0)
         return -1;
+    assert(created.provider_location); /* else it counts as never created */
     volume.provider_location = ending->location = created.provider_location;
     volume.format = ending->format = created.format;
     return fill_up(job, &volume, size_gb, err);

@@ -3,6 +3,7 @@
  * and continued elsewhere, so it delays neither a manager's shutdown nor the other operations of
  * its backend, which runs one reclamation at a time.
  */
+#include "common/assert.h"
 #include "manager/runtime/host.h"
 #include "manager/runtime/job.h"
 
@@ -47,6 +48,7 @@ static int reclaim(struct job *job, struct error *err) {
     struct error failure = { .kind = ERROR_NONE };
     struct reclaim_ending ending = { 0 };
 
+    assert(job->operation.phase == PHASE_RUNNING && job->has_volume);
     if (give_back(job, &ending, &failure) == 0)
         return job_reclaim_end(job, &ending, err);
     if (job_check_lease(job, err) < 0)

@@ -6,8 +6,11 @@
  * records both names (`arguments`) before the backend renames, and the next worker completes that
  * first.  A late rename finds nothing, too.
  */
+#include "common/assert.h"
 #include "manager/runtime/job.h"
 #include "model/volume/delete.h"
+
+#include <string.h>
 
 static int rename_object(struct job *job, const struct driver_fence *fence, const char *from,
                          const char *to, struct error *err) {
@@ -30,6 +33,7 @@ static int note_body(struct work *work, void *arg, struct error *err) {
 
     naming->from = job_driver_volume(job).name_id;
     naming->to = work_uuid(work);
+    assert(strcmp(naming->from, naming->to) != 0);
     noted =
         volume_delete_rename(work, &job->operation, job_owner(job), naming->from, naming->to, err);
     return noted == 0 ? error_set(err, ERROR_CONFLICT, "The operation has another worker by now.")

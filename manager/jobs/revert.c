@@ -4,6 +4,7 @@
  * (rename.c).
  */
 #include "model/volume/revert.h"
+#include "common/assert.h"
 #include "manager/runtime/job.h"
 
 enum { TRIES = 30 };
@@ -19,6 +20,7 @@ static int put_back(struct job *job, struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
     const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
 
+    assert(job->has_volume && job->has_snapshot);
     return job->backend->driver->revert_volume(job->backend->handle, job->arena, &volume, &snapshot,
                                                &job->progress, err);
 }

@@ -13,6 +13,7 @@
  *
  * The work of each phase is repeatable: trimming twice is harmless.
  */
+#include "common/assert.h"
 #include "manager/jobs/event.h"
 #include "manager/runtime/job.h"
 #include "model/assist.h"
@@ -91,6 +92,7 @@ static int send(struct job *job, struct error *err) {
     enum event_verdict verdict;
     struct error answer = { 0 };
 
+    assert(job->operation.phase == PHASE_SENDING); /* recorded before the request */
     if (ask(job, job->operation.attempts > 1, &verdict, &answer, err) < 0)
         return -1;
     if (verdict == EVENT_REFUSED)
@@ -106,6 +108,7 @@ int job_trim_begin(struct job *job, struct error *err) {
     int64_t before;
     int lost;
 
+    assert(job->operation.phase == PHASE_RUNNING && job->has_volume);
     if (!job->backend->driver->get_usage)
         return fail(job, ERROR_BAD_REQUEST, "This backend does not support space reclamation.",
                     err);
@@ -167,6 +170,7 @@ static int complete(struct job *job, struct error *err) {
     struct reclaim_ending ending = { 0 };
     struct error failure = { 0 };
 
+    assert(job->operation.phase == PHASE_COMPLETING);
     if (job_usage(job, &ending.post_usage, &failure) == 0)
         return job_reclaim_end(job, &ending, err);
     if (job_check_lease(job, err) < 0)

@@ -1,5 +1,6 @@
 #include "manager/runtime/host.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/ticker.h"
@@ -147,6 +148,7 @@ void lane_leave(struct manager_lane *lane) {
     int64_t now_us = clock_steady_us(manager->settings.settings->clock);
 
     pthread_mutex_lock(&manager->lock);
+    assert(lane->busy > 0 && lane->host->open);
     lane->busy--;
     lane->left++;
     lane->heard_at = now_us;
@@ -165,6 +167,7 @@ bool host_begin_reclaim(struct manager_host *host) {
 
 void host_end_reclaim(struct manager_host *host) {
     pthread_mutex_lock(&host->manager->lock);
+    assert(host->reclaims);
     host->reclaims = false;
     pthread_mutex_unlock(&host->manager->lock);
 }

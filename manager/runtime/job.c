@@ -98,6 +98,7 @@ struct driver_volume driver_volume_of(const struct volume *volume) {
 struct driver_volume job_driver_volume_of(const struct job *job, const struct volume *volume) {
     struct driver_volume ret = driver_volume_of(volume);
 
+    assert(job->operation.attempts > 0); /* no two workers share a temporary file */
     ret.fence = &job->fence;
     ret.attempt = (unsigned)job->operation.attempts;
     ret.attached = volume_in_use(volume);
@@ -109,6 +110,7 @@ struct driver_volume job_driver_volume(const struct job *job) {
 }
 
 struct driver_snapshot job_driver_snapshot(const struct job *job, const struct snapshot *snapshot) {
+    assert(job->operation.attempts > 0);
     return (struct driver_snapshot){
         .id = snapshot->id,
         .name_id = snapshot->id,

@@ -48,6 +48,7 @@ static bool fence_holds(const struct driver_fence *fence) {
 static void found_busy(const struct driver_fence *fence, const char *what) {
     struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
 
+    assert(what && *what);
     job->found_in_use = what;
 }
 
@@ -59,6 +60,7 @@ static bool may_take_long(const struct driver_fence *fence) {
 }
 
 int job_check_lease(struct job *job, struct error *err) {
+    assert(job->operation.owner && job->fence.holds);
     if (job->fenced_off)
         return error_set(err, ERROR_CONFLICT, "The operation may have another worker by now.");
     if (job->is_too_long)
@@ -115,7 +117,8 @@ static int percent_of(int64_t done_bytes, int64_t all_bytes) {
     int percent =
         done_bytes < all_bytes ? (int)(100.0 * (double)done_bytes / (double)all_bytes) : 99;
 
-    return percent < 99 ? percent : 99; /* a quotient of large numbers may be rounded up to 1 */
+    /* a quotient of large numbers may be rounded up to 1, and a storage may report anything */
+    return percent < 0 ? 0 : percent < 99 ? percent : 99;
 }
 
 /* Called for every piece of a copy; the rows are read once a second. */

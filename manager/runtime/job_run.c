@@ -63,6 +63,7 @@ static void job_identify(struct job *job) {
 static bool running_begin(struct manager *manager, struct running *running) {
     const struct running *other;
 
+    assert(running->operation_id && !running->next && running->safe_until_us == 0);
     pthread_mutex_lock(&manager->lock);
     other = manager->running;
     while (other && strcmp(other->operation_id, running->operation_id) != 0)
@@ -191,6 +192,7 @@ static int cancelled_body(struct work *work, void *arg, struct error *err) {
 static int job_let_go(struct job *job, int result, const struct error *reason, struct error *err) {
     int cancelled = job->ended ? 0 : job_read(job, cancelled_body, job, err);
 
+    assert(job->operation.owner);
     if (cancelled > 0)
         return job_close(job, err);
     return result < 0 ? job_give_back(job, reason, err) : 0;
