@@ -1,6 +1,7 @@
 #include "replication/node/agent.h"
 
 #include "client/volumes.h"
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
@@ -106,6 +107,7 @@ static int read_pool(struct storage_agent *agent, const struct config *config, c
 
 /* A missing one is locked when it appears. */
 static int lock_pool(struct storage_agent *agent, struct pool_settings *pool, struct error *err) {
+    assert(agent->lock_count < LENGTH(agent->locks));
     pool->lock = &agent->locks[agent->lock_count++];
     *pool->lock = POOL_LOCK_NONE;
     if (pool_lock_begin(pool->lock, pool->path, pool->name, err) == 0)

@@ -1,6 +1,7 @@
 #include "replication/node/client_exports.h"
 
 #include "common/arena.h"
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "replication/engine/daemon.h"
@@ -39,6 +40,7 @@ static void write_manifest(const struct export *export) {
         json_pack("{s:s, s:i, s:I, s:s}", "client", export->client, "port", (int)export->port,
                   "bytes", (json_int_t) export->bytes, "mark", export->mark);
 
+    assert(export->client && export->port > 0 && export->port <= UINT16_MAX);
     manifest_write(export->run, json_text(arena, json_keep(arena, manifest)));
 }
 
@@ -219,6 +221,7 @@ int client_exports_reconcile(const struct client_exports_settings *settings,
     struct export exports[CLIENT_EXPORTS_MOST];
     int outcome = 0;
 
+    assert(request->count <= CLIENT_EXPORTS_MOST);
     for (unsigned i = 0; i < CLIENT_EXPORTS_MOST; i++) {
         read_manifest(arena, request->run, i, &exports[i]);
         ret_ports[i] = 0;

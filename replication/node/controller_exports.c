@@ -3,6 +3,8 @@
  */
 #include "replication/node/volume_controller.private.h"
 
+#include "common/assert.h"
+
 static int64_t timeout_of(const struct volume_controller *controller) {
     return controller->settings->timeout_ms > 0 ? controller->settings->timeout_ms : 10000;
 }
@@ -31,6 +33,8 @@ int volume_controller_reconcile_exports(struct volume_controller *controller, st
         .count = assigned->client_count,
     };
 
+    assert(assigned->client_count <= CLIENT_EXPORTS_MOST);
+    assert(!controller->opened->volume.revert.snapshot); /* no client before its end */
     if (assigned->client_count == 0 || assigned->closed)
         return volume_controller_end_exports(controller, err);
     if (!controller->settings->exports)

@@ -7,6 +7,8 @@
  */
 #include "replication/node/volume_controller.private.h"
 
+#include "common/assert.h"
+
 /* Of the current request only. */
 static void note_outcome(struct volume_controller *controller, enum forced_event event,
                          const char *reason, const struct error *why) {
@@ -28,6 +30,7 @@ static void evaluate_replica(struct volume_controller *controller) {
     enum target_flaw flaw = TARGET_NO_FLAW;
     struct error why;
 
+    assert(controller->target && controller->assignment->volume.recovery.replica);
     if (target_may_recover(controller->target, controller->assignment->volume.recovery.replica,
                            &flaw, &why) == 0)
         note_outcome(controller, FORCED_REPLICA_FIT, NULL, NULL);

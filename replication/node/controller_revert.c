@@ -6,11 +6,14 @@
  */
 #include "replication/node/volume_controller.private.h"
 
+#include "common/assert.h"
+
 /* The report of this daemon is final; the next attempt starts with another daemon and fresh replica
  * states. */
 static int give_up(struct volume_controller *controller, struct error *err) {
     struct error why = controller->status.job_error;
 
+    assert(controller->target && controller->state == CONTROLLER_REVERTING);
     volume_controller_take_revert(controller, NODE_REVERT_HAS_FAILED);
     volume_controller_take(controller, CONTROLLER_REVERT_FAILED);
     if (target_stop(controller->target, err) < 0)
@@ -34,6 +37,8 @@ static int revert_begin(struct volume_controller *controller,
 
     if (!row || row->action != NODE_REVERT_START)
         return 1;
+    /* else a client's writes after an earlier end of this revert would be lost */
+    assert(known && revert->snapshot && controller->state == CONTROLLER_REVERTING);
     if (target_revert(controller->target, revert->snapshot, controller->settings->rebuild_speed,
                       err) < 0)
         return -1;

@@ -5,6 +5,7 @@
  */
 #include "replication/node/volume_controller.private.h"
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "replication/node/rebuild_slots.h"
@@ -70,6 +71,7 @@ static void repeat_soon(struct volume_controller *controller) {
 static void finish(struct volume_controller *controller) {
     const struct target_scrub *scrub = &controller->scrub;
 
+    assert(controller->work == REPLICA_WORK_COMPARE);
     if (scrub->damaged > 0 || scrub->undecided > 0)
         log_warning(NULL, "replicas differ", "volume_id", controller->uid, "damaged",
                     LOG_INT(scrub->damaged), "undecided", LOG_INT(scrub->undecided), NULL);
@@ -104,6 +106,7 @@ void volume_controller_scrub(struct volume_controller *controller) {
     struct error err;
     int more;
 
+    assert(controller->target);
     note_resync(controller);
     if (!is_due(controller)) {
         volume_controller_end_scrub(controller);

@@ -5,6 +5,7 @@
  */
 #include "replication/node/volume_controller.private.h"
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "common/log.h"
 
@@ -44,9 +45,11 @@ int volume_controller_cancel_snapshot(struct volume_controller *controller, stru
 
 static void snapshots_begin(struct volume_controller *controller, const char *uid) {
     struct error err;
-    int outcome =
-        target_snapshot(controller->target, uid, controller->settings->rebuild_speed, &err);
+    int outcome;
 
+    assert(!volume_controller_has_job(controller) &&
+           volume_controller_assigned_snapshot(controller, uid));
+    outcome = target_snapshot(controller->target, uid, controller->settings->rebuild_speed, &err);
     if (outcome < 0) {
         log_warning(NULL, "snapshot not started, retrying", "volume_id", controller->uid,
                     "snapshot_id", uid, "reason", err.message, NULL);

@@ -6,6 +6,8 @@
  */
 #include "replication/node/volume_controller.private.h"
 
+#include "common/assert.h"
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "replication/engine/daemon.h"
@@ -56,6 +58,7 @@ static void check_pool(struct volume_controller *controller, unsigned i, struct 
         volume_controller_is_remote(controller, i) ? 0 : unresponsive_ms(controller, replica->pool);
     bool known = seen && seen->replica.access == &replica_unresponsive;
 
+    assert(i < LENGTH(controller->unresponsive));
     controller->unresponsive[i] = ms > 0;
     if (!controller->target && ms > hang->unseen_ms) {
         hang->unseen_ms = ms;

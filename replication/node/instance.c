@@ -1,5 +1,6 @@
 #include "replication/node/instance.h"
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "common/log.h"
 
@@ -17,8 +18,10 @@ static bool read_instance(int lock, char ret[UUID_SIZE]) {
 }
 
 static int write_instance(int lock, const char *instance) {
-    ssize_t written = pwrite(lock, instance, LENGTH_OF_UUID, 0);
+    ssize_t written;
 
+    assert(uuid_is_canonical(instance));
+    written = pwrite(lock, instance, LENGTH_OF_UUID, 0);
     if (written >= 0 && written < LENGTH_OF_UUID)
         errno = ENOSPC;
     return written == LENGTH_OF_UUID ? fsync(lock) : -1;

@@ -184,6 +184,7 @@ static int write_out(struct pool_calls *calls, const struct work *of, struct err
     struct work work = *of;
     int more;
 
+    assert(of->kind == FLUSH || of->kind == SNAPSHOT);
     work.kind = WRITE_OUT;
     do {
         more = call_or_refuse(calls, &work, err);
@@ -217,6 +218,7 @@ static int write_state_local(void *arg, const struct replica *replica, int64_t e
                              const struct replica_state *state, struct error *err) {
     struct work work = work_on(WRITE_STATE, replica, "", epoch);
 
+    assert(strcmp(state->replica, replica->uid) == 0);
     work.state = *state;
     return call_or_refuse(arg, &work, err);
 }
@@ -225,6 +227,7 @@ static int reset_local(void *arg, const struct replica *replica, const char *vol
                        int64_t maximum_bytes, int64_t epoch, struct error *err) {
     struct work work = work_on(RESET, replica, volume, epoch);
 
+    assert(*volume && maximum_bytes > 0);
     work.bytes = maximum_bytes;
     return call_or_refuse(arg, &work, err);
 }
@@ -241,7 +244,7 @@ static int sums_local(void *arg, const struct replica *replica, int64_t epoch, i
     struct work work = work_on(SUMS, replica, "", epoch);
     int result;
 
-    assert(count <= REPLICA_SUMS_MOST);
+    assert(count <= REPLICA_SUMS_MOST && *at >= 0 && *at <= end);
     work.at = *at;
     work.end = end;
     work.count = count;
@@ -300,6 +303,7 @@ static int read_local(void *arg, const struct replica *replica, int64_t at, size
                       struct error *err) {
     autofree struct work *work = heap_new(sizeof(*work) + size);
 
+    assert(at >= 0 && size > 0);
     *work = work_on(READ, replica, "", 0);
     work->at = at;
     work->size = size;

@@ -1,6 +1,7 @@
 #include "replication/node/nbd_server.h"
 
 #include "common/arena.h"
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "replication/engine/daemon.h"
@@ -115,6 +116,7 @@ static int listen_at(const struct launch *launch, unsigned port, struct error *e
     char text[12];
     json_t *address;
 
+    assert(!launch->request->client || settings->tls_directory); /* never to all hosts */
     snprintf(text, sizeof(text), "%u", port);
     address = json_pack("{s:s, s:{s:s, s:s}}", "type", "inet", "data", "host", settings->host,
                         "port", text);
@@ -132,6 +134,7 @@ static int listen_anywhere(const struct launch *launch, unsigned *ret_port, stru
     const struct nbd_server_settings *settings = launch->settings;
     unsigned count = settings->last_port - settings->first_port + 1, first;
 
+    assert(settings->first_port <= settings->last_port && settings->last_port <= UINT16_MAX);
     clock_system.random(clock_system.arg, &first, sizeof(first));
     for (unsigned i = 0; i < count; i++) {
         *ret_port = settings->first_port + (first % count + i) % count;

@@ -124,6 +124,7 @@ static void try_marking(struct pool *pool) {
         return;
     if (pool->status.chance == POOL_EMPTY)
         known = replica_pools_knows(&pool->all->settings.api, arena, settings->name, &err);
+    assert(!pool_is_marked(&pool->status)); /* or it is another pool's already */
     if (known == 0 && pool_mark(settings->path, settings->name, &err) == 0) {
         log_info(NULL, "directory marked as a pool", "pool", settings->name, "path", settings->path,
                  NULL);
@@ -246,6 +247,7 @@ static void set(struct pool *pool, struct assignment *const *assignments, unsign
     drop_pending(pool);
     pool->pending = heap_new((count + 1) * sizeof(struct assignment *));
     for (unsigned i = 0; i < count; i++) {
+        assert(assignments[i]->kind == ASSIGNMENT_REPLICA);
         if (strcmp(assignments[i]->replica.pool, pool->settings->name) == 0)
             pool->pending[pool->pending_count++] = assignment_hold(assignments[i]);
     }

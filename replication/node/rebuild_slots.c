@@ -1,5 +1,6 @@
 #include "replication/node/rebuild_slots.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 
 #include <stdatomic.h>
@@ -30,5 +31,7 @@ bool rebuild_slots_take(struct rebuild_slots *slots) {
 }
 
 void rebuild_slots_release(struct rebuild_slots *slots) {
-    atomic_fetch_sub(&slots->running, 1);
+    unsigned before = atomic_fetch_sub(&slots->running, 1);
+
+    assert(before > 0);
 }

@@ -1,5 +1,6 @@
 #include "replication/node/reclaim.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 #include "common/reclaim_phase.h"
 #include "json/json.h"
@@ -38,7 +39,10 @@ static int64_t done_bytes(const struct reclaim *reclaim, const struct reclaim_jo
 static void run_job(struct reclaim *reclaim, struct reclaim_jobs *jobs,
                     const struct replica *replica) {
     struct error why;
-    int outcome = reclaim_jobs_run(jobs, replica, &reclaim->reclaimed, &why);
+    int outcome;
+
+    assert(reclaim->number > 0 && reclaim->phase == RECLAIM_PENDING);
+    outcome = reclaim_jobs_run(jobs, replica, &reclaim->reclaimed, &why);
 
     if (outcome > 0)
         return;

@@ -1,6 +1,7 @@
 #include "replication/node/reclaim_jobs.h"
 
 #include "common/arena.h"
+#include "common/assert.h"
 #include "common/heap.h"
 #include "common/thread.h"
 
@@ -60,6 +61,7 @@ static int start(struct reclaim_jobs *jobs, const struct replica *replica,
 
 static int collect(struct reclaim_jobs *jobs, struct replica_reclaimed *reclaimed,
                    struct error *err) {
+    assert(jobs->arena);
     pthread_join(jobs->thread, NULL);
     arena_free(jobs->arena);
     jobs->arena = NULL;
@@ -98,6 +100,7 @@ int reclaim_jobs_run(struct reclaim_jobs *jobs, const struct replica *replica,
         return queue_replica(jobs, replica->uid);
     discard(jobs);
     jobs->next[0] = '\0';
+    assert(!jobs->arena); /* one at a time */
     return start(jobs, replica, reclaimed, err);
 }
 

@@ -1,5 +1,6 @@
 #include "replication/node/replica_calls.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/hex.h"
 #include "replication/engine/replica_access.h"
@@ -19,6 +20,7 @@ static const char *const healths[] = {
 };
 
 const char *replica_health_text(enum replica_health health) {
+    assert(health < LENGTH(healths));
     return healths[health];
 }
 
@@ -139,6 +141,7 @@ static int run_sums(struct replica_call_request *request, struct error *err) {
                                (unsigned)body->count, sums, err);
     if (count < 0)
         return -1;
+    assert(count <= body->count && count <= REPLICA_SUMS_MOST);
     out_put_int(request->out, "at", at);
     put_sums(request->out, sums, count);
     return 0;

@@ -1,5 +1,6 @@
 #include "replication/node/replica_index.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 
 #include <pthread.h>
@@ -43,8 +44,10 @@ void replica_index_set(struct replica_index *index, struct assignment *const *as
     struct assignment **all = heap_new((count + 1) * sizeof(*all)), **before;
     unsigned before_count;
 
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
+        assert(assignments[i]->kind == ASSIGNMENT_REPLICA);
         all[i] = assignment_hold(assignments[i]);
+    }
     qsort(all, count, sizeof(*all), compare);
     pthread_mutex_lock(&index->lock);
     before = index->all;

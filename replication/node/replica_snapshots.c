@@ -1,5 +1,6 @@
 #include "replication/node/replica_snapshots.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "replication/engine/replica_snapshot.h"
 #include "replication/node/snapshot_copier.h"
@@ -42,6 +43,7 @@ static const struct replica_snapshot *snapshot_find(const struct pass *pass, con
 static void remove_one(struct pass *pass, unsigned which) {
     const char *uid = pass->assigned->snapshots[which].uid;
 
+    assert(which < pass->assigned->snapshot_count && pass->assigned->snapshots[which].remove);
     snapshot_copier_stop(pass->copier, pass->replica->uid, uid);
     (void)replica_snapshot_delete(pass->replica, uid, &pass->errs[which]);
 }
@@ -52,6 +54,7 @@ static void copy_one(struct pass *pass, unsigned which) {
                                .snapshot = assigned->uid,
                                .target = *pass->replica };
 
+    assert(which < pass->assigned->snapshot_count && !assigned->remove);
     if (assigned->source.uid && snapshot_copier_run(pass->copier, &copy, &pass->errs[which]) > 0)
         pass->ret->copying = true;
 }

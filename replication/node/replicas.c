@@ -101,6 +101,11 @@ static struct replica replica_of(const struct replicas *replicas, const struct f
     return (struct replica){ .pool = replicas->settings.path, .uid = file->assignment->uid };
 }
 
+/* On this node its pool is where its document has it. */
+static bool is_in_path(const struct replicas *replicas, const struct file *file) {
+    return strcmp(file->assignment->replica.path, replicas->settings.path) == 0;
+}
+
 static bool is_same_pool(const struct replicas *replicas, const struct pool_status *before) {
     struct pool_status now;
 
@@ -132,6 +137,7 @@ static void remove_file(struct replicas *replicas, struct file *file,
     struct error err = { 0 };
 
     assert(file->assignment->deleting); /* its data are lost */
+    assert(pool_is_marked(pool) && is_in_path(replicas, file));
     snapshot_copier_stop(replicas->copier, file->assignment->uid, NULL);
     reclaim_jobs_stop(replicas->jobs, file->assignment->uid);
     if (end_session(replicas, file, &err) == 0 && replica_delete(&replica, &err) == 0 &&
@@ -174,7 +180,7 @@ static int make_file(struct replicas *replicas, struct file *file, struct error 
     const struct replica replica = replica_of(replicas, file);
     struct generation first;
 
-    assert(assigned->count <= REPLICAS_MOST);
+    assert(assigned->count <= REPLICAS_MOST && is_in_path(replicas, file));
     if (file->created || assigned->count == 0)
         return replica_create(&replica, assigned->volume, assigned->maximum_bytes, NULL, err);
     generation_first(assigned->volume, assigned->size_bytes, assigned->members, assigned->count,
@@ -216,7 +222,7 @@ static void reconcile_file(struct replicas *replicas, struct file *file) {
     struct replica_probe probe;
     struct error err = { 0 };
 
-    assert(!file->assignment->deleting);
+    assert(!file->assignment->deleting && is_in_path(replicas, file));
     /* The files of a finished copy look complete before its thread has ended. */
     if (is_half_made(file) && snapshot_copier_clones(replicas->copier, file->assignment->uid)) {
         file->copying = true;
@@ -256,6 +262,7 @@ static void reconcile_snapshots(struct replicas *replicas, struct file *file,
     const struct replica replica = replica_of(replicas, file);
     struct replica_snapshots_status seen;
 
+    assert(!file->assignment->deleting && is_in_path(replicas, file));
     if (file->assignment->replica.snapshot_count == 0)
         return;
     replica_snapshots_reconcile(replicas->copier, &replica, file->assignment, &seen);
@@ -271,12 +278,13 @@ static void reconcile_snapshots(struct replicas *replicas, struct file *file,
 static void reconcile_reclaim(struct replicas *replicas, struct file *file) {
     const struct replica replica = replica_of(replicas, file);
 
+    assert(!file->assignment->deleting && is_in_path(replicas, file));
     file->reclaiming = reclaim_reconcile(&file->reclaim, replicas->jobs, &replica, file->assignment,
                                          file->created);
 }
 
 static bool is_here(const struct replicas *replicas, const struct file *file, struct error *err) {
-    if (strcmp(file->assignment->replica.path, replicas->settings.path) == 0)
+    if (is_in_path(replicas, file))
         return true;
     error_set(err, ERROR_CONFLICT, "The pool %s is in %s on this node, not in %s.",
               replicas->settings.pool, replicas->settings.path, file->assignment->replica.path);
@@ -369,6 +377,7 @@ static void drop(const struct replicas *replicas, struct file *file) {
 static void take_assignment(struct replicas *replicas, struct assignment *assignment) {
     struct file *file = file_find(replicas, assignment->uid);
 
+    assert(assignment->kind == ASSIGNMENT_REPLICA);
     if (!file) {
         file = heap_new(sizeof(*file));
         LIST_INSERT_HEAD(&replicas->files, file, next);

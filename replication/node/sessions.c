@@ -1,5 +1,6 @@
 #include "replication/node/sessions.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
@@ -29,6 +30,7 @@ static const char *run_of(struct arena *arena, const struct sessions *sessions, 
     const char *directory = sessions->settings.run_directory;
     char *run = arena_alloc(arena, strlen(directory) + UUID_SIZE + 2), *end = run;
 
+    assert(strlen(uid) < UUID_SIZE);
     end += sprintf(run, "%s/%c", directory, PREFIX);
     for (; *uid; uid++) {
         if (*uid != '-')
@@ -40,6 +42,7 @@ static const char *run_of(struct arena *arena, const struct sessions *sessions, 
 static void write_manifest(const char *run, const struct replica_session *session) {
     autoarena struct arena *arena = arena_new();
 
+    assert(session->port > 0 && session->port <= UINT16_MAX && *session->name);
     manifest_write(
         run, json_text(arena, json_keep(arena, json_pack("{s:I, s:i, s:s, s:s, s:s, s:s}", "epoch",
                                                          (json_int_t)session->epoch, "port",
@@ -206,6 +209,7 @@ static int replica_session_begin(struct sessions *sessions, const char *run,
     autoclose int lock = -1;
     struct error ignored;
 
+    assert(*session->volume && !*session->name);
     if (replica_lock(replica, &lock, err) < 0 ||
         check_free(replica, session->volume, session->epoch, err) < 0)
         return -1;

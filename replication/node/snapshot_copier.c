@@ -1,6 +1,7 @@
 #include "replication/node/snapshot_copier.h"
 
 #include "common/arena.h"
+#include "common/assert.h"
 #include "common/backoff.h"
 #include "common/clock.h"
 #include "common/heap.h"
@@ -64,6 +65,7 @@ static int start(struct snapshot_copier *copier, const struct copy *copy, struct
     struct arena *arena = copier->arena = arena_new();
     int code;
 
+    assert(!copy->volume || copy->first); /* of a clone, which begins with a generation */
     copier->copy = *copy;
     copier->copy.source = replica_keep(arena, &copy->source);
     copier->copy.target = replica_keep(arena, &copy->target);
@@ -124,6 +126,7 @@ static void note_failure(struct snapshot_copier *copier) {
 }
 
 static int collect(struct snapshot_copier *copier, struct error *err) {
+    assert(copier->arena);
     pthread_join(copier->thread, NULL);
     if (copier->outcome < 0)
         note_failure(copier);
@@ -170,6 +173,7 @@ int snapshot_copier_run(struct snapshot_copier *copier, const struct copy *copy,
     failure = failure_of(copier, copy->target.uid, copy->snapshot);
     if (failure && backoff_waits(&failure->backoff, clock_monotonic_us()))
         return error_pass(err, &failure->err);
+    assert(!copier->arena); /* one at a time */
     return start(copier, copy, err);
 }
 

@@ -1,5 +1,6 @@
 #include "replication/node/volume_controller.private.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
@@ -66,6 +67,7 @@ static bool take_update(struct volume_controller *controller) {
 static bool try_end(struct volume_controller *controller) {
     bool ends, released = controller->state == CONTROLLER_RELEASED;
 
+    assert(!controller->target);
     if (pool_calls_are_abandoned(controller->calls))
         return false;
     pthread_mutex_lock(&controller->lock);
@@ -116,6 +118,7 @@ static void wake(const struct volume_controller *controller) {
 bool volume_controller_assign(struct volume_controller *controller, struct assignment *assignment) {
     bool ended;
 
+    assert(strcmp(assignment->uid, controller->uid) == 0);
     pthread_mutex_lock(&controller->lock);
     assignment_release(controller->pending);
     controller->pending = assignment_hold(assignment);
@@ -150,6 +153,7 @@ bool volume_controller_ended(struct volume_controller *controller) {
 }
 
 static void free_controller(struct volume_controller *controller) {
+    assert(!controller->target);
     assignment_release(controller->assignment);
     assignment_release(controller->pending);
     cleanup_close(&controller->wake_fd);
@@ -173,6 +177,7 @@ int volume_controller_start(const struct volume_controller_settings *settings,
     struct volume_controller *controller = heap_new(sizeof(*controller));
     int code;
 
+    assert(assignment->kind == ASSIGNMENT_VOLUME && strlen(assignment->uid) < UUID_SIZE);
     controller->settings = settings;
     strcpy(controller->uid, assignment->uid);
     controller->arena = arena_new();
