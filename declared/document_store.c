@@ -146,7 +146,7 @@ static const char *pool_of(const struct document *document) {
 int document_insert(struct work *work, struct document *document, struct error *err) {
     struct texts texts = counted_texts(work, document);
 
-    assert(document->id && document->version > 0);
+    assert(document->id && document->version > 0 && document->project_id && !document->deleted_at);
     assert(document->first_version == document->version && document->generation == 1);
     if (document_quota_move(work, NULL, document, err) < 0 ||
         db_change(
@@ -205,6 +205,7 @@ static int update_row(struct work *work, const struct document *before, struct d
 
     assert(strcmp(before->id, after->id) == 0 && after->kind == before->kind);
     assert(after->generation >= before->generation);
+    assert(!before->deleted_at || after->deleted_at); /* a deletion is never withdrawn */
     if (error_if_none(rows, err, ERROR_CONFLICT, "%s %s was changed meanwhile; read it again.",
                       before->kind->label, before->name) < 0 ||
         add_counts(work, after, 0, after->bytes - before->bytes, err) < 0 ||

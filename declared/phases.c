@@ -1,5 +1,6 @@
 #include "declared/phases.h"
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/log_limit.h"
@@ -277,6 +278,7 @@ unsigned phase_named(const struct state_table *table, const char *name) {
 bool phase_is(const struct state_table *table, const json_t *status, unsigned state) {
     const char *name = json_string_value(json_object_get(status, "phase"));
 
+    assert(state < table->state_count);
     return name && strcmp(name, table->states[state]) == 0;
 }
 
@@ -284,6 +286,7 @@ const struct state_row *phase_next(const struct state_table *table, const char *
                                    unsigned event) {
     unsigned state = phase_named(table, phase);
 
+    assert(event < table->event_count);
     return state_table_next(table, &state, event);
 }
 

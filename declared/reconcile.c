@@ -1,5 +1,6 @@
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
 #include "declared/config_reclaim.h"
 #include "declared/document_quota.h"
 #include "operation/query.h"
@@ -104,6 +105,7 @@ static bool is_changed(const struct document_update *update) {
 }
 
 static int write_update(struct reconcile *r, struct document_update *update, struct error *err) {
+    assert(text_is(update->before.id, update->after.id));
     if (!is_changed(update))
         return 0;
     r->writes = true;

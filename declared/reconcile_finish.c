@@ -3,6 +3,7 @@
  */
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
 #include "declared/condition.h"
 #include "json/json.h"
 
@@ -113,6 +114,7 @@ int reconcile_finish(struct reconcile *r, struct error *err) {
 
 /* It is deleted with the last of its replicas. */
 static int delete_volume(struct reconcile *r, struct error *err) {
+    assert(r->config.before.deleted_at && !r->volume.after.node);
     for (unsigned i = 0; i < r->count; i++)
         if (!r->replicas[i].deleted_at && reconcile_delete_replica(r, &r->replicas[i], err) < 0)
             return -1;

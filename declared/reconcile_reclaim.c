@@ -5,6 +5,7 @@
  */
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
 #include "declared/config_reclaim.h"
 #include "json/json.h"
 
@@ -81,6 +82,7 @@ static int end(struct reconcile *r, const json_t *reclaim, const struct summary 
     const char *message = message_of(r->work->arena, summary);
     json_t *ended = json_deep_copy(reclaim);
 
+    assert(summary->waiting == 0);
     json_object_set_new(ended, "phase",
                         json_string(summary->done > 0 ? RECLAIM_PHASE_DONE : RECLAIM_PHASE_FAILED));
     json_object_set_new(ended, "message", json_string(message));

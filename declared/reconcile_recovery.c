@@ -5,6 +5,7 @@
  */
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
 #include "declared/condition.h"
 #include "declared/replica_pool.h"
 #include "declared/volume_recovery.h"
@@ -121,6 +122,8 @@ int reconcile_recovery(struct reconcile *r, struct error *err) {
                    err);
     if (row->next == RECOVERY_IS_NONE)
         return recovery_refuse(r, row, name, report, err);
+    /* the data of the others are discarded from then on */
+    assert(row->event != RECOVERY_ABLE || (has_same_node(r) && row->next == RECOVERY_IS_CONFIRMED));
     if (row->event == RECOVERY_ABLE)
         update_put_spec(r, &r->volume, "salvaged", json_incref(json_object_get(wanted, "number")));
     return continue_recovery(r, name, row, err);

@@ -3,6 +3,7 @@
  */
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
 #include "declared/tree.h"
 #include "json/json.h"
 
@@ -109,6 +110,8 @@ int replica_make(struct reconcile *r, const struct document *volume,
     json_t *status = json_keep(arena, json_pack("{s:s}", "phase", phase));
     struct document made;
 
+    assert(!r->dry_run && factor > 0);
+    assert(!source || members); /* one that is rebuilt begins empty */
     return document_own_create_as(
         r->work, id, &kind_volume_replica, volume,
         arena_join(arena, volume->name, "-", pool->id, NULL), NULL,
@@ -119,6 +122,7 @@ int replica_make(struct reconcile *r, const struct document *volume,
 int reconcile_delete_replica(struct reconcile *r, struct document *replica, struct error *err) {
     struct document gone = *replica;
 
+    assert(!replica->deleted_at);
     gone.deleted_at = r->work->now_us;
     r->writes = true;
     if (!r->dry_run && document_own_write(r->work, replica, &gone, err) < 0)

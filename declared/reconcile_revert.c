@@ -5,6 +5,7 @@
  */
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
 #include "declared/condition.h"
 #include "declared/volume_revert.h"
 #include "json/json.h"
@@ -47,6 +48,7 @@ static int end(struct reconcile *r, const json_t *revert, const struct state_row
     json_t *done = json_deep_copy(revert);
     const char *name = tree_text(revert, "snapshotName");
 
+    assert(row->next == REVERT_IS_DONE && is_done(r, revert)); /* it is never repeated */
     json_object_set_new(done, "phase", json_string(revert_states.states[row->next]));
     update_put_status(r, &r->config, "revert", done);
     update_put_spec(r, &r->volume, "revert", NULL);
@@ -78,6 +80,7 @@ static int continue_revert(struct reconcile *r, const json_t *revert, const stru
     const json_t *old = condition_find(config_conditions(r), CONDITION_REVERTING);
     bool is_recorded = text_is(tree_text(old, "message"), now.message);
 
+    assert(row->next == REVERT_IS_PENDING && !is_done(r, revert));
     update_put_spec(r, &r->volume, "revert",
                     json_pack("{s:O, s:O}", "uid", json_object_get(revert, "uid"), "number",
                               json_object_get(revert, "number")));

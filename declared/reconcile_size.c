@@ -4,6 +4,7 @@
  */
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
 #include "common/quantity.h"
 #include "declared/condition.h"
 #include "json/json.h"
@@ -16,6 +17,7 @@ static int64_t real_bytes(const struct reconcile *r) {
 static int growth_begin(struct reconcile *r, int64_t wanted, struct error *err) {
     struct arena *arena = r->work->arena;
 
+    assert(wanted > 0 && wanted > real_bytes(r));
     if (json_bytes_at(update_spec(&r->volume), "capacity") >= wanted)
         return 0;
     update_put_spec(r, &r->volume, "capacity", json_string(quantity_text(arena, wanted)));
@@ -29,6 +31,7 @@ static int growth_begin(struct reconcile *r, int64_t wanted, struct error *err) 
 static int end(struct reconcile *r, int64_t bytes, struct error *err) {
     char *text = quantity_text(r->work->arena, bytes);
 
+    assert(bytes > real_bytes(r)); /* a volume never shrinks */
     update_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", text));
     return reconcile_record_event(
         r, "Normal", CONDITION_RESIZE_SUCCESSFUL,

@@ -10,6 +10,7 @@
  */
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
 #include "common/quantity.h"
 #include "declared/snapshot_node.h"
 #include "json/json.h"
@@ -121,6 +122,7 @@ static void note_taken(struct reconcile *r, struct document_update *snapshot,
                        const json_t *report) {
     const char *bytes = quantity_text(r->work->arena, (int64_t)json_int_at(report, "sizeBytes"));
 
+    assert(is_wanted(snapshot)); /* it is taken once */
     update_put_status(r, snapshot, "capacity", json_pack("{s:s}", "storage", bytes));
     update_put_status(r, snapshot, "creationTime",
                       json_string(document_time(r->work->arena, r->work->now_us)));
@@ -235,6 +237,7 @@ static json_t *held_entry(const struct reconcile *r, const struct document *repl
     source = source_of(r, replica, uid);
     if (!source)
         return entry;
+    assert(source != replica && holding_of(source, uid) == HOLDS);
     json_object_set_new(entry, "source", json_string(source->id));
     json_object_set_new(entry, "sourcePath", json_string(tree_text(spec_of(source), "path")));
     *copies = true;
@@ -347,6 +350,7 @@ static int put_phase(struct reconcile *r, struct document_update *snapshot,
 static int put_holders(struct reconcile *r, struct document_update *snapshot, struct error *err) {
     struct holders holders = find_holders(r, snapshot);
 
+    assert(is_held(snapshot) && holders.count <= holders.living);
     update_put_status(r, snapshot, "poolInfo", holders.pools);
     if (json_array_size(holders.pending) == 0) {
         json_decref(holders.pending);
@@ -376,6 +380,7 @@ static bool is_gone(const struct reconcile *r, const struct document_update *sna
 }
 
 static int release(struct reconcile *r, struct document_update *snapshot, struct error *err) {
+    assert(is_leaving(snapshot));
     if (!is_gone(r, snapshot))
         return 0;
     snapshot->after.finalizers = reconcile_other_finalizers(r, &snapshot->before);

@@ -126,6 +126,7 @@ static int release(struct reconcile *r, struct error *err) {
     const char *how =
         is_claimed(r) ? "has stopped serving the volume" : "had not started to serve the volume";
 
+    assert(!is_claimed(r) || is_released(r)); /* there are never two */
     r->volume.after.node = NULL;
     update_put_status(r, &r->volume, "target", NULL); /* of an epoch that is over */
     return reconcile_record_event(r, "Normal", "Unpublished",
@@ -215,6 +216,7 @@ static int take_over(struct reconcile *r, const char *node, struct error *err) {
               : arena_format(r->work->arena,
                              "Node %s does not respond; the volume is revoked from it.", holder);
 
+    assert(count_fences(r, node, 0) >= count_needed(r) && !text_is(holder, node));
     clear_waiting(r);
     set_node(r, node);
     update_advance(r, &r->volume, &volume_states, VOLUME_REVOKED);

@@ -1,5 +1,6 @@
 #include "declared/reconcile.private.h"
 
+#include "common/assert.h"
 #include "json/json.h"
 
 #define BLOCK_MOST 131072
@@ -154,6 +155,7 @@ int replica_put_spec(struct reconcile *r, struct document *replica, const char *
                      struct error *err) {
     struct document after = *replica;
 
+    assert(!replica->deleted_at);
     if (has_value(json_object_get(replica->body, "spec"), key, value)) {
         json_decref(value);
         return 0;

@@ -1,5 +1,6 @@
 #include "declared/replica_placement.h"
 
+#include "common/assert.h"
 #include "common/quantity.h"
 
 #include <string.h>
@@ -139,6 +140,7 @@ static void take_best(const struct replica_placement *wanted, const struct repli
             if (usable[i] &&
                 (best == count || is_better(wanted, usable[i], usable[best], ret, taken)))
                 best = i;
+        assert(best < count);
         ret[taken] = usable[best];
         usable[best] = NULL;
     }

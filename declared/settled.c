@@ -1,5 +1,6 @@
 #include "declared/settled.h"
 
+#include "common/assert.h"
 #include "common/heap.h"
 
 #include <stdlib.h>
@@ -67,6 +68,7 @@ static void insert(struct settled *settled, size_t index, int64_t version) {
         return;
     if (settled->count == settled->capacity)
         grow(settled);
+    assert(index <= settled->count && settled->count < settled->capacity);
     memmove(&settled->entries[index + 1], &settled->entries[index],
             (settled->count - index) * sizeof *settled->entries);
     settled->entries[index] = (struct entry){ version, settled->walk, true };

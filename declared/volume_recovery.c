@@ -1,5 +1,6 @@
 #include "declared/volume_recovery.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "declared/document_own.h"
 #include "declared/phases.h"
@@ -153,6 +154,7 @@ static bool is_requested(const struct document *volume, const struct document *r
 /* Its number is the generation that the document gets by it, and so greater than any before. */
 static void put_request(struct work *work, const struct document *replica,
                         const struct document *before, struct document *after) {
+    assert(!before->deleted_at && !replica->deleted_at);
     after->body = json_keep(work->arena, json_deep_copy(before->body));
     json_object_set_new(json_object_get(after->body, "spec"), "salvage",
                         json_pack("{s:I, s:s}", "number", (json_int_t)before->generation + 1,
@@ -190,6 +192,7 @@ int volume_recovery_request(struct work *work, const struct document *replica,
     put_request(work, replica, &before, &after);
     if (document_own_write(work, &before, &after, err) < 0)
         return -1;
+    assert(after.generation == before.generation + 1); /* the number of the request */
     *ret = after;
     return 0;
 }
