@@ -19,10 +19,21 @@ char *http_decode(struct arena *arena, const char *text, size_t length, bool for
     return decoded && utf8_valid(decoded, strlen(decoded)) ? decoded : NULL;
 }
 
-const char *http_encode(struct arena *arena, const char *text) {
-    char *encoded = curl_easy_escape(NULL, text, 0);
-    const char *kept;
+/* As ids of projects and objects are. */
+static bool is_plain(const char *text) {
+    for (; *text; text++)
+        if (!((*text >= '0' && *text <= '9') || (*text >= 'a' && *text <= 'z') || *text == '-'))
+            return false;
+    return true;
+}
 
+const char *http_encode(struct arena *arena, const char *text) {
+    const char *kept;
+    char *encoded;
+
+    if (is_plain(text)) /* libcurl takes a hundred instructions for each character */
+        return arena_text(arena, text);
+    encoded = curl_easy_escape(NULL, text, 0);
     assert(encoded); /* only out of memory */
     kept = arena_text(arena, encoded);
     curl_free(encoded);

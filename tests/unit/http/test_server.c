@@ -1267,6 +1267,7 @@ START_TEST(percent_encoding_keeps_plain_characters) {
     ck_assert_uint_eq(strspn(encoded, PLAIN "%"), strlen(encoded));
     ck_assert_str_eq(http_decode(arena, encoded, strlen(encoded), true), text);
     ck_assert_str_eq(http_encode(arena, PLAIN), PLAIN);
+    ck_assert_str_eq(http_encode(arena, "0123-abc-xyz-789"), "0123-abc-xyz-789");
     ck_assert_str_eq(http_encode(arena, "a b&c"), "a%20b%26c");
     ck_assert_str_eq(http_encode(arena, ""), "");
 }
