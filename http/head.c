@@ -15,9 +15,10 @@ struct framing {
 /* Fields that select what the service does: of two values, a proxy may have checked the other. */
 static const struct single_field {
     const char *name, *fault;
+    size_t size; /* of the name */
 } single_fields[] = {
 #define SINGLE(name) \
-    { name, "There must be one " name "." }
+    { name, "There must be one " name ".", sizeof(name) - 1 }
     /* clang-format off */
     SINGLE(UNIQUE_HEADER),
     SINGLE(UNIQUE_HEADER_FORMER),
@@ -78,20 +79,18 @@ static bool is_text(const char *text, size_t size, bool blanks) {
     return true;
 }
 
-static bool is_field(const char *name, size_t size, const char *wanted) {
-    return size == strlen(wanted) && strncasecmp(name, wanted, size) == 0;
-}
+#define IS(text, size, literal) \
+    ((size) == sizeof(literal) - 1 && strncasecmp(text, literal, sizeof(literal) - 1) == 0)
 
 static void count_field(struct framing *framing, const char *name, size_t size, const char *value,
                         size_t value_size) {
-    if (is_field(name, size, MHD_HTTP_HEADER_HOST)) {
+    if (IS(name, size, MHD_HTTP_HEADER_HOST)) {
         framing->hosts++;
-    } else if (is_field(name, size, MHD_HTTP_HEADER_CONTENT_LENGTH)) {
+    } else if (IS(name, size, MHD_HTTP_HEADER_CONTENT_LENGTH)) {
         framing->lengths++;
-    } else if (is_field(name, size, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
+    } else if (IS(name, size, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
         framing->codings++;
-        framing->chunked =
-            is_field(value, value_size, "chunked"); /* as libmicrohttpd compares it */
+        framing->chunked = IS(value, value_size, "chunked"); /* as libmicrohttpd compares it */
     }
 }
 
@@ -99,7 +98,7 @@ static const char *single_fault(struct walk *walk, const char *name, size_t size
     for (size_t i = 0; i < LENGTH(single_fields); i++) {
         unsigned bit = 1U << i;
 
-        if (!is_field(name, size, single_fields[i].name))
+        if (size != single_fields[i].size || strncasecmp(name, single_fields[i].name, size) != 0)
             continue;
         if (walk->singles & bit)
             return single_fields[i].fault;
