@@ -127,7 +127,8 @@ static void *keep_accepting(void *arg) {
         eventfd_t count;
 
         poll(events, LENGTH(events), !able && wait_ms > PAUSE_MS ? PAUSE_MS : wait_ms);
-        eventfd_read(server->acceptor_wake, &count);
+        if (events[0].revents)
+            eventfd_read(server->acceptor_wake, &count);
         if (fd >= 0 && atomic_load(&server->stopping)) {
             unix_socket_remove(&server->unix_socket);
             close(fd);

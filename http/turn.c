@@ -10,7 +10,8 @@
 bool http_connection_take_turn(struct http_connection *connection, enum http_turn turn) {
     enum http_turn now = connection->turn;
 
-    connection->since_us = clock_monotonic_us();
+    if (turn != HTTP_TURN_OURS) /* nothing of ours has a limit */
+        connection->since_us = clock_monotonic_us();
     while (now != HTTP_TURN_OVER)
         if (atomic_compare_exchange_weak(&connection->turn, &now, turn))
             return true;
