@@ -47,6 +47,20 @@ struct http_address http_peer_address(struct MHD_Connection *mhd) {
     return bare;
 }
 
+/* inet_ntop() formats by printf(), which is a tenth of the cost of accepting a client. */
+static void write_ipv4(const unsigned char bytes[4], char ret[INET6_ADDRSTRLEN]) {
+    char *end = ret;
+
+    for (unsigned i = 0; i < 4; i++) {
+        if (bytes[i] >= 100)
+            *end++ = (char)('0' + bytes[i] / 100);
+        if (bytes[i] >= 10)
+            *end++ = (char)('0' + bytes[i] / 10 % 10);
+        *end++ = (char)('0' + bytes[i] % 10);
+        *end++ = i < 3 ? '.' : '\0';
+    }
+}
+
 void http_peer_write(struct MHD_Connection *mhd, char ret[INET6_ADDRSTRLEN]) {
     const struct sockaddr *address = address_of(mhd);
     const void *four;
@@ -54,7 +68,7 @@ void http_peer_write(struct MHD_Connection *mhd, char ret[INET6_ADDRSTRLEN]) {
     if (address->sa_family == AF_UNIX)
         snprintf(ret, INET6_ADDRSTRLEN, "unix:%u", user_of(mhd));
     else if ((four = find_ipv4(address)))
-        inet_ntop(AF_INET, four, ret, INET6_ADDRSTRLEN);
+        write_ipv4(four, ret);
     else
         inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, ret,
                   INET6_ADDRSTRLEN);
