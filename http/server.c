@@ -28,7 +28,7 @@
 #define KEPT_DESCRIPTORS     256 /* reserved for files, programs, the database and calls */
 #define LEAST_CONNECTIONS    8
 #define DEFAULT_ANSWER_BYTES ((size_t)64 * 1024 * 1024)
-#define CONNECTION_MEMORY    ((size_t)32 * 1024)   /* request line and headers of one request */
+#define CONNECTION_MEMORY    ((size_t)20 * 1024)   /* request line and headers of one request */
 #define TLS_STACK_SIZE       ((size_t)1024 * 1024) /* a handshake computes on the stack */
 #define LAST_WORDS_MS        5000                  /* for the responses to abandoned exchanges */
 

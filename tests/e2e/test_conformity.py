@@ -685,7 +685,7 @@ class Lists(Service):
     def test_unusual_queries_are_refused_or_empty(self):
         for text in ("name=%ff", "name=%00", "%zz=1", "name=a%"):
             self.expect(400, "GET", "/v3/volumes?" + text)
-        for text in ("&&&", "name=alpha&name=Beta", "=x", "metadata=" + "%7B" * 9000):
+        for text in ("&&&", "name=alpha&name=Beta", "=x", "metadata=" + "%7B" * 5000):
             self.expect(200, "GET", "/v3/volumes?" + text)
         self.expect(400, "GET", "/v3/volumes?" + "&".join(f"a{i}=1" for i in range(2000)))
         self.expect(414, "GET", "/v3/volumes?name=" + "a" * 60000)

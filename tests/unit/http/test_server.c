@@ -487,6 +487,29 @@ START_TEST(a_query_of_many_parameters_arrives) {
 }
 END_TEST
 
+static void send_long_head(int fd, size_t size) {
+    static char value[32 * 1024], request[sizeof(value) + 100];
+
+    memset(value, 'a', size);
+    value[size] = '\0';
+    snprintf(request, sizeof(request),
+             "GET /x HTTP/1.1\r\nHost: x\r\nX-Long: %s\r\nX-Probe: p\r\n\r\n", value);
+    send_text(fd, request);
+}
+
+/* The reference accepts a field of 16 KiB. */
+START_TEST(a_head_of_sixteen_kilobytes_is_taken_and_a_longer_one_refused) {
+    struct http_server *server = START();
+    autoclose int taken = dial(server), refused = dial(server);
+
+    send_long_head(taken, 16 * 1024);
+    assert_has(receive(taken), "|/x||127.0.0.1|p|");
+    send_long_head(refused, 24 * 1024);
+    assert_lacks(receive_to_the_end(refused), " 200 ");
+    http_server_stop(server, 0);
+}
+END_TEST
+
 START_TEST(endless_headers_are_refused) {
     struct http_server *server = START();
     autoclose int fd = dial(server);
@@ -1207,6 +1230,22 @@ START_TEST(ipv6_literals_are_taken) {
 }
 END_TEST
 
+START_TEST(a_client_is_named_by_its_address) {
+    static const char *const addresses[] = { "127.0.0.1", "127.9.10.99", "127.100.209.255" };
+    struct http_server *server = START();
+
+    for (size_t i = 0; i < LENGTH(addresses); i++) {
+        autoclose int fd = dial_from(server, addresses[i]);
+        char part[64];
+
+        send_text(fd, GET("/x"));
+        snprintf(part, sizeof(part), "|/x||%s|", addresses[i]);
+        assert_has(receive(fd), part);
+    }
+    http_server_stop(server, 0);
+}
+END_TEST
+
 START_TEST(ipv4_client_of_an_ipv6_socket_is_named_by_its_own_address) {
     struct error err;
     struct http_server_settings settings = { .address = "::", .mounts = mounts };
@@ -1280,10 +1319,12 @@ CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
            path_below_no_mount_is_not_found, head_has_the_length_and_no_body,
            line_breaks_in_a_reply_header_forge_nothing, body_is_whole_before_the_handler_is_called,
            body_above_the_limit_is_dropped_and_answered, body_far_above_the_limit_is_not_read,
-           a_query_of_many_parameters_arrives, endless_headers_are_refused,
-           malformed_requests_are_refused, an_invalid_length_ends_the_connection,
-           a_refusal_during_shutdown_is_no_fault, a_malformed_length_is_answered_to_its_sender,
-           an_ambiguous_head_is_refused, a_field_with_one_value_is_refused_when_it_comes_twice,
+           a_query_of_many_parameters_arrives,
+           a_head_of_sixteen_kilobytes_is_taken_and_a_longer_one_refused,
+           endless_headers_are_refused, malformed_requests_are_refused,
+           an_invalid_length_ends_the_connection, a_refusal_during_shutdown_is_no_fault,
+           a_malformed_length_is_answered_to_its_sender, an_ambiguous_head_is_refused,
+           a_field_with_one_value_is_refused_when_it_comes_twice,
            head_that_is_merely_unusual_is_taken, an_idle_client_is_disconnected,
            a_client_that_sends_too_slowly_is_disconnected,
            the_idlest_client_is_evicted_for_the_newest, clients_without_a_request_are_evicted_first,
@@ -1296,6 +1337,6 @@ CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
            a_stop_abandons_exchanges_that_stay_open, stop_in_the_midst_of_work_is_clean,
            stop_of_nothing_does_nothing, address_that_cannot_be_had_is_named,
            start_without_descriptors_fails_and_loses_none, ipv6_literals_are_taken,
-           loopback_is_judged_by_addresses,
+           loopback_is_judged_by_addresses, a_client_is_named_by_its_address,
            ipv4_client_of_an_ipv6_socket_is_named_by_its_own_address,
            percent_decoding_refuses_invalid_text, percent_encoding_keeps_plain_characters)
