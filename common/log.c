@@ -62,8 +62,7 @@ static struct {
 };
 /* clang-format on */
 
-/* The lowest level of all loggers: events below it cost one comparison. */
-static _Atomic enum log_level log_floor = LOG_INFO;
+_Atomic enum log_level log_floor = LOG_INFO;
 
 struct line {
     char text[LINE_SIZE];

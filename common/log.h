@@ -53,11 +53,15 @@ const char *log_int(int64_t value);
  * periodic work.  Returns the previous one, to be restored. */
 const struct log_context *log_within(const struct log_context *context);
 
+/* The lowest level of all loggers: the fields of an event below it are not even evaluated. */
+extern _Atomic enum log_level log_floor;
+
 /* `file` is __FILE__: its folder selects the logger. */
 void log_event_of(const char *file, enum log_level level, const struct log_context *context,
                   const char *event, ...) __attribute__((sentinel));
 
-#define log_event(level, context, ...) log_event_of(__FILE__, level, context, __VA_ARGS__)
+#define log_event(level, context, ...) \
+    ((level) < log_floor ? (void)0 : log_event_of(__FILE__, level, context, __VA_ARGS__))
 
 #define log_debug(context, ...)   log_event(LOG_DEBUG, context, __VA_ARGS__)
 #define log_info(context, ...)    log_event(LOG_INFO, context, __VA_ARGS__)

@@ -141,6 +141,27 @@ START_TEST(events_below_the_level_and_a_closed_log_write_nothing) {
 }
 END_TEST
 
+static const char *count(unsigned *evaluated) {
+    ++*evaluated;
+    return "x";
+}
+
+START_TEST(fields_of_an_event_below_every_level_are_not_evaluated) {
+    unsigned evaluated = 0;
+
+    open_log(LOG_WARNING, LOG_TEXT);
+    log_info(NULL, "x", "field", count(&evaluated), NULL);
+    ck_assert_uint_eq(evaluated, 0);
+    log_warning(NULL, "x", "field", count(&evaluated), NULL);
+    ck_assert_uint_eq(evaluated, 1);
+    ck_assert_str_eq(text_line(), "WARNING x field=x\n");
+    log_set_level(1, LOG_INFO);
+    log_info(NULL, "x", "field", count(&evaluated), NULL);
+    ck_assert_uint_eq(evaluated, 2);
+    ck_assert_str_eq(written(), "");
+}
+END_TEST
+
 START_TEST(each_folder_has_a_level_of_its_own) {
     unsigned manager = 0;
 
@@ -388,6 +409,7 @@ CHECK_MAIN("log", text_holds_event_fields_and_context, json_holds_event_fields_a
            the_work_of_one_thread_is_not_that_of_another, each_folder_has_a_level_of_its_own,
            a_logger_keeps_its_name_when_its_folder_moves, levels_are_read_in_any_case,
            events_below_the_level_and_a_closed_log_write_nothing,
+           fields_of_an_event_below_every_level_are_not_evaluated,
            values_cannot_forge_fields_or_lines, json_lines_stay_json_whatever_the_value,
            long_text_lines_are_cut_and_keep_the_context, json_lines_of_every_length_are_json,
            an_endless_event_is_cut_too, errno_survives_also_a_log_that_fails,
