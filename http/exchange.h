@@ -48,6 +48,8 @@ struct http_exchange {
     int status;
     const char *reply_body; /* belongs to the arena, or static */
     size_t reply_size;
+    /* Where the arena has reply_body, if that is of malloc(): the server may take it from there. */
+    char **reply_heap;
     struct http_header reply_headers[HTTP_RESPONSE_HEADERS];
     unsigned reply_header_count;
 

@@ -6,6 +6,7 @@
 #include "http/stream.private.h"
 
 #include <poll.h>
+#include <stdlib.h>
 
 #define ARENA_KEPT ((size_t)32 * 1024) /* most request memory that a waiting response keeps */
 
@@ -141,6 +142,17 @@ enum MHD_Result http_reply_queue_plain(struct http_connection *connection, int s
                           MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
 }
 
+/* A large body is not copied.  It may have been grown with space for more. */
+static struct MHD_Response *response_of_heap(char **heap, size_t size) {
+    char *body = take(*heap), *exact = realloc(body, size);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(size, exact ? exact : body, MHD_RESPMEM_MUST_FREE);
+
+    if (!response)
+        free(exact ? exact : body);
+    return response;
+}
+
 /* The response is moved out of a large arena: while a client reads slowly, only the response is
  * kept. */
 static struct MHD_Response *response_of(struct http_connection *connection) {
@@ -149,6 +161,8 @@ static struct MHD_Response *response_of(struct http_connection *connection) {
 
     if (connection->stream)
         return http_stream_response(take(connection->stream));
+    if (exchange->reply_heap && *exchange->reply_heap == body && exchange->reply_size > 0)
+        return response_of_heap(exchange->reply_heap, exchange->reply_size);
     if (arena_bytes(exchange->arena) <= ARENA_KEPT)
         return MHD_create_response_from_buffer(exchange->reply_size, body, MHD_RESPMEM_PERSISTENT);
     return MHD_create_response_from_buffer(exchange->reply_size, body, MHD_RESPMEM_MUST_COPY);
@@ -167,6 +181,6 @@ enum MHD_Result http_reply_queue(struct http_connection *connection) {
         MHD_add_response_header(response, exchange->reply_headers[i].name,
                                 exchange->reply_headers[i].value);
     if (arena_bytes(exchange->arena) > ARENA_KEPT)
-        arena_reset(exchange->arena); /* everything was copied */
+        arena_reset(exchange->arena); /* everything was copied or taken */
     return queue_response(connection, exchange->status, response);
 }

@@ -175,15 +175,18 @@ static size_t put_special(struct json_out *out, const char *text, size_t size) {
     return length > 0 ? length : 1;
 }
 
-static void put_text(struct json_out *out, const char *text, size_t size) {
-    size_t done;
+static void put_characters(struct json_out *out, const char *text, size_t size) {
+    size_t done = put_plain(out, text, size);
 
-    put_char(out, '"');
-    done = put_plain(out, text, size);
     while (done < size) {
         done += put_special(out, text + done, size - done);
         done += put_plain(out, text + done, size - done);
     }
+}
+
+static void put_text(struct json_out *out, const char *text, size_t size) {
+    put_char(out, '"');
+    put_characters(out, text, size);
     put_char(out, '"');
 }
 
@@ -245,6 +248,14 @@ void out_text(struct json_out *out, const char *value) {
     }
     begin_value(out);
     put_text(out, value, strlen(value));
+}
+
+void out_joined(struct json_out *out, const char *const *parts, size_t count) {
+    begin_value(out);
+    put_char(out, '"');
+    for (size_t i = 0; i < count; i++)
+        put_characters(out, parts[i], strlen(parts[i]));
+    put_char(out, '"');
 }
 
 void out_int(struct json_out *out, int64_t value) {

@@ -19,7 +19,8 @@
 struct json_out {
     struct arena *arena;
     char *text;  /* not ended with '\0' until json_out_text() */
-    char **heap; /* memory of a large text, which grows in place; NULL: the text is in the arena */
+    char **heap; /* memory of a large text, of malloc(), which grows in place and may be taken from
+                  * here; NULL: the text is in the arena */
     size_t size, room;
     bool wrapped; /* by json_out_begin() */
     bool comma;   /* a comma is needed before the next value of this level */
@@ -47,6 +48,7 @@ void out_key_text(struct json_out *out, const char *key);
 void out_key_ready(struct json_out *out, const char text[OUT_KEY_ROOM], size_t length);
 
 void out_text(struct json_out *out, const char *value); /* NULL writes null */
+void out_joined(struct json_out *out, const char *const *parts, size_t count); /* as one text */
 void out_int(struct json_out *out, int64_t value);
 void out_double(struct json_out *out, double value);
 void out_bool(struct json_out *out, bool value);

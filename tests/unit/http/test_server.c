@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "http/listen.h"
 #include "tests/lib/check_main.h"
+#include "json/out.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -109,6 +110,24 @@ static void race(void *arg, struct http_exchange *exchange) {
     pthread_detach(thread);
 }
 
+/* A response whose text has memory of its own. */
+static void list(void *arg, struct http_exchange *exchange) {
+    struct json_out out;
+
+    (void)arg;
+    json_out_init(&out, exchange->arena, 0);
+    out_begin_array(&out);
+    for (int i = 0; i < 20000; i++)
+        out_int(&out, i);
+    out_end_array(&out);
+    ck_assert_ptr_nonnull(out.heap);
+    exchange->status = 200;
+    exchange->reply_body = json_out_text(&out);
+    exchange->reply_size = out.size;
+    exchange->reply_heap = out.heap;
+    http_reply(exchange);
+}
+
 /* ---- server and client ---- */
 
 static const struct http_mount mounts[] = {
@@ -117,6 +136,7 @@ static const struct http_mount mounts[] = {
     { "/compute/deep/", echo, (void *)(uintptr_t) "deep" },
     { "/keep", keep, NULL },
     { "/race", race, NULL },
+    { "/list", list, NULL },
     { NULL, NULL, NULL },
 };
 
@@ -364,6 +384,23 @@ START_TEST(head_has_the_length_and_no_body) {
     assert_has(answer, "HTTP/1.1 200 ");
     assert_has(answer, "Content-Length: ");
     assert_lacks(answer, "root|");
+    http_server_stop(server, 0);
+}
+END_TEST
+
+START_TEST(a_large_text_is_sent_whole) {
+    static char text[1 << 17];
+    struct http_server *server = START();
+    autoclose int fd = dial(server);
+    size_t size = 0;
+    ssize_t got;
+
+    send_text(fd, "HEAD /list HTTP/1.1\r\nHost: x\r\n\r\n"
+                  "GET /list HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    while ((got = recv(fd, text + size, sizeof(text) - 1 - size, 0)) > 0)
+        size += (size_t)got;
+    assert_has(text, "[0,1,2,3,");
+    ck_assert_str_eq(text + size - strlen(",19998,19999]"), ",19998,19999]");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -1317,9 +1354,9 @@ CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
            a_client_that_closes_its_side_is_seen_while_its_answer_is_awaited,
            an_abandoned_exchange_has_no_client, longest_mount_wins_and_its_prefix_is_cut,
            path_below_no_mount_is_not_found, head_has_the_length_and_no_body,
-           line_breaks_in_a_reply_header_forge_nothing, body_is_whole_before_the_handler_is_called,
-           body_above_the_limit_is_dropped_and_answered, body_far_above_the_limit_is_not_read,
-           a_query_of_many_parameters_arrives,
+           a_large_text_is_sent_whole, line_breaks_in_a_reply_header_forge_nothing,
+           body_is_whole_before_the_handler_is_called, body_above_the_limit_is_dropped_and_answered,
+           body_far_above_the_limit_is_not_read, a_query_of_many_parameters_arrives,
            a_head_of_sixteen_kilobytes_is_taken_and_a_longer_one_refused,
            endless_headers_are_refused, malformed_requests_are_refused,
            an_invalid_length_ends_the_connection, a_refusal_during_shutdown_is_no_fault,

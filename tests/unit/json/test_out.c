@@ -159,6 +159,18 @@ START_TEST(special_bytes_are_found_at_every_place) {
 }
 END_TEST
 
+START_TEST(parts_are_written_as_one_text) {
+    static const char *const parts[] = { "http://x/", "a\"b", "", "\xc3\xa9" };
+    struct json_out out = new_out();
+
+    out_begin_array(&out);
+    out_joined(&out, parts, 4);
+    out_joined(&out, parts, 0);
+    out_end_array(&out);
+    assert_written(&out, "[\"http://x/a\\\"b\xc3\xa9\",\"\"]");
+}
+END_TEST
+
 START_TEST(the_buffer_grows_whatever_is_written) {
     struct json_out out = new_out();
     char *value = arena_alloc(arena, 100001);
@@ -263,6 +275,7 @@ END_TEST
 CHECK_MAIN("json_out", commas_stand_between_values_at_every_level, integers_are_whole,
            doubles_read_back_as_the_same_real_number, instants_are_text_and_none_is_null,
            text_is_escaped_only_where_json_requires_it, special_bytes_are_found_at_every_place,
-           the_buffer_grows_whatever_is_written, text_is_cut_where_requested_and_may_continue,
-           a_large_text_leaves_no_outgrown_copies, an_object_is_written_alone_or_below_a_key,
-           trees_are_written_as_they_are, text_with_nul_in_a_tree_and_no_tree_are_written)
+           parts_are_written_as_one_text, the_buffer_grows_whatever_is_written,
+           text_is_cut_where_requested_and_may_continue, a_large_text_leaves_no_outgrown_copies,
+           an_object_is_written_alone_or_below_a_key, trees_are_written_as_they_are,
+           text_with_nul_in_a_tree_and_no_tree_are_written)
