@@ -1,5 +1,6 @@
 #include "policy/rule.h"
 
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -189,17 +190,25 @@ void policy_free(struct policy *policy) {
 
 /* ---- evaluation ---- */
 
-bool policy_allows(const struct policy *policy, const char *rule, const struct context *context,
-                   const struct policy_target *target) {
+unsigned policy_allows_each(const struct policy *policy, const char *const *rules, unsigned count,
+                            const struct context *context, const struct policy_target *target) {
     struct policy_state *state = policy->state;
-    bool allowed;
+    unsigned allowed = 0;
 
+    assert(count <= POLICY_RULES_MOST);
     if (state->settings.look_ms > 0)
         look(state);
     pthread_rwlock_rdlock(&state->lock);
-    allowed = rule_set_allows(state->rules, rule, context, target);
+    for (unsigned i = 0; i < count; i++)
+        if (rule_set_allows(state->rules, rules[i], context, target))
+            allowed |= 1U << i;
     pthread_rwlock_unlock(&state->lock);
     return allowed;
+}
+
+bool policy_allows(const struct policy *policy, const char *rule, const struct context *context,
+                   const struct policy_target *target) {
+    return policy_allows_each(policy, &rule, 1, context, target) != 0;
 }
 
 int policy_enforce(const struct policy *policy, const char *rule, const struct context *context,

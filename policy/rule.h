@@ -29,6 +29,11 @@ void policy_free(struct policy *policy); /* NULL is fine */
 bool policy_allows(const struct policy *policy, const char *rule, const struct context *context,
                    const struct policy_target *target);
 
+/* The same for several rules of the same moment: a bit for each, from the lowest on. */
+#define POLICY_RULES_MOST 32
+unsigned policy_allows_each(const struct policy *policy, const char *const *rules, unsigned count,
+                            const struct context *context, const struct policy_target *target);
+
 /* policy_allows(), or ERROR_FORBIDDEN naming the rule. */
 int policy_enforce(const struct policy *policy, const char *rule, const struct context *context,
                    const struct policy_target *target, struct error *err);

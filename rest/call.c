@@ -121,6 +121,7 @@ static void request_render(struct request *request) {
     http->status = request->status ? request->status : request->route->status;
     http->reply_body = "";
     http->reply_size = request->out.size;
+    http->reply_heap = request->out.heap;
     if (request->out.size == 0 && request->route->flags & ROUTE_BARE) {
         http_add_header(http, "Content-Type", "text/html; charset=UTF-8");
         return;
@@ -146,10 +147,19 @@ static int request_load(struct request *request, struct error *err) {
     return 0;
 }
 
-static int request_police(struct request *request, struct error *err) {
-    const struct route *route = request->route;
+/* The rule for seeing the object was checked when it was loaded, for the same owner. */
+static bool is_checked(const struct request *request, const char *rule) {
+    const struct resource *resource = request->route->resource;
 
-    return route->rule ? request_authorize(request, route->rule, request->owner, err) : 0;
+    return request->owner && resource->sees && strcmp(resource->sees, rule) == 0;
+}
+
+static int request_police(struct request *request, struct error *err) {
+    const char *rule = request->route->rule;
+
+    return rule && !is_checked(request, rule)
+               ? request_authorize(request, rule, request->owner, err)
+               : 0;
 }
 
 /* For an unowned object the rule comes first: a refusal does not depend on its existence. */
@@ -182,7 +192,7 @@ static void request_begin(struct call *call, struct db_tx *tx) {
     request->status = 0;
     request->view = NULL;
     request->watch = NULL;
-    json_out_init(&request->out, request->http->arena, 1024);
+    json_out_init(&request->out, request->http->arena, 2048);
 }
 
 int call_take_slot(struct call *call, const char *project, struct error *err) {

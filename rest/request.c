@@ -1,5 +1,6 @@
 #include "rest/request.h"
 
+#include "common/cleanup.h"
 #include "common/scoria_headers.h"
 #include "rest/url.h"
 
@@ -57,6 +58,11 @@ bool request_allows(struct request *request, const char *rule, const struct poli
     return policy_allows(request->policy, rule, &request->context, target);
 }
 
+unsigned request_allows_each(struct request *request, const char *const *rules, unsigned count,
+                             const struct policy_target *target) {
+    return policy_allows_each(request->policy, rules, count, &request->context, target);
+}
+
 /* "<base>/v3/<project>/": the common part of all links of one request. */
 static const char *link_base(struct request *request, bool bookmark) {
     struct arena *arena = request->http->arena;
@@ -69,29 +75,19 @@ static const char *link_base(struct request *request, bool bookmark) {
     return *base;
 }
 
-/* "<base>/v3[/<project>]/<collection>/<id>", or without /v3 for the bookmark. */
-static const char *link_to(struct request *request, bool bookmark, const char *collection,
-                           const char *id) {
-    const char *base = link_base(request, bookmark);
-    size_t base_size = strlen(base), collection_size = strlen(collection);
-    char *link = arena_alloc(request->http->arena, base_size + collection_size + strlen(id) + 2);
-
-    memcpy(link, base, base_size);
-    memcpy(link + base_size, collection, collection_size);
-    link[base_size + collection_size] = '/';
-    strcpy(link + base_size + collection_size + 1, id);
-    return link;
-}
-
 const char *request_collection(struct request *request, const char *collection) {
     return arena_format(request->http->arena, "%s%s", link_base(request, false), collection);
 }
 
+/* "<base>/v3[/<project>]/<collection>/<id>", or without /v3 for the bookmark. */
 static void put_link(struct request *request, const char *rel, bool bookmark,
                      const char *collection, const char *id) {
+    const char *const parts[] = { link_base(request, bookmark), collection, "/", id };
+
     out_begin_object(&request->out);
     out_put_text(&request->out, "rel", rel);
-    out_put_text(&request->out, "href", link_to(request, bookmark, collection, id));
+    out_key(&request->out, "href");
+    out_joined(&request->out, parts, LENGTH(parts));
     out_end_object(&request->out);
 }
 

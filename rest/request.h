@@ -77,6 +77,8 @@ unsigned request_queries(const struct request *request, const struct pair **ret)
 int request_authorize(struct request *request, const char *rule, const struct policy_target *target,
                       struct error *err);
 bool request_allows(struct request *request, const char *rule, const struct policy_target *target);
+unsigned request_allows_each(struct request *request, const char *const *rules, unsigned count,
+                             const struct policy_target *target); /* policy_allows_each() */
 
 /* "<base>/v3[/<project>]/<collection>" */
 const char *request_collection(struct request *request, const char *collection);

@@ -58,16 +58,15 @@ void view_open(struct request *request, bool with_attributes, struct volume_view
 }
 
 static void ask_policy(struct volume_view *view, const struct volume *volume) {
-    static const struct {
-        const char *rule;
-        unsigned right;
-    } rules[] = {
-        { "volume_extension:volume_tenant_attribute", SEES_TENANT },
-        { "volume_extension:volume_mig_status_attribute", SEES_MIGRATION },
-        { "volume_extension:volume_host_attribute", SEES_HOST },
-        { "volume_extension:volume_image_metadata:show", SEES_IMAGE },
+    static const char *const rules[] = {
+        "volume_extension:volume_tenant_attribute",
+        "volume_extension:volume_mig_status_attribute",
+        "volume_extension:volume_host_attribute",
+        "volume_extension:volume_image_metadata:show",
     };
+    static const unsigned rights[] = { SEES_TENANT, SEES_MIGRATION, SEES_HOST, SEES_IMAGE };
     const struct policy_target owner = { volume->project_id, volume->user_id };
+    unsigned allowed;
 
     if (view->project_id && strcmp(view->project_id, volume->project_id) == 0 &&
         strcmp(view->user_id, volume->user_id) == 0)
@@ -75,9 +74,10 @@ static void ask_policy(struct volume_view *view, const struct volume *volume) {
     view->project_id = volume->project_id;
     view->user_id = volume->user_id;
     view->rights &= SEES_ADMIN | SEES_HOSTS;
+    allowed = request_allows_each(view->request, rules, LENGTH(rules), &owner);
     for (size_t i = 0; i < LENGTH(rules); i++)
-        if (request_allows(view->request, rules[i].rule, &owner))
-            view->rights |= rules[i].right;
+        if (allowed & 1U << i)
+            view->rights |= rights[i];
 }
 
 static void put_status(struct request *request, const void *row) {

@@ -131,6 +131,20 @@ START_TEST(defaults_let_the_right_callers_in) {
 }
 END_TEST
 
+START_TEST(rules_of_one_moment_have_a_bit_each) {
+    static const char *const rules[] = { "volume:extend", "volume:get", "no:such:rule",
+                                         "context_is_admin" };
+    struct policy *policy = load(&(struct policy_settings){ .enforce_new_defaults = true });
+
+    ck_assert_uint_eq(policy_allows_each(policy, rules, 4, &admin, &p1), 0xb);
+    ck_assert_uint_eq(policy_allows_each(policy, rules, 4, &member, &p1), 0x3);
+    ck_assert_uint_eq(policy_allows_each(policy, rules, 4, &reader, &p1), 0x2);
+    ck_assert_uint_eq(policy_allows_each(policy, rules, 4, &reader, &p2), 0);
+    ck_assert_uint_eq(policy_allows_each(policy, rules, 0, &admin, &p1), 0);
+    policy_free(policy);
+}
+END_TEST
+
 START_TEST(without_a_target_the_callers_own_project_counts) {
     struct policy *policy = load(&(struct policy_settings){ .enforce_new_defaults = true });
 
@@ -475,7 +489,8 @@ START_TEST(the_sample_shows_every_rule_and_loads_as_the_defaults) {
 END_TEST
 
 CHECK_MAIN("rule", there_are_192_rules_of_three_kinds, defaults_let_the_right_callers_in,
-           without_a_target_the_callers_own_project_counts, enforce_names_the_rule_it_refuses_by,
+           rules_of_one_moment_have_a_bit_each, without_a_target_the_callers_own_project_counts,
+           enforce_names_the_rule_it_refuses_by,
            predecessors_count_only_for_unchanged_rules_and_when_enabled,
            a_file_replaces_rules_and_adds_names_to_refer_to,
            changing_a_base_rule_changes_rules_that_refer_to_it,

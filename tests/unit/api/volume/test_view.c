@@ -17,6 +17,15 @@ bool request_allows(struct request *request, const char *rule, const struct poli
     return allowed_rules && strstr(allowed_rules, rule);
 }
 
+unsigned request_allows_each(struct request *request, const char *const *rules, unsigned count,
+                             const struct policy_target *target) {
+    unsigned allowed = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        allowed |= request_allows(request, rules[i], target) ? 1U << i : 0;
+    return allowed;
+}
+
 void request_links(struct request *request, const char *collection, const char *id) {
     out_text(&request->out, arena_format(request->work.arena, "%s/%s", collection, id));
 }
