@@ -28,23 +28,12 @@ static void add(struct grpc_call *call, Csi__V1__GetPluginCapabilitiesResponse *
     all->capabilities[all->n_capabilities++] = one;
 }
 
-/* Volumes grow while they are published. */
-static void add_expansion(struct grpc_call *call, Csi__V1__GetPluginCapabilitiesResponse *all) {
-    Csi__V1__PluginCapability *one =
-        CSI_NEW(call->arena, Csi__V1__PluginCapability, csi__v1__plugin_capability);
-
-    one->type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_VOLUME_EXPANSION;
-    one->volume_expansion = CSI_NEW(call->arena, Csi__V1__PluginCapability__VolumeExpansion,
-                                    csi__v1__plugin_capability__volume_expansion);
-    one->volume_expansion->type = CSI__V1__PLUGIN_CAPABILITY__VOLUME_EXPANSION__TYPE__ONLINE;
-    all->capabilities[all->n_capabilities++] = one;
-}
-
 /* A controller without abilities is not announced. */
 static int get_capabilities(struct grpc_call *call, const void *request, void *response,
                             struct error *err) {
     const struct csi_driver *driver = csi_driver_of(call);
     Csi__V1__GetPluginCapabilitiesResponse *all = response;
+    Csi__V1__PluginCapability *one;
 
     (void)request, (void)err;
     if (!driver->controller || csi_controller_abilities[0] == 0)
@@ -54,7 +43,13 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
     add(call, all, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__GROUP_CONTROLLER_SERVICE);
     if (driver->has_topology)
         add(call, all, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__VOLUME_ACCESSIBILITY_CONSTRAINTS);
-    add_expansion(call, all);
+    /* Volumes grow while they are published. */
+    one = CSI_NEW(call->arena, Csi__V1__PluginCapability, csi__v1__plugin_capability);
+    one->type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_VOLUME_EXPANSION;
+    one->volume_expansion = CSI_NEW(call->arena, Csi__V1__PluginCapability__VolumeExpansion,
+                                    csi__v1__plugin_capability__volume_expansion);
+    one->volume_expansion->type = CSI__V1__PLUGIN_CAPABILITY__VOLUME_EXPANSION__TYPE__ONLINE;
+    all->capabilities[all->n_capabilities++] = one;
     return 0;
 }
 

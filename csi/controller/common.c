@@ -171,14 +171,6 @@ static const char *id_of(const void *row) {
     return *(const char *const *)row;
 }
 
-/* The API's errors for an invalid token, or for a marker row that is deleted meanwhile. */
-static int page_refused(const char *marker, struct error *err) {
-    if (marker && (err->kind == ERROR_NOT_FOUND || err->kind == ERROR_BAD_REQUEST))
-        return grpc_refuse(err, GRPC_ABORTED,
-                           "%.64s no longer exists: the list cannot be continued from it.", marker);
-    return -1;
-}
-
 unsigned controller_most(int32_t max_entries) {
     return max_entries > 0 && max_entries < ROWS_MOST ? (unsigned)max_entries : ROWS_MOST;
 }
@@ -231,8 +223,15 @@ int controller_collect(const struct client *api, struct arena *arena,
         void *rows = NULL;
         int got = list->kind->page(api, page, list->query, walk.marker, limit, &rows, err), result;
 
-        if (got < 0)
-            return page_refused(walk.marker, err);
+        if (got < 0) {
+            /* The API's errors for an invalid token, or for a marker row that is deleted
+             * meanwhile. */
+            if (walk.marker && (err->kind == ERROR_NOT_FOUND || err->kind == ERROR_BAD_REQUEST))
+                return grpc_refuse(err, GRPC_ABORTED,
+                                   "%.64s no longer exists: the list cannot be continued from it.",
+                                   walk.marker);
+            return -1;
+        }
         result = keep_page(&walk, rows, (unsigned)got < limit ? (unsigned)got : limit, err);
         if (result != 0)
             return result;

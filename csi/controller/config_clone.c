@@ -87,17 +87,6 @@ int config_clone_prepare(const struct grpc_call *call, const struct client *api,
 
 /* ---- completion ---- */
 
-/* The config cannot be completed; an unreported one is created again by a repeated call. */
-static int refuse_lost(const struct grpc_call *call, const struct client *api,
-                       const struct volume_config *config, struct error *err) {
-    int result = config->is_clone ? config_remove(call, api, config->id, err) : 0;
-
-    if (result != 0)
-        return controller_outcome_unknown(result, err);
-    return grpc_refuse(err, config->is_clone ? GRPC_ABORTED : GRPC_FAILED_PRECONDITION,
-                       "The source of volume %s is lost.", config->id);
-}
-
 /* The last event reports a failed placement. */
 static bool is_unplaceable(const struct client *api, struct arena *arena,
                            const struct volume_config *config) {
@@ -134,8 +123,14 @@ int config_clone_finish(const struct grpc_call *call, const struct client *api,
             return result;
         result = config_read(api, call->arena, config->id, config, err);
     }
-    if (result == 0 && strcmp(config->status, "Failed") == 0)
-        return refuse_lost(call, api, config, err);
+    if (result == 0 && strcmp(config->status, "Failed") == 0) {
+        /* The config cannot be completed; an unreported one is created again by a repeated call. */
+        result = config->is_clone ? config_remove(call, api, config->id, err) : 0;
+        if (result != 0)
+            return controller_outcome_unknown(result, err);
+        return grpc_refuse(err, config->is_clone ? GRPC_ABORTED : GRPC_FAILED_PRECONDITION,
+                           "The source of volume %s is lost.", config->id);
+    }
     if (result == 0 && config->is_clone)
         result = config_clone_release(call, api, config, err);
     if (result == GRPC_NOT_FOUND || (result == 0 && strcmp(config->status, "deleting") == 0))

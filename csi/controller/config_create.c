@@ -37,14 +37,6 @@ static int read_request(struct arena *arena, struct requested *ret, struct error
 
 /* ---- the source ---- */
 
-static int not_ready(const struct config_snapshot *snapshot, struct error *err) {
-    if (strcmp(snapshot->status, "Failed") == 0)
-        return grpc_refuse(err, GRPC_FAILED_PRECONDITION, "The snapshot %s has failed.",
-                           snapshot->id);
-    return grpc_refuse(err, GRPC_UNAVAILABLE, "The snapshot %s is %s.", snapshot->id,
-                       snapshot->status);
-}
-
 static int read_snapshot(const struct client *api, struct arena *arena, const char *id,
                          struct requested *requested, int64_t *ret_gb, struct error *err) {
     struct config_snapshot snapshot;
@@ -54,8 +46,13 @@ static int read_snapshot(const struct client *api, struct arena *arena, const ch
 
     if (result != 0)
         return result;
-    if (strcmp(snapshot.status, "Ready") != 0)
-        return not_ready(&snapshot, err);
+    if (strcmp(snapshot.status, "Ready") != 0) {
+        if (strcmp(snapshot.status, "Failed") == 0)
+            return grpc_refuse(err, GRPC_FAILED_PRECONDITION, "The snapshot %s has failed.",
+                               snapshot.id);
+        return grpc_refuse(err, GRPC_UNAVAILABLE, "The snapshot %s is %s.", snapshot.id,
+                           snapshot.status);
+    }
     requested->source = arena_join(arena, snapshot.volume, "@", snapshot.name, NULL);
     *ret_gb = snapshot.bytes / GIB + (snapshot.bytes % GIB > 0);
     return 0;

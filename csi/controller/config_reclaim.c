@@ -46,15 +46,6 @@ static int reclaim_begin(const struct client *api, struct arena *arena,
                          err);
 }
 
-static int failed(const struct volume_config *config, struct error *err) {
-    enum grpc_code code = is(config, "phase", RECLAIM_PHASE_STOPPED)         ? GRPC_ABORTED
-                          : is(config, "reason", RECLAIM_REASON_UNSUPPORTED) ? GRPC_UNIMPLEMENTED
-                                                                             : GRPC_INTERNAL;
-
-    return grpc_refuse(err, code, "Reclaiming space of volume %s failed: %s", config->id,
-                       config_text_of(config->reclaim, "message"));
-}
-
 static int finish(const struct grpc_call *call, const struct client *api,
                   struct volume_config *config, struct error *err) {
     struct poll_wait wait = poll_wait_of(call);
@@ -85,8 +76,15 @@ int config_reclaim(const struct grpc_call *call, const struct client *api, const
         result = finish(call, api, &config, err);
     if (result != 0)
         return result;
-    if (!is(&config, "phase", RECLAIM_PHASE_DONE))
-        return failed(&config, err);
+    if (!is(&config, "phase", RECLAIM_PHASE_DONE)) {
+        enum grpc_code code = is(&config, "phase", RECLAIM_PHASE_STOPPED) ? GRPC_ABORTED
+                              : is(&config, "reason", RECLAIM_REASON_UNSUPPORTED)
+                                  ? GRPC_UNIMPLEMENTED
+                                  : GRPC_INTERNAL;
+
+        return grpc_refuse(err, code, "Reclaiming space of volume %s failed: %s", config.id,
+                           config_text_of(config.reclaim, "message"));
+    }
     reclaim_report(call->arena, figure(&config, "beforeBytes"), figure(&config, "afterBytes"),
                    answer);
     return 0;

@@ -10,10 +10,6 @@
 
 /* ---- snapshots for clones ---- */
 
-static bool is_deleting(const json_t *document) {
-    return json_text_at(document, "metadata.deletionTimestamp") != NULL;
-}
-
 /* "": a user's snapshot. */
 static const char *clone_of(const json_t *snapshot) {
     const json_t *metadata = json_object_get(snapshot, "metadata");
@@ -26,7 +22,7 @@ static int drop_document(const struct client *api, struct arena *arena, const js
                          struct error *err) {
     const char *uid = config_text_of(json_object_get(snapshot, "metadata"), "uid");
 
-    if (is_deleting(snapshot) ||
+    if (json_text_at(snapshot, "metadata.deletionTimestamp") != NULL ||
         document_drop(api, arena, &config_snapshot_documents, uid, err) == 0 ||
         err->kind == ERROR_NOT_FOUND)
         return 0;

@@ -205,12 +205,6 @@ static const json_t *make(const struct client *api, struct arena *arena,
     return document_send(api, arena, &config_snapshot_documents, json_keep(arena, document), err);
 }
 
-static int refused(const struct volume_config *config, struct error *err) {
-    return err->kind == ERROR_NOT_FOUND
-               ? grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.", config->id)
-               : config_refused(err);
-}
-
 /* A conflict: the volume does not exist yet, or another call was faster. */
 static int find_or_make(const struct grpc_call *call, const struct client *api,
                         const struct config_shot *shot, struct config_snapshot *ret,
@@ -227,7 +221,9 @@ static int find_or_make(const struct grpc_call *call, const struct client *api,
         if (document)
             return read_row(call->arena, document, ret, err) < 0 ? -1 : check_same(shot, ret, err);
     } while (err->kind == ERROR_CONFLICT && poll_again(call, &wait));
-    return refused(shot->config, err);
+    return err->kind == ERROR_NOT_FOUND
+               ? grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.", shot->config->id)
+               : config_refused(err);
 }
 
 static int await_taken(const struct grpc_call *call, const struct client *api,
@@ -334,20 +330,6 @@ static int keep(void *arg, const void *row, struct error *err) {
     return controller_keep_snapshot(to, shown(to->arena, row));
 }
 
-static int list_one(const struct client *api, struct snapshots_answer *to,
-                    const Csi__V1__ListSnapshotsRequest *request, struct error *err) {
-    const char *volume_id = request->source_volume_id;
-    struct config_snapshot snapshot;
-    int result = controller_read(api, to->arena, &config_snapshot_kind, request->snapshot_id,
-                                 &snapshot, err);
-
-    if (result != 0)
-        return result == GRPC_NOT_FOUND ? 0 : result;
-    return is_listed(&snapshot) && (!*volume_id || strcmp(snapshot.volume_id, volume_id) == 0)
-               ? keep(to, &snapshot, err)
-               : 0;
-}
-
 int config_list_snapshots(const struct client *api, struct arena *arena,
                           const Csi__V1__ListSnapshotsRequest *request,
                           Csi__V1__ListSnapshotsResponse *answer, struct error *err) {
@@ -358,8 +340,18 @@ int config_list_snapshots(const struct client *api, struct arena *arena,
     void *rows = NULL;
     int result = 0;
 
-    if (*request->snapshot_id)
-        return list_one(api, &to, request, err);
+    if (*request->snapshot_id) {
+        const char *volume_id = request->source_volume_id;
+        struct config_snapshot snapshot;
+
+        result = controller_read(api, to.arena, &config_snapshot_kind, request->snapshot_id,
+                                 &snapshot, err);
+        if (result != 0)
+            return result == GRPC_NOT_FOUND ? 0 : result;
+        return is_listed(&snapshot) && (!*volume_id || strcmp(snapshot.volume_id, volume_id) == 0)
+                   ? keep(&to, &snapshot, err)
+                   : 0;
+    }
     if (*request->source_volume_id)
         result = config_read(api, arena, request->source_volume_id, &config, err);
     if (result != 0)

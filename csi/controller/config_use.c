@@ -50,14 +50,6 @@ static int claim_node(const struct grpc_call *call, const struct client *api,
     return *config->node ? 0 : take_slot(call, api, config, node_id, err);
 }
 
-static int not_served(const struct volume_config *config, const struct config_volume *volume,
-                      struct error *err) {
-    const char *why = config_fault(config, volume);
-
-    return grpc_refuse(err, GRPC_UNAVAILABLE, "Volume %s is %s and not served on node %s yet%s%s",
-                       config->id, config->status, config->node, why ? ": " : ".", why ? why : "");
-}
-
 /* P40: reports a retryable error if it is not served yet. */
 static int await_served(const struct grpc_call *call, const struct client *api,
                         struct volume_config *config, const char *node_id,
@@ -71,8 +63,13 @@ static int await_served(const struct grpc_call *call, const struct client *api,
             return result;
         if (ret->serves && strcmp(ret->node, node_id) == 0)
             return 0;
-        if (!poll_again(call, &wait))
-            return not_served(config, ret, err);
+        if (!poll_again(call, &wait)) {
+            const char *why = config_fault(config, ret);
+
+            return grpc_refuse(err, GRPC_UNAVAILABLE,
+                               "Volume %s is %s and not served on node %s yet%s%s", config->id,
+                               config->status, config->node, why ? ": " : ".", why ? why : "");
+        }
         result = config_read(api, call->arena, config->id, config, err);
         if (result != 0)
             return result;

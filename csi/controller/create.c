@@ -121,27 +121,12 @@ static int differs(const struct remote_volume *volume, const char *what, struct 
                        volume->id, what);
 }
 
-static int check_type(const struct client *api, struct arena *arena,
-                      const struct requested *requested, const struct remote_volume *volume,
-                      struct error *err) {
-    struct remote_type type;
-
-    if (!requested->volume.type || requested->type_is_mutable ||
-        same(requested->volume.type, volume->type))
-        return 0;
-    if (types_find(api, arena, requested->volume.type, &type, err) < 0)
-        return err->kind == ERROR_NOT_FOUND
-                   ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no volume type %s.",
-                                 requested->volume.type)
-                   : controller_outcome_unknown(-1, err);
-    return same(type.name, volume->type) ? 0 : differs(volume, "type", err);
-}
-
 static int check_same(const struct client *api, struct arena *arena,
                       const struct requested *requested, const struct remote_volume *volume,
                       struct error *err) {
     const Csi__V1__CapacityRange *range = requested->request->capacity_range;
     int64_t bytes = volume->size_gb * GIB;
+    struct remote_type type;
 
     if (range &&
         (bytes < range->required_bytes || (range->limit_bytes > 0 && bytes > range->limit_bytes)))
@@ -154,7 +139,15 @@ static int check_same(const struct client *api, struct arena *arena,
         return differs(volume, "availability zone", err);
     if (requested->multi_node && !volume->multiattach)
         return differs(volume, "type, which is not multiattach", err);
-    return check_type(api, arena, requested, volume, err);
+    if (!requested->volume.type || requested->type_is_mutable ||
+        same(requested->volume.type, volume->type))
+        return 0;
+    if (types_find(api, arena, requested->volume.type, &type, err) < 0)
+        return err->kind == ERROR_NOT_FOUND
+                   ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no volume type %s.",
+                                 requested->volume.type)
+                   : controller_outcome_unknown(-1, err);
+    return same(type.name, volume->type) ? 0 : differs(volume, "type", err);
 }
 
 /* ---- creation ---- */
@@ -214,13 +207,6 @@ static int check_multi_node(const struct client *api, struct arena *arena,
                                           "Several nodes need a volume type that is multiattach.");
 }
 
-/* The cause of a refused create is in its request, also an unknown type. */
-static int create_refused(struct error *err) {
-    if (err->kind != ERROR_NOT_FOUND)
-        return -1;
-    return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message);
-}
-
 /* Creates it, and deletes it again when there is an older one. */
 static int make(const struct grpc_call *call, const struct client *api, struct requested *requested,
                 struct remote_volume *ret, struct error *err) {
@@ -241,8 +227,12 @@ static int make(const struct grpc_call *call, const struct client *api, struct r
                                        &requested->volume, err);
     if (result != 0)
         return result;
-    if (volumes_create(api, call->arena, &requested->volume, &mine, err) < 0)
-        return create_refused(err);
+    if (volumes_create(api, call->arena, &requested->volume, &mine, err) < 0) {
+        /* The cause of a refused create is in its request, also an unknown type. */
+        if (err->kind != ERROR_NOT_FOUND)
+            return -1;
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message);
+    }
     result = controller_find_made(api, call->arena, &volume_kind, requested->mark, mine.id, ret,
                                   &is_mine, err);
     if (result != 0 || is_mine)
@@ -282,19 +272,6 @@ static int discard_failed(const struct grpc_call *call, const struct client *api
                      id);
 }
 
-/* Without its handle no other call deletes an unreported one. */
-static int delete_again(const struct grpc_call *call, const struct client *api,
-                        const struct remote_volume *volume, struct error *err) {
-    int result = drop_unreported(call, api, volume, err);
-
-    if (result != 0)
-        return result;
-    return controller_is_unreported(volume->metadata)
-               ? grpc_refuse(err, GRPC_ABORTED, "The volume of this name has just been deleted.")
-               : grpc_refuse(err, GRPC_ABORTED, "Volume %s has the name and could not be deleted.",
-                             volume->id);
-}
-
 /* Marks it as reported, unless a config has the name. */
 static int mark_reported(const struct grpc_call *call, const struct client *api,
                          const struct requested *requested, const struct remote_volume *volume,
@@ -322,8 +299,17 @@ static int ready(const struct grpc_call *call, const struct client *api,
         return controller_outcome_unknown(result, err);
     if (strcmp(volume->status, "error") == 0)
         return discard_failed(call, api, volume, err);
-    if (strcmp(volume->status, "error_deleting") == 0)
-        return delete_again(call, api, volume, err);
+    if (strcmp(volume->status, "error_deleting") == 0) {
+        /* Without its handle no other call deletes an unreported one. */
+        result = drop_unreported(call, api, volume, err);
+        if (result != 0)
+            return result;
+        return controller_is_unreported(volume->metadata)
+                   ? grpc_refuse(err, GRPC_ABORTED,
+                                 "The volume of this name has just been deleted.")
+                   : grpc_refuse(err, GRPC_ABORTED,
+                                 "Volume %s has the name and could not be deleted.", volume->id);
+    }
     if (!topology_pools_match(&requested->pools, requested->request->accessibility_requirements,
                               volume))
         return controller_is_unreported(volume->metadata) ? discard_failed(call, api, volume, err)

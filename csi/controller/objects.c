@@ -161,31 +161,26 @@ static const char *status_for_refusal(const char *status) {
     return words_have(deletable, LENGTH(deletable), status) ? "available" : status;
 }
 
-/* The API has refused.  A concurrent deletion is waited for. */
-static int delete_refused(const struct client *api, struct arena *arena,
-                          const struct controller_kind *kind, void *row, struct error *err) {
-    struct error refusal = *err;
-    int result = controller_read(api, arena, kind, id_of(row), row, err);
+static int begin_delete(const struct grpc_call *call, const struct client *api,
+                        const struct controller_kind *kind, void *row, struct error *err) {
+    int result = controller_wait_idle(call, api, kind, row, err);
+    struct error refusal;
 
+    if (result == 0 && kind->check_delete)
+        result = kind->check_delete(call, api, row, err);
+    if (result != 0)
+        return result;
+    if (kind->destroy(api, call->arena, id_of(row), err) >= 0)
+        return controller_read(api, call->arena, kind, id_of(row), row, err);
+    /* The API has refused.  A concurrent deletion is waited for. */
+    refusal = *err;
+    result = controller_read(api, call->arena, kind, id_of(row), row, err);
     if (result != 0 || strcmp(status_of(row), "deleting") == 0)
         return result;
     if (words_have(kind->passing, kind->passing_count, status_of(row)))
         return grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message);
     *err = refusal;
     return controller_refused(status_for_refusal(status_of(row)), GRPC_FAILED_PRECONDITION, err);
-}
-
-static int begin_delete(const struct grpc_call *call, const struct client *api,
-                        const struct controller_kind *kind, void *row, struct error *err) {
-    int result = controller_wait_idle(call, api, kind, row, err);
-
-    if (result == 0 && kind->check_delete)
-        result = kind->check_delete(call, api, row, err);
-    if (result != 0)
-        return result;
-    return kind->destroy(api, call->arena, id_of(row), err) < 0
-               ? delete_refused(api, call->arena, kind, row, err)
-               : controller_read(api, call->arena, kind, id_of(row), row, err);
 }
 
 int controller_delete(const struct grpc_call *call, const struct client *api,

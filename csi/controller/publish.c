@@ -196,24 +196,6 @@ static int attach_here(const struct grpc_call *call, const struct client *api,
                               volume->id);
 }
 
-static int publish_volume(const struct grpc_call *call, const struct publish *publish,
-                          Csi__V1__ControllerPublishVolumeResponse *answer, struct error *err) {
-    struct client api = csi_api(call);
-    const struct remote_attachment *attachment;
-    struct remote_volume volume;
-    int result = controller_read(&api, call->arena, &volume_kind, publish->volume_id, &volume, err);
-
-    if (result == 0)
-        result = controller_check_node(call, publish->node_id, err);
-    if (result != 0)
-        return result;
-    attachment = controller_attached_to(&volume, publish->node_id);
-    if (!attachment)
-        result = attach_here(call, &api, publish, &volume, &attachment, err);
-    return result != 0 ? result
-                       : published(&api, call->arena, publish, attachment->id, answer, err);
-}
-
 int controller_publish(struct grpc_call *call, const void *message, void *response,
                        struct error *err) {
     const Csi__V1__ControllerPublishVolumeRequest *request = message;
@@ -222,6 +204,9 @@ int controller_publish(struct grpc_call *call, const void *message, void *respon
                                .readonly = request->readonly,
                                .most = controller_volume_limit(call) };
     int result = controller_require(request->volume_id, "volume_id", err);
+    struct client api;
+    const struct remote_attachment *attachment;
+    struct remote_volume volume;
 
     if (result == 0)
         result = controller_require(request->node_id, "node_id", err);
@@ -232,7 +217,17 @@ int controller_publish(struct grpc_call *call, const void *message, void *respon
     if (result != 0)
         return result;
     publish.multi_node = controller_is_multi_node(request->volume_capability);
-    return publish_volume(call, &publish, response, err);
+    api = csi_api(call);
+    result = controller_read(&api, call->arena, &volume_kind, publish.volume_id, &volume, err);
+    if (result == 0)
+        result = controller_check_node(call, publish.node_id, err);
+    if (result != 0)
+        return result;
+    attachment = controller_attached_to(&volume, publish.node_id);
+    if (!attachment)
+        result = attach_here(call, &api, &publish, &volume, &attachment, err);
+    return result != 0 ? result
+                       : published(&api, call->arena, &publish, attachment->id, response, err);
 }
 
 /* ---- unpublish ---- */

@@ -61,33 +61,14 @@ static int failed(const struct remote_reclaim *last, const char *volume_id, stru
                        last->message ? last->message : last->status);
 }
 
-static int finish(const struct grpc_call *call, const struct client *api, const char *volume_id,
-                  Reclaimspace__ControllerReclaimSpaceResponse *answer, struct error *err) {
-    struct poll_wait wait = poll_wait_of(call);
-    struct remote_reclaim last;
-
-    for (;;) {
-        if (volumes_read_reclaim(api, call->arena, volume_id, &last, err) < 0)
-            return -1;
-        if (strcmp(last.status, "running") != 0)
-            break;
-        if (!poll_again(call, &wait))
-            return grpc_refuse(err, GRPC_ABORTED, "Space of volume %s is still being reclaimed.",
-                               volume_id);
-    }
-    if (strcmp(last.status, "done") != 0)
-        return failed(&last, volume_id, err);
-    if (last.pre_usage >= 0 && last.post_usage >= 0)
-        reclaim_report(call->arena, last.pre_usage, last.post_usage, answer);
-    return 0;
-}
-
 static int reclaim(struct grpc_call *call, const void *message, void *response, struct error *err) {
     const Reclaimspace__ControllerReclaimSpaceRequest *request = message;
     struct client api = csi_api(call);
     struct remote_volume volume;
     bool needs_nothing = false;
     int result = controller_require(request->volume_id, "volume_id", err);
+    struct poll_wait wait;
+    struct remote_reclaim last;
 
     if (result == 0 && config_is_id(request->volume_id))
         return config_reclaim(call, &api, request->volume_id, response, err);
@@ -99,7 +80,21 @@ static int reclaim(struct grpc_call *call, const void *message, void *response, 
         result = reclaim_begin(&api, call->arena, &volume, &needs_nothing, err);
     if (result != 0 || needs_nothing)
         return result;
-    return finish(call, &api, volume.id, response, err);
+    wait = poll_wait_of(call);
+    for (;;) {
+        if (volumes_read_reclaim(&api, call->arena, volume.id, &last, err) < 0)
+            return -1;
+        if (strcmp(last.status, "running") != 0)
+            break;
+        if (!poll_again(call, &wait))
+            return grpc_refuse(err, GRPC_ABORTED, "Space of volume %s is still being reclaimed.",
+                               volume.id);
+    }
+    if (strcmp(last.status, "done") != 0)
+        return failed(&last, volume.id, err);
+    if (last.pre_usage >= 0 && last.post_usage >= 0)
+        reclaim_report(call->arena, last.pre_usage, last.post_usage, response);
+    return 0;
 }
 
 const struct grpc_method csi_reclaim_methods[] = {

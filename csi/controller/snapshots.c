@@ -46,16 +46,6 @@ static int check_same(const Csi__V1__CreateSnapshotRequest *request,
                              "Snapshot %s of another volume already has the name.", snapshot->id);
 }
 
-/* A conflict with a concurrent call for the same name. */
-static int create_refused(const struct client *api, struct arena *arena,
-                          const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
-    if (err->kind == ERROR_NOT_FOUND)
-        return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.",
-                           request->source_volume_id);
-    return controller_refused_of(api, arena, &request->source_volume_id, 1,
-                                 GRPC_FAILED_PRECONDITION, err);
-}
-
 /* Creates it, and deletes it again when there is an older one. */
 static int make(const struct grpc_call *call, const struct client *api,
                 const Csi__V1__CreateSnapshotRequest *request, struct remote_snapshot *ret,
@@ -75,8 +65,14 @@ static int make(const struct grpc_call *call, const struct client *api,
     if (result != 0)
         return result;
     if (snapshots_create(api, call->arena, request->source_volume_id, request->name, metadata,
-                         CSI_NAME_KEY, &mine, err) < 0)
-        return create_refused(api, call->arena, request, err);
+                         CSI_NAME_KEY, &mine, err) < 0) {
+        /* A conflict with a concurrent call for the same name. */
+        if (err->kind == ERROR_NOT_FOUND)
+            return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.",
+                               request->source_volume_id);
+        return controller_refused_of(api, call->arena, &request->source_volume_id, 1,
+                                     GRPC_FAILED_PRECONDITION, err);
+    }
     result =
         controller_find_made(api, call->arena, &snapshot_kind, mark, mine.id, ret, &is_mine, err);
     if (result != 0 || is_mine)
@@ -97,34 +93,6 @@ static int drop_unreported(const struct grpc_call *call, const struct client *ap
 /* "create snapshot": the volume is in use, and its backend takes no snapshot of it meanwhile. */
 #define IN_USE_EVENT "VOLUME_VOLUME_SNAPSHOT_009_910"
 
-static int discard_failed(const struct grpc_call *call, const struct client *api,
-                          const struct remote_snapshot *snapshot, struct error *err) {
-    struct remote_message why = { "", "see its messages and the service's log" };
-    struct error unknown;
-    int result;
-
-    messages_newest(api, call->arena, snapshot->id, &why, &unknown);
-    result = drop_unreported(call, api, snapshot, err);
-    if (result != 0)
-        return result;
-    return grpc_refuse(
-        err, strcmp(why.event_id, IN_USE_EVENT) == 0 ? GRPC_FAILED_PRECONDITION : GRPC_INTERNAL,
-        "Snapshot %s could not be created: %s", snapshot->id, why.text);
-}
-
-/* Without its handle no other call deletes an unreported one. */
-static int delete_again(const struct grpc_call *call, const struct client *api,
-                        const struct remote_snapshot *snapshot, struct error *err) {
-    int result = drop_unreported(call, api, snapshot, err);
-
-    if (result != 0)
-        return result;
-    return controller_is_unreported(snapshot->metadata)
-               ? grpc_refuse(err, GRPC_ABORTED, "The snapshot of this name has just been deleted.")
-               : grpc_refuse(err, GRPC_ABORTED,
-                             "Snapshot %s has the name and could not be deleted.", snapshot->id);
-}
-
 static int ready(const struct grpc_call *call, const struct client *api,
                  struct remote_snapshot *snapshot, struct error *err) {
     int result = controller_wait_idle(call, api, &snapshot_kind, snapshot, err);
@@ -133,10 +101,30 @@ static int ready(const struct grpc_call *call, const struct client *api,
         return grpc_refuse(err, GRPC_ABORTED, "The snapshot of this name has just been deleted.");
     if (result != 0)
         return controller_outcome_unknown(result, err);
-    if (strcmp(snapshot->status, "error") == 0)
-        return discard_failed(call, api, snapshot, err);
-    if (strcmp(snapshot->status, "error_deleting") == 0)
-        return delete_again(call, api, snapshot, err);
+    if (strcmp(snapshot->status, "error") == 0) {
+        struct remote_message why = { "", "see its messages and the service's log" };
+        struct error unknown;
+
+        messages_newest(api, call->arena, snapshot->id, &why, &unknown);
+        result = drop_unreported(call, api, snapshot, err);
+        if (result != 0)
+            return result;
+        return grpc_refuse(
+            err, strcmp(why.event_id, IN_USE_EVENT) == 0 ? GRPC_FAILED_PRECONDITION : GRPC_INTERNAL,
+            "Snapshot %s could not be created: %s", snapshot->id, why.text);
+    }
+    if (strcmp(snapshot->status, "error_deleting") == 0) {
+        /* Without its handle no other call deletes an unreported one. */
+        result = drop_unreported(call, api, snapshot, err);
+        if (result != 0)
+            return result;
+        return controller_is_unreported(snapshot->metadata)
+                   ? grpc_refuse(err, GRPC_ABORTED,
+                                 "The snapshot of this name has just been deleted.")
+                   : grpc_refuse(err, GRPC_ABORTED,
+                                 "Snapshot %s has the name and could not be deleted.",
+                                 snapshot->id);
+    }
     return controller_is_unreported(snapshot->metadata)
                ? controller_outcome_unknown(
                      controller_mark_reported(api, call->arena, "snapshots", snapshot->id, err),
@@ -192,39 +180,6 @@ static int keep(void *arg, const void *row, struct error *err) {
     return controller_keep_snapshot(to, controller_snapshot(to->arena, row));
 }
 
-/* The snapshot with that id, if it matches the other filter as well. */
-static int list_one(const struct client *api, const Csi__V1__ListSnapshotsRequest *request,
-                    struct snapshots_answer *to, struct error *err) {
-    struct remote_snapshot snapshot;
-    int result =
-        controller_read(api, to->arena, &snapshot_kind, request->snapshot_id, &snapshot, err);
-
-    if (result != 0)
-        return result == GRPC_NOT_FOUND ? 0 : result;
-    return strcmp(snapshot.status, "available") == 0 &&
-                   (!*request->source_volume_id ||
-                    strcmp(snapshot.volume_id, request->source_volume_id) == 0)
-               ? keep(to, &snapshot, err)
-               : 0;
-}
-
-/* Only completed snapshots. */
-static int list_many(const struct client *api, const Csi__V1__ListSnapshotsRequest *request,
-                     struct snapshots_answer *to, struct error *err) {
-    const char *volume_id = request->source_volume_id;
-    const struct controller_list list = {
-        .kind = &snapshot_kind,
-        .query = arena_join(to->arena, "status=available", *volume_id ? "&volume_id=" : "",
-                            http_encode(to->arena, volume_id), NULL),
-        .max_entries = request->max_entries,
-        .token = request->starting_token,
-        .keep = keep,
-        .arg = to,
-    };
-
-    return controller_collect(api, to->arena, &list, &to->answer->next_token, err);
-}
-
 /* Snapshots of volumes with a policy follow all others. */
 static bool begins_with_configs(const Csi__V1__ListSnapshotsRequest *request) {
     return config_is_snapshot_id(request->starting_token) ||
@@ -243,10 +198,35 @@ int controller_list_snapshots(struct grpc_call *call, const void *message, void 
     answer->entries = arena_alloc(call->arena, most * sizeof(*answer->entries));
     if (config_is_snapshot_id(request->snapshot_id))
         return config_list_snapshots(&api, call->arena, request, answer, err);
-    if (*request->snapshot_id)
-        return list_one(&api, request, &to, err);
-    if (!begins_with_configs(request))
-        result = list_many(&api, request, &to, err);
+    if (*request->snapshot_id) {
+        /* The snapshot with that id, if it matches the other filter as well. */
+        struct remote_snapshot snapshot;
+
+        result =
+            controller_read(&api, to.arena, &snapshot_kind, request->snapshot_id, &snapshot, err);
+        if (result != 0)
+            return result == GRPC_NOT_FOUND ? 0 : result;
+        return strcmp(snapshot.status, "available") == 0 &&
+                       (!*request->source_volume_id ||
+                        strcmp(snapshot.volume_id, request->source_volume_id) == 0)
+                   ? keep(&to, &snapshot, err)
+                   : 0;
+    }
+    if (!begins_with_configs(request)) {
+        /* Only completed snapshots. */
+        const char *volume_id = request->source_volume_id;
+        const struct controller_list list = {
+            .kind = &snapshot_kind,
+            .query = arena_join(to.arena, "status=available", *volume_id ? "&volume_id=" : "",
+                                http_encode(to.arena, volume_id), NULL),
+            .max_entries = request->max_entries,
+            .token = request->starting_token,
+            .keep = keep,
+            .arg = &to,
+        };
+
+        result = controller_collect(&api, to.arena, &list, &to.answer->next_token, err);
+    }
     if (result != 0 || *answer->next_token ||
         (*request->source_volume_id && !config_is_id(request->source_volume_id)))
         return result;

@@ -54,15 +54,6 @@ static void cleanup_probe(blkid_probe *probe) {
     blkid_free_probe(*probe);
 }
 
-/* A partition table and whole-disk signatures have "PTTYPE"; file systems and all others "TYPE". */
-static void read_type(blkid_probe probe, char ret_type[FILESYSTEM_TYPE_SIZE]) {
-    const char *type = "something";
-
-    if (blkid_probe_lookup_value(probe, "TYPE", &type, NULL) < 0)
-        blkid_probe_lookup_value(probe, "PTTYPE", &type, NULL);
-    snprintf(ret_type, FILESYSTEM_TYPE_SIZE, "%s", type);
-}
-
 /* Content at the start is data, even when libblkid does not know it: of a database, or
  * encrypted. */
 static int is_empty(int fd, bool *ret, struct error *err) {
@@ -79,6 +70,7 @@ int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], st
     autoclose int fd = open(device, O_RDONLY | O_CLOEXEC);
     bool empty;
     int result;
+    const char *type;
 
     if (fd < 0)
         return error_errno(err, ERROR_BACKEND, "opening %s", device);
@@ -92,7 +84,12 @@ int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], st
     if (result < 0)
         return error_set(err, ERROR_BACKEND, "%s cannot be read.", device);
     if (result == 0) {
-        read_type(probe, ret_type);
+        /* A partition table and whole-disk signatures have "PTTYPE"; file systems and all others
+         * "TYPE". */
+        type = "something";
+        if (blkid_probe_lookup_value(probe, "TYPE", &type, NULL) < 0)
+            blkid_probe_lookup_value(probe, "PTTYPE", &type, NULL);
+        snprintf(ret_type, FILESYSTEM_TYPE_SIZE, "%s", type);
         return 0;
     }
     if (is_empty(fd, &empty, err) < 0)
@@ -158,21 +155,6 @@ static bool takes_discards(const char *device) {
     return file < 0 || read(file, text, sizeof(text) - 1) <= 0 || strtoull(text, NULL, 10) > 0;
 }
 
-/* Nothing is discarded: the device is blank.  The tables that ext4 would zero later, with discards,
- * are zeroed now where all blocks have to stay allocated. */
-static int make(struct arena *arena, const char *device, const char *type, struct error *err) {
-    const char *extended =
-        takes_discards(device) ? "nodiscard" : "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
-    const char *const ext4[] = { "mkfs.ext4", "-q", "-m", "0", "-E", extended, device, NULL };
-    const char *const xfs[] = { "mkfs.xfs", "-q", "-K", device, NULL };
-    const char *const *arguments = strcmp(type, "xfs") == 0 ? xfs : ext4;
-    struct process_result result;
-
-    if (run(arena, arguments, MAKE_MS, &result, err) < 0)
-        return -1;
-    return result.exit_status == 0 ? 0 : program_failed(arguments[0], &result, ERROR_BACKEND, err);
-}
-
 static int check(struct arena *arena, const char *device, bool all, struct error *err) {
     const char *const arguments[] = { "e2fsck", "-p", device, all ? "-f" : NULL, NULL };
     struct process_result result;
@@ -219,7 +201,7 @@ static int is_smaller(const char *device, bool *ret, struct error *err) {
 /* resize2fs requires a full check before, which takes long with many files. */
 static int grow_unmounted(struct arena *arena, const char *device, struct error *err) {
     struct process_result result;
-    bool smaller;
+    bool smaller = false;
 
     if (is_smaller(device, &smaller, err) < 0)
         return -1;
@@ -271,25 +253,25 @@ int filesystem_prepare(struct arena *arena, const char *device, const char *type
         return error_set(err, ERROR_PRECONDITION, "The volume holds %s, not %s.", found, type);
     if (!*found && read_only)
         return error_set(err, ERROR_PRECONDITION, "The volume is blank, and not writable here.");
-    if (!*found)
-        return make(arena, device, type, err);
+    if (!*found) {
+        /* Nothing is discarded: the device is blank. The tables that ext4 would zero later, with
+         * discards, are zeroed now where all blocks have to stay allocated. */
+        const char *extended = takes_discards(device)
+                                   ? "nodiscard"
+                                   : "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
+        const char *const ext4[] = { "mkfs.ext4", "-q", "-m", "0", "-E", extended, device, NULL };
+        const char *const xfs[] = { "mkfs.xfs", "-q", "-K", device, NULL };
+        const char *const *arguments = strcmp(type, "xfs") == 0 ? xfs : ext4;
+        struct process_result result;
+
+        if (run(arena, arguments, MAKE_MS, &result, err) < 0)
+            return -1;
+        return result.exit_status == 0 ? 0
+                                       : program_failed(arguments[0], &result, ERROR_BACKEND, err);
+    }
     if (read_only || strcmp(type, "ext4") != 0 || is_mounted(device))
         return 0;
     return check(arena, device, false, err) < 0 ? -1 : grow_unmounted(arena, device, err);
-}
-
-static int grow_ext4(struct arena *arena, const char *device, struct error *err) {
-    struct process_result result;
-
-    if (resize(arena, device, &result, err) < 0)
-        return -1;
-    if (result.exit_status == 0)
-        return 0;
-    if (strstr(result.errors, "ermission denied") || strstr(result.errors, "not support"))
-        return error_set(
-            err, ERROR_PRECONDITION,
-            "This kernel cannot grow a mounted ext4; it grows when the volume is staged again.");
-    return program_failed("resize2fs", &result, ERROR_BACKEND, err);
 }
 
 int filesystem_grow(struct arena *arena, const char *device, const char *type,
@@ -297,8 +279,17 @@ int filesystem_grow(struct arena *arena, const char *device, const char *type,
     const char *const arguments[] = { "xfs_growfs", "-d", mount_point, NULL };
     struct process_result result;
 
-    if (strcmp(type, "xfs") != 0)
-        return grow_ext4(arena, device, err);
+    if (strcmp(type, "xfs") != 0) {
+        if (resize(arena, device, &result, err) < 0)
+            return -1;
+        if (result.exit_status == 0)
+            return 0;
+        if (strstr(result.errors, "ermission denied") || strstr(result.errors, "not support"))
+            return error_set(
+                err, ERROR_PRECONDITION,
+                "This kernel cannot grow a mounted ext4; it grows when the volume is staged again.");
+        return program_failed("resize2fs", &result, ERROR_BACKEND, err);
+    }
     if (run(arena, arguments, MAKE_MS, &result, err) < 0)
         return -1;
     return result.exit_status == 0 ? 0 : program_failed("xfs_growfs", &result, ERROR_BACKEND, err);
@@ -320,21 +311,17 @@ static int trim_step(int directory, struct fstrim_range *range, struct error *er
         err, errno == ENOTTY || errno == EOPNOTSUPP ? ERROR_BAD_METHOD : ERROR_BACKEND, "trimming");
 }
 
-/* XFS frees deleted files in the background, and preallocates at the ends of files: both are
- * completed now.  The struct is the kernel's (xfs_fs_eofblocks). */
-static void flush_xfs_inactive(int directory) {
+/* Blocks of deleted files are free once the journal is written. */
+int filesystem_flush_deletions(int directory, struct error *err) {
     struct eof_blocks {
         uint32_t version, flags, user, group, project, unused;
         uint64_t least_size, reserved[12];
     } all = { .version = 1, .flags = 1 /* synchronous */ };
 
+    /* XFS frees deleted files in the background, and preallocates at the ends of files: both are
+     * completed now. The struct is the kernel's (xfs_fs_eofblocks). */
     if (ioctl(directory, _IOR('X', 58, struct eof_blocks), &all) < 0)
         errno = 0; /* another file system, or a read-only one: ignored */
-}
-
-/* Blocks of deleted files are free once the journal is written. */
-int filesystem_flush_deletions(int directory, struct error *err) {
-    flush_xfs_inactive(directory);
     return syncfs(directory) < 0 ? error_errno(err, ERROR_BACKEND, "flushing the file system") : 0;
 }
 

@@ -72,27 +72,6 @@ static int run_mount(const struct node_places *places, struct arena *arena,
     return 0;
 }
 
-/* The mount point of the share, mounted.  The caller holds the share's lock. */
-static int mount_share(const struct node_places *places, struct arena *arena,
-                       const struct node_image *image, const char *point, struct kubelet_path *ret,
-                       struct error *err) {
-    struct kubelet_place place;
-
-    if (mkdir(places->share_directory, 0700) < 0 && errno != EEXIST)
-        return error_errno(err, ERROR_BACKEND, "making %s", places->share_directory);
-    if (kubelet_path_open(places->share_directory, point, ret, err) < 0 ||
-        kubelet_path_make(ret, true, err) < 0 || kubelet_path_stat(ret, &place, err) < 0)
-        return -1;
-    if (place.is_mount)
-        return 0;
-    if (run_mount(places, arena, image, point, err) < 0 || kubelet_path_stat(ret, &place, err) < 0)
-        return -1;
-    return place.is_mount
-               ? 0
-               : error_set(err, ERROR_BACKEND,
-                           "%s is not mounted although the mount program succeeded.", image->share);
-}
-
 /* ---- the image ---- */
 
 static int open_beneath(int directory, const char *name, bool read_only, struct error *err) {
@@ -117,9 +96,26 @@ static int open_shared(const struct node_places *places, struct arena *arena,
     const char *point = point_at(places, arena, name_of(arena, image->share));
     autopath struct kubelet_path path = PATH_NONE;
     autolock struct volume_lock lock = { 0 };
+    struct kubelet_place place;
 
-    if (lock_share(&lock, point, err) < 0 ||
-        mount_share(places, arena, image, point, &path, err) < 0 || async_probe(point, err) < 0)
+    if (lock_share(&lock, point, err) < 0)
+        return -1;
+    /* The mount point of the share, mounted. */
+    if (mkdir(places->share_directory, 0700) < 0 && errno != EEXIST)
+        return error_errno(err, ERROR_BACKEND, "making %s", places->share_directory);
+    if (kubelet_path_open(places->share_directory, point, &path, err) < 0 ||
+        kubelet_path_make(&path, true, err) < 0 || kubelet_path_stat(&path, &place, err) < 0)
+        return -1;
+    if (!place.is_mount) {
+        if (run_mount(places, arena, image, point, err) < 0 ||
+            kubelet_path_stat(&path, &place, err) < 0)
+            return -1;
+        if (!place.is_mount)
+            return error_set(err, ERROR_BACKEND,
+                             "%s is not mounted although the mount program succeeded.",
+                             image->share);
+    }
+    if (async_probe(point, err) < 0)
         return -1;
     *ret_directory = kubelet_path_descriptor(&path, err);
     return *ret_directory < 0 ? -1 : open_beneath(*ret_directory, image->name, read_only, err);
@@ -160,28 +156,23 @@ static int open_mounted(int directory, const char *name, bool read_only, struct 
     return take_fd(fd);
 }
 
-static int open_target(const struct node_places *places, struct arena *arena,
-                       const struct node_image *image, bool read_only, int *ret_directory,
-                       struct error *err) {
-    if (!places->target_directory)
-        return error_set(err, ERROR_PRECONDITION, "This node has no storage agent.");
-    if (async_probe(
-            arena_join(arena, places->target_directory, "/", image->target, "/volume", NULL), err) <
-        0)
-        return -1;
-    *ret_directory = open(places->target_directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return *ret_directory < 0
-               ? error_errno(err, ERROR_UNAVAILABLE, "opening %s", places->target_directory)
-               : open_mounted(*ret_directory, arena_join(arena, image->target, "/volume", NULL),
-                              read_only, err);
-}
-
 int node_image_open(const struct node_places *places, struct arena *arena,
                     const struct node_image *image, bool read_only, int *ret_directory,
                     struct error *err) {
     *ret_directory = -1;
-    if (image->target)
-        return open_target(places, arena, image, read_only, ret_directory, err);
+    if (image->target) {
+        if (!places->target_directory)
+            return error_set(err, ERROR_PRECONDITION, "This node has no storage agent.");
+        if (async_probe(
+                arena_join(arena, places->target_directory, "/", image->target, "/volume", NULL),
+                err) < 0)
+            return -1;
+        *ret_directory = open(places->target_directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return *ret_directory < 0
+                   ? error_errno(err, ERROR_UNAVAILABLE, "opening %s", places->target_directory)
+                   : open_mounted(*ret_directory, arena_join(arena, image->target, "/volume", NULL),
+                                  read_only, err);
+    }
     return image->share ? open_shared(places, arena, image, read_only, ret_directory, err)
                         : open_local(places, image, read_only, ret_directory, err);
 }

@@ -100,69 +100,30 @@ static int parse_options(const char *text, const char **ret, struct error *err) 
     return 0;
 }
 
-/* address:/path, which cannot be read as an option of mount. */
-static int check_share(const char *share, struct error *err) {
-    const char *path = strstr(share, ":/");
-    bool good = path && path > share && *share != '-' && strlen(share) <= LONGEST_SHARE &&
-                !strstr(share, "/../") && !strchr(share, ',');
-
-    for (const char *c = share; *c; c++)
-        good = good && (unsigned char)*c > ' ' && *c != 0x7f;
-    return good ? 0 : error_set(err, ERROR_BAD_REQUEST, "export is not address:/path.");
-}
-
-static int check_name(const char *name, struct error *err) {
-    size_t length = name ? strlen(name) : 0;
-
-    if (length == 0 || length > NAME_MAX || name[0] == '.' || name[0] == '-' ||
-        name[strspn(name, NAME_CHARACTERS)])
-        return error_set(err, ERROR_BAD_REQUEST, "name is not a plain file name.");
-    return 0;
-}
-
 static int parse_share(const struct text_pair *context, size_t count, struct node_image *ret,
                        struct error *err) {
     const char *options = context_find(context, count, "options");
+    size_t length;
+    const char *path;
+    bool good;
 
     ret->share = context_find(context, count, "export");
     ret->name = context_find(context, count, "name");
     if (!ret->share)
         return error_set(err, ERROR_BAD_REQUEST, "export is missing.");
-    if (check_share(ret->share, err) < 0 || check_name(ret->name, err) < 0)
-        return -1;
+    /* address:/path, which cannot be read as an option of mount. */
+    path = strstr(ret->share, ":/");
+    good = path && path > ret->share && *ret->share != '-' && strlen(ret->share) <= LONGEST_SHARE &&
+           !strstr(ret->share, "/../") && !strchr(ret->share, ',');
+    for (const char *c = ret->share; *c; c++)
+        good = good && (unsigned char)*c > ' ' && *c != 0x7f;
+    if (!good)
+        return error_set(err, ERROR_BAD_REQUEST, "export is not address:/path.");
+    length = ret->name ? strlen(ret->name) : 0;
+    if (length == 0 || length > NAME_MAX || ret->name[0] == '.' || ret->name[0] == '-' ||
+        ret->name[strspn(ret->name, NAME_CHARACTERS)])
+        return error_set(err, ERROR_BAD_REQUEST, "name is not a plain file name.");
     return parse_options(options ? options : "", &ret->options, err);
-}
-
-/* Can the node attach this kind of image as a device? */
-static int check_kind(const struct text_pair *context, size_t count, struct error *err) {
-    const char *format = context_find(context, count, "format");
-    const char *encrypted = context_find(context, count, "encrypted");
-
-    if (!format)
-        return error_set(err, ERROR_BAD_REQUEST, "format is missing.");
-    if (strcmp(format, "raw") != 0)
-        return error_set(err, ERROR_PRECONDITION,
-                         "The volume's image is %.20s; nodes attach raw images only.", format);
-    if (encrypted && strcasecmp(encrypted, "true") == 0)
-        return error_set(err, ERROR_PRECONDITION, "The volume's image is encrypted.");
-    return 0;
-}
-
-/* Blocks larger than a page are not supported on every device. */
-static int parse_target(struct arena *arena, const struct text_pair *context, size_t count,
-                        struct node_image *ret, struct error *err) {
-    const char *target = context_find(context, count, "target");
-    const char *size = context_find(context, count, "block_size");
-    unsigned long bytes = size ? strtoul(size, NULL, 10) : 0;
-    char uid[UUID_SIZE];
-
-    if (!target || !uuid_parse(target, uid))
-        return error_set(err, ERROR_BAD_REQUEST, "target is not the uid of a volume.");
-    ret->target = arena_text(arena, uid);
-    if (bytes & (bytes - 1))
-        return error_set(err, ERROR_BAD_REQUEST, "block_size is not a power of two.");
-    ret->block_size = bytes > BLOCK_MOST ? BLOCK_MOST : (unsigned)bytes;
-    return 0;
 }
 
 int node_image_parse(struct arena *arena, const struct text_pair *context, size_t count,
@@ -170,15 +131,38 @@ int node_image_parse(struct arena *arena, const struct text_pair *context, size_
     const char *type = context_find(context, count, "driver_volume_type");
     const char *mode = context_find(context, count, "access_mode");
     const char *discard = context_find(context, count, "discard");
+    const char *format;
+    const char *encrypted;
 
     *ret = (struct node_image){ .read_only = mode && strcmp(mode, "ro") == 0,
                                 .keeps_blocks = discard && strcmp(discard, "false") == 0 };
     if (!type)
         return error_set(err, ERROR_BAD_REQUEST, "publish_context has no driver_volume_type.");
-    if (check_kind(context, count, err) < 0)
-        return -1;
-    if (strcmp(type, "replicated") == 0)
-        return parse_target(arena, context, count, ret, err);
+    /* Can the node attach this kind of image as a device? */
+    format = context_find(context, count, "format");
+    encrypted = context_find(context, count, "encrypted");
+    if (!format)
+        return error_set(err, ERROR_BAD_REQUEST, "format is missing.");
+    if (strcmp(format, "raw") != 0)
+        return error_set(err, ERROR_PRECONDITION,
+                         "The volume's image is %.20s; nodes attach raw images only.", format);
+    if (encrypted && strcasecmp(encrypted, "true") == 0)
+        return error_set(err, ERROR_PRECONDITION, "The volume's image is encrypted.");
+    if (strcmp(type, "replicated") == 0) {
+        /* Blocks larger than a page are not supported on every device. */
+        const char *target = context_find(context, count, "target");
+        const char *size = context_find(context, count, "block_size");
+        unsigned long bytes = size ? strtoul(size, NULL, 10) : 0;
+        char uid[UUID_SIZE];
+
+        if (!target || !uuid_parse(target, uid))
+            return error_set(err, ERROR_BAD_REQUEST, "target is not the uid of a volume.");
+        ret->target = arena_text(arena, uid);
+        if (bytes & (bytes - 1))
+            return error_set(err, ERROR_BAD_REQUEST, "block_size is not a power of two.");
+        ret->block_size = bytes > BLOCK_MOST ? BLOCK_MOST : (unsigned)bytes;
+        return 0;
+    }
     if (strcmp(type, "nfs") == 0)
         return parse_share(context, count, ret, err);
     if (strcmp(type, "local") != 0 && strcmp(type, "gpfs") != 0)

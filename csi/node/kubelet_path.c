@@ -170,10 +170,15 @@ int kubelet_path_make(const struct kubelet_path *path, bool directory, struct er
     return 0;
 }
 
-/* A file with data is not a leftover of the driver. */
-static int remove_file(const struct kubelet_path *path, struct error *err) {
+int kubelet_path_remove(const struct kubelet_path *path, struct error *err) {
     struct stat status;
 
+    if (unlinkat(path->parent, path->name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+        return 0;
+    if (errno != ENOTDIR)
+        return error_errno(err, errno == ENOTEMPTY ? ERROR_PRECONDITION : ERROR_BACKEND,
+                           "removing %s", path->name);
+    /* A file with data is not a leftover of the driver. */
     if (fstatat(path->parent, path->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT
                    ? 0
@@ -183,13 +188,4 @@ static int remove_file(const struct kubelet_path *path, struct error *err) {
     if (unlinkat(path->parent, path->name, 0) < 0 && errno != ENOENT)
         return error_errno(err, ERROR_BACKEND, "removing %s", path->name);
     return 0;
-}
-
-int kubelet_path_remove(const struct kubelet_path *path, struct error *err) {
-    if (unlinkat(path->parent, path->name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-        return 0;
-    if (errno != ENOTDIR)
-        return error_errno(err, errno == ENOTEMPTY ? ERROR_PRECONDITION : ERROR_BACKEND,
-                           "removing %s", path->name);
-    return remove_file(path, err);
 }

@@ -81,33 +81,15 @@ struct file {
     char name[NAME_MAX + 1]; /* the last part of its path; "": unknown */
 };
 
-static int file_identify(int fd, struct file *ret, struct error *err) {
-    char link[sizeof("/proc/self/fd/2147483647")], path[PATH_MAX];
-    const char *slash;
-    ssize_t size;
-
-    if (fstat(fd, &ret->status) < 0)
-        return error_errno(err, ERROR_BACKEND, "reading the image's attributes");
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    size = readlink(link, path, sizeof(path) - 1);
-    path[size < 0 ? 0 : size] = '\0';
-    slash = strrchr(path, '/');
-    snprintf(ret->name, sizeof(ret->name), "%s", slash ? slash + 1 : "");
-    return 0;
-}
-
-/* A file has one name, whatever the path to it. */
-static bool may_be_named(const char *path, const char *name) {
-    const char *slash = strrchr(path, '/');
-
-    return !*name || !slash || strncmp(slash + 1, name, strlen(name)) == 0;
-}
-
 static bool is_of_file(const struct loop_seen *seen, const void *arg) {
     const struct file *file = arg;
 
-    if (seen->unresponsive && !seen->known)
-        return may_be_named(seen->path, file->name);
+    if (seen->unresponsive && !seen->known) {
+        /* A file has one name, whatever the path to it. */
+        const char *slash = strrchr(seen->path, '/');
+
+        return !*file->name || !slash || strncmp(slash + 1, file->name, strlen(file->name)) == 0;
+    }
     return seen->info.lo_inode == file->status.st_ino &&
            seen->info.lo_device == encode(file->status.st_dev);
 }
@@ -131,9 +113,17 @@ static int backed_loop_find(int file, const char *begins, struct loop *ret, stru
     struct file sought;
     struct loop_seen seen;
     int found;
+    char link[sizeof("/proc/self/fd/2147483647")], path[PATH_MAX];
+    const char *slash;
+    ssize_t size;
 
-    if (file_identify(file, &sought, err) < 0)
-        return -1;
+    if (fstat(file, &sought.status) < 0)
+        return error_errno(err, ERROR_BACKEND, "reading the image's attributes");
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+    size = readlink(link, path, sizeof(path) - 1);
+    path[size < 0 ? 0 : size] = '\0';
+    slash = strrchr(path, '/');
+    snprintf(sought.name, sizeof(sought.name), "%s", slash ? slash + 1 : "");
     found = search(is_of_file, &sought, ret, &seen, err);
     if (found > 0 && (seen.info.lo_offset || seen.info.lo_sizelimit ||
                       strncmp(ret->label, begins, strlen(begins)) != 0)) {
@@ -194,16 +184,6 @@ int loop_list(struct arena *arena, const char *begins, struct loop_name **ret, s
 
 /* ---- attach ---- */
 
-static void record_identity(unsigned number, int fd, int file, struct loop_info64 *info) {
-    struct stat status;
-
-    if (fstat(file, &status) < 0)
-        return;
-    info->lo_device = encode(status.st_dev);
-    info->lo_inode = status.st_ino;
-    loop_identity_record(number, loop_diskseq(fd), info);
-}
-
 static int open_limit(unsigned number, const char *name, int flags) {
     char path[128];
 
@@ -256,6 +236,7 @@ static int configure(unsigned number, int file, const char *label, const struct 
     };
     char path[LOOP_PATH_SIZE];
     autoclose int fd = -1;
+    struct stat status;
 
     snprintf((char *)config.info.lo_file_name, LOOP_LABEL_SIZE, "%s", label);
     loop_path(number, path);
@@ -266,7 +247,11 @@ static int configure(unsigned number, int file, const char *label, const struct 
         return error_errno(err, ERROR_BACKEND, "opening %s", path);
     if (ioctl(fd, LOOP_CONFIGURE, &config) < 0)
         return errno == EBUSY ? 1 : error_errno(err, ERROR_BACKEND, "attaching to %s", path);
-    record_identity(number, fd, file, &config.info);
+    if (fstat(file, &status) >= 0) {
+        config.info.lo_device = encode(status.st_dev);
+        config.info.lo_inode = status.st_ino;
+        loop_identity_record(number, loop_diskseq(fd), &config.info);
+    }
     if (how->no_discard && refuse_discards(number, err) < 0)
         return -1;
     *ret = (struct loop){ .fd = take_fd(fd), .number = number, .read_only = how->read_only };
@@ -274,9 +259,17 @@ static int configure(unsigned number, int file, const char *label, const struct 
     return 0;
 }
 
-/* So many consecutive losses to other programs have another cause. */
-static int take_free(int control, int file, const char *label, const struct loop_how *how,
-                     struct loop *ret, struct error *err) {
+int loop_attach(int file, const char *label, const struct loop_how *how, struct loop *ret,
+                struct error *err) {
+    autoclose int control = open_control(err);
+    autoloop struct loop other = LOOP_NONE;
+    int found = control < 0 ? -1 : backed_loop_find(file, "", &other, err);
+
+    if (found < 0)
+        return -1;
+    if (found > 0)
+        return error_set(err, ERROR_CONFLICT, "The image has been attached meanwhile.");
+    /* So many consecutive losses to other programs have another cause. */
     for (int i = 0; i < MOST_ATTEMPTS; i++) {
         int number = ioctl(control, LOOP_CTL_GET_FREE), result;
 
@@ -293,17 +286,4 @@ static int take_free(int control, int file, const char *label, const struct loop
             return result;
     }
     return error_set(err, ERROR_UNAVAILABLE, "Other programs take every free loop device.");
-}
-
-int loop_attach(int file, const char *label, const struct loop_how *how, struct loop *ret,
-                struct error *err) {
-    autoclose int control = open_control(err);
-    autoloop struct loop other = LOOP_NONE;
-    int found = control < 0 ? -1 : backed_loop_find(file, "", &other, err);
-
-    if (found < 0)
-        return -1;
-    if (found > 0)
-        return error_set(err, ERROR_CONFLICT, "The image has been attached meanwhile.");
-    return take_free(control, file, label, how, ret, err);
 }

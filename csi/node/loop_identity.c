@@ -85,12 +85,6 @@ static bool is_known(unsigned device, uint64_t number) {
     return identities[device].number == number || find_kept(device, number, &identities[device]);
 }
 
-static void recall(unsigned device, struct loop_info64 *ret) {
-    memcpy(ret->lo_file_name, identities[device].label, LO_NAME_SIZE);
-    ret->lo_device = identities[device].file_device;
-    ret->lo_inode = identities[device].file_inode;
-}
-
 void loop_identity_record(unsigned device, uint64_t number, struct loop_info64 *info) {
     if (number == 0 || device >= DEVICES_MOST)
         return;
@@ -113,8 +107,11 @@ bool loop_identity_recall(unsigned device, uint64_t number, struct loop_info64 *
         return false;
     pthread_mutex_lock(&lock);
     known = is_known(device, number);
-    if (known)
-        recall(device, ret);
+    if (known) {
+        memcpy(ret->lo_file_name, identities[device].label, LO_NAME_SIZE);
+        ret->lo_device = identities[device].file_device;
+        ret->lo_inode = identities[device].file_inode;
+    }
     pthread_mutex_unlock(&lock);
     return known;
 }

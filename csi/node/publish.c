@@ -70,11 +70,6 @@ static bool is_read_only(int mount) {
     return fstatvfs(mount, &status) == 0 && (status.f_flag & ST_RDONLY);
 }
 
-static int differs(struct error *err) {
-    error_set(err, ERROR_CONFLICT, "The volume is published there with other arguments.");
-    return NODE_DIFFERS;
-}
-
 /* Does the mount at the target match the request? */
 static int check_published(const struct node_publish *publish, const struct staged *staged,
                            const char *label, const struct kubelet_path *target,
@@ -91,8 +86,10 @@ static int check_published(const struct node_publish *publish, const struct stag
     if (loop.fd < 0 || loop.number != staged->loop.number ||
         S_ISBLK(place.mode) != publish->capability->block ||
         strcmp(label, staged->loop.label) != 0 ||
-        read_only != (publish->read_only || is_read_only(staged->source)))
-        return differs(err);
+        read_only != (publish->read_only || is_read_only(staged->source))) {
+        error_set(err, ERROR_CONFLICT, "The volume is published there with other arguments.");
+        return NODE_DIFFERS;
+    }
     return 0;
 }
 

@@ -70,16 +70,6 @@ static int deallocate(struct job *job, struct error *err) {
     return result == 0 ? refuse_incomplete(err) : result < 0 ? -1 : 0;
 }
 
-static int check_trimmable(const struct node_reclaim *reclaim, const struct kubelet_place *place,
-                           const struct loop *loop, struct error *err) {
-    const char *reason = S_ISBLK(place->mode) ? "The free blocks of a block volume are unknown."
-                         : loop->read_only    ? "The volume is read-only here."
-                         : node_is_shared(reclaim->mode) ? "Other nodes may use the volume."
-                                                         : NULL;
-
-    return reason ? error_set(err, ERROR_BAD_METHOD, "%s", reason) : 0;
-}
-
 /* The path may be the staging directory of a block volume. */
 static int find_reclaimed(const struct node *node, const struct node_reclaim *reclaim,
                           struct kubelet_path *ret_path, struct kubelet_place *ret_place,
@@ -96,32 +86,6 @@ static int find_reclaimed(const struct node *node, const struct node_reclaim *re
     return node_find(node, reclaim->volume_id, device, ret_path, ret_place, ret, err);
 }
 
-/* Jobs for all volumes may start at one time: the slots leave workers to pods that start and
- * stop. */
-static int take_slot(struct volume_lock *lock, struct error *err) {
-    static const char *const slots[NODE_SLOTS] = { "reclaim 1", "reclaim 2", "reclaim 3",
-                                                   "reclaim 4" };
-
-    return node_take_slot(lock, slots)
-               ? 0
-               : error_set(err, ERROR_CONFLICT,
-                           "Too many other volumes are being reclaimed on this node.");
-}
-
-/* A quorum ignores discards: zeros are written there. */
-static int open_image(const struct node *node, struct job *job, struct error *err) {
-    job->image = node_backing_open_target(&node->places, &job->loop);
-    job->wipes = job->image >= 0;
-    if (!job->wipes)
-        job->image = node_backing_open(&node->places, &job->loop, err);
-    return job->image < 0 ? -1 : 0;
-}
-
-static int open_mount(struct job *job, const struct kubelet_path *at, struct error *err) {
-    job->mount = openat(at->parent, at->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return job->mount < 0 ? error_errno(err, ERROR_BACKEND, "opening the file system") : 0;
-}
-
 int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, int64_t *ret_before,
                  int64_t *ret_after, struct error *err) {
     __attribute__((cleanup(job_end))) struct job job = {
@@ -130,13 +94,35 @@ int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, in
     autopath struct kubelet_path at = PATH_NONE;
     autolock struct volume_lock slot = { 0 };
     struct kubelet_place place;
+    const char *reason;
+    static const char *const slots[NODE_SLOTS] = { "reclaim 1", "reclaim 2", "reclaim 3",
+                                                   "reclaim 4" };
 
     if (node_check_id(reclaim->volume_id, err) < 0 ||
         node_lock_idle_volume(&job.lock, reclaim->volume_id, err) < 0 ||
-        find_reclaimed(node, reclaim, &at, &place, &job.loop, err) < 0 ||
-        check_trimmable(reclaim, &place, &job.loop, err) < 0 || take_slot(&slot, err) < 0 ||
-        open_image(node, &job, err) < 0 || open_mount(&job, &at, err) < 0)
+        find_reclaimed(node, reclaim, &at, &place, &job.loop, err) < 0)
         return -1;
+    reason = S_ISBLK(place.mode)             ? "The free blocks of a block volume are unknown."
+             : job.loop.read_only            ? "The volume is read-only here."
+             : node_is_shared(reclaim->mode) ? "Other nodes may use the volume."
+                                             : NULL;
+    if (reason)
+        return error_set(err, ERROR_BAD_METHOD, "%s", reason);
+    /* Jobs for all volumes may start at one time: the slots leave workers to pods that start and
+     * stop. */
+    if (!node_take_slot(&slot, slots))
+        return error_set(err, ERROR_CONFLICT,
+                         "Too many other volumes are being reclaimed on this node.");
+    /* A quorum ignores discards: zeros are written there. */
+    job.image = node_backing_open_target(&node->places, &job.loop);
+    job.wipes = job.image >= 0;
+    if (!job.wipes)
+        job.image = node_backing_open(&node->places, &job.loop, err);
+    if (job.image < 0)
+        return -1;
+    job.mount = openat(at.parent, at.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (job.mount < 0)
+        return error_errno(err, ERROR_BACKEND, "opening the file system");
     if (measure(&job, ret_before, err) < 0 || deallocate(&job, err) < 0)
         return -1;
     return measure(&job, ret_after, err);

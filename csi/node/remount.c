@@ -66,16 +66,6 @@ static int stopped(struct error *err) {
         "The volume's file system has stopped because of errors and is in use: it is checked and remounted when the pods that use it have ended.");
 }
 
-static int remount(struct arena *arena, const struct node_filesystem *of, struct error *err) {
-    int health;
-
-    log_warning(NULL, "file system with errors is remounted", "volume_id", of->volume_id, NULL);
-    if (node_unmount(of->path, of->volume_id, err) < 0 || node_mount(arena, of, err) != 0)
-        return -1;
-    health = find_health(of, err); /* if it is mounted elsewhere as well, the state remains */
-    return health == STOPPED ? stopped(err) : health < 0 ? -1 : 0;
-}
-
 int node_remount(const struct node *node, struct arena *arena, const struct node_filesystem *of,
                  struct error *err) {
     const struct mount_table_query others = { .root = node->root,
@@ -90,5 +80,9 @@ int node_remount(const struct node *node, struct arena *arena, const struct node
         return -1;
     if (count > 0)
         return health == STOPPED ? stopped(err) : 0;
-    return remount(arena, of, err);
+    log_warning(NULL, "file system with errors is remounted", "volume_id", of->volume_id, NULL);
+    if (node_unmount(of->path, of->volume_id, err) < 0 || node_mount(arena, of, err) != 0)
+        return -1;
+    health = find_health(of, err); /* if it is mounted elsewhere as well, the state remains */
+    return health == STOPPED ? stopped(err) : health < 0 ? -1 : 0;
 }

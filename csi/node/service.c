@@ -29,17 +29,6 @@ static int need(const char *text, const char *field, struct error *err) {
     return *text ? 0 : error_set(err, ERROR_BAD_REQUEST, "%s is missing.", field);
 }
 
-static int read_mount(const Csi__V1__VolumeCapability__MountVolume *mount,
-                      struct node_capability *ret, struct error *err) {
-    ret->type = mount->fs_type;
-    ret->flags = mount->mount_flags;
-    ret->flag_count = mount->n_mount_flags;
-    if (*mount->volume_mount_group)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "volume_mount_group needs the capability VOLUME_MOUNT_GROUP.");
-    return 0;
-}
-
 static int read_capability(const Csi__V1__VolumeCapability *capability, struct node_capability *ret,
                            struct error *err) {
     *ret = (struct node_capability){ 0 };
@@ -51,7 +40,13 @@ static int read_capability(const Csi__V1__VolumeCapability *capability, struct n
         return 0;
     if (capability->access_type_case != CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT)
         return error_set(err, ERROR_BAD_REQUEST, "volume_capability is neither block nor mount.");
-    return read_mount(capability->mount, ret, err);
+    ret->type = capability->mount->fs_type;
+    ret->flags = capability->mount->mount_flags;
+    ret->flag_count = capability->mount->n_mount_flags;
+    if (*capability->mount->volume_mount_group)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "volume_mount_group needs the capability VOLUME_MOUNT_GROUP.");
+    return 0;
 }
 
 static int answered(int result, struct error *err) {

@@ -15,16 +15,6 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
-/* Other nodes and guests have locks, and so has the driver's own device, which takes over these. */
-static int lock_image(int file, int mode, bool read_only, struct error *err) {
-    enum image_hold hold = node_lock_image(file, read_only, !node_is_shared(mode), err);
-
-    if (hold == IMAGE_HELD)
-        return error_set(err, ERROR_PRECONDITION,
-                         "The volume's image is in use by a guest or on another node.");
-    return hold == IMAGE_LOCKED ? 0 : -1;
-}
-
 /* The device of the image, attached or found.  It is detached with its descriptor until it is
  * mounted. */
 static int attach(const struct node *node, struct arena *arena, const struct node_image *image,
@@ -38,6 +28,7 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
                                   .no_discard = image->keeps_blocks };
     autoclose int directory = -1, file = -1;
     int found;
+    enum image_hold hold;
 
     file = node_image_open(&node->places, arena, image, read_only, &directory, err);
     found = file < 0 ? -1 : loop_find(file, NODE_LABEL, ret, err);
@@ -54,24 +45,20 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
         return 0;
     if (image->target) /* the server of a target provides exclusive access */
         return loop_attach(file, label, &how, ret, err);
-    if (lock_image(file, capability->mode, read_only, err) < 0 ||
-        node_image_check(arena, image, file, directory, err) < 0)
+    /* Other nodes and guests have locks, and so has the driver's own device, which takes over
+     * these. */
+    hold = node_lock_image(file, read_only, !node_is_shared(capability->mode), err);
+    if (hold == IMAGE_HELD)
+        return error_set(err, ERROR_PRECONDITION,
+                         "The volume's image is in use by a guest or on another node.");
+    if (hold != IMAGE_LOCKED)
+        return -1;
+    if (node_image_check(arena, image, file, directory, err) < 0)
         return -1;
     return loop_attach(file, label, &how, ret, err);
 }
 
 /* ---- a file system ---- */
-
-/* Only XFS grows after the mount; an interrupted stage is completed here. */
-static int grow_volume(struct arena *arena, const struct node_filesystem *of, const char *type,
-                       struct error *err) {
-    char device[LOOP_PATH_SIZE];
-
-    if (of->loop->read_only || strcmp(type, "xfs") != 0)
-        return 0;
-    loop_path(of->loop->number, device);
-    return filesystem_grow(arena, device, type, of->staging_path, err);
-}
 
 /* Its type; NULL: unknown. */
 static const char *mounted_type(const struct node_filesystem *of, struct error *err) {
@@ -116,6 +103,7 @@ static int stage_mount(const struct node *node, struct arena *arena,
     struct kubelet_place place;
     const char *type;
     int found;
+    char device[LOOP_PATH_SIZE];
 
     if (kubelet_path_stat(of->path, &place, err) < 0 || drop_failed(node, of, &place, err) < 0)
         return -1;
@@ -133,7 +121,13 @@ static int stage_mount(const struct node *node, struct arena *arena,
     if (!type)
         return -1;
     found = check_type(of, type, err);
-    return found != 0 ? found : grow_volume(arena, of, type, err);
+    if (found != 0)
+        return found;
+    /* Only XFS grows after the mount; an interrupted stage is completed here. */
+    if (of->loop->read_only || strcmp(type, "xfs") != 0)
+        return 0;
+    loop_path(of->loop->number, device);
+    return filesystem_grow(arena, device, type, of->staging_path, err);
 }
 
 /* ---- a block volume ---- */
@@ -150,25 +144,11 @@ static int bind_device(const struct loop *loop, const struct kubelet_path *path,
     return mount_bind(source, false, path, err);
 }
 
-/* A device that is only bound is not in use, and its number may be reused at once: so it is made
- * persistent before it is bound, and unbound before it is detached. */
-static int show_device(const struct loop *loop, const struct kubelet_path *path,
-                       struct error *err) {
-    struct error ignored;
-
-    if (loop_set_persistent(loop, true, err) < 0)
-        return -1;
-    if (kubelet_path_make(path, false, err) == 0 && bind_device(loop, path, err) == 0)
-        return 0;
-    if (!loop->persistent)
-        loop_set_persistent(loop, false, &ignored);
-    return -1;
-}
-
 /* The bound device may be gone, and its number reused. */
 static int stage_block(const struct node_stage *stage, const struct loop *loop,
                        const struct kubelet_path *path, struct error *err) {
     struct kubelet_place place;
+    struct error ignored;
 
     if (kubelet_path_stat(path, &place, err) < 0)
         return -1;
@@ -177,15 +157,17 @@ static int stage_block(const struct node_stage *stage, const struct loop *loop,
             return -1;
         place.is_mount = false;
     }
-    return place.is_mount ? 0 : show_device(loop, path, err);
-}
-
-/* The kernel caches attributes of the file for a second. */
-static void await_stale(const struct kubelet_place *place) {
-    const struct timespec pause = { .tv_nsec = 50000000 };
-
-    for (int i = 0; i < 40 && !node_is_stale(place); i++)
-        nanosleep(&pause, NULL);
+    if (place.is_mount)
+        return 0;
+    /* A device that is only bound is not in use, and its number may be reused at once: so it is
+     * made persistent before it is bound, and unbound before it is detached. */
+    if (loop_set_persistent(loop, true, err) < 0)
+        return -1;
+    if (kubelet_path_make(path, false, err) == 0 && bind_device(loop, path, err) == 0)
+        return 0;
+    if (!loop->persistent)
+        loop_set_persistent(loop, false, &ignored);
+    return -1;
 }
 
 /* A mount on the device of a missing file is useless. */
@@ -196,6 +178,7 @@ static int drop_stale(const struct node *node, struct arena *arena, const struct
     autoclose int directory = -1, file = -1;
     struct kubelet_place place;
     int found;
+    const struct timespec pause = { .tv_nsec = 50000000 };
 
     if (kubelet_path_stat(path, &place, err) < 0)
         return -1;
@@ -205,7 +188,9 @@ static int drop_stale(const struct node *node, struct arena *arena, const struct
     found = file < 0 ? -1 : loop_find(file, NODE_LABEL, &loop, err);
     if (found != 0)
         return found < 0 ? -1 : 0;
-    await_stale(&place);
+    /* The kernel caches attributes of the file for a second. */
+    for (int i = 0; i < 40 && !node_is_stale(&place); i++)
+        nanosleep(&pause, NULL);
     return node_is_stale(&place) ? node_unmount(path, stage->volume_id, err) : 0;
 }
 

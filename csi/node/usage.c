@@ -51,20 +51,6 @@ static void measure_mounted(int mount, const struct kubelet_place *place, const 
 
 #define DEAD_FILE "The volume's file is stale: the volume has to be staged again."
 
-/* Nothing can be measured of a device that is stale, or whose server does not respond. */
-static int usage_unknown(const struct kubelet_place *place, const char *volume_id,
-                         struct node_usage *ret, const struct error *err) {
-    bool stale = node_is_stale(place);
-
-    if (!stale && (err->kind != ERROR_UNAVAILABLE || !node_owned(place, volume_id)))
-        return -1;
-    *ret = (struct node_usage){
-        .block = S_ISBLK(place->mode),
-        .fault = stale ? DEAD_FILE : "The storage of the volume's image does not respond.",
-    };
-    return 0;
-}
-
 int node_usage(const struct node *node, const char *volume_id, const char *path,
                struct node_usage *ret, struct error *err) {
     autopath struct kubelet_path at = PATH_NONE;
@@ -72,8 +58,18 @@ int node_usage(const struct node *node, const char *volume_id, const char *path,
     autoclose int mount = -1;
     struct kubelet_place place = { 0 };
 
-    if (node_find(node, volume_id, path, &at, &place, &loop, err) < 0)
-        return usage_unknown(&place, volume_id, ret, err);
+    if (node_find(node, volume_id, path, &at, &place, &loop, err) < 0) {
+        /* Nothing can be measured of a device that is stale, or whose server does not respond. */
+        bool stale = node_is_stale(&place);
+
+        if (!stale && (err->kind != ERROR_UNAVAILABLE || !node_owned(&place, volume_id)))
+            return -1;
+        *ret = (struct node_usage){
+            .block = S_ISBLK(place.mode),
+            .fault = stale ? DEAD_FILE : "The storage of the volume's image does not respond.",
+        };
+        return 0;
+    }
     *ret = (struct node_usage){ .block = S_ISBLK(place.mode),
                                 .fault = loop.stale ? DEAD_FILE : fault_of_image(node, &loop) };
     if (ret->block)

@@ -40,38 +40,21 @@ enum image_hold node_lock_image(int file, bool read_only, bool alone, struct err
     return hold;
 }
 
-/* Capabilities with the same digest are equal. */
-static void digest(const struct node_capability *capability, const char *type,
-                   char ret[MD5_HEX_SIZE]) {
-    char text[LONGEST_FLAGS + 256];
-    size_t size = (size_t)snprintf(text, sizeof(text), "%d %s", capability->mode, type);
-
-    for (size_t i = 0; i < capability->flag_count && size < sizeof(text); i++)
-        size += (size_t)snprintf(text + size, sizeof(text) - size, " %s", capability->flags[i]);
-    md5_hex(text, size < sizeof(text) ? size : sizeof(text), ret);
-}
-
-static int check_flags(const struct node_capability *capability, struct error *err) {
-    size_t size = 0;
-
-    for (size_t i = 0; i < capability->flag_count; i++)
-        size += strlen(capability->flags[i]) + 1;
-    return size <= LONGEST_FLAGS
-               ? 0
-               : error_set(err, ERROR_BAD_REQUEST, "The mount flags are longer than %d bytes.",
-                           LONGEST_FLAGS);
-}
-
 static int check_mount(const struct node_capability *capability, const char **ret_type,
                        struct mount_flags *ret, struct error *err) {
+    size_t size = 0;
+
     *ret_type = filesystem_known(capability->type);
     if (!*ret_type)
         return error_set(err, ERROR_BAD_REQUEST, "fs_type is neither ext4 nor xfs.");
     if (node_is_shared(capability->mode) && !node_reads_only(capability->mode))
         return error_set(err, ERROR_PRECONDITION,
                          "%s is not writable on more than one node; a block volume is.", *ret_type);
-    if (check_flags(capability, err) < 0)
-        return -1;
+    for (size_t i = 0; i < capability->flag_count; i++)
+        size += strlen(capability->flags[i]) + 1;
+    if (size > LONGEST_FLAGS)
+        return error_set(err, ERROR_BAD_REQUEST, "The mount flags are longer than %d bytes.",
+                         LONGEST_FLAGS);
     return mount_flags_parse(*capability->type ? *ret_type : NULL, capability->flags,
                              capability->flag_count, ret, err);
 }
@@ -82,13 +65,19 @@ int node_check_capability(const char *volume_id, const struct node_capability *c
                           struct error *err) {
     const char *type = "block";
     char hex[MD5_HEX_SIZE];
+    char text[LONGEST_FLAGS + 256];
+    size_t size;
 
     *ret_flags = (struct mount_flags){ 0 };
     if (capability->mode < NODE_SINGLE_WRITER_NODE || capability->mode > NODE_SINGLE_MULTI_WRITER)
         return error_set(err, ERROR_BAD_REQUEST, "The access mode is unknown.");
     if (!capability->block && check_mount(capability, &type, ret_flags, err) < 0)
         return -1;
-    digest(capability, type, hex);
+    /* Capabilities with the same digest are equal. */
+    size = (size_t)snprintf(text, sizeof(text), "%d %s", capability->mode, type);
+    for (size_t i = 0; i < capability->flag_count && size < sizeof(text); i++)
+        size += (size_t)snprintf(text + size, sizeof(text) - size, " %s", capability->flags[i]);
+    md5_hex(text, size < sizeof(text) ? size : sizeof(text), hex);
     snprintf(ret_label, LOOP_LABEL_SIZE, NODE_LABEL "%.8s:%.*s", hex, LONGEST_ID, volume_id);
     return 0;
 }
