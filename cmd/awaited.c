@@ -81,17 +81,14 @@ static bool is_value(const json_t *found, const char *value) {
     return same;
 }
 
-static bool is_condition(const json_t *document, const struct awaited *awaited) {
-    const char *status = json_text_of(awaited_condition(document, awaited->what), "status");
-
-    return status && strcasecmp(status, awaited->value) == 0;
-}
-
 bool awaited_is_met(const struct awaited *awaited, const json_t *document) {
     if (!document || awaited->kind == AWAITED_DELETE)
         return !document && awaited->kind == AWAITED_DELETE;
-    if (awaited->kind == AWAITED_CONDITION)
-        return is_condition(document, awaited);
+    if (awaited->kind == AWAITED_CONDITION) {
+        const char *status = json_text_of(awaited_condition(document, awaited->what), "status");
+
+        return status && strcasecmp(status, awaited->value) == 0;
+    }
     if (awaited->kind == AWAITED_MEMBER)
         return is_value(json_at(document, awaited->what + 1), awaited->value);
     return is_value(json_at(document, "status.phase"), awaited->what);

@@ -195,29 +195,26 @@ static void print_tree(const json_t *value, int depth) {
     }
 }
 
-static void print_conditions(const json_t *list) {
-    puts("conditions:");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *condition = json_array_get(list, i);
-
-        fputs("  ", stdout);
-        put_cell(member_text(condition, "type"), 24);
-        put_cell(member_text(condition, "status"), 8);
-        put_cell(member_text(condition, "lastTransitionTime"), 20);
-        put_cell(member_text(condition, "reason"), 0);
-        put_text(member_text(condition, "message"));
-        putchar('\n');
-    }
-}
-
 void document_print_whole(struct arena *arena, const json_t *document) {
     json_t *rest = json_keep(arena, json_deep_copy(document));
     json_t *conditions = json_keep(arena, json_incref(json_at(rest, "status.conditions")));
 
     json_object_del(json_object_get(rest, "status"), "conditions");
     print_tree(rest, 0);
-    if (json_array_size(conditions) > 0)
-        print_conditions(conditions);
+    if (json_array_size(conditions) > 0) {
+        puts("conditions:");
+        for (size_t i = 0; i < json_array_size(conditions); i++) {
+            const json_t *condition = json_array_get(conditions, i);
+
+            fputs("  ", stdout);
+            put_cell(member_text(condition, "type"), 24);
+            put_cell(member_text(condition, "status"), 8);
+            put_cell(member_text(condition, "lastTransitionTime"), 20);
+            put_cell(member_text(condition, "reason"), 0);
+            put_text(member_text(condition, "message"));
+            putchar('\n');
+        }
+    }
 }
 
 void document_print_events(const json_t *list) {

@@ -55,29 +55,6 @@ static void print_progress(void *arg, const char *table, int64_t rows) {
     fprintf(stderr, "%s: %lld rows\n", table, (long long)rows);
 }
 
-static void print_copied(const struct copy *copy, bool json) {
-    static const char *const names[] = { "table", "rows", NULL };
-    json_t *list = json_array();
-    struct table printed;
-
-    table_begin(&printed, copy->arena, names, 1 << 1);
-    for (unsigned i = 0; i < copy->count; i++) {
-        const struct copy_table *table = &copy->tables[i];
-
-        json_array_append_new(
-            list, json_pack("{ss sI}", "table", table->name, "rows", (json_int_t)table->rows));
-        table_add(&printed,
-                  (const char *const[]){
-                      table->name, arena_format(copy->arena, "%lld", (long long)table->rows) });
-    }
-    if (!json)
-        table_print(&printed);
-    if (json)
-        manage_print_json(list);
-    else
-        json_decref(list);
-}
-
 /* The file that was the database before [database] connection was changed. */
 static int source_open(const struct config *config, struct arena *arena, struct db **ret,
                        struct error *err) {
@@ -113,6 +90,9 @@ int manage_db_copy(const struct config *config, bool json) {
     struct copy copy = { .arena = arena, .progress = print_progress };
     const char *url = config_text(config, "database", "connection");
     struct error err;
+    static const char *const names[] = { "table", "rows", NULL };
+    json_t *list;
+    struct table printed;
 
     if (!url || strncmp(url, "postgres", strlen("postgres")) != 0) {
         error_set(&err, ERROR_BAD_REQUEST,
@@ -121,6 +101,22 @@ int manage_db_copy(const struct config *config, bool json) {
     }
     if (copy_to(config, &copy, &err) < 0)
         return fail("copy", &err);
-    print_copied(&copy, json);
+    list = json_array();
+    table_begin(&printed, copy.arena, names, 1 << 1);
+    for (unsigned i = 0; i < copy.count; i++) {
+        const struct copy_table *table = &copy.tables[i];
+
+        json_array_append_new(
+            list, json_pack("{ss sI}", "table", table->name, "rows", (json_int_t)table->rows));
+        table_add(&printed,
+                  (const char *const[]){
+                      table->name, arena_format(copy.arena, "%lld", (long long)table->rows) });
+    }
+    if (!json)
+        table_print(&printed);
+    if (json)
+        manage_print_json(list);
+    else
+        json_decref(list);
     return EXIT_SUCCESS;
 }

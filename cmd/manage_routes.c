@@ -9,22 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void add_row(struct arena *arena, const struct route *route, struct table *table) {
-    const char *path =
-        route->action ? arena_format(arena, "%s  %s", route->path, route->action) : route->path;
-
-    table_add(table,
-              (const char *const[]){ route->method, path, arena_format(arena, "3.%u", route->since),
-                                     route->rule });
-}
-
-static void add_object(struct arena *arena, const struct route *route, json_t *list) {
-    json_array_append_new(list, json_pack("{ss ss ss? ss ss?}", "method", route->method, "path",
-                                          route->path, "action", route->action, "since",
-                                          arena_format(arena, "3.%u", route->since), "policy",
-                                          route->rule));
-}
-
 int manage_routes(const struct config *config, bool json) {
     autoarena struct arena *arena = arena_new();
     json_t *list = json_array();
@@ -38,10 +22,21 @@ int manage_routes(const struct config *config, bool json) {
         for (const struct route *route = api_routes[i]; route->method; route++) {
             if (route->flags & ROUTE_ABSENT)
                 continue;
-            if (json)
-                add_object(arena, route, list);
-            else
-                add_row(arena, route, &table);
+            if (json) {
+                json_array_append_new(list,
+                                      json_pack("{ss ss ss? ss ss?}", "method", route->method,
+                                                "path", route->path, "action", route->action,
+                                                "since", arena_format(arena, "3.%u", route->since),
+                                                "policy", route->rule));
+            } else {
+                const char *path = route->action
+                                       ? arena_format(arena, "%s  %s", route->path, route->action)
+                                       : route->path;
+
+                table_add(&table, (const char *const[]){ route->method, path,
+                                                         arena_format(arena, "3.%u", route->since),
+                                                         route->rule });
+            }
         }
     if (!json)
         table_print(&table);

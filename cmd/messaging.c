@@ -44,15 +44,6 @@ void rpc_amqp_start(struct rpc *rpc) {
 }
 #endif
 
-static int check_topics(const struct config *config, struct error *err) {
-    if (!config_item(config, NOTIFICATIONS, "topics", 0))
-        return error_set(err, ERROR_BAD_REQUEST, "[" NOTIFICATIONS "] topics names none");
-    if (config_item(config, NOTIFICATIONS, "topics", NOTIFICATION_TOPICS_MOST))
-        return error_set(err, ERROR_BAD_REQUEST, "[" NOTIFICATIONS "] topics names more than %d",
-                         NOTIFICATION_TOPICS_MOST);
-    return 0;
-}
-
 /* Engine for notifications; NULL when it is the one for all messages. */
 static int notifications_new(const struct config *config, const char *main_url, struct rpc **ret,
                              struct error *err) {
@@ -66,8 +57,11 @@ static int notifications_new(const struct config *config, const char *main_url, 
         *ret = main_url ? rpc_local_new(1) : NULL;
         return 0;
     }
-    if (check_topics(config, err) < 0)
-        return -1;
+    if (!config_item(config, NOTIFICATIONS, "topics", 0))
+        return error_set(err, ERROR_BAD_REQUEST, "[" NOTIFICATIONS "] topics names none");
+    if (config_item(config, NOTIFICATIONS, "topics", NOTIFICATION_TOPICS_MOST))
+        return error_set(err, ERROR_BAD_REQUEST, "[" NOTIFICATIONS "] topics names more than %d",
+                         NOTIFICATION_TOPICS_MOST);
     if (!url)
         url = main_url;
     if (!url)

@@ -106,16 +106,9 @@ int notify_open(struct notify **ret, struct error *err) {
     return 0;
 }
 
-/* Called with the lock held: sleeps for half the timeout of the watchdog. */
-static void watch_sleep(struct notify *notify) {
-    int64_t until_us = clock_monotonic_us() + notify->watchdog_us / 2;
-
-    while (!notify->closing && thread_cond_wait(&notify->changed, &notify->lock, until_us))
-        ;
-}
-
 static void *watch(void *arg) {
     struct notify *notify = arg;
+    int64_t until_us;
 
     pthread_setname_np(pthread_self(), "watchdog");
     pthread_mutex_lock(&notify->lock);
@@ -126,7 +119,10 @@ static void *watch(void *arg) {
         if (stopping || notify->alive(notify->arg))
             send_text(notify, "WATCHDOG=1");
         pthread_mutex_lock(&notify->lock);
-        watch_sleep(notify);
+        /* Sleeps for half the timeout of the watchdog. */
+        until_us = clock_monotonic_us() + notify->watchdog_us / 2;
+        while (!notify->closing && thread_cond_wait(&notify->changed, &notify->lock, until_us))
+            ;
     }
     pthread_mutex_unlock(&notify->lock);
     return NULL;

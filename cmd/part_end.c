@@ -61,13 +61,6 @@ static void leave(struct end_watch *watch) {
     _exit(EXIT_SUCCESS);
 }
 
-static void take_signal(struct end_watch *watch) {
-    struct signalfd_siginfo info;
-
-    if (read(watch->signals, &info, sizeof info) < 0)
-        log_warning(NULL, "cannot read a signal", "reason", strerror(errno), NULL);
-}
-
 static void *watch_end(void *arg) {
     struct end_watch *watch = arg;
     struct pollfd ready[] = { { .fd = watch->signals, .events = POLLIN },
@@ -81,9 +74,12 @@ static void *watch_end(void *arg) {
 
         if (count > 0 && ready[1].revents)
             return NULL;
-        if (count > 0 && left_us > 0)
-            take_signal(watch);
-        else if (count > 0)
+        if (count > 0 && left_us > 0) {
+            struct signalfd_siginfo info;
+
+            if (read(watch->signals, &info, sizeof info) < 0)
+                log_warning(NULL, "cannot read a signal", "reason", strerror(errno), NULL);
+        } else if (count > 0)
             leave(watch);
         else if (count == 0)
             tell(watch);

@@ -28,13 +28,6 @@ static const char *volume_url(const struct driver_backend *backend) {
     return __atomic_load_n(&parts->volume_url, __ATOMIC_ACQUIRE);
 }
 
-static void tell_volume_url(struct parts *parts) {
-    for (struct manager_backend *backend = parts->backends; backend->name; backend++) {
-        backend->settings.volume_url = parts->there & PART_API ? volume_url : NULL;
-        backend->settings.volume_url_arg = parts;
-    }
-}
-
 /* Backends that use the API of this process can report from now on. */
 int part_manager_look(struct parts *parts, struct error *err) {
     return manager_report(parts->manager, err);
@@ -57,7 +50,10 @@ int part_manager_start(struct parts *parts, struct error *err) {
     if (parts_find_backends(parts->config, &parts->backends, err) < 0 ||
         compute_sender_new(parts->config, &parts->compute, err) < 0)
         return -1;
-    tell_volume_url(parts);
+    for (struct manager_backend *backend = parts->backends; backend->name; backend++) {
+        backend->settings.volume_url = parts->there & PART_API ? volume_url : NULL;
+        backend->settings.volume_url_arg = parts;
+    }
     settings.backends = parts->backends;
     settings.compute = parts->compute;
     settings.owner_prefix = arena_format(parts->arena, "%s:%s:", settings.node, parts->place);

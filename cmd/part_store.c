@@ -30,24 +30,10 @@ void part_store_stop(struct parts *parts) {
 
 /* ---- lock ---- */
 
-/* The id of this state directory among all of the database: created once and stored in the lock
- * file, so that only the holder of the lock uses it. */
-static int read_place(struct parts *parts, const char *path, struct error *err) {
-    ssize_t size = pread(parts->lock, parts->place, UUID_SIZE - 1, 0);
-
-    if (size == UUID_SIZE - 1 && strspn(parts->place, "0123456789abcdef-") == UUID_SIZE - 1)
-        return 0;
-    clock_uuid(&clock_system, parts->place);
-    if (size < 0 || ftruncate(parts->lock, 0) < 0 ||
-        pwrite(parts->lock, parts->place, UUID_SIZE - 1, 0) != UUID_SIZE - 1 ||
-        fsync(parts->lock) < 0)
-        return error_errno(err, ERROR_UNAVAILABLE, "cannot write %s", path);
-    return 0;
-}
-
 /* The holder of the lock knows that former holders are dead, and ends their leases. */
 int part_lock_take(struct parts *parts, struct error *err) {
     const char *path = arena_format(parts->arena, "%s/lock", part_text(parts, "state_path"));
+    ssize_t size;
 
     if (parts_make_state_directory(parts->config, err) < 0)
         return -1;
@@ -58,8 +44,16 @@ int part_lock_take(struct parts *parts, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "another scoria works in %s (its lock file is held)",
                          part_text(parts, "state_path"));
-    if (read_place(parts, path, err) < 0)
-        return -1;
+    /* The id of this state directory among all of the database: created once and stored in the lock
+     * file, so that only the holder of the lock uses it. */
+    size = pread(parts->lock, parts->place, UUID_SIZE - 1, 0);
+    if (size != UUID_SIZE - 1 || strspn(parts->place, "0123456789abcdef-") != UUID_SIZE - 1) {
+        clock_uuid(&clock_system, parts->place);
+        if (size < 0 || ftruncate(parts->lock, 0) < 0 ||
+            pwrite(parts->lock, parts->place, UUID_SIZE - 1, 0) != UUID_SIZE - 1 ||
+            fsync(parts->lock) < 0)
+            return error_errno(err, ERROR_UNAVAILABLE, "cannot write %s", path);
+    }
     parts_keep_node(parts->config);
     return 0;
 }

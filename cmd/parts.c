@@ -108,27 +108,24 @@ static int nodes_body(struct db_tx *tx, void *arg, struct error *err) {
     return more;
 }
 
-/* Without the file (the previous program had none) the only node in the database, if there is one,
- * keeps its name, regardless of the machine's current name. */
-static void node_adopt(const struct config *config) {
-    struct nodes nodes = { .count = 0 };
-    struct error err = { .kind = ERROR_NONE };
-    struct db *db;
-
-    if (parts_open_db_as(config, DB_LOOKS, &db, &err) < 0)
-        return;
-    if (db_read(db, nodes_body, &nodes, &err) == 0 && nodes.count == 1)
-        strcpy(kept, nodes.first);
-    db_close(db);
-}
-
 void parts_keep_node(const struct config *config) {
     autofree char *path = node_path(config);
     char before[NODE_MOST];
     const char *node;
 
-    if (node_is_kept(config) && access(path, F_OK) < 0)
-        node_adopt(config);
+    if (node_is_kept(config) && access(path, F_OK) < 0) {
+        /* Without the file (the previous program had none) the only node in the database, if there
+         * is one, keeps its name, regardless of the machine's current name. */
+        struct nodes nodes = { .count = 0 };
+        struct error err = { .kind = ERROR_NONE };
+        struct db *db;
+
+        if (parts_open_db_as(config, DB_LOOKS, &db, &err) >= 0) {
+            if (db_read(db, nodes_body, &nodes, &err) == 0 && nodes.count == 1)
+                strcpy(kept, nodes.first);
+            db_close(db);
+        }
+    }
     node = parts_node(config);
     if (node_is_kept(config) && strcmp(node, parts_machine(config)) != 0)
         log_info(NULL, "host keeps its name", "host", node, "machine", parts_machine(config),

@@ -71,20 +71,17 @@ static const char *const effects[] = {
     [WORD_WRITES_API] = "writes API",
 };
 
-static void print_words(const struct command *command, FILE *out) {
-    fprintf(out, "usage: scoria %s WHAT [OPTION]...\n\n%s. WHAT is\n\n", command->name,
-            command->help);
-    for (const struct command_word *word = command->words; word->name; word++)
-        fprintf(out, "  %-12s %-16s %s\n", word->name, effects[word->effect], word->help);
-    fputc('\n', out);
-    print_options(command, NULL, out);
-    fputs("  --KEY=VALUE          any option of scoria.conf, as scoria serve --help-all has them\n",
-          out);
-}
-
 static void print_command(const struct command *command, bool all, FILE *out) {
     if (command->words) {
-        print_words(command, out);
+        fprintf(out, "usage: scoria %s WHAT [OPTION]...\n\n%s. WHAT is\n\n", command->name,
+                command->help);
+        for (const struct command_word *word = command->words; word->name; word++)
+            fprintf(out, "  %-12s %-16s %s\n", word->name, effects[word->effect], word->help);
+        fputc('\n', out);
+        print_options(command, NULL, out);
+        fputs(
+            "  --KEY=VALUE          any option of scoria.conf, as scoria serve --help-all has them\n",
+            out);
         return;
     }
     fprintf(out, "usage: scoria %s [OPTION]...\n\n%s.\n\n", command->name, command->help);
