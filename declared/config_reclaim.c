@@ -51,20 +51,17 @@ static int reclaim_begin(const struct document *before, struct document *after, 
     return 0;
 }
 
-static void stop(struct document *config) {
-    json_t *stopped = json_deep_copy(reclaim_of(config));
-
-    json_object_set_new(stopped, "phase", json_string(RECLAIM_PHASE_STOPPED));
-    json_object_set_new(stopped, "message", json_string("The volume was published meanwhile."));
-    json_object_set_new(config->status, "reclaim", stopped);
-}
-
 int config_reclaim_edit(struct work *work, const struct document *before, struct document *after,
                         struct error *err) {
     (void)work;
     if (is_new(before, wanted_of(after)) && reclaim_begin(before, after, err) < 0)
         return -1;
-    if (config_reclaim_pending(after) && node_of(after))
-        stop(after);
+    if (config_reclaim_pending(after) && node_of(after)) {
+        json_t *stopped = json_deep_copy(reclaim_of(after));
+
+        json_object_set_new(stopped, "phase", json_string(RECLAIM_PHASE_STOPPED));
+        json_object_set_new(stopped, "message", json_string("The volume was published meanwhile."));
+        json_object_set_new(after->status, "reclaim", stopped);
+    }
     return 0;
 }

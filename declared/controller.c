@@ -36,23 +36,6 @@ int64_t controller_resync_s(const struct config *config) {
     return config_int(config, "DEFAULT", "document_resync_interval");
 }
 
-/* ---- a database that fails ---- */
-
-/* The next connection may reach another server, which lacks the last changes. */
-static void note_failure(struct controller *controller, const struct error *err) {
-    settled_clear(controller->settled);
-    if (!controller->failing)
-        log_warning(NULL, "reconciliation of declared volumes paused, database unavailable",
-                    "error", err->message, NULL);
-    controller->failing = true;
-}
-
-static void note_success(struct controller *controller) {
-    if (controller->failing)
-        log_info(NULL, "reconciliation of declared volumes resumed", NULL);
-    controller->failing = false;
-}
-
 /* ---- one config ---- */
 
 struct evaluation {
@@ -178,16 +161,6 @@ static int follow_changes(struct controller *controller, struct error *err) {
     return 0;
 }
 
-/* ---- failed configs ---- */
-
-static void retry(struct controller *controller) {
-    int64_t due_us = controller_now_us(controller);
-    const char *id;
-
-    for (unsigned i = 0; i < RETRY_MOST && (id = retries_due(controller->retries, due_us)); i++)
-        work_on(controller, id);
-}
-
 /* ---- pending replacements ---- */
 
 static int replace(struct controller *controller, struct error *err) {
@@ -290,13 +263,18 @@ static int begin_walk(struct controller *controller, struct error *err) {
 /* ---- a round ---- */
 
 static int round_run(struct controller *controller, struct error *err) {
+    int64_t due_us;
+    const char *id;
+
     if (controller_now_us(controller) >= controller->walk_us && !is_walking(controller) &&
         begin_walk(controller, err) < 0)
         return -1;
     if (follow_changes(controller, err) < 0 || controller_read_pools(controller, err) < 0 ||
         replace(controller, err) < 0)
         return -1;
-    retry(controller);
+    due_us = controller_now_us(controller);
+    for (unsigned i = 0; i < RETRY_MOST && (id = retries_due(controller->retries, due_us)); i++)
+        work_on(controller, id);
     return is_walking(controller) ? walk_on(controller, err) : 0;
 }
 
@@ -319,10 +297,17 @@ int64_t controller_tick(struct controller *controller) {
 
     arena_reset(controller->arena);
     if (result < 0) {
-        note_failure(controller, &err);
+        /* The next connection may reach another server, which lacks the last changes. */
+        settled_clear(controller->settled);
+        if (!controller->failing)
+            log_warning(NULL, "reconciliation of declared volumes paused, database unavailable",
+                        "error", err.message, NULL);
+        controller->failing = true;
         return FAILED_MS;
     }
-    note_success(controller);
+    if (controller->failing)
+        log_info(NULL, "reconciliation of declared volumes resumed", NULL);
+    controller->failing = false;
     return pause_ms(controller);
 }
 

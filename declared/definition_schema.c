@@ -134,20 +134,6 @@ static void put_map(json_t *schema, const struct schema_field *field) {
     put_names(schema, &one);
 }
 
-/* A field that cannot be added or removed by an edit: a rule about the field itself does not see
- * its presence change. */
-static void put_presence(json_t *schema, const struct schema_field *fields) {
-    for (; fields->type != SCHEMA_END; fields++)
-        if ((fields->flags & SCHEMA_FIXED) && !(fields->flags & SCHEMA_REQUIRED) &&
-            !fields->initial) {
-            json_t *message = json_sprintf("%s cannot be changed", fields->name);
-
-            add_rule(schema, json_string_value(message),
-                     json_sprintf("has(self.%s) == has(oldSelf.%s)", fields->name, fields->name));
-            json_decref(message);
-        }
-}
-
 static json_t *schema_of(const struct schema_field *field, bool edits);
 
 json_t *definition_schema(const struct schema_field *fields, bool edits) {
@@ -163,8 +149,20 @@ json_t *definition_schema(const struct schema_field *fields, bool edits) {
         json_object_set(schema, "required", required);
     json_decref(required);
     put(schema, "properties", properties);
-    if (edits)
-        put_presence(schema, fields);
+    if (edits) {
+        /* A field that cannot be added or removed by an edit: a rule about the field itself does
+         * not see its presence change. */
+        for (; fields->type != SCHEMA_END; fields++)
+            if ((fields->flags & SCHEMA_FIXED) && !(fields->flags & SCHEMA_REQUIRED) &&
+                !fields->initial) {
+                json_t *message = json_sprintf("%s cannot be changed", fields->name);
+
+                add_rule(
+                    schema, json_string_value(message),
+                    json_sprintf("has(self.%s) == has(oldSelf.%s)", fields->name, fields->name));
+                json_decref(message);
+            }
+    }
     return schema;
 }
 
@@ -207,19 +205,6 @@ static void put_list(json_t *schema, const struct schema_field *field) {
     }
 }
 
-static void put_edits(json_t *schema, const struct schema_field *field) {
-    bool quantity = field->type == SCHEMA_QUANTITY;
-
-    if (field->flags & SCHEMA_FIXED)
-        add_rule(schema, "cannot be changed",
-                 json_string(quantity
-                                 ? IF_QUANTITY VALUE("self") ".compareTo(" VALUE("oldSelf") ") == 0"
-                                 : "self == oldSelf"));
-    if (field->flags & SCHEMA_GROWS)
-        add_rule(schema, "can only grow",
-                 json_string(IF_QUANTITY VALUE("self") ".compareTo(" VALUE("oldSelf") ") >= 0"));
-}
-
 static json_t *schema_of(const struct schema_field *field, bool edits) {
     static void (*const puts[])(json_t * schema, const struct schema_field *field) = {
         [SCHEMA_TEXT] = put_text,
@@ -239,8 +224,19 @@ static json_t *schema_of(const struct schema_field *field, bool edits) {
         put_object(schema, field, edits);
     else
         puts[field->type](schema, field);
-    if (edits)
-        put_edits(schema, field);
+    if (edits) {
+        bool quantity = field->type == SCHEMA_QUANTITY;
+
+        if (field->flags & SCHEMA_FIXED)
+            add_rule(schema, "cannot be changed",
+                     json_string(quantity ? IF_QUANTITY VALUE("self") ".compareTo(" VALUE(
+                                                "oldSelf") ") == 0"
+                                          : "self == oldSelf"));
+        if (field->flags & SCHEMA_GROWS)
+            add_rule(
+                schema, "can only grow",
+                json_string(IF_QUANTITY VALUE("self") ".compareTo(" VALUE("oldSelf") ") >= 0"));
+    }
     if (field->initial)
         put(schema, "default", json_loads(field->initial, JSON_DECODE_ANY, NULL));
     return schema;

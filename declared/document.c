@@ -75,10 +75,19 @@ static int check_metadata(const json_t *metadata, struct error *err) {
     return 0;
 }
 
-static int read_metadata(struct arena *arena, json_t *metadata, struct document_form *ret,
-                         struct error *err) {
+int document_read(struct arena *arena, const struct document_kind *kind,
+                  const struct document *before, const json_t *given, struct document_form *ret,
+                  struct error *err) {
+    json_t *body = json_keep(arena, json_deep_copy(given));
+    json_t *metadata = json_keep(arena, json_incref(json_object_get(body, "metadata")));
     const char *version;
 
+    if (!json_is_object(body))
+        return error_set(err, ERROR_BAD_REQUEST, "A document must be an object.");
+    *ret = (struct document_form){ .body = body };
+    if (check_constant(body, "apiVersion", DOCUMENT_API_VERSION, err) < 0 ||
+        check_constant(body, "kind", kind->name, err) < 0)
+        return -1;
     if (!json_is_object(metadata))
         return error_set(err, ERROR_BAD_REQUEST, "metadata is missing, or not an object.");
     if (schema_accept(arena, metadata_fields, "metadata", metadata, err) < 0 ||
@@ -91,22 +100,6 @@ static int read_metadata(struct arena *arena, json_t *metadata, struct document_
     ret->labels = json_object_get(metadata, "labels");
     ret->annotations = json_object_get(metadata, "annotations");
     ret->finalizers = json_object_get(metadata, "finalizers");
-    return 0;
-}
-
-int document_read(struct arena *arena, const struct document_kind *kind,
-                  const struct document *before, const json_t *given, struct document_form *ret,
-                  struct error *err) {
-    json_t *body = json_keep(arena, json_deep_copy(given));
-    json_t *metadata = json_keep(arena, json_incref(json_object_get(body, "metadata")));
-
-    if (!json_is_object(body))
-        return error_set(err, ERROR_BAD_REQUEST, "A document must be an object.");
-    *ret = (struct document_form){ .body = body };
-    if (check_constant(body, "apiVersion", DOCUMENT_API_VERSION, err) < 0 ||
-        check_constant(body, "kind", kind->name, err) < 0 ||
-        read_metadata(arena, metadata, ret, err) < 0)
-        return -1;
     json_object_del(body, "apiVersion");
     json_object_del(body, "kind");
     json_object_del(body, "metadata");

@@ -111,54 +111,43 @@ static bool is_same(const struct document *before, const struct document *after)
            json_equal(before->body, after->body);
 }
 
-static int check_form(const struct document *before, const struct document_form *form,
-                      struct error *err) {
-    if (form->name && strcmp(form->name, before->name) != 0)
-        return error_set(err, ERROR_BAD_REQUEST, "metadata.name cannot be changed: it is %s.",
-                         before->name);
-    if (form->id && strcmp(form->id, before->id) != 0)
-        return error_set(err, ERROR_CONFLICT, "metadata.uid: %s %s was deleted and created again.",
-                         before->kind->label, before->name);
-    if (form->version && form->version != before->version)
-        return error_set(err, ERROR_CONFLICT,
-                         "metadata.resourceVersion: %s %s was changed meanwhile; read it again.",
-                         before->kind->label, before->name);
-    return 0;
-}
-
-/* A document being deleted can change only in its finalizers, which can only be removed. */
-static int check_deleted(const struct document *before, const struct document *after,
-                         struct error *err) {
-    if (before->deleted_at == 0)
-        return 0;
-    if (!json_equal(before->body, after->body))
-        return error_set(err, ERROR_CONFLICT, "%s %s is being deleted.", before->kind->label,
-                         before->name);
-    for (size_t i = 0; i < json_array_size(after->finalizers); i++)
-        if (!has_finalizer(before, json_string_value(json_array_get(after->finalizers, i))))
-            return error_set(err, ERROR_CONFLICT,
-                             "metadata.finalizers: %s %s is being deleted; none can be added.",
-                             before->kind->label, before->name);
-    return 0;
-}
-
 int document_replace(struct work *work, const struct document *before, const json_t *given,
                      bool dry_run, struct document *ret, struct error *err) {
     const struct document_kind *kind = before->kind;
     struct document_form form;
 
-    if (document_read(work->arena, kind, before, given, &form, err) < 0 ||
-        check_form(before, &form, err) < 0 ||
-        schema_compare(work->arena, kind->fields, "", before->body, form.body, err) < 0)
+    if (document_read(work->arena, kind, before, given, &form, err) < 0)
+        return -1;
+    if (form.name && strcmp(form.name, before->name) != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "metadata.name cannot be changed: it is %s.",
+                         before->name);
+    if (form.id && strcmp(form.id, before->id) != 0)
+        return error_set(err, ERROR_CONFLICT, "metadata.uid: %s %s was deleted and created again.",
+                         before->kind->label, before->name);
+    if (form.version && form.version != before->version)
+        return error_set(err, ERROR_CONFLICT,
+                         "metadata.resourceVersion: %s %s was changed meanwhile; read it again.",
+                         before->kind->label, before->name);
+    if (schema_compare(work->arena, kind->fields, "", before->body, form.body, err) < 0)
         return -1;
     *ret = *before;
     ret->labels = form.labels;
     ret->annotations = form.annotations;
     ret->body = form.body;
     ret->status = json_keep(work->arena, json_deep_copy(before->status));
-    if (put_finalizers(work, before, form.finalizers, ret, err) < 0 ||
-        check_deleted(before, ret, err) < 0)
+    if (put_finalizers(work, before, form.finalizers, ret, err) < 0)
         return -1;
+    /* A document being deleted can change only in its finalizers, which can only be removed. */
+    if (before->deleted_at != 0) {
+        if (!json_equal(before->body, ret->body))
+            return error_set(err, ERROR_CONFLICT, "%s %s is being deleted.", before->kind->label,
+                             before->name);
+        for (size_t i = 0; i < json_array_size(ret->finalizers); i++)
+            if (!has_finalizer(before, json_string_value(json_array_get(ret->finalizers, i))))
+                return error_set(err, ERROR_CONFLICT,
+                                 "metadata.finalizers: %s %s is being deleted; none can be added.",
+                                 before->kind->label, before->name);
+    }
     if (is_same(before, ret))
         return 0;
     if ((kind->check_edit && kind->check_edit(work, before, ret, err) < 0) ||

@@ -19,24 +19,11 @@ static int read_json(struct work *work, const struct db_rows *rows, unsigned col
                 : error_set(err, ERROR_INTERNAL, "A document in the database is not valid JSON.");
 }
 
-static int read_texts(struct work *work, const struct db_rows *rows, struct document *ret,
-                      struct error *err) {
-    json_t *metadata;
-
-    if (read_json(work, rows, 8, &metadata, err) < 0 ||
-        read_json(work, rows, 9, &ret->body, err) < 0 ||
-        read_json(work, rows, 10, &ret->status, err) < 0)
-        return -1;
-    ret->labels = json_object_get(metadata, "labels");
-    ret->annotations = json_object_get(metadata, "annotations");
-    ret->finalizers = json_object_get(metadata, "finalizers");
-    return 0;
-}
-
 int document_row_read(struct work *work, const struct db_rows *rows, void *item,
                       struct error *err) {
     struct document *document = item;
     struct arena *arena = work->arena;
+    json_t *metadata;
 
     *document = (struct document){
         .id = db_copy(rows, 0, arena),
@@ -57,7 +44,14 @@ int document_row_read(struct work *work, const struct db_rows *rows, void *item,
     if (!document->kind)
         return error_set(err, ERROR_INTERNAL, "Unknown document kind %s in the database.",
                          db_text(rows, 1));
-    return read_texts(work, rows, document, err);
+    if (read_json(work, rows, 8, &metadata, err) < 0 ||
+        read_json(work, rows, 9, &document->body, err) < 0 ||
+        read_json(work, rows, 10, &document->status, err) < 0)
+        return -1;
+    document->labels = json_object_get(metadata, "labels");
+    document->annotations = json_object_get(metadata, "annotations");
+    document->finalizers = json_object_get(metadata, "finalizers");
+    return 0;
 }
 
 int document_find(struct work *work, const struct document_kind *kind, const char *id_or_name,

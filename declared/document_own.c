@@ -112,16 +112,6 @@ int document_own_write(struct work *work, const struct document *before, struct 
 
 /* ---- reports of nodes ---- */
 
-static int check_node(const struct document *document, const char *node, struct error *err) {
-    if (!document->node)
-        return error_set(err, ERROR_CONFLICT, "%s %s is assigned to no node.",
-                         document->kind->label, document->name);
-    if (strcmp(document->node, node) != 0)
-        return error_set(err, ERROR_CONFLICT, "%s %s is assigned to node %s.",
-                         document->kind->label, document->name, document->node);
-    return 0;
-}
-
 /* In normal form, within the limit of its size. */
 static int read_status(struct work *work, const struct document *before, const json_t *given,
                        json_t **ret, struct error *err) {
@@ -153,8 +143,13 @@ int document_status_put(struct work *work, const struct document *before, const 
     if (!kind->status_fields)
         return error_set(err, ERROR_BAD_REQUEST, "%s %s: the service writes its status.",
                          kind->label, before->name);
-    if (check_node(before, node, err) < 0 ||
-        read_status(work, before, status, &after.status, err) < 0 ||
+    if (!before->node)
+        return error_set(err, ERROR_CONFLICT, "%s %s is assigned to no node.", before->kind->label,
+                         before->name);
+    if (strcmp(before->node, node) != 0)
+        return error_set(err, ERROR_CONFLICT, "%s %s is assigned to node %s.", before->kind->label,
+                         before->name, before->node);
+    if (read_status(work, before, status, &after.status, err) < 0 ||
         (kind->check_status && kind->check_status(work, before, &after, err) < 0) ||
         document_own_write(work, before, &after, err) < 0)
         return -1;

@@ -32,19 +32,6 @@ static int64_t counted_as(const struct work *work, const struct document *docume
     return (size->bytes + GIB - 1) / GIB;
 }
 
-/* Of a new document. */
-static int first_size(struct work *work, const struct document *document, int64_t *ret,
-                      struct error *err) {
-    struct document_size size;
-
-    if (document->kind->size(work, document, &size, err) < 0)
-        return -1;
-    *ret = work->context->is_admin && (size.elsewhere || is_declared_elsewhere(document))
-               ? DOCUMENT_ELSEWHERE
-               : counted_as(work, document, &size);
-    return 0;
-}
-
 /* Of a document stored by a version without these quotas. */
 static int old_size(struct work *work, const struct document *document, int64_t *ret,
                     struct error *err) {
@@ -59,8 +46,17 @@ static int old_size(struct work *work, const struct document *document, int64_t 
 /* The size of a snapshot is fixed; a volume grows. */
 static int next_size(struct work *work, const struct document *before, const struct document *after,
                      int64_t *ret, struct error *err) {
-    if (!before)
-        return first_size(work, after, ret, err);
+    if (!before) {
+        /* Of a new document. */
+        struct document_size size;
+
+        if (after->kind->size(work, after, &size, err) < 0)
+            return -1;
+        *ret = work->context->is_admin && (size.elsewhere || is_declared_elsewhere(after))
+                   ? DOCUMENT_ELSEWHERE
+                   : counted_as(work, after, &size);
+        return 0;
+    }
     *ret = before->size_gb;
     return before->size_gb == DOCUMENT_ELSEWHERE || !is_volume(after)
                ? 0

@@ -73,13 +73,6 @@ static bool is_same(const struct pool *one, const struct pool *other) {
            one->is_draining == other->is_draining && one->is_gone == other->is_gone;
 }
 
-/* A known pool stays due, with the node that it had when it became so. */
-static void keep(struct pool *now, const struct pool *before) {
-    now->is_due = before->is_due || !is_same(now, before);
-    now->rate = before->rate;
-    memcpy(now->old_node, before->is_due ? before->old_node : before->node, sizeof now->old_node);
-}
-
 /* The next pool of both lists, in the order of names; `is`: NULL, the pool is gone. */
 static void put(struct pool_changes *changes, struct pool *all, unsigned *count,
                 const struct pool *before, const struct replica_pool *is) {
@@ -93,8 +86,12 @@ static void put(struct pool_changes *changes, struct pool *all, unsigned *count,
     now.is_due = !before;
     if (!is)
         now.accepts_replicas = false;
-    if (before)
-        keep(&now, before);
+    if (before) {
+        /* A known pool stays due, with the node that it had when it became so. */
+        now.is_due = before->is_due || !is_same(&now, before);
+        now.rate = before->rate;
+        memcpy(now.old_node, before->is_due ? before->old_node : before->node, sizeof now.old_node);
+    }
     changes->is_accepting_due |= now.accepts_replicas != (before && before->accepts_replicas);
     if (is || now.is_due)
         all[(*count)++] = now;

@@ -295,27 +295,26 @@ int reconcile_create(struct reconcile *r, struct error *err) {
 
 /* ---- bound ---- */
 
-/* Events are visible to the project: the pool of the replica and the cause are shown to
- * administrators in its document. */
-static int report_failure(struct reconcile *r, const struct document *replica, struct error *err) {
-    const char *message =
-        arena_format(r->work->arena, "Replica %s is not made yet; its node retries.", replica->id);
-
-    return reconcile_fail(r, REASON, message, err);
-}
-
 static bool has_failure(const struct document *replica) {
     return replica_is(replica, REPLICA_ERROR) || *tree_text(replica->status, "message");
 }
 
 /* 1: all are created; 0: one is not. */
 static int all_are_made(struct reconcile *r, struct error *err) {
+    const char *message;
+
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
 
         if (replica_is(replica, REPLICA_HEALTHY))
             continue;
-        return has_failure(replica) ? report_failure(r, replica, err) : 0;
+        if (!has_failure(replica))
+            return 0;
+        /* Events are visible to the project: the pool of the replica and the cause are shown to
+         * administrators in its document. */
+        message = arena_format(r->work->arena, "Replica %s is not made yet; its node retries.",
+                               replica->id);
+        return reconcile_fail(r, REASON, message, err);
     }
     return r->count > 0;
 }

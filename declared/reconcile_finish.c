@@ -9,11 +9,6 @@
 
 /* ---- the status ---- */
 
-/* P45: the data of a deleted replica cannot be removed, and so its document stays. */
-static bool is_stuck(const struct document *replica) {
-    return replica->deleted_at && replica_is(replica, REPLICA_DELETION_FAILED);
-}
-
 /* The pool of a deleted replica is unreachable, and its document stays. */
 static bool is_unreachable(const struct reconcile *r, const struct document *replica) {
     const struct replica_pool *pool = reconcile_pool(r, replica);
@@ -59,7 +54,8 @@ static struct condition find_stuck(const struct reconcile *r) {
         const struct document *replica = &r->replicas[i];
         const struct replica_pool *pool;
 
-        if (is_stuck(replica)) {
+        /* P45: the data of a deleted replica cannot be removed, and so its document stays. */
+        if (replica->deleted_at && replica_is(replica, REPLICA_DELETION_FAILED)) {
             found.reason = "DeletionFailed";
             found.message = arena_format(
                 r->work->arena, "The data of replica %s cannot be removed yet.", replica->id);
@@ -112,17 +108,6 @@ int reconcile_finish(struct reconcile *r, struct error *err) {
 
 /* ---- deletion ---- */
 
-/* It is deleted with the last of its replicas. */
-static int delete_volume(struct reconcile *r, struct error *err) {
-    assert(r->config.before.deleted_at && !r->volume.after.node);
-    for (unsigned i = 0; i < r->count; i++)
-        if (!r->replicas[i].deleted_at && reconcile_delete_replica(r, &r->replicas[i], err) < 0)
-            return -1;
-    if (!r->volume.before.deleted_at)
-        r->volume.after.deleted_at = r->work->now_us;
-    return 0;
-}
-
 /* P44 */
 int reconcile_delete(struct reconcile *r, struct error *err) {
     json_t *finalizers = reconcile_other_finalizers(r, &r->config.before);
@@ -131,7 +116,16 @@ int reconcile_delete(struct reconcile *r, struct error *err) {
         if (reconcile_read_pools(r, err) < 0 || reconcile_target(r, "", err) < 0 ||
             put_stuck(r, err) < 0)
             return -1;
-        return r->volume.after.node ? 0 : delete_volume(r, err);
+        if (r->volume.after.node)
+            return 0;
+        /* It is deleted with the last of its replicas. */
+        assert(r->config.before.deleted_at && !r->volume.after.node);
+        for (unsigned i = 0; i < r->count; i++)
+            if (!r->replicas[i].deleted_at && reconcile_delete_replica(r, &r->replicas[i], err) < 0)
+                return -1;
+        if (!r->volume.before.deleted_at)
+            r->volume.after.deleted_at = r->work->now_us;
+        return 0;
     }
     if (json_array_size(finalizers) < json_array_size(r->config.before.finalizers))
         r->config.after.finalizers = finalizers;

@@ -27,24 +27,6 @@ static bool is_present(const struct reconcile *r, const struct document *replica
            replica_is(replica, REPLICA_HEALTHY);
 }
 
-/* New replicas count only once they are rebuilt. */
-static void count_replicas(const struct reconcile *r, struct volume_facts *facts) {
-    const json_t *list = json_object_get(update_status(&r->volume), "replicaStatuses");
-
-    for (unsigned i = 0; i < r->count; i++) {
-        const struct document *replica = &r->replicas[i];
-
-        if (replica->deleted_at || !replica_is_counted(r, replica))
-            continue;
-        facts->replicas++;
-        facts->present += is_present(r, replica);
-        if (!find_status(list, replica->id))
-            continue;
-        facts->counted++;
-        facts->counted_in_sync += replica_is_healthy(r, replica);
-    }
-}
-
 /* The node's pools are already read when it has a replica of the volume. */
 static int find_unresponsive(const struct reconcile *r, bool *ret, struct error *err) {
     const char *node = r->volume.after.node;
@@ -77,25 +59,35 @@ static const char *find_near_full(const struct reconcile *r, const json_t *condi
     return NULL;
 }
 
-/* A rebuild was running, and no node continues it. */
-static bool is_interrupted(const struct volume_facts *facts, const json_t *conditions) {
-    const json_t *old = condition_find(conditions, CONDITION_REBUILDING);
-
-    return !(facts->has_node && facts->is_serving) &&
-           (text_is(tree_text(old, "status"), "True") ||
-            text_is(tree_text(old, "reason"), "Interrupted"));
-}
-
 static int find_facts(const struct reconcile *r, const json_t *conditions, struct volume_facts *ret,
                       struct error *err) {
     const json_t *publish = json_object_get(r->config.before.body, "publish");
     struct volume_facts facts = { .is_wanted = *tree_text(publish, "nodeId") != '\0',
                                   .has_node = r->volume.after.node != NULL,
                                   .near_full = find_near_full(r, conditions) };
+    const json_t *list;
+    const json_t *old;
 
     volume_facts_read(update_spec(&r->volume), update_status(&r->volume), &facts);
-    count_replicas(r, &facts);
-    facts.is_rebuild_interrupted = is_interrupted(&facts, conditions);
+    /* New replicas count only once they are rebuilt. */
+    list = json_object_get(update_status(&r->volume), "replicaStatuses");
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+
+        if (replica->deleted_at || !replica_is_counted(r, replica))
+            continue;
+        facts.replicas++;
+        facts.present += is_present(r, replica);
+        if (!find_status(list, replica->id))
+            continue;
+        facts.counted++;
+        facts.counted_in_sync += replica_is_healthy(r, replica);
+    }
+    /* A rebuild was running, and no node continues it. */
+    old = condition_find(conditions, CONDITION_REBUILDING);
+    facts.is_rebuild_interrupted =
+        !(facts.has_node && facts.is_serving) && (text_is(tree_text(old, "status"), "True") ||
+                                                  text_is(tree_text(old, "reason"), "Interrupted"));
     if (find_unresponsive(r, &facts.is_unresponsive, err) < 0)
         return -1;
     *ret = facts;
@@ -146,36 +138,12 @@ static int record_rebuild_end(struct reconcile *r, const struct condition *now, 
                                                            err);
 }
 
-static int record_rebuild(struct reconcile *r, const json_t *old, const struct condition *now,
-                          struct error *err) {
-    if (text_is(tree_text(old, "status"), "True") && record_rebuild_end(r, now, err) < 0)
-        return -1;
-    if (text_is(now->status, "True"))
-        return reconcile_record_volume_event(r, "Normal", "RebuildStarted", now->message, err);
-    return has_failed(now)
-               ? reconcile_record_volume_event(r, "Warning", "RebuildFailed", now->message, err)
-               : 0;
-}
-
 /* Changes covered by other events, and the initial state of a new volume. */
 static bool has_no_event(const json_t *old, const struct condition *now) {
     return text_is(now->reason, "NotPublished") || text_is(now->reason, "Starting") ||
            (volume_condition_is_good(now) && !old) ||
            (text_is(tree_text(old, "status"), now->status) &&
             text_is(tree_text(old, "reason"), now->reason));
-}
-
-static int record_change(struct reconcile *r, const json_t *old, const struct condition *now,
-                         struct error *err) {
-    const char *reason = now->reason;
-
-    if (text_is(now->type, CONDITION_REBUILDING))
-        return record_rebuild(r, old, now, err);
-    if (has_no_event(old, now))
-        return 0;
-    if (text_is(now->type, CONDITION_NEAR_FULL))
-        reason = text_is(now->status, "True") ? CONDITION_NEAR_FULL : now->reason;
-    return reconcile_record_volume_event(r, type_of(now), reason, now->message, err);
 }
 
 /* ---- the step ---- */
@@ -185,23 +153,6 @@ static void add_progress(json_t *list, const json_t *status) {
 
     for (size_t i = 0; i < json_array_size(more) && json_array_size(list) < PROGRESS_MOST; i++)
         json_array_append(list, json_array_get(more, i));
-}
-
-/* Progress of the volume and of its replicas, while their nodes respond. */
-static void put_progress(struct reconcile *r, const struct volume_facts *facts) {
-    json_t *list = json_array();
-
-    if (facts->has_node && !facts->is_unresponsive)
-        add_progress(list, update_status(&r->volume));
-    for (unsigned i = 0; i < r->count; i++) {
-        const struct replica_pool *pool = reconcile_pool(r, &r->replicas[i]);
-
-        if (!r->replicas[i].deleted_at && pool && pool->up)
-            add_progress(list, r->replicas[i].status);
-    }
-    update_put_status(r, &r->config, "progress",
-                      json_array_size(list) > 0 ? json_incref(list) : NULL);
-    json_decref(list);
 }
 
 /* Once for each start that found any. */
@@ -233,16 +184,32 @@ static int put_condition(struct reconcile *r, json_t *conditions, const struct c
                          struct error *err) {
     const json_t *present = condition_find(conditions, now->type);
     const json_t *old = present ? json_keep(r->work->arena, json_deep_copy(present)) : NULL;
+    const char *reason;
 
     if (!condition_put(conditions, now, r->work->now_us))
         return 0;
-    return record_change(r, old, now, err);
+    reason = now->reason;
+    if (text_is(now->type, CONDITION_REBUILDING)) {
+        if (text_is(tree_text(old, "status"), "True") && record_rebuild_end(r, now, err) < 0)
+            return -1;
+        if (text_is(now->status, "True"))
+            return reconcile_record_volume_event(r, "Normal", "RebuildStarted", now->message, err);
+        return has_failed(now)
+                   ? reconcile_record_volume_event(r, "Warning", "RebuildFailed", now->message, err)
+                   : 0;
+    }
+    if (has_no_event(old, now))
+        return 0;
+    if (text_is(now->type, CONDITION_NEAR_FULL))
+        reason = text_is(now->status, "True") ? CONDITION_NEAR_FULL : now->reason;
+    return reconcile_record_volume_event(r, type_of(now), reason, now->message, err);
 }
 
 int reconcile_health(struct reconcile *r, struct error *err) {
     json_t *conditions = config_conditions(r);
     struct volume_health health;
     struct volume_facts facts;
+    json_t *list;
 
     if (find_facts(r, conditions, &facts, err) < 0)
         return -1;
@@ -257,6 +224,18 @@ int reconcile_health(struct reconcile *r, struct error *err) {
         return -1;
     config_put_conditions(r, conditions);
     put_rebuilt(r, &facts, &health.rebuilding);
-    put_progress(r, &facts);
+    /* Progress of the volume and of its replicas, while their nodes respond. */
+    list = json_array();
+    if (facts.has_node && !facts.is_unresponsive)
+        add_progress(list, update_status(&r->volume));
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct replica_pool *pool = reconcile_pool(r, &r->replicas[i]);
+
+        if (!r->replicas[i].deleted_at && pool && pool->up)
+            add_progress(list, r->replicas[i].status);
+    }
+    update_put_status(r, &r->config, "progress",
+                      json_array_size(list) > 0 ? json_incref(list) : NULL);
+    json_decref(list);
     return 0;
 }

@@ -84,18 +84,6 @@ static int find_event(const struct reconcile *r, bool is_confirmed, const char *
     return unresponsive < 0 ? -1 : 0;
 }
 
-static int recovery_refuse(struct reconcile *r, const struct state_row *row, const char *name,
-                           const json_t *report, struct error *err) {
-    const char *why = row->event == RECOVERY_NODE_LOST ? "the volume's node has changed"
-                      : row->event == RECOVERY_NODE_UNRESPONSIVE
-                          ? "the volume's node does not report"
-                          : volume_recovery_refusal(report);
-
-    return end(r, "Warning", "SalvageRefused",
-               arena_format(r->work->arena, "No forced recovery from replica %s: %s.", name, why),
-               err);
-}
-
 int reconcile_recovery(struct reconcile *r, struct error *err) {
     const json_t *wanted = json_object_get(update_spec(&r->volume), "salvage");
     const json_t *report = json_object_get(update_status(&r->volume), "salvage");
@@ -120,8 +108,17 @@ int reconcile_recovery(struct reconcile *r, struct error *err) {
                                 "it.",
                                 name),
                    err);
-    if (row->next == RECOVERY_IS_NONE)
-        return recovery_refuse(r, row, name, report, err);
+    if (row->next == RECOVERY_IS_NONE) {
+        const char *why = row->event == RECOVERY_NODE_LOST ? "the volume's node has changed"
+                          : row->event == RECOVERY_NODE_UNRESPONSIVE
+                              ? "the volume's node does not report"
+                              : volume_recovery_refusal(report);
+
+        return end(
+            r, "Warning", "SalvageRefused",
+            arena_format(r->work->arena, "No forced recovery from replica %s: %s.", name, why),
+            err);
+    }
     /* the data of the others are discarded from then on */
     assert(row->event != RECOVERY_ABLE || (has_same_node(r) && row->next == RECOVERY_IS_CONFIRMED));
     if (row->event == RECOVERY_ABLE)

@@ -153,23 +153,6 @@ static int end(struct reconcile *r, const char *type, const char *reason, const 
     return reconcile_record_event(r, type, reason, message, err);
 }
 
-static int finish(struct reconcile *r, struct error *err) {
-    const json_t *replacement = replacement_of(r);
-
-    return end(r, "Normal", "ReplacementFinished",
-               arena_format(r->work->arena, "Replica %s has replaced replica %s.",
-                            tree_text(replacement, "newReplicaId"),
-                            tree_text(replacement, "replicaId")),
-               err);
-}
-
-static int end_cancelled(struct reconcile *r, struct error *err) {
-    return end(r, "Normal", "ReplacementCancelled",
-               arena_format(r->work->arena, "The replacement of replica %s is cancelled.",
-                            tree_text(replacement_of(r), "replicaId")),
-               err);
-}
-
 static int cancel(struct reconcile *r, const struct document *old, const struct document *new,
                   const char *why, struct error *err) {
     json_t *replacement = json_deep_copy(replacement_of(r));
@@ -183,27 +166,25 @@ static int cancel(struct reconcile *r, const struct document *old, const struct 
         arena_format(r->work->arena, "Replica %s is removed again: %s.", new->id, why), err);
 }
 
-/* The replica is no longer being copied. */
-static int leave_queue(struct reconcile *r, struct error *err) {
-    if (json_true_at(replacement_of(r), "copied"))
-        return 0;
-    json_t *replacement = json_deep_copy(replacement_of(r));
-
-    json_object_set_new(replacement, "copied", json_true());
-    update_put_status(r, &r->config, "replacement", replacement);
-    r->writes = true;
-    return r->dry_run ? 0 : replica_replacement_end(r->work, r->config.before.id, err);
-}
-
 static int continue_replacement(struct reconcile *r, struct error *err) {
     struct document *old = replica_of(r, "replicaId"), *new = replica_of(r, "newReplicaId");
 
-    if (!old || old->deleted_at)
-        return finish(r, err);
+    if (!old || old->deleted_at) {
+        const json_t *replacement = replacement_of(r);
+
+        return end(r, "Normal", "ReplacementFinished",
+                   arena_format(r->work->arena, "Replica %s has replaced replica %s.",
+                                tree_text(replacement, "newReplicaId"),
+                                tree_text(replacement, "replicaId")),
+                   err);
+    }
     if (!new || new->deleted_at) {
         if (new && !is_cancelled(r))
             put_pool(r, replica_pool_of(new), replica_pool_of(old));
-        return end_cancelled(r, err);
+        return end(r, "Normal", "ReplacementCancelled",
+                   arena_format(r->work->arena, "The replacement of replica %s is cancelled.",
+                                tree_text(replacement_of(r), "replicaId")),
+                   err);
     }
     r->scaling = "Replacing";
     r->scaling_message =
@@ -213,8 +194,16 @@ static int continue_replacement(struct reconcile *r, struct error *err) {
                      old->id, new->id);
     if (is_cancelled(r))
         return 0;
-    if (replica_is_healthy(r, new))
-        return leave_queue(r, err);
+    if (replica_is_healthy(r, new)) {
+        /* The replica is no longer being copied. */
+        if (json_true_at(replacement_of(r), "copied"))
+            return 0;
+        json_t *replacement = json_deep_copy(replacement_of(r));
+        json_object_set_new(replacement, "copied", json_true());
+        update_put_status(r, &r->config, "replacement", replacement);
+        r->writes = true;
+        return r->dry_run ? 0 : replica_replacement_end(r->work, r->config.before.id, err);
+    }
     if (!has_reason(r, old))
         return cancel(r, old, new, "its pool is online or no longer drained", err);
     if (is_lost(r, new) || is_drained(r, new))

@@ -23,14 +23,6 @@ static const json_t *wanted_pools(const struct reconcile *r) {
     return json_array_size(r->wanted_pools) > 0 ? r->wanted_pools : NULL;
 }
 
-static const json_t *find_wanted_pools(const struct reconcile *r) {
-    const json_t *policy = json_object_get(update_spec(&r->config), "policy");
-    const json_t *replaced = json_object_get(update_status(&r->config), "replacedPools");
-
-    return json_object_get(pool_list_effective(r->work->arena, policy, replaced),
-                           "replicaPoolInfo");
-}
-
 static bool is_wanted(struct reconcile *r, const struct document *replica) {
     const json_t *list = wanted_pools(r);
 
@@ -244,19 +236,6 @@ static int add(struct reconcile *r, const char *name, unsigned factor, struct er
         r, "Normal", "ScaleUp", arena_format(arena, "A replica is created on pool %s.", name), err);
 }
 
-/* New replicas are among the others from the next evaluation on, which their creation causes. */
-static int scale_up(struct reconcile *r, struct error *err) {
-    const json_t *list = wanted_pools(r);
-
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *pool = tree_text(json_array_get(list, i), "poolName");
-
-        if (!has_replica(r, pool) && add(r, pool, (unsigned)json_array_size(list), err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* ---- the volume's list ---- */
 
 /* P66 */
@@ -287,9 +266,27 @@ static void put_policy(struct reconcile *r) {
 }
 
 int reconcile_replicas(struct reconcile *r, struct error *err) {
-    r->wanted_pools = find_wanted_pools(r);
+    const json_t *policy;
+    const json_t *replaced;
+    const json_t *list;
+
+    policy = json_object_get(update_spec(&r->config), "policy");
+    replaced = json_object_get(update_status(&r->config), "replacedPools");
+    r->wanted_pools =
+        json_object_get(pool_list_effective(r->work->arena, policy, replaced), "replicaPoolInfo");
     if (reconcile_read_pools(r, err) < 0 || reconcile_replacement(r, err) < 0 ||
-        scale_down(r, err) < 0 || scale_up(r, err) < 0 || reconcile_replacement_begin(r, err) < 0)
+        scale_down(r, err) < 0)
+        return -1;
+    /* New replicas are among the others from the next evaluation on, which their creation
+     * causes. */
+    list = wanted_pools(r);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *pool = tree_text(json_array_get(list, i), "poolName");
+
+        if (!has_replica(r, pool) && add(r, pool, (unsigned)json_array_size(list), err) < 0)
+            return -1;
+    }
+    if (reconcile_replacement_begin(r, err) < 0)
         return -1;
     put_replicas(r);
     put_policy(r);

@@ -14,37 +14,6 @@ static int64_t real_bytes(const struct reconcile *r) {
     return json_bytes_at(update_status(&r->config), "capacity.storage");
 }
 
-static int growth_begin(struct reconcile *r, int64_t wanted, struct error *err) {
-    struct arena *arena = r->work->arena;
-
-    assert(wanted > 0 && wanted > real_bytes(r));
-    if (json_bytes_at(update_spec(&r->volume), "capacity") >= wanted)
-        return 0;
-    update_put_spec(r, &r->volume, "capacity", json_string(quantity_text(arena, wanted)));
-    return reconcile_record_event(r, "Normal", CONDITION_RESIZING,
-                                  arena_format(arena, "The volume grows from %s to %s.",
-                                               quantity_text(arena, real_bytes(r)),
-                                               quantity_text(arena, wanted)),
-                                  err);
-}
-
-static int end(struct reconcile *r, int64_t bytes, struct error *err) {
-    char *text = quantity_text(r->work->arena, bytes);
-
-    assert(bytes > real_bytes(r)); /* a volume never shrinks */
-    update_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", text));
-    return reconcile_record_event(
-        r, "Normal", CONDITION_RESIZE_SUCCESSFUL,
-        arena_format(r->work->arena, "The size of the volume is %s.", text), err);
-}
-
-/* A volume without a node is served with this size next. */
-static void take_effect(struct reconcile *r) {
-    if (!r->volume.after.node)
-        update_put_status(r, &r->volume, "capacity",
-                          json_incref(json_object_get(update_spec(&r->volume), "capacity")));
-}
-
 /* A failed extend is retried (P58); the node's own reason is for administrators
  * (SCHEMA_ADMIN_ONLY). NULL: no failure. */
 static const char *failure_of(const struct reconcile *r) {
@@ -73,14 +42,35 @@ static int put_conditions(struct reconcile *r, bool grows, const char *failure, 
 
 int reconcile_size(struct reconcile *r, struct error *err) {
     int64_t wanted = reconcile_wanted_bytes(r), has;
+    char *text;
+    struct arena *arena;
 
     if (wanted <= real_bytes(r))
         return put_conditions(r, false, NULL, err);
-    if (growth_begin(r, wanted, err) < 0)
-        return -1;
-    take_effect(r);
+    arena = r->work->arena;
+    assert(wanted > 0 && wanted > real_bytes(r));
+    if (json_bytes_at(update_spec(&r->volume), "capacity") < wanted) {
+        update_put_spec(r, &r->volume, "capacity", json_string(quantity_text(arena, wanted)));
+        if (reconcile_record_event(r, "Normal", CONDITION_RESIZING,
+                                   arena_format(arena, "The volume grows from %s to %s.",
+                                                quantity_text(arena, real_bytes(r)),
+                                                quantity_text(arena, wanted)),
+                                   err) < 0)
+            return -1;
+    }
+    /* A volume without a node is served with this size next. */
+    if (!r->volume.after.node)
+        update_put_status(r, &r->volume, "capacity",
+                          json_incref(json_object_get(update_spec(&r->volume), "capacity")));
     has = json_bytes_at(update_status(&r->volume), "capacity");
     if (has < wanted)
         return put_conditions(r, true, failure_of(r), err);
-    return put_conditions(r, false, NULL, err) < 0 ? -1 : end(r, wanted, err);
+    if (put_conditions(r, false, NULL, err) < 0)
+        return -1;
+    text = quantity_text(r->work->arena, wanted);
+    assert(wanted > real_bytes(r)); /* a volume never shrinks */
+    update_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", text));
+    return reconcile_record_event(
+        r, "Normal", CONDITION_RESIZE_SUCCESSFUL,
+        arena_format(r->work->arena, "The size of the volume is %s.", text), err);
 }

@@ -118,17 +118,6 @@ const struct document_update *reconcile_only_copy_of(const struct reconcile *r,
 
 /* ---- taking ---- */
 
-static void note_taken(struct reconcile *r, struct document_update *snapshot,
-                       const json_t *report) {
-    const char *bytes = quantity_text(r->work->arena, (int64_t)json_int_at(report, "sizeBytes"));
-
-    assert(is_wanted(snapshot)); /* it is taken once */
-    update_put_status(r, snapshot, "capacity", json_pack("{s:s}", "storage", bytes));
-    update_put_status(r, snapshot, "creationTime",
-                      json_string(document_time(r->work->arena, r->work->now_us)));
-    update_put_status(r, snapshot, "message", NULL);
-}
-
 /* Why it is not taken yet; NULL: it is about to be. The node's own reason is for administrators. */
 static const char *find_failure(const struct reconcile *r, const struct document_update *snapshot,
                                 const json_t *report) {
@@ -162,9 +151,16 @@ static int read_report(struct reconcile *r, struct error *err) {
 
         if (!is_wanted(snapshot))
             continue;
-        if (phase_is(&snapshot_states, report, SNAPSHOT_READY))
-            note_taken(r, snapshot, report);
-        else if (note_failure(r, snapshot, find_failure(r, snapshot, report), err) < 0)
+        if (phase_is(&snapshot_states, report, SNAPSHOT_READY)) {
+            const char *bytes =
+                quantity_text(r->work->arena, (int64_t)json_int_at(report, "sizeBytes"));
+
+            assert(is_wanted(snapshot)); /* it is taken once */
+            update_put_status(r, snapshot, "capacity", json_pack("{s:s}", "storage", bytes));
+            update_put_status(r, snapshot, "creationTime",
+                              json_string(document_time(r->work->arena, r->work->now_us)));
+            update_put_status(r, snapshot, "message", NULL);
+        } else if (note_failure(r, snapshot, find_failure(r, snapshot, report), err) < 0)
             return -1;
     }
     return 0;

@@ -95,16 +95,6 @@ static void put_export(struct reconcile *r) {
         update_put_spec(r, &r->volume, "export", json_string(wanted));
 }
 
-/* An empty list equals a missing one. */
-static void put_clients(struct reconcile *r) {
-    json_t *wanted = json_at(r->config.before.body, "publish.clients");
-    const json_t *had = json_object_get(update_spec(&r->volume), "clients");
-
-    if (json_array_size(wanted) > 0 || json_array_size(had) > 0)
-        update_put_spec(r, &r->volume, "clients",
-                        json_array_size(wanted) > 0 ? json_incref(wanted) : NULL);
-}
-
 static void set_node(struct reconcile *r, const char *node) {
     begin_epoch(r);
     update_put_spec(r, &r->volume, "nodeId", json_string(node));
@@ -247,35 +237,6 @@ static void wait_for_stop(struct reconcile *r) {
             r->volume.before.node));
 }
 
-static void put_obstacle(struct reconcile *r, const char *obstacle) {
-    put_waiting(
-        r, CONDITION_MOVING, "CannotFence",
-        arena_format(
-            r->work->arena,
-            "Node %s does not respond and must be fenced: %s. An administrator must confirm that it has stopped.",
-            r->volume.before.node, obstacle));
-}
-
-static void put_takeover_wait(struct reconcile *r, const char *node) {
-    const char *holder = r->volume.before.node;
-    intmax_t seconds = (intmax_t)r->work->settings->target_takeover_s;
-
-    if (*node)
-        put_waiting(
-            r, CONDITION_MOVING, "NodeSilent",
-            arena_format(
-                r->work->arena,
-                "Node %s does not respond: node %s takes over the volume after %jd seconds.",
-                holder, node, seconds));
-    else
-        put_waiting(
-            r, CONDITION_STOPPING, "NodeSilent",
-            arena_format(
-                r->work->arena,
-                "Node %s does not respond: the volume is revoked from it after %jd seconds.",
-                holder, seconds));
-}
-
 static int wait_to_move(struct reconcile *r, const char *node, int64_t unseen_us,
                         struct error *err) {
     int64_t enough_us = r->work->settings->target_takeover_s * SECOND_US;
@@ -283,11 +244,32 @@ static int wait_to_move(struct reconcile *r, const char *node, int64_t unseen_us
 
     if (!obstacle && unseen_us > enough_us && count_fences(r, node, enough_us) >= count_needed(r))
         return take_over(r, node, err);
-    if (!obstacle)
-        put_takeover_wait(r, node);
-    else if (*node)
-        put_obstacle(r, obstacle);
-    else
+    if (!obstacle) {
+        const char *holder = r->volume.before.node;
+        intmax_t seconds = (intmax_t)r->work->settings->target_takeover_s;
+
+        if (*node)
+            put_waiting(
+                r, CONDITION_MOVING, "NodeSilent",
+                arena_format(
+                    r->work->arena,
+                    "Node %s does not respond: node %s takes over the volume after %jd seconds.",
+                    holder, node, seconds));
+        else
+            put_waiting(
+                r, CONDITION_STOPPING, "NodeSilent",
+                arena_format(
+                    r->work->arena,
+                    "Node %s does not respond: the volume is revoked from it after %jd seconds.",
+                    holder, seconds));
+    } else if (*node) {
+        put_waiting(
+            r, CONDITION_MOVING, "CannotFence",
+            arena_format(
+                r->work->arena,
+                "Node %s does not respond and must be fenced: %s. An administrator must confirm that it has stopped.",
+                r->volume.before.node, obstacle));
+    } else
         wait_for_stop(r);
     return 0;
 }
@@ -313,10 +295,17 @@ static int wait_for_node(struct reconcile *r, const char *node, struct error *er
 
 int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
     const char *holder = r->volume.after.node;
+    json_t *wanted;
+    const json_t *had;
 
     if (*node)
         put_export(r);
-    put_clients(r);
+    /* An empty list equals a missing one. */
+    wanted = json_at(r->config.before.body, "publish.clients");
+    had = json_object_get(update_spec(&r->volume), "clients");
+    if (json_array_size(wanted) > 0 || json_array_size(had) > 0)
+        update_put_spec(r, &r->volume, "clients",
+                        json_array_size(wanted) > 0 ? json_incref(wanted) : NULL);
     if (holder && !text_is(holder, node)) {
         update_put_spec(r, &r->volume, "nodeId", json_string(""));
         if (is_claimed(r) && !is_released(r))

@@ -54,23 +54,11 @@ static const struct replica_pool *pool_called(const struct replica_pool *pools, 
     return NULL;
 }
 
-static int check_named(struct arena *arena, const struct replica_placement *wanted,
-                       const struct replica_pool *pool, const char *name, struct error *err) {
-    const char *fault = pool ? replica_placement_fault(pool, wanted->bytes) : "does not exist";
-
-    if (fault)
-        return error_set(err, ERROR_UNAVAILABLE, "Pool %s, which is named for a replica of %s, %s.",
-                         name, quantity_text(arena, wanted->bytes), fault);
-    if (!is_allowed(wanted, pool))
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "Pool %s, which is named for a replica, has no replica of the source.",
-                         name);
-    return 0;
-}
-
 static int take_named(struct arena *arena, const struct replica_placement *wanted,
                       const struct replica_pool *pools, unsigned pool_count,
                       const struct replica_pool **ret, struct error *err) {
+    const char *fault;
+
     if (wanted->named_count != wanted->count)
         return error_set(err, ERROR_BAD_REQUEST, "%u pools are named for %u replicas.",
                          wanted->named_count, wanted->count);
@@ -78,8 +66,15 @@ static int take_named(struct arena *arena, const struct replica_placement *wante
         ret[i] = pool_called(pools, pool_count, wanted->named[i]);
         if (is_among(wanted->named, i, wanted->named[i]))
             return error_set(err, ERROR_BAD_REQUEST, "Pool %s is named twice.", wanted->named[i]);
-        if (check_named(arena, wanted, ret[i], wanted->named[i], err) < 0)
-            return -1;
+        fault = ret[i] ? replica_placement_fault(ret[i], wanted->bytes) : "does not exist";
+        if (fault)
+            return error_set(err, ERROR_UNAVAILABLE,
+                             "Pool %s, which is named for a replica of %s, %s.", wanted->named[i],
+                             quantity_text(arena, wanted->bytes), fault);
+        if (!is_allowed(wanted, ret[i]))
+            return error_set(err, ERROR_UNAVAILABLE,
+                             "Pool %s, which is named for a replica, has no replica of the source.",
+                             wanted->named[i]);
     }
     return 0;
 }
@@ -146,18 +141,6 @@ static void take_best(const struct replica_placement *wanted, const struct repli
     }
 }
 
-static int too_few(struct arena *arena, const struct replica_placement *wanted, unsigned count,
-                   unsigned usable, const unsigned *without, struct error *err) {
-    const char *drained =
-        without[DRAINING] ? arena_format(arena, "%u are being drained, ", without[DRAINING]) : "";
-
-    return error_set(
-        err, ERROR_UNAVAILABLE,
-        "%u replicas need %u pools, and %u of %u can be used: %u are offline, %u take no writes, %s%u have too little space for %s.",
-        wanted->count, wanted->count, usable, count, without[OFFLINE], without[READ_ONLY], drained,
-        without[NO_SPACE], quantity_text(arena, wanted->bytes));
-}
-
 int replica_placement_choose(struct arena *arena, const struct replica_placement *wanted,
                              const struct replica_pool *pools, unsigned pool_count,
                              const struct replica_pool **ret, struct error *err) {
@@ -176,8 +159,17 @@ int replica_placement_choose(struct arena *arena, const struct replica_placement
         if (fault == FAULTS)
             usable[count++] = &pools[i];
     }
-    if (count < wanted->count)
-        return too_few(arena, wanted, allowed, count, without, err);
+    if (count < wanted->count) {
+        const char *drained = without[DRAINING]
+                                  ? arena_format(arena, "%u are being drained, ", without[DRAINING])
+                                  : "";
+
+        return error_set(
+            err, ERROR_UNAVAILABLE,
+            "%u replicas need %u pools, and %u of %u can be used: %u are offline, %u take no writes, %s%u have too little space for %s.",
+            wanted->count, wanted->count, count, allowed, without[OFFLINE], without[READ_ONLY],
+            drained, without[NO_SPACE], quantity_text(arena, wanted->bytes));
+    }
     shuffle(usable, count, wanted->seed);
     take_best(wanted, usable, count, ret);
     return 0;

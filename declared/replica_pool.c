@@ -92,21 +92,6 @@ static bool is_address(const char *text) {
            (text[0] == '[' ? colon[-1] == ']' : memchr(text, ':', (size_t)(colon - text)) == NULL);
 }
 
-static int check_report(const struct replica_pool *reported, struct error *err) {
-    if (strlen(reported->id) > REPLICA_POOL_NAME_MOST || !name_is_subdomain(reported->id))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "The name of a pool has lower-case letters, digits, '-' and '.', at most "
-                         "%d of them.",
-                         REPLICA_POOL_NAME_MOST);
-    if (reported->path[0] != '/')
-        return error_set(err, ERROR_BAD_REQUEST, "path: it must begin with '/'.");
-    if (reported->address && !is_address(reported->address))
-        return error_set(err, ERROR_BAD_REQUEST, "address: it must be HOST:PORT.");
-    if (reported->free_bytes > reported->total_bytes)
-        return error_set(err, ERROR_BAD_REQUEST, "free_bytes: greater than total_bytes.");
-    return 0;
-}
-
 int replica_pool_check_instance(struct work *work, const char *node, const char *instance,
                                 struct error *err) {
     int64_t others = 0;
@@ -143,7 +128,18 @@ int replica_pool_report(struct work *work, const struct replica_pool *reported,
                         struct replica_pool *ret, struct error *err) {
     int found;
 
-    if (check_report(reported, err) < 0 || check_owner(work, reported, err) < 0 ||
+    if (strlen(reported->id) > REPLICA_POOL_NAME_MOST || !name_is_subdomain(reported->id))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "The name of a pool has lower-case letters, digits, '-' and '.', at most "
+                         "%d of them.",
+                         REPLICA_POOL_NAME_MOST);
+    if (reported->path[0] != '/')
+        return error_set(err, ERROR_BAD_REQUEST, "path: it must begin with '/'.");
+    if (reported->address && !is_address(reported->address))
+        return error_set(err, ERROR_BAD_REQUEST, "address: it must be HOST:PORT.");
+    if (reported->free_bytes > reported->total_bytes)
+        return error_set(err, ERROR_BAD_REQUEST, "free_bytes: greater than total_bytes.");
+    if (check_owner(work, reported, err) < 0 ||
         replica_pool_check_instance(work, reported->node, reported->instance, err) < 0 ||
         db_change(work->tx, err,
                   "INSERT INTO replica_pools (name, node, path, labels, read_only, total_bytes, "

@@ -211,30 +211,6 @@ static const struct schema_field status_fields[] = {
 };
 /* clang-format on */
 
-/* The phase that its node reports, or a worse one implied by the replicas in the report. */
-static void put_phase(const struct document *before, struct document *after) {
-    const char *phase = json_text_of(before->status, "phase");
-    struct volume_facts facts = { .has_node = true };
-    const struct state_row *row;
-
-    json_object_del(after->status, "servedPhase");
-    volume_facts_read(json_object_get(before->body, "spec"), after->status, &facts);
-    row = phase_reported(&volume_states, phase, VOLUME_FOUND + volume_phase_of(&facts), before->id);
-    if (row)
-        phase = volume_phase_names[row->next];
-    json_object_set_new(after->status, "phase", json_string(phase));
-}
-
-static void put_progress(struct work *work, const struct document *before, struct document *after) {
-    json_t *progress = progress_of(work->arena, json_object_get(before->status, "progress"),
-                                   after->status, work->now_us);
-
-    if (progress)
-        json_object_set(after->status, "progress", progress);
-    else
-        json_object_del(after->status, "progress");
-}
-
 /* A node that reports a target has the volume, or is about to start it: from then on only its own
  * report releases the volume for another. That holds until the next epoch, whatever the node
  * reports later. */
@@ -244,15 +220,31 @@ static int keep_claim(struct work *work, const struct document *before, struct d
     json_int_t epoch = json_int_at(before->body, "spec.epoch");
     json_int_t reported = json_int_at(target, "epoch");
     json_int_t claimed = json_int_at(before->status, "claimedEpoch");
+    const char *phase;
+    struct volume_facts facts = { .has_node = true };
+    const struct state_row *row;
+    json_t *progress;
 
     (void)err;
     if (target && (reported == 0 || reported >= epoch))
         claimed = epoch;
     if (claimed > 0)
         json_object_set_new(after->status, "claimedEpoch", json_integer(claimed));
-    put_phase(before, after);
+    /* The phase that its node reports, or a worse one implied by the replicas in the report. */
+    phase = json_text_of(before->status, "phase");
+    json_object_del(after->status, "servedPhase");
+    volume_facts_read(json_object_get(before->body, "spec"), after->status, &facts);
+    row = phase_reported(&volume_states, phase, VOLUME_FOUND + volume_phase_of(&facts), before->id);
+    if (row)
+        phase = volume_phase_names[row->next];
+    json_object_set_new(after->status, "phase", json_string(phase));
     volume_revert_keep(before, after);
-    put_progress(work, before, after);
+    progress = progress_of(work->arena, json_object_get(before->status, "progress"), after->status,
+                           work->now_us);
+    if (progress)
+        json_object_set(after->status, "progress", progress);
+    else
+        json_object_del(after->status, "progress");
     volume_recovery_keep(before, after);
     volume_silent_nodes_keep(before, after);
     return 0;

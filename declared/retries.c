@@ -53,17 +53,6 @@ static struct entry *retry_find(const struct retries *retries, const char *id) {
                : NULL;
 }
 
-static void grow(struct retries *retries) {
-    size_t capacity = retries->capacity ? 2 * retries->capacity : 16;
-    struct entry *entries = heap_new(capacity * sizeof *entries);
-
-    if (retries->count > 0)
-        memcpy(entries, retries->entries, retries->count * sizeof *entries);
-    free(retries->entries);
-    retries->entries = entries;
-    retries->capacity = capacity;
-}
-
 /* NULL: the limit is reached. */
 static struct entry *insert(struct retries *retries, const char *id) {
     size_t index = index_of(retries, id);
@@ -71,8 +60,16 @@ static struct entry *insert(struct retries *retries, const char *id) {
 
     if (retries->count == RETRIES_KEPT)
         return NULL;
-    if (retries->count == retries->capacity)
-        grow(retries);
+    if (retries->count == retries->capacity) {
+        size_t capacity = retries->capacity ? 2 * retries->capacity : 16;
+        struct entry *entries = heap_new(capacity * sizeof *entries);
+
+        if (retries->count > 0)
+            memcpy(entries, retries->entries, retries->count * sizeof *entries);
+        free(retries->entries);
+        retries->entries = entries;
+        retries->capacity = capacity;
+    }
     entry = &retries->entries[index];
     memmove(entry + 1, entry, (retries->count - index) * sizeof *entry);
     *entry = (struct entry){ .id = "" };

@@ -264,21 +264,6 @@ static const struct schema_field *field_of(const struct schema_field *fields, co
     return NULL;
 }
 
-static int refuse_unknown(struct arena *arena, const struct schema_field *fields, const char *path,
-                          const char *name, struct error *err) {
-    struct nearest nearest = nearest_to(name);
-    char shown[FIELD_SHOWN_SIZE];
-
-    for (; fields->type != SCHEMA_END; fields++)
-        nearest_try(&nearest, fields->name);
-    path = *path ? arena_join(arena, path, ": ", NULL) : "";
-    if (!nearest.word)
-        return error_set(err, ERROR_BAD_REQUEST, "%s%s is not a known field.", path,
-                         field_show(shown, name));
-    return error_set(err, ERROR_BAD_REQUEST, "%s%s is not a known field; did you mean %s?", path,
-                     field_show(shown, name), nearest.word);
-}
-
 static int check_names(struct arena *arena, const struct schema_field *fields, const char *path,
                        const json_t *object, struct error *err) {
     const char *name;
@@ -287,8 +272,19 @@ static int check_names(struct arena *arena, const struct schema_field *fields, c
     json_object_foreach((json_t *)(uintptr_t)object, name, value) {
         const struct schema_field *field = field_of(fields, name);
 
-        if (!field)
-            return refuse_unknown(arena, fields, path, name, err);
+        if (!field) {
+            struct nearest nearest = nearest_to(name);
+            char shown[FIELD_SHOWN_SIZE];
+
+            for (; fields->type != SCHEMA_END; fields++)
+                nearest_try(&nearest, fields->name);
+            path = *path ? arena_join(arena, path, ": ", NULL) : "";
+            if (!nearest.word)
+                return error_set(err, ERROR_BAD_REQUEST, "%s%s is not a known field.", path,
+                                 field_show(shown, name));
+            return error_set(err, ERROR_BAD_REQUEST, "%s%s is not a known field; did you mean %s?",
+                             path, field_show(shown, name), nearest.word);
+        }
         if (strcmp(field->name, name) != 0 && json_object_get(object, field->name))
             return error_set(err, ERROR_BAD_REQUEST, "%s is given twice, as %s and as %s.",
                              schema_path(arena, path, field->name), field->name, name);

@@ -25,17 +25,6 @@ static void put_copy(json_t *into, const char *name, const json_t *value) {
         json_object_set_new(into, name, json_deep_copy(value));
 }
 
-/* The object is omitted: fixed fields below it stay. */
-static void keep_omitted(const struct schema_field *field, const json_t *before, json_t *given) {
-    json_t *kept = json_object();
-
-    if (field->type == SCHEMA_OBJECT && field->of && !(field->flags & SCHEMA_REQUIRED))
-        schema_keep(field->of, json_object_get(before, field->name), kept);
-    if (json_object_size(kept) > 0)
-        json_object_set(given, field->name, kept);
-    json_decref(kept);
-}
-
 static bool same_quantity(const json_t *a, const json_t *b) {
     int64_t one, other;
 
@@ -67,9 +56,16 @@ void schema_keep(const struct schema_field *fields, const json_t *before, json_t
 
         if ((!value || json_is_null(value)) && (fields->flags & (SCHEMA_FIXED | SCHEMA_KEPT)))
             put_copy(given, fields->name, json_object_get(before, fields->name));
-        else if (!value || json_is_null(value))
-            keep_omitted(fields, before, given);
-        else
+        else if (!value || json_is_null(value)) {
+            /* The object is omitted: fixed fields below it stay. */
+            json_t *kept = json_object();
+
+            if (fields->type == SCHEMA_OBJECT && fields->of && !(fields->flags & SCHEMA_REQUIRED))
+                schema_keep(fields->of, json_object_get(before, fields->name), kept);
+            if (json_object_size(kept) > 0)
+                json_object_set(given, fields->name, kept);
+            json_decref(kept);
+        } else
             keep_below(fields, before, given, schema_keep);
     }
 }

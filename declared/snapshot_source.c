@@ -15,10 +15,6 @@ static const json_t *spec_of(const struct document *document) {
     return json_object_get(document->body, "spec");
 }
 
-static int no_source(struct error *err, const char *source) {
-    return error_set(err, ERROR_NOT_FOUND, SOURCE ": Snapshot %s could not be found.", source);
-}
-
 /* ---- lookup ---- */
 
 int snapshot_source_find(struct work *work, const char *project_id, const char *source,
@@ -34,7 +30,7 @@ int snapshot_source_find(struct work *work, const char *project_id, const char *
         return -1;
     if (!found || ret->snapshot.deleted_at || ret->config.deleted_at ||
         strcmp(ret->snapshot.owner_id, ret->config.id) != 0)
-        return no_source(err, source);
+        return error_set(err, ERROR_NOT_FOUND, SOURCE ": Snapshot %s could not be found.", source);
     return 0;
 }
 
@@ -70,29 +66,26 @@ static int check_pools(const struct document *config, const struct document *sna
     return 0;
 }
 
-static int check_ready(const struct document *config, const struct document *snapshot,
-                       struct error *err) {
-    const char *phase = json_text_of(snapshot->status, "phase");
-    const char *capacity = json_text_at(snapshot->status, "capacity.storage");
-
-    if (!phase || strcmp(phase, "Ready") != 0)
-        return error_set(err, ERROR_BAD_REQUEST, SOURCE ": Snapshot %s is not ready.",
-                         snapshot->name);
-    if (storage_of(spec_of(config)) < storage_of(snapshot->status))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "spec.capacity.storage: a clone of snapshot %s has at least %s.",
-                         snapshot->name, capacity);
-    return check_pools(config, snapshot, err);
-}
-
 int snapshot_source_check(struct work *work, struct document *config, struct error *err) {
     const char *source = json_text_of(spec_of(config), "cstorVolumeSource");
     struct snapshot_source found;
+    const char *phase;
+    const char *capacity;
 
     if (!source)
         return 0;
-    if (snapshot_source_find(work, config->project_id, source, &found, err) < 0 ||
-        check_ready(config, &found.snapshot, err) < 0)
+    if (snapshot_source_find(work, config->project_id, source, &found, err) < 0)
+        return -1;
+    phase = json_text_of(found.snapshot.status, "phase");
+    capacity = json_text_at(found.snapshot.status, "capacity.storage");
+    if (!phase || strcmp(phase, "Ready") != 0)
+        return error_set(err, ERROR_BAD_REQUEST, SOURCE ": Snapshot %s is not ready.",
+                         found.snapshot.name);
+    if (storage_of(spec_of(config)) < storage_of(found.snapshot.status))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "spec.capacity.storage: a clone of snapshot %s has at least %s.",
+                         found.snapshot.name, capacity);
+    if (check_pools(config, &found.snapshot, err) < 0)
         return -1;
     if (!name_is_label_value(found.config.name))
         return error_set(err, ERROR_BAD_REQUEST,

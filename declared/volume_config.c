@@ -188,10 +188,6 @@ static const char *phase_of(const struct document *config) {
     return phase ? phase : "new";
 }
 
-static bool is_bound(const struct document *config) {
-    return phase_is(&config_states, config->status, CONFIG_BOUND);
-}
-
 /* The pools in use, in the form of a policy. */
 static const json_t *used_pools(struct arena *arena, const struct document *config) {
     const json_t *used = json_object_get(config->status, "poolInfo");
@@ -269,7 +265,7 @@ static int check_pools(struct work *work, const struct document *before,
     may_go = gone ? is_replaceable(work, before, gone, err) : 0;
     if (may_go != 0)
         return may_go < 0 ? -1 : 0;
-    if (!is_bound(before))
+    if (!phase_is(&config_states, before->status, CONFIG_BOUND))
         return error_set(err, ERROR_CONFLICT,
                          "spec.policy.replicaPoolInfo can be changed while the config is Bound; it "
                          "is %s.",
@@ -293,14 +289,6 @@ static int check_size(struct work *work, const struct document *before,
                      quantity_text(work->arena, wanted));
 }
 
-static void put_edited(const struct document *before, struct document *after) {
-    const struct state_row *row =
-        phase_next(&config_states, phase_of(before), CONFIG_POLICY_EDITED);
-
-    if (row)
-        json_object_set_new(after->status, "phase", json_string(config_states.states[row->next]));
-}
-
 /* P20: an edited policy has to be applied again. */
 static int check_config_edit(struct work *work, const struct document *before,
                              struct document *after, struct error *err) {
@@ -321,8 +309,14 @@ static int check_config_edit(struct work *work, const struct document *before,
         volume_revert_edit(work, before, after, err) < 0 ||
         config_reclaim_edit(work, before, after, err) < 0)
         return -1;
-    if (old_policy && !json_equal(old_policy, policy))
-        put_edited(before, after);
+    if (old_policy && !json_equal(old_policy, policy)) {
+        const struct state_row *row =
+            phase_next(&config_states, phase_of(before), CONFIG_POLICY_EDITED);
+
+        if (row)
+            json_object_set_new(after->status, "phase",
+                                json_string(config_states.states[row->next]));
+    }
     return 0;
 }
 
@@ -333,21 +327,12 @@ static int size_of(struct work *work, const struct document *config, struct docu
     return 0;
 }
 
-static int check_snapshots(struct work *work, const struct document *config, struct error *err) {
-    struct document *snapshots;
-    int count = document_owned(work, config->id, &kind_volume_config_snapshot, &snapshots, err);
-
-    if (count <= 0)
-        return count;
-    return error_set(err, ERROR_CONFLICT,
-                     "Volume config %s has %d snapshots, which must be deleted first.",
-                     config->name, count);
-}
-
 /* P48, P49 */
 static int check_config_delete(struct work *work, const struct document *config,
                                struct error *err) {
     int64_t clones;
+    struct document *snapshots;
+    int count;
 
     if (node_of(config))
         return error_set(err, ERROR_CONFLICT, "Volume config %s is published on node %s.",
@@ -359,7 +344,12 @@ static int check_config_delete(struct work *work, const struct document *config,
                          "Volume config %s has %" JSON_INTEGER_FORMAT
                          " clones, which must be deleted first.",
                          config->name, (json_int_t)clones);
-    return check_snapshots(work, config, err);
+    count = document_owned(work, config->id, &kind_volume_config_snapshot, &snapshots, err);
+    if (count <= 0)
+        return count;
+    return error_set(err, ERROR_CONFLICT,
+                     "Volume config %s has %d snapshots, which must be deleted first.",
+                     config->name, count);
 }
 
 const struct document_kind kind_volume_config = {

@@ -32,34 +32,14 @@ static const char *volume_of(const struct document *snapshot) {
     return json_text_at(snapshot->body, "spec.volumeName");
 }
 
-static int check_limits(struct work *work, const struct document *config, struct error *err) {
-    struct document *others;
-    int count = document_owned(work, config->id, &kind_volume_config_snapshot, &others, err);
-
-    if (count >= SNAPSHOTS_MOST)
-        return error_set(err, ERROR_OVER_QUOTA, "Volume config %s has %d snapshots already.",
-                         config->name, count);
-    return count < 0 ? -1 : 0;
-}
-
-/* Where the volume is published now, the snapshot would wait for ever. */
-static int check_node(struct work *work, const struct document *config, struct error *err) {
-    const char *published = json_text_at(config->body, "publish.nodeId");
-    struct document *volume = NULL;
-    int found = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
-    const char *obstacle =
-        found > 0 ? snapshot_node_obstacle(work->arena, json_object_get(volume->body, "spec"),
-                                           published ? published : "")
-                  : NULL;
-
-    if (obstacle)
-        return error_set(err, ERROR_CONFLICT, "spec.volumeName: Volume config %s: %s.",
-                         config->name, obstacle);
-    return found < 0 ? -1 : 0;
-}
-
 static int check_snapshot(struct work *work, struct document *snapshot, struct error *err) {
     struct document config;
+    struct document *others;
+    int count;
+    const char *published;
+    struct document *volume = NULL;
+    int found;
+    const char *obstacle;
 
     if (error_if_none(document_named(work, &kind_volume_config, snapshot->project_id,
                                      volume_of(snapshot), &config, err),
@@ -71,7 +51,23 @@ static int check_snapshot(struct work *work, struct document *snapshot, struct e
         return error_set(err, ERROR_CONFLICT, "spec.volumeName: Volume config %s is %s.",
                          config.name, config.deleted_at ? "being deleted" : "not Bound yet");
     snapshot->owner_id = config.id;
-    if (check_limits(work, &config, err) < 0 || check_node(work, &config, err) < 0)
+    count = document_owned(work, config.id, &kind_volume_config_snapshot, &others, err);
+    if (count >= SNAPSHOTS_MOST)
+        return error_set(err, ERROR_OVER_QUOTA, "Volume config %s has %d snapshots already.",
+                         config.name, count);
+    if (count < 0)
+        return -1;
+    /* Where the volume is published now, the snapshot would wait for ever. */
+    published = json_text_at(config.body, "publish.nodeId");
+    found = document_owned(work, config.id, &kind_replicated_volume, &volume, err);
+    obstacle = found > 0
+                   ? snapshot_node_obstacle(work->arena, json_object_get(volume->body, "spec"),
+                                            published ? published : "")
+                   : NULL;
+    if (obstacle)
+        return error_set(err, ERROR_CONFLICT, "spec.volumeName: Volume config %s: %s.", config.name,
+                         obstacle);
+    if (found < 0)
         return -1;
     return replica_space_check_snapshot(work, &config, err);
 }

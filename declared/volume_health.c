@@ -70,16 +70,14 @@ enum volume_phase volume_phase_served(const struct volume_facts *facts) {
     return facts->reached;
 }
 
-static enum volume_phase unserved(const struct volume_facts *facts) {
+enum volume_phase volume_phase_of(const struct volume_facts *facts) {
+    if (facts->has_node)
+        return volume_phase_served(facts);
     if (facts->present < facts->needed)
         return worse(facts->reached, VOLUME_IS_OFFLINE);
     if (facts->reached == VOLUME_IS_HEALTHY && facts->present < facts->replicas)
         return VOLUME_IS_DEGRADED;
     return facts->reached;
-}
-
-enum volume_phase volume_phase_of(const struct volume_facts *facts) {
-    return facts->has_node ? volume_phase_served(facts) : unserved(facts);
 }
 
 /* ---- conditions ---- */

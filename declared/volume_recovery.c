@@ -51,20 +51,6 @@ static const json_t *status_of(const struct document *volume, const char *replic
     return NULL;
 }
 
-static int check_replica(const struct document *volume, const struct document *replica,
-                         struct error *err) {
-    const json_t *seen = status_of(volume, replica->id);
-
-    if (!seen || replica->deleted_at)
-        return error_set(err, ERROR_CONFLICT, "Volume replica %s %s.", replica->name,
-                         seen ? "is being deleted" : "has not been examined yet");
-    for (size_t i = 0; i < LENGTH(flaws); i++)
-        if (strcmp(flaws[i].mode, tree_text(seen, "mode")) == 0)
-            return error_set(err, ERROR_CONFLICT, "No forced recovery from volume replica %s: %s.",
-                             replica->name, flaws[i].why);
-    return 0;
-}
-
 static unsigned count_healthy(const struct document *volume) {
     const json_t *list = json_object_get(volume->status, "replicaStatuses");
     unsigned count = 0;
@@ -119,18 +105,6 @@ static int check_target(const struct document *volume, struct error *err) {
     return 0;
 }
 
-static int check_silent_nodes(const struct document *volume, const char *stopped,
-                              struct error *err) {
-    const char *unresponsive = tree_text(volume->status, "silentNodes");
-
-    if (!*unresponsive || (stopped && strcmp(stopped, unresponsive) == 0))
-        return 0;
-    return error_set(
-        err, ERROR_CONFLICT,
-        "%s lost volume %s without confirming its stop and may still serve it; confirm that nothing of it runs there: stopped=%s.",
-        unresponsive, volume->name, unresponsive);
-}
-
 /* ---- the request ---- */
 
 unsigned volume_recovery_state(const json_t *spec) {
@@ -168,6 +142,8 @@ int volume_recovery_request(struct work *work, const struct document *replica,
                             struct error *err) {
     struct document before, after;
     unsigned state;
+    const json_t *seen;
+    const char *unresponsive;
 
     if (document_find(work, &kind_replicated_volume, replica->owner_id, &before, err) < 0)
         return -1;
@@ -181,10 +157,22 @@ int volume_recovery_request(struct work *work, const struct document *replica,
         return error_set(err, ERROR_CONFLICT,
                          "resourceVersion: Volume %s was changed meanwhile; read it again.",
                          before.name);
-    if (check_target(&before, err) < 0 || check_node_responds(work, &before, err) < 0 ||
-        check_replica(&before, replica, err) < 0 ||
-        check_silent_nodes(&before, request->stopped, err) < 0)
+    if (check_target(&before, err) < 0 || check_node_responds(work, &before, err) < 0)
         return -1;
+    seen = status_of(&before, replica->id);
+    if (!seen || replica->deleted_at)
+        return error_set(err, ERROR_CONFLICT, "Volume replica %s %s.", replica->name,
+                         seen ? "is being deleted" : "has not been examined yet");
+    for (size_t i = 0; i < LENGTH(flaws); i++)
+        if (strcmp(flaws[i].mode, tree_text(seen, "mode")) == 0)
+            return error_set(err, ERROR_CONFLICT, "No forced recovery from volume replica %s: %s.",
+                             replica->name, flaws[i].why);
+    unresponsive = tree_text(before.status, "silentNodes");
+    if (*unresponsive && (!request->stopped || strcmp(request->stopped, unresponsive) != 0))
+        return error_set(
+            err, ERROR_CONFLICT,
+            "%s lost volume %s without confirming its stop and may still serve it; confirm that nothing of it runs there: stopped=%s.",
+            unresponsive, before.name, unresponsive);
     state = volume_recovery_state(spec_of(&before));
     if (!state_table_next(&recovery_states, &state, RECOVERY_REQUESTED))
         return error_set(err, ERROR_CONFLICT, "Volume %s is not recovered now.", before.name);

@@ -130,22 +130,18 @@ static void put_phase(const struct document *before, struct document *after) {
         json_object_set_new(after->status, "phase", json_string(phase));
 }
 
-static void put_progress(struct work *work, const struct document *before, struct document *after) {
-    json_t *progress = progress_of_replica(work->arena, json_object_get(before->status, "progress"),
-                                           before->id, after->status, work->now_us);
-
-    if (progress)
-        json_object_set(after->status, "progress", progress);
-    else
-        json_object_del(after->status, "progress");
-}
-
 /* Reported as removed: drops the finalizer of a deleted replica; refused for a wanted one. */
 static int check_replica_status(struct work *work, const struct document *before,
                                 struct document *after, struct error *err) {
     json_t *finalizers;
+    json_t *progress;
 
-    put_progress(work, before, after);
+    progress = progress_of_replica(work->arena, json_object_get(before->status, "progress"),
+                                   before->id, after->status, work->now_us);
+    if (progress)
+        json_object_set(after->status, "progress", progress);
+    else
+        json_object_del(after->status, "progress");
     if (!phase_is(&replica_states, after->status, REPLICA_DELETED)) {
         put_phase(before, after);
         return 0;

@@ -64,21 +64,6 @@ static json_t *earlier_of(struct arena *arena, const struct document *config) {
     return list;
 }
 
-/* Restoring an old document would undo later writes by an unintended revert. */
-static int check_earlier(struct work *work, const struct document *config, const json_t *wanted,
-                         struct error *err) {
-    const json_t *list = json_object_get(revert_of(config), "earlier");
-    const char *mark = mark_of(work->arena, wanted);
-
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (is_same(json_string_value(json_array_get(list, i)), mark))
-            return error_set(
-                err, ERROR_CONFLICT,
-                "spec.revert.request: Volume config %s was reverted by this request before, and by others since; another request reverts it again.",
-                config->name);
-    return 0;
-}
-
 static int64_t storage_of(const json_t *holder) {
     const char *text = json_text_at(holder, "capacity.storage");
     int64_t bytes;
@@ -87,19 +72,6 @@ static int64_t storage_of(const json_t *holder) {
 }
 
 /* ---- permitted requests ---- */
-
-static int check_snapshot(const struct document *config, const struct document *snapshot,
-                          struct error *err) {
-    if (snapshot->deleted_at || !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_READY))
-        return error_set(err, ERROR_CONFLICT, "spec.revert.snapshotName: Snapshot %s is %s.",
-                         snapshot->name, snapshot->deleted_at ? "being deleted" : "not ready");
-    if (storage_of(snapshot->status) != storage_of(config->status) ||
-        storage_of(spec_of(config)) > storage_of(config->status))
-        return error_set(err, ERROR_CONFLICT,
-                         "spec.revert.snapshotName: Snapshot %s differs in size from the volume.",
-                         snapshot->name);
-    return 0;
-}
 
 static int find_snapshot(struct work *work, const struct document *config, const char *name,
                          struct document *ret, struct error *err) {
@@ -113,7 +85,15 @@ static int find_snapshot(struct work *work, const struct document *config, const
                          "spec.revert.snapshotName: Snapshot %s of volume config %s could not be "
                          "found.",
                          name, config->name);
-    return check_snapshot(config, ret, err);
+    if (ret->deleted_at || !phase_is(&snapshot_states, ret->status, SNAPSHOT_READY))
+        return error_set(err, ERROR_CONFLICT, "spec.revert.snapshotName: Snapshot %s is %s.",
+                         ret->name, ret->deleted_at ? "being deleted" : "not ready");
+    if (storage_of(ret->status) != storage_of(config->status) ||
+        storage_of(spec_of(config)) > storage_of(config->status))
+        return error_set(err, ERROR_CONFLICT,
+                         "spec.revert.snapshotName: Snapshot %s differs in size from the volume.",
+                         ret->name);
+    return 0;
 }
 
 /* It would hold the reverted data. */
@@ -135,32 +115,40 @@ static int check_others(struct work *work, const struct document *config, struct
     return count < 0 ? -1 : 0;
 }
 
-/* A target reverts from files of its own node. */
-static int check_node(struct work *work, const struct document *config, struct error *err) {
-    struct document *volume = NULL;
-    int found = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
-    const char *obstacle =
-        found > 0 ? snapshot_node_obstacle(work->arena, spec_of(volume), "") : NULL;
-
-    if (obstacle)
-        return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s: %s.", config->name,
-                         obstacle);
-    return found < 0 ? -1 : 0;
-}
-
 static int revert_begin(struct work *work, const struct document *before, struct document *after,
                         const json_t *wanted, struct error *err) {
     json_int_t number = json_int_at(revert_of(before), "number") + 1;
     const char *phase = json_text_of(revert_of(before), "phase");
     const struct state_row *row;
     struct document snapshot;
+    const json_t *list;
+    const char *mark;
+    struct document *volume = NULL;
+    int found;
+    const char *obstacle;
 
     if (!phase_is(&config_states, before->status, CONFIG_BOUND) && !volume_revert_pending(before))
         return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s is not Bound.",
                          before->name);
-    if (check_earlier(work, before, wanted, err) < 0 ||
-        find_snapshot(work, after, json_text_of(wanted, "snapshotName"), &snapshot, err) < 0 ||
-        check_others(work, before, err) < 0 || check_node(work, after, err) < 0)
+    /* Restoring an old document would undo later writes by an unintended revert. */
+    list = json_object_get(revert_of(before), "earlier");
+    mark = mark_of(work->arena, wanted);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (is_same(json_string_value(json_array_get(list, i)), mark))
+            return error_set(
+                err, ERROR_CONFLICT,
+                "spec.revert.request: Volume config %s was reverted by this request before, and by others since; another request reverts it again.",
+                before->name);
+    if (find_snapshot(work, after, json_text_of(wanted, "snapshotName"), &snapshot, err) < 0 ||
+        check_others(work, before, err) < 0)
+        return -1;
+    /* A target reverts from files of its own node. */
+    found = document_owned(work, after->id, &kind_replicated_volume, &volume, err);
+    obstacle = found > 0 ? snapshot_node_obstacle(work->arena, spec_of(volume), "") : NULL;
+    if (obstacle)
+        return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s: %s.", after->name,
+                         obstacle);
+    if (found < 0)
         return -1;
     row = phase_next(&revert_states, phase, REVERT_REQUESTED);
     if (!row)
