@@ -58,19 +58,6 @@ const char *accept_best(const struct http_exchange *exchange, const char *const 
     return best;
 }
 
-static const char *sentence_json(struct arena *arena, int status, const char *title,
-                                 const char *sentence) {
-    struct json_out out;
-
-    json_out_init(&out, arena, 256);
-    out_begin_object(&out);
-    out_put_text(&out, "message", sentence);
-    out_put_text(&out, "code", arena_format(arena, "%d %s", status, title));
-    out_put_text(&out, "title", title);
-    out_end_object(&out);
-    return arena_text_n(arena, json_out_text(&out), out.size);
-}
-
 void accept_render(struct http_exchange *exchange, int status, const char *title,
                    const char *sentence) {
     static const char *const offers[] = { HTML, JSON, NULL };
@@ -80,9 +67,17 @@ void accept_render(struct http_exchange *exchange, int status, const char *title
     exchange->status = status;
     if (!type)
         exchange->reply_body = arena_format(arena, "%s\n", sentence);
-    else if (strcmp(type, JSON) == 0)
-        exchange->reply_body = sentence_json(arena, status, title, sentence);
-    else
+    else if (strcmp(type, JSON) == 0) {
+        struct json_out out;
+
+        json_out_init(&out, arena, 256);
+        out_begin_object(&out);
+        out_put_text(&out, "message", sentence);
+        out_put_text(&out, "code", arena_format(arena, "%d %s", status, title));
+        out_put_text(&out, "title", title);
+        out_end_object(&out);
+        exchange->reply_body = arena_text_n(arena, json_out_text(&out), out.size);
+    } else
         exchange->reply_body =
             arena_format(arena, "<html><head><title>%d %s</title></head><body>%s</body></html>\n",
                          status, title, sentence);

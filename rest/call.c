@@ -355,16 +355,6 @@ static void call_make(struct call *call) {
         db_submit(api->settings.db, &call->job);
 }
 
-/* The object of a POST exists: a client told to retry would create another one. */
-static void keep_from_retrying(const struct request *request, struct error *err) {
-    const struct route *route = request->route;
-
-    if (error_http_status(err->kind) == error_http_status(ERROR_GOES_ON) && !route->action &&
-        strcmp(route->method, "POST") == 0 && !(route->flags & ROUTE_ASKS))
-        error_set(err, ERROR_GOES_ON, "%s The object exists; its status shows the result.",
-                  arena_text(request->http->arena, error_client_text(err)));
-}
-
 bool call_check(struct waiter *waiter, enum waiting_reason reason) {
     struct call *call = (struct call *)((char *)waiter - offsetof(struct call, waiter));
     struct error err = { .kind = ERROR_NONE };
@@ -383,8 +373,15 @@ bool call_check(struct waiter *waiter, enum waiting_reason reason) {
         error_set(&err, ERROR_TRY_LATER, "The backend has not answered in time; its work goes on.");
     if (result == 0 && call->request.route->flags & ROUTE_ASKS)
         result = error_set(&err, ERROR_TRY_LATER, "The service is stopping.");
-    if (result != 0)
-        keep_from_retrying(&call->request, &err);
+    if (result != 0) {
+        /* The object of a POST exists: a client told to retry would create another one. */
+        const struct route *route = call->request.route;
+
+        if (error_http_status(err.kind) == error_http_status(ERROR_GOES_ON) && !route->action &&
+            strcmp(route->method, "POST") == 0 && !(route->flags & ROUTE_ASKS))
+            error_set(&err, ERROR_GOES_ON, "%s The object exists; its status shows the result.",
+                      arena_text(call->request.http->arena, error_client_text(&err)));
+    }
     if (result == 0)
         call_reply(call);
     else

@@ -14,26 +14,6 @@ const char *fault_media_type(const struct http_exchange *exchange) {
     return accept && strcmp(accept, MEDIA_TYPE_OWN) == 0 ? MEDIA_TYPE_OWN : MEDIA_TYPE;
 }
 
-/* {"error": {"code": 401, "title": …}}: the form of the token middleware. */
-static void put_unauthorized(struct json_out *out, const struct error *err) {
-    out_key(out, "error");
-    out_begin_object(out);
-    out_put_int(out, "code", error_http_status(err->kind));
-    out_put_text(out, "title", "Unauthorized");
-    out_put_text(out, "message", err->message);
-    out_end_object(out);
-}
-
-static void put_fault(struct json_out *out, const struct error *err) {
-    out_key_text(out, error_fault(err->kind));
-    out_begin_object(out);
-    out_put_int(out, "code", error_http_status(err->kind));
-    out_put_text(out, "message", error_client_text(err));
-    if (err->kind == ERROR_OVER_QUOTA)
-        out_put_text(out, "retryAfter", "0");
-    out_end_object(out);
-}
-
 void fault_render(struct http_exchange *exchange, const struct error *err) {
     struct json_out out;
 
@@ -44,10 +24,23 @@ void fault_render(struct http_exchange *exchange, const struct error *err) {
         return;
     json_out_init(&out, exchange->arena, 256);
     out_begin_object(&out);
-    if (err->kind == ERROR_UNAUTHORIZED)
-        put_unauthorized(&out, err);
-    else
-        put_fault(&out, err);
+    if (err->kind == ERROR_UNAUTHORIZED) {
+        /* {"error": {"code": 401, "title": …}}: the form of the token middleware. */
+        out_key(&out, "error");
+        out_begin_object(&out);
+        out_put_int(&out, "code", error_http_status(err->kind));
+        out_put_text(&out, "title", "Unauthorized");
+        out_put_text(&out, "message", err->message);
+        out_end_object(&out);
+    } else {
+        out_key_text(&out, error_fault(err->kind));
+        out_begin_object(&out);
+        out_put_int(&out, "code", error_http_status(err->kind));
+        out_put_text(&out, "message", error_client_text(err));
+        if (err->kind == ERROR_OVER_QUOTA)
+            out_put_text(&out, "retryAfter", "0");
+        out_end_object(&out);
+    }
     out_end_object(&out);
     exchange->reply_body = json_out_text(&out);
     exchange->reply_size = out.size;

@@ -22,10 +22,6 @@ static json_t *list_of(json_t *items) {
     return json_pack("{s:s, s:o}", "type", "array", "items", items);
 }
 
-static json_t *number_or_object(const struct shape *shape, json_t *schemas) {
-    return json_pack("{s:[{s:s}, o]}", "anyOf", "type", "integer", shape_schema(shape, schemas));
-}
-
 static json_t *value_schema(const struct shape_key *key, json_t *schemas) {
     static const char *const types[] = { [SHAPE_TEXT] = "string",
                                          [SHAPE_INT] = "integer",
@@ -47,7 +43,8 @@ static json_t *value_schema(const struct shape_key *key, json_t *schemas) {
         break;
     }
     if (key->of)
-        return number_or_object(key->of, schemas);
+        return json_pack("{s:[{s:s}, o]}", "anyOf", "type", "integer",
+                         shape_schema(key->of, schemas));
     return key->flags & SHAPE_NULLABLE ? json_pack("{s:[ss]}", "type", types[key->type], "null")
                                        : json_pack("{s:s}", "type", types[key->type]);
 }

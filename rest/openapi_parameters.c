@@ -39,31 +39,23 @@ static unsigned later(unsigned minor, unsigned other) {
     return minor > other ? minor : other;
 }
 
-static void add_keys(json_t *names, const struct resource *resource) {
-    json_array_append_new(names, json_string("created_at"));
-    json_array_append_new(names, json_string("id"));
-    for (const struct resource_column *column = resource->columns; column->name; column++)
-        if (strcmp(column->name, "created_at") != 0 && strcmp(column->name, "id") != 0)
-            json_array_append_new(names, json_string(column->name));
-}
-
-static void add_sort(json_t *list, const struct resource *resource) {
-    json_t *keys = json_array();
-
-    add_keys(keys, resource);
-    add_query(list, "sort", typed("string"), resource->query_since);
-    add_query(list, "sort_key", json_pack("{s:o}", "enum", keys), resource->query_since);
-    add_query(list, "sort_dir", json_pack("{s:[ss]}", "enum", "asc", "desc"),
-              resource->query_since);
-}
-
 static void add_page(json_t *list, const struct resource *resource) {
     unsigned since = resource->query_since;
+    json_t *keys;
 
     add_query(list, "limit", json_pack("{s:s, s:i}", "type", "integer", "minimum", 0), since);
     add_query(list, "marker", typed("string"), since);
     add_query(list, "offset", json_pack("{s:s, s:i}", "type", "integer", "minimum", 0), since);
-    add_sort(list, resource);
+    keys = json_array();
+    json_array_append_new(keys, json_string("created_at"));
+    json_array_append_new(keys, json_string("id"));
+    for (const struct resource_column *column = resource->columns; column->name; column++)
+        if (strcmp(column->name, "created_at") != 0 && strcmp(column->name, "id") != 0)
+            json_array_append_new(keys, json_string(column->name));
+    add_query(list, "sort", typed("string"), resource->query_since);
+    add_query(list, "sort_key", json_pack("{s:o}", "enum", keys), resource->query_since);
+    add_query(list, "sort_dir", json_pack("{s:[ss]}", "enum", "asc", "desc"),
+              resource->query_since);
     if (resource->by_project)
         add_query(list, "all_tenants", typed("string"), since);
     if (resource->all_by) /* an agent's list of its node */

@@ -41,8 +41,13 @@ static void page_compose(struct arena *arena, struct page *page) {
     page->query.value_count += page->marker_count;
 }
 
-static void page_add_values(struct arena *arena, struct page *page, const struct db_value *values,
-                            unsigned count) {
+void page_and(struct request *request, struct page *page, const char *condition,
+              const struct db_value *values, unsigned count) {
+    struct arena *arena = request->work.arena;
+    const char *numbered = page_places(arena, condition, page->value_count + 1);
+
+    page->where = page->where ? arena_format(arena, "%s AND (%s)", page->where, numbered)
+                              : arena_format(arena, "(%s)", numbered);
     if (page->value_count + count > page->value_room) {
         struct db_value *moved;
 
@@ -55,16 +60,6 @@ static void page_add_values(struct arena *arena, struct page *page, const struct
     if (count)
         memcpy(page->values + page->value_count, values, count * sizeof(*values));
     page->value_count += count;
-}
-
-void page_and(struct request *request, struct page *page, const char *condition,
-              const struct db_value *values, unsigned count) {
-    struct arena *arena = request->work.arena;
-    const char *numbered = page_places(arena, condition, page->value_count + 1);
-
-    page->where = page->where ? arena_format(arena, "%s AND (%s)", page->where, numbered)
-                              : arena_format(arena, "(%s)", numbered);
-    page_add_values(arena, page, values, count);
     page_compose(arena, page);
 }
 

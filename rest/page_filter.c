@@ -102,19 +102,6 @@ static int filter_one_of(struct request *request, struct page *page,
 
 /* ---- other kinds ---- */
 
-static int filter_bool(struct request *request, struct page *page,
-                       const struct resource_column *column, const char *value, struct error *err) {
-    bool wanted;
-
-    if (request->minor < MV_STRICT_BOOLEANS)
-        wanted = value[0] != '\0' && strcasecmp(value, "false") != 0;
-    else if (!json_boolean_word(value, true, &wanted))
-        return error_set(err, ERROR_BAD_REQUEST, "Invalid filter %s: '%s' is not a boolean.",
-                         column->name, value);
-    and_value(request, page, "", column->column, " = ?", DB_BOOL(wanted));
-    return 0;
-}
-
 static const struct {
     const char *name, *sql;
 } time_operators[] = { { "gt:", " > ?" },   { "gte:", " >= ?" }, { "eq:", " = ?" },
@@ -158,17 +145,20 @@ static int filter_time(struct request *request, struct page *page,
     return 0;
 }
 
-static void filter_contains(struct request *request, struct page *page,
-                            const struct resource_column *column, const char *value) {
-    and_value(request, page, "lower(CAST(", column->column, " AS TEXT)) LIKE lower(?) ESCAPE '!'",
-              DB_TEXT(page_pattern(request->work.arena, value)));
-}
-
 static int filter_column(struct request *request, struct page *page,
                          const struct resource_column *column, const char *value,
                          struct error *err) {
-    if (column->type == COLUMN_BOOL)
-        return filter_bool(request, page, column, value, err);
+    if (column->type == COLUMN_BOOL) {
+        bool wanted;
+
+        if (request->minor < MV_STRICT_BOOLEANS)
+            wanted = value[0] != '\0' && strcasecmp(value, "false") != 0;
+        else if (!json_boolean_word(value, true, &wanted))
+            return error_set(err, ERROR_BAD_REQUEST, "Invalid filter %s: '%s' is not a boolean.",
+                             column->name, value);
+        and_value(request, page, "", column->column, " = ?", DB_BOOL(wanted));
+        return 0;
+    }
     if (column->type == COLUMN_TIME)
         return filter_time(request, page, column, value, err);
     if (strcmp(column->name, "name") != 0 && strcmp(column->name, "display_name") != 0)
@@ -192,15 +182,6 @@ static int filter_refuse(struct request *request, const char *key, struct error 
                      key);
 }
 
-/* An admin may filter by any column; an unknown key matches nothing. */
-static int filter_unknown(struct request *request, struct page *page, const char *key,
-                          struct error *err) {
-    if (!request->context.is_admin)
-        return filter_refuse(request, key, err);
-    page->empty = true;
-    return 0;
-}
-
 int page_filter(struct request *request, struct page *page, const struct pair *parameter,
                 struct error *err) {
     const char *key = parameter->key;
@@ -216,15 +197,21 @@ int page_filter(struct request *request, struct page *page, const struct pair *p
                 : 0;
     if (taken != 0)
         return taken < 0 ? -1 : 0;
-    if (!column)
-        return filter_unknown(request, page, key, err);
+    if (!column) {
+        /* An admin may filter by any column; an unknown key matches nothing. */
+        if (!request->context.is_admin)
+            return filter_refuse(request, key, err);
+        page->empty = true;
+        return 0;
+    }
     if (!request->context.is_admin && (!column->for_all || contains))
         return filter_refuse(request, key, err);
     if (request->minor < MV_STRICT_FILTERS && request->minor < column->since)
         return 0;
     if (!contains)
         return filter_column(request, page, column, parameter->value, err);
-    filter_contains(request, page, column, parameter->value);
+    and_value(request, page, "lower(CAST(", column->column, " AS TEXT)) LIKE lower(?) ESCAPE '!'",
+              DB_TEXT(page_pattern(request->work.arena, parameter->value)));
     return 0;
 }
 

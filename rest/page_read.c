@@ -19,10 +19,6 @@ static int number_read(const char *name, const char *text, int64_t most, int64_t
                      (intmax_t)most);
 }
 
-static bool digits_only(const char *text) {
-    return text[strspn(text, "0123456789")] == '\0';
-}
-
 static int page_read_limits(struct request *request, struct page *page, struct error *err) {
     const char *limit = request_query(request, "limit");
     const char *offset = request_query(request, "offset");
@@ -31,7 +27,7 @@ static int page_read_limits(struct request *request, struct page *page, struct e
     if (limit) {
         int64_t asked;
 
-        if (digits_only(limit) && strlen(limit) > LIMIT_DIGITS)
+        if (limit[strspn(limit, "0123456789")] == '\0' && strlen(limit) > LIMIT_DIGITS)
             asked = INT64_MAX;
         else if (number_read("limit", limit, INT64_MAX, &asked, err) < 0)
             return -1;
@@ -46,14 +42,6 @@ static int boolean_read(const char *name, const char *text, bool *ret, struct er
     if (json_boolean_word(text, true, ret))
         return 0;
     return error_set(err, ERROR_BAD_REQUEST, "Invalid %s: '%s' is not a boolean.", name, text);
-}
-
-static int page_read_count(struct request *request, struct page *page, struct error *err) {
-    const char *asked = request_query(request, "with_count");
-
-    if (!asked || request->minor < MV_WITH_COUNT)
-        return 0;
-    return boolean_read("with_count", asked, &page->with_count, err);
 }
 
 int page_read_project(struct request *request, const struct resource *resource, const char **ret,
@@ -116,11 +104,17 @@ int page_read(struct request *request, const struct resource *resource, struct p
     const char *marker = request_query(request, "marker");
     const char *project = NULL, *visible = NULL;
     struct page_sort sort;
+    const char *asked;
 
     *ret = (struct page){ .resource = resource };
-    if (page_read_limits(request, ret, err) < 0 || page_sort_read(request, ret, &sort, err) < 0 ||
-        page_read_count(request, ret, err) < 0 ||
-        (resource->by_project && page_read_project(request, resource, &project, err) < 0))
+    if (page_read_limits(request, ret, err) < 0 || page_sort_read(request, ret, &sort, err) < 0)
+        return -1;
+    asked = request_query(request, "with_count");
+    if (asked && request->minor >= MV_WITH_COUNT) {
+        if (boolean_read("with_count", asked, &ret->with_count, err) < 0)
+            return -1;
+    }
+    if (resource->by_project && page_read_project(request, resource, &project, err) < 0)
         return -1;
     if (project) {
         visible = arena_format(request->work.arena, "%s.project_id = ?", resource->alias);

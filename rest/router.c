@@ -122,17 +122,11 @@ static int not_found(struct error *err) {
     return error_set(err, ERROR_NOT_FOUND, "The resource could not be found.");
 }
 
-static int request_read_query(struct request *request, struct error *err) {
-    int count = url_queries(request->http->arena, request->http->query, &request->queries, err);
-
-    request->query_count = count < 0 ? 0 : (unsigned)count;
-    return count < 0 ? -1 : 0;
-}
-
 /* All checks defined by the tables, in the order of the API's rules. */
 static int call_check_all(struct call *call, const struct route_match *match, struct error *err) {
     struct request *request = &call->request;
     const char *project = request->path_project;
+    int count;
 
     if (call_negotiate(call, err) < 0 || body_check_type(request->http, err) < 0)
         return -1;
@@ -147,7 +141,9 @@ static int call_check_all(struct call *call, const struct route_match *match, st
         return error_set(err, ERROR_BAD_REQUEST, "Malformed request url");
     if (request->minor < request->route->since || request->route->flags & ROUTE_ABSENT)
         return not_found(err);
-    if (request_read_query(request, err) < 0)
+    count = url_queries(request->http->arena, request->http->query, &request->queries, err);
+    request->query_count = count < 0 ? 0 : (unsigned)count;
+    if (count < 0)
         return -1;
     return body_decode(request, err);
 }
@@ -296,20 +292,17 @@ static int api_compile_project(struct api *api, const char *regex, struct error 
     return 0;
 }
 
-static const char *endpoint_trim(struct arena *arena, const char *endpoint) {
-    size_t length = strlen(endpoint);
-
-    while (length > 0 && endpoint[length - 1] == '/')
-        length--;
-    return arena_text_n(arena, endpoint, length);
-}
-
 static int api_prepare(struct api *api, struct error *err) {
     const char *regex = api->settings.project_id_regex;
     unsigned readers = api->settings.readers;
 
-    if (api->settings.public_endpoint)
-        api->public_endpoint = endpoint_trim(api->arena, api->settings.public_endpoint);
+    if (api->settings.public_endpoint) {
+        size_t length = strlen(api->settings.public_endpoint);
+
+        while (length > 0 && api->settings.public_endpoint[length - 1] == '/')
+            length--;
+        api->public_endpoint = arena_text_n(api->arena, api->settings.public_endpoint, length);
+    }
     if (regex && strcmp(regex, PROJECT_REGEX) != 0 && api_compile_project(api, regex, err) < 0)
         return -1;
     if (route_table_new(api_routes, &api->routes, err) < 0)

@@ -97,28 +97,6 @@ static void put_link(struct json_out *out, const char *rel, const char *type, co
     out_end_object(out);
 }
 
-static void put_version(struct json_out *out, struct arena *arena, const char *base_url) {
-    out_begin_object(out);
-    out_put_text(out, "id", "v3.0");
-    out_put_text(out, "status", "CURRENT");
-    out_put_text(out, "version", VERSION_TEXT(MICROVERSION_NEWEST));
-    out_put_text(out, "min_version", VERSION_TEXT(MICROVERSION_LEAST));
-    out_put_text(out, "updated", "2023-08-31T00:00:00Z");
-    out_key(out, "links");
-    out_begin_array(out);
-    put_link(out, "describedby", "text/html", "https://docs.openstack.org/");
-    put_link(out, "self", NULL, arena_format(arena, "%s/v3/", base_url));
-    out_end_array(out);
-    out_key(out, "media-types");
-    out_begin_array(out);
-    out_begin_object(out);
-    out_put_text(out, "base", MEDIA_TYPE);
-    out_put_text(out, "type", "application/vnd.openstack.volume+json;version=3");
-    out_end_object(out);
-    out_end_array(out);
-    out_end_object(out);
-}
-
 void version_render(struct http_exchange *exchange, const char *base_url, int status) {
     struct json_out out;
 
@@ -126,7 +104,25 @@ void version_render(struct http_exchange *exchange, const char *base_url, int st
     out_begin_object(&out);
     out_key(&out, "versions");
     out_begin_array(&out);
-    put_version(&out, exchange->arena, base_url);
+    out_begin_object(&out);
+    out_put_text(&out, "id", "v3.0");
+    out_put_text(&out, "status", "CURRENT");
+    out_put_text(&out, "version", VERSION_TEXT(MICROVERSION_NEWEST));
+    out_put_text(&out, "min_version", VERSION_TEXT(MICROVERSION_LEAST));
+    out_put_text(&out, "updated", "2023-08-31T00:00:00Z");
+    out_key(&out, "links");
+    out_begin_array(&out);
+    put_link(&out, "describedby", "text/html", "https://docs.openstack.org/");
+    put_link(&out, "self", NULL, arena_format(exchange->arena, "%s/v3/", base_url));
+    out_end_array(&out);
+    out_key(&out, "media-types");
+    out_begin_array(&out);
+    out_begin_object(&out);
+    out_put_text(&out, "base", MEDIA_TYPE);
+    out_put_text(&out, "type", "application/vnd.openstack.volume+json;version=3");
+    out_end_object(&out);
+    out_end_array(&out);
+    out_end_object(&out);
     out_end_array(&out);
     out_end_object(&out);
     exchange->status = status;

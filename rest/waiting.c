@@ -46,20 +46,17 @@ static void waiting_round(struct waiting *waiting, bool stop) {
     pthread_mutex_unlock(&waiting->lock);
 }
 
-static void waiting_sleep(struct waiting *waiting) {
-    if (STAILQ_EMPTY(&waiting->parked))
-        pthread_cond_wait(&waiting->wake, &waiting->lock);
-    else if (!thread_cond_wait(&waiting->wake, &waiting->lock, clock_monotonic_us() + POLL_US))
-        waiting->look = true;
-}
-
 static void *waiting_main(void *arg) {
     struct waiting *waiting = arg;
 
     pthread_mutex_lock(&waiting->lock);
     while (!waiting->stop) {
         if (!waiting->look || STAILQ_EMPTY(&waiting->parked)) {
-            waiting_sleep(waiting);
+            if (STAILQ_EMPTY(&waiting->parked))
+                pthread_cond_wait(&waiting->wake, &waiting->lock);
+            else if (!thread_cond_wait(&waiting->wake, &waiting->lock,
+                                       clock_monotonic_us() + POLL_US))
+                waiting->look = true;
             continue;
         }
         waiting->look = false;
