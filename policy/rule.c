@@ -24,6 +24,7 @@ struct policy_state {
     int64_t look_us;                 /* time of the next check for changed files; atomic */
     struct stamp stamp;              /* owned by the thread that advanced look_us */
     bool has_file;                   /* was present when last read; owned as `stamp` */
+    bool unread;                     /* the files of `stamp` could not be read; owned as it */
 
     pthread_rwlock_t lock; /* guards the members below */
     struct rule_set *rules;
@@ -107,17 +108,21 @@ static int read_rules(const struct policy_settings *settings, bool has_file, str
     return rule_set_load(&now, ret, err);
 }
 
-/* Invalid rules are not applied: the previous ones remain in force. */
-static void read_again(struct policy_state *state) {
+/* Invalid rules are not applied: the previous ones remain in force.  Files that could not be read
+ * may be readable later without a change. */
+static void read_again(struct policy_state *state, bool changed) {
     bool has_file = is_there(state->settings.file);
     struct rule_set *rules, *before;
     struct error err;
 
     if (read_rules(&state->settings, has_file || state->has_file, &rules, &err) < 0) {
-        log_error(NULL, "changed policy not loaded, previous one in use", "reason", err.message,
-                  NULL);
+        state->unread = err.kind != ERROR_BAD_REQUEST;
+        if (changed || !state->unread)
+            log_error(NULL, "changed policy not loaded, previous one in use", "reason", err.message,
+                      NULL);
         return;
     }
+    state->unread = false;
     state->has_file = has_file;
     pthread_rwlock_wrlock(&state->lock);
     before = state->rules;
@@ -132,15 +137,16 @@ static void look(struct policy_state *state) {
     int64_t now_us = clock_monotonic_us(), next_us = now_us + state->settings.look_ms * 1000;
     int64_t look_us = __atomic_load_n(&state->look_us, __ATOMIC_ACQUIRE);
     struct stamp stamp;
+    bool changed;
 
     if (now_us < look_us || !__atomic_compare_exchange_n(&state->look_us, &look_us, INT64_MAX,
                                                          false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return;
     stamp = stamp_of(&state->settings);
-    if (stamp.hash != state->stamp.hash) {
-        state->stamp = stamp;
-        read_again(state);
-    }
+    changed = stamp.hash != state->stamp.hash;
+    state->stamp = stamp;
+    if (changed || state->unread)
+        read_again(state, changed);
     __atomic_store_n(&state->look_us, next_us, __ATOMIC_RELEASE);
 }
 

@@ -4,8 +4,8 @@
  * Grammar and checks are those of oslo.policy (and/or/not, parentheses, @ and !, role:, rule:,
  * attribute comparisons, %(name)s from the target). A rule that does not parse is refused at start
  * with file, line and name; so are loops and references to unknown rules.  Changed files are read
- * again at the next evaluation; while they are invalid the previous rules apply, and the log has
- * the reason.  Thread-safe.
+ * again at the next evaluation, and until they can be read; while they are invalid the previous
+ * rules apply, and the log has the reason.  Thread-safe.
  */
 #pragma once
 

@@ -42,6 +42,10 @@ static int reader_next(struct reader *reader) {
     reader->has_event = yaml_parser_parse(&reader->parser, &reader->event);
     if (reader->has_event)
         return 0;
+    if (ferror(reader->file))
+        return error_set(reader->err, ERROR_UNAVAILABLE, "%s: cannot be read", reader->path);
+    if (reader->parser.error == YAML_MEMORY_ERROR)
+        return error_set(reader->err, ERROR_UNAVAILABLE, "%s: no memory to read it", reader->path);
     if (reader->size > SIZE_MOST)
         return error_set(reader->err, ERROR_BAD_REQUEST,
                          "%s:%zu: the file has more than %d bytes up to here", reader->path,
@@ -231,7 +235,7 @@ int rule_file_read(struct arena *arena, const char *path, bool optional, struct 
     if (fd < 0 && errno == ENOENT && optional)
         return 0;
     if (fd < 0)
-        return error_errno(err, ERROR_BAD_REQUEST, "%s", path);
+        return error_errno(err, ERROR_UNAVAILABLE, "%s", path);
     file = stream_of(&fd, path, err);
     if (!file)
         return -1;

@@ -18,6 +18,6 @@ struct rule_entry {
 };
 
 /* Everything lives in the arena.  A missing file is an empty one when `optional`. ERROR_BAD_REQUEST
- * names file, line and rule. */
+ * names file, line and rule; another kind: the file cannot be read now. */
 int rule_file_read(struct arena *arena, const char *path, bool optional, struct rule_entry **ret,
                    struct error *err);

@@ -134,7 +134,7 @@ static int rule_set_add_directory(struct rule_set *set, const char *directory, s
     if (count < 0 && errno == ENOENT)
         return 0;
     if (count < 0)
-        return error_errno(err, ERROR_BAD_REQUEST, "%s", directory);
+        return error_errno(err, ERROR_UNAVAILABLE, "%s", directory);
     if (count > FILES_MOST)
         result = error_set(err, ERROR_BAD_REQUEST, "%s: there are more than %d files of rules",
                            directory, FILES_MOST);

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static const char *const admin_roles[] = { "admin", NULL };
@@ -321,6 +322,36 @@ static void *request_often(void *arg) {
     return NULL;
 }
 
+/* As for want of descriptors: the files do not change once there are some again. */
+START_TEST(files_that_cannot_be_read_for_a_while_are_read_later) {
+    static const char *const changed[] = { "policy.yaml", "policy.yaml", "10.yaml" };
+
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    for (size_t i = 0; i < LENGTH(changed); i++) {
+        autofiles struct files files;
+        struct policy_settings settings = { .look_ms = 1, .enforce_new_defaults = true };
+        struct rlimit before, none;
+        struct policy *policy;
+
+        files_make(&files);
+        settings.file = files_path(&files, "policy.yaml");
+        settings.directory = i > 0 ? files.directory : NULL;
+        files_put(&files, changed[i], "volume:extend: '@'\n");
+        policy = load(&settings);
+        ck_assert(policy_allows(policy, "volume:extend", &reader, &p1));
+        files_put(&files, changed[i], "volume:extend: role:admin\n");
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+        none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+        for (int k = 0; k < 20; k++, usleep(2000))
+            ck_assert(policy_allows(policy, "volume:extend", &reader, &p1));
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+        ck_assert(soon(policy, &reader, false));
+        policy_free(policy);
+    }
+}
+END_TEST
+
 /* Rules that restrict do not end with their file, as they would if the built-in ones applied. */
 START_TEST(a_named_file_that_goes_missing_leaves_its_rules_in_force) {
     autofiles struct files files;
@@ -501,5 +532,6 @@ CHECK_MAIN("rule", there_are_192_rules_of_three_kinds, defaults_let_the_right_ca
            rules_that_double_each_other_are_bounded, rules_above_the_limit_are_refused,
            many_rules_are_found, the_sample_shows_every_rule_and_loads_as_the_defaults,
            files_that_change_are_read_again_and_wrong_ones_are_not_taken,
+           files_that_cannot_be_read_for_a_while_are_read_later,
            a_named_file_that_goes_missing_leaves_its_rules_in_force,
            rules_are_enforced_while_files_change)
