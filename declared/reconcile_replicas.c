@@ -78,6 +78,17 @@ static struct document *find_replica(struct reconcile *r, const char *id) {
     return NULL;
 }
 
+static bool holds_only_copy(struct reconcile *r, const struct document *replica) {
+    const struct document_update *only = reconcile_only_copy_of(r, replica);
+
+    if (only)
+        wait_for(r, "ScaleDown",
+                 arena_format(r->work->arena,
+                              "Replica %s is removed when another replica holds snapshot %s.",
+                              replica->id, only->before.name));
+    return only;
+}
+
 /* It is evicted: now its data may be removed. */
 static int delete_evicted(struct reconcile *r, struct document *replica, struct error *err) {
     assert(volume_is_served(r) && !replica_report_of(r, replica));
@@ -93,6 +104,10 @@ static int continue_eviction(struct reconcile *r, const char *id, struct error *
         update_put_spec(r, &r->volume, "removing", NULL);
         return 0;
     }
+    if (holds_only_copy(r, replica)) { /* by now: the target takes it back */
+        update_put_spec(r, &r->volume, "removing", NULL);
+        return 0;
+    }
     if (volume_is_served(r) && !replica_report_of(r, replica))
         return delete_evicted(r, replica, err);
     wait_for(r, "ScaleDown",
@@ -102,18 +117,17 @@ static int continue_eviction(struct reconcile *r, const char *id, struct error *
 
 /* 1: it has the source of clones, or the only copy of a snapshot; 0: neither. */
 static int has_needed_data(struct reconcile *r, const struct document *replica, struct error *err) {
-    const struct document_update *only = reconcile_only_copy_of(r, replica);
-    int begun = only ? 0 : snapshot_source_begun(r->work, &r->config.before, NULL, err);
-    const char *why = "the clones that are being made are Bound";
+    int begun;
 
-    if (begun < 0)
-        return -1;
-    if (only)
-        why = arena_format(r->work->arena, "another replica holds snapshot %s", only->before.name);
-    else if (begun == 0)
-        return 0;
+    if (holds_only_copy(r, replica))
+        return 1;
+    begun = snapshot_source_begun(r->work, &r->config.before, NULL, err);
+    if (begun <= 0)
+        return begun;
     wait_for(r, "ScaleDown",
-             arena_format(r->work->arena, "Replica %s is removed when %s.", replica->id, why));
+             arena_format(r->work->arena,
+                          "Replica %s is removed when the clones that are being made are Bound.",
+                          replica->id));
     return 1;
 }
 

@@ -577,6 +577,14 @@ WORK_TEST(a_clone_of_a_snapshot_that_has_gone_never_comes) {
     assert_failed(work, clone, "spec.cstorVolumeSource: Snapshot db@s could not be found.");
 }
 
+static void evict_first(struct work *work, const char *config, struct error *err) {
+    OK(edit(work, config,
+            "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[{\"poolName\":\"pool-b\"},{\"poolName\":"
+            "\"pool-c\"}]}}}",
+            err));
+    settle(work, config);
+}
+
 WORK_TEST(no_replica_leaves_with_the_only_copy_of_a_snapshot) {
     const char *config = publish(work, bound(work, false), "host-a");
     const char *id = ready(work, config, SNAPSHOT("s"));
@@ -585,13 +593,34 @@ WORK_TEST(no_replica_leaves_with_the_only_copy_of_a_snapshot) {
     report_holds(work, config, 2, id, "");
     report_served(work, config, -1, NULL);
     settle(work, config);
-    OK(edit(work, config,
-            "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[{\"poolName\":\"pool-b\"},{\"poolName\":"
-            "\"pool-c\"}]}}}",
-            err));
-    settle(work, config);
+    evict_first(work, config, err);
     ck_assert_str_eq(volume_at(work, config, "spec.removing"), "null");
     report_holds(work, config, 1, id, "Ready");
+    settle(work, config);
+    ck_assert_str_ne(volume_at(work, config, "spec.removing"), "null");
+}
+
+/* The others lose it while the target evicts the replica. */
+WORK_TEST(an_eviction_ends_when_the_replica_has_the_only_copy_of_a_snapshot_by_then) {
+    const char *config = publish(work, bound(work, false), "host-a");
+    const char *id = ready(work, config, SNAPSHOT("s"));
+    struct document *replicas = NULL;
+
+    report_served(work, config, -1, NULL);
+    settle(work, config);
+    evict_first(work, config, err);
+    ck_assert_str_ne(volume_at(work, config, "spec.removing"), "null");
+    report_holds(work, config, 1, id, "");
+    report_holds(work, config, 2, id, "");
+    report_served(work, config, 0, NULL);
+    settle(work, config);
+    ck_assert_str_eq(volume_at(work, config, "spec.removing"), "null");
+    ck_assert_uint_eq(replicas_of(work, config, &replicas), 3);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_int_eq(replicas[i].deleted_at, 0);
+    ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Ready\"");
+    report_holds(work, config, 1, id, "Ready");
+    report_served(work, config, -1, NULL);
     settle(work, config);
     ck_assert_str_ne(volume_at(work, config, "spec.removing"), "null");
 }
@@ -615,4 +644,5 @@ CHECK_MAIN("reconcile_snapshots", a_snapshot_is_taken_once_and_ready_when_most_h
            a_clone_of_a_lost_snapshot_waits_and_is_never_empty,
            a_clone_of_a_snapshot_that_failed_never_comes,
            a_clone_of_a_snapshot_that_has_gone_never_comes,
-           no_replica_leaves_with_the_only_copy_of_a_snapshot)
+           no_replica_leaves_with_the_only_copy_of_a_snapshot,
+           an_eviction_ends_when_the_replica_has_the_only_copy_of_a_snapshot_by_then)
