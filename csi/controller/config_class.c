@@ -24,17 +24,6 @@ bool config_is_requested(const controller_parameter *const *parameters, size_t c
 
 /* ---- parameters ---- */
 
-static int read_count(const char *value, int64_t *ret, struct error *err) {
-    char *end;
-    long count = strtol(value, &end, 10);
-
-    if (!*value || *end || count < 1 || count > REPLICAS_MOST)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, COUNT_KEY " is %.20s, and must be 1 to %d.",
-                           value, REPLICAS_MOST);
-    *ret = count;
-    return 0;
-}
-
 static int read_parameter(const controller_parameter *parameter, struct config_class *class,
                           struct error *err) {
     static const char *const known[] = { POLICY_KEY, COUNT_KEY };
@@ -42,8 +31,16 @@ static int read_parameter(const controller_parameter *parameter, struct config_c
 
     if (controller_is_informational(key))
         return 0;
-    if (strcmp(key, COUNT_KEY) == 0)
-        return read_count(value, &class->replicas, err);
+    if (strcmp(key, COUNT_KEY) == 0) {
+        char *end;
+        long count = strtol(value, &end, 10);
+
+        if (!*value || *end || count < 1 || count > REPLICAS_MOST)
+            return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                               COUNT_KEY " is %.20s, and must be 1 to %d.", value, REPLICAS_MOST);
+        class->replicas = count;
+        return 0;
+    }
     if (strcmp(key, POLICY_KEY) != 0)
         return controller_unknown(key, "parameter", " of a volume with a policy", known,
                                   LENGTH(known), err);

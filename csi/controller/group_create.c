@@ -61,20 +61,6 @@ static int find_default_type(const struct client *api, struct arena *arena,
     return 0;
 }
 
-/* The name of the service's default type; "": none. */
-static int read_default(const struct client *api, struct arena *arena, const char **ret,
-                        struct error *err) {
-    const struct client_call call = { .method = "GET", .path = "/group_types/default" };
-    const json_t *type = client_ask_for(api, arena, &call, "group_type", err);
-
-    if (!type && err->kind != ERROR_NOT_FOUND)
-        return -1;
-    *ret = arena_text(arena, type ? json_text_of(type, "name") : "");
-    return *ret
-               ? 0
-               : error_set(err, ERROR_UNAVAILABLE, "the volume API returned an invalid group type");
-}
-
 /* The name of the only type beside the predefined ones; NULL: none or several. */
 static int read_only_one(const struct client *api, struct arena *arena, const char **ret,
                          struct error *err) {
@@ -99,11 +85,18 @@ static int read_only_one(const struct client *api, struct arena *arena, const ch
 static int find_group_type(const struct client *api, struct arena *arena,
                            struct remote_group_new *group, struct error *err) {
     const char *usual = NULL, *only = NULL;
+    const struct client_call call = { .method = "GET", .path = "/group_types/default" };
+    const json_t *type;
 
     if (group->group_type)
         return 0;
-    if (read_default(api, arena, &usual, err) < 0)
+    /* The name of the service's default type; "": none. */
+    type = client_ask_for(api, arena, &call, "group_type", err);
+    if (!type && err->kind != ERROR_NOT_FOUND)
         return -1;
+    usual = arena_text(arena, type ? json_text_of(type, "name") : "");
+    if (!usual)
+        return error_set(err, ERROR_UNAVAILABLE, "the volume API returned an invalid group type");
     if ((!*usual || strcmp(usual, MADE) == 0) && read_only_one(api, arena, &only, err) < 0)
         return -1;
     group->group_type = only ? only : *usual ? usual : NULL;

@@ -54,23 +54,13 @@ static void cleanup_probe(blkid_probe *probe) {
     blkid_free_probe(*probe);
 }
 
-/* Content at the start is data, even when libblkid does not know it: of a database, or
- * encrypted. */
-static int is_empty(int fd, bool *ret, struct error *err) {
-    char sector[SECTOR];
-
-    if (pread(fd, sector, sizeof(sector), 0) != sizeof(sector))
-        return error_errno(err, ERROR_BACKEND, "reading the volume");
-    *ret = sector[0] == 0 && memcmp(sector, sector + 1, sizeof(sector) - 1) == 0;
-    return 0;
-}
-
 int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], struct error *err) {
     __attribute__((cleanup(cleanup_probe))) blkid_probe probe = blkid_new_probe();
     autoclose int fd = open(device, O_RDONLY | O_CLOEXEC);
     bool empty;
     int result;
     const char *type;
+    char sector[SECTOR];
 
     if (fd < 0)
         return error_errno(err, ERROR_BACKEND, "opening %s", device);
@@ -92,8 +82,11 @@ int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], st
         snprintf(ret_type, FILESYSTEM_TYPE_SIZE, "%s", type);
         return 0;
     }
-    if (is_empty(fd, &empty, err) < 0)
-        return -1;
+    /* Content at the start is data, even when libblkid does not know it: of a database, or
+     * encrypted. */
+    if (pread(fd, sector, sizeof(sector), 0) != sizeof(sector))
+        return error_errno(err, ERROR_BACKEND, "reading the volume");
+    empty = sector[0] == 0 && memcmp(sector, sector + 1, sizeof(sector) - 1) == 0;
     snprintf(ret_type, FILESYSTEM_TYPE_SIZE, "%s", empty ? "" : "data of an unknown kind");
     return 0;
 }
