@@ -37,10 +37,7 @@ static int read_held(struct work *work, const struct db_rows *rows, void *item, 
 static int64_t percent_of(const json_t *status, const char *replica) {
     const json_t *list = json_object_get(status, "progress");
 
-    for (size_t i = 0; *replica && i < json_array_size(list); i++)
-        if (text_is(tree_text(json_array_get(list, i), "replicaId"), replica))
-            return json_int_at(json_array_get(list, i), "percent");
-    return 0;
+    return *replica ? json_int_at(tree_entry(list, "replicaId", replica), "percent") : 0;
 }
 
 static int read_moving(struct work *work, const struct db_rows *rows, void *item,

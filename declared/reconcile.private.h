@@ -81,6 +81,8 @@ json_t *reconcile_other_finalizers(struct reconcile *r, const struct document *d
 
 /* ---- one replica (reconcile_replica.c) ---- */
 
+/* The one with this id; NULL: none. */
+struct document *replica_called(const struct reconcile *r, const char *id);
 /* Its state as reported by the target; NULL: not reported. */
 const json_t *replica_report_of(const struct reconcile *r, const struct document *replica);
 /* Its pool is in status.poolInfo of the config. */

@@ -13,13 +13,6 @@
 /* ---- facts ---- */
 
 /* The report of the volume's node about this replica; NULL: none. */
-static const json_t *find_status(const json_t *list, const char *replica) {
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (text_is(tree_text(json_array_get(list, i), "replicaId"), replica))
-            return json_array_get(list, i);
-    return NULL;
-}
-
 static bool is_present(const struct reconcile *r, const struct document *replica) {
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
@@ -65,12 +58,10 @@ static int find_facts(const struct reconcile *r, const json_t *conditions, struc
     struct volume_facts facts = { .is_wanted = *tree_text(publish, "nodeId") != '\0',
                                   .has_node = r->volume.after.node != NULL,
                                   .near_full = find_near_full(r, conditions) };
-    const json_t *list;
     const json_t *old;
 
     volume_facts_read(update_spec(&r->volume), update_status(&r->volume), &facts);
     /* New replicas count only once they are rebuilt. */
-    list = json_object_get(update_status(&r->volume), "replicaStatuses");
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
 
@@ -78,7 +69,7 @@ static int find_facts(const struct reconcile *r, const json_t *conditions, struc
             continue;
         facts.replicas++;
         facts.present += is_present(r, replica);
-        if (!find_status(list, replica->id))
+        if (!replica_report_of(r, replica))
             continue;
         facts.counted++;
         facts.counted_in_sync += replica_is_healthy(r, replica);
@@ -118,7 +109,8 @@ static bool is_finished(const struct reconcile *r) {
     const json_t *list = json_object_get(update_status(&r->volume), "replicaStatuses");
     const char *replica = tree_text(update_status(&r->config), "rebuiltReplicaId");
 
-    return *replica && text_is(tree_text(find_status(list, replica), "mode"), "Healthy");
+    return *replica &&
+           text_is(tree_text(tree_entry(list, "replicaId", replica), "mode"), "Healthy");
 }
 
 static bool has_failed(const struct condition *now) {

@@ -12,10 +12,10 @@
 #include "json/json.h"
 
 static const char *name_of(const struct reconcile *r, const json_t *wanted) {
-    for (unsigned i = 0; i < r->count; i++)
-        if (text_is(r->replicas[i].id, tree_text(wanted, "replicaId")))
-            return r->replicas[i].name;
-    return tree_text(wanted, "replicaId");
+    const char *id = tree_text(wanted, "replicaId");
+    const struct document *replica = replica_called(r, id);
+
+    return replica ? replica->name : id;
 }
 
 static int end(struct reconcile *r, const char *type, const char *reason, const char *message,

@@ -32,12 +32,7 @@ static bool is_cancelled(const struct reconcile *r) {
 }
 
 static struct document *replica_of(struct reconcile *r, const char *key) {
-    const char *id = tree_text(replacement_of(r), key);
-
-    for (unsigned i = 0; i < r->count; i++)
-        if (*id && text_is(r->replicas[i].id, id))
-            return &r->replicas[i];
-    return NULL;
+    return replica_called(r, tree_text(replacement_of(r), key));
 }
 
 enum replacement_part reconcile_replacement_part(const struct reconcile *r,

@@ -7,15 +7,18 @@
 #include "declared/tree.h"
 #include "json/json.h"
 
+struct document *replica_called(const struct reconcile *r, const char *id) {
+    for (unsigned i = 0; *id && i < r->count; i++)
+        if (text_is(r->replicas[i].id, id))
+            return &r->replicas[i];
+    return NULL;
+}
+
 /* ---- state ---- */
 
 const json_t *replica_report_of(const struct reconcile *r, const struct document *replica) {
-    const json_t *list = json_object_get(update_status(&r->volume), "replicaStatuses");
-
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (text_is(tree_text(json_array_get(list, i), "replicaId"), replica->id))
-            return json_array_get(list, i);
-    return NULL;
+    return tree_entry(json_object_get(update_status(&r->volume), "replicaStatuses"), "replicaId",
+                      replica->id);
 }
 
 bool replica_is_healthy(const struct reconcile *r, const struct document *replica) {

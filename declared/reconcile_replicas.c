@@ -28,11 +28,7 @@ static bool is_wanted(struct reconcile *r, const struct document *replica) {
 
     if (reconcile_replacement_part(r, replica) != REPLACEMENT_NONE)
         return reconcile_replacement_keeps(r, replica);
-
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (text_is(tree_text(json_array_get(list, i), "poolName"), replica_pool_of(replica)))
-            return true;
-    return !list;
+    return !list || tree_entry(list, "poolName", replica_pool_of(replica));
 }
 
 /* An existing one, or one that is being removed. */
@@ -71,13 +67,6 @@ static unsigned count_living(const struct reconcile *r) {
     return count;
 }
 
-static struct document *find_replica(struct reconcile *r, const char *id) {
-    for (unsigned i = 0; i < r->count; i++)
-        if (text_is(r->replicas[i].id, id))
-            return &r->replicas[i];
-    return NULL;
-}
-
 static bool holds_only_copy(struct reconcile *r, const struct document *replica) {
     const struct document_update *only = reconcile_only_copy_of(r, replica);
 
@@ -98,7 +87,7 @@ static int delete_evicted(struct reconcile *r, struct document *replica, struct 
 }
 
 static int continue_eviction(struct reconcile *r, const char *id, struct error *err) {
-    struct document *replica = find_replica(r, id);
+    struct document *replica = replica_called(r, id);
 
     if (!replica || replica->deleted_at || is_wanted(r, replica)) {
         update_put_spec(r, &r->volume, "removing", NULL);

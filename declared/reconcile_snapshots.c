@@ -18,10 +18,7 @@
 enum holding { HOLDS_UNKNOWN, HOLDS_NOT, HOLDS };
 
 static const json_t *entry_of(const json_t *list, const char *uid) {
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (text_is(tree_text(json_array_get(list, i), "uid"), uid))
-            return json_array_get(list, i);
-    return NULL;
+    return tree_entry(list, "uid", uid);
 }
 
 static const json_t *spec_of(const struct document *replica) {
@@ -183,13 +180,6 @@ static void put_wanted(struct reconcile *r) {
 
 /* ---- holding ---- */
 
-static const struct document *find_replica(const struct reconcile *r, const char *id) {
-    for (unsigned i = 0; i < r->count; i++)
-        if (text_is(r->replicas[i].id, id))
-            return &r->replicas[i];
-    return NULL;
-}
-
 static bool is_source(const struct document *source, const struct document *replica,
                       const char *uid) {
     return source && source != replica && !source->deleted_at &&
@@ -201,7 +191,7 @@ static bool is_source(const struct document *source, const struct document *repl
 static const struct document *source_of(const struct reconcile *r, const struct document *replica,
                                         const char *uid) {
     const json_t *before = entry_of(json_object_get(spec_of(replica), "snapshots"), uid);
-    const struct document *source = find_replica(r, tree_text(before, "source"));
+    const struct document *source = replica_called(r, tree_text(before, "source"));
 
     if (is_source(source, replica, uid))
         return source;

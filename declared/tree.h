@@ -1,5 +1,5 @@
 /*
- * Texts of JSON objects; a missing one is "".
+ * Texts of JSON objects; a missing one is "".  Objects in a list that are found by a text of theirs.
  */
 #pragma once
 
@@ -16,4 +16,12 @@ static inline const char *tree_text(const json_t *object, const char *key) {
 /* NULL is "". */
 static inline bool text_is(const char *text, const char *other) {
     return strcmp(text ? text : "", other ? other : "") == 0;
+}
+
+/* The first object of the list with this text; NULL: none. */
+static inline const json_t *tree_entry(const json_t *list, const char *key, const char *text) {
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (text_is(tree_text(json_array_get(list, i), key), text))
+            return json_array_get(list, i);
+    return NULL;
 }

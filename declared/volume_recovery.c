@@ -42,15 +42,6 @@ const char *volume_recovery_refusal(const json_t *report) {
     return flaw->why;
 }
 
-static const json_t *status_of(const struct document *volume, const char *replica) {
-    const json_t *list = json_object_get(volume->status, "replicaStatuses");
-
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(tree_text(json_array_get(list, i), "replicaId"), replica) == 0)
-            return json_array_get(list, i);
-    return NULL;
-}
-
 static unsigned count_healthy(const struct document *volume) {
     const json_t *list = json_object_get(volume->status, "replicaStatuses");
     unsigned count = 0;
@@ -159,7 +150,7 @@ int volume_recovery_request(struct work *work, const struct document *replica,
                          before.name);
     if (check_target(&before, err) < 0 || check_node_responds(work, &before, err) < 0)
         return -1;
-    seen = status_of(&before, replica->id);
+    seen = tree_entry(json_object_get(before.status, "replicaStatuses"), "replicaId", replica->id);
     if (!seen || replica->deleted_at)
         return error_set(err, ERROR_CONFLICT, "Volume replica %s %s.", replica->name,
                          seen ? "is being deleted" : "has not been examined yet");
