@@ -23,7 +23,7 @@ int config_clone_name(const struct client *api, struct arena *arena, struct conf
     char uid[UUID_SIZE], hex[MD5_HEX_SIZE];
 
     if (!config_is_id(id))
-        return config_refuse_plain_volume(api, arena, id, err);
+        return config_refuse_plain(api, arena, &volume_kind, id, err);
     if (!uuid_parse(id + strlen(CONFIG_PREFIX), uid))
         return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %.64s.", id);
     whole = arena_join(arena, uid, "/", clone->csi_name, NULL);

@@ -42,7 +42,7 @@ static int read_snapshot(const struct client *api, struct arena *arena, const ch
     struct config_snapshot snapshot;
     int result = config_is_snapshot_id(id)
                      ? controller_read(api, arena, &config_snapshot_kind, id, &snapshot, err)
-                     : config_refuse_plain_snapshot(api, arena, id, err);
+                     : config_refuse_plain(api, arena, &snapshot_kind, id, err);
 
     if (result != 0)
         return result;

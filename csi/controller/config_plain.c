@@ -51,36 +51,21 @@ int config_check_plain_name(const struct client *api, struct arena *arena, const
 
 /* ---- sources ---- */
 
-int config_refuse_plain_volume(const struct client *api, struct arena *arena, const char *id,
-                               struct error *err) {
-    struct remote_volume volume;
-    int result = controller_require(id, "volume_id of the source", err);
+int config_refuse_plain(const struct client *api, struct arena *arena,
+                        const struct controller_kind *kind, const char *id, struct error *err) {
+    bool is_volume = kind == &volume_kind;
+    int result = controller_require(id, is_volume ? "volume_id of the source" : "snapshot_id", err);
 
     if (result == 0)
-        result = controller_read(api, arena, &volume_kind, id, &volume, err);
+        result = controller_read(api, arena, kind, id, arena_alloc(arena, kind->row_size), err);
     return result != 0
                ? result
-               : grpc_refuse(
-                     err, GRPC_INVALID_ARGUMENT,
-                     "Volume %s was created without a policy: a volume created from it needs a class without " POLICY_KEY
-                     ".",
-                     volume.id);
-}
-
-int config_refuse_plain_snapshot(const struct client *api, struct arena *arena, const char *id,
-                                 struct error *err) {
-    struct remote_snapshot snapshot;
-    int result = controller_require(id, "snapshot_id", err);
-
-    if (result == 0)
-        result = controller_read(api, arena, &snapshot_kind, id, &snapshot, err);
-    return result != 0
-               ? result
-               : grpc_refuse(
-                     err, GRPC_INVALID_ARGUMENT,
-                     "Snapshot %s belongs to a volume without a policy: a volume created from it needs a class without " POLICY_KEY
-                     ".",
-                     snapshot.id);
+               : grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                             "%s %s %s: a volume created from it needs a class without " POLICY_KEY
+                             ".",
+                             is_volume ? "Volume" : "Snapshot", id,
+                             is_volume ? "was created without a policy"
+                                       : "belongs to a volume without a policy");
 }
 
 int config_check_source(const struct client *api, struct arena *arena, const char *volume_id,

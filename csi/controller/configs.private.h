@@ -50,11 +50,10 @@ int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, si
  * deleted. */
 int config_check_plain_name(const struct client *api, struct arena *arena, const char *mark,
                             struct error *err);
-/* A volume without a policy is not a valid source: GRPC_INVALID_ARGUMENT, or GRPC_NOT_FOUND. */
-int config_refuse_plain_volume(const struct client *api, struct arena *arena, const char *id,
-                               struct error *err);
-int config_refuse_plain_snapshot(const struct client *api, struct arena *arena, const char *id,
-                                 struct error *err);
+/* A volume without a policy, or a snapshot of one, is not a valid source: GRPC_INVALID_ARGUMENT, or
+ * GRPC_NOT_FOUND. */
+int config_refuse_plain(const struct client *api, struct arena *arena,
+                        const struct controller_kind *kind, const char *id, struct error *err);
 
 /* ---- snapshots (config_snapshots.c) ---- */
 
