@@ -56,27 +56,26 @@ static int create(struct request *request, struct error *err) {
     return 0;
 }
 
-static int replace(struct request *request, struct error *err) {
+typedef int document_write(struct work *work, const struct document *before, const json_t *given,
+                           bool dry_run, struct document *ret, struct error *err);
+
+static int change(struct request *request, document_write *write, struct error *err) {
     struct document document;
     bool dry_run = false;
 
     if (request_flag(request, "dry_run", &dry_run, err) < 0 ||
-        document_replace(&request->work, request->object, request->json, dry_run, &document, err) <
-            0)
+        write(&request->work, request->object, request->json, dry_run, &document, err) < 0)
         return -1;
     answer_row(request, &document, 0);
     return 0;
 }
 
-static int patch(struct request *request, struct error *err) {
-    struct document document;
-    bool dry_run = false;
+static int replace(struct request *request, struct error *err) {
+    return change(request, document_replace, err);
+}
 
-    if (request_flag(request, "dry_run", &dry_run, err) < 0 ||
-        document_patch(&request->work, request->object, request->json, dry_run, &document, err) < 0)
-        return -1;
-    answer_row(request, &document, 0);
-    return 0;
+static int patch(struct request *request, struct error *err) {
+    return change(request, document_patch, err);
 }
 
 /* A delete with a version applies to that one and no later one. */
