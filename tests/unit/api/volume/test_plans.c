@@ -97,7 +97,7 @@ START_TEST(volumes_are_looked_up_by_an_index) {
           "SEARCH v USING INDEX volumes_by_status (status=? AND project_id=?)\n", false },
         { "?status=available",
           "SEARCH v USING INDEX volumes_by_status (status=? AND project_id=?)\n", false },
-        /* As a compute agent queries: few have the status, so that they are sorted costs nothing. */
+        /* as a compute agent queries: few have the status, sorting them costs nothing */
         { "/detail?all_tenants=1&status=extending&limit=1000",
           "SEARCH v USING INDEX volumes_by_status (status=?)\n" SORTED, false },
         { "/detail?name=a",
