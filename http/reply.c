@@ -145,11 +145,13 @@ enum MHD_Result http_reply_queue_plain(struct http_connection *connection, int s
 /* A large body is not copied.  It may have been grown with space for more. */
 static struct MHD_Response *response_of_heap(char **heap, size_t size) {
     char *body = take(*heap), *exact = realloc(body, size);
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(size, exact ? exact : body, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *response;
 
+    if (exact)
+        body = exact;
+    response = MHD_create_response_from_buffer(size, body, MHD_RESPMEM_MUST_FREE);
     if (!response)
-        free(exact ? exact : body);
+        free(body);
     return response;
 }
 
