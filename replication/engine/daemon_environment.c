@@ -37,11 +37,12 @@ int daemon_preload_open(void) {
 
 /*
  * QEMU allocates a new buffer for each read, and glibc would return memory of this size each time,
- * for the kernel to zero again: most of the cost of a large request. So up to 8 MiB of free memory
- * stay, and a request of 1 MiB is taken from there. An operator's own settings take precedence.
+ * for the kernel to zero again: most of the cost of a large request. So free memory stays, up to
+ * that of 16 reads of 1 MiB from three replicas at once, and a request of 1 MiB is taken from
+ * there. An idle daemon returns it (daemon_trim.c). An operator's own settings take precedence.
  */
 static const char *const defaults[][2] = { { "MALLOC_MMAP_THRESHOLD_", "1126400" },
-                                           { "MALLOC_TRIM_THRESHOLD_", "8388608" } };
+                                           { "MALLOC_TRIM_THRESHOLD_", "67108864" } };
 
 /* Beside an operator's preloaded objects. */
 static char *preload(struct arena *arena, int fd) {

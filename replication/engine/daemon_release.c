@@ -5,6 +5,7 @@
 #include "replication/engine/daemon_release.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/io_uring.h>
@@ -19,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAUSE_US     1000
@@ -222,11 +224,13 @@ static void await_requests(void) {
 }
 
 static void *await_signal(void *arg) {
+    const struct timespec interval = { .tv_sec = DAEMON_TRIM_S };
     sigset_t *set = arg;
-    int number;
 
-    while (sigwait(set, &number) != 0)
-        ;
+    while (sigtimedwait(set, NULL, &interval) < 0) {
+        if (errno == EAGAIN)
+            daemon_trim();
+    }
     release_all();
     await_requests();
     kill(getpid(), SIGKILL);

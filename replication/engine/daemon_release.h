@@ -21,3 +21,7 @@
 /* In the preloaded object: released files are written no more, and no write is logged, as the next
  * daemon has the logs. */
 void daemon_writes_end(void);
+
+/* The thread that waits for the signal calls it in these intervals. */
+#define DAEMON_TRIM_S 5
+void daemon_trim(void);

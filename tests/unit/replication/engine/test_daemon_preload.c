@@ -160,6 +160,67 @@ START_TEST(a_forced_cancellation_under_writes_does_not_damage_the_daemon) {
 }
 END_TEST
 
+/* ---- its free memory ---- */
+
+static int64_t anonymous_kib(int process) {
+    char line[256], path[40];
+    int64_t kib = -1;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", process);
+    file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    while (kib < 0 && fgets(line, sizeof(line), file)) {
+        if (strncmp(line, "Anonymous:", 10) == 0)
+            kib = strtoll(line + 10, NULL, 10);
+    }
+    fclose(file);
+    ck_assert_int_ge(kib, 0);
+    return kib;
+}
+
+static int daemon_process(void) {
+    autoarena struct arena *arena = arena_new();
+    autoclose int fd = open(daemon_path(arena, run, "daemon"), O_RDONLY);
+    char text[32] = "";
+
+    ck_assert_int_gt(read(fd, text, sizeof(text) - 1), 0);
+    return (int)strtol(text, NULL, 10);
+}
+
+/* Each request is answered late, so that all are in flight at once. */
+static int connect_late(void) {
+    autoarena struct arena *arena = arena_new();
+    int64_t size;
+    int fd;
+
+    execute("blockdev-add",
+            json_pack("{s:s, s:s, s:I, s:I}", "driver", "null-co", "node-name", "late", "size",
+                      (json_int_t)SOURCE_SIZE, "latency-ns", (json_int_t)LATE_NS));
+    execute("block-export-add", json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "late",
+                                          "node-name", "late", "name", "late", "writable", 1));
+    fd = nbd_connect(daemon_path(arena, run, "nbd"), "late", &size);
+    ck_assert_int_ge(fd, 0);
+    return fd;
+}
+
+/* The daemon has no more of it than without requests: some 1.5 MiB. */
+START_TEST(an_idle_daemon_returns_its_free_memory) {
+    enum { AT_ONCE = 12, REST_KIB = 4096 };
+    autofree char *data = calloc(1, (size_t)MIB);
+    autoclose int fd = -1;
+
+    begin_daemon();
+    fd = connect_late();
+    for (uint64_t i = 0; i < AT_ONCE; i++)
+        ck_assert_int_eq(nbd_send(fd, NBD_WRITE, i, 0, data, (uint32_t)MIB), 0);
+    await_answers(fd, AT_ONCE);
+    while (anonymous_kib(daemon_process()) > REST_KIB)
+        poll(NULL, 0, 50);
+    qmp_close(qmp);
+}
+END_TEST
+
 /* ---- the object itself ---- */
 
 static void *(*allocate)(size_t size);
@@ -600,8 +661,8 @@ END_TEST
 CHECK_MAIN_WITH("daemon preload", adopt_daemons(), begin, end,
                 a_failed_copy_under_writes_does_not_damage_the_daemon,
                 a_forced_cancellation_under_writes_does_not_damage_the_daemon,
-                freed_bitmaps_are_never_reused, other_memory_is_allocated_as_usual,
-                no_read_of_a_released_file_succeeds,
+                an_idle_daemon_returns_its_free_memory, freed_bitmaps_are_never_reused,
+                other_memory_is_allocated_as_usual, no_read_of_a_released_file_succeeds,
                 no_client_gets_a_response_because_a_replica_is_disconnected,
                 a_file_is_released_without_a_thread, a_ring_with_a_stuck_thread_delays_no_release,
                 a_stuck_write_keeps_only_its_own_file)
