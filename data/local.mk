@@ -7,8 +7,12 @@ libscoria_a_SOURCES += \
 	data/file_io.c data/file_io.h \
 	data/http_sink_io.c data/http_sink_io.h \
 	data/http_source_io.c data/http_source_io.h \
+	data/image_bytes.c data/image_bytes.h \
+	data/image_inspect.c data/image_inspect.h data/image_inspect.private.h \
+	data/image_inspect_disk.c data/image_inspect_virtual.c data/image_inspect_vmdk.c \
 	data/nbd_io.c data/nbd_io.h \
 	data/nbd_session.c data/nbd_session.h \
+	data/qcow2_check.c data/qcow2_check.h \
 	data/throttle_io.c data/throttle_io.h \
 	data/volume_io.c data/volume_io.h
 
@@ -22,5 +26,6 @@ check_PROGRAMS += \
 	tests/unit/data/test_filters \
 	tests/unit/data/test_http_sink_io \
 	tests/unit/data/test_http_source_io \
+	tests/unit/data/test_image_inspect \
 	tests/unit/data/test_nbd_io
 endif

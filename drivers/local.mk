@@ -29,7 +29,6 @@ libscoria_a_SOURCES += \
 	drivers/file/nfs.c drivers/file/nfs.h \
 	drivers/file/powerstore_nfs.c \
 	drivers/file/qemu_img.c drivers/file/qemu_img.h \
-	drivers/file/qcow2_check.c drivers/file/qcow2_check.h \
 	drivers/file/qcow2_use.c drivers/file/qcow2_use.h \
 	drivers/file/quobyte.c \
 	drivers/file/removal.c drivers/file/removal.h \

@@ -2,7 +2,7 @@
  * Any bytes as the output of qemu-img, and as an image: no reader of either accepts a size below
  * zero or reads outside.
  */
-#include "drivers/file/qcow2_check.h"
+#include "data/qcow2_check.h"
 #include "drivers/file/qemu_img.h"
 
 #include "common/cleanup.h"

@@ -2,7 +2,7 @@
  * Which qcow2 images of unknown origin may become volumes: each damage is found, and none is taken
  * that QEMU does not open.
  */
-#include "drivers/file/qcow2_check.h"
+#include "data/qcow2_check.h"
 #include "tests/unit/drivers/driver_test.h"
 
 #define IMAGE        "image.qcow2"

@@ -1,4 +1,4 @@
-#include "drivers/file/qcow2_check.h"
+#include "data/qcow2_check.h"
 
 #include "common/cleanup.h"
 
@@ -69,6 +69,7 @@ struct header {
     unsigned char bytes[HEADER_SIZE];
     uint64_t file_bytes, version, length, incompatible;
     unsigned cluster_bits;
+    bool is_source; /* it is only read */
 };
 
 static uint64_t big_endian(const unsigned char *bytes, unsigned size) {
@@ -128,9 +129,11 @@ static const char *check_compression(const struct header *header) {
 static const char *check_features(const struct header *header) {
     if (header->incompatible & ~(uint64_t)KNOWN_BITS)
         return UNSUPPORTED;
-    if (header->incompatible & CORRUPT)
+    if (header->is_source && header->incompatible & EXTENDED_L2)
+        return UNSUPPORTED;
+    if (!header->is_source && header->incompatible & CORRUPT)
         return "is marked corrupt";
-    if (header->incompatible & DIRTY)
+    if (!header->is_source && header->incompatible & DIRTY)
         return "was not closed (qemu-img check -r all repairs it)";
     if (header->incompatible & EXTERNAL_DATA || wide(header, BACKING_OFFSET) ||
         (header->version == 3 && wide(header, AUTOCLEAR) & RAW_EXTERNAL))
@@ -274,20 +277,34 @@ static const char *check_entries(const struct header *header, struct table table
     return NULL;
 }
 
-const char *qcow2_check(int fd, bool tables) {
+static const char *check_header(int fd, struct header *header) {
     static const char *(*const checks[])(const struct header *header) = {
         check_features,
         check_extensions,
         check_tables,
     };
-    struct header header = { .fd = -1 };
-    const char *why = read_header(fd, &header);
-    const uint64_t copied = (uint64_t)1 << 63;
+    const char *why = read_header(fd, header);
 
     for (size_t i = 0; !why && i < LENGTH(checks); i++)
-        why = checks[i](&header);
+        why = checks[i](header);
+    return why;
+}
+
+const char *qcow2_check(int fd, bool tables) {
+    struct header header = { .fd = -1 };
+    const char *why = check_header(fd, &header);
+    const uint64_t copied = (uint64_t)1 << 63;
+
     if (why || !tables)
         return why;
     why = check_entries(&header, l1_of(&header), copied);
     return why ? why : check_entries(&header, refcounts_of(&header), 0);
+}
+
+const char *qcow2_check_source(int fd, uint64_t *ret_virtual_bytes) {
+    struct header header = { .fd = -1, .is_source = true };
+    const char *why = check_header(fd, &header);
+
+    *ret_virtual_bytes = why ? 0 : wide(&header, DISK_SIZE);
+    return why;
 }

@@ -1,0 +1,111 @@
+/*
+ * Contents that are copied as they are: disks with a partition table, and LUKS.
+ */
+#include "common/cleanup.h"
+#include "data/image_inspect.private.h"
+
+#include <string.h>
+
+/* ---- partition tables ---- */
+
+enum {
+    SECTOR = 512,
+    SIGNATURE = 510,
+    ENTRIES = 446,
+    ENTRY_SIZE = 16,
+    ENTRY_COUNT = 4,
+    ENTRY_TYPE = 4,
+    ENTRY_FIRST_SECTOR = 8,
+    BOOTABLE = 0x80,
+    PROTECTIVE = 0xee,
+};
+
+/* Boot sectors of file systems have the same signature, and code where the entries would be. */
+static bool is_file_system(const unsigned char *sector) {
+    static const struct {
+        unsigned at;
+        const char *name;
+    } names[] = { { 3, "NTFS    " }, { 3, "EXFAT   " }, { 54, "FAT" }, { 82, "FAT" } };
+
+    for (size_t i = 0; i < LENGTH(names); i++)
+        if (memcmp(sector + names[i].at, names[i].name, strlen(names[i].name)) == 0)
+            return true;
+    return false;
+}
+
+bool image_has_partitions(const struct image_bytes *image) {
+    unsigned char sector[SECTOR];
+
+    return image_bytes_get(image, sector, sizeof(sector), 0) && sector[SIGNATURE] == 0x55 &&
+           sector[SIGNATURE + 1] == 0xaa && !is_file_system(sector);
+}
+
+/* That of a GPT: alone, and with the fixed start. */
+static bool protective_is_possible(const unsigned char *entry, unsigned index) {
+    static const unsigned char start[] = { 0x00, 0x02, 0x00 };
+
+    return index == 0 && memcmp(entry + 1, start, sizeof(start)) == 0 &&
+           image_bytes_little(entry + ENTRY_FIRST_SECTOR, 4) == 1;
+}
+
+const char *image_check_partitions(const struct image_bytes *image, uint64_t *ret_bytes) {
+    unsigned char sector[SECTOR];
+    unsigned partitions = 0;
+    bool protective = false;
+
+    if (!image_bytes_get(image, sector, sizeof(sector), 0))
+        return IMAGE_WRONG_HEADER;
+    for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+        const unsigned char *entry = sector + ENTRIES + (size_t)i * ENTRY_SIZE;
+
+        if (entry[0] != 0 && entry[0] != BOOTABLE)
+            return "has a partition table with an impossible boot flag";
+        if (entry[ENTRY_TYPE] == 0)
+            continue;
+        partitions++;
+        if (entry[ENTRY_TYPE] != PROTECTIVE)
+            continue;
+        if (!protective_is_possible(entry, i))
+            return "has an impossible protective partition";
+        protective = true;
+    }
+    if (partitions == 0 || (protective && partitions > 1))
+        return "has an impossible partition table";
+    *ret_bytes = (uint64_t)image->size;
+    return NULL;
+}
+
+/* ---- LUKS ---- */
+
+enum {
+    LUKS_HEADER = 592,
+    LUKS_VERSION = 6,
+    LUKS_DIGEST_ITERATIONS = 164,
+    LUKS_SLOTS = 208,
+    LUKS_SLOT_SIZE = 48,
+    LUKS_SLOT_COUNT = 8,
+};
+
+#define LUKS_SLOT_ACTIVE     0x00ac71f3U
+#define LUKS_ITERATIONS_MOST 12000000
+
+const char *image_check_luks(const struct image_bytes *image, uint64_t *ret_bytes) {
+    unsigned char header[LUKS_HEADER];
+    uint64_t iterations;
+
+    if (!image_bytes_get(image, header, sizeof(header), 0))
+        return IMAGE_WRONG_HEADER;
+    if (image_bytes_big(header + LUKS_VERSION, 2) != 1)
+        return "has a LUKS version that is not supported";
+    iterations = image_bytes_big(header + LUKS_DIGEST_ITERATIONS, 4);
+    for (unsigned i = 0; i < LUKS_SLOT_COUNT; i++) {
+        const unsigned char *slot = header + LUKS_SLOTS + (size_t)i * LUKS_SLOT_SIZE;
+
+        if (image_bytes_big(slot, 4) == LUKS_SLOT_ACTIVE)
+            iterations += image_bytes_big(slot + 4, 4);
+    }
+    if (iterations > LUKS_ITERATIONS_MOST)
+        return "has a LUKS header with too many iterations";
+    *ret_bytes = (uint64_t)image->size;
+    return NULL;
+}

@@ -1,0 +1,129 @@
+/*
+ * The formats of Virtual PC, Hyper-V and VirtualBox: none may have a parent.
+ */
+#include "data/image_inspect.private.h"
+
+#include <string.h>
+
+/* ---- VHD: a copy of the footer at the start; big-endian ---- */
+
+enum { VHD_FOOTER = 512, VHD_SIZE = 48, VHD_TYPE = 60, VHD_DYNAMIC = 3, VHD_DIFFERENCING = 4 };
+
+const char *image_check_vhd(const struct image_bytes *image, uint64_t *ret_bytes) {
+    unsigned char footer[VHD_FOOTER];
+    uint64_t type;
+
+    if (!image_bytes_get(image, footer, sizeof(footer), 0))
+        return IMAGE_WRONG_HEADER;
+    type = image_bytes_big(footer + VHD_TYPE, 4);
+    if (type == VHD_DIFFERENCING)
+        return IMAGE_NEEDS_FILES;
+    *ret_bytes = image_bytes_big(footer + VHD_SIZE, 8);
+    return type == VHD_DYNAMIC ? NULL : IMAGE_WRONG_HEADER;
+}
+
+/* ---- VDI: little-endian ---- */
+
+enum {
+    VDI_HEADER = 512,
+    VDI_TYPE = 76,
+    VDI_DISK_SIZE = 368,
+    VDI_DYNAMIC = 1,
+    VDI_STATIC = 2,
+};
+
+const char *image_check_vdi(const struct image_bytes *image, uint64_t *ret_bytes) {
+    unsigned char header[VDI_HEADER];
+    uint64_t type;
+
+    if (!image_bytes_get(image, header, sizeof(header), 0))
+        return IMAGE_WRONG_HEADER;
+    type = image_bytes_little(header + VDI_TYPE, 4);
+    *ret_bytes = image_bytes_little(header + VDI_DISK_SIZE, 8);
+    return type == VDI_DYNAMIC || type == VDI_STATIC ? NULL : IMAGE_NEEDS_FILES;
+}
+
+/* ---- VHDX: a table of regions, of which one has a table of metadata; little-endian ---- */
+
+#define GUID_SIZE       16
+#define REGIONS_OFFSET  ((uint64_t)192 << 10)
+#define VHDX_ENTRY_SIZE 32
+#define ENTRIES_MOST    2047
+#define VHDX_HAS_PARENT 2
+
+/* A table of either kind: where its entries begin, and how many there are. */
+struct vhdx_table {
+    uint64_t entries_at, count;
+};
+
+/* The first entry with the GUID: 1; 0 none. */
+static bool find_entry(const struct image_bytes *image, const struct vhdx_table *table,
+                       const unsigned char guid[GUID_SIZE], unsigned char ret[VHDX_ENTRY_SIZE]) {
+    for (uint64_t i = 0; i < table->count; i++) {
+        if (!image_bytes_get(image, ret, VHDX_ENTRY_SIZE, table->entries_at + i * VHDX_ENTRY_SIZE))
+            return false;
+        if (memcmp(ret, guid, GUID_SIZE) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool open_regions(const struct image_bytes *image, struct vhdx_table *ret) {
+    unsigned char head[16];
+
+    if (!image_bytes_get(image, head, sizeof(head), REGIONS_OFFSET) || memcmp(head, "regi", 4) != 0)
+        return false;
+    *ret = (struct vhdx_table){ REGIONS_OFFSET + sizeof(head), image_bytes_little(head + 8, 4) };
+    return ret->count <= ENTRIES_MOST;
+}
+
+static bool open_metadata(const struct image_bytes *image, uint64_t at, struct vhdx_table *ret) {
+    unsigned char head[VHDX_ENTRY_SIZE];
+
+    if (!image_bytes_get(image, head, sizeof(head), at) || memcmp(head, "metadata", 8) != 0)
+        return false;
+    *ret = (struct vhdx_table){ at + sizeof(head), image_bytes_little(head + 10, 2) };
+    return ret->count <= ENTRIES_MOST;
+}
+
+/* `size` bytes of an item of the metadata. */
+static bool get_item(const struct image_bytes *image, uint64_t metadata_at,
+                     const struct vhdx_table *metadata, const unsigned char guid[GUID_SIZE],
+                     unsigned char *ret, size_t size) {
+    unsigned char entry[VHDX_ENTRY_SIZE];
+    uint64_t offset;
+
+    if (!find_entry(image, metadata, guid, entry))
+        return false;
+    offset = image_bytes_little(entry + GUID_SIZE, 4);
+    return image_bytes_little(entry + GUID_SIZE + 4, 4) >= size &&
+           image_bytes_get(image, ret, size, metadata_at + offset);
+}
+
+const char *image_check_vhdx(const struct image_bytes *image, uint64_t *ret_bytes) {
+    static const unsigned char metadata_region[GUID_SIZE] = { 0x06, 0xa2, 0x7c, 0x8b, 0x90, 0x47,
+                                                              0x9a, 0x4b, 0xb8, 0xfe, 0x57, 0x5f,
+                                                              0x05, 0x0f, 0x88, 0x6e };
+    static const unsigned char parameters[GUID_SIZE] = { 0x37, 0x67, 0xa1, 0xca, 0x36, 0xfa,
+                                                         0x43, 0x4d, 0xb3, 0xb6, 0x33, 0xf0,
+                                                         0xaa, 0x44, 0xe7, 0x6b };
+    static const unsigned char disk_size[GUID_SIZE] = { 0x24, 0x42, 0xa5, 0x2f, 0x1b, 0xcd,
+                                                        0x76, 0x48, 0xb2, 0x11, 0x5d, 0xbe,
+                                                        0xd8, 0x3b, 0xf4, 0xb8 };
+    unsigned char entry[VHDX_ENTRY_SIZE], item[8];
+    struct vhdx_table table;
+    uint64_t at;
+
+    if (!open_regions(image, &table) || !find_entry(image, &table, metadata_region, entry))
+        return IMAGE_WRONG_HEADER;
+    at = image_bytes_little(entry + GUID_SIZE, 8);
+    if (!open_metadata(image, at, &table) ||
+        !get_item(image, at, &table, parameters, item, sizeof(item)))
+        return IMAGE_WRONG_HEADER;
+    if (image_bytes_little(item + 4, 4) & VHDX_HAS_PARENT)
+        return IMAGE_NEEDS_FILES;
+    if (!get_item(image, at, &table, disk_size, item, sizeof(item)))
+        return IMAGE_WRONG_HEADER;
+    *ret_bytes = image_bytes_little(item, 8);
+    return NULL;
+}
