@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,6 +65,17 @@ int child_place_fds(int *fds, int count) {
     if (fcntl(count - 1, F_SETFD, FD_CLOEXEC) < 0)
         return -1;
     return (int)syscall(SYS_close_range, count, ~0U, 0);
+}
+
+int child_limit(int resource, int64_t value) {
+    struct rlimit limit;
+
+    if (getrlimit((__rlimit_resource_t)resource, &limit) < 0)
+        return -1;
+    if (limit.rlim_max > (rlim_t)value)
+        limit.rlim_max = (rlim_t)value;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit((__rlimit_resource_t)resource, &limit);
 }
 
 void child_spare_from_oom(void) {

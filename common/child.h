@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Calls `run`, which does not return, in the child.  Signals are blocked during the fork: no signal
@@ -23,6 +24,8 @@ void child_reset_signals(void);
 /* fds[i] becomes number i and all others are closed; the last one, for the report, is closed by the
  * exec.  0, or -1 with errno. */
 int child_place_fds(int *fds, int count);
+/* Lowers a limit (RLIMIT_…), which cannot be raised again.  0, or -1 with errno. */
+int child_limit(int resource, int64_t value);
 /* Makes the kernel prefer other processes when memory is short; without that privilege nothing
  * changes. */
 void child_spare_from_oom(void);

@@ -53,17 +53,8 @@ struct launch {
 
 /* ---- in the child ---- */
 
-static int lower_limit(__rlimit_resource_t resource, int64_t value) {
-    struct rlimit limit;
-
-    if (value <= 0)
-        return 0;
-    if (getrlimit(resource, &limit) < 0)
-        return -1;
-    if (limit.rlim_max > (rlim_t)value)
-        limit.rlim_max = (rlim_t)value;
-    limit.rlim_cur = limit.rlim_max;
-    return setrlimit(resource, &limit);
+static int lower_limit(int resource, int64_t value) {
+    return value <= 0 ? 0 : child_limit(resource, value);
 }
 
 /* A child that survived a crash of this process would run beside the one that takes over. */

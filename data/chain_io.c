@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -33,7 +34,18 @@ struct launch {
     char process_id[32]; /* LISTEN_PID, without its digits */
     int fds[CHILD_FDS];
     int negotiated; /* a socket: a byte when qemu-nbd ends with its client */
+    bool untrusted;
 };
+
+/* Threads reserve more memory than they use. */
+#define UNTRUSTED_MEMORY ((int64_t)4 << 30)
+
+static int limit_untrusted(void) {
+    return child_limit(RLIMIT_AS, UNTRUSTED_MEMORY) < 0 || child_limit(RLIMIT_FSIZE, 0) < 0 ||
+                   child_limit(RLIMIT_CORE, 0) < 0
+               ? -1
+               : 0;
+}
 
 static void add_digits(char *text, pid_t pid) {
     char digits[20];
@@ -79,7 +91,8 @@ static void run_child(void *arg) {
         pid = fork();
     if (pid > 0)
         supervise(pid, launch->negotiated);
-    if (pid == 0 && chdir("/") == 0 && child_place_fds(launch->fds, CHILD_FDS) == 0) {
+    if (pid == 0 && chdir("/") == 0 && (!launch->untrusted || limit_untrusted() == 0) &&
+        child_place_fds(launch->fds, CHILD_FDS) == 0) {
         report = REPORT_FD;
         umask(0077);
         add_digits(launch->process_id, getpid());
@@ -92,13 +105,14 @@ static void run_child(void *arg) {
 
 /* *ret_errors: its stderr, which ends with it.  *ret_negotiated: receives a byte, or its end
  * kills the server. */
-static int launch_server(const char *const *arguments, int listener, int *ret_errors,
-                         int *ret_negotiated, struct error *err) {
+static int launch_server(const char *const *arguments, bool untrusted, int listener,
+                         int *ret_errors, int *ret_negotiated, struct error *err) {
     autoclose int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     autoclose int errors = -1, errors_end = -1, reader = -1, writer = -1;
     autoclose int negotiated = -1, negotiated_end = -1;
     struct launch launch = { .arguments = (char *const *)(uintptr_t)arguments,
-                             .process_id = "LISTEN_PID=" };
+                             .process_id = "LISTEN_PID=",
+                             .untrusted = untrusted };
     int report[2], output[2], ends[2];
     pid_t pid;
 
@@ -158,18 +172,22 @@ static int open_sockets(int *ret_listener, int *ret_client, struct error *err) {
 
 /* ---- its arguments ---- */
 
+static bool has_backing(const char *format) {
+    return strcmp(format, "qcow2") == 0 || strcmp(format, "vmdk") == 0;
+}
+
 /* "json:{…}" with all files; a base has nothing below it, whatever its header says. */
 static char *describe(const struct chain_io_file *files, size_t count) {
     json_t *node = NULL;
     char *text, *result;
 
     for (size_t i = count; i-- > 0;) {
-        bool raw = strcmp(files[i].format, "raw") == 0;
+        bool backed = has_backing(files[i].format);
         json_t *upper = json_pack("{s:s, s:{s:s, s:s}}", "driver", files[i].format, "file",
                                   "driver", "file", "filename", files[i].path);
 
-        assert(upper && (i + 1 == count || !raw));
-        if (!raw)
+        assert(upper && (i + 1 == count || backed));
+        if (backed)
             json_object_set_new(upper, "backing", node ? node : json_null());
         node = upper;
     }
@@ -238,9 +256,10 @@ struct volume_io *chain_io_open(const struct chain_io_settings *settings,
     autoclose int listener = -1, client = -1, errors = -1, negotiated = -1;
     struct volume_io *io;
 
-    assert(count > 0);
+    assert(count > 0 && !(writable && settings->untrusted));
     if (open_sockets(&listener, &client, err) < 0 ||
-        launch_server(writable ? arguments : read_only, listener, &errors, &negotiated, err) < 0)
+        launch_server(writable ? arguments : read_only, settings->untrusted, listener, &errors,
+                      &negotiated, err) < 0)
         return NULL;
     close(take_fd(listener)); /* its end is noticed */
     io = nbd_io_open_socket(take_fd(client), EXPORT, writable, settings->timeout_ms, err);

@@ -23,7 +23,8 @@ static const char *find_qemu_nbd(const struct directory *directory, struct arena
 static struct volume_io *open_chain(const struct directory *directory, struct arena *arena,
                                     const struct chain_link *links, int count, bool writable,
                                     struct error *err) {
-    const struct chain_io_settings settings = { find_qemu_nbd(directory, arena), CALL_TIMEOUT_MS };
+    const struct chain_io_settings settings = { find_qemu_nbd(directory, arena), CALL_TIMEOUT_MS,
+                                                false };
     struct chain_io_file files[CHAIN_FILES_MOST];
 
     assert(count > 0 && count <= CHAIN_FILES_MOST);

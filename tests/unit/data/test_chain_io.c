@@ -16,7 +16,7 @@
 
 #define SIZE (8 * MIB)
 
-static const struct chain_io_settings settings = { "qemu-nbd", 600000 };
+static const struct chain_io_settings settings = { "qemu-nbd", 600000, false };
 static char directory[] = "/tmp/scoria-test-chain-XXXXXX";
 static struct arena *arena;
 
@@ -178,7 +178,7 @@ END_TEST
 
 START_TEST(a_missing_file_or_program_is_reported) {
     const struct chain_io_file missing = { path_of("missing"), "raw" };
-    const struct chain_io_settings none = { "/nonexistent/qemu-nbd", 1000 };
+    const struct chain_io_settings none = { "/nonexistent/qemu-nbd", 1000, false };
     struct error err = { 0 };
 
     ck_assert_ptr_null(chain_io_open(&settings, &missing, 1, false, &err));
@@ -203,6 +203,22 @@ static const char *make_hanging_server(int *ret_alive) {
     return script;
 }
 
+/* Its limits are those that its shell prints: of memory in KiB, of files and of a core. */
+START_TEST(the_server_of_an_untrusted_image_is_limited) {
+    const char *script = path_of("server");
+    const struct chain_io_settings limited = { script, 600000, true };
+    const struct chain_io_file file = { path_of("base"), "raw" };
+    FILE *text = fopen(script, "we");
+    struct error err = { 0 };
+
+    fprintf(text, "#!/bin/sh\necho $(ulimit -v) $(ulimit -f) $(ulimit -c) >&2\nexit 1\n");
+    ck_assert_int_eq(fclose(text), 0);
+    ck_assert_int_eq(chmod(script, 0700), 0);
+    ck_assert_ptr_null(chain_io_open(&limited, &file, 1, false, &err));
+    ck_assert_msg(strstr(err.message, "4194304 0 0"), "%s", err.message);
+}
+END_TEST
+
 static void await_read(int fd, ssize_t size) {
     char byte;
 
@@ -212,7 +228,7 @@ static void await_read(int fd, ssize_t size) {
 
 START_TEST(a_server_that_does_not_respond_ends_the_open_in_time) {
     int alive;
-    const struct chain_io_settings slow = { make_hanging_server(&alive), 500 };
+    const struct chain_io_settings slow = { make_hanging_server(&alive), 500, false };
     const struct chain_io_file file = { path_of("base"), "raw" };
     struct error err = { 0 };
 
@@ -225,7 +241,7 @@ END_TEST
 
 START_TEST(a_server_without_a_negotiation_ends_with_this_process) {
     int alive;
-    const struct chain_io_settings slow = { make_hanging_server(&alive), 600000 };
+    const struct chain_io_settings slow = { make_hanging_server(&alive), 600000, false };
     const struct chain_io_file file = { path_of("base"), "raw" };
     struct error err = { 0 };
     pid_t child = fork();
@@ -247,6 +263,6 @@ CHECK_MAIN_WITH("chain_io", true, begin, end, a_chain_reads_as_its_files_above_e
                 a_copy_into_a_chain_changes_its_active_file_alone,
                 a_flush_drops_the_cached_pages_of_the_active_file,
                 an_image_with_a_writer_is_in_use_until_that_closes,
-                a_missing_file_or_program_is_reported,
+                a_missing_file_or_program_is_reported, the_server_of_an_untrusted_image_is_limited,
                 a_server_that_does_not_respond_ends_the_open_in_time,
                 a_server_without_a_negotiation_ends_with_this_process)
