@@ -70,6 +70,12 @@ struct driver_progress {
 int driver_progress_report(const struct driver_progress *progress, int64_t done_bytes,
                            int64_t all_bytes, struct error *err);
 
+/* The first bytes of a new volume; zeros follow them.  Read once, from the start to the end. */
+struct driver_content {
+    struct volume_io *io;
+    const struct driver_progress *progress;
+};
+
 /* A volume as the database has it; all text belongs to the caller. */
 struct driver_volume {
     const char *id;
@@ -84,8 +90,9 @@ struct driver_volume {
     /* For connect() and disconnect(): the other hosts that are connected, ended with NULL; NULL:
      * unknown. */
     const char *const *hosts;
-    const json_t *extra_specs;        /* of its type, when it is made; NULL: none, or unread */
-    const struct driver_fence *fence; /* may the call still change things?  NULL: always */
+    const json_t *extra_specs;            /* of its type, when it is made; NULL: none, or unread */
+    const struct driver_content *content; /* of create_volume(); NULL: zeros alone */
+    const struct driver_fence *fence;     /* may the call still change things?  NULL: always */
     unsigned attempt; /* number of the worker, so that no two share a temporary file */
     /* Of a delete: a worker without its lease removes only files that it alone can have made.
      * Files in a record of the storage stay, which is no failure. */

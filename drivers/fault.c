@@ -184,7 +184,8 @@ const struct driver fault_driver = {
     .name = "fault",
     .vendor_name = "Open Source",
     .storage_protocol = "fault",
-    .properties = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
+    .properties =
+        DRIVER_CONTENT | DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
     .reads_extra_specs = true,
     .options = fault_options,
     .open = fault_open,

@@ -1,5 +1,6 @@
 #include "drivers/memory.h"
 
+#include "data/volume_io.h"
 #include "drivers/memory.private.h"
 
 #include <search.h>
@@ -89,13 +90,33 @@ static int memory_get_pools(void *handle, struct arena *arena, struct driver_poo
     return 1;
 }
 
+/* The last byte that is not zero stands for the content. */
+static int read_content(const struct driver_content *content, int64_t *ret, struct error *err) {
+    struct volume_io *io = content->io;
+    unsigned char bytes[4096];
+
+    for (int64_t at = 0; at < io->size; at += (int64_t)sizeof(bytes)) {
+        int64_t left = io->size - at;
+        size_t size = left < (int64_t)sizeof(bytes) ? (size_t)left : sizeof(bytes);
+
+        if (driver_progress_report(content->progress, at, io->size, err) < 0 ||
+            volume_io_read(io, bytes, size, at, err) < 0)
+            return -1;
+        for (size_t i = 0; i < size; i++)
+            *ret = bytes[i] ? bytes[i] : *ret;
+    }
+    return 0;
+}
+
 static int memory_create_volume(void *handle, struct arena *arena,
                                 const struct driver_volume *volume, struct driver_created *ret,
                                 struct error *err) {
     struct memory *memory = handle;
     const struct memory_volume *made;
+    int64_t content = 0;
 
-    if (driver_fence_check(volume->fence, err) < 0)
+    if (driver_fence_check(volume->fence, err) < 0 ||
+        (volume->content && read_content(volume->content, &content, err) < 0))
         return -1;
     HOLD(memory);
     if (memory_check_order(memory, "create_volume", err) < 0)
@@ -109,7 +130,8 @@ static int memory_create_volume(void *handle, struct arena *arena,
             return -1;
         if (!memory_find(memory,
                          volume->name_id)) /* another worker may have been faster meanwhile */
-            memory_add(memory, volume->name_id, volume->name_id, volume->size_gb * GIB);
+            memory_add(memory, volume->name_id, volume->name_id, volume->size_gb * GIB)->content =
+                content;
     }
     *ret = (struct driver_created){ .provider_location = arena_text(arena, "memory"),
                                     .format = "raw" };
@@ -299,7 +321,8 @@ const struct driver memory_driver = {
     .name = "memory",
     .vendor_name = "Open Source",
     .storage_protocol = "memory",
-    .properties = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
+    .properties =
+        DRIVER_CONTENT | DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
     .options = memory_options,
     .open = memory_open,
     .close = memory_close,

@@ -188,7 +188,8 @@ const struct driver file_driver = {
     .name = "file",
     .vendor_name = "Open Source",
     .storage_protocol = "file",
-    .properties = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
+    .properties =
+        DRIVER_CONTENT | DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK,
     .options = file_options,
     .open = file_open,
     .close = file_close,

@@ -61,11 +61,26 @@ static struct volume_io *open_io(int fd, bool writable, bool sparse, struct erro
     return file_io_open(fcntl(fd, F_DUPFD_CLOEXEC, 0), writable, sparse, err);
 }
 
-int image_copy(int from, int to, bool sparse, const struct image_copy *how, struct error *err) {
+static int run(struct watch *watch, struct volume_io *from, struct volume_io *to,
+               struct error *err) {
     static const struct copy_position beginning;
+    const struct copy copy = {
+        .from = from, .to = to, .blank = true, .may = check_fence, .report = report, .arg = watch
+    };
+
+    return copy_run(&copy, &beginning, err);
+}
+
+int image_copy_into(struct volume_io *from, struct volume_io *to, const struct image_copy *how,
+                    struct error *err) {
+    struct watch watch = { .how = how };
+
+    return run(&watch, from, to, err);
+}
+
+int image_copy(int from, int to, bool sparse, const struct image_copy *how, struct error *err) {
     struct watch watch = { .how = how };
     const struct volume_io_wait wait = { check_pause, &watch };
-    struct copy copy = { .blank = true, .may = check_fence, .report = report, .arg = &watch };
     autovolumeio struct volume_io *source = open_io(from, false, true, err), *target = NULL;
 
     assert(from >= 0 && to >= 0 && from != to && how->bytes_per_second >= 0);
@@ -81,7 +96,5 @@ int image_copy(int from, int to, bool sparse, const struct image_copy *how, stru
     assert(target->size >= source->size);
     if (how->bytes_per_second > 0)
         source = throttle_io_open(source, how->bytes_per_second, &wait);
-    copy.from = source;
-    copy.to = target;
-    return copy_run(&copy, &beginning, err);
+    return run(&watch, source, target, err);
 }

@@ -22,6 +22,10 @@ struct image_copy {
  */
 int image_share(int from, int to, struct error *err);
 
+/* Copies all of `from` into `to`, which is at least as large and reads as zeros.  Flushed. */
+int image_copy_into(struct volume_io *from, struct volume_io *to, const struct image_copy *how,
+                    struct error *err);
+
 /*
  * Copies all of `from` into `to`, which must be private to the caller; its old content is gone.
  * `sparse`: holes stay holes, else they are allocated.  Flushed.  `from` must not be written

@@ -60,6 +60,17 @@ static int open_source(const struct directory *directory, struct arena *arena,
     return 0;
 }
 
+struct volume_io *image_data_open_file(const struct directory *directory, struct arena *arena,
+                                       const char *name, const char *format, struct error *err) {
+    const struct chain_link link = { name, format, 0 };
+    int fd;
+
+    if (strcmp(format, "raw") != 0)
+        return open_chain(directory, arena, &link, 1, true, err);
+    fd = image_open(directory->fd, name, O_RDWR, err);
+    return fd < 0 ? NULL : file_io_open(fd, true, directory->settings->sparse, err);
+}
+
 static int refuse_use(const struct driver_volume *volume, struct error *err) {
     return error_set(err, ERROR_CONFLICT, "Volume %s is in use.", volume->id);
 }

@@ -33,7 +33,7 @@ driver_create_volume_call remotefs_create_volume;
 driver_connect_call remotefs_connect;
 
 /* Properties of the whole family. */
-#define REMOTEFS_PROPERTIES (DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK)
+#define REMOTEFS_PROPERTIES (DRIVER_CONTENT | DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK)
 
 /* The members of struct driver that all of the family share. */
 #define REMOTEFS_CALLS                                        \

@@ -3,6 +3,8 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "drivers/file/draft.h"
+#include "drivers/file/image_copy.h"
+#include "drivers/file/image_data.h"
 #include "drivers/file/volume_name.h"
 
 #include <fcntl.h>
@@ -42,7 +44,7 @@ static int accept_existing(const struct directory *directory, const struct drive
         return found;
     if (image_read_flushed(fd, format, &facts, err) < 0)
         return error_context(err, "%s exists already", name);
-    if (facts.virtual_bytes == 0 && strcmp(format, "raw") == 0 &&
+    if (facts.virtual_bytes == 0 && strcmp(format, "raw") == 0 && !volume->content &&
         fill_empty(directory, volume, fd, bytes, &facts, err) < 0)
         return error_context(err, "%s exists already, empty", name);
     if (facts.virtual_bytes != bytes)
@@ -67,6 +69,24 @@ static int fill_qcow2(const struct draft *draft, struct arena *arena, int64_t by
     return 0;
 }
 
+/* The content of a new volume, behind which the file stays as it is.  Flushed through a descriptor
+ * from before, as a program may have written it. */
+static int put_content(const struct draft *draft, struct arena *arena,
+                       const struct driver_volume *volume, struct error *err) {
+    const char *format = volume_file_format(draft->directory);
+    const struct image_copy how = { .fence = volume->fence, .progress = volume->content->progress };
+    struct volume_io *io =
+        image_data_open_file(draft->directory, arena, draft->unfinished, format, err);
+    struct image_facts facts;
+    int result;
+
+    if (!io)
+        return -1;
+    result = image_copy_into(volume->content->io, io, &how, err);
+    volume_io_close(io);
+    return result < 0 ? -1 : image_read_flushed(draft->fd, format, &facts, err);
+}
+
 /* The file is private until it has its name: filling it needs no fence. */
 static int fill_and_publish(const struct directory *directory, struct arena *arena,
                             const struct driver_volume *volume, const char *name, int64_t bytes,
@@ -77,7 +97,8 @@ static int fill_and_publish(const struct directory *directory, struct arena *are
     if (draft_open(directory, arena, name, volume->attempt, &draft, err) < 0 ||
         (settings->qcow2
              ? fill_qcow2(&draft, arena, bytes, err)
-             : image_fill_raw(draft.fd, bytes, settings->sparse, volume->fence, err)) < 0)
+             : image_fill_raw(draft.fd, bytes, settings->sparse, volume->fence, err)) < 0 ||
+        (volume->content && put_content(&draft, arena, volume, err) < 0))
         return -1;
     return draft_publish(&draft, volume->fence, err);
 }

@@ -2,6 +2,7 @@
  * The promises of the bits of struct driver's features, for every driver that sets them.
  */
 #include "data/copy.h"
+#include "data/file_io.h"
 #include "replicated/driver.h"
 #include "tests/contract/driver_subject.h"
 #include "tests/unit/drivers/xfs.h"
@@ -991,6 +992,36 @@ static void open_once(struct place *place, bool reported) {
     ck_assert_int_eq(bench->err.kind, ERROR_NOT_FOUND);
 }
 
+/* ---- content of a new volume ---- */
+
+/* Once, also by a second call; a cancelled one leaves nothing. */
+static void fill_new_volume(struct place *place, bool reported) {
+    struct driver_volume volume = a_volume(place);
+    struct bench *bench = &place->bench;
+    struct driver_content content = { .io = file_io_open_memory(2 << 20, &bench->err) };
+    char bytes[1 << 16];
+
+    (void)reported;
+    memset(bytes, 11, sizeof(bytes));
+    ck_assert_ptr_nonnull(content.io);
+    ck_assert_int_eq(volume_io_write(content.io, bytes, sizeof(bytes), 1 << 20, &bench->err), 0);
+    volume.content = &content;
+    content.progress = &cancelled;
+    ck_assert_int_eq(bench_create(bench, &volume), -1);
+    ck_assert_msg(bench->err.kind == ERROR_CONFLICT, "%s", bench->err.message);
+    ck_assert_int_eq(count_volumes(place), 0);
+    content.progress = NULL;
+    for (int i = 0; i < 2; i++) {
+        assert_created(place, &volume);
+        ck_assert_int_eq(bench_size(bench, &volume), GIB);
+        ck_assert_int_eq(read_content(place, &volume), 11);
+    }
+    volume_io_close(content.io);
+    volume.content = NULL;
+    ck_assert_int_eq(bench_delete(bench, &volume), 0);
+    ck_assert_int_eq(count_volumes(place), 0);
+}
+
 /* One row or more for each of driver_features. */
 static const struct {
     unsigned bit;
@@ -998,6 +1029,7 @@ static const struct {
 } promises[] = {
     { DRIVER_MULTIATTACH, share_volume },
     { DRIVER_ONLINE_EXTEND, extend_attached },
+    { DRIVER_CONTENT, fill_new_volume },
     { DRIVER_THIN, take_space_late },
     { DRIVER_THICK, take_space_at_once },
     { DRIVER_SNAPSHOT, take_and_drop_snapshots },
