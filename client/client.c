@@ -65,7 +65,8 @@ int client_send(const struct client *client, struct arena *arena, const struct c
     if (call->former)
         headers[count++] = (struct http_header){ call->former, call->header.value };
     headers[count] = call->header;
-    return own_user_call(client->user, arena, &sent, ret, err);
+    return call->token ? own_user_call_as(client->user, arena, call->token, &sent, ret, err)
+                       : own_user_call(client->user, arena, &sent, ret, err);
 }
 
 /* ---- classification of responses ---- */

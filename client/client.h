@@ -42,6 +42,7 @@ struct client_call {
     const char *behind;        /* appended to the id; NULL: nothing */
     const char *body;          /* JSON; NULL: none */
     const char *request_id;    /* sent as the global request id; NULL: none */
+    const char *token;         /* of another user than the client's; NULL: the client's */
     struct http_header header; /* an additional one; without a name: none */
     const char *former;        /* name of the same header for older peers; NULL: none */
     const char *wanted_header; /* of the response; NULL: none */

@@ -8,6 +8,7 @@ libscoria_a_SOURCES += \
 	client/compute_trims.c client/compute_trims.h \
 	client/documents.c client/documents.h \
 	client/groups.c client/groups.h \
+	client/images.c client/images.h \
 	client/limits.c client/limits.h \
 	client/messages.c client/messages.h \
 	client/pools.c client/pools.h \
@@ -22,6 +23,7 @@ if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/client/test_client \
 	tests/unit/client/test_compute_events \
+	tests/unit/client/test_images \
 	tests/unit/client/test_servers \
 	tests/unit/client/test_storage \
 	tests/unit/client/test_volumes \

@@ -2,6 +2,7 @@
  * The program's own options and the list of every module's.
  */
 #include "client/compute_events.h"
+#include "client/images.h"
 #include "cmd/drivers.h"
 #include "cmd/parts.h"
 #include "compute/agent/agent.h"
@@ -111,10 +112,10 @@ const struct option database_options[] = {
 #define TABLES_MOST 32
 
 static const struct option *tables[TABLES_MOST + 1] = {
-    service_options,   database_options,   settings_options,      identity_options,
-    authtoken_options, policy_options,     amqp_options,          compute_client_options,
-    agent_options,     own_user_options,   csi_options,           controller_options,
-    storage_options,   kubernetes_options, driver_choice_options,
+    service_options,    database_options, settings_options,   identity_options,
+    authtoken_options,  policy_options,   amqp_options,       compute_client_options,
+    agent_options,      own_user_options, images_options,     csi_options,
+    controller_options, storage_options,  kubernetes_options, driver_choice_options,
 };
 
 const struct option *const *parts_option_tables(void) {

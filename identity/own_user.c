@@ -1,5 +1,6 @@
 #include "identity/own_user.h"
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "common/heap.h"
 #include "identity/keystone.h"
@@ -9,6 +10,7 @@
 
 #define DEFAULT_TIMEOUT_MS 30000
 #define NOVA               "nova"
+#define GLANCE             "glance"
 #define SERVICE_USER       "service_user"
 
 static const char *const interfaces[] = { "public", "internal", "admin", NULL };
@@ -23,6 +25,8 @@ static const char *const interfaces[] = { "public", "internal", "admin", NULL };
 const struct option own_user_options[] = {
     KEYSTONE_OPTIONS(NOVA),
     ADAPTER_OPTIONS(NOVA),
+    KEYSTONE_OPTIONS(GLANCE),
+    ADAPTER_OPTIONS(GLANCE),
     KEYSTONE_OPTIONS(SERVICE_USER),
     ADAPTER_OPTIONS(SERVICE_USER),
     { .section = SERVICE_USER, .key = "send_service_user_token", .type = OPTION_BOOL,
@@ -119,12 +123,13 @@ struct tokens {
     const char *user, *service; /* NULL: none */
 };
 
-static int have_tokens(const struct own_user *user, struct arena *arena, int64_t timeout_ms,
-                       struct tokens *ret, struct error *err) {
+/* `token` of another user; NULL: its own. */
+static int have_tokens(const struct own_user *user, struct arena *arena, const char *token,
+                       int64_t timeout_ms, struct tokens *ret, struct error *err) {
     int64_t deadline_us = deadline_in(timeout_ms);
 
-    *ret = (struct tokens){ NULL, NULL };
-    if (user->user && keystone_token(user->user, arena, deadline_us, &ret->user, err) < 0)
+    *ret = (struct tokens){ token, NULL };
+    if (!token && user->user && keystone_token(user->user, arena, deadline_us, &ret->user, err) < 0)
         return -1;
     return user->service ? keystone_token(user->service, arena, deadline_us, &ret->service, err)
                          : 0;
@@ -147,12 +152,13 @@ static struct http_header *add_tokens(struct arena *arena, const struct http_hea
     return all;
 }
 
-static int call_once(const struct own_user *user, struct arena *arena, const struct http_call *call,
-                     struct tokens *tokens, struct http_answer *ret, struct error *err) {
+static int call_once(const struct own_user *user, struct arena *arena, const char *token,
+                     const struct http_call *call, struct tokens *tokens, struct http_answer *ret,
+                     struct error *err) {
     struct http_call with_tokens = *call;
 
     /* The duration of a streamed response is not granted to Keystone. */
-    if (have_tokens(user, arena, call->lines ? 0 : call->timeout_ms, tokens, err) < 0)
+    if (have_tokens(user, arena, token, call->lines ? 0 : call->timeout_ms, tokens, err) < 0)
         return HTTP_NOT_SENT;
     with_tokens.headers = add_tokens(arena, call->headers, tokens);
     with_tokens.peer = &user->peer;
@@ -167,11 +173,30 @@ int own_user_call(struct own_user *user, struct arena *arena, const struct http_
 
     if (!user)
         return http_call(arena, call, ret, err);
-    outcome = call_once(user, arena, call, &tokens, ret, err);
+    outcome = call_once(user, arena, NULL, call, &tokens, ret, err);
     if (outcome != 0 || ret->status != 401 || !user->user)
         return outcome;
     keystone_token_refused(user->user, tokens.user);
     if (user->service)
         keystone_token_refused(user->service, tokens.service);
-    return call_once(user, arena, call, &tokens, ret, err);
+    return call_once(user, arena, NULL, call, &tokens, ret, err);
+}
+
+int own_user_call_as(struct own_user *user, struct arena *arena, const char *token,
+                     const struct http_call *call, struct http_answer *ret, struct error *err) {
+    struct tokens tokens;
+
+    assert(user && token);
+    return call_once(user, arena, token, call, &tokens, ret, err);
+}
+
+int own_user_prepare(struct own_user *user, struct arena *arena, const char *token,
+                     struct http_transfer_call *call, struct error *err) {
+    struct tokens tokens;
+
+    if (have_tokens(user, arena, token, call->timeout_ms, &tokens, err) < 0)
+        return -1;
+    call->headers = add_tokens(arena, call->headers, &tokens);
+    call->peer = &user->peer;
+    return 0;
 }

@@ -1,8 +1,8 @@
 /*
  * The service as a client of its peers: the token of its own user (section nova for the compute
- * side, service_user for the volume API); the token of [service_user] as X-Service-Token if
- * send_service_user_token is set; both renewed once when the peer refuses them; the trusted
- * certificates; and endpoints from the catalog.
+ * side, glance for the image service, service_user for the volume API); the token of [service_user]
+ * as X-Service-Token if send_service_user_token is set; both renewed once when the peer refuses
+ * them; the trusted certificates; and endpoints from the catalog.
  *
  * A section without auth_url has no user: calls are made without a token.  Thread-safe.
  */
@@ -10,10 +10,11 @@
 
 #include "config/config.h"
 #include "http/client.h"
+#include "http/transfer.h"
 
 struct own_user;
 
-extern const struct option own_user_options[]; /* sections nova and service_user */
+extern const struct option own_user_options[]; /* sections nova, glance and service_user */
 
 /* The config must outlive it. */
 int own_user_new(const struct config *config, const char *section, struct own_user **ret,
@@ -32,3 +33,10 @@ int own_user_endpoint(struct own_user *user, struct arena *arena, const char *co
  * no token.  Blocks for at most four times the call's timeout.  `user` NULL: http_call(). */
 int own_user_call(struct own_user *user, struct arena *arena, const struct http_call *call,
                   struct http_answer *ret, struct error *err);
+/* The same with the token of another user, who is refused if it is; `user` is not NULL. */
+int own_user_call_as(struct own_user *user, struct arena *arena, const char *token,
+                     const struct http_call *call, struct http_answer *ret, struct error *err);
+/* For a transfer (http/transfer.h), as that other user or (NULL) as its own: `call` gets the peer
+ * and headers, which live as long as the arena and the user. */
+int own_user_prepare(struct own_user *user, struct arena *arena, const char *token,
+                     struct http_transfer_call *call, struct error *err);

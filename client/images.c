@@ -1,0 +1,246 @@
+#include "client/images.h"
+
+#include "client/client.h"
+#include "common/assert.h"
+#include "common/clock.h"
+#include "common/heap.h"
+#include "identity/own_user.h"
+#include "json/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SECTION      "DEFAULT"
+#define SERVERS_MOST 8
+
+static const char *const types[] = { "image", NULL };
+
+struct images {
+    struct client client;
+    const char *servers[SERVERS_MOST]; /* URLs; none: the catalog's endpoint */
+    unsigned count;
+};
+
+#define FILLS(member_) OPTION_FILLS(struct client, member_)
+
+/* clang-format off */
+const struct option images_options[] = {
+    { .section = SECTION, .key = "glance_api_servers", .type = OPTION_LIST,
+      .help = "URLs of the image service's API, of which one is used and the others when it does not respond. "
+              "Unset: the endpoint of type image in the catalog, for the user of section glance; "
+              "without that user there is no image service." },
+    { .section = SECTION, .key = "glance_num_retries", .type = OPTION_INT, .fallback = "3", .min = 0, .max = 100,
+      .help = "How often a request to the image service is repeated that it did not respond to." },
+    { .section = SECTION, .key = "glance_request_timeout", .type = OPTION_SECONDS, FILLS(timeout_ms), .unit = 1000, .fallback = "30", .min = 1, .max = 3600,
+      .help = "Seconds to wait for the image service's response to a request, and for each part of "
+              "an image." },
+    OPTIONS_END,
+};
+/* clang-format on */
+
+/* ---- configuration ---- */
+
+static int read_servers(const struct config *config, struct images *images, struct error *err) {
+    const char *server;
+
+    for (size_t i = 0; (server = config_item(config, SECTION, "glance_api_servers", i)); i++) {
+        if (i == SERVERS_MOST)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "glance_api_servers: there are more than %d servers", SERVERS_MOST);
+        if (strncmp(server, "http", 4) != 0)
+            return error_set(err, ERROR_BAD_REQUEST, "glance_api_servers: %s is not a URL", server);
+        images->servers[images->count++] = server;
+    }
+    return 0;
+}
+
+int images_new(const struct config *config, struct images **ret, struct error *err) {
+    struct images *images = heap_new(sizeof(*images));
+
+    *ret = NULL;
+    config_fill(config, NULL, images_options, &images->client);
+    images->client.name = "the image service";
+    images->client.types = types;
+    images->client.repeats = (unsigned)config_int(config, SECTION, "glance_num_retries");
+    if (read_servers(config, images, err) < 0 ||
+        own_user_new(config, "glance", &images->client.user, err) < 0) {
+        images_free(images);
+        return -1;
+    }
+    if (images->count == 0 && !own_user_is_known(images->client.user) &&
+        !config_text(config, "glance", "endpoint_override")) {
+        images_free(images);
+        return 0;
+    }
+    *ret = images;
+    return 0;
+}
+
+void images_free(struct images *images) {
+    if (images)
+        own_user_free(images->client.user);
+    free(images);
+}
+
+/* ---- one request ---- */
+
+/* The root of the API below which v2 is; `attempt` selects among several servers. */
+static int find_root(const struct images *images, struct arena *arena, unsigned attempt,
+                     const char **ret, struct error *err) {
+    const char *url;
+    size_t size;
+
+    if (images->count > 0)
+        url = images->servers[((unsigned)clock_monotonic_us() / 1000000 + attempt) % images->count];
+    else if (client_find(&images->client, arena, &url, err) < 0)
+        return -1;
+    size = http_length(url);
+    if (size > 3 && strncmp(url + size - 3, "/v2", 3) == 0)
+        size -= 3;
+    *ret = arena_text_n(arena, url, size);
+    return 0;
+}
+
+struct asking {
+    const struct images *images;
+    struct arena *arena;
+    const struct images_caller *caller;
+};
+
+/* NULL: see err. */
+static const json_t *get(const struct asking *asking, const struct client_call *call,
+                         struct error *err) {
+    struct client client = asking->images->client;
+    unsigned attempts = asking->images->count > 1 ? asking->images->count : 1;
+    struct http_answer answer;
+
+    for (unsigned attempt = 0; attempt < attempts; attempt++) {
+        const json_t *root;
+
+        if (find_root(asking->images, asking->arena, attempt, &client.url, err) < 0)
+            return NULL;
+        root = client_ask(&client, asking->arena, call, &answer, err);
+        if (root || err->kind != ERROR_UNAVAILABLE)
+            return root;
+    }
+    return NULL;
+}
+
+/* ---- visibility without tokens ---- */
+
+static bool owns(const json_t *image, const char *key, const char *id) {
+    return id && json_text_is(image, key, id);
+}
+
+static bool has_accepted(const struct asking *asking, const json_t *image) {
+    const char *id = json_text_of(image, "id");
+    const struct client_call call = {
+        .method = "GET",
+        .path = "/v2/images",
+        .id = id,
+        .behind = arena_join(asking->arena, "/members/",
+                             http_encode(asking->arena, asking->caller->project_id), NULL),
+        .request_id = asking->caller->request_id,
+    };
+    struct error err = { 0 };
+
+    return id && json_text_is(get(asking, &call, &err), "status", "accepted");
+}
+
+/* The service's own user sees more than the caller may. */
+static bool is_visible(const struct asking *asking, const json_t *image) {
+    const struct images_caller *caller = asking->caller;
+
+    return caller->token || caller->is_admin || json_text_is(image, "visibility", "public") ||
+           owns(image, "owner", caller->project_id) ||
+           owns(image, "owner_id", caller->project_id) ||
+           owns(image, "project_id", caller->project_id) ||
+           owns(image, "user_id", caller->user_id) ||
+           (json_text_is(image, "visibility", "shared") && has_accepted(asking, image));
+}
+
+/* ---- images by id or name ---- */
+
+/* `text` may be NULL. */
+static bool is_same_uuid(const char *text, const char *id) {
+    char found[UUID_SIZE], wanted[UUID_SIZE];
+
+    return text && uuid_parse(text, found) && uuid_parse(id, wanted) && strcmp(found, wanted) == 0;
+}
+
+static const json_t *find_by_id(const struct asking *asking, const char *id, struct error *err) {
+    const struct client_call call = { .method = "GET",
+                                      .path = "/v2/images",
+                                      .id = id,
+                                      .token = asking->caller->token,
+                                      .request_id = asking->caller->request_id };
+    const json_t *image = get(asking, &call, err);
+
+    if (!image || (is_same_uuid(json_text_of(image, "id"), id) && is_visible(asking, image)))
+        return image;
+    error_set(err, ERROR_NOT_FOUND, "%s has no such image", asking->images->client.name);
+    return NULL;
+}
+
+static const json_t *find_by_name(const struct asking *asking, const char *name,
+                                  struct error *err) {
+    const struct client_call call = {
+        .method = "GET",
+        .path = arena_join(asking->arena,
+                           "/v2/images?limit=100&name=", http_encode(asking->arena, name), NULL),
+        .token = asking->caller->token,
+        .request_id = asking->caller->request_id,
+    };
+    const json_t *list = json_object_get(get(asking, &call, err), "images"), *found = NULL;
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *image = json_array_get(list, i);
+
+        if (!json_text_is(image, "name", name) || !is_visible(asking, image))
+            continue;
+        if (found) {
+            error_set(err, ERROR_CONFLICT, "Multiple images named '%s' found.", name);
+            return NULL;
+        }
+        found = image;
+    }
+    if (!found && list)
+        error_set(err, ERROR_NOT_FOUND, "%s has no image of that name",
+                  asking->images->client.name);
+    return found;
+}
+
+const json_t *images_find(struct images *images, struct arena *arena, const char *reference,
+                          const struct images_caller *caller, struct error *err) {
+    const struct asking asking = { images, arena, caller };
+    const char *slash = strrchr(reference, '/'), *id = slash ? slash + 1 : reference;
+    struct error by_id = { 0 }, by_name = { 0 };
+    const json_t *image = NULL;
+
+    if (uuid_parse(id, NULL))
+        image = find_by_id(&asking, id, &by_id);
+    if (!image)
+        image = find_by_name(&asking, reference, &by_name);
+    if (image)
+        return image;
+    if (by_name.kind == ERROR_CONFLICT)
+        error_pass(err, &by_name);
+    else
+        error_set(err, ERROR_BAD_REQUEST,
+                  "Invalid image identifier or unable to access requested image.");
+    return NULL;
+}
+
+/* ---- bytes ---- */
+
+int images_prepare_download(struct images *images, struct arena *arena, const char *id,
+                            struct http_transfer_call *ret, struct error *err) {
+    const char *root;
+
+    assert(uuid_parse(id, NULL));
+    *ret = (struct http_transfer_call){ .timeout_ms = images->client.timeout_ms };
+    if (find_root(images, arena, 0, &root, err) < 0)
+        return -1;
+    ret->url = arena_join(arena, root, "/v2/images/", id, "/file", NULL);
+    return own_user_prepare(images->client.user, arena, NULL, ret, err);
+}

@@ -1,0 +1,46 @@
+/*
+ * The image service (Glance, API v2): images by id or name, and their bytes.
+ *
+ * Thread-safe; a call blocks for [DEFAULT] glance_request_timeout and retry, and as long again for
+ * each response of Keystone that it needs.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/error.h"
+#include "config/config.h"
+#include "http/transfer.h"
+
+#include <jansson.h>
+
+struct images;
+
+extern const struct option images_options[];
+
+/* *ret is NULL when the configuration has no image service.  The config must live as long. */
+int images_new(const struct config *config, struct images **ret, struct error *err);
+void images_free(struct images *images); /* NULL is fine */
+
+/* On behalf of a user. */
+struct images_caller {
+    const char *token; /* its own; NULL: as the service, which applies the rules below */
+    const char *project_id, *user_id;
+    bool is_admin;
+    const char *request_id; /* sent as the global request id */
+};
+
+/*
+ * The image of an id, a URL that ends with one, or a name; NULL: see err.  Visible is what the
+ * image service shows to the caller's token; without a token public images, the project's own,
+ * those that it has accepted, and all of them for an administrator.
+ *
+ * ERROR_BAD_REQUEST: there is none that is visible, for whatever reason, an unresponsive service
+ * included; ERROR_CONFLICT: several have that name.
+ */
+const json_t *images_find(struct images *images, struct arena *arena, const char *reference,
+                          const struct images_caller *caller, struct error *err);
+
+/* The download of its stored bytes, as the service's own user: URL, headers, peer and timeout, in
+ * the arena and valid as long as `images`.  The id is a UUID. */
+int images_prepare_download(struct images *images, struct arena *arena, const char *id,
+                            struct http_transfer_call *ret, struct error *err);

@@ -1,0 +1,215 @@
+/*
+ * Images of an image service by id, URL and name: each response, and each rule of visibility.
+ */
+#include "client/images.h"
+
+#include "identity/own_user.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/script_server.h"
+#include "json/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ID      "11111111-1111-4111-8111-111111111111"
+#define OTHER   "22222222-2222-4222-8222-222222222222"
+#define PROJECT "33333333333343338333333333333333"
+#define USER    "44444444444444448444444444444444"
+#define BY_ID   "/v2/images/" ID
+#define BY_NAME "/v2/images?limit=100&name="
+#define MEMBER  "/v2/images/" ID "/members/" PROJECT
+#define MISSING "<html><body>404 Not Found</body></html>"
+
+#define IMAGE(id, members) \
+    "{\"id\": \"" id "\", \"name\": \"a\", \"status\": \"active\"" members "}"
+#define PUBLIC       ", \"visibility\": \"public\""
+#define LIST(images) "{\"images\": [" images "]}"
+
+static const struct option *const tables[] = { images_options, own_user_options, NULL };
+
+struct scene {
+    struct script_server *glance;
+    struct config *config;
+    struct images *images;
+    struct arena *arena;
+    struct error err;
+};
+
+static void scene_begin(struct scene *scene) {
+    char servers[128];
+
+    *scene = (struct scene){ .glance = script_server_new(), .arena = arena_new() };
+    snprintf(servers, sizeof(servers), "--glance_api_servers=%s", script_server_url(scene->glance));
+    ck_assert_int_eq(config_load(tables, NULL,
+                                 (const char *const[]){ servers, "--glance_num_retries=0", NULL },
+                                 &scene->config, &scene->err),
+                     0);
+    ck_assert_int_eq(images_new(scene->config, &scene->images, &scene->err), 0);
+    ck_assert_ptr_nonnull(scene->images);
+}
+
+static void scene_end(struct scene *scene) {
+    images_free(scene->images);
+    config_free(scene->config);
+    script_server_free(scene->glance);
+    arena_free(scene->arena);
+}
+#define autoscene __attribute__((cleanup(scene_end)))
+
+static void answer(struct scene *scene, const char *path, int status, const char *body) {
+    script_server_add(scene->glance, &(struct script_rule){ "GET", path, status, .body = body });
+}
+
+static const struct images_caller member = { .project_id = PROJECT, .user_id = USER };
+
+/* The id of the found image; NULL: none. */
+static const char *find(struct scene *scene, const char *reference,
+                        const struct images_caller *caller) {
+    const json_t *image = images_find(scene->images, scene->arena, reference, caller, &scene->err);
+
+    return json_text_of(image, "id");
+}
+
+START_TEST(without_an_address_there_is_no_image_service) {
+    struct config *config;
+    struct images *images;
+    struct error err;
+
+    ck_assert_int_eq(config_load(tables, NULL, NULL, &config, &err), 0);
+    ck_assert_int_eq(images_new(config, &images, &err), 0);
+    ck_assert_ptr_null(images);
+    config_free(config);
+}
+END_TEST
+
+START_TEST(an_image_is_found_by_id_by_url_and_by_name) {
+    static const char *const references[] = { ID, "http://elsewhere:9292/v2/images/" ID, "a" };
+    autoscene struct scene scene;
+
+    scene_begin(&scene);
+    answer(&scene, BY_ID, 200, IMAGE(ID, PUBLIC));
+    answer(&scene, BY_NAME "a", 200, LIST(IMAGE(ID, PUBLIC)));
+    for (size_t i = 0; i < LENGTH(references); i++)
+        ck_assert_str_eq(find(&scene, references[i], &member), ID);
+}
+END_TEST
+
+START_TEST(responses_without_the_image_are_a_bad_request) {
+    static const struct {
+        int status;
+        const char *by_id;
+        int list_status;
+        const char *by_name;
+        enum error_kind kind;
+    } rows[] = {
+        { 404, MISSING, 200, LIST(""), ERROR_BAD_REQUEST },
+        { 403, MISSING, 403, MISSING, ERROR_BAD_REQUEST },
+        { 401, MISSING, 401, MISSING, ERROR_BAD_REQUEST },
+        { 500, MISSING, 503, MISSING, ERROR_BAD_REQUEST },
+        { 200, "no JSON", 200, "[]", ERROR_BAD_REQUEST },
+        { 200, IMAGE(OTHER, PUBLIC), 200, LIST(""), ERROR_BAD_REQUEST },
+        { 200, "{}", 200, "{}", ERROR_BAD_REQUEST },
+        { 302, "", 302, "", ERROR_BAD_REQUEST },
+        /* a server that ignores the filter */
+        { 404, MISSING, 200, LIST(IMAGE(OTHER, PUBLIC)), ERROR_BAD_REQUEST },
+    };
+    autoscene struct scene scene;
+
+    scene_begin(&scene);
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        script_server_clear(scene.glance);
+        answer(&scene, BY_ID, rows[i].status, rows[i].by_id);
+        answer(&scene, BY_NAME "*", rows[i].list_status, rows[i].by_name);
+        ck_assert_msg(!find(&scene, ID, &member), "row %zu", i);
+        ck_assert_msg(scene.err.kind == rows[i].kind, "row %zu: %s", i, scene.err.message);
+    }
+}
+END_TEST
+
+START_TEST(a_name_of_several_images_is_a_conflict) {
+    autoscene struct scene scene;
+
+    scene_begin(&scene);
+    answer(&scene, BY_NAME "a", 200, LIST(IMAGE(ID, PUBLIC) ", " IMAGE(OTHER, PUBLIC)));
+    ck_assert_ptr_null(find(&scene, "a", &member));
+    ck_assert_int_eq(scene.err.kind, ERROR_CONFLICT);
+}
+END_TEST
+
+START_TEST(only_visible_images_count_where_callers_have_no_token) {
+    static const struct {
+        const char *image;
+        int member_status;
+        const char *member;
+        bool is_visible;
+    } rows[] = {
+        { IMAGE(ID, PUBLIC), 404, MISSING, true },
+        { IMAGE(ID, ", \"visibility\": \"private\""), 404, MISSING, false },
+        { IMAGE(ID, ", \"visibility\": \"community\""), 404, MISSING, false },
+        { IMAGE(ID, ", \"visibility\": \"private\", \"owner\": \"" PROJECT "\""), 404, MISSING,
+          true },
+        { IMAGE(ID, ", \"visibility\": \"private\", \"owner_id\": \"" PROJECT "\""), 404, MISSING,
+          true },
+        { IMAGE(ID, ", \"visibility\": \"private\", \"user_id\": \"" USER "\""), 404, MISSING,
+          true },
+        { IMAGE(ID, ", \"visibility\": \"shared\""), 200, "{\"status\": \"accepted\"}", true },
+        { IMAGE(ID, ", \"visibility\": \"shared\""), 200, "{\"status\": \"pending\"}", false },
+        { IMAGE(ID, ", \"visibility\": \"shared\""), 404, MISSING, false },
+        { IMAGE(ID, ""), 404, MISSING, false },
+    };
+    static const struct images_caller admin = { .is_admin = true };
+    autoscene struct scene scene;
+
+    scene_begin(&scene);
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        script_server_clear(scene.glance);
+        answer(&scene, BY_ID, 200, rows[i].image);
+        answer(&scene, MEMBER, rows[i].member_status, rows[i].member);
+        answer(&scene, BY_NAME "*", 200, LIST(""));
+        ck_assert_msg((find(&scene, ID, &member) != NULL) == rows[i].is_visible, "row %zu", i);
+        ck_assert_msg(find(&scene, ID, &admin) != NULL, "row %zu", i);
+    }
+}
+END_TEST
+
+START_TEST(a_callers_own_token_is_sent_and_decides) {
+    static const struct images_caller caller = { .token = "secret", .project_id = PROJECT };
+    autoscene struct scene scene;
+
+    scene_begin(&scene);
+    answer(&scene, BY_ID, 200, IMAGE(ID, ", \"visibility\": \"community\""));
+    ck_assert_str_eq(find(&scene, ID, &caller), ID);
+    ck_assert(script_request_has(script_server_request(scene.glance, "GET", BY_ID, 0),
+                                 "X-Auth-Token", "secret"));
+}
+END_TEST
+
+START_TEST(another_server_is_asked_where_one_does_not_respond) {
+    autoscene struct scene scene;
+    struct script_server *away = script_server_new();
+    char servers[256];
+
+    scene_begin(&scene);
+    images_free(scene.images);
+    config_free(scene.config);
+    snprintf(servers, sizeof(servers), "--glance_api_servers=%s,%s", script_server_url(away),
+             script_server_url(scene.glance));
+    script_server_pause(away);
+    ck_assert_int_eq(config_load(tables, NULL,
+                                 (const char *const[]){ servers, "--glance_num_retries=0", NULL },
+                                 &scene.config, &scene.err),
+                     0);
+    ck_assert_int_eq(images_new(scene.config, &scene.images, &scene.err), 0);
+    answer(&scene, BY_ID, 200, IMAGE(ID, PUBLIC));
+    for (int i = 0; i < 4; i++)
+        ck_assert_str_eq(find(&scene, ID, &member), ID);
+    script_server_free(away);
+}
+END_TEST
+
+CHECK_MAIN("images", without_an_address_there_is_no_image_service,
+           an_image_is_found_by_id_by_url_and_by_name,
+           responses_without_the_image_are_a_bad_request, a_name_of_several_images_is_a_conflict,
+           only_visible_images_count_where_callers_have_no_token,
+           a_callers_own_token_is_sent_and_decides,
+           another_server_is_asked_where_one_does_not_respond)
