@@ -12,6 +12,7 @@ libscoria_a_SOURCES += \
 	api/attachment/attachments.c \
 	api/attachment/connect.c api/attachment/connect.h \
 	api/attachment/release.c api/attachment/release.h \
+	api/confirm.c api/confirm.h \
 	api/documents/agent_instance.c api/documents/agent_instance.h \
 	api/documents/documents.c \
 	api/documents/replica_pools.c \

@@ -1,4 +1,4 @@
-#include "api/attachment/release.h"
+#include "api/confirm.h"
 #include "api/documents/watchers.h"
 #include "client/servers.h"
 #include "cmd/part.h"
@@ -109,10 +109,10 @@ int part_api_start(struct parts *parts, struct error *err) {
          servers_new(parts->config, &parts->servers, err) < 0))
         return -1;
     if (parts->servers) {
-        const struct release release = { server_uses, parts->servers };
+        const struct confirm confirm = { .release = { server_uses, parts->servers } };
 
-        settings.confirm = release_confirm;
-        settings.confirm_arg = arena_copy(parts->arena, &release, sizeof(release));
+        settings.confirm = api_confirm;
+        settings.confirm_arg = arena_copy(parts->arena, &confirm, sizeof(confirm));
     }
     if (parts->authtoken) {
         parts->keystone = identity_keystone_new(parts->config, parts->authtoken);

@@ -17,12 +17,12 @@ struct asking {
     int64_t until_us;
 };
 
-static bool is_confirmed(const struct asking *asking) {
-    const struct call *call = asking->call;
+static bool is_confirmed(struct asking *asking) {
+    struct call *call = asking->call;
     const struct api_settings *settings = &call->request.api->settings;
 
-    return settings->confirm(settings->confirm_arg, &call->request, call->confirmation.subject,
-                             clock_monotonic_us() >= asking->until_us);
+    return settings->confirm(settings->confirm_arg, &call->request, &call->confirmation,
+                             clock_monotonic_us() >= asking->until_us, &asking->refusal);
 }
 
 static void ask(void *arg) {

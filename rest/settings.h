@@ -10,6 +10,7 @@
 #include "policy/rule.h"
 #include "rest/watch.h"
 
+struct confirmation;
 struct request;
 
 struct api_settings {
@@ -26,9 +27,11 @@ struct api_settings {
     unsigned readers;
     const struct watch_functions *watches; /* NULL: no list can be watched */
     unsigned watchers;                     /* most concurrent watches; 0: 500 */
-    /* Is the question of a refused request (struct confirmation) confirmed?  `late`: there is no
-     * time left for a query. Blocks for a while, called from several threads; NULL: nothing is. */
-    bool (*confirm)(void *arg, const struct request *request, const void *subject, bool late);
+    /* Is the question of a refused request confirmed?  Stores the answer, or may replace the
+     * refusal.  `late`: there is no time left for a query.  Blocks for a while, called from several
+     * threads; NULL: nothing is. */
+    bool (*confirm)(void *arg, const struct request *request, struct confirmation *confirmation,
+                    bool late, struct error *refusal);
     void *confirm_arg;
     /* reply in the calling thread (tests): db_transaction instead of db_submit */
     bool inline_transactions;

@@ -3,9 +3,9 @@
 #include "common/clock.h"
 #include "common/log_limit.h"
 
-bool release_confirm(void *arg, const struct request *request, const void *subject, bool late) {
-    const struct release *release = arg;
-    const struct attachment *attachment = subject;
+bool release_confirm(const struct release *release, const struct request *request,
+                     const struct confirmation *confirmation, bool late) {
+    const struct attachment *attachment = confirmation->subject;
     static struct log_limit unknown = LOG_LIMIT;
     struct error why = { .kind = ERROR_NONE };
     unsigned others;

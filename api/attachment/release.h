@@ -15,5 +15,6 @@ struct release {
     void *arg;
 };
 
-/* `release` is a struct release, the subject an attachment; true: its server does not use it. */
-bool release_confirm(void *release, const struct request *request, const void *subject, bool late);
+/* The subject is an attachment; true: its server does not use it. */
+bool release_confirm(const struct release *release, const struct request *request,
+                     const struct confirmation *confirmation, bool late);

@@ -93,7 +93,8 @@ static bool is_confirmed(const struct confirmation *confirmation,
                          const struct attachment *attachment) {
     const struct attachment *asked = confirmation->subject;
 
-    return confirmation->granted && strcmp(asked->id, attachment->id) == 0 &&
+    return confirmation->granted && confirmation->kind == CONFIRM_RELEASE &&
+           strcmp(asked->id, attachment->id) == 0 &&
            strcmp(asked->instance_uuid, attachment->instance_uuid) == 0 &&
            asked->updated_at == attachment->updated_at &&
            strcmp(asked->connection_info, attachment->connection_info) == 0;
@@ -107,7 +108,8 @@ int attachment_check_release(const struct work *work, const struct attachment *a
         (confirmation && is_confirmed(confirmation, attachment)))
         return 0;
     if (confirmation && !confirmation->granted)
-        *confirmation = (struct confirmation){ .wanted = true,
+        *confirmation = (struct confirmation){ .kind = CONFIRM_RELEASE,
+                                               .wanted = true,
                                                .project_id = attachment->project_id,
                                                .subject = arena_copy(work->arena, attachment,
                                                                      sizeof(*attachment)) };

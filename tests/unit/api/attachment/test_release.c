@@ -2,7 +2,7 @@
  * A server's disk is detached by a caller that does not act for servers: the compute service is
  * queried, and its response applies to the row that was queried.
  */
-#include "api/attachment/release.h"
+#include "api/confirm.h"
 #include "model/attachment/attachment.h"
 #include "rest/router.h"
 #include "tests/lib/check_main.h"
@@ -51,14 +51,14 @@ static int server_uses(void *arg, struct arena *arena, const struct attachment *
 }
 
 static struct api *api_with_nova(struct world *world, unsigned slots, bool threaded) {
-    static struct release release = { .server_uses = server_uses };
+    static struct confirm confirm = { .release = { .server_uses = server_uses } };
     struct api_settings settings = world_api_settings(world);
     struct error err;
     struct api *api;
 
     settings.identity = &identity_roles;
-    settings.confirm = release_confirm;
-    settings.confirm_arg = &release;
+    settings.confirm = api_confirm;
+    settings.confirm_arg = &confirm;
     settings.slots = slots;
     settings.inline_transactions = !threaded;
     ck_assert_int_eq(api_new(&settings, &api, &err), 0);
