@@ -4,11 +4,13 @@ bool api_confirm(void *arg, const struct request *request, struct confirmation *
                  bool late, struct error *refusal) {
     const struct confirm *confirm = arg;
 
-    (void)refusal;
     switch (confirmation->kind) {
     case CONFIRM_RELEASE:
         return confirm->release.server_uses &&
                release_confirm(&confirm->release, request, confirmation, late);
+    case CONFIRM_IMAGE:
+        return confirm->images.find &&
+               image_confirm(&confirm->images, request, confirmation, late, refusal);
     }
     return false;
 }

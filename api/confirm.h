@@ -5,9 +5,11 @@
 #pragma once
 
 #include "api/attachment/release.h"
+#include "api/volume/image.h"
 
 struct confirm {
-    struct release release; /* without a function: nothing is confirmed */
+    struct release release;    /* without a function: nothing is confirmed */
+    struct image_query images; /* the same */
 };
 
 /* struct api_settings: confirm; `confirm` is a struct confirm. */

@@ -38,6 +38,7 @@ libscoria_a_SOURCES += \
 	api/type/volume_limits.c \
 	api/volume/actions.c \
 	api/volume/existing.c \
+	api/volume/image.c api/volume/image.h \
 	api/volume/reclaim.c \
 	api/volume/resource.c api/volume/resource.h \
 	api/volume/retype.c \
@@ -77,6 +78,7 @@ check_PROGRAMS += \
 	tests/unit/api/type/test_qos \
 	tests/unit/api/type/test_types \
 	tests/unit/api/volume/test_actions \
+	tests/unit/api/volume/test_images \
 	tests/unit/api/volume/test_list \
 	tests/unit/api/volume/test_metadata \
 	tests/unit/api/volume/test_plans \

@@ -68,6 +68,9 @@ const struct option service_options[] = {
       .help = "Threads that work on the volumes of one backend; every backend has its own. It has as many again for "
               "operations that move much data, so that no other operation waits for those. Of four or more, one "
               "project gets all but one at most." },
+    { .section = "DEFAULT", .key = "image_conversion_dir", .type = OPTION_TEXT,
+      .help = "Directory for the bytes of images that are no raw disks, each once and while a volume is made of it. "
+              "Unset: conversion in state_path." },
     { .section = "DEFAULT", .key = "graceful_shutdown_timeout", .type = OPTION_SECONDS, .fallback = "60", .max = 3600,
       .help = "Seconds after SIGTERM in which operations in progress may end; then another manager or the next "
               "start resumes them. 0: no limit." },

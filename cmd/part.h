@@ -28,6 +28,7 @@ struct parts {
     struct relay *relay;
     struct manager_backend *backends;
     struct compute_sender *compute;
+    struct images *manager_images; /* of the manager; NULL: not configured */
     struct manager *manager;
     struct policy *policy;
     const char *names[6]; /* of origin */
@@ -35,6 +36,7 @@ struct parts {
     struct http_origin origin;
     struct authtoken *authtoken; /* NULL: callers are not authenticated */
     struct servers *servers;     /* Nova, for the use of volumes; NULL: not configured */
+    struct images *images;       /* of the API, the same */
     struct identity *keystone;   /* of the API when there is an authtoken */
     struct api *api;
     struct controller *controller; /* beside the API */

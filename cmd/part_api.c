@@ -1,5 +1,6 @@
 #include "api/confirm.h"
 #include "api/documents/watchers.h"
+#include "client/images.h"
 #include "client/servers.h"
 #include "cmd/part.h"
 #include "common/arena.h"
@@ -69,6 +70,21 @@ static int server_uses(void *servers, struct arena *arena, const struct attachme
     return servers_ask(servers, arena, &question, err);
 }
 
+/* Callers without identity have no token that the image service knows. */
+static const json_t *find_image(void *arg, const struct request *request, const char *reference,
+                                struct error *err) {
+    const struct parts *parts = arg;
+    const struct images_caller caller = {
+        .token = parts->authtoken ? http_header(request->http, "X-Auth-Token") : NULL,
+        .project_id = request->context.project_id,
+        .user_id = request->context.user_id,
+        .is_admin = request->context.is_admin,
+        .request_id = request->context.request_id,
+    };
+
+    return images_find(parts->images, request->http->arena, reference, &caller, err);
+}
+
 /* In another process. */
 static void operation_ended_elsewhere(void *arg) {
     api_operations_ended(arg);
@@ -106,10 +122,14 @@ int part_api_start(struct parts *parts, struct error *err) {
 
     if (policy_load(&policy, &parts->policy, err) < 0 ||
         (parts->settings.only_services_detach &&
-         servers_new(parts->config, &parts->servers, err) < 0))
+         servers_new(parts->config, &parts->servers, err) < 0) ||
+        images_new(parts->config, &parts->images, err) < 0)
         return -1;
-    if (parts->servers) {
-        const struct confirm confirm = { .release = { server_uses, parts->servers } };
+    if (parts->servers || parts->images) {
+        const struct confirm confirm = {
+            .release = { parts->servers ? server_uses : NULL, parts->servers },
+            .images = { parts->images ? find_image : NULL, parts },
+        };
 
         settings.confirm = api_confirm;
         settings.confirm_arg = arena_copy(parts->arena, &confirm, sizeof(confirm));
@@ -131,6 +151,7 @@ void part_api_stop(struct parts *parts) {
         api_free(parts->api);
     }
     servers_free(parts->servers);
+    images_free(parts->images);
     identity_keystone_free(parts->keystone);
     policy_free(parts->policy);
 }

@@ -45,10 +45,12 @@ int part_manager_start(struct parts *parts, struct error *err) {
         .patience_ms = PATIENCE_MS,
         .operation_ended = operation_ended,
         .operation_ended_arg = parts,
+        .conversion_dir = part_text(parts, "image_conversion_dir"),
     };
 
     if (parts_find_backends(parts->config, &parts->backends, err) < 0 ||
-        compute_sender_new(parts->config, &parts->compute, err) < 0)
+        compute_sender_new(parts->config, &parts->compute, err) < 0 ||
+        images_new(parts->config, &parts->manager_images, err) < 0)
         return -1;
     for (struct manager_backend *backend = parts->backends; backend->name; backend++) {
         backend->settings.volume_url = parts->there & PART_API ? volume_url : NULL;
@@ -56,6 +58,10 @@ int part_manager_start(struct parts *parts, struct error *err) {
     }
     settings.backends = parts->backends;
     settings.compute = parts->compute;
+    settings.images = parts->manager_images;
+    if (!settings.conversion_dir)
+        settings.conversion_dir =
+            arena_format(parts->arena, "%s/conversion", part_text(parts, "state_path"));
     settings.owner_prefix = arena_format(parts->arena, "%s:%s:", settings.node, parts->place);
     settings.owner = arena_format(parts->arena, "%s%jd:%jd", settings.owner_prefix,
                                   (intmax_t)getpid(), (intmax_t)clock_now_us(&clock_system));
@@ -73,5 +79,6 @@ void part_manager_stop(struct parts *parts) {
     if (parts->manager)
         manager_stop(parts->manager);
     compute_sender_free(parts->compute);
+    images_free(parts->manager_images);
     free(parts->backends);
 }

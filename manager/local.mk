@@ -16,6 +16,7 @@ libscoria_a_SOURCES += \
 	manager/jobs/event.c manager/jobs/event.h \
 	manager/jobs/extend.c \
 	manager/jobs/group_snapshots.c \
+	manager/jobs/image.c manager/jobs/image.h \
 	manager/jobs/manage.c \
 	manager/jobs/manageable.c \
 	manager/jobs/reclaim.c \

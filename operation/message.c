@@ -47,7 +47,7 @@ static const struct numbered_text details[] = {
     { "004", "The upload of the volume to an image failed." },
     { "005", "The attach mode is not valid for this volume." },
     { "006", "Not enough quota is left for the request." },
-    { "007", "The image is larger than the volume." },
+    { "007", "The image is larger than the space for it." },
     { "008", "An encrypted volume cannot be unmanaged." },
     { "009", "The compute service failed to extend the volume." },
     { "010", "The driver failed to extend the volume." },

@@ -5,6 +5,8 @@
 static const char *const notification_drivers[] = { "noop", "log", "messagingv2", "messaging",
                                                     NULL };
 
+static const char *const verifications[] = { "enabled", "disabled", NULL };
+
 #define FILLS(member_) OPTION_FILLS(struct settings, member_)
 
 /* clang-format off */
@@ -82,6 +84,9 @@ const struct option settings_options[] = {
       .help = "Most items in one answer of a list." },
     { .section = "DEFAULT", .key = "osapi_max_page_mb", .type = OPTION_INT, FILLS(page_bytes), .unit = 1 << 20, .fallback = "8",
       .min = 1, .max = 1024, .help = "MiB of one page of a list: one that would be larger ends earlier, with a link to the next." },
+    { .section = "DEFAULT", .key = "verify_glance_signatures", .type = OPTION_WORD, .fallback = "enabled", .words = verifications,
+      .help = "Whether signatures of images are verified before a volume is made of one. There is no key manager for the "
+              "certificates yet: while this is enabled, signed images are refused." },
     { .section = "oslo_messaging_notifications", .key = "driver", .type = OPTION_WORD, .fallback = "noop",
       .words = notification_drivers,
       .help = "Where notifications about volumes go: noop makes none, log writes each to the log, messagingv2 "
@@ -121,6 +126,8 @@ void settings_load(const struct config *config, const struct clock *clock, struc
         .quota_backup_gigabytes = quota(config, "quota_backup_gigabytes"),
         .quota_groups = quota(config, "quota_groups"),
     };
+    ret->verify_image_signatures =
+        strcmp(config_text(config, "DEFAULT", "verify_glance_signatures"), "enabled") == 0;
     config_fill(config, NULL, settings_options, ret);
     load_notifications(config, ret);
 }

@@ -146,6 +146,7 @@ EXTRA_DIST += \
 	tests/e2e/test_reclaim.py \
 	tests/e2e/test_hanging.py \
 	tests/e2e/test_hosts.py \
+	tests/e2e/test_images.py \
 	tests/e2e/test_claim.py \
 	tests/e2e/test_kubernetes.py \
 	tests/e2e/test_environment.py \
@@ -175,6 +176,8 @@ EXTRA_DIST += \
 	tests/lib/description.py \
 	tests/lib/guest_system.py \
 	tests/lib/hypervisor.py \
+	tests/lib/glance.py \
+	tests/lib/image_service.py \
 	tests/lib/keystone.py \
 	tests/lib/nbd.py \
 	tests/lib/libvirt_daemons.py \

@@ -1,4 +1,5 @@
 #include "api/snapshot/resource.h"
+#include "api/volume/image.h"
 #include "api/volume/resource.h"
 #include "api/volume/summary.h"
 #include "api/volume/view.h"
@@ -174,7 +175,6 @@ static struct volume_new volume_wanted(struct request *request) {
         .snapshot_id = body->snapshot_id,
         .source_volid = body->source_volid,
         .backup_id = body->backup_id,
-        .image_ref = text_or_null(body->image_ref ? body->image_ref : body->image_id),
         .group_id =
             body->consistencygroup_id ? body->consistencygroup_id : text_or_null(body->group_id),
         .hints = hints_of(request),
@@ -210,6 +210,7 @@ static int see_group(struct request *request, const char *id, struct error *err)
 
 static int create_volume(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
+    const char *image_ref = text_or_null(body->image_ref ? body->image_ref : body->image_id);
     struct volume_new wanted = volume_wanted(request);
     struct volume volume;
 
@@ -222,7 +223,10 @@ static int create_volume(struct request *request, struct error *err) {
                          "cannot be asked for here.");
     if (see_sources(request, &wanted, err) < 0)
         return -1;
-    if (wanted.image_ref && request_authorize(request, "volume:create_from_image", NULL, err) < 0)
+    if (image_ref && !wanted.backup_id &&
+        (request_authorize(request, "volume:create_from_image", NULL, err) < 0 ||
+         image_ref_find(request, image_ref, &wanted, err) < 0 ||
+         (!wanted.image && see_sources(request, &wanted, err) < 0)))
         return -1;
     if (see_group(request, wanted.group_id, err) < 0 ||
         volume_create(&request->work, &wanted, &volume, err) < 0)

@@ -3,7 +3,9 @@
  */
 #include "model/volume/create.h"
 #include "common/assert.h"
-#include "manager/runtime/job.h"
+#include "data/volume_io.h"
+#include "drivers/driver.h"
+#include "manager/jobs/image.h"
 #include "model/type/type.h"
 #include "model/volume/source.h"
 #include "json/json.h"
@@ -132,11 +134,27 @@ static int read_parts(struct job *job, struct error *err) {
     return has_source(&job->volume) || needs_specs(job) ? job_read(job, parts_body, job, err) : 0;
 }
 
-static int make_volume(struct job *job, struct driver_created *ret, struct error *err) {
+static int make_of_image(struct job *job, struct driver_volume volume, struct driver_created *ret,
+                         const char **ret_detail, struct error *err) {
+    autovolumeio struct volume_io *io = NULL;
+    struct driver_content content = { .progress = &job->progress };
+
+    if (!(driver_supported(job->backend->driver) & DRIVER_CONTENT))
+        return error_set(err, ERROR_BAD_REQUEST, "This backend makes no volumes of images.");
+    if (job_image_open(job, &io, ret_detail, err) < 0)
+        return -1;
+    content.io = io;
+    volume.content = &content;
+    return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
+}
+
+static int make_volume(struct job *job, struct driver_created *ret, const char **ret_detail,
+                       struct error *err) {
     struct driver_volume volume = job_driver_volume(job);
 
     volume.extra_specs = job->extra_specs;
-
+    if (job->operation.kind == &kind_create_from_image)
+        return make_of_image(job, volume, ret, ret_detail, err);
     if (job->source.given)
         return copy(job, &volume, &job->source, ret, err);
     return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
@@ -186,11 +204,15 @@ int job_create(struct job *job, struct error *err) {
         return job_end(job, err);
     if (read_parts(job, err) < 0 && err->kind != ERROR_NOT_FOUND)
         return -1;
-    if (make_volume(job, &created, &failure) < 0)
+    if (make_volume(job, &created, &ending.detail, &failure) < 0)
         ending.failure = &failure;
     ending.location = created.provider_location;
     ending.format = created.format;
     return end_create(job, &making, &ending, err);
+}
+
+int job_create_from_image(struct job *job, struct error *err) {
+    return job_create(job, err);
 }
 
 /* ---- snapshot ---- */

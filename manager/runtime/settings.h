@@ -4,6 +4,7 @@
 #pragma once
 
 #include "client/compute_events.h"
+#include "client/images.h"
 #include "common/arena.h"
 #include "config/option.h"
 #include "db/db.h"
@@ -33,7 +34,9 @@ struct manager_settings {
     struct rpc *rpc;
     const struct settings *settings;
     struct compute_sender *compute;
-    const char *node; /* option host, or the machine's name */
+    struct images *images;      /* NULL: there is no image service */
+    const char *conversion_dir; /* for images that are no raw disks; made when it is needed */
+    const char *node;           /* option host, or the machine's name */
     /* Of this incarnation; other owners with the prefix are former incarnations of this manager,
      * certainly dead.  Other managers of the backend have other prefixes. */
     const char *owner, *owner_prefix;

@@ -11,6 +11,7 @@
 #include "model/scheduler/pool.h"
 #include "model/type/reserved_type.h"
 #include "model/type/type.h"
+#include "model/volume/image.h"
 #include "model/volume/quota.h"
 #include "model/volume/source.h"
 #include "operation/host.h"
@@ -23,9 +24,8 @@
 /* ---- the request, with defaults ---- */
 
 static int check_sources(const struct volume_new *request, struct error *err) {
-    const char *const sources[] = { request->snapshot_id, request->source_volid,
-                                    request->image_ref };
-    unsigned given = 0;
+    const char *const sources[] = { request->snapshot_id, request->source_volid };
+    unsigned given = request->image != NULL;
 
     if (request->backup_id)
         return error_set(err, ERROR_NOT_FOUND, "Backup %s could not be found.", request->backup_id);
@@ -35,10 +35,6 @@ static int check_sources(const struct volume_new *request, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: At most one of snapshot_id, source_volid, "
                          "imageRef and backup_id can be given.");
-    if (request->image_ref)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid image identifier or unable to access requested image: no image "
-                         "service is configured.");
     return 0;
 }
 
@@ -81,10 +77,13 @@ static int choose_type(struct work *work, const struct volume_new *request,
                        const struct volume_source *source, int64_t size_gb, struct volume_type *ret,
                        struct error *err) {
     const char *of_source = source->given ? source->volume.type_id : NULL;
+    const char *asked = request->type    ? request->type
+                        : request->image ? request->image->type
+                                         : NULL;
 
-    if ((request->type ? volume_type_find(work, request->type, ret, err)
-         : of_source   ? volume_type_row(work, of_source, ret, err)
-                       : volume_type_default(work, ret, err)) < 0 ||
+    if ((asked       ? volume_type_find(work, asked, ret, err)
+         : of_source ? volume_type_row(work, of_source, ret, err)
+                     : volume_type_default(work, ret, err)) < 0 ||
         check_type_fits(work, ret, source, err) < 0)
         return -1;
     if (ret->is_encrypted)
@@ -165,12 +164,14 @@ static int copy_image_metadata(struct work *work, const char *volume_id,
 }
 
 static int start(struct work *work, const struct volume *volume, const struct volume_source *source,
-                 struct error *err) {
+                 const struct volume_image *image, struct error *err) {
     struct operation fields = {
         .volume_id = volume->id,
         .host = volume->host,
         .project_id = volume->project_id,
+        .arguments = image ? volume_image_print(work, image) : NULL,
     };
+    const struct operation_kind *kind = image ? &kind_create_from_image : &kind_create;
     const char *operation_id;
 
     volume_source_note(source, &fields);
@@ -178,7 +179,7 @@ static int start(struct work *work, const struct volume *volume, const struct vo
         return message_put(work, volume->project_id, work->context->request_id, volume->id, "001",
                            "003", err);
     if (pool_allocate(work, volume->host, volume->size_gb, err) < 0 ||
-        operation_insert(work, &kind_create, &fields, &operation_id, err) < 0 ||
+        operation_insert(work, kind, &fields, &operation_id, err) < 0 ||
         (source->given && operation_reads(work, operation_id, source->volume.id, err) < 0))
         return -1;
     return notification_put(work, "volume.create.start", volume, err);
@@ -216,12 +217,13 @@ static int place(struct work *work, const struct placement *placement,
 }
 
 static int insert(struct work *work, const struct volume *volume,
-                  const struct volume_source *source, struct error *err) {
+                  const struct volume_source *source, const struct volume_image *image,
+                  struct error *err) {
     assert(volume->id && volume->size_gb > 0 && volume->largest_gb >= volume->size_gb);
     if (volume_insert(work, volume, err) < 0 ||
         copy_image_metadata(work, volume->id, source, err) < 0)
         return -1;
-    return start(work, volume, source, err);
+    return start(work, volume, source, image, err);
 }
 
 struct creation {
@@ -250,6 +252,10 @@ static int find_parts(struct work *work, const struct volume_new *request, struc
     volume->size_gb = request->size_gb > 0 ? request->size_gb : new->source.size_gb;
     if (volume->size_gb == 0)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid input received: size is required.");
+    if (request->image && (volume_image_check(request->image, volume->size_gb, err) < 0 ||
+                           pair_rows_check(work, &image_metadata_rows, "to be made",
+                                           &request->image->metadata, err) < 0))
+        return -1;
     /* The source's object may be larger than its record, and its copy has the same size. */
     volume->largest_gb =
         copied->largest_gb > volume->size_gb ? copied->largest_gb : volume->size_gb;
@@ -306,9 +312,11 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
     if (placed < 0)
         return -1;
     new.volume.id = work_uuid(work);
-    new.volume.status = placed ? VOLUME_CREATING : VOLUME_ERROR;
+    new.volume.status = !placed          ? VOLUME_ERROR
+                        : request->image ? VOLUME_DOWNLOADING
+                                         : VOLUME_CREATING;
     new.volume.updated_at = placed ? 0 : work->now_us;
-    if (insert(work, &new.volume, &new.source, err) < 0 ||
+    if (insert(work, &new.volume, &new.source, request->image, err) < 0 ||
         (new.why &&message_explain(work, new.volume.id, new.why, err) < 0))
         return -1;
     new.volume.status = VOLUME_CREATING; /* later changes are visible in a show */
@@ -347,30 +355,53 @@ static int follow_source(struct work *work, const char *volume_id, struct error 
                : 0;
 }
 
+/* The content of an image is that of a system, and its description the volume's. */
+static int describe(struct work *work, const struct operation *held, struct error *err) {
+    const struct pair_owner owner = { .id = held->volume_id };
+    struct volume_image image;
+
+    if (held->kind != &kind_create_from_image || !volume_image_of(work->arena, held, &image))
+        return 0;
+    if (db_run(work->tx, err, "UPDATE volumes SET bootable = 1 WHERE id = $1",
+               DB_TEXT(held->volume_id)) < 0)
+        return -1;
+    return pair_rows_put(work, &image_metadata_rows, &owner, &image.metadata, false, err);
+}
+
+static bool is_create(const struct operation *operation) {
+    return operation->kind == &kind_create || operation->kind == &kind_create_from_image;
+}
+
 static int made(struct work *work, const struct operation *held, const struct create_ending *ending,
                 struct error *err) {
-    assert(held->kind == &kind_create);
+    assert(is_create(held));
     if (operation_leave(work, held->volume_id, held->kind, VOLUME_AVAILABLE, err) < 0 ||
         db_run(work->tx, err,
                "UPDATE volumes SET provider_location = $1, format = $2, launched_at = $3, "
                "shared_targets = 0 WHERE id = $4",
                DB_TEXT(ending->location), DB_TEXT(ending->format), DB_INT(work->now_us),
                DB_TEXT(held->volume_id)) < 0 ||
-        (held->turn_of && follow_source(work, held->volume_id, err) < 0))
+        (held->turn_of && follow_source(work, held->volume_id, err) < 0) ||
+        describe(work, held, err) < 0)
         return -1;
     return notification_of(work, "volume.create.end", held->volume_id, err);
 }
 
-static int not_made(struct work *work, const struct operation *held, const struct error *failure,
-                    struct error *err) {
+static const char *detail_of(const struct create_ending *ending) {
+    return ending->detail                               ? ending->detail
+           : ending->failure->kind == ERROR_BAD_REQUEST ? "913"
+                                                        : "012";
+}
+
+static int not_made(struct work *work, const struct operation *held,
+                    const struct create_ending *ending, struct error *err) {
     int left = operation_leave(work, held->volume_id, held->kind, held->kind->on_failure, err);
 
-    assert(held->kind == &kind_create);
+    assert(is_create(held));
     if (left < 0 || (left > 0 && call_broken(work, held->volume_id, err) < 0))
         return -1;
     return message_put(work, held->project_id, held->request_id, held->volume_id,
-                       held->kind->message_action,
-                       failure->kind == ERROR_BAD_REQUEST ? "913" : "012", err);
+                       held->kind->message_action, detail_of(ending), err);
 }
 
 static int create_finish(struct work *work, const struct operation *held, void *arg,
@@ -378,10 +409,9 @@ static int create_finish(struct work *work, const struct operation *held, void *
     const struct create_ending *ending = arg;
     const char *group_id = NULL;
 
-    assert(held->kind == &kind_create);
+    assert(is_create(held));
     if (operation_end(work, held->id, err) < 0 ||
-        (ending->failure ? not_made(work, held, ending->failure, err)
-                         : made(work, held, ending, err)) < 0)
+        (ending->failure ? not_made(work, held, ending, err) : made(work, held, ending, err)) < 0)
         return -1;
     if (query_one(work,
                   db_query(work->tx, err, "SELECT group_id FROM volumes WHERE id = $1",
@@ -399,6 +429,18 @@ const struct operation_kind kind_create = {
     .meanwhile = VOLUME_CREATING,
     .on_failure = VOLUME_ERROR,
     .ends_as_claimed = true,
+    .finish = create_finish,
+    .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
+};
+
+/* Its arguments are a struct volume_image. */
+const struct operation_kind kind_create_from_image = {
+    .name = "create_from_image",
+    .method = "create_volume",
+    .message_action = "005",
+    .object = &volume_objects,
+    .meanwhile = VOLUME_DOWNLOADING,
+    .on_failure = VOLUME_ERROR,
     .finish = create_finish,
     .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
 };

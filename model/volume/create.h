@@ -7,13 +7,16 @@
 
 #include <jansson.h>
 
+struct volume_image;
+
 struct volume_new {
     const char *name, *description;
     int64_t size_gb;  /* 0: not given */
     const char *type; /* id or name; NULL: the default */
     const char *availability_zone;
     struct pairs metadata;
-    const char *snapshot_id, *source_volid, *backup_id, *image_ref, *group_id; /* sources */
+    const char *snapshot_id, *source_volid, *backup_id, *group_id; /* sources */
+    const struct volume_image *image;                              /* the same; NULL: none */
     const json_t *hints;
 };
 
@@ -28,5 +31,6 @@ struct create_ending {
     const char *location, *format; /* returned by the driver */
     const char *connection_info; /* of a snapshot below a guest, which continues in another file */
     const struct error *failure; /* NULL: made */
+    const char *detail;          /* of the user message about the failure; NULL: by its kind */
     bool in_use; /* it failed because a snapshot below the present user is impossible */
 };

@@ -21,5 +21,5 @@ test_packages=(
     nfs-common nfs-kernel-server postgresql rpcbind
     python3-cinderclient python3-jsonschema python3-openstackclient python3-oslo.messaging
     python3-venv python3-yaml
-    rabbitmq-server keystone openssl uwsgi-core uwsgi-plugin-python3
+    rabbitmq-server glance-api keystone openssl uwsgi-core uwsgi-plugin-python3
 )

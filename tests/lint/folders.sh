@@ -19,7 +19,7 @@ operation          common json config policy db
 model              common json config policy db rpc drivers operation
 declared           common json config policy db operation
 manager/runtime    common json config policy client db rpc drivers operation model declared
-manager/jobs       common json config policy client db rpc drivers operation model declared manager/runtime
+manager/jobs       common json config policy client data db rpc drivers operation model declared manager/runtime
 manager/check      common json config policy client db rpc drivers operation model declared manager/runtime
 rest               common json config http policy identity db operation
 api                common json config http policy identity db rpc drivers operation model declared rest

@@ -1,0 +1,11 @@
+/*
+ * Files that end with their last descriptor: no other program finds them, and a process that is
+ * killed leaves none.
+ */
+#pragma once
+
+#include "common/error.h"
+
+/* Opens an empty one in the directory, which is made if it is missing and then private.  The
+ * descriptor, or -1. */
+int temporary_file_open(const char *directory, struct error *err);

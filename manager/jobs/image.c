@@ -1,0 +1,215 @@
+#include "manager/jobs/image.h"
+
+#include "common/assert.h"
+#include "common/cleanup.h"
+#include "common/gib.h"
+#include "common/heap.h"
+#include "data/chain_io.h"
+#include "data/checksum_io.h"
+#include "data/copy.h"
+#include "data/file_io.h"
+#include "data/http_source_io.h"
+#include "data/image_inspect.h"
+#include "data/temporary_file.h"
+#include "model/volume/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DETAIL_SPACE  "007"
+#define DETAIL_FORMAT "029"
+
+#define QEMU_NBD            "qemu-nbd"
+#define QEMU_NBD_TIMEOUT_MS ((int64_t)60000)
+
+struct opening {
+    struct job *job;
+    struct volume_image image;
+    const char *detail;
+};
+
+/* ---- the stored bytes ---- */
+
+/* Once a second while the image service does not send. */
+static int may(void *arg, struct error *err) {
+    const struct opening *opening = arg;
+
+    return driver_fence_check(&opening->job->fence, err);
+}
+
+/* `checked`: they can be read in order alone, and fail at their end if they are others. */
+static struct volume_io *open_stored(struct opening *opening, bool checked, struct error *err) {
+    const struct volume_image *image = &opening->image;
+    struct http_source_settings settings = { .size = image->bytes };
+    struct volume_io *io;
+
+    if (images_prepare_download(opening->job->manager->settings.images, opening->job->arena,
+                                image->id, &settings.request, err) < 0)
+        return NULL;
+    settings.request.may = may;
+    settings.request.arg = opening;
+    io = http_source_io_open(&settings, err);
+    return io && checked && image->hash
+               ? checksum_io_open_expecting(io, image->hash_algorithm, image->hash, err)
+               : io;
+}
+
+/* ---- inspection ---- */
+
+static int inspect(struct opening *opening, int fd, struct image_finding *ret, struct error *err) {
+    const struct image_bytes bytes = { fd, opening->image.bytes };
+
+    opening->detail = DETAIL_FORMAT;
+    if (image_inspect(&bytes, opening->image.disk_format, ret, err) < 0)
+        return -1;
+    opening->detail = DETAIL_SPACE;
+    if (ret->virtual_bytes > opening->job->volume.size_gb * GIB)
+        return error_set(err, ERROR_BAD_REQUEST, "Image %s has %jd bytes, more than volume %s.",
+                         opening->image.id, (intmax_t)ret->virtual_bytes, opening->job->volume.id);
+    opening->detail = NULL;
+    return 0;
+}
+
+/* By its first bytes. */
+static int inspect_plain(struct opening *opening, struct error *err) {
+    int64_t size =
+        opening->image.bytes < IMAGE_BYTES_HEAD ? opening->image.bytes : IMAGE_BYTES_HEAD;
+    autofree unsigned char *head = heap_new((size_t)size);
+    autoclose int fd = memfd_create("image", MFD_CLOEXEC);
+    autovolumeio struct volume_io *io = open_stored(opening, false, err);
+    struct image_finding finding;
+
+    if (!io || volume_io_read(io, head, (size_t)size, 0, err) < 0)
+        return -1;
+    if (fd < 0 || write(fd, head, (size_t)size) != (ssize_t)size)
+        return error_errno(err, ERROR_INTERNAL, "keeping the start of an image");
+    return inspect(opening, fd, &finding, err);
+}
+
+static int open_plain(struct opening *opening, struct volume_io **ret, struct error *err) {
+    if (inspect_plain(opening, err) < 0)
+        return -1;
+    *ret = open_stored(opening, true, err);
+    return *ret ? 0 : -1;
+}
+
+/* ---- images of other formats ---- */
+
+/* A file without a name, with space for all of the image: of several at once only those begin that
+ * have it. */
+static int open_temporary(struct opening *opening, struct error *err) {
+    const char *directory = opening->job->manager->settings.conversion_dir;
+    autoclose int fd = temporary_file_open(directory, err);
+
+    if (fd < 0)
+        return -1;
+    errno = posix_fallocate(fd, 0, opening->image.bytes);
+    if (errno) {
+        opening->detail = DETAIL_SPACE;
+        return error_errno(err, ERROR_BACKEND, "%jd bytes of an image in %s",
+                           (intmax_t)opening->image.bytes, directory);
+    }
+    return take_fd(fd);
+}
+
+/* The first half of the progress. */
+static int report(void *arg, int64_t done_bytes, int64_t all_bytes, struct error *err) {
+    const struct opening *opening = arg;
+
+    return driver_progress_report(&opening->job->progress, done_bytes, 2 * all_bytes, err);
+}
+
+static int download(struct opening *opening, int fd, struct error *err) {
+    static const struct copy_position beginning;
+    autovolumeio struct volume_io *from = open_stored(opening, true, err), *to = NULL;
+    struct copy copy = { .may = may, .report = report, .arg = opening };
+
+    if (!from)
+        return -1;
+    to = file_io_open(fcntl(fd, F_DUPFD_CLOEXEC, 0), true, true, err);
+    if (!to)
+        return -1;
+    copy.from = from;
+    copy.to = to;
+    return copy_run(&copy, &beginning, err);
+}
+
+static int open_converted(struct opening *opening, struct volume_io **ret, struct error *err) {
+    static const struct chain_io_settings settings = { QEMU_NBD, QEMU_NBD_TIMEOUT_MS, true };
+    autoclose int fd = open_temporary(opening, err);
+    struct image_finding finding;
+    struct chain_io_file file;
+
+    if (fd < 0 || download(opening, fd, err) < 0 || inspect(opening, fd, &finding, err) < 0)
+        return -1;
+    file = (struct chain_io_file){ arena_format(opening->job->arena, "/proc/%jd/fd/%d",
+                                                (intmax_t)getpid(), fd),
+                                   finding.qemu_name };
+    *ret = chain_io_open(&settings, &file, 1, false, err);
+    if (!*ret)
+        return -1;
+    volume_io_hold(*ret, take_fd(fd));
+    if ((*ret)->size == finding.virtual_bytes)
+        return 0;
+    volume_io_close(*ret);
+    *ret = NULL;
+    opening->detail = DETAIL_FORMAT;
+    return error_set(err, ERROR_BAD_REQUEST, "The image has another size than its header states.");
+}
+
+/* ---- the whole ---- */
+
+/* Others contain several files, or compressed ones. */
+static bool is_bare(const struct volume_image *image) {
+    static const char *const parts[] = { "ami", "ari", "aki" };
+
+    for (size_t i = 0; i < LENGTH(parts); i++)
+        if (strcmp(image->container_format, parts[i]) == 0)
+            return strcmp(image->disk_format, parts[i]) == 0;
+    return strcmp(image->container_format, "bare") == 0;
+}
+
+static int check_description(struct opening *opening, struct error *err) {
+    const struct volume_image *image = &opening->image;
+
+    if (!opening->job->manager->settings.images)
+        return error_set(err, ERROR_BACKEND, "No image service is configured.");
+    opening->detail = DETAIL_FORMAT;
+    if (!is_bare(image) || !image_format_is_known(image->disk_format))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Image %s has the format %s in a container %s, which is not supported.",
+                         image->id, image->disk_format, image->container_format);
+    if (image->bytes == 0)
+        return error_set(err, ERROR_BAD_REQUEST, "Image %s is empty.", image->id);
+    opening->detail = NULL;
+    return 0;
+}
+
+static int open_image(struct opening *opening, struct volume_io **ret, struct error *err) {
+    if (!volume_image_of(opening->job->arena, &opening->job->operation, &opening->image))
+        return error_set(err, ERROR_INTERNAL, "Operation %s names no image.",
+                         opening->job->operation.id);
+    if (check_description(opening, err) < 0 ||
+        driver_fence_take_long(&opening->job->fence, opening->image.bytes, 0, err) < 0)
+        return -1;
+    return image_format_is_plain(opening->image.disk_format) ? open_plain(opening, ret, err)
+                                                             : open_converted(opening, ret, err);
+}
+
+int job_image_open(struct job *job, struct volume_io **ret, const char **ret_detail,
+                   struct error *err) {
+    struct opening *opening = arena_alloc(job->arena, sizeof(*opening));
+
+    *opening = (struct opening){ .job = job };
+    if (open_image(opening, ret, err) == 0)
+        return 0;
+    if (opening->detail)
+        *ret_detail = opening->detail;
+    return -1;
+}

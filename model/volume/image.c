@@ -1,0 +1,224 @@
+#include "model/volume/image.h"
+
+#include "common/assert.h"
+#include "common/cleanup.h"
+#include "common/gib.h"
+#include "common/words.h"
+#include "json/json.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define TYPE_PROPERTY      "cinder_img_volume_type"
+#define SIGNATURE_PROPERTY "img_signature"
+
+/* Members that every image has; all others are its properties. */
+static const char *const base_members[] = {
+    "checksum",
+    "container_format",
+    "created_at",
+    "direct_url",
+    "disk_format",
+    "file",
+    "id",
+    "locations",
+    "min_disk",
+    "min_ram",
+    "name",
+    "os_hash_algo",
+    "os_hash_value",
+    "os_hidden",
+    "owner",
+    "protected",
+    "schema",
+    "self",
+    "size",
+    "status",
+    "stores",
+    "tags",
+    "updated_at",
+    "virtual_size",
+    "visibility",
+};
+
+static const char *text_or_empty(const json_t *image, const char *key) {
+    const char *text = json_text_of(image, key);
+
+    return text ? text : "";
+}
+
+/* ---- metadata of the volume ---- */
+
+struct writing {
+    struct arena *arena;
+    struct pair *items;
+    unsigned count;
+};
+
+static void put(struct writing *writing, const char *key, const json_t *value) {
+    const char *text = json_string_value(value);
+
+    if (json_is_integer(value))
+        text = arena_format(writing->arena, "%jd", (intmax_t)json_integer_value(value));
+    if (text)
+        writing->items[writing->count++] = (struct pair){ key, text };
+}
+
+static void put_properties(struct writing *writing, const json_t *image) {
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)image, key, value) {
+        if (!words_have(base_members, LENGTH(base_members), key) && json_is_string(value))
+            put(writing, key, value);
+    }
+}
+
+/* Base members win over properties of equal names. */
+static bool is_taken(const char *key) {
+    return strcmp(key, "image_id") == 0 || strcmp(key, "image_name") == 0;
+}
+
+static struct pairs read_metadata(const struct work *work, const json_t *image) {
+    static const char *const shown[] = { "checksum", "container_format", "disk_format",
+                                         "min_disk", "min_ram",          "size" };
+    struct writing writing = { .arena = work->arena };
+    unsigned kept = 0;
+
+    writing.items = arena_alloc(work->arena, (json_object_size(image) + 4) * sizeof(struct pair));
+    put_properties(&writing, image);
+    for (unsigned i = 0; i < writing.count; i++)
+        if (!is_taken(writing.items[i].key))
+            writing.items[kept++] = writing.items[i];
+    writing.count = kept;
+    put(&writing, "image_id", json_object_get(image, "id"));
+    if (*text_or_empty(image, "name"))
+        put(&writing, "image_name", json_object_get(image, "name"));
+    for (size_t i = 0; i < LENGTH(shown); i++)
+        put(&writing, shown[i], json_object_get(image, shown[i]));
+    if (work->settings->verify_image_signatures)
+        writing.items[writing.count++] = (struct pair){ "signature_verified", "False" };
+    return (struct pairs){ writing.items, writing.count };
+}
+
+/* ---- the description ---- */
+
+static int64_t number_of(const json_t *image, const char *key) {
+    int64_t number = json_integer_value(json_object_get(image, key));
+
+    return number > 0 ? number : 0;
+}
+
+static bool is_hash(const char *text) {
+    return text && *text && text[strspn(text, "0123456789abcdef")] == '\0';
+}
+
+static void read_hash(const json_t *image, struct volume_image *ret) {
+    const char *algorithm = json_text_of(image, "os_hash_algo");
+
+    ret->hash = json_text_of(image, "os_hash_value");
+    ret->hash_algorithm = algorithm;
+    if (!algorithm || !is_hash(ret->hash)) {
+        ret->hash = json_text_of(image, "checksum");
+        ret->hash_algorithm = "md5";
+    }
+    if (!is_hash(ret->hash))
+        ret->hash = ret->hash_algorithm = NULL;
+}
+
+int volume_image_read(const struct work *work, const json_t *image, struct volume_image *ret,
+                      struct error *err) {
+    char id[UUID_SIZE];
+
+    if (!uuid_parse(text_or_empty(image, "id"), id))
+        return error_set(err, ERROR_BAD_REQUEST, "The image service returned an image without id.");
+    if (work->settings->verify_image_signatures && json_has(image, SIGNATURE_PROPERTY))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Image %s is signed, and this service has no key manager to verify the "
+                         "signature with (verify_glance_signatures).",
+                         id);
+    *ret = (struct volume_image){
+        .id = arena_text(work->arena, id),
+        .status = text_or_empty(image, "status"),
+        .disk_format = text_or_empty(image, "disk_format"),
+        .container_format = text_or_empty(image, "container_format"),
+        .type = json_text_of(image, TYPE_PROPERTY),
+        .bytes = number_of(image, "size"),
+        .virtual_bytes = number_of(image, "virtual_size"),
+        .min_disk_gb = number_of(image, "min_disk"),
+        .metadata = read_metadata(work, image),
+    };
+    read_hash(image, ret);
+    return 0;
+}
+
+static int64_t gb_of(int64_t bytes) {
+    return bytes / GIB + (bytes % GIB != 0);
+}
+
+int volume_image_check(const struct volume_image *image, int64_t size_gb, struct error *err) {
+    assert(size_gb > 0);
+    if (strcmp(image->status, "active") != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid input received: Image %s is not active.",
+                         image->id);
+    if (gb_of(image->bytes) > size_gb)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Size of specified image %jdGB is larger than "
+                         "volume size %jdGB.",
+                         (intmax_t)gb_of(image->bytes), (intmax_t)size_gb);
+    if (image->min_disk_gb > size_gb)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Volume size %jdGB cannot be smaller than the "
+                         "image minDisk size %jdGB.",
+                         (intmax_t)size_gb, (intmax_t)image->min_disk_gb);
+    if (gb_of(image->virtual_bytes) > size_gb)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Image virtual size is %jdGB and doesn't fit in a "
+                         "volume of size %jdGB.",
+                         (intmax_t)gb_of(image->virtual_bytes), (intmax_t)size_gb);
+    return 0;
+}
+
+/* ---- as arguments ---- */
+
+const char *volume_image_print(const struct work *work, const struct volume_image *image) {
+    json_t *metadata = json_object(), *tree;
+
+    for (unsigned i = 0; i < image->metadata.count; i++)
+        json_object_set_new(metadata, image->metadata.items[i].key,
+                            json_string(image->metadata.items[i].value));
+    tree = json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:I, s:o}", "id", image->id, "disk_format",
+                     image->disk_format, "container_format", image->container_format,
+                     "hash_algorithm", image->hash_algorithm, "hash", image->hash, "size",
+                     (json_int_t)image->bytes, "metadata", metadata);
+    assert(tree); /* its texts come from JSON */
+    return json_text(work->arena, json_keep(work->arena, tree));
+}
+
+int volume_image_of(struct arena *arena, const struct operation *operation,
+                    struct volume_image *ret) {
+    const json_t *tree = operation_arguments(arena, operation);
+    const json_t *metadata = json_object_get(tree, "metadata");
+    struct writing writing = { .arena = arena };
+    const char *key;
+    json_t *value;
+
+    if (!uuid_parse(text_or_empty(tree, "id"), NULL))
+        return 0;
+    writing.items = arena_alloc(arena, (json_object_size(metadata) + 1) * sizeof(struct pair));
+    json_object_foreach((json_t *)(uintptr_t)metadata, key, value) {
+        put(&writing, key, value);
+    }
+    *ret = (struct volume_image){
+        .id = json_text_of(tree, "id"),
+        .status = "active",
+        .disk_format = text_or_empty(tree, "disk_format"),
+        .container_format = text_or_empty(tree, "container_format"),
+        .hash_algorithm = json_text_of(tree, "hash_algorithm"),
+        .hash = json_text_of(tree, "hash"),
+        .bytes = number_of(tree, "size"),
+        .metadata = { writing.items, writing.count },
+    };
+    return 1;
+}

@@ -1,0 +1,33 @@
+/*
+ * The image of a new volume: its description by the image service, as an object of the API v2.
+ *
+ * Of that only these are trusted: the identity, and that the caller may see it.  The bytes are
+ * inspected by the worker (data/image_inspect.h).
+ */
+#pragma once
+
+#include "operation/operation.h"
+#include "operation/pairs.h"
+
+struct volume_image {
+    const char *id, *status;
+    const char *disk_format, *container_format; /* "" when unset */
+    const char *type;                           /* requested by the image; NULL: none */
+    const char *hash_algorithm, *hash;          /* of its stored bytes, lower case; NULL: unknown */
+    int64_t bytes;                              /* stored */
+    int64_t virtual_bytes;                      /* 0: unknown */
+    int64_t min_disk_gb;
+    struct pairs metadata; /* of a volume with its content */
+};
+
+/* Text in the arena, and in `image`.  ERROR_BAD_REQUEST: impossible, or signed where signatures are
+ * to be verified. */
+int volume_image_read(const struct work *work, const json_t *image, struct volume_image *ret,
+                      struct error *err);
+/* Is a volume of that size made of it?  ERROR_BAD_REQUEST with the reason. */
+int volume_image_check(const struct volume_image *image, int64_t size_gb, struct error *err);
+
+/* As the arguments of an operation, and back; 0 when it has none. */
+const char *volume_image_print(const struct work *work, const struct volume_image *image);
+int volume_image_of(struct arena *arena, const struct operation *operation,
+                    struct volume_image *ret);

@@ -1,0 +1,131 @@
+"""
+A small image service (API v2) in this process: it sends any description and any bytes, also those
+that no image service should.
+"""
+
+import hashlib
+import http.server
+import json
+import threading
+import urllib.parse
+import uuid
+
+
+STATUSES = {"expired": 401, "deactivated": 403, "deleted": 404, "too large": 413, "away": 503}
+
+
+class Image:
+    """`fault`: "short", "redirect", "hang", "broken", "none", "bytes", or one of STATUSES."""
+
+    def __init__(self, data, disk_format="raw", fault=None, **fields):
+        self.data = data
+        self.fault = fault
+        self.description = {
+            "id": str(uuid.uuid4()), "name": "image", "status": "active", "visibility": "public",
+            "container_format": "bare", "disk_format": disk_format, "size": len(data),
+            "virtual_size": None, "min_disk": 0, "min_ram": 0, "owner": "other",
+            "checksum": hashlib.md5(data).hexdigest(), "os_hash_algo": "sha512",
+            "os_hash_value": hashlib.sha512(data).hexdigest(), "protected": False,
+            "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+            "tags": [], "schema": "/v2/schemas/image", **fields}
+        self.description["file"] = f"/v2/images/{self.id}/file"
+
+    @property
+    def id(self):
+        return self.description["id"]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def send(self, status, data=b"", kind="application/json", **headers):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self):
+        url = urllib.parse.urlsplit(self.path)
+        words = url.path.strip("/").split("/")
+        images = self.server.images
+        if words == ["v2", "images"]:
+            name = urllib.parse.parse_qs(url.query).get("name", [None])[0]
+            rows = [image.description for image in images.values()
+                    if name in (None, image.description["name"])]
+            self.send(200, json.dumps({"images": rows}).encode())
+        elif len(words) < 3 or words[2] not in images:
+            self.send(404, b"<html>404 Not Found</html>", "text/html")
+        elif len(words) == 3:
+            self.send(200, json.dumps(images[words[2]].description).encode())
+        elif words[3] == "file":
+            self.send_bytes(images[words[2]])
+        else:
+            self.send(404, b"<html>404 Not Found</html>", "text/html")
+
+    def send_bytes(self, image):
+        data, wanted = image.data, self.headers.get("Range")
+        begin = int(wanted.split("=")[1].split("-")[0]) if wanted else 0
+        self.server.downloads.append((image.id, begin))
+        if image.fault == "redirect":
+            return self.send(302, Location="http://127.0.0.1:1/elsewhere")
+        if image.fault in STATUSES:
+            return self.send(STATUSES[image.fault], b"<html>no</html>", "text/html")
+        if image.fault == "none":
+            return self.send(204)
+        if image.fault == "bytes":
+            data = bytes(reversed(data))
+        self.send_response(206 if wanted else 200)
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Content-Length", str(len(data) - begin))
+        if wanted:
+            self.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
+        self.end_headers()
+        half = len(data) // 2
+        if image.fault == "short" or image.fault == "broken" and begin < half:
+            self.wfile.write(data[begin:half])
+            self.close_connection = True
+            return None
+        if image.fault == "hang":
+            self.wfile.write(data[begin:half])
+            self.wfile.flush()
+            self.server.released.wait(120)
+            self.close_connection = True
+            return None
+        self.wfile.write(data[begin:])
+        return None
+
+
+class ImageService(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.images = {}
+        self.downloads = []
+        self.released = threading.Event()
+        self.thread = threading.Thread(target=self.serve_forever, daemon=True)
+        self.thread.start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def add(self, *words, **fields):
+        image = Image(*words, **fields)
+        self.images[image.id] = image
+        return image.id
+
+    def handle_error(self, request, client_address):
+        pass  # the client has gone
+
+    def end(self):
+        self.released.set()
+        self.shutdown()
+        self.server_close()
+        self.thread.join()

@@ -1,0 +1,147 @@
+/*
+ * Volumes of images at the API: the order of the checks, the metadata, and images that stand for
+ * snapshots.  The bytes are the manager's.
+ */
+#include "api/confirm.h"
+#include "rest/router.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/roles.h"
+#include "tests/lib/world.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define PATH(...) arena_format(world->arena, __VA_ARGS__)
+#define ID        "99999999-9999-4999-8999-999999999999"
+#define BASE      "\"id\": \"" ID "\", \"status\": \"active\", \"size\": 512"
+
+/* The image service: the only image that it has, whatever the reference; NULL: none. */
+static const char *the_image;
+static unsigned queried;
+
+static const json_t *find(void *arg, const struct request *request, const char *reference,
+                          struct error *err) {
+    (void)arg, (void)reference;
+    queried++;
+    if (the_image)
+        return json_parse(request->http->arena, the_image, strlen(the_image), err);
+    error_set(err, ERROR_CONFLICT, "Multiple images named 'x' found.");
+    return NULL;
+}
+
+static void begin(struct world *world, const char *image) {
+    static struct confirm confirm = { .images = { .find = find } };
+    struct api_settings settings = world_api_settings(world);
+    struct error err;
+
+    the_image = image;
+    queried = 0;
+    settings.confirm = api_confirm;
+    settings.confirm_arg = &confirm;
+    settings.inline_transactions = true;
+    api_free(world->api);
+    ck_assert_int_eq(api_new(&settings, &world->api, &err), 0);
+}
+
+static int create(struct world *world, const char *members) {
+    return world_call(world, "POST", "/volumes",
+                      PATH("{\"volume\": {\"imageRef\": \"x\"%s}}", members));
+}
+
+START_TEST(images_that_do_not_fit_are_refused_with_a_reason) {
+    static const struct {
+        const char *image, *members;
+        int status;
+        const char *why;
+    } rows[] = {
+        { "{" BASE "}", ", \"size\": 1", 202, "" },
+        { NULL, ", \"size\": 1", 409, "Multiple images" },
+        { "{" BASE "}", "", 400, "size" },
+        { "{\"id\": \"x\"}", ", \"size\": 1", 400, "without id" },
+        { "{\"id\": \"" ID "\", \"status\": \"queued\"}", ", \"size\": 1", 400, "not active" },
+        { "{\"id\": \"" ID "\"}", ", \"size\": 1", 400, "not active" },
+        { "{" BASE ", \"min_disk\": 2}", ", \"size\": 1", 400, "minDisk size 2GB" },
+        { "{" BASE ", \"min_disk\": 2}", ", \"size\": 2", 202, "" },
+        { "{" BASE ", \"virtual_size\": 1073741825}", ", \"size\": 1", 400, "virtual size is 2GB" },
+        { "{" BASE ", \"virtual_size\": 1073741824}", ", \"size\": 1", 202, "" },
+        { "{" BASE ", \"virtual_size\": null}", ", \"size\": 1", 202, "" },
+        { "{\"id\": \"" ID "\", \"status\": \"active\", \"size\": 1073741825}", ", \"size\": 1",
+          400, "image 2GB" },
+        { "{" BASE ", \"cinder_img_volume_type\": \"none\"}", ", \"size\": 1", 404, "none" },
+        { "{" BASE ", \"cinder_img_volume_type\": \"none\"}",
+          ", \"size\": 1, \"volume_type\": \"__DEFAULT__\"", 202, "" },
+        { "{" BASE ", \"img_signature\": \"x\"}", ", \"size\": 1", 400, "signed" },
+    };
+    autoworld struct world *world = world_new(NULL);
+
+    world->settings.verify_image_signatures = true;
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        begin(world, rows[i].image);
+        ck_assert_msg(create(world, rows[i].members) == rows[i].status, "row %zu: %d %s", i,
+                      world->status, world->answer_text);
+        ck_assert_msg(strstr(world->answer_text, rows[i].why), "row %zu: %s", i,
+                      world->answer_text);
+        ck_assert_uint_eq(queried, 1);
+    }
+}
+END_TEST
+
+START_TEST(without_an_image_service_every_image_is_refused) {
+    autoworld struct world *world = world_new(NULL);
+
+    ck_assert_int_eq(create(world, ", \"size\": 1"), 400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "no image service"));
+}
+END_TEST
+
+START_TEST(of_several_sources_none_is_taken) {
+    autoworld struct world *world = world_new(NULL);
+    const char *source;
+
+    begin(world, "{" BASE "}");
+    source = world_volume(world, 1);
+    ck_assert_int_eq(create(world, PATH(", \"size\": 1, \"source_volid\": \"%s\"", source)), 400);
+}
+END_TEST
+
+START_TEST(an_image_of_a_snapshot_stands_for_it) {
+    static const char format[] =
+        "{" BASE ", \"block_device_mapping\": \"[{\\\"boot_index\\\": 0, \\\"source_type\\\": "
+        "\\\"snapshot\\\", \\\"snapshot_id\\\": \\\"%s\\\"}]\"}";
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1), *snapshot, *id;
+
+    ck_assert_int_eq(world_call(world, "POST", "/snapshots",
+                                PATH("{\"snapshot\": {\"volume_id\": \"%s\"}}", volume)),
+                     202);
+    snapshot = world_answer_id(world, "snapshot");
+    world_settle(world);
+    begin(world, arena_format(world->arena, format, snapshot));
+    ck_assert_int_eq(create(world, ", \"size\": 1"), 202);
+    id = world_answer_id(world, "volume");
+    ck_assert_str_eq(json_text_of(world_show(world, id), "snapshot_id"), snapshot);
+    begin(world, arena_format(world->arena, format, ID));
+    ck_assert_int_eq(create(world, ", \"size\": 1"), 404);
+}
+END_TEST
+
+START_TEST(a_volume_whose_image_is_gone_is_in_error_with_a_message) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id;
+
+    begin(world, "{" BASE ", \"disk_format\": \"raw\", \"container_format\": \"bare\"}");
+    ck_assert_int_eq(create(world, ", \"size\": 1"), 202);
+    id = world_answer_id(world, "volume");
+    ck_assert_str_eq(json_text_of(world_show(world, id), "status"), "downloading");
+    world_settle(world);
+    ck_assert_str_eq(json_text_of(world_show(world, id), "status"), "error");
+    ck_assert_ptr_null(json_object_get(world_show(world, id), "volume_image_metadata"));
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM messages WHERE action_id = '005'"),
+                     1);
+}
+END_TEST
+
+CHECK_MAIN("api_images", images_that_do_not_fit_are_refused_with_a_reason,
+           without_an_image_service_every_image_is_refused, of_several_sources_none_is_taken,
+           an_image_of_a_snapshot_stands_for_it,
+           a_volume_whose_image_is_gone_is_in_error_with_a_message)
