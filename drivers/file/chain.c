@@ -3,6 +3,7 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/image_lock.h"
+#include "common/same_file.h"
 #include "drivers/file/draft.h"
 #include "drivers/file/volume_name.h"
 #include "json/json.h"
@@ -257,34 +258,57 @@ static int open_to_lock(const struct directory *directory, const struct chain *c
     return error_pass(err, &why);
 }
 
-int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
-               const struct driver_fence *fence, int *ret_fd, struct error *err) {
-    autoclose int fd = -1;
+/* 1: the locked file has the name yet, 0: another call has replaced or renamed it. */
+static int is_named(const struct directory *directory, const struct chain *chain, int fd,
+                    struct error *err) {
+    struct stat opened, named;
+
+    assert(fd >= 0);
+    if (fstat(fd, &opened) < 0)
+        return error_errno(err, ERROR_BACKEND, "looking at %s", chain->base);
+    if (fstatat(directory->fd, chain->base, &named, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : error_errno(err, ERROR_BACKEND, "looking for %s", chain->base);
+    return is_same_file(&opened, &named);
+}
+
+/* 1: another call has it. */
+static int lock_named(const struct directory *directory, const struct chain *chain, bool alone,
+                      bool is_last, int *ret_fd, struct error *err) {
+    enum { REPLACED_MOST = 10 };
 
     *ret_fd = -1;
-    if (open_to_lock(directory, chain, alone ? O_RDWR : O_RDONLY, &fd, err) < 0)
-        return -1;
-    if (fd >= 0 && chain_lock_file(fd, alone, fence, err) < 0)
-        return -1;
-    *ret_fd = take_fd(fd);
-    return 0;
+    for (int i = 0; i < REPLACED_MOST; i++) {
+        autoclose int fd = -1;
+        int taken, named;
+
+        if (open_to_lock(directory, chain, alone ? O_RDWR : O_RDONLY, &fd, err) < 0)
+            return -1;
+        if (fd < 0)
+            return 0;
+        taken = try_lock_briefly(fd, alone, is_last, err);
+        if (taken != 0)
+            return taken;
+        named = is_named(directory, chain, fd, err);
+        if (named > 0)
+            *ret_fd = take_fd(fd);
+        if (named != 0)
+            return named < 0 ? -1 : 0;
+    }
+    return 1;
+}
+
+int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
+               const struct driver_fence *fence, int *ret_fd, struct error *err) {
+    int taken = lock_named(directory, chain, alone, !fence || !fence->busy, ret_fd, err);
+
+    return taken > 0 ? driver_fence_busy(fence, err, "volume files") : taken;
 }
 
 int chain_lock_to_grow(const struct directory *directory, const struct chain *chain,
                        const struct driver_fence *fence, int *ret_fd, struct error *err) {
-    autoclose int fd = -1;
-    int taken = 0;
-
     if (chain->info || directory->settings->overlays || chain_is_layered(chain))
         return chain_lock(directory, chain, true, fence, ret_fd, err);
-    *ret_fd = -1;
-    if (open_to_lock(directory, chain, O_RDWR, &fd, err) < 0)
-        return -1;
-    if (fd >= 0)
-        taken = try_lock_briefly(fd, true, false, err);
-    if (taken == 0)
-        *ret_fd = take_fd(fd);
-    return taken < 0 ? -1 : 0;
+    return lock_named(directory, chain, true, false, ret_fd, err) < 0 ? -1 : 0;
 }
 
 /* ---- the files ---- */

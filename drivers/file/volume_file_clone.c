@@ -106,16 +106,36 @@ static int hold_alone(const struct driver_volume *volume, int fd, struct error *
     return hold == IMAGE_LOCKED ? 0 : -1;
 }
 
+/* The volume stays locked when the draft has replaced its file: the lock is of the open file, which
+ * *ret_lock keeps. */
+static int lock_new(const struct draft *draft, const struct driver_fence *fence, int *ret_lock,
+                    struct error *err) {
+    autoclose int lock = fcntl(draft->fd, F_DUPFD_CLOEXEC, 0);
+
+    if (lock < 0)
+        return error_errno(err, ERROR_BACKEND, "locking %s", draft->unfinished);
+    if (chain_lock_file(lock, true, fence, err) < 0)
+        return -1;
+    *ret_lock = take_fd(lock);
+    return 0;
+}
+
 static int put_back(const struct directory *directory, struct arena *arena,
                     const struct driver_volume *volume, const struct image_source *source,
-                    const char *name, const struct driver_progress *progress, struct error *err) {
+                    const char *name, const struct driver_progress *progress, int *ret_lock,
+                    struct error *err) {
     bool thick = is_raw(source) && !directory->settings->sparse;
     autodraft struct draft draft = { 0 };
     int64_t bytes;
+    int taken;
 
     if (driver_progress_report(progress, 0, source->virtual_bytes, err) < 0 ||
-        draft_open(directory, arena, name, volume->attempt, &draft, err) < 0 ||
-        image_source_take(source, &draft, thick, volume->fence, progress, &bytes, err) < 0)
+        draft_open(directory, arena, name, volume->attempt, &draft, err) < 0)
+        return -1;
+    taken = image_source_take(source, &draft, thick, volume->fence, progress, &bytes, err);
+    if (taken > 0)
+        return error_set(err, ERROR_CONFLICT, "%s is in use.", source->id);
+    if (taken < 0 || lock_new(&draft, volume->fence, ret_lock, err) < 0)
         return -1;
     return draft_replace(&draft, volume->fence, err);
 }
@@ -144,9 +164,9 @@ static int put_overlay(const struct directory *directory, struct arena *arena,
 static int replace(const struct directory *directory, struct arena *arena,
                    const struct driver_volume *volume, const struct chain *chain,
                    const struct image_source *source, const struct driver_progress *progress,
-                   struct error *err) {
+                   int *ret_lock, struct error *err) {
     if (!chain_is_layered(chain))
-        return put_back(directory, arena, volume, source, chain->active, progress, err);
+        return put_back(directory, arena, volume, source, chain->active, progress, ret_lock, err);
     if (!source->overlay || strcmp(source->overlay, chain->active) != 0)
         return error_set(err, ERROR_BAD_REQUEST, "Snapshot %s is not the newest one of volume %s.",
                          source->id, volume->id);
@@ -159,7 +179,7 @@ int volume_file_revert(const struct directory *directory, struct arena *arena,
     const struct chain_work work = { directory, arena, volume, volume->fence, volume->attempt };
     const char *name = volume_name(arena, volume->name_id, err);
     struct chain chain;
-    autoclose int lock = -1, fd = -1;
+    autoclose int lock = -1, new_lock = -1, fd = -1;
 
     if (!name || driver_fence_check(volume->fence, err) < 0 ||
         chain_enter(&work, &chain, &lock, err) < 0)
@@ -171,7 +191,7 @@ int volume_file_revert(const struct directory *directory, struct arena *arena,
                        : image_open(directory->fd, name, O_RDWR, err);
     if (fd < 0 || chain_remove_drafts(directory, arena, &chain, err) < 0 ||
         hold_alone(volume, fd, err) < 0 ||
-        replace(directory, arena, volume, &chain, source, progress, err) < 0 ||
+        replace(directory, arena, volume, &chain, source, progress, &new_lock, err) < 0 ||
         driver_fence_check(volume->fence, err) < 0 ||
         (volume->attempt > 1 && volume_name_remove_unfinished(directory, arena, name, err) < 0))
         return -1;

@@ -311,7 +311,7 @@ START_TEST(delete_survives_every_failure) {
         ck_assert(!has(&place, FILE_NAME));
     }
     ck_assert_int_eq(
-        n, 32); /* the info, the lock of the volume (3), the info again, the locks of the image (7),
+        n, 33); /* the info, the lock of the volume (4), the info again, the locks of the image (7),
                    the name (2), 15 of half-made ones and the look for more, the flush, and none */
 }
 END_TEST

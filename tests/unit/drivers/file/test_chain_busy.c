@@ -8,6 +8,8 @@
 #include "drivers/file/volume_name.h"
 #include "tests/unit/drivers/driver_test.h"
 
+#include <time.h>
+
 struct place {
     struct bench bench;
     struct directory directory; /* of the other process */
@@ -251,6 +253,104 @@ START_TEST(a_volume_without_overlays_is_locked_as_well) {
 }
 END_TEST
 
+/* ---- a file that is replaced, as by a revert ---- */
+
+static struct {
+    int lock, lock_of_new; /* -1: none */
+    bool locks_new;
+} waited = { -1, -1, false };
+
+static void replace_file(void) {
+    const char *const replace = "cp --sparse=always \"$1\" \"$1.x\" && mv \"$1.x\" \"$1\"";
+    const char *path =
+        arena_format(place.bench.arena, "d/" VOLUME_NAME_PREFIX "%s", place.volume.name_id);
+
+    ck_assert_int_eq(BENCH_RUN("sh", "-c", replace, "sh", bench_path(&place.bench, path)), 0);
+}
+
+/* The call has opened the file that another one has locked, and waits for it: this replaces libc's
+ * function. */
+int nanosleep(const struct timespec *pause, struct timespec *rest) {
+    int lock = waited.lock;
+
+    waited.lock = -1;
+    if (lock >= 0) {
+        replace_file();
+        waited.lock_of_new = waited.locks_new ? lock_files(true) : -1;
+        close(lock);
+    }
+    return clock_nanosleep(CLOCK_MONOTONIC, 0, pause, rest);
+}
+
+START_TEST(a_file_that_was_replaced_locks_its_volume_no_more) {
+    for (unsigned i = 0; i < LENGTH(calls); i++) {
+        if (calls[i].needs_overlays && calls[i].make != extend)
+            continue;
+        for (int is_locked = 1; is_locked >= 0; is_locked--) {
+            open_place_with(false);
+            waited.lock = lock_files(true);
+            waited.locks_new = is_locked;
+            if (is_locked && calls[i].make != extend)
+                assert_busy(i);
+            else
+                ck_assert_msg(calls[i].make() == 0, "%s: %s", calls[i].name,
+                              place.bench.err.message);
+            ck_assert_int_eq(waited.lock, -1);
+            if (is_locked)
+                close(waited.lock_of_new);
+            close_place();
+        }
+    }
+}
+END_TEST
+
+static ino_t inode_of_volume(void) {
+    struct stat status;
+
+    ck_assert_int_eq(
+        fstatat(place.directory.fd,
+                arena_format(place.bench.arena, VOLUME_NAME_PREFIX "%s", place.volume.name_id),
+                &status, AT_SYMLINK_NOFOLLOW),
+        0);
+    return status.st_ino;
+}
+
+static struct {
+    ino_t replaced;
+    unsigned looks;
+} reverted;
+
+static bool locks_the_new_file(const struct driver_fence *fence) {
+    struct error err = { .kind = ERROR_NONE };
+    int lock;
+
+    (void)fence;
+    if (inode_of_volume() == reverted.replaced)
+        return true;
+    reverted.looks++;
+    ck_assert_int_lt(volume_image_lock(&place.directory, place.bench.arena, &place.volume,
+                                       VOLUME_SHARED, &place.fence, &lock, &err),
+                     0);
+    ck_assert_msg(err.kind == ERROR_BUSY, "%s", err.message);
+    return true;
+}
+
+START_TEST(a_revert_has_the_volume_locked_until_it_ends) {
+    const struct driver_fence fence = { .holds = locks_the_new_file, .busy = busy };
+    struct driver_volume volume;
+
+    open_place_with(false);
+    reverted.replaced = inode_of_volume();
+    volume = place.volume;
+    volume.fence = &fence;
+    ck_assert_msg(REQUEST(revert_volume, &volume, &place.snapshot, NULL) == 0, "%s",
+                  place.bench.err.message);
+    ck_assert_uint_gt(reverted.looks, 0);
+    close(lock_files(true));
+    close_place();
+}
+END_TEST
+
 /* ---- manage ---- */
 
 static struct driver_volume managed(const struct driver_fence *fence) {
@@ -367,6 +467,8 @@ END_TEST
 
 CHECK_MAIN("chain busy", a_merge_of_much_data_is_left_to_a_worker_for_that,
            no_call_waits_for_volume_files_in_use, a_volume_without_overlays_is_locked_as_well,
+           a_file_that_was_replaced_locks_its_volume_no_more,
+           a_revert_has_the_volume_locked_until_it_ends,
            a_file_is_locked_as_its_volume_while_it_is_managed,
            a_file_that_another_call_changes_is_managed_later,
            calls_that_read_volume_files_share_them, files_in_use_are_taken_once_they_are_free)
