@@ -73,13 +73,13 @@ static int wal_written(void *arg, sqlite3 *handle, const char *name, int frames)
     return SQLITE_OK;
 }
 
-/* Creates the file, readable by its owner only: SQLite would leave it to the umask. */
+/* Creates the file, readable by its owner only: SQLite would leave it to the umask.  1: created. */
 static int file_prepare(const char *path, struct error *err) {
     autoclose int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     struct stat found;
 
     if (fd >= 0)
-        return 0;
+        return 1;
     if (errno != EEXIST)
         return error_errno(err, ERROR_UNAVAILABLE, "The file cannot be created");
     if (stat(path, &found) < 0 || access(path, R_OK | W_OK) < 0)
@@ -113,8 +113,14 @@ static int wal_begin(struct connection *connection, struct error *err) {
     return 0;
 }
 
+/* The first page of a new file is flushed by itself: a journal, which costs three flushes more,
+ * would restore an empty file. */
+static int journal_avoid(struct connection *connection, struct error *err) {
+    return connection_exec(connection, "PRAGMA journal_mode = MEMORY", err);
+}
+
 static int connection_setup(struct connection *connection, const char *path, enum sqlite_use use,
-                            struct error *err) {
+                            bool created, struct error *err) {
     int access = use == SQLITE_LOOKER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     bool in_memory = *path == '\0', writer = use == SQLITE_WRITER;
 
@@ -129,7 +135,8 @@ static int connection_setup(struct connection *connection, const char *path, enu
     if (use != SQLITE_LOOKER && sqlite3_db_readonly(connection->handle, "main") == 1)
         return error_set(err, ERROR_UNAVAILABLE, "The database is read-only.");
     if (connection_exec(connection, common_pragmas, err) < 0 ||
-        connection_exec(connection, writer ? writer_pragmas : reader_pragmas, err) < 0)
+        connection_exec(connection, writer ? writer_pragmas : reader_pragmas, err) < 0 ||
+        (created && journal_avoid(connection, err) < 0))
         return -1;
     return writer && !in_memory ? wal_begin(connection, err) : 0;
 }
@@ -148,13 +155,13 @@ static void library_setup(void) {
 }
 
 /* -1; *ret_full: for lack of space. */
-static int connection_open(const char *path, enum sqlite_use use, struct connection **ret,
-                           bool *ret_full, struct error *err) {
+static int connection_open(const char *path, enum sqlite_use use, bool created,
+                           struct connection **ret, bool *ret_full, struct error *err) {
     struct connection *connection = heap_new(sizeof(*connection));
     bool writer = use == SQLITE_WRITER;
 
     connection->statements = statement_cache_new();
-    if (connection_setup(connection, path, use, err) < 0 ||
+    if (connection_setup(connection, path, use, created, err) < 0 ||
         (*path && writer && log_prepare(connection, path, err) < 0)) {
         *ret_full = connection->full;
         sqlite_close(connection);
@@ -168,14 +175,15 @@ int sqlite_open(const char *path, enum sqlite_use use, struct connection **ret, 
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     bool writer = use == SQLITE_WRITER;
     bool full = false;
-    int result;
+    int created, result;
 
     pthread_once(&once, library_setup);
-    if (*path && writer && file_prepare(path, err) < 0)
+    created = *path && writer ? file_prepare(path, err) : 0;
+    if (created < 0)
         return error_context(err, "database %s", path);
-    result = connection_open(path, use, ret, &full, err);
+    result = connection_open(path, use, created > 0, ret, &full, err);
     if (result < 0 && full && *path && writer && sqlite_reserve_release(path))
-        result = connection_open(path, use, ret, &full, err);
+        result = connection_open(path, use, created > 0, ret, &full, err);
     if (result < 0)
         return error_context(err, "database %s", *path ? path : "in memory");
     (*ret)->no_reserve = *path && writer && !sqlite_reserve_make(path);
