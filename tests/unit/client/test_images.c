@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define ID      "11111111-1111-4111-8111-111111111111"
+#define URL     "http://elsewhere:9292/v2/images/" ID
 #define OTHER   "22222222-2222-4222-8222-222222222222"
 #define PROJECT "33333333333343338333333333333333"
 #define USER    "44444444444444448444444444444444"
@@ -83,7 +84,7 @@ START_TEST(without_an_address_there_is_no_image_service) {
 END_TEST
 
 START_TEST(an_image_is_found_by_id_by_url_and_by_name) {
-    static const char *const references[] = { ID, "http://elsewhere:9292/v2/images/" ID, "a" };
+    static const char *const references[] = { ID, URL, "a" };
     autoscene struct scene scene;
 
     scene_begin(&scene);
