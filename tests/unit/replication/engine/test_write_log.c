@@ -503,6 +503,128 @@ START_TEST(writes_of_other_data_share_no_sums) {
 }
 END_TEST
 
+/* ---- requests at random, as QEMU makes them ---- */
+
+#define BUFFERS   3
+#define OFFSETS   2
+#define REQUESTS  6 /* more than the ring of completions has slots */
+#define NUMBERS   8 /* of user_data: soon used again */
+#define WALKS     200
+#define STEPS     300
+#define COMPLETED (-1)
+
+/* A client's request has one buffer, and one write to each replica. The buffer is filled again when
+ * all of them have completed, or have failed in their submission. */
+static struct {
+    int of[NUMBERS];   /* the buffer of a write in flight, or COMPLETED */
+    int done[NUMBERS]; /* completed in this order, not yet taken */
+    unsigned done_count;
+    unsigned writes[BUFFERS]; /* in flight */
+    unsigned char fill[BUFFERS];
+} world;
+static unsigned char buffers[BUFFERS][WRITE_LOG_BLOCK];
+
+static unsigned pick(unsigned count) {
+    return (unsigned)random() % count;
+}
+
+static void fill_if_unused(unsigned buffer) {
+    if (world.writes[buffer] > 0)
+        return;
+    world.fill[buffer]++;
+    memset(buffers[buffer], world.fill[buffer], WRITE_LOG_BLOCK);
+}
+
+static unsigned in_flight(void) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < BUFFERS; i++)
+        count += world.writes[i];
+    return count;
+}
+
+static uint32_t newest_sum(void) {
+    uint64_t made = atomic_load(&mapped->made);
+
+    return write_log_entries(mapped)[(made - 1) % WRITE_LOG_ENTRIES].sums[7];
+}
+
+static void walk_submit(unsigned buffer) {
+    unsigned number = pick(NUMBERS);
+
+    if (in_flight() == REQUESTS || world.of[number] != COMPLETED)
+        return;
+    submit(number, pick(OFFSETS) * WRITE_LOG_BLOCK, buffers[buffer], WRITE_LOG_BLOCK);
+    ck_assert_uint_eq(newest_sum(), sum_of(world.fill[buffer]));
+    if (pick(20) == 0) { /* the submission fails */
+        ring.submitted.end--;
+        write_log_forget(&latest);
+        return;
+    }
+    world.of[number] = (int)buffer;
+    world.writes[buffer]++;
+}
+
+static bool is_done(int number) {
+    for (unsigned i = 0; i < world.done_count; i++) {
+        if (world.done[i] == number)
+            return true;
+    }
+    return false;
+}
+
+/* The kernel does it, in any order; QEMU takes it later. */
+static void walk_complete(void) {
+    int number = (int)pick(NUMBERS);
+
+    if (world.of[number] == COMPLETED || is_done(number))
+        return;
+    if (world.done_count < SLOTS) /* others wait in the kernel */
+        completions[(taken + world.done_count) % SLOTS][0] = (uint64_t)number;
+    else
+        return;
+    world.done[world.done_count++] = number;
+}
+
+static void walk_take(void) {
+    int number = world.done[0];
+
+    if (world.done_count == 0)
+        return;
+    taken++;
+    memmove(world.done, world.done + 1, --world.done_count * sizeof(world.done[0]));
+    world.writes[world.of[number]]--;
+    world.of[number] = COMPLETED;
+}
+
+static void walk(void) {
+    write_log_forget(&latest);
+    ring.submitted.end = taken;
+    memset(&world, 0, sizeof(world));
+    for (unsigned i = 0; i < NUMBERS; i++)
+        world.of[i] = COMPLETED;
+    for (unsigned i = 0; i < BUFFERS; i++)
+        fill_if_unused(i);
+    for (unsigned i = 0; i < STEPS; i++) {
+        unsigned buffer = pick(BUFFERS);
+
+        if (pick(2) == 0)
+            walk_submit(buffer);
+        if (pick(2) == 0)
+            walk_complete();
+        if (pick(2) == 0)
+            walk_take();
+        fill_if_unused(pick(BUFFERS));
+    }
+}
+START_TEST(entries_of_random_writes_have_the_sums_of_their_data) {
+    srandom(26);
+    begin_shared();
+    for (unsigned i = 0; i < WALKS; i++)
+        walk();
+}
+END_TEST
+
 /* More than are shared, and more than are appended at once. */
 START_TEST(a_long_write_has_an_entry_for_each_block) {
     const unsigned count = WRITE_LOG_SHARED + 3;
@@ -604,23 +726,22 @@ START_TEST(a_log_that_was_half_made_by_a_killed_process_is_removed) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("write log", true, begin, end, the_sum_is_crc_32c,
-                the_newest_write_of_each_sector_counts, a_sector_written_in_part_has_no_sum,
-                data_in_pieces_have_the_sums_of_the_whole, a_discard_is_a_run_of_zeros,
-                a_run_longer_than_the_list_counts_for_listed_blocks,
-                the_last_entries_are_kept_when_the_ring_is_full,
-                entries_are_the_same_after_a_conversion_to_text,
-                entries_of_another_generation_do_not_count, an_ended_log_is_inactive_and_empty,
-                a_removed_log_leaves_no_file_and_starts_empty,
-                no_log_is_created_for_an_unlogged_replica, an_incomplete_entry_is_skipped,
-                an_invalid_counter_gives_no_entries, a_log_of_another_boot_or_version_is_replaced,
-                a_truncated_log_is_replaced, garbage_gives_no_entries, only_a_plain_file_is_a_log,
-                a_write_in_flight_is_summed_once, a_completed_write_is_summed_again,
-                completions_of_others_leave_a_write_in_flight,
-                a_completion_that_may_be_overwritten_counts_as_taken,
-                more_completions_than_submissions_end_the_sharing,
-                a_write_after_a_failed_submission_is_summed_again,
-                writes_of_other_data_share_no_sums, a_long_write_has_an_entry_for_each_block,
-                threads_that_create_a_log_concurrently_share_it,
-                threads_that_replace_an_invalid_log_concurrently_share_it,
-                a_log_that_was_half_made_by_a_killed_process_is_removed)
+CHECK_MAIN_WITH(
+    "write log", true, begin, end, the_sum_is_crc_32c, the_newest_write_of_each_sector_counts,
+    a_sector_written_in_part_has_no_sum, data_in_pieces_have_the_sums_of_the_whole,
+    a_discard_is_a_run_of_zeros, a_run_longer_than_the_list_counts_for_listed_blocks,
+    the_last_entries_are_kept_when_the_ring_is_full,
+    entries_are_the_same_after_a_conversion_to_text, entries_of_another_generation_do_not_count,
+    an_ended_log_is_inactive_and_empty, a_removed_log_leaves_no_file_and_starts_empty,
+    no_log_is_created_for_an_unlogged_replica, an_incomplete_entry_is_skipped,
+    an_invalid_counter_gives_no_entries, a_log_of_another_boot_or_version_is_replaced,
+    a_truncated_log_is_replaced, garbage_gives_no_entries, only_a_plain_file_is_a_log,
+    a_write_in_flight_is_summed_once, a_completed_write_is_summed_again,
+    completions_of_others_leave_a_write_in_flight,
+    a_completion_that_may_be_overwritten_counts_as_taken,
+    more_completions_than_submissions_end_the_sharing,
+    a_write_after_a_failed_submission_is_summed_again, writes_of_other_data_share_no_sums,
+    entries_of_random_writes_have_the_sums_of_their_data, a_long_write_has_an_entry_for_each_block,
+    threads_that_create_a_log_concurrently_share_it,
+    threads_that_replace_an_invalid_log_concurrently_share_it,
+    a_log_that_was_half_made_by_a_killed_process_is_removed)
