@@ -2,6 +2,7 @@
  * Any bytes as the output of qemu-img, and as an image: no reader of either accepts a size below
  * zero or reads outside.
  */
+#include "data/image_inspect.h"
 #include "data/qcow2_check.h"
 #include "drivers/file/qemu_img.h"
 
@@ -29,6 +30,22 @@ static void check_facts(int result, const struct image_facts *facts, const struc
     must(memchr(facts->backing_format, '\0', sizeof(facts->backing_format)) != NULL);
 }
 
+/* Of an untrusted source: refused with a reason, or of one format and a possible size. */
+static void inspect(int fd, size_t size) {
+    static const char *const declared[] = { "raw", "qcow2", "vmdk", "vhd", "vhdx", "vdi", "iso" };
+    const struct image_bytes image = { fd, (int64_t)size };
+    struct image_finding finding;
+
+    for (size_t i = 0; i < LENGTH(declared); i++) {
+        struct error err = { .kind = ERROR_NONE };
+
+        if (image_inspect(&image, declared[i], &finding, &err) < 0)
+            must(err.kind == ERROR_BAD_REQUEST && err.message[0]);
+        else
+            must(finding.qemu_name && finding.virtual_bytes > 0);
+    }
+}
+
 static void read_header(const uint8_t *bytes, size_t size) {
     autoclose int fd = memfd_create("image", MFD_CLOEXEC);
     struct image_facts facts;
@@ -38,6 +55,7 @@ static void read_header(const uint8_t *bytes, size_t size) {
     check_facts(image_read_facts(fd, "qcow2", &facts, &err), &facts, &err);
     image_looks_luks(fd);
     qcow2_check(fd, true);
+    inspect(fd, size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

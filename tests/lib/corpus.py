@@ -90,7 +90,12 @@ SEEDS = {
         "qemu-img: Failed to lock byte 100: No locks available\n",
         b"QFI\xfb\x00\x00\x00\x03" + bytes(16) + b"\x00\x00\x00\x10"
         + b"\x00\x00\x00\x00\x40\x00\x00\x00" + bytes(80),
-        b"LUKS\xba\xbe\x00\x01" + bytes(120)],
+        b"LUKS\xba\xbe\x00\x01" + bytes(120), b"LUKS\xba\xbe\x00\x01" + bytes(600),
+        b"KDMV\x01" + bytes(8) + b"\x08" + bytes(14) + b"\x01" + bytes(7) + b"\x01" + bytes(475)
+        + b'createType="monolithicSparse"\nparentCID=ffffffff\nRW 8 SPARSE "a"\n' + bytes(448),
+        b"conectix" + bytes(40) + b"\x00\x00\x00\x00\x00\x10\x00\x00" + bytes(7) + b"\x03" + bytes(448),
+        bytes(64) + b"\x7f\x10\xda\xbe" + bytes(8) + b"\x01" + bytes(293) + b"\x10" + bytes(200),
+        bytes(510) + b"\x55\xaa", bytes(32769) + b"CD001"],
     "fuzz_query": [
         "/volumes", "/volumes/detail?limit=2&sort=name:asc,id&marker=" + UUID,
         "/volumes/detail?name=a&status=available&metadata=%7B%27a%27%3A%20%27b%27%7D",
