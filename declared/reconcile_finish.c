@@ -119,7 +119,7 @@ int reconcile_delete(struct reconcile *r, struct error *err) {
         if (r->volume.after.node)
             return 0;
         /* It is deleted with the last of its replicas. */
-        assert(r->config.before.deleted_at && !r->volume.after.node);
+        assert(r->config.before.deleted_at);
         for (unsigned i = 0; i < r->count; i++)
             if (!r->replicas[i].deleted_at && reconcile_delete_replica(r, &r->replicas[i], err) < 0)
                 return -1;

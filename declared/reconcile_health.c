@@ -12,7 +12,6 @@
 
 /* ---- facts ---- */
 
-/* The report of the volume's node about this replica; NULL: none. */
 static bool is_present(const struct reconcile *r, const struct document *replica) {
     const struct replica_pool *pool = reconcile_pool(r, replica);
 

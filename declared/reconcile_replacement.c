@@ -190,10 +190,12 @@ static int continue_replacement(struct reconcile *r, struct error *err) {
     if (is_cancelled(r))
         return 0;
     if (replica_is_healthy(r, new)) {
+        json_t *replacement;
+
         /* The replica is no longer being copied. */
         if (json_true_at(replacement_of(r), "copied"))
             return 0;
-        json_t *replacement = json_deep_copy(replacement_of(r));
+        replacement = json_deep_copy(replacement_of(r));
         json_object_set_new(replacement, "copied", json_true());
         update_put_status(r, &r->config, "replacement", replacement);
         r->writes = true;

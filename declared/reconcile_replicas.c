@@ -269,12 +269,10 @@ static void put_policy(struct reconcile *r) {
 }
 
 int reconcile_replicas(struct reconcile *r, struct error *err) {
-    const json_t *policy;
-    const json_t *replaced;
+    const json_t *policy = json_object_get(update_spec(&r->config), "policy");
+    const json_t *replaced = json_object_get(update_status(&r->config), "replacedPools");
     const json_t *list;
 
-    policy = json_object_get(update_spec(&r->config), "policy");
-    replaced = json_object_get(update_status(&r->config), "replacedPools");
     r->wanted_pools =
         json_object_get(pool_list_effective(r->work->arena, policy, replaced), "replicaPoolInfo");
     if (reconcile_read_pools(r, err) < 0 || reconcile_replacement(r, err) < 0 ||

@@ -42,13 +42,12 @@ static int put_conditions(struct reconcile *r, bool grows, const char *failure, 
 
 int reconcile_size(struct reconcile *r, struct error *err) {
     int64_t wanted = reconcile_wanted_bytes(r), has;
+    struct arena *arena = r->work->arena;
     char *text;
-    struct arena *arena;
 
     if (wanted <= real_bytes(r))
         return put_conditions(r, false, NULL, err);
-    arena = r->work->arena;
-    assert(wanted > 0 && wanted > real_bytes(r));
+    assert(wanted > 0);
     if (json_bytes_at(update_spec(&r->volume), "capacity") < wanted) {
         update_put_spec(r, &r->volume, "capacity", json_string(quantity_text(arena, wanted)));
         if (reconcile_record_event(r, "Normal", CONDITION_RESIZING,
@@ -67,10 +66,9 @@ int reconcile_size(struct reconcile *r, struct error *err) {
         return put_conditions(r, true, failure_of(r), err);
     if (put_conditions(r, false, NULL, err) < 0)
         return -1;
-    text = quantity_text(r->work->arena, wanted);
+    text = quantity_text(arena, wanted);
     assert(wanted > real_bytes(r)); /* a volume never shrinks */
     update_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", text));
-    return reconcile_record_event(
-        r, "Normal", CONDITION_RESIZE_SUCCESSFUL,
-        arena_format(r->work->arena, "The size of the volume is %s.", text), err);
+    return reconcile_record_event(r, "Normal", CONDITION_RESIZE_SUCCESSFUL,
+                                  arena_format(arena, "The size of the volume is %s.", text), err);
 }

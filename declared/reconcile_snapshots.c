@@ -152,7 +152,6 @@ static int read_report(struct reconcile *r, struct error *err) {
             const char *bytes =
                 quantity_text(r->work->arena, (int64_t)json_int_at(report, "sizeBytes"));
 
-            assert(is_wanted(snapshot)); /* it is taken once */
             update_put_status(r, snapshot, "capacity", json_pack("{s:s}", "storage", bytes));
             update_put_status(r, snapshot, "creationTime",
                               json_string(document_time(r->work->arena, r->work->now_us)));

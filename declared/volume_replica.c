@@ -133,11 +133,10 @@ static void put_phase(const struct document *before, struct document *after) {
 /* Reported as removed: drops the finalizer of a deleted replica; refused for a wanted one. */
 static int check_replica_status(struct work *work, const struct document *before,
                                 struct document *after, struct error *err) {
+    json_t *progress = progress_of_replica(work->arena, json_object_get(before->status, "progress"),
+                                           before->id, after->status, work->now_us);
     json_t *finalizers;
-    json_t *progress;
 
-    progress = progress_of_replica(work->arena, json_object_get(before->status, "progress"),
-                                   before->id, after->status, work->now_us);
     if (progress)
         json_object_set(after->status, "progress", progress);
     else

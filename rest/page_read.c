@@ -110,10 +110,9 @@ int page_read(struct request *request, const struct resource *resource, struct p
     if (page_read_limits(request, ret, err) < 0 || page_sort_read(request, ret, &sort, err) < 0)
         return -1;
     asked = request_query(request, "with_count");
-    if (asked && request->minor >= MV_WITH_COUNT) {
-        if (boolean_read("with_count", asked, &ret->with_count, err) < 0)
-            return -1;
-    }
+    if (asked && request->minor >= MV_WITH_COUNT &&
+        boolean_read("with_count", asked, &ret->with_count, err) < 0)
+        return -1;
     if (resource->by_project && page_read_project(request, resource, &project, err) < 0)
         return -1;
     if (project) {

@@ -84,7 +84,7 @@ static int read_only_one(const struct client *api, struct arena *arena, const ch
  * predefined one. */
 static int find_group_type(const struct client *api, struct arena *arena,
                            struct remote_group_new *group, struct error *err) {
-    const char *usual = NULL, *only = NULL;
+    const char *usual, *only = NULL;
     const struct client_call call = { .method = "GET", .path = "/group_types/default" };
     const json_t *type;
 

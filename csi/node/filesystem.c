@@ -59,7 +59,6 @@ int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], st
     autoclose int fd = open(device, O_RDONLY | O_CLOEXEC);
     bool empty;
     int result;
-    const char *type;
     char sector[SECTOR];
 
     if (fd < 0)
@@ -76,7 +75,8 @@ int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], st
     if (result == 0) {
         /* A partition table and whole-disk signatures have "PTTYPE"; file systems and all others
          * "TYPE". */
-        type = "something";
+        const char *type = "something";
+
         if (blkid_probe_lookup_value(probe, "TYPE", &type, NULL) < 0)
             blkid_probe_lookup_value(probe, "PTTYPE", &type, NULL);
         snprintf(ret_type, FILESYSTEM_TYPE_SIZE, "%s", type);

@@ -120,6 +120,7 @@ static int wipe_extent(const struct taken *taken, int64_t from, int64_t end, int
     return result;
 }
 
+/* Of the file from `at`. */
 static int read_map(int file, int64_t at, int64_t end, struct fiemap *ret, struct error *err) {
     ret->fm_start = (uint64_t)at;
     ret->fm_length = (uint64_t)(end - at);
