@@ -229,6 +229,20 @@ int own_user_call(struct own_user *user, struct arena *arena, const struct http_
     return 0;
 }
 
+/* No image service is configured. */
+int own_user_call_as(struct own_user *user, struct arena *arena, const char *token,
+                     const struct http_call *call, struct http_answer *ret, struct error *err) {
+    (void)user, (void)arena, (void)token, (void)call, (void)ret;
+    error_set(err, ERROR_UNAVAILABLE, "there is no catalog");
+    return HTTP_NOT_SENT;
+}
+
+int own_user_prepare(struct own_user *user, struct arena *arena, const char *token,
+                     struct http_transfer_call *call, struct error *err) {
+    (void)user, (void)arena, (void)token, (void)call;
+    return error_set(err, ERROR_UNAVAILABLE, "there is no catalog");
+}
+
 /* ---- birth, death, events ---- */
 
 static void host_start(struct host *host) {
