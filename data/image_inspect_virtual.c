@@ -7,7 +7,30 @@
 
 /* ---- VHD: a copy of the footer at the start; big-endian ---- */
 
-enum { VHD_FOOTER = 512, VHD_SIZE = 48, VHD_TYPE = 60, VHD_DYNAMIC = 3, VHD_DIFFERENCING = 4 };
+enum {
+    VHD_FOOTER = 512,
+    VHD_HEADER_AT = 16,
+    VHD_SIZE = 48,
+    VHD_TYPE = 60,
+    VHD_DYNAMIC = 3,
+    VHD_DIFFERENCING = 4,
+};
+
+/* The header of a dynamic disk. */
+enum { VHD_HEADER = 1024, VHD_TABLE_AT = 16, VHD_ENTRIES = 28 };
+
+/* A reader allocates as much as the table of blocks states. */
+static bool is_within(const struct image_bytes *image, uint64_t at, uint64_t entries) {
+    return at <= (uint64_t)image->size && entries * 4 <= (uint64_t)image->size - at;
+}
+
+static bool has_vhd_table(const struct image_bytes *image, uint64_t header_at) {
+    unsigned char header[VHD_HEADER];
+
+    return image_bytes_get(image, header, sizeof(header), header_at) &&
+           is_within(image, image_bytes_big(header + VHD_TABLE_AT, 8),
+                     image_bytes_big(header + VHD_ENTRIES, 4));
+}
 
 const char *image_check_vhd(const struct image_bytes *image, uint64_t *ret_bytes) {
     unsigned char footer[VHD_FOOTER];
@@ -19,7 +42,9 @@ const char *image_check_vhd(const struct image_bytes *image, uint64_t *ret_bytes
     if (type == VHD_DIFFERENCING)
         return IMAGE_NEEDS_FILES;
     *ret_bytes = image_bytes_big(footer + VHD_SIZE, 8);
-    return type == VHD_DYNAMIC ? NULL : IMAGE_WRONG_HEADER;
+    return type == VHD_DYNAMIC && has_vhd_table(image, image_bytes_big(footer + VHD_HEADER_AT, 8))
+               ? NULL
+               : IMAGE_WRONG_HEADER;
 }
 
 /* ---- VDI: little-endian ---- */
@@ -27,7 +52,9 @@ const char *image_check_vhd(const struct image_bytes *image, uint64_t *ret_bytes
 enum {
     VDI_HEADER = 512,
     VDI_TYPE = 76,
+    VDI_TABLE_AT = 340,
     VDI_DISK_SIZE = 368,
+    VDI_BLOCKS = 384,
     VDI_DYNAMIC = 1,
     VDI_STATIC = 2,
 };
@@ -40,7 +67,12 @@ const char *image_check_vdi(const struct image_bytes *image, uint64_t *ret_bytes
         return IMAGE_WRONG_HEADER;
     type = image_bytes_little(header + VDI_TYPE, 4);
     *ret_bytes = image_bytes_little(header + VDI_DISK_SIZE, 8);
-    return type == VDI_DYNAMIC || type == VDI_STATIC ? NULL : IMAGE_NEEDS_FILES;
+    if (type != VDI_DYNAMIC && type != VDI_STATIC)
+        return IMAGE_NEEDS_FILES;
+    return is_within(image, image_bytes_little(header + VDI_TABLE_AT, 4),
+                     image_bytes_little(header + VDI_BLOCKS, 4))
+               ? NULL
+               : IMAGE_WRONG_HEADER;
 }
 
 /* ---- VHDX: a table of regions, of which one has a table of metadata; little-endian ---- */
