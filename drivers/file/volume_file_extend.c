@@ -65,6 +65,10 @@ static enum driver_outcome grow(const struct directory *directory, struct arena 
                                     bytes, err);
     if (outcome != DRIVER_DONE)
         return outcome;
+    /* A failure to write that another descriptor was told is told to this one, too: it was open
+     * before. */
+    if (strcmp(image->format, "raw") != 0 && image_flush(fd, err) < 0)
+        return DRIVER_FAILED;
     return check_grown(directory, arena, volume, bytes, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 
