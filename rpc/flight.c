@@ -263,6 +263,7 @@ static void delete_done(struct db_job *job, int result, struct error *err) {
         flights->delete_error = *err;
         flights->delete_us = clock_monotonic_us() + DELETE_AGAIN_MS * 1000;
         list_move(&flights->deleting, &flights->confirmed);
+        flights->confirmed_count = DELETE_MANY; /* reached: only the time begins the next one */
     } else {
         list_move(&flights->deleting, &flights->finished);
     }
