@@ -335,7 +335,7 @@ static void start_without(unsigned i) {
     target_close(target);
     ck_assert_int_eq(unlink(file_of(i, "data")), 0);
     open_target();
-    ck_assert_int_ge(start(), 0);
+    ck_assert_msg(start() >= 0, "%s", err.message);
     ck_assert(connect_checker());
     assert_voters(2);
 }
