@@ -11,6 +11,8 @@ bool api_confirm(void *arg, const struct request *request, struct confirmation *
     case CONFIRM_IMAGE:
         return confirm->images.find &&
                image_confirm(&confirm->images, request, confirmation, late, refusal);
+    case CONFIRM_KINDS:
+        break;
     }
     return false;
 }

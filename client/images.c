@@ -84,14 +84,18 @@ void images_free(struct images *images) {
 
 /* ---- one request ---- */
 
-/* The root of the API below which v2 is; `attempt` selects among several servers. */
-static int find_root(const struct images *images, struct arena *arena, unsigned attempt,
+unsigned images_turn(void) {
+    return (unsigned)(clock_monotonic_us() / 1000000);
+}
+
+/* The root of the API below which v2 is; `turn` selects among several servers. */
+static int find_root(const struct images *images, struct arena *arena, unsigned turn,
                      const char **ret, struct error *err) {
     const char *url;
     size_t size;
 
     if (images->count > 0)
-        url = images->servers[((unsigned)clock_monotonic_us() / 1000000 + attempt) % images->count];
+        url = images->servers[turn % images->count];
     else if (client_find(&images->client, arena, &url, err) < 0)
         return -1;
     size = http_length(url);
@@ -105,6 +109,8 @@ struct asking {
     const struct images *images;
     struct arena *arena;
     const struct images_caller *caller;
+    int64_t until_us; /* of all requests together */
+    unsigned turn;
 };
 
 /* NULL: see err. */
@@ -115,9 +121,15 @@ static const json_t *get(const struct asking *asking, const struct client_call *
     struct http_answer answer;
 
     for (unsigned attempt = 0; attempt < attempts; attempt++) {
+        int64_t left_ms = (asking->until_us - clock_monotonic_us()) / 1000;
         const json_t *root;
 
-        if (find_root(asking->images, asking->arena, attempt, &client.url, err) < 0)
+        client.timeout_ms = left_ms / (attempts - attempt); /* the servers behind it have theirs */
+        if (client.timeout_ms <= 0) {
+            error_set(err, ERROR_UNAVAILABLE, "%s does not respond in time", client.name);
+            return NULL;
+        }
+        if (find_root(asking->images, asking->arena, asking->turn + attempt, &client.url, err) < 0)
             return NULL;
         root = client_ask(&client, asking->arena, call, &answer, err);
         if (root || err->kind != ERROR_UNAVAILABLE)
@@ -212,14 +224,16 @@ static const json_t *find_by_name(const struct asking *asking, const char *name,
 
 const json_t *images_find(struct images *images, struct arena *arena, const char *reference,
                           const struct images_caller *caller, struct error *err) {
-    const struct asking asking = { images, arena, caller };
+    const struct asking asking = { images, arena, caller,
+                                   clock_monotonic_us() + images->client.timeout_ms * 1000,
+                                   images_turn() };
     const char *slash = strrchr(reference, '/'), *id = slash ? slash + 1 : reference;
     struct error by_id = { 0 }, by_name = { 0 };
     const json_t *image = NULL;
 
     if (uuid_parse(id, NULL))
         image = find_by_id(&asking, id, &by_id);
-    if (!image)
+    if (!image && by_id.kind != ERROR_UNAVAILABLE) /* it does not know names either */
         image = find_by_name(&asking, reference, &by_name);
     if (image)
         return image;
@@ -233,14 +247,28 @@ const json_t *images_find(struct images *images, struct arena *arena, const char
 
 /* ---- bytes ---- */
 
+unsigned images_attempts(const struct images *images) {
+    return (images->count > 1 ? images->count : 1) * (images->client.repeats + 1);
+}
+
 int images_prepare_download(struct images *images, struct arena *arena, const char *id,
-                            struct http_transfer_call *ret, struct error *err) {
+                            unsigned turn, struct http_transfer_call *ret, struct error *err) {
     const char *root;
 
     assert(uuid_parse(id, NULL));
     *ret = (struct http_transfer_call){ .timeout_ms = images->client.timeout_ms };
-    if (find_root(images, arena, 0, &root, err) < 0)
+    if (find_root(images, arena, turn, &root, err) < 0)
         return -1;
     ret->url = arena_join(arena, root, "/v2/images/", id, "/file", NULL);
     return own_user_prepare(images->client.user, arena, NULL, ret, err);
+}
+
+int images_renew_download(struct images *images, struct arena *arena,
+                          struct http_transfer_call *download, struct error *err) {
+    if (!own_user_is_known(images->client.user))
+        return error_set(err, ERROR_UNAUTHORIZED, "%s takes no token that can be renewed",
+                         images->client.name);
+    own_user_refused(images->client.user, download->headers);
+    download->headers = NULL;
+    return own_user_prepare(images->client.user, arena, NULL, download, err);
 }

@@ -1,8 +1,8 @@
 /*
  * The image service (Glance, API v2): images by id or name, and their bytes.
  *
- * Thread-safe; a call blocks for [DEFAULT] glance_request_timeout and retry, and as long again for
- * each response of Keystone that it needs.
+ * Thread-safe; a call blocks for [DEFAULT] glance_request_timeout, and as long again for each
+ * response of Keystone that it needs.
  */
 #pragma once
 
@@ -41,6 +41,13 @@ const json_t *images_find(struct images *images, struct arena *arena, const char
                           const struct images_caller *caller, struct error *err);
 
 /* The download of its stored bytes, as the service's own user: URL, headers, peer and timeout, in
- * the arena and valid as long as `images`.  The id is a UUID. */
+ * the arena and valid as long as `images`.  The id is a UUID; `turn` selects the server. */
 int images_prepare_download(struct images *images, struct arena *arena, const char *id,
-                            struct http_transfer_call *ret, struct error *err);
+                            unsigned turn, struct http_transfer_call *ret, struct error *err);
+/* The server refuses its token: the next one; ERROR_UNAUTHORIZED: there is no other. */
+int images_renew_download(struct images *images, struct arena *arena,
+                          struct http_transfer_call *download, struct error *err);
+/* How many servers in turn are asked for bytes, each as often as glance_num_retries says; and the
+ * first turn, which is another one in the next second. */
+unsigned images_attempts(const struct images *images);
+unsigned images_turn(void);

@@ -17,6 +17,8 @@ struct http_source {
     struct http_download *download; /* NULL: none is open */
     int64_t begun, at;              /* its first byte, and its next one */
     int64_t end;                    /* of the body; -1: not known yet */
+    int (*renew)(void *arg, struct http_transfer_call *request, struct error *err);
+    void *renew_arg;
 };
 
 static struct http_source *source_of(struct volume_io *io) {
@@ -42,12 +44,22 @@ static int check_total(struct http_source *source, int64_t total, struct error *
     return 0;
 }
 
+static struct http_download *open_at(struct http_source *source, int64_t offset,
+                                     struct http_download_head *ret, struct error *err) {
+    struct http_download *download = http_download_open(&source->request, offset, ret, err);
+
+    if (download || err->kind != ERROR_UNAUTHORIZED || !source->renew ||
+        source->renew(source->renew_arg, &source->request, err) < 0)
+        return download;
+    return http_download_open(&source->request, offset, ret, err);
+}
+
 /* The next byte is that of `offset`, or one before it. */
 static int connect_at(struct http_source *source, int64_t offset, struct error *err) {
     struct http_download_head head;
 
     disconnect(source);
-    source->download = http_download_open(&source->request, offset, &head, err);
+    source->download = open_at(source, offset, &head, err);
     if (!source->download)
         return -1;
     if (head.status == 204)
@@ -191,6 +203,8 @@ struct volume_io *http_source_io_open(const struct http_source_settings *setting
         (struct volume_io){ .functions = &source_functions,
                             .size = settings->size >= 0 ? settings->size : settings->most };
     source->request = settings->request;
+    source->renew = settings->renew;
+    source->renew_arg = settings->renew_arg;
     source->end = settings->size;
     if (settings->start != settings->size && connect_at(source, settings->start, err) < 0) {
         source_close(&source->io);

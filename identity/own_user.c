@@ -200,3 +200,12 @@ int own_user_prepare(struct own_user *user, struct arena *arena, const char *tok
     call->peer = &user->peer;
     return 0;
 }
+
+void own_user_refused(struct own_user *user, const struct http_header *headers) {
+    for (; headers && headers->name; headers++) {
+        if (user->user && strcmp(headers->name, "X-Auth-Token") == 0)
+            keystone_token_refused(user->user, headers->value);
+        if (user->service && strcmp(headers->name, "X-Service-Token") == 0)
+            keystone_token_refused(user->service, headers->value);
+    }
+}

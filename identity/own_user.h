@@ -40,3 +40,5 @@ int own_user_call_as(struct own_user *user, struct arena *arena, const char *tok
  * and headers, which live as long as the arena and the user. */
 int own_user_prepare(struct own_user *user, struct arena *arena, const char *token,
                      struct http_transfer_call *call, struct error *err);
+/* The peer refused a transfer with these headers: the next one gets other tokens. */
+void own_user_refused(struct own_user *user, const struct http_header *headers);

@@ -19,10 +19,33 @@ static int refuse_items(const struct work *work, const struct pair_rows *rows, c
                      owner_id, (intmax_t)work->settings->metadata_items);
 }
 
+static int refuse_characters(const struct pair_rows *rows, const char *owner_id,
+                             struct error *err) {
+    return error_set(err, ERROR_TOO_LARGE,
+                     "MetadataLimitExceeded: %s %s: at most %jd characters are allowed.",
+                     rows->what, owner_id, (intmax_t)rows->characters_most);
+}
+
+/* As LENGTH() of SQL does: of UTF-8, all bytes but those that continue a character; NULL: 0. */
+static int64_t characters_of(const char *text) {
+    int64_t count = 0;
+
+    for (; text && *text; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
+}
+
 int pair_rows_check(const struct work *work, const struct pair_rows *rows, const char *owner_id,
                     const struct pairs *pairs, struct error *err) {
-    return pairs->count > work->settings->metadata_items ? refuse_items(work, rows, owner_id, err)
-                                                         : 0;
+    int64_t count = 0;
+
+    if (pairs->count > work->settings->metadata_items)
+        return refuse_items(work, rows, owner_id, err);
+    if (rows->characters_most == 0)
+        return 0;
+    for (unsigned i = 0; i < pairs->count; i++)
+        count += characters_of(pairs->items[i].key) + characters_of(pairs->items[i].value);
+    return count > rows->characters_most ? refuse_characters(rows, owner_id, err) : 0;
 }
 
 static int check_what_is_there(struct work *work, const struct pair_rows *rows,
@@ -37,11 +60,7 @@ static int check_what_is_there(struct work *work, const struct pair_rows *rows,
         return 0;
     if (db_query_int(work->tx, &there, err, rows->characters, DB_TEXT(owner_id)) < 0)
         return -1;
-    if (there > rows->characters_most)
-        return error_set(err, ERROR_TOO_LARGE,
-                         "MetadataLimitExceeded: %s %s: at most %jd characters are allowed.",
-                         rows->what, owner_id, (intmax_t)rows->characters_most);
-    return 0;
+    return there > rows->characters_most ? refuse_characters(rows, owner_id, err) : 0;
 }
 
 static int insert_pair(struct work *work, const struct pair_rows *rows,
@@ -53,16 +72,32 @@ static int insert_pair(struct work *work, const struct pair_rows *rows,
     return db_change_values(work->tx, err, rows->insert, values, rows->sought ? 5 : 3);
 }
 
+static int insert_pairs(struct work *work, const struct pair_rows *rows,
+                        const struct pair_owner *owner, const struct pairs *pairs,
+                        struct error *err) {
+    for (unsigned i = 0; i < pairs->count; i++)
+        if (insert_pair(work, rows, owner, &pairs->items[i], err) < 0)
+            return -1;
+    return 0;
+}
+
 int pair_rows_put(struct work *work, const struct pair_rows *rows, const struct pair_owner *owner,
                   const struct pairs *pairs, bool merge, struct error *err) {
     assert(owner->id);
     if (pair_rows_check(work, rows, owner->id, pairs, err) < 0 ||
-        (!merge && db_run(work->tx, err, rows->clear, DB_TEXT(owner->id)) < 0))
+        (!merge && db_run(work->tx, err, rows->clear, DB_TEXT(owner->id)) < 0) ||
+        insert_pairs(work, rows, owner, pairs, err) < 0)
         return -1;
-    for (unsigned i = 0; i < pairs->count; i++)
-        if (insert_pair(work, rows, owner, &pairs->items[i], err) < 0)
-            return -1;
     return pairs->count > 0 ? check_what_is_there(work, rows, owner->id, err) : 0;
+}
+
+int pair_rows_put_accepted(struct work *work, const struct pair_rows *rows,
+                           const struct pair_owner *owner, const struct pairs *pairs,
+                           struct error *err) {
+    assert(owner->id);
+    return db_run(work->tx, err, rows->clear, DB_TEXT(owner->id)) < 0
+               ? -1
+               : insert_pairs(work, rows, owner, pairs, err);
 }
 
 int pair_rows_find(struct work *work, const struct pair_rows *rows, const char *owner_id,

@@ -75,6 +75,11 @@ int pair_rows_check(const struct work *work, const struct pair_rows *rows, const
 /* Adds or overwrites; `merge` false: the set becomes exactly `pairs`. ERROR_TOO_LARGE (413). */
 int pair_rows_put(struct work *work, const struct pair_rows *rows, const struct pair_owner *owner,
                   const struct pairs *pairs, bool merge, struct error *err);
+/* The set becomes exactly `pairs`, which pair_rows_check() took when the request was accepted: a
+ * limit that was lowered meanwhile does not fail the operation. */
+int pair_rows_put_accepted(struct work *work, const struct pair_rows *rows,
+                           const struct pair_owner *owner, const struct pairs *pairs,
+                           struct error *err);
 /* The value of one key: 1, or 0 when there is none. */
 int pair_rows_find(struct work *work, const struct pair_rows *rows, const char *owner_id,
                    const char *key, const char **ret, struct error *err);

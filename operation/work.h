@@ -21,7 +21,7 @@
  * that is refused for one of them stores the question here; it may be repeated with the answer.
  */
 struct confirmation {
-    enum { CONFIRM_RELEASE, CONFIRM_IMAGE } kind;
+    enum { CONFIRM_RELEASE, CONFIRM_IMAGE, CONFIRM_KINDS } kind;
     bool wanted, granted;
     const char *project_id; /* to which the query is charged */
     const void *subject;    /* the question, in the arena: known to the body and to its answerer */

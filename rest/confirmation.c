@@ -1,8 +1,9 @@
 /*
  * A request refused for lack of a fact from outside of the database (struct confirmation): the fact
  * is queried, and if it is confirmed the request runs once more, with that result. It holds a
- * request slot meanwhile, and a few threads make all queries: one of a project at a time, so that a
- * project with an unresponsive service occupies one of them only.
+ * request slot meanwhile, and a few threads make the queries of a kind: one of a project at a time,
+ * so that a project with an unresponsive service occupies one of them only.  A service that does
+ * not respond delays no queries of another kind.
  */
 #include "rest/call.h"
 
@@ -48,23 +49,30 @@ static void ask(void *arg) {
 }
 
 bool confirmation_ask(struct call *call, const struct error *refusal) {
+    const struct confirmation *confirmation = &call->confirmation;
     struct api *api = call->request.api;
+    struct arena *arena = call->request.http->arena;
     struct asking *asking;
+    const char *kind;
     struct error err;
 
-    if (!call->confirmation.wanted || call->confirmation.granted)
+    if (!confirmation->wanted || confirmation->granted)
         return false;
-    if (call_take_slot(call, call->confirmation.project_id, &err) < 0) {
+    if (call_take_slot(call, confirmation->project_id, &err) < 0) {
         call_fail(call, &err);
         return true;
     }
-    asking = arena_alloc(call->request.http->arena, sizeof(*asking));
+    asking = arena_alloc(arena, sizeof(*asking));
     *asking = (struct asking){ call, *refusal, clock_monotonic_us() + PATIENCE_US };
     atomic_fetch_add(&api->in_flight, 1);
+    kind = arena_format(arena, "%d", (int)confirmation->kind);
     if (api->askers)
-        worker_pool_put(
-            api->askers,
-            &(struct work_item){ .key = call->confirmation.project_id, .run = ask, .arg = asking });
+        worker_pool_put(api->askers,
+                        &(struct work_item){
+                            .key = arena_join(arena, kind, " ", confirmation->project_id, NULL),
+                            .group = kind,
+                            .run = ask,
+                            .arg = asking });
     else
         ask(asking);
     return true;

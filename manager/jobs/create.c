@@ -134,6 +134,10 @@ static int read_parts(struct job *job, struct error *err) {
     return has_source(&job->volume) || needs_specs(job) ? job_read(job, parts_body, job, err) : 0;
 }
 
+/* An image that is unavailable each time is not waited for without end, unlike a backend: nothing
+ * of the volume can have been made without it. */
+#define IMAGE_ATTEMPTS_MOST 30
+
 static int make_of_image(struct job *job, struct driver_volume volume, struct driver_created *ret,
                          const char **ret_detail, struct error *err) {
     autovolumeio struct volume_io *io = NULL;
@@ -141,8 +145,11 @@ static int make_of_image(struct job *job, struct driver_volume volume, struct dr
 
     if (!(driver_supported(job->backend->driver) & DRIVER_CONTENT))
         return error_set(err, ERROR_BAD_REQUEST, "This backend makes no volumes of images.");
-    if (job_image_open(job, &io, ret_detail, err) < 0)
+    if (job_image_open(job, &io, ret_detail, err) < 0) {
+        if (err->kind == ERROR_UNAVAILABLE && job->operation.attempts > IMAGE_ATTEMPTS_MOST)
+            err->kind = ERROR_BACKEND;
         return -1;
+    }
     content.io = io;
     volume.content = &content;
     return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);

@@ -20,6 +20,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DETAIL_SPACE  "007"
@@ -32,6 +34,7 @@ struct opening {
     struct job *job;
     struct volume_image image;
     const char *detail;
+    unsigned turn; /* of the image service's servers */
 };
 
 /* ---- the stored bytes ---- */
@@ -43,18 +46,53 @@ static int may(void *arg, struct error *err) {
     return driver_fence_check(&opening->job->fence, err);
 }
 
-/* `checked`: they can be read in order alone, and fail at their end if they are others. */
-static struct volume_io *open_stored(struct opening *opening, bool checked, struct error *err) {
-    const struct volume_image *image = &opening->image;
-    struct http_source_settings settings = { .size = image->bytes };
-    struct volume_io *io;
+static int renew(void *arg, struct http_transfer_call *request, struct error *err) {
+    const struct opening *opening = arg;
+
+    return images_renew_download(opening->job->manager->settings.images, opening->job->arena,
+                                 request, err);
+}
+
+/* The server of this turn. */
+static struct volume_io *connect_to(struct opening *opening, struct error *err) {
+    struct http_source_settings settings = { .size = opening->image.bytes,
+                                             .renew = renew,
+                                             .renew_arg = opening };
 
     if (images_prepare_download(opening->job->manager->settings.images, opening->job->arena,
-                                image->id, &settings.request, err) < 0)
+                                opening->image.id, opening->turn, &settings.request, err) < 0)
         return NULL;
     settings.request.may = may;
     settings.request.arg = opening;
-    io = http_source_io_open(&settings, err);
+    return http_source_io_open(&settings, err);
+}
+
+/* A second later, unless the work was taken over or cancelled. */
+static int pause_before_next(struct opening *opening, struct error *err) {
+    const struct timespec second = { .tv_sec = 1 };
+
+    nanosleep(&second, NULL);
+    opening->turn++;
+    return may(opening, err);
+}
+
+static struct volume_io *connect_to_any(struct opening *opening, struct error *err) {
+    unsigned left = images_attempts(opening->job->manager->settings.images);
+    struct volume_io *io = connect_to(opening, err);
+
+    while (!io && err->kind == ERROR_UNAVAILABLE && --left > 0) {
+        if (pause_before_next(opening, err) < 0)
+            return NULL;
+        io = connect_to(opening, err);
+    }
+    return io;
+}
+
+/* `checked`: they can be read in order alone, and fail at their end if they are others. */
+static struct volume_io *open_stored(struct opening *opening, bool checked, struct error *err) {
+    const struct volume_image *image = &opening->image;
+    struct volume_io *io = connect_to_any(opening, err);
+
     return io && checked && image->hash
                ? checksum_io_open_expecting(io, image->hash_algorithm, image->hash, err)
                : io;
@@ -101,6 +139,30 @@ static int open_plain(struct opening *opening, struct volume_io **ret, struct er
 
 /* ---- images of other formats ---- */
 
+/* Others have files there, too, such as the database: a part of the space stays theirs. */
+static int check_space(int fd, int64_t bytes) {
+    const int64_t spare_most = GIB;
+    struct statvfs found;
+    int64_t unit, spare;
+
+    if (fstatvfs(fd, &found) < 0)
+        return errno;
+    unit = (int64_t)found.f_frsize;
+    spare = (int64_t)found.f_blocks / 20 * unit;
+    if (spare > spare_most)
+        spare = spare_most;
+    return (int64_t)found.f_bavail * unit - spare < bytes ? ENOSPC : 0;
+}
+
+/* Several may find the same space: looked at again, only those go on that leave the spare part. */
+static int take_space(int fd, int64_t bytes) {
+    int failure = check_space(fd, bytes);
+
+    if (!failure)
+        failure = posix_fallocate(fd, 0, bytes);
+    return failure ? failure : check_space(fd, 0);
+}
+
 /* A file without a name, with space for all of the image: of several at once only those begin that
  * have it. */
 static int open_temporary(struct opening *opening, struct error *err) {
@@ -109,9 +171,10 @@ static int open_temporary(struct opening *opening, struct error *err) {
 
     if (fd < 0)
         return -1;
-    errno = posix_fallocate(fd, 0, opening->image.bytes);
+    errno = take_space(fd, opening->image.bytes);
     if (errno) {
-        opening->detail = DETAIL_SPACE;
+        if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
+            opening->detail = DETAIL_SPACE;
         return error_errno(err, ERROR_BACKEND, "%jd bytes of an image in %s",
                            (intmax_t)opening->image.bytes, directory);
     }
@@ -196,7 +259,8 @@ static int open_image(struct opening *opening, struct volume_io **ret, struct er
         return error_set(err, ERROR_INTERNAL, "Operation %s names no image.",
                          opening->job->operation.id);
     if (check_description(opening, err) < 0 ||
-        driver_fence_take_long(&opening->job->fence, opening->image.bytes, 0, err) < 0)
+        /* neither the rate of the image service nor the size of the content is known */
+        driver_fence_take_long(&opening->job->fence, INT64_MAX, 0, err) < 0)
         return -1;
     return image_format_is_plain(opening->image.disk_format) ? open_plain(opening, ret, err)
                                                              : open_converted(opening, ret, err);
@@ -206,7 +270,7 @@ int job_image_open(struct job *job, struct volume_io **ret, const char **ret_det
                    struct error *err) {
     struct opening *opening = arena_alloc(job->arena, sizeof(*opening));
 
-    *opening = (struct opening){ .job = job };
+    *opening = (struct opening){ .job = job, .turn = images_turn() };
     if (open_image(opening, ret, err) == 0)
         return 0;
     if (opening->detail)

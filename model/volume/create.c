@@ -365,7 +365,7 @@ static int describe(struct work *work, const struct operation *held, struct erro
     if (db_run(work->tx, err, "UPDATE volumes SET bootable = 1 WHERE id = $1",
                DB_TEXT(held->volume_id)) < 0)
         return -1;
-    return pair_rows_put(work, &image_metadata_rows, &owner, &image.metadata, false, err);
+    return pair_rows_put_accepted(work, &image_metadata_rows, &owner, &image.metadata, err);
 }
 
 static bool is_create(const struct operation *operation) {

@@ -299,6 +299,7 @@ struct manager_settings world_manager_settings(struct world *world) {
         .owner_prefix = WORLD_NODE ":",
         .zone = "nova",
         .backends = world->backends,
+        .images = world->images,
         .operation_ended = operation_ended,
         .operation_ended_arg = world,
     };

@@ -73,6 +73,7 @@ struct world {
     struct driver filter;
     void *filter_handle;
     struct manager_backend backends[2];
+    struct images *images; /* of the manager from its next start on; NULL: none */
     unsigned incarnation;
     char owner[64];
 

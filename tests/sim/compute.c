@@ -237,6 +237,10 @@ int own_user_call_as(struct own_user *user, struct arena *arena, const char *tok
     return HTTP_NOT_SENT;
 }
 
+void own_user_refused(struct own_user *user, const struct http_header *headers) {
+    (void)user, (void)headers;
+}
+
 int own_user_prepare(struct own_user *user, struct arena *arena, const char *token,
                      struct http_transfer_call *call, struct error *err) {
     (void)user, (void)arena, (void)token, (void)call;

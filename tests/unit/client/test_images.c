@@ -208,9 +208,23 @@ START_TEST(another_server_is_asked_where_one_does_not_respond) {
 }
 END_TEST
 
+/* Nor is a request by name sent to a server that does not respond to one by id. */
+START_TEST(an_unavailable_service_is_not_asked_again_by_name) {
+    autoscene struct scene scene;
+
+    scene_begin(&scene);
+    answer(&scene, BY_ID, 503, MISSING);
+    answer(&scene, BY_NAME "*", 200, LIST(IMAGE(ID, PUBLIC)));
+    ck_assert_ptr_null(find(&scene, ID, &member));
+    ck_assert_int_eq(scene.err.kind, ERROR_BAD_REQUEST);
+    ck_assert_ptr_null(script_server_request(scene.glance, "GET", BY_NAME "*", 0));
+}
+END_TEST
+
 CHECK_MAIN("images", without_an_address_there_is_no_image_service,
            an_image_is_found_by_id_by_url_and_by_name,
            responses_without_the_image_are_a_bad_request, a_name_of_several_images_is_a_conflict,
            only_visible_images_count_where_callers_have_no_token,
            a_callers_own_token_is_sent_and_decides,
-           another_server_is_asked_where_one_does_not_respond)
+           another_server_is_asked_where_one_does_not_respond,
+           an_unavailable_service_is_not_asked_again_by_name)

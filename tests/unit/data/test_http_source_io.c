@@ -304,7 +304,65 @@ START_TEST(a_wait_for_the_server_is_cancelled) {
 }
 END_TEST
 
+static int renew(void *arg, struct http_transfer_call *request, struct error *err) {
+    static const struct http_header headers[] = { { "X-Auth-Token", "next" }, { 0 } };
+
+    (void)err;
+    ++*(unsigned *)arg;
+    request->headers = headers;
+    return 0;
+}
+
+/* At the start, and where a connection is renewed. */
+START_TEST(refused_credentials_are_replaced_once_for_each_connection) {
+    static const struct http_response at_start[] = { { .head = "HTTP/1.1 401 No\r\n" },
+                                                     SENT(STATED, 0, SIZE) },
+                                      later[] = { SENT(STATED, 0, BROKEN),
+                                                  { .head = "HTTP/1.1 401 No\r\n" },
+                                                  SENT(REST, BROKEN, SIZE) },
+                                      always[] = { { .head = "HTTP/1.1 401 No\r\n" } };
+    static const struct {
+        const struct http_response *responses;
+        size_t count;
+        unsigned connections;
+        bool opens;
+    } rows[] = { { at_start, 2, 2, true }, { later, 3, 3, true }, { always, 1, 2, false } };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        const struct copy_position beginning = { 0 };
+        autovolumeio struct volume_io *to = memory_volume(2 * SIZE);
+        struct copy copy = { .to = to, .blank = true };
+        struct http_peer_server peer = { .responses = rows[i].responses,
+                                         .count = rows[i].count,
+                                         .bytes = bytes };
+        struct http_source_settings settings;
+        struct error err = { 0 };
+        unsigned renewed = 0;
+
+        http_peer_start(&peer);
+        settings = settings_of(&peer, SIZE, 0, 0, LONG_MS);
+        settings.renew = renew;
+        settings.renew_arg = &renewed;
+        copy.from = http_source_io_open(&settings, &err);
+        ck_assert_msg((copy.from != NULL) == rows[i].opens, "row %zu: %s", i, err.message);
+        if (copy.from)
+            ck_assert_msg(copy_run(&copy, &beginning, &err) == 0, "row %zu: %s", i, err.message);
+        else
+            ck_assert_int_eq(err.kind, ERROR_UNAUTHORIZED);
+        volume_io_close(copy.from);
+        http_peer_stop(&peer);
+        ck_assert_uint_eq(renewed, 1);
+        ck_assert_uint_eq(peer.connections, rows[i].connections);
+        ck_assert_ptr_nonnull(
+            strstr(peer.requests[peer.connections - 1], "X-Auth-Token: next\r\n"));
+        if (copy.from)
+            assert_bytes(to, 0);
+    }
+}
+END_TEST
+
 CHECK_MAIN_WITH("http_source_io", true, begin, NULL,
                 a_body_is_copied_whole_and_its_zeros_become_holes,
                 a_copied_body_has_the_checksum_of_its_bytes_alone,
-                a_body_that_is_not_whole_is_never_taken_for_one, a_wait_for_the_server_is_cancelled)
+                a_body_that_is_not_whole_is_never_taken_for_one, a_wait_for_the_server_is_cancelled,
+                refused_credentials_are_replaced_once_for_each_connection)

@@ -89,6 +89,26 @@ WORK_TEST(a_set_has_the_bound_of_characters_of_its_table) {
     OK(pair_rows_put(work, &unbounded, &(struct pair_owner){ .id = "t2" }, &more, true, err));
 }
 
+WORK_TEST(the_bounds_of_a_set_are_known_before_it_is_stored) {
+    const struct pairs fits =
+                           PAIRS({ "key", "of 37 characters, which just fits \xc3\xa4\xc3\xb6." },
+                                 { "", NULL }),
+                       does_not =
+                           PAIRS({ "key", "of 37 characters, which just fits in." }, { "k", "" });
+
+    OK(pair_rows_check(work, &things, "t1", &fits, err));
+    REFUSED(pair_rows_check(work, &things, "t1", &does_not, err), TOO_LARGE);
+}
+
+WORK_TEST(an_accepted_set_is_stored_whatever_its_bounds_are_by_then) {
+    make_table(work);
+    OK(put(work, "t1", true, PAIRS({ "a", "1" }), err));
+    settings_of(work)->metadata_items = 1;
+    OK(pair_rows_put_accepted(work, &things, &(struct pair_owner){ .id = "t1" },
+                              &PAIRS({ "b", "2" }, { "c", "3" }), err));
+    ck_assert_str_eq(words_of(work, "t1"), "b=2 c=3 ");
+}
+
 WORK_TEST(a_failing_database_is_reported) {
     if (postgresql_given())
         return; /* there a failed statement ends the transaction */
@@ -102,4 +122,6 @@ WORK_TEST(a_failing_database_is_reported) {
 
 CHECK_MAIN("pairs", a_value_is_found_by_its_key, a_set_is_added_to_or_replaced,
            a_set_has_a_bound_of_items, a_set_has_the_bound_of_characters_of_its_table,
+           the_bounds_of_a_set_are_known_before_it_is_stored,
+           an_accepted_set_is_stored_whatever_its_bounds_are_by_then,
            a_failing_database_is_reported)

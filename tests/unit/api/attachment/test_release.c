@@ -50,8 +50,20 @@ static int server_uses(void *arg, struct arena *arena, const struct attachment *
     return nova.result < 0 ? error_set(err, ERROR_UNAVAILABLE, "not running") : nova.result;
 }
 
+/* Of an image service that does not respond until `answer` is posted. */
+static const json_t *find_image(void *arg, const struct request *request, const char *reference,
+                                struct error *err) {
+    (void)arg, (void)request, (void)reference;
+    sem_post(&nova.begun);
+    while (sem_wait(&nova.answer) < 0)
+        ;
+    error_set(err, ERROR_BAD_REQUEST, "no such image");
+    return NULL;
+}
+
 static struct api *api_with_nova(struct world *world, unsigned slots, bool threaded) {
-    static struct confirm confirm = { .release = { .server_uses = server_uses } };
+    static struct confirm confirm = { .release = { .server_uses = server_uses },
+                                      .images = { .find = find_image } };
     struct api_settings settings = world_api_settings(world);
     struct error err;
     struct api *api;
@@ -234,16 +246,22 @@ END_TEST
 
 #define HANGING 6
 
-static struct test_exchange *send_take(struct world *world, struct api *api, const char *token,
-                                       const char *id) {
-    struct http_header *headers = arena_alloc(world->arena, 3 * sizeof(*headers));
+static struct test_exchange *send_to(struct world *world, struct api *api, const char *token,
+                                     const char *method, const char *path, const char *body) {
+    struct http_header *headers = arena_alloc(world->arena, 4 * sizeof(*headers));
     struct test_exchange *exchange;
 
     headers[0] = (struct http_header){ "X-Auth-Token", token };
     headers[1] = (struct http_header){ "OpenStack-API-Version", "volume 3.71" };
-    exchange = test_exchange_new("DELETE", PATH("/v3/attachments/%s", id), headers, NULL);
+    headers[2] = (struct http_header){ "Content-Type", "application/json" };
+    exchange = test_exchange_new(method, path, headers, body);
     api_handle(api, test_exchange_of(exchange));
     return exchange;
+}
+
+static struct test_exchange *send_take(struct world *world, struct api *api, const char *token,
+                                       const char *id) {
+    return send_to(world, api, token, "DELETE", PATH("/v3/attachments/%s", id), NULL);
 }
 
 static void *end_api(void *api) {
@@ -296,6 +314,38 @@ START_TEST(an_unresponsive_query_delays_no_other) {
 }
 END_TEST
 
+/* Each kind of query has threads of its own. */
+START_TEST(an_unresponsive_image_service_delays_no_release) {
+    enum { PROJECTS = 4 };
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1), *id;
+    struct test_exchange *creates[PROJECTS], *take;
+    struct api *api;
+
+    nova_begin(world, 0);
+    id = attach(world, volume);
+    sem_init(&nova.begun, 0, 0);
+    sem_init(&nova.answer, 0, 0);
+    api = api_with_nova(world, 0, true);
+    for (int i = 0; i < PROJECTS; i++) {
+        creates[i] = send_to(world, api, PATH("member:%032d", i + 1), "POST", "/v3/volumes",
+                             "{\"volume\": {\"size\": 1, \"imageRef\": \"x\"}}");
+        sem_wait(&nova.begun);
+    }
+    take = send_take(world, api, MEMBER, id);
+    ck_assert_int_eq(test_exchange_await(take), 200);
+    test_exchange_free(take);
+    for (int i = 0; i < PROJECTS; i++)
+        sem_post(&nova.answer);
+    for (int i = 0; i < PROJECTS; i++) {
+        ck_assert_int_eq(test_exchange_await(creates[i]), 400);
+        test_exchange_free(creates[i]);
+    }
+    api_free(api);
+}
+END_TEST
+
 CHECK_MAIN("release", a_stale_attachment_is_deleted, an_attachment_that_may_be_in_use_is_kept,
            the_compute_service_is_not_queried_when_the_caller_decides,
-           a_result_applies_to_the_queried_row_only, an_unresponsive_query_delays_no_other)
+           a_result_applies_to_the_queried_row_only, an_unresponsive_query_delays_no_other,
+           an_unresponsive_image_service_delays_no_release)

@@ -3,6 +3,8 @@
  * snapshots.  The bytes are the manager's.
  */
 #include "api/confirm.h"
+#include "client/images.h"
+#include "identity/own_user.h"
 #include "rest/router.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/roles.h"
@@ -86,6 +88,20 @@ START_TEST(images_that_do_not_fit_are_refused_with_a_reason) {
 }
 END_TEST
 
+/* Before anything is downloaded. */
+START_TEST(an_image_with_too_long_properties_is_refused) {
+    enum { LONG = 200000 };
+    autoworld struct world *world = world_new(NULL);
+    char *text = arena_alloc(world->arena, LONG + 1);
+
+    memset(text, 'a', LONG);
+    text[LONG] = '\0';
+    begin(world, PATH("{" BASE ", \"words\": \"%s\"}", text));
+    ck_assert_int_eq(create(world, ", \"size\": 1"), 413);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes"), 0);
+}
+END_TEST
+
 START_TEST(without_an_image_service_every_image_is_refused) {
     autoworld struct world *world = world_new(NULL);
 
@@ -141,7 +157,48 @@ START_TEST(a_volume_whose_image_is_gone_is_in_error_with_a_message) {
 }
 END_TEST
 
+static const char *status_of(struct world *world, const char *id) {
+    return json_text_of(world_show(world, id), "status");
+}
+
+/* A backend is waited for without end, an image is not: also after a takeover, where the first
+ * failure is not the last one.  A small image is received by a worker for much data, too. */
+START_TEST(an_image_that_stays_unavailable_is_given_up) {
+    static const struct option *const tables[] = { images_options, own_user_options, NULL };
+    static const char *const arguments[] = { "--glance_api_servers=http://127.0.0.1:1",
+                                             "--glance_num_retries=0", NULL };
+    struct world *world = world_new(NULL);
+    struct config *config;
+    struct images *images;
+    struct error err;
+    const char *id;
+
+    ck_assert_int_eq(config_load(tables, NULL, arguments, &config, &err), 0);
+    ck_assert_int_eq(images_new(config, &images, &err), 0);
+    world->images = images;
+    world_restart(world);
+    begin(world, "{" BASE ", \"disk_format\": \"raw\", \"container_format\": \"bare\"}");
+    ck_assert_int_eq(create(world, ", \"size\": 1"), 202);
+    id = world_answer_id(world, "volume");
+    world_sql(world, "UPDATE operations SET attempts = 5");
+    world_settle(world);
+    ck_assert_str_eq(status_of(world, id), "downloading");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE is_long = 1"), 1);
+    world_sql(world, "UPDATE operations SET attempts = 30");
+    world_advance(world, 60);
+    world_settle(world);
+    ck_assert_str_eq(status_of(world, id), "error");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM messages WHERE action_id = '005'"),
+                     1);
+    world_free(world);
+    images_free(images);
+    config_free(config);
+}
+END_TEST
+
 CHECK_MAIN("api_images", images_that_do_not_fit_are_refused_with_a_reason,
+           an_image_with_too_long_properties_is_refused,
            without_an_image_service_every_image_is_refused, of_several_sources_none_is_taken,
            an_image_of_a_snapshot_stands_for_it,
-           a_volume_whose_image_is_gone_is_in_error_with_a_message)
+           a_volume_whose_image_is_gone_is_in_error_with_a_message,
+           an_image_that_stays_unavailable_is_given_up)
