@@ -88,6 +88,11 @@ unsigned images_turn(void) {
     return (unsigned)(clock_monotonic_us() / 1000000);
 }
 
+/* At least one: without configured ones it is the catalog's. */
+static unsigned count_servers(const struct images *images) {
+    return images->count > 0 ? images->count : 1;
+}
+
 /* The root of the API below which v2 is; `turn` selects among several servers. */
 static int find_root(const struct images *images, struct arena *arena, unsigned turn,
                      const char **ret, struct error *err) {
@@ -117,7 +122,7 @@ struct asking {
 static const json_t *get(const struct asking *asking, const struct client_call *call,
                          struct error *err) {
     struct client client = asking->images->client;
-    unsigned attempts = asking->images->count > 1 ? asking->images->count : 1;
+    unsigned attempts = count_servers(asking->images);
     struct http_answer answer;
 
     for (unsigned attempt = 0; attempt < attempts; attempt++) {
@@ -248,7 +253,7 @@ const json_t *images_find(struct images *images, struct arena *arena, const char
 /* ---- bytes ---- */
 
 unsigned images_attempts(const struct images *images) {
-    return (images->count > 1 ? images->count : 1) * (images->client.repeats + 1);
+    return count_servers(images) * (images->client.repeats + 1);
 }
 
 int images_prepare_download(struct images *images, struct arena *arena, const char *id,

@@ -1,6 +1,5 @@
 #include "manager/jobs/image.h"
 
-#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/gib.h"
 #include "common/heap.h"

@@ -1,7 +1,6 @@
 /*
  * Delete: the driver's call between claim and finish; and the end of cancelled operations.
  */
-#include "common/assert.h"
 #include "manager/runtime/job.h"
 #include "model/volume/delete.h"
 

@@ -65,33 +65,29 @@ static void put(struct writing *writing, const char *key, const json_t *value) {
         writing->items[writing->count++] = (struct pair){ key, text };
 }
 
+/* Of the volume's metadata these are base members, whatever the image has under their names. */
+static bool is_taken(const char *key) {
+    return strcmp(key, "image_id") == 0 || strcmp(key, "image_name") == 0;
+}
+
 static void put_properties(struct writing *writing, const json_t *image) {
     const char *key;
     json_t *value;
 
     json_object_foreach((json_t *)(uintptr_t)image, key, value) {
-        if (!words_have(base_members, LENGTH(base_members), key) && json_is_string(value))
+        if (!words_have(base_members, LENGTH(base_members), key) && !is_taken(key) &&
+            json_is_string(value))
             put(writing, key, value);
     }
-}
-
-/* Base members win over properties of equal names. */
-static bool is_taken(const char *key) {
-    return strcmp(key, "image_id") == 0 || strcmp(key, "image_name") == 0;
 }
 
 static struct pairs read_metadata(const struct work *work, const json_t *image) {
     static const char *const shown[] = { "checksum", "container_format", "disk_format",
                                          "min_disk", "min_ram",          "size" };
     struct writing writing = { .arena = work->arena };
-    unsigned kept = 0;
 
     writing.items = arena_alloc(work->arena, (json_object_size(image) + 4) * sizeof(struct pair));
     put_properties(&writing, image);
-    for (unsigned i = 0; i < writing.count; i++)
-        if (!is_taken(writing.items[i].key))
-            writing.items[kept++] = writing.items[i];
-    writing.count = kept;
     put(&writing, "image_id", json_object_get(image, "id"));
     if (*text_or_empty(image, "name"))
         put(&writing, "image_name", json_object_get(image, "name"));
