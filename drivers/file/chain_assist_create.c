@@ -119,10 +119,8 @@ static int put_info_back(const struct undoing *undoing, struct error *err) {
     assert(chain_owns(chain, undoing->below));
     json_object_set_new(info, "active", json_string(undoing->below));
     json_object_del(info, assist->snapshot->name_id);
-    return chain_remove_drafts(assist->directory, assist->arena, chain, err) < 0
-               ? -1
-               : chain_write(assist->directory, assist->arena, chain, info,
-                             assist->snapshot->attempt, assist->snapshot->fence, err);
+    return chain_write(assist->directory, assist->arena, chain, info, assist->snapshot->attempt,
+                       assist->snapshot->fence, err);
 }
 
 /* Repeated, it continues an interrupted undoing. */

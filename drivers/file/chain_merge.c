@@ -41,10 +41,7 @@ static json_t *copy_info(const struct chain_work *work, const struct chain *chai
 static int write_info(const struct chain_work *work, const struct chain *chain, const json_t *info,
                       struct error *err) {
     assert(chain->info_name);
-    return chain_remove_drafts(work->directory, work->arena, chain, err) < 0
-               ? -1
-               : chain_write(work->directory, work->arena, chain, info, work->attempt, work->fence,
-                             err);
+    return chain_write(work->directory, work->arena, chain, info, work->attempt, work->fence, err);
 }
 
 int chain_note(const struct chain_work *work, const struct chain *chain, const char *snapshot_id,
@@ -328,7 +325,9 @@ int chain_enter(const struct chain_work *work, struct chain *ret, int *ret_lock,
 
     if (volume_image_lock(work->directory, work->arena, work->volume, VOLUME_ALONE, work->fence,
                           &lock, err) < 0 ||
-        read_again(work, &chain, err) < 0 || (!chain.deleted && end_merges(work, &chain, err) < 0))
+        read_again(work, &chain, err) < 0 ||
+        chain_remove_drafts(work->directory, work->arena, &chain, err) < 0 ||
+        (!chain.deleted && end_merges(work, &chain, err) < 0))
         return -1;
     *ret = chain;
     *ret_lock = take_fd(lock);

@@ -26,7 +26,8 @@ struct chain_work {
     unsigned attempt;
 };
 
-/* Locks the chain (chain_lock(), alone), reads it, and completes each noted merge that is done. */
+/* Locks the chain (chain_lock(), alone), reads it, and completes each noted merge that is done.
+ * What an earlier worker left of the info is removed, also if nothing is left to do. */
 int chain_enter(const struct chain_work *work, struct chain *ret, int *ret_lock, struct error *err);
 
 /* The noted file that drops out with a snapshot; NULL: none is noted. */

@@ -94,7 +94,7 @@ int chain_snapshot_put(const struct directory *directory, struct arena *arena,
         return error_set(err, ERROR_BAD_REQUEST,
                          "Volume %s has %d snapshots, the most there can be.", volume->id,
                          CHAIN_SNAPSHOTS_MOST);
-    if (chain_remove_drafts(directory, arena, chain, err) < 0 || image_flush(source->fd, err) < 0 ||
+    if (image_flush(source->fd, err) < 0 ||
         make_overlay(directory, arena, volume, snapshot, source, overlay, err) < 0 ||
         go_on_in(directory, arena, snapshot, chain, overlay, err) < 0)
         return -1;
@@ -369,8 +369,7 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
         return DRIVER_DONE;
     if (image_find(directory->fd, chain.base, O_RDONLY, &base, NULL) == 0)
         return DRIVER_DONE; /* with its volume */
-    if (chain_enter(&work, &chain, &lock, err) < 0 ||
-        chain_remove_drafts(directory, arena, &chain, err) < 0)
+    if (chain_enter(&work, &chain, &lock, err) < 0)
         return DRIVER_FAILED;
     *deletion = (struct deletion){
         .directory = directory, .arena = arena, .snapshot = snapshot, .progress = progress

@@ -63,9 +63,8 @@ static int find_made(const struct chain_work *work, const struct chain *chain,
         return 0;
     if (!chain_has(chain, snapshot->name_id))
         return image_source_find_made(directory, name, format, 0, err);
-    return chain_remove_drafts(directory, work->arena, chain, err) < 0 ||
-                   chain_write(directory, work->arena, chain, chain->info, work->attempt,
-                               work->fence, err) < 0
+    return chain_write(directory, work->arena, chain, chain->info, work->attempt, work->fence,
+                       err) < 0
                ? -1
                : 1;
 }

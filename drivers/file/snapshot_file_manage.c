@@ -91,10 +91,7 @@ static int reassign(const struct directory *directory, struct arena *arena,
                          "A guest's host was asked to merge the files of snapshot %s.", from);
     json_object_set(info, to, json_object_get(info, from));
     json_object_del(info, from);
-    return chain_remove_drafts(directory, arena, chain, err) < 0
-               ? -1
-               : chain_write(directory, arena, chain, info, snapshot->attempt, snapshot->fence,
-                             err);
+    return chain_write(directory, arena, chain, info, snapshot->attempt, snapshot->fence, err);
 }
 
 /* ---- manage ---- */

@@ -189,8 +189,7 @@ int volume_file_revert(const struct directory *directory, struct arena *arena,
     name = chain.active;
     fd = chain.deleted ? error_set(err, ERROR_NOT_FOUND, "Volume %s is being deleted.", volume->id)
                        : image_open(directory->fd, name, O_RDWR, err);
-    if (fd < 0 || chain_remove_drafts(directory, arena, &chain, err) < 0 ||
-        hold_alone(volume, fd, err) < 0 ||
+    if (fd < 0 || hold_alone(volume, fd, err) < 0 ||
         replace(directory, arena, volume, &chain, source, progress, &new_lock, err) < 0 ||
         driver_fence_check(volume->fence, err) < 0 ||
         (volume->attempt > 1 && volume_name_remove_unfinished(directory, arena, name, err) < 0))

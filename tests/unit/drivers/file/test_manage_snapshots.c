@@ -270,6 +270,24 @@ START_TEST(a_volume_goes_back_to_one_that_was_taken_over) {
 }
 END_TEST
 
+/* The exchange with its successor gives the replaced info the name of a draft. */
+START_TEST(a_replaced_info_of_a_dead_worker_is_removed_by_the_next_one) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+
+    CHAIN_OPEN(&bench, &volume);
+    ck_assert_int_eq(manage(&bench, &volume, "c", FILE_NAME ".a"), 0);
+    put(&bench, "." FILE_NAME ".info.new", "{}");
+    ck_assert_int_eq(manage(&bench, &volume, "c", FILE_NAME ".a"), 0);
+    ck_assert(!bench_has(&bench, "volumes/." FILE_NAME ".info.new"));
+    ck_assert_int_eq(let_go(&bench, &volume, "c"), 0);
+    put(&bench, "." FILE_NAME ".info.new", "{}");
+    ck_assert_int_eq(let_go(&bench, &volume, "c"), 0);
+    ck_assert(!bench_has(&bench, "volumes/." FILE_NAME ".info.new"));
+    ck_assert_uint_eq(list(&bench, NULL).count, 1);
+}
+END_TEST
+
 static bool lost(const struct driver_fence *queried) {
     (void)queried;
     return false;
@@ -297,4 +315,5 @@ CHECK_MAIN("existing snapshots", links_and_parts_of_other_images_are_refused,
            an_unrecorded_snapshot_is_named_by_its_overlay, a_file_outside_the_chain_is_refused,
            an_unmanaged_snapshot_is_not_deleted_with_its_volume,
            a_volume_goes_back_to_one_that_was_taken_over,
+           a_replaced_info_of_a_dead_worker_is_removed_by_the_next_one,
            a_worker_without_its_lease_changes_nothing)
