@@ -45,18 +45,17 @@ int part_agent_start(struct parts *parts, struct error *err) {
         .authtoken = parts->authtoken,
         .origin = parts->authtoken ? NULL : &parts->origin,
     };
-    struct hypervisor *libvirt;
     struct agent *agent;
 
     config_fill(config, NULL, agent_options, &settings);
     if (!settings.host)
         settings.host = parts_machine(config);
-    if (own_user_new(config, "service_user", &parts->agent_user, err) < 0 ||
-        hypervisor_libvirt_new(config_text(config, AGENT, "libvirt_uri"), &libvirt, err) < 0)
+    if (own_user_new(config, "service_user", &parts->agent_user, err) < 0)
         return -1;
     settings.user = parts->agent_user;
     settings.volume_url = part_volume_url(parts, AGENT, parts->agent_user);
-    parts->hypervisor = timed_hypervisor_new(libvirt, HYPERVISOR_TIMEOUT_MS);
+    parts->hypervisor = timed_hypervisor_new(
+        hypervisor_libvirt_new(config_text(config, AGENT, "libvirt_uri")), HYPERVISOR_TIMEOUT_MS);
     settings.hypervisor = parts->hypervisor;
     if (register_agent(parts, &settings, err) < 0 || agent_start(&settings, &agent, err) < 0)
         return -1;

@@ -117,5 +117,5 @@ struct hypervisor {
     void (*free)(struct hypervisor *hypervisor);
 };
 
-/* Connects later.  -1: the library libvirt is not installed. */
-int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct error *err);
+/* Loads the library and connects when it is first used. */
+struct hypervisor *hypervisor_libvirt_new(const char *uri);

@@ -229,12 +229,9 @@ static void libvirt_free(struct hypervisor *hypervisor) {
     free(hypervisor);
 }
 
-int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct error *err) {
-    struct libvirt *libvirt;
+struct hypervisor *hypervisor_libvirt_new(const char *uri) {
+    struct libvirt *libvirt = heap_new(sizeof(*libvirt));
 
-    if (virt_library_load(err) < 0)
-        return -1;
-    libvirt = heap_new(sizeof(*libvirt));
     libvirt->hypervisor = (struct hypervisor){
         .has_instance = libvirt_has_instance,
         .find_disk = libvirt_find_disk,
@@ -253,6 +250,5 @@ int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct erro
         .free = libvirt_free,
     };
     libvirt->link = virt_link_new(uri);
-    *ret = &libvirt->hypervisor;
-    return 0;
+    return &libvirt->hypervisor;
 }

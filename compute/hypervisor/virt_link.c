@@ -34,7 +34,7 @@ static void *run_events(void *arg) {
 }
 
 /* libvirt has one event loop for a process; it serves keepalives only. */
-static void start_libvirt(void) {
+static void start_events(void) {
     pthread_t thread;
 
     virt.virSetErrorFunc(NULL, ignore_error);
@@ -44,11 +44,18 @@ static void start_libvirt(void) {
         pthread_detach(thread);
 }
 
-struct virt_link *virt_link_new(const char *uri) {
+static int start_libvirt(struct error *err) {
     static pthread_once_t started = PTHREAD_ONCE_INIT;
+
+    if (virt_library_load(err) < 0)
+        return -1;
+    pthread_once(&started, start_events);
+    return 0;
+}
+
+struct virt_link *virt_link_new(const char *uri) {
     struct virt_link *link = heap_new(sizeof(*link));
 
-    pthread_once(&started, start_libvirt);
     link->uri = heap_text(uri);
     pthread_mutex_init(&link->lock, NULL);
     return link;
@@ -62,8 +69,9 @@ void virt_link_free(struct virt_link *link) {
     free(link);
 }
 
-static void note_outage(struct virt_link *link, bool unresponsive) {
-    bool changed, was_there;
+/* `reason`: NULL while it responds. */
+static void note_outage(struct virt_link *link, const char *reason) {
+    bool changed, was_there, unresponsive = reason != NULL;
 
     pthread_mutex_lock(&link->lock);
     changed = link->unresponsive != unresponsive;
@@ -72,28 +80,29 @@ static void note_outage(struct virt_link *link, bool unresponsive) {
     link->was_there |= !unresponsive;
     pthread_mutex_unlock(&link->lock);
     if (changed && unresponsive && was_there)
-        log_error(NULL, "libvirt does not respond", "uri", link->uri, NULL);
+        log_error(NULL, "libvirt does not respond", "uri", link->uri, "reason", reason, NULL);
     else if (changed && unresponsive) /* as on a host without guests */
         log_info(NULL, "no libvirt on this host: attached volumes cannot grow here", "uri",
-                 link->uri, NULL);
+                 link->uri, "reason", reason, NULL);
     if (changed && !unresponsive)
         log_info(NULL, was_there ? "libvirt responds again" : "libvirt responds", "uri", link->uri,
                  NULL);
 }
 
 virConnectPtr virt_link_open(struct virt_link *link, struct error *err) {
-    virConnectPtr connection = virt.virConnectOpen(link->uri);
+    bool loaded = start_libvirt(err) == 0;
+    virConnectPtr connection = loaded ? virt.virConnectOpen(link->uri) : NULL;
 
     if (!connection) {
-        virt_fail(NULL, link->uri, err);
-        if (err)
-            err->kind = ERROR_UNAVAILABLE;
-        note_outage(link, true);
+        if (loaded)
+            virt_fail(NULL, link->uri, err);
+        err->kind = ERROR_UNAVAILABLE;
+        note_outage(link, err->message);
         return NULL;
     }
     /* Drivers without a daemon have no keepalive and need none. */
     virt.virConnectSetKeepAlive(connection, KEEPALIVE_SECONDS, KEEPALIVE_MISSES);
-    note_outage(link, false);
+    note_outage(link, NULL);
     return connection;
 }
 

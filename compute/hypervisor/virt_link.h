@@ -10,7 +10,7 @@
 
 struct virt_link;
 
-/* Opens nothing yet. */
+/* Opens nothing yet, nor is the library loaded. */
 struct virt_link *virt_link_new(const char *uri);
 void virt_link_free(struct virt_link *link);
 

@@ -186,7 +186,7 @@ struct scene *scene_new(const char *format) {
 
     log_open(-1, LOG_ERROR, LOG_TEXT);
     scene->arena = arena_new();
-    ck_assert_int_eq(hypervisor_libvirt_new(guests_uri, &scene->hypervisor, &scene->err), 0);
+    scene->hypervisor = hypervisor_libvirt_new(guests_uri);
     scene->control = virConnectOpen(guests_uri);
     ck_assert_ptr_nonnull(scene->control);
     snprintf(scene->image, sizeof(scene->image), "%s/image", guests_folder);

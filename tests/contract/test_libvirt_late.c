@@ -93,7 +93,8 @@ static void late_start(struct late *late, const struct disk *disk, int64_t bytes
 
     *late = (struct late){ .disk = *disk, .bytes = bytes, .points = points };
     late_waits = late_may_go = late_ended = false;
-    ck_assert_int_eq(hypervisor_libvirt_new(guests_uri, &late->hypervisor, &late->err), 0);
+    ck_assert_int_eq(virt_library_load(&late->err), 0);
+    late->hypervisor = hypervisor_libvirt_new(guests_uri);
     pthread_once(&held, hold_calls);
     ck_assert_int_eq(pthread_create(&late->thread, NULL, run_late, late), 0);
     pthread_mutex_lock(&late_lock);

@@ -161,8 +161,7 @@ START_TEST(a_daemon_that_never_answers_times_out) {
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
     ck_assert_int_eq(listen(fd, 64), 0);
     snprintf(address, sizeof(address), "qemu+unix:///system?socket=%s", path);
-    ck_assert_int_eq(hypervisor_libvirt_new(address, &hypervisor, &err), 0);
-    hypervisor = timed_hypervisor_new(hypervisor, 200);
+    hypervisor = timed_hypervisor_new(hypervisor_libvirt_new(address), 200);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(hypervisor->has_instance(hypervisor, INSTANCE, &err), -1);
         ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
@@ -227,8 +226,7 @@ START_TEST(an_address_without_a_listener_is_unavailable) {
     struct error err = { 0 };
 
     log_open(-1, LOG_ERROR, LOG_TEXT);
-    ck_assert_int_eq(
-        hypervisor_libvirt_new("qemu+unix:///system?socket=/nowhere", &hypervisor, &err), 0);
+    hypervisor = hypervisor_libvirt_new("qemu+unix:///system?socket=/nowhere");
     for (int i = 0; i < 2; i++) {
         memset(&err, 0, sizeof(err));
         ck_assert_int_eq(hypervisor->has_instance(hypervisor, INSTANCE, &err), -1);

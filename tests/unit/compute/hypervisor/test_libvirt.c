@@ -67,7 +67,8 @@ struct scene {
 static struct scene scene_new(void) {
     struct scene scene = { .arena = arena_new() };
 
-    ck_assert_int_eq(hypervisor_libvirt_new(URI, &scene.hypervisor, &scene.err), 0);
+    ck_assert_int_eq(virt_library_load(&scene.err), 0);
+    scene.hypervisor = hypervisor_libvirt_new(URI);
     virt.virConnectGetLibVersion = noted_version;
     virt.virDomainGetBlockInfo = noted_info;
     virt.virDomainBlockResize = noted_resize;
