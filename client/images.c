@@ -1,5 +1,6 @@
 #include "client/images.h"
 
+#include "client/answer.h"
 #include "client/client.h"
 #include "common/assert.h"
 #include "common/clock.h"
@@ -118,23 +119,34 @@ struct asking {
     unsigned turn;
 };
 
+static struct asking asking_of(const struct images *images, struct arena *arena,
+                               const struct images_caller *caller) {
+    return (struct asking){ images, arena, caller,
+                            clock_monotonic_us() + images->client.timeout_ms * 1000,
+                            images_turn() };
+}
+
+/* The server of this attempt, with a part of the time that is left: those behind it have theirs. */
+static int select_server(const struct asking *asking, unsigned attempt, struct client *client,
+                         struct error *err) {
+    int64_t left_ms = (asking->until_us - clock_monotonic_us()) / 1000;
+
+    client->timeout_ms = left_ms / (count_servers(asking->images) - attempt);
+    if (client->timeout_ms <= 0)
+        return error_set(err, ERROR_UNAVAILABLE, "%s does not respond in time", client->name);
+    return find_root(asking->images, asking->arena, asking->turn + attempt, &client->url, err);
+}
+
 /* NULL: see err. */
 static const json_t *get(const struct asking *asking, const struct client_call *call,
                          struct error *err) {
     struct client client = asking->images->client;
-    unsigned attempts = count_servers(asking->images);
     struct http_answer answer;
 
-    for (unsigned attempt = 0; attempt < attempts; attempt++) {
-        int64_t left_ms = (asking->until_us - clock_monotonic_us()) / 1000;
+    for (unsigned attempt = 0; attempt < count_servers(asking->images); attempt++) {
         const json_t *root;
 
-        client.timeout_ms = left_ms / (attempts - attempt); /* the servers behind it have theirs */
-        if (client.timeout_ms <= 0) {
-            error_set(err, ERROR_UNAVAILABLE, "%s does not respond in time", client.name);
-            return NULL;
-        }
-        if (find_root(asking->images, asking->arena, asking->turn + attempt, &client.url, err) < 0)
+        if (select_server(asking, attempt, &client, err) < 0)
             return NULL;
         root = client_ask(&client, asking->arena, call, &answer, err);
         if (root || err->kind != ERROR_UNAVAILABLE)
@@ -229,9 +241,7 @@ static const json_t *find_by_name(const struct asking *asking, const char *name,
 
 const json_t *images_find(struct images *images, struct arena *arena, const char *reference,
                           const struct images_caller *caller, struct error *err) {
-    const struct asking asking = { images, arena, caller,
-                                   clock_monotonic_us() + images->client.timeout_ms * 1000,
-                                   images_turn() };
+    const struct asking asking = asking_of(images, arena, caller);
     const char *slash = strrchr(reference, '/'), *id = slash ? slash + 1 : reference;
     struct error by_id = { 0 }, by_name = { 0 };
     const json_t *image = NULL;
@@ -250,13 +260,114 @@ const json_t *images_find(struct images *images, struct arena *arena, const char
     return NULL;
 }
 
+/* ---- one image ---- */
+
+/* Any response.  A request that may have arrived is repeated at another server only where it may
+ * come twice. */
+static int ask(const struct asking *asking, const struct client_call *call, struct http_answer *ret,
+               struct error *err) {
+    struct client client = asking->images->client;
+    unsigned servers = count_servers(asking->images);
+    int outcome = HTTP_NOT_SENT;
+
+    for (unsigned attempt = 0; attempt < servers && outcome != 0; attempt++) {
+        if (outcome != HTTP_NOT_SENT && strcmp(call->method, "POST") == 0)
+            break;
+        if (select_server(asking, attempt, &client, err) < 0)
+            return -1;
+        outcome = client_send(&client, asking->arena, call, ret, err);
+    }
+    if (outcome == 0)
+        return 0;
+    err->kind = ERROR_UNAVAILABLE;
+    return -1;
+}
+
+static int refused(const struct asking *asking, const struct client_call *call, int status,
+                   struct error *err) {
+    enum error_kind kind = status == 404                                 ? ERROR_NOT_FOUND
+                           : answer_kind_of(status) == ERROR_UNAVAILABLE ? ERROR_UNAVAILABLE
+                                                                         : ERROR_BACKEND;
+
+    return error_set(err, kind, "%s of image %s: %s answered %d", call->method,
+                     call->id ? call->id : "-", asking->images->client.name, status);
+}
+
+static struct client_call call_of(const char *method, const char *id,
+                                  const struct images_caller *caller) {
+    return (struct client_call){ .method = method,
+                                 .path = "/v2/images",
+                                 .id = id,
+                                 .token = caller->token,
+                                 .request_id = caller->request_id };
+}
+
+static const json_t *read_image(const struct asking *asking, const struct http_answer *answer,
+                                struct error *err) {
+    const json_t *image = json_parse(asking->arena, answer->body, answer->body_size, NULL);
+    const char *id = json_text_of(image, "id");
+
+    if (id && uuid_parse(id, NULL))
+        return image;
+    error_set(err, ERROR_UNAVAILABLE, "%s: the response is not an image",
+              asking->images->client.name);
+    return NULL;
+}
+
+const json_t *images_create(struct images *images, struct arena *arena, const char *description,
+                            const struct images_caller *caller, struct error *err) {
+    const struct asking asking = asking_of(images, arena, caller);
+    struct client_call call = call_of("POST", NULL, caller);
+    struct http_answer answer;
+
+    call.body = description;
+    if (ask(&asking, &call, &answer, err) < 0)
+        return NULL;
+    if (answer.status == 201)
+        return read_image(&asking, &answer, err);
+    error_set(err,
+              answer_kind_of(answer.status) == ERROR_UNAVAILABLE ? ERROR_UNAVAILABLE
+                                                                 : ERROR_BAD_REQUEST,
+              "The image service has refused the image (%d).", answer.status);
+    return NULL;
+}
+
+const json_t *images_get(struct images *images, struct arena *arena, const char *id,
+                         const struct images_caller *caller, struct error *err) {
+    const struct asking asking = asking_of(images, arena, caller);
+    const struct client_call call = call_of("GET", id, caller);
+    struct http_answer answer;
+
+    assert(uuid_parse(id, NULL));
+    if (ask(&asking, &call, &answer, err) < 0)
+        return NULL;
+    if (answer.status == 200)
+        return read_image(&asking, &answer, err);
+    refused(&asking, &call, answer.status, err);
+    return NULL;
+}
+
+int images_delete(struct images *images, struct arena *arena, const char *id,
+                  const struct images_caller *caller, struct error *err) {
+    const struct asking asking = asking_of(images, arena, caller);
+    const struct client_call call = call_of("DELETE", id, caller);
+    struct http_answer answer;
+
+    assert(uuid_parse(id, NULL));
+    if (ask(&asking, &call, &answer, err) < 0)
+        return -1;
+    return answer.status == 204 || answer.status == 404
+               ? 0
+               : refused(&asking, &call, answer.status, err);
+}
+
 /* ---- bytes ---- */
 
 unsigned images_attempts(const struct images *images) {
     return count_servers(images) * (images->client.repeats + 1);
 }
 
-int images_prepare_download(struct images *images, struct arena *arena, const char *id,
+int images_prepare_transfer(struct images *images, struct arena *arena, const char *id,
                             unsigned turn, struct http_transfer_call *ret, struct error *err) {
     const char *root;
 
@@ -268,12 +379,12 @@ int images_prepare_download(struct images *images, struct arena *arena, const ch
     return own_user_prepare(images->client.user, arena, NULL, ret, err);
 }
 
-int images_renew_download(struct images *images, struct arena *arena,
-                          struct http_transfer_call *download, struct error *err) {
+int images_renew_transfer(struct images *images, struct arena *arena,
+                          struct http_transfer_call *transfer, struct error *err) {
     if (!own_user_is_known(images->client.user))
         return error_set(err, ERROR_UNAUTHORIZED, "%s takes no token that can be renewed",
                          images->client.name);
-    own_user_refused(images->client.user, download->headers);
-    download->headers = NULL;
-    return own_user_prepare(images->client.user, arena, NULL, download, err);
+    own_user_refused(images->client.user, transfer->headers);
+    transfer->headers = NULL;
+    return own_user_prepare(images->client.user, arena, NULL, transfer, err);
 }

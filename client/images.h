@@ -1,5 +1,5 @@
 /*
- * The image service (Glance, API v2): images by id or name, and their bytes.
+ * The image service (Glance, API v2): images by id or name, their bytes, and new images.
  *
  * Thread-safe; a call blocks for [DEFAULT] glance_request_timeout, and as long again for each
  * response of Keystone that it needs.
@@ -40,14 +40,31 @@ struct images_caller {
 const json_t *images_find(struct images *images, struct arena *arena, const char *reference,
                           const struct images_caller *caller, struct error *err);
 
-/* The download of its stored bytes, as the service's own user: URL, headers, peer and timeout, in
- * the arena and valid as long as `images`.  The id is a UUID; `turn` selects the server. */
-int images_prepare_download(struct images *images, struct arena *arena, const char *id,
+/* The download of its stored bytes, or the upload of those of a queued one, as the service's own
+ * user: URL, headers, peer and timeout, in the arena and valid as long as `images`.  Here and below
+ * the id is a UUID; `turn` selects the server. */
+int images_prepare_transfer(struct images *images, struct arena *arena, const char *id,
                             unsigned turn, struct http_transfer_call *ret, struct error *err);
 /* The server refuses its token: the next one; ERROR_UNAUTHORIZED: there is no other. */
-int images_renew_download(struct images *images, struct arena *arena,
-                          struct http_transfer_call *download, struct error *err);
+int images_renew_transfer(struct images *images, struct arena *arena,
+                          struct http_transfer_call *transfer, struct error *err);
 /* How many servers in turn are asked for bytes, each as often as glance_num_retries says; and the
  * first turn, which is another one in the next second. */
 unsigned images_attempts(const struct images *images);
 unsigned images_turn(void);
+
+/*
+ * A new image without data, status queued, on behalf of the caller; `description` is its JSON.
+ * NULL: see err.  ERROR_BAD_REQUEST: refused, for whatever reason; ERROR_UNAVAILABLE: no usable
+ * response, and the image may exist.
+ */
+const json_t *images_create(struct images *images, struct arena *arena, const char *description,
+                            const struct images_caller *caller, struct error *err);
+
+/* By id, as the service's own user where the caller has no token.  ERROR_NOT_FOUND: there is none;
+ * ERROR_BACKEND: refused; ERROR_UNAVAILABLE: unknown. */
+const json_t *images_get(struct images *images, struct arena *arena, const char *id,
+                         const struct images_caller *caller, struct error *err);
+/* The same; an image that does not exist is deleted. */
+int images_delete(struct images *images, struct arena *arena, const char *id,
+                  const struct images_caller *caller, struct error *err);

@@ -48,7 +48,7 @@ static int may(void *arg, struct error *err) {
 static int renew(void *arg, struct http_transfer_call *request, struct error *err) {
     const struct opening *opening = arg;
 
-    return images_renew_download(opening->job->manager->settings.images, opening->job->arena,
+    return images_renew_transfer(opening->job->manager->settings.images, opening->job->arena,
                                  request, err);
 }
 
@@ -58,7 +58,7 @@ static struct volume_io *connect_to(struct opening *opening, struct error *err) 
                                              .renew = renew,
                                              .renew_arg = opening };
 
-    if (images_prepare_download(opening->job->manager->settings.images, opening->job->arena,
+    if (images_prepare_transfer(opening->job->manager->settings.images, opening->job->arena,
                                 opening->image.id, opening->turn, &settings.request, err) < 0)
         return NULL;
     settings.request.may = may;

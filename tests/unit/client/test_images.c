@@ -1,5 +1,6 @@
 /*
- * Images of an image service by id, URL and name: each response, and each rule of visibility.
+ * Images of an image service by id, URL and name: each response, and each rule of visibility.  Then
+ * new images.
  */
 #include "client/images.h"
 
@@ -221,10 +222,95 @@ START_TEST(an_unavailable_service_is_not_asked_again_by_name) {
 }
 END_TEST
 
+/* ---- new images ---- */
+
+static void answer_to(struct scene *scene, const char *method, const char *path, int status,
+                      const char *body) {
+    script_server_add(scene->glance, &(struct script_rule){ method, path, status, .body = body });
+}
+
+static const char *create(struct scene *scene, const struct images_caller *caller) {
+    return json_text_of(
+        images_create(scene->images, scene->arena, "{\"name\": \"n\"}", caller, &scene->err), "id");
+}
+
+START_TEST(an_image_is_created_on_behalf_of_its_caller) {
+    static const struct images_caller caller = { .token = "secret", .request_id = "req-1" };
+    autoscene struct scene scene;
+    const struct script_request *request;
+
+    scene_begin(&scene);
+    answer_to(&scene, "POST", "/v2/images", 201, IMAGE(ID, ""));
+    ck_assert_str_eq(create(&scene, &caller), ID);
+    request = script_server_request(scene.glance, "POST", "/v2/images", 0);
+    ck_assert_str_eq(request->body, "{\"name\": \"n\"}");
+    ck_assert(script_request_has(request, "X-Auth-Token", "secret"));
+    ck_assert(script_request_has(request, "X-OpenStack-Request-ID", "req-1"));
+}
+END_TEST
+
+START_TEST(a_refused_image_is_a_bad_request) {
+    static const struct {
+        int status;
+        const char *body;
+        enum error_kind kind;
+    } rows[] = {
+        { 400, MISSING, ERROR_BAD_REQUEST }, { 401, MISSING, ERROR_BAD_REQUEST },
+        { 403, MISSING, ERROR_BAD_REQUEST }, { 409, MISSING, ERROR_BAD_REQUEST },
+        { 413, MISSING, ERROR_BAD_REQUEST }, { 302, "", ERROR_BAD_REQUEST },
+        { 503, MISSING, ERROR_UNAVAILABLE }, { 201, "no JSON", ERROR_UNAVAILABLE },
+        { 201, "{}", ERROR_UNAVAILABLE },    { 201, "{\"id\": \"../x\"}", ERROR_UNAVAILABLE },
+    };
+    autoscene struct scene scene;
+
+    scene_begin(&scene);
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        script_server_clear(scene.glance);
+        answer_to(&scene, "POST", "/v2/images", rows[i].status, rows[i].body);
+        ck_assert_msg(!create(&scene, &member), "row %zu", i);
+        ck_assert_msg(scene.err.kind == rows[i].kind, "row %zu: %s", i, scene.err.message);
+    }
+}
+END_TEST
+
+START_TEST(an_image_is_read_and_deleted_by_its_id) {
+    static const struct {
+        int status;
+        enum error_kind got, deleted;
+    } rows[] = {
+        { 404, ERROR_NOT_FOUND, ERROR_NONE },
+        { 403, ERROR_BACKEND, ERROR_BACKEND },
+        { 409, ERROR_BACKEND, ERROR_BACKEND },
+        { 503, ERROR_UNAVAILABLE, ERROR_UNAVAILABLE },
+    };
+    autoscene struct scene scene;
+
+    scene_begin(&scene);
+    answer(&scene, BY_ID, 200, IMAGE(ID, ""));
+    answer_to(&scene, "DELETE", BY_ID, 204, "");
+    ck_assert_ptr_nonnull(images_get(scene.images, scene.arena, ID, &member, &scene.err));
+    ck_assert_int_eq(images_delete(scene.images, scene.arena, ID, &member, &scene.err), 0);
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        int deleted;
+
+        script_server_clear(scene.glance);
+        answer_to(&scene, NULL, BY_ID, rows[i].status, MISSING);
+        ck_assert_ptr_null(images_get(scene.images, scene.arena, ID, &member, &scene.err));
+        ck_assert_msg(scene.err.kind == rows[i].got, "row %zu: %s", i, scene.err.message);
+        deleted = images_delete(scene.images, scene.arena, ID, &member, &scene.err);
+        ck_assert_int_eq(deleted, rows[i].deleted == ERROR_NONE ? 0 : -1);
+        if (deleted < 0)
+            ck_assert_msg(scene.err.kind == rows[i].deleted, "row %zu: %s", i, scene.err.message);
+    }
+}
+END_TEST
+
 CHECK_MAIN("images", without_an_address_there_is_no_image_service,
            an_image_is_found_by_id_by_url_and_by_name,
            responses_without_the_image_are_a_bad_request, a_name_of_several_images_is_a_conflict,
            only_visible_images_count_where_callers_have_no_token,
            a_callers_own_token_is_sent_and_decides,
            another_server_is_asked_where_one_does_not_respond,
-           an_unavailable_service_is_not_asked_again_by_name)
+           an_unavailable_service_is_not_asked_again_by_name,
+           an_image_is_created_on_behalf_of_its_caller, a_refused_image_is_a_bad_request,
+           an_image_is_read_and_deleted_by_its_id)
