@@ -23,6 +23,7 @@
 struct confirmation {
     enum { CONFIRM_RELEASE, CONFIRM_IMAGE, CONFIRM_KINDS } kind;
     bool wanted, granted;
+    bool has_effect; /* of the query, which is undone when the repeated body fails */
     const char *project_id; /* to which the query is charged */
     const void *subject;    /* the question, in the arena: known to the body and to its answerer */
     const void *answer;     /* the same; NULL: it is confirmed, and no more */

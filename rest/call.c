@@ -252,7 +252,7 @@ static void call_watch(struct call *call) {
 }
 
 void call_end(struct call *call, int result, const struct error *err) {
-    if (result < 0 && confirmation_ask(call, err))
+    if (result < 0 && (confirmation_ask(call, err) || confirmation_withdraw(call, err)))
         return;
     if (result < 0)
         call_fail(call, err);

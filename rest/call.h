@@ -79,6 +79,8 @@ waiting_check call_check;
 /* Was it refused with `refusal` only for lack of a confirmation?  Then the query is started,
  * without a transaction, and takes over the call (confirmation.c). */
 bool confirmation_ask(struct call *call, const struct error *refusal);
+/* Did it fail after an answer with an effect?  Then that is undone, and the response follows. */
+bool confirmation_withdraw(struct call *call, const struct error *failure);
 
 /* Parses the route's body: unwraps it and decodes it into request->body.  For an action
  * request->route is initially NULL: the body's key selects it among the node's actions. */

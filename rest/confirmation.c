@@ -48,32 +48,53 @@ static void ask(void *arg) {
     atomic_fetch_sub(&api->in_flight, 1);
 }
 
-bool confirmation_ask(struct call *call, const struct error *refusal) {
+static void put(struct call *call, const struct error *refusal, void (*run)(void *arg)) {
     const struct confirmation *confirmation = &call->confirmation;
     struct api *api = call->request.api;
     struct arena *arena = call->request.http->arena;
-    struct asking *asking;
-    const char *kind;
-    struct error err;
+    struct asking *asking = arena_alloc(arena, sizeof(*asking));
+    const char *kind = arena_format(arena, "%d", (int)confirmation->kind);
 
-    if (!confirmation->wanted || confirmation->granted)
-        return false;
-    if (call_take_slot(call, confirmation->project_id, &err) < 0) {
-        call_fail(call, &err);
-        return true;
-    }
-    asking = arena_alloc(arena, sizeof(*asking));
     *asking = (struct asking){ call, *refusal, clock_monotonic_us() + PATIENCE_US };
     atomic_fetch_add(&api->in_flight, 1);
-    kind = arena_format(arena, "%d", (int)confirmation->kind);
     if (api->askers)
         worker_pool_put(api->askers,
                         &(struct work_item){
                             .key = arena_join(arena, kind, " ", confirmation->project_id, NULL),
                             .group = kind,
-                            .run = ask,
+                            .run = run,
                             .arg = asking });
     else
-        ask(asking);
+        run(asking);
+}
+
+bool confirmation_ask(struct call *call, const struct error *refusal) {
+    struct error err;
+
+    if (!call->confirmation.wanted || call->confirmation.granted)
+        return false;
+    if (call_take_slot(call, call->confirmation.project_id, &err) < 0) {
+        call_fail(call, &err);
+        return true;
+    }
+    put(call, refusal, ask);
+    return true;
+}
+
+static void withdraw(void *arg) {
+    struct asking *asking = arg;
+    struct call *call = asking->call;
+    struct api *api = call->request.api;
+
+    api->settings.withdraw(api->settings.confirm_arg, &call->request, &call->confirmation);
+    call_fail(call, &asking->refusal);
+    atomic_fetch_sub(&api->in_flight, 1);
+}
+
+bool confirmation_withdraw(struct call *call, const struct error *failure) {
+    if (!call->confirmation.granted || !call->confirmation.has_effect ||
+        !call->request.api->settings.withdraw)
+        return false;
+    put(call, failure, withdraw);
     return true;
 }

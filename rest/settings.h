@@ -32,7 +32,10 @@ struct api_settings {
      * threads; NULL: nothing is. */
     bool (*confirm)(void *arg, const struct request *request, struct confirmation *confirmation,
                     bool late, struct error *refusal);
-    void *confirm_arg;
+    /* A request failed in spite of an answer that has an effect: undoes it. */
+    void (*withdraw)(void *arg, const struct request *request,
+                     const struct confirmation *confirmation);
+    void *confirm_arg; /* of both */
     /* reply in the calling thread (tests): db_transaction instead of db_submit */
     bool inline_transactions;
 };
