@@ -15,3 +15,6 @@ struct confirm {
 /* struct api_settings: confirm; `confirm` is a struct confirm. */
 bool api_confirm(void *confirm, const struct request *request, struct confirmation *confirmation,
                  bool late, struct error *refusal);
+/* struct api_settings: withdraw. */
+void api_withdraw(void *confirm, const struct request *request,
+                  const struct confirmation *confirmation);

@@ -10,6 +10,7 @@
 #include "model/attachment/attachment.h"
 #include "policy/rule.h"
 #include "rest/router.h"
+#include "json/json.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -71,18 +72,47 @@ static int server_uses(void *servers, struct arena *arena, const struct attachme
 }
 
 /* Callers without identity have no token that the image service knows. */
-static const json_t *find_image(void *arg, const struct request *request, const char *reference,
-                                struct error *err) {
-    const struct parts *parts = arg;
-    const struct images_caller caller = {
+static struct images_caller image_caller(const struct parts *parts, const struct request *request) {
+    return (struct images_caller){
         .token = parts->authtoken ? http_header(request->http, "X-Auth-Token") : NULL,
         .project_id = request->context.project_id,
         .user_id = request->context.user_id,
         .is_admin = request->context.is_admin,
         .request_id = request->context.request_id,
     };
+}
+
+static const json_t *find_image(void *arg, const struct request *request, const char *reference,
+                                struct error *err) {
+    const struct parts *parts = arg;
+    const struct images_caller caller = image_caller(parts, request);
 
     return images_find(parts->images, request->http->arena, reference, &caller, err);
+}
+
+static const json_t *make_image(void *arg, const struct request *request, const char *description,
+                                struct error *err) {
+    const struct parts *parts = arg;
+    const struct images_caller caller = image_caller(parts, request);
+    const json_t *image =
+        images_create(parts->images, request->http->arena, description, &caller, err);
+
+    if (!image)
+        log_error(&request->context.log, "image not created", "reason", err->message, NULL);
+    if (!image && err->kind == ERROR_UNAVAILABLE)
+        error_set(err, ERROR_BAD_REQUEST, "The image service has not created the image.");
+    return image;
+}
+
+static void discard_image(void *arg, const struct request *request, const json_t *image) {
+    const struct parts *parts = arg;
+    const struct images_caller caller = image_caller(parts, request);
+    const char *id = json_text_of(image, "id");
+    struct error err;
+
+    if (images_delete(parts->images, request->http->arena, id, &caller, &err) < 0)
+        log_error(&request->context.log, "image left without data", "image_id", id, "reason",
+                  err.message, NULL);
 }
 
 /* In another process. */
@@ -128,10 +158,11 @@ int part_api_start(struct parts *parts, struct error *err) {
     if (parts->servers || parts->images) {
         const struct confirm confirm = {
             .release = { parts->servers ? server_uses : NULL, parts->servers },
-            .images = { parts->images ? find_image : NULL, parts },
+            .images = { parts->images ? find_image : NULL, make_image, discard_image, parts },
         };
 
         settings.confirm = api_confirm;
+        settings.withdraw = api_withdraw;
         settings.confirm_arg = arena_copy(parts->arena, &confirm, sizeof(confirm));
     }
     if (parts->authtoken) {

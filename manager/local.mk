@@ -24,6 +24,7 @@ libscoria_a_SOURCES += \
 	manager/jobs/revert.c \
 	manager/jobs/snapshot_delete.c \
 	manager/jobs/trim.c \
+	manager/jobs/upload.c \
 	manager/jobs/volume.c \
 	manager/runtime/call.c manager/runtime/call.h \
 	manager/runtime/host.c manager/runtime/host.h \
@@ -50,6 +51,7 @@ check_PROGRAMS += \
 	tests/unit/manager/jobs/test_late_delete \
 	tests/unit/manager/jobs/test_late_manage \
 	tests/unit/manager/jobs/test_steps \
+	tests/unit/manager/jobs/test_upload \
 	tests/unit/manager/runtime/test_busy \
 	tests/unit/manager/runtime/test_call \
 	tests/unit/manager/runtime/test_fencing \

@@ -16,46 +16,48 @@ static const struct {
     const char *words; /* "Volume … cannot …" */
     enum conflict with[OPEN_WORK];
 } actions[VOLUME_ACTIONS] = {
-    /*                                                             beside makes destroys grows awaits snapshots reverts reclaims yields reads connected cancelled */
-    [ACTION_EXTEND]                 = { "be extended",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,        R } },
-    [ACTION_COMPLETE_EXTEND]        = { "end an extend",         { P,     R,    R,       R,    P,     P,        R,      R,       P,     P,     P,        P } },
+    /*                                                             beside makes destroys grows awaits snapshots reverts reclaims yields reads uploads connected cancelled */
+    [ACTION_EXTEND]                 = { "be extended",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,       R,        R } },
+    [ACTION_COMPLETE_EXTEND]        = { "end an extend",         { P,     R,    R,       R,    P,     P,        R,      R,       P,     P,     P,       P,        P } },
     /* A volume that was reset during its creation need not be created first. */
-    [ACTION_DELETE]                 = { "be deleted",            { P,     X,    R,       R,    R,     R,        R,      R,       R,     P,     P,        R } },
-    [ACTION_UNMANAGE]               = { "be unmanaged",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,     R,        R } },
-    [ACTION_FORCE_DELETE]           = { "be deleted",            { P,     X,    X,       X,    X,     X,        X,      X,       P,     P,     P,        P } },
+    [ACTION_DELETE]                 = { "be deleted",            { P,     X,    R,       R,    R,     R,        R,      R,       R,     P,     R,       P,        R } },
+    [ACTION_UNMANAGE]               = { "be unmanaged",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,     R,       R,        R } },
+    [ACTION_FORCE_DELETE]           = { "be deleted",            { P,     X,    X,       X,    X,     X,        X,      X,       P,     P,     X,       P,        P } },
     /* A create harms no reset: it continues, so that a volume set to available becomes so. */
-    [ACTION_RESET_STATUS]           = { "be reset",              { P,     P,    X,       X,    X,     P,        X,      X,       P,     P,     P,        P } },
-    [ACTION_RESET_ATTACH_STATUS]    = { "be reset",              { P,     P,    R,       P,    P,     P,        R,      P,       P,     P,     P,        P } },
-    [ACTION_RESET_MIGRATION_STATUS] = { "be reset",              { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
-    [ACTION_RESERVE]                = { "be reserved",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,     P,        R } },
-    [ACTION_UNRESERVE]              = { "be unreserved",         { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
-    [ACTION_BEGIN_DETACHING]        = { "begin to be detached",  { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,     P,        P } },
-    [ACTION_ROLL_DETACHING]         = { "stay attached",         { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
-    [ACTION_ATTACH]                 = { "be attached",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,     P,        R } },
+    [ACTION_RESET_STATUS]           = { "be reset",              { P,     P,    X,       X,    X,     P,        X,      X,       P,     P,     X,       P,        P } },
+    [ACTION_RESET_ATTACH_STATUS]    = { "be reset",              { P,     P,    R,       P,    P,     P,        R,      P,       P,     P,     P,       P,        P } },
+    [ACTION_RESET_MIGRATION_STATUS] = { "be reset",              { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
+    [ACTION_RESERVE]                = { "be reserved",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,     R,       P,        R } },
+    [ACTION_UNRESERVE]              = { "be unreserved",         { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
+    [ACTION_BEGIN_DETACHING]        = { "begin to be detached",  { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,     R,       P,        P } },
+    [ACTION_ROLL_DETACHING]         = { "stay attached",         { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
+    [ACTION_ATTACH]                 = { "be attached",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,     R,       P,        R } },
     /* X30: a detach is never refused; after the last one the extend is reevaluated. */
-    [ACTION_DETACH]                 = { "be detached",           { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
-    [ACTION_INITIALIZE_CONNECTION]  = { "be connected",          { P,     R,    R,       P,    P,     R,        R,      X,       P,     R,     P,        R } },
-    [ACTION_TERMINATE_CONNECTION]   = { "be disconnected",       { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
-    [ACTION_ATTACHMENT_CREATE]      = { "be attached",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,     P,        R } },
+    [ACTION_DETACH]                 = { "be detached",           { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
+    [ACTION_INITIALIZE_CONNECTION]  = { "be connected",          { P,     R,    R,       P,    P,     R,        R,      X,       P,     R,     R,       P,        R } },
+    [ACTION_TERMINATE_CONNECTION]   = { "be disconnected",       { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
+    [ACTION_ATTACHMENT_CREATE]      = { "be attached",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,     R,       P,        R } },
     /* X45: attachments made before may go on while an extend is open. */
-    [ACTION_ATTACHMENT_UPDATE]      = { "be connected",          { P,     R,    R,       P,    P,     R,        R,      X,       P,     R,     P,        R } },
-    [ACTION_ATTACHMENT_COMPLETE]    = { "be attached",           { P,     R,    R,       P,    P,     P,        R,      X,       P,     P,     P,        P } },
-    [ACTION_ATTACHMENT_DELETE]      = { "be detached",           { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
-    [ACTION_UPDATE]                 = { "be updated",            { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
-    [ACTION_METADATA]               = { "get metadata",          { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
-    [ACTION_IMAGE_METADATA]         = { "get image metadata",    { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
-    [ACTION_READONLY]               = { "get another access mode", { P,     R,    R,       R,    R,     P,        R,      P,       P,     P,     P,        P } },
+    [ACTION_ATTACHMENT_UPDATE]      = { "be connected",          { P,     R,    R,       P,    P,     R,        R,      X,       P,     R,     R,       P,        R } },
+    [ACTION_ATTACHMENT_COMPLETE]    = { "be attached",           { P,     R,    R,       P,    P,     P,        R,      X,       P,     P,     P,       P,        P } },
+    [ACTION_ATTACHMENT_DELETE]      = { "be detached",           { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
+    [ACTION_UPDATE]                 = { "be updated",            { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
+    [ACTION_METADATA]               = { "get metadata",          { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
+    [ACTION_IMAGE_METADATA]         = { "get image metadata",    { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
+    [ACTION_READONLY]               = { "get another access mode", { P,     R,    R,       R,    R,     P,        R,      P,       P,     P,     R,       P,        P } },
     /* Those of one queue wait for each other (struct operation). */
-    [ACTION_SNAPSHOT]               = { "get a snapshot",        { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,        R } },
-    [ACTION_DROP_SNAPSHOT]          = { "lose a snapshot",       { P,     R,    R,       P,    P,     P,        R,      R,       P,     P,     R,        P } },
-    [ACTION_REVERT]                 = { "be reverted",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,        R } },
-    [ACTION_RECLAIM]                = { "be reclaimed",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,     R,        R } },
-    [ACTION_RETYPE]                 = { "get another type",      { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,     P,        R } },
-    [ACTION_CLONE]                  = { "be cloned",             { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     P,        R } },
-    [ACTION_CLONE_SNAPSHOT]         = { "give a snapshot away",  { P,     P,    R,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
+    [ACTION_SNAPSHOT]               = { "get a snapshot",        { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,       R,        R } },
+    [ACTION_DROP_SNAPSHOT]          = { "lose a snapshot",       { P,     R,    R,       P,    P,     P,        R,      R,       P,     P,     R,       R,        P } },
+    [ACTION_REVERT]                 = { "be reverted",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,       R,        R } },
+    [ACTION_RECLAIM]                = { "be reclaimed",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,     R,       R,        R } },
+    [ACTION_RETYPE]                 = { "get another type",      { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,     R,       P,        R } },
+    /* It reads the volume beside clones of it; a host with a connection might write. */
+    [ACTION_UPLOAD]                 = { "become an image",       { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,       R,        R } },
+    [ACTION_CLONE]                  = { "be cloned",             { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,       P,        R } },
+    [ACTION_CLONE_SNAPSHOT]         = { "give a snapshot away",  { P,     P,    R,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
     /* The row alone: volumes that are being created or deleted keep their group. */
-    [ACTION_JOIN_GROUP]             = { "join a group",          { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
-    [ACTION_LEAVE_GROUP]            = { "leave its group",       { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
+    [ACTION_JOIN_GROUP]             = { "join a group",          { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
+    [ACTION_LEAVE_GROUP]            = { "leave its group",       { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
 };
 /* clang-format on */
 

@@ -42,6 +42,7 @@ enum volume_action {
     ACTION_REVERT,
     ACTION_RECLAIM,
     ACTION_RETYPE,
+    ACTION_UPLOAD, /* an image is made of it */
     ACTION_CLONE,
     ACTION_CLONE_SNAPSHOT, /* a volume is made of its snapshot */
     ACTION_JOIN_GROUP,
@@ -59,10 +60,11 @@ enum open_work {
     WORK_SNAPSHOTS, /* one of its snapshots is created or deleted */
     WORK_REVERTS,
     WORK_RECLAIMS, /* unused space is reclaimed; the volume must not be written meanwhile */
-    /* the same, cancelled: it changes no byte and ends soon, and the backend's work for a new
-     * attachment waits for that */
+    /* the same, or an upload, cancelled: it changes no byte and ends soon, and the backend's work
+     * for a new attachment waits for that */
     WORK_YIELDS,
     WORK_READS,     /* another volume is created from it */
+    WORK_UPLOADS,   /* an image is made of it; no byte of it changes */
     WORK_CONNECTED, /* no operation: a host has a connection without an attachment */
     /* of any other kind: its former worker may still be active, or its effects must be inspected */
     WORK_CANCELLED,

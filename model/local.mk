@@ -68,6 +68,7 @@ libscoria_a_SOURCES += \
 	model/volume/summary.c model/volume/summary.h \
 	model/volume/unmanage.c \
 	model/volume/update.c \
+	model/volume/upload.c model/volume/upload.h \
 	model/volume/volume.c model/volume/volume.h
 
 if HAVE_CHECK

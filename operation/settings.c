@@ -87,6 +87,9 @@ const struct option settings_options[] = {
     { .section = "DEFAULT", .key = "verify_glance_signatures", .type = OPTION_WORD, .fallback = "enabled", .words = verifications,
       .help = "Whether signatures of images are verified before a volume is made of one. There is no key manager for the "
               "certificates yet: while this is enabled, signed images are refused." },
+    { .section = "DEFAULT", .key = "enable_force_upload", .type = OPTION_BOOL, FILLS(enable_force_upload), .fallback = "false",
+      .help = "Whether a request with force makes an image of an attached volume, too: of its content at one moment, "
+              "as after a loss of power of its guest." },
     { .section = "oslo_messaging_notifications", .key = "driver", .type = OPTION_WORD, .fallback = "noop",
       .words = notification_drivers,
       .help = "Where notifications about volumes go: noop makes none, log writes each to the log, messagingv2 "

@@ -41,6 +41,7 @@ struct settings {
         /* in the envelope for listeners; else the payload alone, for the log */
         notifications_whole;
     bool verify_image_signatures; /* of images of new volumes */
+    bool enable_force_upload;     /* may an attached volume be uploaded to an image? */
     bool asks_service; /* the compute service is Nova instead of agents: one volume per call */
     /* Ended with NULL; the topic is this and the priority. */
     const char *notification_topics[NOTIFICATION_TOPICS_MOST + 1];

@@ -21,9 +21,14 @@
  * that is refused for one of them stores the question here; it may be repeated with the answer.
  */
 struct confirmation {
-    enum { CONFIRM_RELEASE, CONFIRM_IMAGE, CONFIRM_KINDS } kind;
+    enum confirmation_kind {
+        CONFIRM_RELEASE,
+        CONFIRM_IMAGE,
+        CONFIRM_IMAGE_ID,
+        CONFIRM_NEW_IMAGE,
+    } kind;
     bool wanted, granted;
-    bool has_effect; /* of the query, which is undone when the repeated body fails */
+    bool has_effect;        /* of the query, which is undone when the repeated body fails */
     const char *project_id; /* to which the query is charged */
     const void *subject;    /* the question, in the arena: known to the body and to its answerer */
     const void *answer;     /* the same; NULL: it is confirmed, and no more */

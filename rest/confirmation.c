@@ -1,9 +1,9 @@
 /*
  * A request refused for lack of a fact from outside of the database (struct confirmation): the fact
  * is queried, and if it is confirmed the request runs once more, with that result. It holds a
- * request slot meanwhile, and a few threads make the queries of a kind: one of a project at a time,
- * so that a project with an unresponsive service occupies one of them only.  A service that does
- * not respond delays no queries of another kind.
+ * request slot meanwhile, and a few threads query each service: for a project one at a time, so
+ * that a project with an unresponsive service occupies one of them only.  A service that does not
+ * respond delays no queries of the other.
  */
 #include "rest/call.h"
 
@@ -48,20 +48,24 @@ static void ask(void *arg) {
     atomic_fetch_sub(&api->in_flight, 1);
 }
 
+static const char *service_of(enum confirmation_kind kind) {
+    return kind == CONFIRM_RELEASE ? "compute" : "image";
+}
+
 static void put(struct call *call, const struct error *refusal, void (*run)(void *arg)) {
     const struct confirmation *confirmation = &call->confirmation;
     struct api *api = call->request.api;
     struct arena *arena = call->request.http->arena;
     struct asking *asking = arena_alloc(arena, sizeof(*asking));
-    const char *kind = arena_format(arena, "%d", (int)confirmation->kind);
+    const char *service = service_of(confirmation->kind);
 
     *asking = (struct asking){ call, *refusal, clock_monotonic_us() + PATIENCE_US };
     atomic_fetch_add(&api->in_flight, 1);
     if (api->askers)
         worker_pool_put(api->askers,
                         &(struct work_item){
-                            .key = arena_join(arena, kind, " ", confirmation->project_id, NULL),
-                            .group = kind,
+                            .key = arena_join(arena, service, " ", confirmation->project_id, NULL),
+                            .group = service,
                             .run = run,
                             .arg = asking });
     else

@@ -11,6 +11,7 @@ libtests_a_SOURCES = \
 	tests/lib/other_manager.h \
 	tests/lib/frozen_disk.h \
 	tests/lib/groups.h \
+	tests/lib/images.h \
 	tests/lib/held_calls.h \
 	tests/lib/hung_disk.h \
 	tests/lib/reasons.h \

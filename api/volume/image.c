@@ -7,34 +7,56 @@
 
 #define MAPPING_PROPERTY "block_device_mapping"
 
-/* ---- the query ---- */
+/* ---- the queries ---- */
 
 bool image_confirm(const struct image_query *query, const struct request *request,
                    struct confirmation *confirmation, bool late, struct error *refusal) {
+    bool is_new = confirmation->kind == CONFIRM_NEW_IMAGE;
+
     if (late)
         error_set(refusal, ERROR_TRY_LATER,
                   "Too many pending queries to the image service; try again.");
     else
-        confirmation->answer = query->find(query->arg, request, confirmation->subject, refusal);
+        confirmation->answer = (is_new ? query->make : query->find)(query->arg, request,
+                                                                    confirmation->subject, refusal);
+    if (!confirmation->answer && confirmation->kind == CONFIRM_IMAGE_ID &&
+        refusal->kind == ERROR_BAD_REQUEST)
+        error_set(refusal, ERROR_NOT_FOUND, "Image %s could not be found.",
+                  (const char *)confirmation->subject);
     return confirmation->answer != NULL;
 }
 
 /* NULL: see err; then the request is repeated with the answer, if there is an image service. */
-static const json_t *find(struct request *request, const char *reference, struct error *err) {
+static const json_t *ask(struct request *request, enum confirmation_kind kind, const char *subject,
+                         struct error *err) {
     struct confirmation *confirmation = request->work.confirmation;
 
-    if (confirmation && confirmation->granted && confirmation->kind == CONFIRM_IMAGE &&
-        strcmp(confirmation->subject, reference) == 0)
+    if (confirmation && confirmation->granted && confirmation->kind == kind &&
+        strcmp(confirmation->subject, subject) == 0)
         return confirmation->answer;
     if (confirmation && !confirmation->granted)
-        *confirmation = (struct confirmation){ .kind = CONFIRM_IMAGE,
+        *confirmation = (struct confirmation){ .kind = kind,
                                                .wanted = true,
+                                               .has_effect = kind == CONFIRM_NEW_IMAGE,
                                                .project_id = request->context.project_id,
-                                               .subject = reference };
+                                               .subject = subject };
     error_set(err, ERROR_BAD_REQUEST,
-              "Invalid image identifier or unable to access requested image: no image service is "
-              "configured.");
+              confirmation && confirmation->granted
+                  ? "The volume has changed meanwhile; try again."
+                  : "Invalid image identifier or unable to access requested image: no image "
+                    "service is configured.");
     return NULL;
+}
+
+const json_t *image_make(struct request *request, const char *description, struct error *err) {
+    return ask(request, CONFIRM_NEW_IMAGE, description, err);
+}
+
+int image_id_find(struct request *request, const char *id, struct volume_image *ret,
+                  struct error *err) {
+    const json_t *image = ask(request, CONFIRM_IMAGE_ID, id, err);
+
+    return image ? volume_image_read(&request->work, image, ret, err) : -1;
 }
 
 /* ---- an image that stands for a snapshot ---- */
@@ -56,7 +78,7 @@ static const char *snapshot_of(struct request *request, const json_t *image) {
 
 int image_ref_find(struct request *request, const char *reference, struct volume_new *ret,
                    struct error *err) {
-    const json_t *image = find(request, reference, err);
+    const json_t *image = ask(request, CONFIRM_IMAGE, reference, err);
     const char *snapshot_id = NULL;
     struct volume_image *found;
 

@@ -1,5 +1,6 @@
 /*
- * The image of a new volume, as the image service describes it to the caller.
+ * Images in requests: that of a new volume, as the image service describes it to the caller, and a
+ * new one of a volume.
  */
 #pragma once
 
@@ -12,13 +13,25 @@
 int image_ref_find(struct request *request, const char *reference, struct volume_new *ret,
                    struct error *err);
 
+/* The same of an image that replaces the content of a volume.  ERROR_NOT_FOUND: there is no such
+ * image for the caller. */
+int image_id_find(struct request *request, const char *id, struct volume_image *ret,
+                  struct error *err);
+/* The new, empty image of that description (JSON); NULL: see err.  It is deleted when the request
+ * fails. */
+const json_t *image_make(struct request *request, const char *description, struct error *err);
+
 struct image_query {
     /* The object of the API v2; NULL: see err.  Blocks for a while, called from several threads. */
     const json_t *(*find)(void *arg, const struct request *request, const char *reference,
                           struct error *err);
+    /* The same of a new image; and its end, of which a failure is logged. */
+    const json_t *(*make)(void *arg, const struct request *request, const char *description,
+                          struct error *err);
+    void (*discard)(void *arg, const struct request *request, const json_t *image);
     void *arg;
 };
 
-/* The subject is a reference, and the answer the image. */
+/* The subject is a reference or a description, and the answer the image. */
 bool image_confirm(const struct image_query *query, const struct request *request,
                    struct confirmation *confirmation, bool late, struct error *refusal);

@@ -123,16 +123,24 @@ static void object_found(void *arg, const char *name_id, int64_t bytes) {
         objects->seen[snapshot - round->snapshots] = true;
 }
 
-/* An object created after the rows were read has its row by now. */
+/* An object created after the rows were read has its row by now.  That of an upload has its id. */
 static int judge_strays(struct work *work, void *arg, struct error *err) {
     const struct objects *objects = arg;
     struct snapshot row;
+    struct operation operation;
 
     for (const struct stray *stray = objects->strays; stray; stray = stray->next) {
+        int found;
+
         if (snapshot_row(work, stray->name_id, &row, err) == 0)
             continue;
         if (err->kind != ERROR_NOT_FOUND)
             return -1;
+        found = operation_get(work, stray->name_id, &operation, err);
+        if (found < 0)
+            return -1;
+        if (found > 0)
+            continue;
         round_found(objects->round, "P3", "there is an object of snapshot %s, which does not exist",
                     stray->name_id);
     }

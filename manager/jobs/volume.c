@@ -121,6 +121,12 @@ static int object_is_gone(struct job *job, struct error *why) {
     return 0;
 }
 
+static bool changes_object(const struct job *job) {
+    const struct operation_kind *kind = job->operation.kind;
+
+    return kind->leaves_traces && kind->object == &volume_objects && kind != &kind_upload;
+}
+
 /* A cancelled delete may have destroyed the object, a cancelled unmanage let go of it: then the
  * volume is unusable. */
 int job_close(struct job *job, struct error *err) {
@@ -131,9 +137,10 @@ int job_close(struct job *job, struct error *err) {
     if ((job->operation.kind == &kind_manage || job->operation.kind == &kind_snapshot_manage) &&
         job_let_go_of_object(job, NULL, &why) < 0)
         return job_ask_again(job, &why, err);
+    if (job->operation.kind == &kind_upload)
+        job_discard_upload(job);
     /* a volume that was never created has no name to query, and cannot be in use */
-    if (job->has_volume && job->volume.provider_location && job->operation.kind->leaves_traces &&
-        job->operation.kind->object == &volume_objects)
+    if (job->has_volume && job->volume.provider_location && changes_object(job))
         gone = object_is_gone(job, &why);
     if (gone < 0)
         return job_ask_again(job, &why, err);

@@ -42,6 +42,10 @@ static const char *const base_members[] = {
     "visibility",
 };
 
+bool volume_image_has_member(const char *key) {
+    return words_have(base_members, LENGTH(base_members), key);
+}
+
 static const char *text_or_empty(const json_t *image, const char *key) {
     const char *text = json_text_of(image, key);
 
@@ -75,8 +79,7 @@ static void put_properties(struct writing *writing, const json_t *image) {
     json_t *value;
 
     json_object_foreach((json_t *)(uintptr_t)image, key, value) {
-        if (!words_have(base_members, LENGTH(base_members), key) && !is_taken(key) &&
-            json_is_string(value))
+        if (!volume_image_has_member(key) && !is_taken(key) && json_is_string(value))
             put(writing, key, value);
     }
 }

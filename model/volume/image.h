@@ -27,6 +27,9 @@ int volume_image_read(const struct work *work, const json_t *image, struct volum
 /* Is a volume of that size made of it?  ERROR_BAD_REQUEST with the reason. */
 int volume_image_check(const struct volume_image *image, int64_t size_gb, struct error *err);
 
+/* Is it a member that every image has, by its name, and no property? */
+bool volume_image_has_member(const char *key);
+
 /* As the arguments of an operation, and back; 0 when it has none. */
 const char *volume_image_print(const struct work *work, const struct volume_image *image);
 int volume_image_of(struct arena *arena, const struct operation *operation,

@@ -1,7 +1,9 @@
 """
-Volumes of images: of a real Glance, and of an image service that sends whatever it likes.
+Volumes of images, and images of volumes: of a real Glance, and of an image service that sends
+whatever it likes and receives what it likes.
 """
 
+import hashlib
 import os
 import subprocess
 import tempfile
@@ -241,6 +243,167 @@ class Qcow2Images(Images, ImageCase):
     format = "qcow2"
 
 
+class UploadCase(ImageCase):
+    options_of_class = ("--enable_force_upload=true",)
+
+    def tearDown(self):
+        self.images.refuses, self.images.fault = False, None
+        super().tearDown()
+
+    def source(self):
+        """A volume with a content."""
+        return self.made(self.images.add(CONTENT, os_distro="none", min_ram=64))["id"]
+
+    def begin(self, volume_id, **fields):
+        """The response to the request of an image."""
+        body = {"os-volume_upload_image": {"image_name": "of a volume", "disk_format": "qcow2",
+                                           **fields}}
+        return self.api.ask("POST", f"/volumes/{volume_id}/action",
+                            body)["os-volume_upload_image"]
+
+    def uploaded(self, volume_id, **fields):
+        """The image, when the upload has ended."""
+        image_id = self.begin(volume_id, **fields)["image_id"]
+        self.api.wait_status(volume_id, "available", 240)
+        return self.images.images.get(image_id)
+
+    def uploading(self, volume_id):
+        """An image of which the rest does not arrive."""
+        self.images.fault = "hang"
+        image = self.images.images[self.begin(volume_id)["image_id"]]
+        until(lambda: image.id in self.images.uploads, 120, "an upload")
+        return image
+
+    def assert_data(self, image, disk_format, data=CONTENT):
+        self.assertEqual(image.description["status"], "active")
+        with tempfile.NamedTemporaryFile(prefix="scoria-e2e-") as found, \
+                tempfile.NamedTemporaryFile(prefix="scoria-e2e-") as expected:
+            found.write(image.data)
+            found.flush()
+            expected.write(data)
+            expected.truncate(GIB)
+            done = subprocess.run(["qemu-img", "compare", "-f", disk_format, "-F", "raw",
+                                   found.name, expected.name], capture_output=True, text=True,
+                                  check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def assert_events(self, volume_id, *events):
+        self.assertEqual([row["event_id"] for row in self.api.messages(volume_id)], list(events))
+
+
+class Uploads(UploadCase):
+    def test_a_volume_becomes_a_raw_image(self):
+        volume_id = self.source()
+        before = self.api.gigabytes()
+        image = self.uploaded(volume_id, disk_format="raw")
+        digest = hashlib.sha512(CONTENT)
+        for _ in range((GIB - len(CONTENT)) // MIB):
+            digest.update(bytes(MIB))
+        digest.update(bytes((GIB - len(CONTENT)) % MIB))
+        self.assertEqual((image.description["size"], image.description["os_hash_value"]),
+                         (GIB, digest.hexdigest()))
+        self.assertEqual(self.api.gigabytes(), before)
+
+    def test_a_volume_becomes_a_qcow2_image_that_a_volume_is_made_of(self):
+        image = self.uploaded(self.source())
+        self.assertLess(image.description["size"], len(CONTENT) + MIB)
+        self.assert_data(image, "qcow2")
+        image.description["virtual_size"] = None
+        self.assert_content(self.made(image.id)["id"], CONTENT)
+
+    def test_a_header_that_a_guest_has_written_is_content(self):
+        volume_id, data = self.volume(), converted(CONTENT, "qcow2")
+        with open(self.path(volume_id), "r+b") as file:
+            file.write(data)
+        self.assert_data(self.uploaded(volume_id), "qcow2", data)
+
+    def test_the_image_has_the_properties_of_the_volume(self):
+        volume_id = self.source()
+        image = self.uploaded(volume_id, visibility="shared", protected=True)
+        fields = ("name", "os_distro", "visibility", "protected", "disk_format")
+        self.assertEqual([image.description[key] for key in fields],
+                         ["of a volume", "none", "shared", True, "qcow2"])
+        self.assertEqual(image.description["min_ram"], 0)
+
+    def test_a_refused_image_changes_nothing(self):
+        volume_id = self.source()
+        self.images.refuses = True
+        answer = self.api.call("POST", f"/volumes/{volume_id}/action",
+                               {"os-volume_upload_image": {"image_name": "x"}})
+        self.assertEqual((answer.status, self.api.show(volume_id)["status"]), (400, "available"))
+
+    def test_a_failed_upload_leaves_the_volume_and_no_image(self):
+        for fault in ("deleted", "expired", "too large", "sum"):
+            with self.subTest(fault):
+                volume_id = self.source()
+                self.images.fault = fault
+                self.assertIsNone(self.uploaded(volume_id))
+                self.assert_events(volume_id, "VOLUME_VOLUME_003_004")
+                self.assert_content(volume_id, CONTENT)
+
+    def test_a_service_that_is_away_or_hangs_is_given_up(self):
+        for fault in ("away", "hang"):
+            with self.subTest(fault):
+                volume_id = self.source()
+                self.images.fault = fault
+                self.assertIsNone(self.uploaded(volume_id))
+                self.assert_events(volume_id, "VOLUME_VOLUME_003_004")
+
+    def test_a_broken_upload_is_repeated(self):
+        volume_id = self.source()
+        self.images.fault = "broken"
+        self.assert_data(self.uploaded(volume_id), "qcow2")
+        self.assert_events(volume_id)
+
+    def test_a_manager_that_dies_while_it_uploads_starts_again(self):
+        volume_id = self.source()
+        image = self.uploading(volume_id)
+        self.service.kill()
+        image.fault = None
+        until(lambda: image.description["status"] != "saving", 120, "the end of the connection")
+        self.service.start()
+        self.api = self.connect()
+        self.api.wait_status(volume_id, "available")
+        self.assert_data(image, "qcow2")
+
+    def test_an_upload_that_is_reset_leaves_no_image(self):
+        volume_id = self.source()
+        image = self.uploading(volume_id)
+        self.api.reset(volume_id, "available")
+        until(lambda: image.id not in self.images.images, 120, "the end of the image")
+        image.fault = None
+        attachment = self.api.attach(volume_id, str(uuid.uuid4()), "host")
+        self.api.detach(attachment["id"])
+        self.assert_content(volume_id, CONTENT)
+
+    def test_an_attached_volume_is_read_at_one_moment_or_not_at_all(self):
+        volume_id = self.source()
+        attachment = self.api.attach(volume_id, str(uuid.uuid4()), "host")
+        self.api.attach_complete(attachment["id"])
+        answer = self.api.call("POST", f"/volumes/{volume_id}/action",
+                               {"os-volume_upload_image": {"image_name": "x"}})
+        self.assertEqual(answer.status, 400)
+        snapshot = self.api.snapshot_made(volume_id)
+        image_id = self.begin(volume_id, force=True)["image_id"]
+        self.api.wait_status(volume_id, "in-use")
+        if snapshot["status"] == "available":
+            self.assert_data(self.images.images[image_id], "qcow2")
+        else:
+            self.assertNotIn(image_id, self.images.images)
+        self.assertEqual([name for name in os.listdir(os.path.join(self.state, "volumes"))
+                          if "snapshot" in name and snapshot["id"] not in name], [])
+
+
+class Qcow2Uploads(UploadCase):
+    options_of_class = ("--file.file_qcow2_volumes=true",)
+    format = "qcow2"
+
+    def test_a_volume_becomes_a_qcow2_image(self):
+        volume_id = self.source()
+        self.api.snapshot(volume_id)
+        self.assert_data(self.uploaded(volume_id), "qcow2")
+
+
 class GlanceImages(ImageCase):
     """Of a real Glance."""
 
@@ -265,6 +428,17 @@ class GlanceImages(ImageCase):
                 metadata = volume["volume_image_metadata"]
                 self.assertEqual((metadata["image_id"], metadata["os_distro"]),
                                  (image_id, "none"))
+
+    def test_an_image_is_made_of_a_volume(self):
+        volume_id = self.made(self.glance.image("source", CONTENT))["id"]
+        answer = self.api.ask("POST", f"/volumes/{volume_id}/action", {
+            "os-volume_upload_image": {"image_name": "of a volume", "disk_format": "qcow2"}})
+        image_id = answer["os-volume_upload_image"]["image_id"]
+        self.api.wait_status(volume_id, "available")
+        self.assertEqual(self.api.messages(volume_id), [])
+        image = self.glance.call("GET", f"/v2/images/{image_id}")[1]
+        self.assertEqual((image["status"], image["name"]), ("active", "of a volume"))
+        self.assert_content(self.made(image_id)["id"], CONTENT)
 
     def test_a_deactivated_image_is_refused(self):
         image_id = self.glance.image("hidden", CONTENT)

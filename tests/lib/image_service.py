@@ -1,6 +1,6 @@
 """
 A small image service (API v2) in this process: it sends any description and any bytes, also those
-that no image service should.
+that no image service should, and receives uploads, or fails in their middle.
 """
 
 import hashlib
@@ -11,11 +11,15 @@ import urllib.parse
 import uuid
 
 
+KEPT = 32 << 20  # of an upload
 STATUSES = {"expired": 401, "deactivated": 403, "deleted": 404, "too large": 413, "away": 503}
 
 
 class Image:
-    """`fault`: "short", "redirect", "hang", "broken", "none", "bytes", or one of STATUSES."""
+    """
+    `fault` of a download: "short", "redirect", "hang", "broken", "none", "bytes", or one of
+    STATUSES; of an upload: "hang", "broken" (the first one), "sum", or one of STATUSES.
+    """
 
     def __init__(self, data, disk_format="raw", fault=None, **fields):
         self.data = data
@@ -68,6 +72,79 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.send(404, b"<html>404 Not Found</html>", "text/html")
 
+    def do_POST(self):
+        fields = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.server.refuses:
+            self.send(403, b"<html>no</html>", "text/html")
+            return
+        image = Image(b"", fault=self.server.fault, status="queued", size=None, checksum=None,
+                      os_hash_algo=None, os_hash_value=None, **fields)
+        self.server.images[image.id] = image
+        self.send(201, json.dumps(image.description).encode())
+
+    def image(self):
+        words = self.path.strip("/").split("/")
+        found = self.server.images.get(words[2]) if words[:2] == ["v2", "images"] else None
+        if found is None:
+            self.send(404, b"<html>404 Not Found</html>", "text/html")
+            self.close_connection = True
+        return found
+
+    def do_DELETE(self):
+        image = self.image()
+        if image is not None:
+            del self.server.images[image.id]
+            self.send(204)
+
+    def pieces(self):
+        """Of a body in chunks; it may break off."""
+        while True:
+            size = int(self.rfile.readline() or b"-1", 16)
+            if size < 0:
+                raise ConnectionError("the body breaks off")
+            data = self.rfile.read(size)
+            if len(data) < size:
+                raise ConnectionError("the body breaks off")
+            self.rfile.readline()
+            if size == 0:
+                return
+            yield data
+
+    def do_PUT(self):
+        image = self.image()
+        if image is None:
+            return
+        if image.fault in STATUSES or image.description["status"] != "queued":
+            self.send(STATUSES.get(image.fault, 409), b"<html>no</html>", "text/html")
+            self.close_connection = True
+            return
+        image.description["status"] = "saving"
+        try:
+            self.receive(image)
+        except ConnectionError:
+            image.description["status"] = "queued"
+            self.close_connection = True
+
+    def receive(self, image):
+        """Keeps the first bytes, and the checksum of all."""
+        data, size, digest = bytearray(), 0, hashlib.sha512()
+        self.server.uploads.append(image.id)
+        for piece in self.pieces():
+            size += len(piece)
+            digest.update(piece)
+            if len(data) < KEPT:
+                data += piece
+            if image.fault == "broken":
+                image.fault = None
+                raise ConnectionError("the service has failed")
+            while image.fault == "hang" and not self.server.released.wait(0.05):
+                pass
+        image.data = bytes(data)
+        image.description.update(
+            status="active", size=size, os_hash_algo="sha512",
+            os_hash_value="0" * 128 if image.fault == "sum" else digest.hexdigest())
+        self.send(204)
+
     def send_bytes(self, image):
         data, wanted = image.data, self.headers.get("Range")
         begin = int(wanted.split("=")[1].split("-")[0]) if wanted else 0
@@ -108,6 +185,9 @@ class ImageService(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.images = {}
         self.downloads = []
+        self.uploads = []
+        self.refuses = False
+        self.fault = None  # of new images
         self.released = threading.Event()
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
         self.thread.start()

@@ -263,6 +263,11 @@ static const struct row volume_rows[] = {
     ACTION(OWNED_MEMBER, "{\"revert\": {\"snapshot_id\": null}}", 400,
            "volume:revert_to_snapshot"), /* there is none */
     ACTION(OWNED_MEMBER, "{\"os-reclaim_space\": {}}", 202, USER("reclaim_space")),
+    ACTION(OWNED_MEMBER, "{\"os-volume_upload_image\": {\"image_name\": \"i\"}}", 400,
+           USER("upload_image")), /* no image service */
+    ACTION(OWNED_ADMIN,
+           "{\"os-volume_upload_image\": {\"image_name\": \"i\", \"visibility\": \"public\"}}",
+           400, USER("upload_image") " " USER("upload_public")),
     ACTION(OWNED_MEMBER, "{\"os-retype\": {\"new_type\": \"none\"}}", 404, "volume:retype"),
     ACTION(OWNED_ADMIN,
            "{\"os-update_reclaim_space\": {\"id\": \"11111111-1111-4111-8111-111111111111\", "

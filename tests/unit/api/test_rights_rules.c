@@ -52,8 +52,6 @@ static const char *const unserved[] = {
     "volume:update_volume_admin_metadata",
     "volume:reimage",
     "volume:reimage_reserved",
-    "volume_extension:volume_actions:upload_image",
-    "volume_extension:volume_actions:upload_public",
     "volume_extension:volume_admin_actions:migrate_volume",
     "volume_extension:volume_admin_actions:migrate_volume_completion",
     "volume_extension:volume_type_encryption",

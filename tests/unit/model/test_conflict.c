@@ -10,13 +10,14 @@
 #include "tests/lib/exchange.h"
 #include "tests/lib/extend.h"
 #include "tests/lib/groups.h"
+#include "tests/lib/images.h"
 
 #define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
 #define CONNECTOR     "{\"host\": \"" WORLD_NODE "\", \"mountpoint\": \"/dev/vdc\"}"
 
 /* ---- the actions ---- */
 
-struct request {
+struct act {
     enum volume_action action;
     const char *method, *path, *body; /* V stands for the volume's id in a path, A for the
                                        * attachment's, S for a snapshot's, N for a group
@@ -26,7 +27,7 @@ struct request {
 #define ACT(number, body) \
     { number, "POST", "/volumes/V/action", body }
 
-static const struct request requests[] = {
+static const struct act requests[] = {
     ACT(ACTION_EXTEND, EXTEND(7)),
     ACT(ACTION_COMPLETE_EXTEND, COMPLETE_OK),
     ACT(ACTION_COMPLETE_EXTEND, COMPLETE_ERROR),
@@ -81,6 +82,7 @@ static const struct request requests[] = {
     { ACTION_DELETE, "DELETE", "/volumes/V?cascade=true", NULL },
     ACT(ACTION_REVERT, "{\"revert\": {\"snapshot_id\": \"S\"}}"),
     ACT(ACTION_RECLAIM, "{\"os-reclaim_space\": {}}"),
+    ACT(ACTION_UPLOAD, IMAGES_UPLOAD),
     ACT(ACTION_RETYPE, "{\"os-retype\": {\"new_type\": \"other\"}}"),
     { ACTION_CLONE, "POST", "/volumes", "{\"volume\": {\"source_volid\": \"V\"}}" },
     { ACTION_CLONE_SNAPSHOT, "POST", "/volumes", "{\"volume\": {\"snapshot_id\": \"S\"}}" },
@@ -99,7 +101,7 @@ static struct meeting {
     struct world *world;
     const char *id, *attachment, *snapshot, *group_snapshot; /* "" without one */
     bool grouped;
-    const struct request *request;
+    const struct act *request;
     const char *call;   /* of the driver, in the middle of which the request comes; NULL: none */
     bool resets_before; /* the open operation is cancelled by a reset right before the request */
     bool waits;         /* until that call has ended */
@@ -328,6 +330,16 @@ static void reclaim(void) {
     ck_assert_int_eq(world_action(meeting.world, meeting.id, "{\"os-reclaim_space\": null}"), 202);
 }
 
+static void upload(void) {
+    snapshot_ready();
+    ck_assert_int_eq(world_action(meeting.world, meeting.id, "%s", IMAGES_UPLOAD), 202);
+}
+
+static void upload_used(void) {
+    ready(true);
+    ck_assert_int_eq(world_action(meeting.world, meeting.id, "%s", IMAGES_UPLOAD), 202);
+}
+
 /* The check of the request itself is not the one under test. */
 static void manage(void) {
     struct world *world = meeting.world;
@@ -437,6 +449,9 @@ static const struct setting {
     { WORK_RECLAIMS, "reclaim", reclaim, IN_DRIVER, "reclaim_volume", false },
     { WORK_READS, "clone", clone_volume, BETWEEN, NULL, false },
     { WORK_READS, "clone", clone_volume, IN_DRIVER, "clone_volume", false },
+    { WORK_UPLOADS, "upload", upload, BETWEEN, NULL, false },
+    { WORK_UPLOADS, "upload", upload, IN_DRIVER, "open_volume_data", false },
+    { WORK_UPLOADS, "upload of a used one", upload_used, IN_DRIVER, "create_snapshot", false },
     { WORK_CONNECTED, "connected", connected, BETWEEN, NULL, false },
     { WORK_BESIDE, "connect queued", connect_queued, BETWEEN, NULL, false },
     { WORK_BESIDE, "connect running", connect_running, BETWEEN, NULL, false },
@@ -447,13 +462,14 @@ static const struct setting {
     { WORK_CANCELLED, "cancelled unmanage", unmanage, IN_DRIVER, "unmanage_volume", true },
     { WORK_CANCELLED, "cancelled revert", revert, IN_DRIVER, "revert_volume", true },
     { WORK_YIELDS, "cancelled reclaim", reclaim, IN_DRIVER, "reclaim_volume", true },
+    { WORK_YIELDS, "cancelled upload", upload, IN_DRIVER, "open_volume_data", true },
     { WORK_CANCELLED, "cancelled extend", extend_free, IN_DRIVER, "extend_volume", true },
     { WORK_CANCELLED, "cancelled extend of a used one", extend_used, IN_DRIVER, "extend_volume",
       true },
 };
 
 /* The backend's work for an attach waits for the worker of a reclaim. */
-static bool waits_for_worker(const struct setting *setting, const struct request *request) {
+static bool waits_for_worker(const struct setting *setting, const struct act *request) {
     bool connects =
         request->action == ACTION_INITIALIZE_CONNECTION ||
         (request->action == ACTION_ATTACHMENT_CREATE && strstr(request->body, "connector"));
@@ -493,7 +509,8 @@ static void assert_at_rest(const struct setting *setting) {
                   "%s, %s: reservations are left", setting->name, about);
     ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM volumes WHERE status_by_reset = 0 AND "
                                      "status IN ('creating', 'deleting', 'extending', "
-                                     "'reverting', 'reclaiming', 'managing', 'unmanaging')") == 0,
+                                     "'reverting', 'reclaiming', 'managing', 'unmanaging', "
+                                     "'uploading', 'downloading')") == 0,
                   "%s, %s: stranded in %s", setting->name, about, status);
     ck_assert_msg(world_count(world, "SELECT COUNT(*) FROM snapshots WHERE "
                                      "status IN ('creating', 'deleting', 'restoring')") == 0,
@@ -541,11 +558,11 @@ static void assert_answer(const struct setting *setting) {
             "%s, %s: %d", setting->name, about, meeting.status);
 }
 
-static bool is_about_group(const struct request *request) {
+static bool is_about_group(const struct act *request) {
     return strstr(request->path, GROUP_ID) || (request->body && strstr(request->body, GROUP_ID));
 }
 
-static void hold_meeting(const struct setting *setting, const struct request *request) {
+static void hold_meeting(const struct setting *setting, const struct act *request) {
     autoworld struct world *world = world_new(NULL);
     const char *about = request->body ? request->body : request->method;
 
@@ -556,6 +573,8 @@ static void hold_meeting(const struct setting *setting, const struct request *re
         .group_snapshot = "",
         .request = request,
     };
+    world->settings.enable_force_upload = true;
+    images_begin(world);
     meeting.resets_before = setting->cancelled;
     meeting.waits = waits_for_worker(setting, request);
     setting->open();

@@ -13,9 +13,8 @@
 
 /* Statuses of operations that this program does not run yet: nothing here can enter them but an
  * operator's reset, which is also the way out. */
-static const uint64_t entered_by_reset_only = ST(ERROR_MANAGING_DELETING) | ST(BACKING_UP) |
-                                              ST(RESTORING_BACKUP) | ST(DOWNLOADING) |
-                                              ST(UPLOADING) | ST(RETYPING);
+static const uint64_t entered_by_reset_only =
+    ST(ERROR_MANAGING_DELETING) | ST(BACKING_UP) | ST(RESTORING_BACKUP) | ST(RETYPING);
 
 static const struct operation_kind *owner_of(enum volume_status status) {
     for (const struct operation_kind *const *kind = operation_kinds; *kind; kind++)

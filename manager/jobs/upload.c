@@ -1,0 +1,288 @@
+/*
+ * Uploads a volume to an image that the request has created: read in order, as a raw disk or as a
+ * qcow2 image, and sent while it is read.  Of an attached volume a snapshot is read, which has the
+ * id of the operation and is deleted with it: a driver that can take none below a guest makes no
+ * such images.
+ *
+ * Repeated after a kill, an upload begins again: the image service drops the bytes of a request
+ * that was broken off.
+ */
+#include "model/volume/upload.h"
+#include "common/assert.h"
+#include "data/checksum_io.h"
+#include "data/copy.h"
+#include "data/http_sink_io.h"
+#include "data/qcow2_image_io.h"
+#include "manager/runtime/job.h"
+#include "json/json.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum { TRIES = 3 };
+
+/* Glance's default: other algorithms are not compared. */
+#define ALGORITHM "sha512"
+
+struct uploading {
+    struct job *job;
+    struct upload_target target;
+    int64_t bytes;              /* of the image */
+    char sum[CHECKSUM_IO_TEXT]; /* of what was sent; "": nothing by this worker */
+    bool is_wrong;              /* the image has other bytes */
+};
+
+/* ---- the image ---- */
+
+static struct images *images_of(const struct job *job) {
+    return job->manager->settings.images;
+}
+
+static const json_t *get_image(const struct uploading *uploading, struct error *err) {
+    const struct images_caller caller = { .request_id = uploading->job->operation.request_id };
+
+    return images_get(images_of(uploading->job), uploading->job->arena, uploading->target.image_id,
+                      &caller, err);
+}
+
+/* 0: it waits for its data; 1: an earlier worker has sent all. */
+static int look_at_image(const struct uploading *uploading, struct error *err) {
+    const json_t *image = get_image(uploading, err);
+    const char *status = json_text_of(image, "status");
+
+    if (!image)
+        return -1;
+    if (!status)
+        status = "without status";
+    if (strcmp(status, "queued") == 0)
+        return 0;
+    if (strcmp(status, "active") == 0 && uploading->job->operation.attempts > 1)
+        return 1;
+    return error_set(err, strcmp(status, "saving") == 0 ? ERROR_UNAVAILABLE : ERROR_CONFLICT,
+                     "image %s is %.32s", uploading->target.image_id, status);
+}
+
+/* Did the image service store what was sent? */
+static int check_image(struct uploading *uploading, struct error *err) {
+    const json_t *image = get_image(uploading, err);
+    const char *hash = json_text_of(image, "os_hash_value");
+    const json_t *size = json_object_get(image, "size");
+
+    if (!image)
+        return -1;
+    uploading->is_wrong =
+        (json_is_integer(size) && uploading->bytes > 0 &&
+         json_integer_value(size) != uploading->bytes) ||
+        (*uploading->sum && hash && json_text_is(image, "os_hash_algo", ALGORITHM) &&
+         strcasecmp(hash, uploading->sum) != 0);
+    if (uploading->is_wrong)
+        return error_set(err, ERROR_BACKEND, "image %s has other bytes than were sent",
+                         uploading->target.image_id);
+    return 0;
+}
+
+/* One that others have filled, or deleted, meanwhile stays as it is. */
+static void discard_image(const struct uploading *uploading) {
+    const struct job *job = uploading->job;
+    const struct images_caller caller = { .request_id = job->operation.request_id };
+    struct error err = { 0 };
+    const json_t *image = get_image(uploading, &err);
+    bool unfinished =
+        json_text_is(image, "status", "queued") || json_text_is(image, "status", "saving");
+
+    if (!image ? err.kind == ERROR_NOT_FOUND : !unfinished && !uploading->is_wrong)
+        return;
+    if (image &&
+        images_delete(images_of(job), job->arena, uploading->target.image_id, &caller, &err) == 0)
+        return;
+    log_error(&job->context.log, "image left without data", "volume_id", job->operation.volume_id,
+              "image_id", uploading->target.image_id, "reason", err.message, NULL);
+}
+
+/* ---- the source ---- */
+
+static struct driver_snapshot own_snapshot(const struct job *job) {
+    const struct snapshot snapshot = { .id = job->operation.id, .size_gb = job->volume.size_gb };
+
+    return job_driver_snapshot(job, &snapshot);
+}
+
+static int open_snapshot(struct job *job, const struct driver_volume *volume,
+                         struct volume_io **ret, struct error *err) {
+    const struct driver *driver = job->backend->driver;
+    struct driver_snapshot snapshot = own_snapshot(job);
+    struct driver_created created;
+    enum driver_outcome outcome;
+
+    if (!driver->create_snapshot)
+        return error_set(err, ERROR_BAD_REQUEST, "This backend does not support snapshots.");
+    outcome = driver->create_snapshot(job->backend->handle, job->arena, volume, &snapshot,
+                                      &job->progress, &created, err);
+    if (outcome == DRIVER_DEFERRED)
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume %s is in use, and its storage cannot take a snapshot below a "
+                         "guest.",
+                         volume->id);
+    if (outcome == DRIVER_FAILED)
+        return -1;
+    snapshot.provider_location = created.provider_location;
+    snapshot.format = created.format;
+    return driver->open_snapshot_data(job->backend->handle, job->arena, volume, &snapshot, ret,
+                                      err);
+}
+
+static int open_source(struct job *job, struct volume_io **ret, struct error *err) {
+    const struct driver *driver = job->backend->driver;
+    const struct driver_volume volume = job_driver_volume(job);
+
+    if (!(driver_supported(driver) & DRIVER_DATA))
+        return error_set(err, ERROR_BAD_REQUEST, "This backend makes no images of volumes.");
+    return volume.attached ? open_snapshot(job, &volume, ret, err)
+                           : driver->open_volume_data(job->backend->handle, job->arena, &volume,
+                                                      false, ret, err);
+}
+
+/* Also that of an earlier worker, for which the volume may have been attached.  `fence`: NULL when
+ * the operation was cancelled. */
+static void drop_snapshot(struct job *job, const struct driver_fence *fence) {
+    const struct driver *driver = job->backend->driver;
+    const struct driver_volume volume = job_driver_volume(job);
+    struct driver_snapshot snapshot = own_snapshot(job);
+    struct error err = { 0 };
+
+    if ((!volume.attached && job->operation.attempts == 1) || !driver->delete_snapshot)
+        return;
+    snapshot.fence = fence;
+    snapshot.late = !fence;
+    if (driver->delete_snapshot(job->backend->handle, job->arena, &volume, &snapshot, NULL, &err) !=
+        DRIVER_DONE)
+        log_error(&job->context.log, "unwanted snapshot left on the backend", "volume_id",
+                  volume.id, "object_id", snapshot.id, "reason", err.message, NULL);
+}
+
+/* ---- the bytes ---- */
+
+static int may(void *arg, struct error *err) {
+    const struct uploading *uploading = arg;
+
+    return driver_fence_check(&uploading->job->fence, err);
+}
+
+static int report(void *arg, int64_t done_bytes, int64_t all_bytes, struct error *err) {
+    const struct uploading *uploading = arg;
+
+    return driver_progress_report(&uploading->job->progress, done_bytes, all_bytes, err);
+}
+
+/* Owns `source`, also when it fails. */
+static struct volume_io *open_image(const struct uploading *uploading, struct volume_io *source,
+                                    struct error *err) {
+    bool is_qcow2 = strcmp(uploading->target.disk_format, "qcow2") == 0;
+    struct volume_io *image = is_qcow2 ? qcow2_image_io_open(source, err) : source;
+
+    return image ? checksum_io_open(image, ALGORITHM, false, err) : NULL;
+}
+
+static int send_by(struct uploading *uploading, const struct http_transfer_call *call,
+                   struct volume_io *image, struct error *err) {
+    static const struct copy_position beginning;
+    struct copy copy = { .from = image, .may = may, .report = report, .arg = uploading };
+    autovolumeio struct volume_io *to = NULL;
+
+    to = http_sink_io_open(call, image->size, err);
+    copy.to = to;
+    if (!to || copy_run(&copy, &beginning, err) < 0)
+        return -1;
+    uploading->bytes = image->size;
+    return checksum_io_get(image, uploading->sum, err);
+}
+
+/* After a refused token the next attempt has another. */
+static int send_image(struct uploading *uploading, struct volume_io *image, struct error *err) {
+    struct images *images = images_of(uploading->job);
+    struct arena *arena = uploading->job->arena;
+    struct http_transfer_call call;
+    struct error failure = { 0 };
+
+    if (!images)
+        return error_set(err, ERROR_BACKEND, "No image service is configured.");
+    if (images_prepare_transfer(images, arena, uploading->target.image_id, images_turn(), &call,
+                                err) < 0)
+        return -1;
+    call.may = may;
+    call.arg = uploading;
+    if (send_by(uploading, &call, image, err) == 0)
+        return 0;
+    if (err->kind == ERROR_UNAUTHORIZED &&
+        images_renew_transfer(images, arena, &call, &failure) == 0)
+        err->kind = ERROR_UNAVAILABLE;
+    return -1;
+}
+
+static int read_and_send(struct uploading *uploading, struct error *err) {
+    struct volume_io *source = NULL;
+    autovolumeio struct volume_io *image = NULL;
+
+    if (open_source(uploading->job, &source, err) < 0)
+        return -1;
+    image = open_image(uploading, source, err);
+    return image ? send_image(uploading, image, err) : -1;
+}
+
+static int upload(struct uploading *uploading, struct error *err) {
+    struct job *job = uploading->job;
+    int complete;
+
+    if (driver_fence_take_long(&job->fence, INT64_MAX, 0, err) < 0) /* of an unknown rate */
+        return -1;
+    complete = images_of(job) ? look_at_image(uploading, err) : 0;
+    if (complete < 0 || (complete == 0 && read_and_send(uploading, err) < 0))
+        return -1;
+    return check_image(uploading, err);
+}
+
+/* ---- the operation ---- */
+
+static int fail(struct uploading *uploading, const struct error *failure, struct error *err) {
+    struct upload_ending ending = { failure };
+    struct job *job = uploading->job;
+
+    if (images_of(job))
+        discard_image(uploading);
+    log_error(&job->context.log, "upload failed", "volume_id", job->volume.id, "image_id",
+              uploading->target.image_id, "reason", failure->message, NULL);
+    return job_finish(job, &ending, err) < 0 ? -1 : 0;
+}
+
+int job_upload(struct job *job, struct error *err) {
+    struct uploading uploading = { .job = job };
+    struct upload_ending done = { NULL };
+    struct error failure = { 0 };
+    int ended;
+
+    if (!job->has_volume || !volume_upload_target(job->arena, &job->operation, &uploading.target))
+        return job_end(job, err);
+    if (upload(&uploading, &failure) < 0) {
+        if (job_check_lease(job, err) < 0)
+            return -1;
+        if (failure.kind == ERROR_UNAVAILABLE && job->operation.attempts < TRIES)
+            return job_ask_again(job, &failure, err);
+        drop_snapshot(job, &job->fence);
+        return fail(&uploading, &failure, err);
+    }
+    drop_snapshot(job, &job->fence);
+    ended = job_finish(job, &done, err);
+    if (ended == 0)
+        log_info(&job->context.log, "upload done", "volume_id", job->volume.id, "image_id",
+                 uploading.target.image_id, NULL);
+    return ended < 0 ? -1 : 0;
+}
+
+void job_discard_upload(struct job *job) {
+    struct uploading uploading = { .job = job };
+
+    if (job->has_volume)
+        drop_snapshot(job, NULL);
+    if (images_of(job) && volume_upload_target(job->arena, &job->operation, &uploading.target))
+        discard_image(&uploading);
+}

@@ -1,0 +1,153 @@
+#include "model/volume/upload.h"
+
+#include "common/assert.h"
+#include "common/cleanup.h"
+#include "common/words.h"
+#include "model/attachment/attach_status.h"
+#include "model/conflict.h"
+#include "model/operations.h"
+#include "model/volume/image.h"
+#include "operation/message.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* ---- begin ---- */
+
+static int check_formats(const struct volume_upload *upload, struct error *err) {
+    static const char *const formats[] = { "raw", "qcow2" };
+
+    if (!words_have(formats, LENGTH(formats), upload->disk_format))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Images of the disk format %s cannot be made of "
+                         "volumes here, only raw and qcow2.",
+                         upload->disk_format);
+    if (strcmp(upload->container_format, "bare") != 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Images in a container %.64s cannot be made of "
+                         "volumes here, only bare ones.",
+                         upload->container_format);
+    return 0;
+}
+
+static int check_status(const struct work *work, const struct volume *volume, bool force,
+                        struct error *err) {
+    bool in_use = force && work->settings->enable_force_upload;
+
+    if (!volume_is_migrating(volume) &&
+        (volume->status == VOLUME_AVAILABLE || (in_use && volume->status == VOLUME_IN_USE)))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid volume: Volume %s status must be available%s to make an image of "
+                     "it, but it is %s.",
+                     volume->id, in_use ? " or in-use" : "",
+                     volume_is_migrating(volume) ? "migrating" : status_shown(volume->status));
+}
+
+int volume_upload_check(struct work *work, const struct volume *volume,
+                        const struct volume_upload *upload, struct error *err) {
+    if (check_formats(upload, err) < 0 || check_status(work, volume, upload->force, err) < 0)
+        return -1;
+    if (volume->encryption_key_id)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s is encrypted, and no image can be made of it.",
+                         volume->id);
+    return conflict_resolve(work, volume->id, ACTION_UPLOAD, err);
+}
+
+/* Properties that the image service has reserved, and facts about the bytes of another image. */
+static bool is_copied(const char *key) {
+    static const char *const prefixes[] = { "os_glance", "img_signature", "signature_verified" };
+    static const char *const of_other[] = { "image_id", "image_name" };
+
+    for (size_t i = 0; i < LENGTH(prefixes); i++)
+        if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
+            return false;
+    return !volume_image_has_member(key) && !words_have(of_other, LENGTH(of_other), key);
+}
+
+const char *volume_upload_describe(struct work *work, const struct volume *volume,
+                                   const struct volume_upload *upload) {
+    json_t *image = json_pack("{s:s, s:s, s:s}", "name", upload->image_name, "disk_format",
+                              upload->disk_format, "container_format", upload->container_format);
+
+    assert(image); /* its texts come from JSON */
+    if (upload->visibility)
+        json_object_set_new(image, "visibility", json_string(upload->visibility));
+    if (upload->sets_protection)
+        json_object_set_new(image, "protected", json_boolean(upload->is_protected));
+    for (unsigned i = 0; i < volume->image_metadata.count; i++) {
+        const struct pair *pair = &volume->image_metadata.items[i];
+
+        if (is_copied(pair->key))
+            json_object_set_new(image, pair->key, json_string(pair->value));
+    }
+    return json_text(work->arena, json_keep(work->arena, image));
+}
+
+int volume_upload(struct work *work, const struct volume *volume,
+                  const struct volume_upload *upload, const char *image_id, struct error *err) {
+    const struct operation fields = {
+        .arguments = arena_format(work->arena, "{\"image_id\": \"%s\", \"disk_format\": \"%s\"}",
+                                  image_id, upload->disk_format),
+    };
+    struct volume changed = *volume;
+
+    assert(uuid_parse(image_id, NULL));
+    return volume_begin(work, &changed, &kind_upload, &fields, NULL, err);
+}
+
+int volume_upload_target(struct arena *arena, const struct operation *operation,
+                         struct upload_target *ret) {
+    const json_t *tree = operation_arguments(arena, operation);
+    const char *id = json_text_of(tree, "image_id"), *format = json_text_of(tree, "disk_format");
+
+    if (!id || !format || !uuid_parse(id, NULL))
+        return 0;
+    *ret = (struct upload_target){ id, format };
+    return 1;
+}
+
+/* ---- finish ---- */
+
+static int upload_finish(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    const struct upload_ending *ending = arg;
+    struct volume volume;
+
+    assert(held->kind == &kind_upload);
+    if (volume_details(work, held->volume_id, &volume, err) < 0 ||
+        operation_end(work, held->id, err) < 0 ||
+        operation_leave(work, volume.id, held->kind, attachment_status_of(&volume), err) < 0)
+        return -1;
+    return ending->failure
+               ? message_put(work, held->project_id, held->request_id, volume.id,
+                             held->kind->message_action, held->kind->message_detail, err)
+               : 0;
+}
+
+static int upload_still_valid(struct work *work, const struct operation *operation,
+                              struct error *err) {
+    struct volume volume;
+
+    if (volume_row(work, operation->volume_id, &volume, err) < 0)
+        return -1;
+    return volume.status == VOLUME_UPLOADING;
+}
+
+const struct operation_kind kind_upload = {
+    .name = "upload",
+    .method = "copy_volume_to_image",
+    .message_action = "003",
+    .message_detail = "004",
+    .object = &volume_objects,
+    .may_start_from = ST(AVAILABLE) | ST(IN_USE),
+    .meanwhile = VOLUME_UPLOADING,
+    .on_failure = VOLUME_AVAILABLE,
+    .is = { [PHASE_QUEUED] = WORK_UPLOADS,
+            [PHASE_RUNNING] = WORK_UPLOADS,
+            [PHASE_CANCELLED] = WORK_YIELDS },
+    .leaves_traces = true, /* an image without its data; a snapshot */
+    .still_valid = upload_still_valid,
+    .finish = upload_finish,
+};
