@@ -40,6 +40,7 @@ libscoria_a_SOURCES += \
 	api/volume/existing.c \
 	api/volume/image.c api/volume/image.h \
 	api/volume/reclaim.c \
+	api/volume/reimage.c \
 	api/volume/resource.c api/volume/resource.h \
 	api/volume/retype.c \
 	api/volume/summary.c api/volume/summary.h \

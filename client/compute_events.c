@@ -13,6 +13,7 @@
 #define SECTION       "compute"
 #define AGENT_VERSION "2.93" /* the agent's newest: its contract includes the callback */
 #define PLAIN_VERSION "2.51" /* the first with volume-extended */
+#define NAMED_VERSION "2.93" /* the first with volume-reimaged */
 
 /* Of a hanging host: calls to it must not occupy the workers of others. */
 #define AGAIN_TIMEOUT_MS 5000
@@ -69,12 +70,16 @@ static int check_promise(struct event_sender *events, const struct client *clien
     return outcome;
 }
 
+static const char *name_of(const struct compute_event *event) {
+    return event->name ? event->name : "volume-extended";
+}
+
 static bool is_our_event(const json_t *item, const struct compute_event *event) {
     const char *name = json_text_of(item, "name");
     const char *instance = json_text_of(item, "server_uuid");
     const char *tag = json_text_of(item, "tag");
 
-    return name && instance && tag && strcmp(name, "volume-extended") == 0 &&
+    return name && instance && tag && strcmp(name, name_of(event)) == 0 &&
            strcasecmp(instance, event->instance_uuid) == 0 &&
            strcasecmp(tag, event->volume_id) == 0;
 }
@@ -118,9 +123,11 @@ static const char *write_event(struct arena *arena, const struct compute_event *
     out_key(&out, "events");
     out_begin_array(&out);
     out_begin_object(&out);
-    out_put_text(&out, "name", "volume-extended");
+    out_put_text(&out, "name", name_of(event));
     out_put_text(&out, "server_uuid", event->instance_uuid);
     out_put_text(&out, "tag", event->volume_id);
+    if (event->failed)
+        out_put_text(&out, "status", "failed");
     out_end_object(&out);
     out_end_array(&out);
     return json_out_end(&out);
@@ -156,11 +163,30 @@ static int find_endpoint(const struct event_sender *events, struct arena *arena,
     return 0;
 }
 
+/* The compute service's own, also where agents grow the disks. */
+static enum event_verdict send_named(const struct event_sender *events, struct arena *arena,
+                                     const struct compute_event *event, struct error *err) {
+    struct client client = events->client;
+
+    client.version = NAMED_VERSION;
+    if (!client.url && !own_user_is_known(client.user)) {
+        error_set(err, ERROR_UNAVAILABLE,
+                  "[compute] endpoint, or [nova] auth_url, is not set: there is no compute "
+                  "service");
+        return EVENT_REFUSED;
+    }
+    return client_find(&events->client, arena, &client.url, err) < 0
+               ? EVENT_REFUSED
+               : post_event(&client, arena, event, err);
+}
+
 static enum event_verdict send_event(struct compute_sender *sender, struct arena *arena,
                                      const struct compute_event *event, struct error *err) {
     struct event_sender *events = (struct event_sender *)sender;
     struct client client = events->client;
 
+    if (event->name)
+        return send_named(events, arena, event, err);
     client.version = PLAIN_VERSION;
     if (find_endpoint(events, arena, event->host, event->endpoint, &client.url, err) < 0)
         return EVENT_REFUSED;

@@ -1,7 +1,7 @@
 /*
- * Requests to the compute side: the event volume-extended, its part of a snapshot below a running
- * guest (os-assisted-volume-snapshots), and trimming by the guest (os-volume-trims); and the
- * classification of their responses.
+ * Requests to the compute side: the events volume-extended and volume-reimaged, its part of a
+ * snapshot below a running guest (os-assisted-volume-snapshots), and trimming by the guest
+ * (os-volume-trims); and the classification of their responses.
  *
  * An interface, so that the simulation can provide its own compute side; the real one uses HTTP:
  * POST <endpoint>/os-server-external-events, as the user of section nova (own_user.h) if there is
@@ -11,6 +11,8 @@
  * callback.  service = nova: [compute] endpoint or the catalog's, and
  * extend_completion_microversion must be set and within the range of the service's version
  * document, otherwise nothing is sent and the verdict is EVENT_REFUSED.
+ *
+ * An event with a name goes to [compute] endpoint or the catalog's, whatever the service.
  *
  * Thread-safe; one call blocks for at most eight times [compute] event_timeout.
  */
@@ -31,6 +33,8 @@ struct compute_event {
     const char *endpoint;   /* of that host's agent; NULL: none is registered */
     const char *request_id; /* sent as the global request id */
     bool wants_completion;  /* needs the callback's microversion; otherwise the plain event (R32) */
+    const char *name;       /* NULL: volume-extended */
+    bool failed;            /* its status; otherwise it has none, which is completed */
 };
 
 struct compute_sender {

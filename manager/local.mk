@@ -20,6 +20,7 @@ libscoria_a_SOURCES += \
 	manager/jobs/manage.c \
 	manager/jobs/manageable.c \
 	manager/jobs/reclaim.c \
+	manager/jobs/reimage.c \
 	manager/jobs/rename.c \
 	manager/jobs/revert.c \
 	manager/jobs/snapshot_delete.c \
@@ -50,6 +51,7 @@ check_PROGRAMS += \
 	tests/unit/manager/jobs/test_late_copies \
 	tests/unit/manager/jobs/test_late_delete \
 	tests/unit/manager/jobs/test_late_manage \
+	tests/unit/manager/jobs/test_reimage \
 	tests/unit/manager/jobs/test_steps \
 	tests/unit/manager/jobs/test_upload \
 	tests/unit/manager/runtime/test_busy \

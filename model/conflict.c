@@ -49,6 +49,7 @@ static const struct {
     [ACTION_SNAPSHOT]               = { "get a snapshot",        { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,       R,        R } },
     [ACTION_DROP_SNAPSHOT]          = { "lose a snapshot",       { P,     R,    R,       P,    P,     P,        R,      R,       P,     P,     R,       R,        P } },
     [ACTION_REVERT]                 = { "be reverted",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,       R,        R } },
+    [ACTION_REIMAGE]                = { "be written anew",       { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,       R,        R } },
     [ACTION_RECLAIM]                = { "be reclaimed",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,     R,       R,        R } },
     [ACTION_RETYPE]                 = { "get another type",      { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,     R,       P,        R } },
     /* It reads the volume beside clones of it; a host with a connection might write. */

@@ -40,6 +40,7 @@ enum volume_action {
     ACTION_SNAPSHOT,
     ACTION_DROP_SNAPSHOT,
     ACTION_REVERT,
+    ACTION_REIMAGE,
     ACTION_RECLAIM,
     ACTION_RETYPE,
     ACTION_UPLOAD, /* an image is made of it */
@@ -58,8 +59,8 @@ enum open_work {
     WORK_GROWS,
     WORK_AWAITS,    /* a guest's host grows it, and the report is pending */
     WORK_SNAPSHOTS, /* one of its snapshots is created or deleted */
-    WORK_REVERTS,
-    WORK_RECLAIMS, /* unused space is reclaimed; the volume must not be written meanwhile */
+    WORK_REVERTS,   /* all of its content is replaced, by that of a snapshot or an image */
+    WORK_RECLAIMS,  /* unused space is reclaimed; the volume must not be written meanwhile */
     /* the same, or an upload, cancelled: it changes no byte and ends soon, and the backend's work
      * for a new attachment waits for that */
     WORK_YIELDS,

@@ -60,6 +60,7 @@ libscoria_a_SOURCES += \
 	model/volume/quota.c model/volume/quota.h \
 	model/volume/reclaim.c model/volume/reclaim.h \
 	model/volume/reclaim_trim.c model/volume/reclaim_trim.h \
+	model/volume/reimage.c model/volume/reimage.h \
 	model/volume/reset.c model/volume/reset.h \
 	model/volume/retype.c model/volume/retype.h \
 	model/volume/revert.c model/volume/revert.h \

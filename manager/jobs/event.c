@@ -5,6 +5,7 @@
 #include "model/attachment/attachment.h"
 #include "model/group/snapshot_part.h"
 #include "model/volume/extend.h"
+#include "model/volume/notify.h"
 #include "operation/service.h"
 
 #include <string.h>
@@ -172,23 +173,45 @@ int event_trim(struct job *job, const char *instance_uuid, bool again, enum even
     return 0;
 }
 
-/* ---- the plain event: a disk has grown, or will, where the guest has migrated meanwhile ---- */
+/* ---- events that nothing waits for ---- */
 
+/* Of a new content: the compute service alone waits for that, and its hosts have no part in it. */
+static enum event_verdict send_named(struct job *job, const struct notification_event *event,
+                                     struct error *answer) {
+    struct compute_sender *compute = job->manager->settings.compute;
+    const struct compute_event sent = {
+        .volume_id = job->volume.id,
+        .instance_uuid = event->instance_uuid,
+        .request_id = job->operation.request_id,
+        .name = event->name,
+        .failed = event->failed,
+    };
+
+    return compute->send(compute, job->arena, &sent, answer);
+}
+
+/* A disk has grown, or will, where the guest has migrated meanwhile; or has a new content. */
 int job_notify(struct job *job, struct error *err) {
-    const json_t *arguments = operation_arguments(job->arena, &job->operation);
-    const char *instance_uuid = json_string_value(json_object_get(arguments, "instance_uuid"));
     enum event_verdict verdict = EVENT_ACCEPTED;
+    struct notification_event event;
     struct error answer = { 0 };
+    bool again;
 
-    if (!job->has_volume || !instance_uuid)
+    if (!job->has_volume || !volume_notify_event(job->arena, &job->operation, &event))
         return job_end(job, err);
-    if (event_send(job, instance_uuid, volume_extend_pending(&job->volume), &verdict, &answer,
-                   err) < 0)
+    if (event.name)
+        verdict = send_named(job, &event, &answer);
+    else if (event_send(job, event.instance_uuid, volume_extend_pending(&job->volume), &verdict,
+                        &answer, err) < 0)
         return -1;
-    if (verdict == EVENT_REFUSED && job->operation.attempts < NOTIFY_ATTEMPTS)
+    again = event.name ? verdict != EVENT_ACCEPTED : verdict == EVENT_REFUSED;
+    if (again && job->operation.attempts < NOTIFY_ATTEMPTS)
         return job_retry(job, NOTIFY_PAUSE_US, err);
-    if (verdict == EVENT_REFUSED)
-        log_warning(&job->context.log, "resize event not delivered to an instance", "volume_id",
-                    job->volume.id, "instance_uuid", instance_uuid, "reason", answer.message, NULL);
+    if (again)
+        log_warning(&job->context.log,
+                    event.name ? "event not delivered to an instance"
+                               : "resize event not delivered to an instance",
+                    "volume_id", job->volume.id, "instance_uuid", event.instance_uuid, "reason",
+                    answer.message, NULL);
     return job_end(job, err);
 }

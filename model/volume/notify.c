@@ -3,6 +3,7 @@
 #include "model/attachment/attach_status.h"
 #include "model/attachment/attachment.h"
 #include "model/operations.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -12,18 +13,53 @@ const struct operation_kind kind_notify = {
     .message_action = "007",
 };
 
-/* A queued one reads the rows when it runs. */
-static int notify(struct work *work, const struct volume *volume, const char *instance_uuid,
+static int insert(struct work *work, const struct volume *volume, const char *arguments,
                   struct error *err) {
     const struct operation fields = {
         .volume_id = volume->id,
         .target_id = work_uuid(work),
         .host = volume->host,
         .project_id = volume->project_id,
-        .arguments = arena_format(work->arena, "{\"instance_uuid\": \"%s\"}", instance_uuid),
+        .arguments = arguments,
     };
 
     return operation_insert_once(work, &kind_notify, &fields, err);
+}
+
+/* A queued one reads the rows when it runs. */
+static int notify(struct work *work, const struct volume *volume, const char *instance_uuid,
+                  struct error *err) {
+    return insert(work, volume,
+                  arena_format(work->arena, "{\"instance_uuid\": \"%s\"}", instance_uuid), err);
+}
+
+int volume_notify_reimaged(struct work *work, const struct volume *volume, bool failed,
+                           struct error *err) {
+    for (unsigned i = 0; i < volume->attachment_count; i++) {
+        const char *instance_uuid = volume->attachments[i].instance_uuid;
+
+        if (instance_uuid &&
+            insert(work, volume,
+                   arena_format(work->arena,
+                                "{\"instance_uuid\": \"%s\", \"event\": \"volume-reimaged\", "
+                                "\"failed\": %s}",
+                                instance_uuid, failed ? "true" : "false"),
+                   err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int volume_notify_event(struct arena *arena, const struct operation *operation,
+                        struct notification_event *ret) {
+    const json_t *tree = operation_arguments(arena, operation);
+
+    *ret = (struct notification_event){
+        .instance_uuid = json_text_of(tree, "instance_uuid"),
+        .name = json_text_of(tree, "event"),
+        .failed = json_is_true(json_object_get(tree, "failed")),
+    };
+    return ret->instance_uuid != NULL;
 }
 
 int volume_notify(struct work *work, const struct volume *volume, struct error *err) {

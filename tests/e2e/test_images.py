@@ -4,9 +4,12 @@ whatever it likes and receives what it likes.
 """
 
 import hashlib
+import http.server
+import json
 import os
 import subprocess
 import tempfile
+import threading
 import uuid
 
 from block_storage import until
@@ -402,6 +405,130 @@ class Qcow2Uploads(UploadCase):
         volume_id = self.source()
         self.api.snapshot(volume_id)
         self.assert_data(self.uploaded(volume_id), "qcow2")
+
+
+class Compute(http.server.BaseHTTPRequestHandler):
+    """A compute service that accepts every event."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        events = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["events"]
+        version = self.headers["OpenStack-API-Version"]
+        self.server.events += [(version, event) for event in events]
+        data = json.dumps({"events": [{"status": "completed", **event, "code": 200}
+                                      for event in events]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+class Reimages(ImageCase):
+    other = os.urandom(MIB)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.compute = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Compute)
+        cls.compute.daemon_threads = True
+        cls.compute.events = []
+        thread = threading.Thread(target=cls.compute.serve_forever, daemon=True)
+        thread.start()
+        cls.addClassCleanup(thread.join)
+        cls.addClassCleanup(cls.compute.server_close)
+        cls.addClassCleanup(cls.compute.shutdown)
+        port = cls.compute.server_address[1]
+        cls.options_of_class = (f"--compute.endpoint=http://127.0.0.1:{port}/v2.1",
+                                *cls.options_of_class)
+        super().setUpClass()
+
+    def source(self):
+        return self.made(self.images.add(CONTENT, os_distro="former"))["id"]
+
+    def reimage(self, volume_id, image_id, **fields):
+        return self.api.call("POST", f"/volumes/{volume_id}/action",
+                             {"os-reimage": {"image_id": image_id, **fields}}).status
+
+    def assert_other(self, volume_id, image_id):
+        self.assert_content(volume_id, self.other)
+        volume = self.api.show(volume_id)
+        self.assertEqual(volume["bootable"], "true")
+        metadata = volume["volume_image_metadata"]
+        self.assertEqual((metadata["image_id"], metadata.get("os_distro")), (image_id, None))
+
+    def test_the_content_of_another_image_replaces_all_of_the_former(self):
+        for tool_format in ("raw", "qcow2"):
+            with self.subTest(tool_format):
+                volume_id = self.source()
+                image_id = self.images.add(converted(self.other, tool_format), tool_format)
+                self.assertEqual(self.reimage(volume_id, image_id), 202)
+                self.api.wait_status(volume_id, "available")
+                self.assert_other(volume_id, image_id)
+                self.assert_nothing_left()
+
+    def test_a_volume_in_error_stays_so(self):
+        volume_id, image_id = self.source(), self.images.add(self.other)
+        self.api.reset(volume_id, "error")
+        self.assertEqual(self.reimage(volume_id, image_id), 202)
+        until(lambda: self.api.show(volume_id)["volume_image_metadata"]["image_id"] == image_id,
+              120, "the new content")
+        self.assertEqual(self.api.show(volume_id)["status"], "error")
+        self.assert_other(volume_id, image_id)
+
+    def test_the_server_of_a_reserved_volume_gets_an_event(self):
+        for fault, status, end in ((None, "reserved", {}),
+                                   ("short", "error", {"status": "failed"})):
+            with self.subTest(status):
+                volume_id, image_id = self.source(), self.images.add(self.other, fault=fault)
+                instance = str(uuid.uuid4())
+                self.api.ask("POST", "/attachments", {"attachment": {
+                    "volume_uuid": volume_id, "instance_uuid": instance}})
+                self.assertEqual(self.reimage(volume_id, image_id), 400)
+                self.assertEqual(self.reimage(volume_id, image_id, reimage_reserved=True), 202)
+                self.api.wait_status(volume_id, status)
+                event = ("compute 2.93", {"name": "volume-reimaged", "server_uuid": instance,
+                                          "tag": volume_id, **end})
+                until(lambda event=event: event in self.compute.events, 120, "the event")
+
+    def test_requests_that_cannot_be_met_change_nothing(self):
+        volume_id = self.source()
+        large = self.images.add(b"x", size=GIB + 1)
+        self.assertEqual(self.reimage(volume_id, str(uuid.uuid4())), 404)
+        self.assertEqual(self.reimage(volume_id, large), 400)
+        self.assertEqual(self.reimage(volume_id, self.images.add(b"x", min_disk=2)), 400)
+        self.assertEqual(self.reimage(volume_id, self.images.add(b"x", status="queued")), 400)
+        self.assertEqual(self.api.show(volume_id)["status"], "available")
+        self.assert_content(volume_id, CONTENT)
+
+    def test_a_failure_is_an_error_with_a_message(self):
+        for fault, disk_format, detail in ((None, "qcow2", "029"), ("short", "raw", "028")):
+            with self.subTest(disk_format):
+                volume_id = self.source()
+                image_id = self.images.add(CONTENT, disk_format, fault=fault)
+                self.assertEqual(self.reimage(volume_id, image_id), 202)
+                self.api.wait_status(volume_id, "error")
+                self.assertEqual([row["event_id"] for row in self.api.messages(volume_id)],
+                                 [f"VOLUME_VOLUME_016_{detail}"])
+                self.assert_nothing_left()
+
+    def test_a_manager_that_dies_meanwhile_starts_again(self):
+        volume_id = self.source()
+        image_id = self.images.add(self.other, fault="hang")
+        self.assertEqual(self.reimage(volume_id, image_id), 202)
+        until(lambda: any(row[0] == image_id for row in self.images.downloads), 120, "a download")
+        self.service.kill()
+        self.images.images[image_id].fault = None
+        self.service.start()
+        self.api = self.connect()
+        self.api.wait_status(volume_id, "available")
+        self.assert_other(volume_id, image_id)
+
+
+class Qcow2Reimages(Reimages):
+    options_of_class = ("--file.file_qcow2_volumes=true",)
+    format = "qcow2"
 
 
 class GlanceImages(ImageCase):

@@ -109,10 +109,12 @@ static enum event_verdict send_event(struct compute_sender *sender, struct arena
     if (!effect(world, "before_event"))
         return EVENT_REFUSED;
     if (verdict != EVENT_REFUSED) {
-        *kept = (struct world_event){ .wants_completion = event->wants_completion };
+        *kept = (struct world_event){ .wants_completion = event->wants_completion,
+                                      .failed = event->failed };
         snprintf(kept->volume_id, sizeof kept->volume_id, "%s", event->volume_id);
         snprintf(kept->instance_uuid, sizeof kept->instance_uuid, "%s", event->instance_uuid);
         snprintf(kept->host, sizeof kept->host, "%s", event->host ? event->host : "");
+        snprintf(kept->name, sizeof kept->name, "%s", event->name ? event->name : "");
         world->event_count++;
         if (world->on_event)
             world->on_event(world, kept);

@@ -38,6 +38,8 @@ struct world_event {
     char instance_uuid[37];
     char host[64];
     bool wants_completion;
+    char name[32]; /* "": volume-extended */
+    bool failed;
 };
 
 /* The request to the host of a guest about a snapshot. */

@@ -268,6 +268,12 @@ static const struct row volume_rows[] = {
     ACTION(OWNED_ADMIN,
            "{\"os-volume_upload_image\": {\"image_name\": \"i\", \"visibility\": \"public\"}}",
            400, USER("upload_image") " " USER("upload_public")),
+    ACTION(OWNED_MEMBER | RECENT,
+           "{\"os-reimage\": {\"image_id\": \"11111111-1111-4111-8111-111111111111\"}}", 400,
+           "volume:reimage"), /* no image service */
+    STAGED(OWNED_MEMBER | RECENT,
+           "{\"os-reimage\": {\"image_id\": \"11111111-1111-4111-8111-111111111111\"}}", 400,
+           "volume:reimage_reserved", "UPDATE volumes SET status = 'reserved' WHERE id = '%s'"),
     ACTION(OWNED_MEMBER, "{\"os-retype\": {\"new_type\": \"none\"}}", 404, "volume:retype"),
     ACTION(OWNED_ADMIN,
            "{\"os-update_reclaim_space\": {\"id\": \"11111111-1111-4111-8111-111111111111\", "

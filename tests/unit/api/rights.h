@@ -23,7 +23,8 @@ enum right {
     LATE = 16,  /* the object is sought behind the route's own rule: a body names it, or it is of no
                  * project */
     NAMED = 32, /* the path names a project, which is the target of the rule */
-    HIDDEN = 64, /* the object is there for administrators alone */
+    HIDDEN = 64,  /* the object is there for administrators alone */
+    RECENT = 128, /* its rules had no former default */
     OWNED_READER = READER | OWNED,
     OWNED_MEMBER = MEMBER | OWNED,
     OWNED_ADMIN = ADMIN | OWNED,

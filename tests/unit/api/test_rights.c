@@ -129,8 +129,11 @@ enum rules { BUILT_IN, FORMER }; /* FORMER: any role in the project is as good a
 
 /* The refusal of `caller`; under FORMER any role has the rights of a member. */
 static int refusal_under(enum rules rules, const struct row *row, const struct caller *caller) {
-    bool better = rules == FORMER && caller->role < MEMBER;
+    bool recent = row->right & RECENT, better = rules == FORMER && caller->role < MEMBER;
 
+    /* The object is seen by its former rule. */
+    if (recent && better)
+        return refusal_of(row->right | KNOWN, caller->role, caller->other);
     return refusal_of(row->right, better ? MEMBER : caller->role, caller->other);
 }
 

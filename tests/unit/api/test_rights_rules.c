@@ -50,8 +50,6 @@ static const struct shown {
 /* Rules of routes that are not served.  Those of a route that comes go from here into its row. */
 static const char *const unserved[] = {
     "volume:update_volume_admin_metadata",
-    "volume:reimage",
-    "volume:reimage_reserved",
     "volume_extension:volume_admin_actions:migrate_volume",
     "volume_extension:volume_admin_actions:migrate_volume_completion",
     "volume_extension:volume_type_encryption",

@@ -116,6 +116,48 @@ START_TEST(an_accepted_event_is_one_request_in_the_right_form) {
 }
 END_TEST
 
+START_TEST(an_event_with_a_name_goes_to_the_compute_service_itself) {
+    static const char *const ends[] = { "", ",\"status\":\"failed\"" };
+
+    for (int failed = 0; failed <= 1; failed++) {
+        struct scene *scene = scene_with(true, "--compute.token=secret", NULL);
+        struct compute_event event = event_of(scene);
+        const struct script_request *request;
+
+        event.name = "volume-reimaged";
+        event.failed = failed;
+        event.endpoint = NULL;
+        answer(scene, 200, ANSWERED("volume-reimaged", INSTANCE, VOLUME, "200"));
+        ck_assert_int_eq(scene->sender->send(scene->sender, scene->arena, &event, &scene->err),
+                         EVENT_ACCEPTED);
+        request = script_server_request(scene->server, "POST", EVENTS, 0);
+        ck_assert_ptr_nonnull(request);
+        ck_assert(script_request_has(request, "OpenStack-API-Version", "compute 2.93"));
+        ck_assert_str_eq(request->body, arena_format(scene->arena,
+                                                     "{\"events\":[{\"name\":\"volume-reimaged\","
+                                                     "\"server_uuid\":\"" INSTANCE
+                                                     "\",\"tag\":\"" VOLUME "\"%s}]}",
+                                                     ends[failed]));
+        answer(scene, 200, OURS("200"));
+        ck_assert_int_eq(scene->sender->send(scene->sender, scene->arena, &event, &scene->err),
+                         EVENT_REFUSED);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(without_a_compute_service_an_event_with_a_name_is_refused) {
+    struct scene *scene = scene_new();
+    struct compute_event event = event_of(scene);
+
+    event.name = "volume-reimaged";
+    ck_assert_int_eq(scene->sender->send(scene->sender, scene->arena, &event, &scene->err),
+                     EVENT_REFUSED);
+    ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(our_event_is_found_among_others) {
     struct scene *scene = scene_new();
 
@@ -404,7 +446,7 @@ START_TEST(an_endpoint_with_a_project_is_cut_back_for_the_document) {
         const char *arguments[] = { "--compute.service=nova", endpoint,
                                     "--compute.extend_completion_microversion=2.105", NULL };
         autoarena struct arena *arena = arena_new();
-        struct compute_event event = { VOLUME, INSTANCE, "here", NULL, "req-5", true };
+        struct compute_event event = { VOLUME, INSTANCE, "here", NULL, "req-5", true, NULL, false };
         struct compute_sender *sender;
         struct config *config;
         struct error err = { 0 };
@@ -715,8 +757,10 @@ START_TEST(only_our_own_agents_have_a_guest_trim) {
 END_TEST
 
 CHECK_MAIN("compute_events", the_catalog_leads_to_the_compute_service,
-           an_accepted_event_is_one_request_in_the_right_form, our_event_is_found_among_others,
-           a_refusal_of_the_service_itself_is_final,
+           an_accepted_event_is_one_request_in_the_right_form,
+           an_event_with_a_name_goes_to_the_compute_service_itself,
+           without_a_compute_service_an_event_with_a_name_is_refused,
+           our_event_is_found_among_others, a_refusal_of_the_service_itself_is_final,
            a_response_that_may_be_an_intermediarys_is_unknown,
            a_host_that_is_not_there_is_a_refusal, a_host_without_an_agent_is_a_refusal,
            an_incomplete_response_is_unknown, a_plain_event_requests_the_lowest_version,

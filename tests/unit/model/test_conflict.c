@@ -83,6 +83,7 @@ static const struct act requests[] = {
     ACT(ACTION_REVERT, "{\"revert\": {\"snapshot_id\": \"S\"}}"),
     ACT(ACTION_RECLAIM, "{\"os-reclaim_space\": {}}"),
     ACT(ACTION_UPLOAD, IMAGES_UPLOAD),
+    ACT(ACTION_REIMAGE, IMAGES_REIMAGE),
     ACT(ACTION_RETYPE, "{\"os-retype\": {\"new_type\": \"other\"}}"),
     { ACTION_CLONE, "POST", "/volumes", "{\"volume\": {\"source_volid\": \"V\"}}" },
     { ACTION_CLONE_SNAPSHOT, "POST", "/volumes", "{\"volume\": {\"snapshot_id\": \"S\"}}" },
@@ -335,6 +336,11 @@ static void upload(void) {
     ck_assert_int_eq(world_action(meeting.world, meeting.id, "%s", IMAGES_UPLOAD), 202);
 }
 
+static void reimage(void) {
+    snapshot_ready();
+    ck_assert_int_eq(world_action(meeting.world, meeting.id, "%s", IMAGES_REIMAGE), 202);
+}
+
 static void upload_used(void) {
     ready(true);
     ck_assert_int_eq(world_action(meeting.world, meeting.id, "%s", IMAGES_UPLOAD), 202);
@@ -449,6 +455,7 @@ static const struct setting {
     { WORK_RECLAIMS, "reclaim", reclaim, IN_DRIVER, "reclaim_volume", false },
     { WORK_READS, "clone", clone_volume, BETWEEN, NULL, false },
     { WORK_READS, "clone", clone_volume, IN_DRIVER, "clone_volume", false },
+    { WORK_REVERTS, "reimage", reimage, BETWEEN, NULL, false },
     { WORK_UPLOADS, "upload", upload, BETWEEN, NULL, false },
     { WORK_UPLOADS, "upload", upload, IN_DRIVER, "open_volume_data", false },
     { WORK_UPLOADS, "upload of a used one", upload_used, IN_DRIVER, "create_snapshot", false },

@@ -85,10 +85,12 @@ START_TEST(operations_that_change_a_status_run_beside_no_other) {
 }
 END_TEST
 
+/* One that makes its object is the only one that it has. */
 START_TEST(two_operations_never_share_a_status) {
     for (unsigned i = 0; operation_kinds[i]; i++)
         for (unsigned j = 0; j < i; j++)
             ck_assert(!operation_kinds[i]->object ||
+                      !operation_kinds[i]->may_start_from != !operation_kinds[j]->may_start_from ||
                       operation_kinds[i]->object != operation_kinds[j]->object ||
                       operation_kinds[i]->meanwhile != operation_kinds[j]->meanwhile);
 }

@@ -1,0 +1,72 @@
+/*
+ * Replaces the content of a volume by that of an image.  The storage is opened for this worker
+ * alone: its locks exclude guests, and a worker that wakes up late, until it is closed.
+ */
+#include "model/volume/reimage.h"
+#include "common/assert.h"
+#include "data/copy.h"
+#include "data/volume_io.h"
+#include "manager/jobs/image.h"
+#include "manager/runtime/job.h"
+
+/* Of an image service that does not respond, and of a volume that a former worker still holds. */
+enum { TRIES = 3 };
+
+static int may(void *arg, struct error *err) {
+    const struct job *job = arg;
+
+    return driver_fence_check(&job->fence, err);
+}
+
+static int report(void *arg, int64_t done_bytes, int64_t all_bytes, struct error *err) {
+    const struct job *job = arg;
+
+    return driver_progress_report(&job->progress, done_bytes, all_bytes, err);
+}
+
+/* Zeros of the image replace the former content, too, and so do those behind its end. */
+static int write_anew(struct job *job, const char **ret_detail, struct error *err) {
+    static const struct copy_position beginning;
+    const struct driver *driver = job->backend->driver;
+    const struct driver_volume volume = job_driver_volume(job);
+    autovolumeio struct volume_io *from = NULL, *to = NULL;
+    struct copy copy = { .may = may, .report = report, .arg = job };
+
+    if (!(driver_supported(driver) & DRIVER_DATA))
+        return error_set(err, ERROR_BAD_REQUEST, "This backend writes no volumes anew.");
+    if (job_image_open(job, &from, ret_detail, err) < 0 ||
+        driver->open_volume_data(job->backend->handle, job->arena, &volume, true, &to, err) < 0)
+        return -1;
+    copy.from = from;
+    copy.to = to;
+    return copy_run(&copy, &beginning, err);
+}
+
+static bool is_repeated(const struct job *job, const struct error *failure) {
+    bool may_pass = failure->kind == ERROR_UNAVAILABLE ||
+                    (failure->kind == ERROR_CONFLICT && job->operation.attempts > 1);
+
+    return may_pass && job->operation.attempts < TRIES;
+}
+
+int job_reimage(struct job *job, struct error *err) {
+    struct reimage_ending ending = { 0 };
+    struct error failure = { 0 };
+    int ended;
+
+    if (!job->has_volume)
+        return job_end(job, err);
+    if (write_anew(job, &ending.detail, &failure) < 0) {
+        if (job_check_lease(job, err) < 0)
+            return -1;
+        if (is_repeated(job, &failure))
+            return job_ask_again(job, &failure, err);
+        log_error(&job->context.log, "reimage failed", "volume_id", job->volume.id, "reason",
+                  failure.message, NULL);
+        ending.failure = &failure;
+    }
+    ended = job_finish(job, &ending, err);
+    if (ended == 0 && !ending.failure)
+        log_info(&job->context.log, "reimage done", "volume_id", job->volume.id, NULL);
+    return ended < 0 ? -1 : 0;
+}

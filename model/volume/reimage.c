@@ -1,0 +1,118 @@
+#include "model/volume/reimage.h"
+
+#include "common/assert.h"
+#include "model/attachment/attach_status.h"
+#include "model/conflict.h"
+#include "model/operations.h"
+#include "model/volume/notify.h"
+#include "operation/message.h"
+
+/* ---- begin ---- */
+
+int volume_reimage_check(const struct volume *volume, bool reserved_too, struct error *err) {
+    uint64_t accepted = ST(AVAILABLE) | ST(ERROR) | (reserved_too ? ST(RESERVED) : 0);
+
+    if (volume->attachment_count > 1)
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume %s has %u attachments and cannot be written anew from an image.",
+                         volume->id, volume->attachment_count);
+    if (volume_is_migrating(volume) || !(accepted >> volume->status & 1))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s status must be available or error%s to be "
+                         "written anew from an image, but it is %s.",
+                         volume->id, reserved_too ? " or reserved" : "",
+                         volume_is_migrating(volume) ? "migrating" : status_shown(volume->status));
+    if (volume->encryption_key_id)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s is encrypted and cannot be written anew from "
+                         "an image.",
+                         volume->id);
+    return 0;
+}
+
+int volume_reimage(struct work *work, const struct volume *volume, const struct volume_image *image,
+                   struct error *err) {
+    const struct operation fields = { .arguments = volume_image_print(work, image) };
+    struct volume changed = *volume;
+
+    if (volume_image_check(image, volume->size_gb, err) < 0 ||
+        pair_rows_check(work, &image_metadata_rows, volume->id, &image->metadata, err) < 0)
+        return -1;
+    if (image->bytes == 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Image %s has no data of its own.", image->id);
+    if (conflict_resolve(work, volume->id, ACTION_REIMAGE, err) < 0)
+        return -1;
+    return volume_begin(work, &changed, &kind_reimage, &fields, NULL, err);
+}
+
+/* ---- finish ---- */
+
+static bool was(const struct operation *held, enum volume_status status) {
+    enum volume_status before;
+
+    return held->previous_status && status_parse(held->previous_status, &before) == 0 &&
+           before == status;
+}
+
+/* An error that the volume had before has other reasons. */
+static enum volume_status status_after(const struct operation *held, const struct volume *volume) {
+    return was(held, VOLUME_ERROR) ? VOLUME_ERROR : attachment_status_of(volume);
+}
+
+static int describe(struct work *work, const struct operation *held, const struct volume *volume,
+                    struct error *err) {
+    struct volume_image image;
+
+    if (!volume_image_of(work->arena, held, &image))
+        return 0;
+    if (db_run(work->tx, err, "UPDATE volumes SET bootable = 1 WHERE id = $1",
+               DB_TEXT(volume->id)) < 0)
+        return -1;
+    return pair_rows_put_accepted(work, &image_metadata_rows, PAIR_OWNER(volume), &image.metadata,
+                                  err);
+}
+
+static int reimage_finish(struct work *work, const struct operation *held, void *arg,
+                          struct error *err) {
+    const struct reimage_ending *ending = arg;
+    bool failed = ending->failure != NULL;
+    struct volume volume;
+
+    assert(held->kind == &kind_reimage);
+    if (volume_details(work, held->volume_id, &volume, err) < 0 ||
+        operation_end(work, held->id, err) < 0 ||
+        operation_leave(work, volume.id, held->kind,
+                        failed ? held->kind->on_failure : status_after(held, &volume), err) < 0 ||
+        (was(held, VOLUME_RESERVED) && volume_notify_reimaged(work, &volume, failed, err) < 0))
+        return -1;
+    if (!failed)
+        return describe(work, held, &volume, err);
+    return message_put(work, held->project_id, held->request_id, volume.id,
+                       held->kind->message_action,
+                       ending->detail ? ending->detail : held->kind->message_detail, err);
+}
+
+static int reimage_still_valid(struct work *work, const struct operation *operation,
+                               struct error *err) {
+    struct volume volume;
+
+    if (volume_details(work, operation->volume_id, &volume, err) < 0)
+        return -1;
+    return volume.status == VOLUME_DOWNLOADING && !volume_in_use(&volume);
+}
+
+/* Its arguments are a struct volume_image. */
+const struct operation_kind kind_reimage = {
+    .name = "reimage",
+    .method = "reimage",
+    .message_action = "016",
+    .message_detail = "028",
+    .object = &volume_objects,
+    .may_start_from = ST(AVAILABLE) | ST(ERROR) | ST(RESERVED),
+    .meanwhile = VOLUME_DOWNLOADING,
+    .on_failure = VOLUME_ERROR,
+    .is = { [PHASE_QUEUED] = WORK_REVERTS, [PHASE_RUNNING] = WORK_REVERTS },
+    .still_valid = reimage_still_valid,
+    .finish = reimage_finish,
+};
