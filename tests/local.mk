@@ -175,6 +175,7 @@ EXTRA_DIST += \
 	tests/lib/corpus.py \
 	tests/lib/demonstration.py \
 	tests/lib/description.py \
+	tests/lib/evidence.py \
 	tests/lib/guest_system.py \
 	tests/lib/hypervisor.py \
 	tests/lib/glance.py \

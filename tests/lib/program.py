@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import evidence
 from block_storage import until
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -60,6 +61,7 @@ class Program:
         self.log_path = log_path
         self.process = None
         self.endpoint = None  # of the ready line; a restart may change it
+        evidence.add(self)
 
     def start(self, timeout=60):
         with open(self.log_path, "ab") as log:
