@@ -6,7 +6,7 @@
  * returns -1 is rolled back; any other result commits and is returned to the caller.
  *
  * SQLite: one writer thread takes the queued bodies in groups, each in a savepoint, and commits the
- * group with one flush; readers run beside it, with one connection for each reading thread.
+ * group with one flush; readers run beside it, each with a connection of its own.
  *
  * PostgreSQL: see postgresql.h.  While the server is unreachable calls fail with ERROR_UNAVAILABLE.
  * A commit whose response was lost is neither repeated blindly nor reported as failed:

@@ -5,22 +5,22 @@
 #pragma once
 
 #include "db/engine.h"
+#include "db/sqlite/map.h"
 
 #include <sqlite3.h>
 
-struct sqlite_db;
 struct statement_cache;
 
 struct connection {
     sqlite3 *handle;
     struct statement_cache *statements;
-    bool unsynced;        /* see sqlite_tx_set_unsynced() */
-    bool in_doubt;        /* a flush failed: no commit before sqlite_renew() */
-    bool full;            /* a failure was for lack of space; see sqlite_make_space() */
-    bool no_reserve;      /* of disk space: to be created once there is enough (reserve.h) */
-    int wal_frames;       /* in the WAL after the last own commit; 0 once they are checkpointed */
-    struct sqlite_db *db; /* the last three are for engine.c's list of readers */
-    struct connection *next, *previous;
+    bool unsynced;         /* see sqlite_tx_set_unsynced() */
+    bool in_doubt;         /* a flush failed: no commit before sqlite_renew() */
+    bool full;             /* a failure was for lack of space; see sqlite_make_space() */
+    bool no_reserve;       /* of disk space: to be created once there is enough (reserve.h) */
+    int wal_frames;        /* in the WAL after the last own commit; 0 once they are checkpointed */
+    struct sqlite_map map; /* of one that reads */
+    struct connection *next; /* of engine.c's unused readers */
 };
 
 struct sqlite_tx {

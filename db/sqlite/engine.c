@@ -4,7 +4,6 @@
 #include "db/migrate.h"
 #include "db/reset.h"
 #include "db/sqlite/backup.h"
-#include "db/sqlite/map.h"
 #include "db/sqlite/sqlite.h"
 #include "db/sqlite/statement.h"
 #include "db/sqlite/writer.h"
@@ -17,55 +16,40 @@
 
 struct sqlite_db {
     struct db base;
-    char *path;               /* "": in memory */
-    struct writer *writer;    /* NULL: read-only */
-    pthread_key_t reader_key; /* the calling thread's connection */
+    char *path;            /* "": in memory */
+    struct writer *writer; /* NULL: read-only */
 
-    pthread_mutex_t lock; /* guards the list */
-    struct connection *readers;
+    pthread_mutex_t lock;       /* guards the list */
+    struct connection *readers; /* those that no thread uses */
 };
 
 static struct sqlite_db *sqlite_db(struct db *db) {
     return (struct sqlite_db *)db; /* its first member */
 }
 
-static void readers_add(struct sqlite_db *db, struct connection *reader) {
-    reader->db = db;
+/* The one used last is taken first: with few readers at once few connections have the schema, and
+ * warm caches. */
+static struct connection *reader_take(struct sqlite_db *db, struct error *err) {
+    struct connection *reader;
+
+    pthread_mutex_lock(&db->lock);
+    reader = db->readers;
+    if (reader)
+        db->readers = reader->next;
+    pthread_mutex_unlock(&db->lock);
+    if (!reader &&
+        sqlite_open(db->path, db->writer ? SQLITE_READER : SQLITE_LOOKER, &reader, err) < 0)
+        return NULL;
+    sqlite_map_use(&reader->map);
+    return reader;
+}
+
+static void reader_put(struct sqlite_db *db, struct connection *reader) {
+    sqlite_map_use(NULL);
     pthread_mutex_lock(&db->lock);
     reader->next = db->readers;
-    if (reader->next)
-        reader->next->previous = reader;
     db->readers = reader;
     pthread_mutex_unlock(&db->lock);
-}
-
-/* Called when a reading thread ends. */
-static void reader_end(void *object) {
-    struct connection *reader = object;
-    struct sqlite_db *db = reader->db;
-
-    pthread_mutex_lock(&db->lock);
-    if (reader->previous)
-        reader->previous->next = reader->next;
-    else
-        db->readers = reader->next;
-    if (reader->next)
-        reader->next->previous = reader->previous;
-    pthread_mutex_unlock(&db->lock);
-    sqlite_close(reader);
-}
-
-static struct connection *reader_of_thread(struct sqlite_db *db, struct error *err) {
-    struct connection *reader = pthread_getspecific(db->reader_key);
-
-    if (reader)
-        return reader;
-    if (sqlite_open(db->path, db->writer ? SQLITE_READER : SQLITE_LOOKER, &reader, err) < 0)
-        return NULL;
-    if (pthread_setspecific(db->reader_key, reader) != 0)
-        abort();
-    readers_add(db, reader);
-    return reader;
 }
 
 static int copy_before(void *arg, struct arena *arena, int64_t number, const char **ret,
@@ -103,8 +87,6 @@ static struct sqlite_db *db_new(const char *path, const struct clock *local) {
     struct sqlite_db *db = heap_new(sizeof(*db));
 
     db->path = heap_text(path);
-    if (pthread_key_create(&db->reader_key, reader_end) != 0)
-        abort();
     db->base.engine = &sqlite_engine;
     db->base.local = local ? local : &clock_system;
     pthread_mutex_init(&db->lock, NULL);
@@ -115,7 +97,6 @@ static void engine_close(struct db *base) {
     struct sqlite_db *db = sqlite_db(base);
     struct connection *next;
 
-    pthread_key_delete(db->reader_key);
     for (struct connection *reader = db->readers; reader; reader = next) {
         next = reader->next;
         sqlite_close(reader);
@@ -139,13 +120,15 @@ static int check_there(const char *path, struct error *err) {
 static int open_to_read(const struct db_settings *settings, const char *path, enum db_access access,
                         struct db **ret, struct error *err) {
     struct sqlite_db *db = db_new(path, settings->clock);
-    bool reads = access == DB_READS;
+    struct connection *reader = access == DB_READS ? reader_take(db, err) : NULL;
 
-    if (reads && !reader_of_thread(db, err)) { /* the error has its context */
+    if (reader)
+        reader_put(db, reader);
+    if (access == DB_READS && !reader) { /* the error has its context */
         engine_close(&db->base);
         return -1;
     }
-    if (reads && db_read(&db->base, check_body, db, err) < 0) {
+    if (reader && db_read(&db->base, check_body, db, err) < 0) {
         engine_close(&db->base);
         return error_context(err, "database %s", path);
     }
@@ -202,14 +185,15 @@ static int engine_read(struct db *base, db_body *body, void *arg, struct error *
 
     if (*db->path == '\0')
         return writer_read(db->writer, body, arg, err);
-    reader = reader_of_thread(db, err);
+    reader = reader_take(db, err);
     if (!reader)
         return -1;
     result = sqlite_tx_read(reader, body, arg, err);
-    if (!sqlite_map_lost())
+    if (!reader->map.lost) {
+        reader_put(db, reader);
         return result;
-    pthread_setspecific(db->reader_key, NULL);
-    reader_end(reader);
+    }
+    sqlite_close(reader);
     return error_set(err, ERROR_UNAVAILABLE,
                      "The disk of the database fails: a part of the file cannot be read");
 }

@@ -4,7 +4,6 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "db/sqlite/log.h"
-#include "db/sqlite/map.h"
 #include "db/sqlite/reserve.h"
 #include "db/sqlite/statement.h"
 
@@ -159,10 +158,13 @@ static int connection_open(const char *path, enum sqlite_use use, bool created,
                            struct connection **ret, bool *ret_full, struct error *err) {
     struct connection *connection = heap_new(sizeof(*connection));
     bool writer = use == SQLITE_WRITER;
+    int result;
 
     connection->statements = statement_cache_new();
-    if (connection_setup(connection, path, use, created, err) < 0 ||
-        (*path && writer && log_prepare(connection, path, err) < 0)) {
+    sqlite_map_use(&connection->map);
+    result = connection_setup(connection, path, use, created, err);
+    sqlite_map_use(NULL);
+    if (result < 0 || (*path && writer && log_prepare(connection, path, err) < 0)) {
         *ret_full = connection->full;
         sqlite_close(connection);
         return -1;
@@ -220,7 +222,9 @@ void sqlite_close(struct connection *connection) {
     if (connection->in_doubt && sqlite_log_renew(connection, NULL) != 0)
         sqlite3_db_config(connection->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     statement_cache_free(connection->statements);
+    sqlite_map_use(&connection->map);
     sqlite3_close(connection->handle);
+    sqlite_map_end(&connection->map);
     free(connection);
 }
 

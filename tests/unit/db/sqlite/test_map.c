@@ -70,12 +70,47 @@ START_TEST(a_page_that_cannot_be_read_fails_one_request) {
         ck_assert_int_eq(db_read(db, cut_body, &cut, &err), -1);
         ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
         ck_assert_msg(strstr(err.message, "disk of the database"), "%s", err.message);
-        ck_assert(!sqlite_map_lost());
 
         ck_assert_int_eq(pwrite(fd, bytes, size, 0), (ssize_t)size);
         ck_assert_int_eq(sql_int(db, sum_of_all), ROWS * BYTES);
     }
     db_close(db);
+}
+END_TEST
+
+/* Where the database file is mapped; 0: nowhere. */
+static uintptr_t mapped_at(const char *path) {
+    FILE *maps = fopen("/proc/self/maps", "r");
+    uintptr_t begin = 0;
+    char line[512];
+
+    while (!begin && fgets(line, sizeof(line), maps))
+        if (strstr(line, path) && strstr(line, " r--s "))
+            begin = strtoul(line, NULL, 16);
+    fclose(maps);
+    return begin;
+}
+
+START_TEST(a_change_keeps_the_mapping_until_the_end) {
+    autoscratch struct scratch scratch;
+    char line_end[64];
+    struct db *db;
+    uintptr_t begin;
+
+    scratch_make(&scratch);
+    items_make(&scratch);
+    snprintf(line_end, sizeof(line_end), "%s\n", scratch.path);
+    db = scratch_open(scratch.url, true);
+    ck_assert_int_eq(sql_int(db, sum_of_all), ROWS * BYTES);
+    begin = mapped_at(line_end);
+    ck_assert(begin != 0);
+
+    sql_run(db, "UPDATE item SET value = 'x' WHERE id = 1");
+    ck_assert_int_eq(sql_int(db, sum_of_all), (ROWS - 1) * BYTES + 1);
+    ck_assert(mapped_at(line_end) == begin);
+
+    db_close(db);
+    ck_assert(mapped_at(line_end) == 0);
 }
 END_TEST
 
@@ -116,4 +151,4 @@ START_TEST(any_other_bus_error_ends_the_program) {
 END_TEST
 
 CHECK_MAIN("sqlite_map", a_page_that_cannot_be_read_fails_one_request,
-           any_other_bus_error_ends_the_program)
+           a_change_keeps_the_mapping_until_the_end, any_other_bus_error_ends_the_program)
