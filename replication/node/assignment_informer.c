@@ -224,10 +224,17 @@ static int64_t period_us(const struct assignment_informer *informer) {
            (assignment_watches_connected(informer->watches) ? WATCHED_PERIODS : 1);
 }
 
+int64_t assignment_informer_pause_us(int64_t list_us, int64_t period_ms) {
+    int64_t most_us = period_ms * 1000 * WATCHED_PERIODS;
+
+    return list_us > most_us / PAUSE_RATIO ? most_us : PAUSE_RATIO * list_us;
+}
+
 /* The lock is held.  Simultaneous changes are read by one list. */
 static void pause_before_next(struct assignment_informer *informer, int64_t begun_us) {
-    int64_t now_us = clock_monotonic_us(), paused_us = now_us + PAUSE_RATIO * (now_us - begun_us);
-    int64_t next_us = begun_us + period_us(informer);
+    int64_t now_us = clock_monotonic_us(), next_us = begun_us + period_us(informer);
+    int64_t paused_us =
+        now_us + assignment_informer_pause_us(now_us - begun_us, informer->settings.period_ms);
 
     while (!informer->ends && thread_cond_wait(&informer->changed, &informer->lock, paused_us))
         ;

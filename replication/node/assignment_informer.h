@@ -29,3 +29,7 @@ int assignment_informer_start(const struct assignment_informer_settings *setting
                               struct assignment_informer **ret, struct error *err);
 /* Waits at most `ms`; false: it is blocked.  NULL is fine. */
 bool assignment_informer_stop(struct assignment_informer *informer, int64_t ms);
+
+/* Least pause after a list that took so long: the API answers other nodes, too.  The duration may
+ * be that of an outage, or of a suspension of this process, so the pause has a limit. */
+int64_t assignment_informer_pause_us(int64_t list_us, int64_t period_ms);

@@ -228,10 +228,22 @@ START_TEST(a_page_that_comes_again_ends_the_list) {
 }
 END_TEST
 
+START_TEST(a_list_during_a_suspension_delays_the_next_by_ten_periods) {
+    const int64_t period_ms = 1000, hour_us = 3600 * SECOND_US;
+
+    ck_assert_int_eq(assignment_informer_pause_us(0, period_ms), 0);
+    ck_assert_int_eq(assignment_informer_pause_us(SECOND_US / 100, period_ms), 3 * SECOND_US / 100);
+    ck_assert_int_eq(assignment_informer_pause_us(20 * SECOND_US, period_ms), 10 * SECOND_US);
+    ck_assert_int_eq(assignment_informer_pause_us(hour_us, period_ms), 10 * SECOND_US);
+    ck_assert_int_eq(assignment_informer_pause_us(INT64_MAX, period_ms), 10 * SECOND_US);
+}
+END_TEST
+
 CHECK_MAIN_WITH("assignment_informer", true, begin_storage, end,
                 unchanged_assignments_are_not_delivered_again,
                 failed_queries_and_invalid_documents_change_nothing,
                 a_notified_change_is_read_at_once, an_unassigned_local_volume_is_read_by_its_uid,
                 a_local_volume_without_a_document_is_not_changed,
                 a_list_with_a_lost_marker_is_read_again, an_invalid_list_is_not_an_empty_one,
-                a_page_that_comes_again_ends_the_list, a_document_has_the_requested_name_or_uid)
+                a_page_that_comes_again_ends_the_list, a_document_has_the_requested_name_or_uid,
+                a_list_during_a_suspension_delays_the_next_by_ten_periods)
