@@ -172,6 +172,7 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
         return error_context(err, "database %s", *path ? path : "in memory");
     }
     statement_forget_all(connection->statements);
+    sqlite3_db_release_memory(connection->handle); /* every page of a new schema */
     if (!settings->inline_writes)
         writer_start(db->writer);
     *ret = &db->base;

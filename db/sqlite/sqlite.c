@@ -149,6 +149,8 @@ static int log_prepare(struct connection *connection, const char *path, struct e
 static void library_setup(void) {
     /* Memory statistics cost a global lock at every allocation. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    /* Each connection would begin with 20 pages; a reader that maps the file needs few. */
+    sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
     sqlite3_initialize();
     sqlite_map_setup();
 }
