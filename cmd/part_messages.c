@@ -8,7 +8,8 @@ int part_messages_start(struct parts *parts, struct error *err) {
 int part_messages_flow(struct parts *parts, struct error *err) {
     (void)err;
     messaging_start(&parts->messaging);
-    parts->relay = relay_new(parts->db, parts->messaging.rpc, true);
+    parts->relay = relay_new(parts->db, parts->messaging.rpc,
+                             parts->settings.one_process ? RELAY_ALONE : RELAY_SHARED);
     return 0;
 }
 

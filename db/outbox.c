@@ -47,7 +47,7 @@ int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned m
     assert(after >= 0 && most > 0);
     if (!rows)
         return -1;
-    messages = arena_alloc(arena, most * sizeof(*messages));
+    messages = arena_reserve(arena, most * sizeof(*messages));
     while ((more = db_next(rows, err)) > 0)
         messages[count++] = (struct outbox_message){
             .id = db_int(rows, 0),

@@ -10,17 +10,17 @@
 
 #include <stdlib.h>
 
-enum { BATCH = 128, LOOK_AFTER_MS = 1000, LEAVE_MS = 3000 };
+enum { BATCH = 128, LOOK_AFTER_MS = 1000, EMPTY_MS = 5000, LEAVE_MS = 3000 };
 
 struct relay {
     struct db *db;
     struct rpc *rpc;
     struct flights *flights;
-    bool threaded;
+    enum relay_use use;
     pthread_t thread;
 
     /* Of the scanning thread. */
-    int64_t seen; /* newest id scanned */
+    int64_t seen; /* newest id scanned; 0: none */
     bool failing;
 
     bool woken, stopping; /* flights->lock */
@@ -104,6 +104,12 @@ static void failure_tell(struct relay *relay, int result, const struct error *er
     relay->failing = result < 0;
 }
 
+static int64_t pause_ms(const struct relay *relay, int published) {
+    bool empty = published == 0 && relay->seen == 0;
+
+    return relay->use == RELAY_ALONE && empty ? EMPTY_MS : LOOK_AFTER_MS;
+}
+
 /* Does what is due; returns the time of the next periodic scan. */
 static int64_t relay_round(struct relay *relay, bool woken, int64_t look_us) {
     int64_t now_us = clock_monotonic_us();
@@ -115,7 +121,7 @@ static int64_t relay_round(struct relay *relay, bool woken, int64_t look_us) {
     result = flights_delete_result(relay->flights, &err);
     if (now_us >= look_us) {
         published = rows_publish(relay, 0, &err);
-        look_us = now_us + LOOK_AFTER_MS * 1000;
+        look_us = now_us + pause_ms(relay, published) * 1000;
     } else if (woken) {
         published = rows_publish(relay, relay->seen, &err);
     }
@@ -165,14 +171,14 @@ static void relay_wake(void *arg) {
     pthread_mutex_unlock(&relay->flights->lock);
 }
 
-struct relay *relay_new(struct db *db, struct rpc *rpc, bool threaded) {
+struct relay *relay_new(struct db *db, struct rpc *rpc, enum relay_use use) {
     struct relay *relay = heap_new(sizeof(*relay));
 
     relay->db = db;
     relay->rpc = rpc;
-    relay->threaded = threaded;
+    relay->use = use;
     relay->flights = flights_new(db);
-    if (threaded) {
+    if (use != RELAY_STEPS) {
         db_on_event(db, DB_OUTBOX, relay_wake, relay);
         if (pthread_create(&relay->thread, NULL, relay_main, relay) != 0)
             abort();
@@ -181,7 +187,7 @@ struct relay *relay_new(struct db *db, struct rpc *rpc, bool threaded) {
 }
 
 int relay_step(struct relay *relay, struct error *err) {
-    assert(!relay->threaded);
+    assert(relay->use == RELAY_STEPS);
     flights_delete(relay->flights);
     flights_delete_wait(relay->flights);
     if (flights_delete_result(relay->flights, err) < 0)
@@ -201,7 +207,7 @@ static void thread_stop(struct relay *relay) {
 void relay_stop(struct relay *relay) {
     if (!relay)
         return;
-    if (relay->threaded) {
+    if (relay->use != RELAY_STEPS) {
         thread_stop(relay);
         flights_delete_wait(relay->flights);
         flights_delete(relay->flights);

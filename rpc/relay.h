@@ -1,6 +1,6 @@
 /*
  * Publishes outbox rows through the rpc engine and deletes each when the engine confirms it.  Woken
- * by commits of this process; scans once a second for rows of other processes.  It leaves those to
+ * by commits of this process; scans periodically for rows of other processes.  It leaves those to
  * their writers for a while if these can reach the same subscribers.
  *
  * The rows of a topic and project keep their order, and so do those of a key while its object
@@ -13,8 +13,13 @@
 
 struct relay;
 
-/* `threaded` false: nothing runs by itself, relay_step() does (tests). */
-struct relay *relay_new(struct db *db, struct rpc *rpc, bool threaded);
+enum relay_use {
+    RELAY_STEPS,  /* nothing runs by itself, relay_step() does (tests) */
+    RELAY_SHARED, /* other processes write rows for this one: scans once a second */
+    RELAY_ALONE,  /* only tools do: while there is no row, every five seconds */
+};
+
+struct relay *relay_new(struct db *db, struct rpc *rpc, enum relay_use use);
 /* Publishes new rows and deletes confirmed ones; returns the number of published ones, or -1. */
 int relay_step(struct relay *relay, struct error *err);
 /* Before the rpc engine and the database stop.  Unconfirmed rows are published again by the next

@@ -17,7 +17,7 @@ static inline void other_manager_works(struct world *world) {
     settings.owner_prefix = "other:";
     settings.rpc = rpc_local_new(0);
     ck_assert_int_eq(manager_start(&settings, &other, &err), 0);
-    relay = relay_new(world->db, settings.rpc, false);
+    relay = relay_new(world->db, settings.rpc, RELAY_STEPS);
     for (int i = 0; i < 3; i++) {
         world->now_us += 61 * INT64_C(1000000);
         ck_assert_int_eq(manager_tick(other, &err), 0);

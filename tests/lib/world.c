@@ -319,7 +319,7 @@ static void start(struct world *world) {
         fprintf(stderr, "world: %s\n", err.message);
         abort();
     }
-    world->relay = relay_new(world->db, world->rpc, false);
+    world->relay = relay_new(world->db, world->rpc, RELAY_STEPS);
 }
 
 static void stop(struct world *world) {

@@ -280,7 +280,7 @@ START_TEST(the_relay_brings_every_row_once_and_empties_the_table) {
     scratch_make(&scratch);
     db = scratch_open(scratch.url, false);
     publish_for_sure(rpc, "", "{}");
-    relay = relay_new(db, rpc, true);
+    relay = relay_new(db, rpc, RELAY_SHARED);
     ck_assert_int_eq(db_transaction(db, put_body, &row, &err), 0);
     wait_for(&witness.seen, 101);
     for (int i = 0; i < WAIT_MS / 10 && sql_int(db, "SELECT COUNT(*) FROM outbox") > 0; i++)

@@ -193,7 +193,7 @@ static void node_start(struct node *node) {
         manager.rpc = node->rpc = messages_new(node);
         if (manager_start(&manager, &node->manager, &err) < 0)
             abort();
-        node->relay = relay_new(&node->door, node->rpc, false);
+        node->relay = relay_new(&node->door, node->rpc, RELAY_STEPS);
     }
 }
 

@@ -106,7 +106,7 @@ START_TEST(a_row_is_published_once_and_deleted_when_confirmed) {
 
     taker_init(&taker);
     rpc = engine_new(0, &taker);
-    relay = relay_new(db, rpc, false);
+    relay = relay_new(db, rpc, RELAY_STEPS);
     ck_assert_int_eq(step(relay), 0);
     put(db, "a", "k", "1");
     put(db, "a", "k", "2");
@@ -135,7 +135,7 @@ START_TEST(topics_of_others_are_left_alone) {
 
     taker_init(&taker);
     rpc = engine_new(0, &taker);
-    relay = relay_new(db, rpc, false);
+    relay = relay_new(db, rpc, RELAY_STEPS);
     put(db, "b", "k", "1");
     put(db, "a", "k", "2");
     ck_assert_int_eq(step(relay), 1);
@@ -161,7 +161,7 @@ START_TEST(a_row_brings_its_project_or_none) {
     struct db *db = scratch_open(database_url(), true);
     struct row row = { "a", "k", "{}", "p1" };
     struct rpc *rpc = rpc_local_new(0);
-    struct relay *relay = relay_new(db, rpc, false);
+    struct relay *relay = relay_new(db, rpc, RELAY_STEPS);
     struct taker taker;
     struct error err = { 0 };
 
@@ -188,7 +188,7 @@ START_TEST(returned_messages_are_published_again) {
 
     taker_init(&taker);
     rpc = engine_new(0, &taker);
-    relay = relay_new(db, rpc, false);
+    relay = relay_new(db, rpc, RELAY_STEPS);
     put(db, "a", "k", "1");
     put(db, "a", "k", "2");
     ck_assert_int_eq(step(relay), 2);
@@ -211,13 +211,13 @@ START_TEST(a_new_relay_takes_over_remaining_rows) {
 
     taker_init(&taker);
     rpc = engine_new(0, &taker);
-    relay = relay_new(db, rpc, false);
+    relay = relay_new(db, rpc, RELAY_STEPS);
     put(db, "a", "k", "1");
     put(db, "a", "k", "2");
     ck_assert_int_eq(step(relay), 2);
     ck_assert(rpc_local_step(rpc, 0));
     relay_stop(relay); /* before the deletion, and with one message still in the engine */
-    relay = relay_new(db, rpc, false);
+    relay = relay_new(db, rpc, RELAY_STEPS);
     ck_assert_int_eq(step(relay), 2);
     while (rpc_local_step(rpc, 0))
         ;
@@ -249,7 +249,7 @@ START_TEST(a_deletion_that_fails_is_tried_again) {
 
     taker_init(&taker);
     rpc = engine_new(0, &taker);
-    relay = relay_new(db, rpc, false);
+    relay = relay_new(db, rpc, RELAY_STEPS);
     put(db, "a", "k", "1");
     ck_assert_int_eq(step(relay), 1);
     ck_assert(rpc_local_step(rpc, 0));
@@ -290,7 +290,7 @@ START_TEST(refused_messages_stay_in_the_table) {
     static const struct rpc_engine engine = { .publish = take_nothing, .reaches = reach_all };
     struct db *db = scratch_open(database_url(), true);
     struct rpc rpc = { &engine };
-    struct relay *relay = relay_new(db, &rpc, false);
+    struct relay *relay = relay_new(db, &rpc, RELAY_STEPS);
 
     put(db, "a", "k", "1");
     ck_assert_int_eq(step(relay), 0);
@@ -312,7 +312,7 @@ START_TEST(rows_of_other_processes_are_left_to_them_for_a_while) {
     static const struct rpc_engine engine = { .publish = count_publish, .reaches = reach_all };
     struct db *db = scratch_open("sqlite://", true);
     struct rpc rpc = { &engine };
-    struct relay *relay = relay_new(db, &rpc, false);
+    struct relay *relay = relay_new(db, &rpc, RELAY_STEPS);
     char sql[256];
 
     put(db, "a", "k", "own"); /* an old one, but own */
@@ -344,7 +344,7 @@ START_TEST(more_rows_than_a_batch_keep_their_order) {
 
     taker_init(&taker);
     rpc = engine_new(0, &taker);
-    relay = relay_new(db, rpc, false);
+    relay = relay_new(db, rpc, RELAY_STEPS);
     for (int i = 0; i < ROWS; i++) {
         char payload[16];
 
@@ -373,7 +373,7 @@ START_TEST(rows_of_a_topic_above_a_limit_wait_in_the_table) {
 
     taker_init(&taker);
     rpc = engine_new(0, &taker);
-    relay = relay_new(db, rpc, false);
+    relay = relay_new(db, rpc, RELAY_STEPS);
     sql_run(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8292) "
                 "INSERT INTO outbox (topic, method, key, payload, created_at) "
                 "SELECT 'a', 'm', '', 'x', 1 FROM n");
@@ -414,7 +414,7 @@ START_TEST(a_project_leaves_slots_of_a_topic_to_others) {
 
     taker_init(&taker);
     rpc = engine_new(0, &taker);
-    relay = relay_new(db, rpc, false);
+    relay = relay_new(db, rpc, RELAY_STEPS);
     put_many(db, "'one'", ALL + 1000);
     put_many(db, "'another'", 1);
     ck_assert_int_eq(step(relay), ONES + 1);
@@ -469,7 +469,7 @@ START_TEST(the_thread_brings_every_row_once_and_empties_the_table) {
     taker.refuse = 3;
     db = scratch_open(scratch.url, false);
     rpc = engine_new(3, &taker);
-    relay = relay_new(db, rpc, true);
+    relay = relay_new(db, rpc, RELAY_SHARED);
     for (int i = 0; i < PUTTERS; i++) {
         putters[i] = (struct putter){ .db = db, .key = { (char)('a' + i) } };
         pthread_create(&threads[i], NULL, putter_run, &putters[i]);
@@ -497,7 +497,7 @@ START_TEST(the_thread_finds_rows_of_other_programs_by_itself) {
     db = scratch_open(scratch.url, false);
     other = scratch_open(scratch.url, false);
     rpc = engine_new(1, &taker);
-    relay = relay_new(db, rpc, true);
+    relay = relay_new(db, rpc, RELAY_SHARED);
     usleep(20000); /* its first look is over */
     put(other, "a", "k", "1");
     wait_count(&taker, 1);
@@ -531,7 +531,7 @@ START_TEST(confirmed_rows_are_deleted_together) {
     db = scratch_open(scratch.url, false);
     rpc = engine_new(1, &taker);
     db_set_fault(db, count_commit, &commits);
-    relay = relay_new(db, rpc, true);
+    relay = relay_new(db, rpc, RELAY_SHARED);
     for (unsigned i = 1; i <= ROWS; i++) {
         put(db, "a", "k", "x");
         wait_count(&taker, i);
@@ -556,7 +556,7 @@ START_TEST(the_thread_goes_on_after_a_failure) {
     db = scratch_open(scratch.url, false);
     rpc = engine_new(1, &taker);
     sql_run(db, "ALTER TABLE outbox RENAME TO hidden");
-    relay = relay_new(db, rpc, true);
+    relay = relay_new(db, rpc, RELAY_SHARED);
     usleep(50000);
     sql_run(db, "ALTER TABLE hidden RENAME TO outbox");
     put(db, "a", "k", "1");
@@ -582,7 +582,7 @@ static void relay_child(const char *url, int fd) {
     struct error err;
 
     rpc->engine->subscribe(rpc, "a", write_message, &fd, &err);
-    relay_new(db, rpc, true);
+    relay_new(db, rpc, RELAY_SHARED);
     pause();
 }
 

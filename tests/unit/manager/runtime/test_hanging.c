@@ -247,7 +247,7 @@ static int start(int64_t patience_ms) {
     stage->rpc = settings.rpc;
     if (manager_start(&settings, &stage->manager, &stage->err) < 0)
         return -1;
-    stage->relay = relay_new(stage->db, stage->rpc, true);
+    stage->relay = relay_new(stage->db, stage->rpc, RELAY_SHARED);
     return 0;
 }
 
