@@ -1,14 +1,18 @@
 #include "compute/jobs/guard_cleaner.h"
 
+#include "common/backoff.h"
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/worker.h"
 
 #include <stdlib.h>
 
+#define PAUSE_MOST 60 /* in retry_ms */
+
 struct cleaner {
     struct hypervisor *hypervisor;
     int64_t retry_ms;
+    unsigned failures;        /* of the hypervisor, consecutive */
     struct worker_pool *pool; /* of one thread */
     struct work_item item;
 };
@@ -22,6 +26,14 @@ static void clean_guest(struct hypervisor *hypervisor, const char *instance_uuid
                     instance_uuid, "reason", err.message, NULL);
 }
 
+/* A host without a hypervisor is not queried all the time. */
+static int64_t pause_ms(struct cleaner *cleaner) {
+    const struct backoff_limits pauses = { .first_us = cleaner->retry_ms * 1000,
+                                           .most_us = cleaner->retry_ms * PAUSE_MOST * 1000 };
+
+    return backoff_pause_us(&pauses, ++cleaner->failures) / 1000;
+}
+
 static void run_cleaner(void *arg) {
     struct cleaner *cleaner = arg;
     struct hypervisor *hypervisor = cleaner->hypervisor;
@@ -30,7 +42,7 @@ static void run_cleaner(void *arg) {
     struct error err = { 0 };
 
     if (hypervisor->list_guarded(hypervisor, arena, &uuids, &err) < 0) {
-        worker_pool_put_later(cleaner->pool, &cleaner->item, cleaner->retry_ms);
+        worker_pool_put_later(cleaner->pool, &cleaner->item, pause_ms(cleaner));
         return;
     }
     for (; *uuids; uuids++)
