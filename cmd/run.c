@@ -179,6 +179,9 @@ static void prepare_process(sigset_t *ends) {
      * repeatedly, reuses the memory of the previous one. */
     mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
     mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+    /* Each of the threads, most of which are idle, would keep what it has freed. */
+    mallopt(M_ARENA_MAX,
+            sysconf(_SC_NPROCESSORS_ONLN) > 2 ? (int)sysconf(_SC_NPROCESSORS_ONLN) : 2);
     signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like a full disk */
