@@ -21,8 +21,8 @@
 #include <time.h>
 
 #define TICK_MS         1000
-#define REST_MS         2000 /* while there is no operation, and leases are not short */
-#define REST_LEASE_S    8
+#define REST_MOST_MS    5000 /* while there is no operation */
+#define REST_LEASES     4    /* rests in a lease, which a new operation needs renewed */
 #define HANGS_US        (120 * SECOND_US)
 #define REPORT_US       (10 * SECOND_US)
 #define EXPIRE_US       (60 * SECOND_US)
@@ -295,15 +295,19 @@ int manager_tick(struct manager *manager, struct error *err) {
     return recount_pools(manager, err);
 }
 
+static int64_t rest_ms(const struct manager *manager) {
+    int64_t ms = manager->settings.settings->operation_lease_s * 1000 / REST_LEASES;
+
+    return ms < TICK_MS ? TICK_MS : ms < REST_MOST_MS ? ms : REST_MOST_MS;
+}
+
 static int64_t tick_again(void *arg) {
     const struct manager *manager = arg;
     struct error err;
 
     if (manager_tick(arg, &err) < 0)
         log_error(NULL, "periodic work failed", "reason", err.message, NULL);
-    return manager->rests && manager->settings.settings->operation_lease_s >= REST_LEASE_S
-               ? REST_MS
-               : TICK_MS;
+    return manager->rests ? rest_ms(manager) : TICK_MS;
 }
 
 /* ---- start and stop ---- */
