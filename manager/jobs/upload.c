@@ -19,7 +19,8 @@
 #include <string.h>
 #include <strings.h>
 
-enum { TRIES = 3 };
+/* Of the upload; and of a snapshot that the storage does not delete. */
+enum { TRIES = 3, DROPS = 30 };
 
 /* Glance's default: other algorithms are not compared. */
 #define ALGORITHM "sha512"
@@ -30,6 +31,7 @@ struct uploading {
     int64_t bytes;              /* of the image */
     char sum[CHECKSUM_IO_TEXT]; /* of what was sent; "": nothing by this worker */
     bool is_wrong;              /* the image has other bytes */
+    bool has_snapshot;          /* perhaps, by this worker */
 };
 
 /* ---- the image ---- */
@@ -107,8 +109,9 @@ static struct driver_snapshot own_snapshot(const struct job *job) {
     return job_driver_snapshot(job, &snapshot);
 }
 
-static int open_snapshot(struct job *job, const struct driver_volume *volume,
+static int open_snapshot(struct uploading *uploading, const struct driver_volume *volume,
                          struct volume_io **ret, struct error *err) {
+    struct job *job = uploading->job;
     const struct driver *driver = job->backend->driver;
     struct driver_snapshot snapshot = own_snapshot(job);
     struct driver_created created;
@@ -116,6 +119,7 @@ static int open_snapshot(struct job *job, const struct driver_volume *volume,
 
     if (!driver->create_snapshot)
         return error_set(err, ERROR_BAD_REQUEST, "This backend does not support snapshots.");
+    uploading->has_snapshot = true;
     outcome = driver->create_snapshot(job->backend->handle, job->arena, volume, &snapshot,
                                       &job->progress, &created, err);
     if (outcome == DRIVER_DEFERRED)
@@ -131,33 +135,60 @@ static int open_snapshot(struct job *job, const struct driver_volume *volume,
                                       err);
 }
 
-static int open_source(struct job *job, struct volume_io **ret, struct error *err) {
+static int open_source(struct uploading *uploading, struct volume_io **ret, struct error *err) {
+    struct job *job = uploading->job;
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
 
     if (!(driver_supported(driver) & DRIVER_DATA))
         return error_set(err, ERROR_BAD_REQUEST, "This backend makes no images of volumes.");
-    return volume.attached ? open_snapshot(job, &volume, ret, err)
+    return volume.attached ? open_snapshot(uploading, &volume, ret, err)
                            : driver->open_volume_data(job->backend->handle, job->arena, &volume,
                                                       false, ret, err);
 }
 
 /* Also that of an earlier worker, for which the volume may have been attached.  `fence`: NULL when
- * the operation was cancelled. */
-static void drop_snapshot(struct job *job, const struct driver_fence *fence) {
+ * the operation was cancelled, or has ended.  -1: to be repeated. */
+static int drop_snapshot(struct job *job, const struct driver_fence *fence, struct error *err) {
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
     struct driver_snapshot snapshot = own_snapshot(job);
-    struct error err = { 0 };
+    enum driver_outcome outcome;
 
     if ((!volume.attached && job->operation.attempts == 1) || !driver->delete_snapshot)
-        return;
+        return 0;
     snapshot.fence = fence;
     snapshot.late = !fence;
-    if (driver->delete_snapshot(job->backend->handle, job->arena, &volume, &snapshot, NULL, &err) !=
-        DRIVER_DONE)
+    outcome =
+        driver->delete_snapshot(job->backend->handle, job->arena, &volume, &snapshot, NULL, err);
+    if (outcome == DRIVER_DONE)
+        return 0;
+    if (outcome == DRIVER_DEFERRED)
+        error_set(err, ERROR_CONFLICT, "the image above it is in use by a guest");
+    if (job->operation.attempts < DROPS)
+        return -1;
+    log_error(&job->context.log, "unwanted snapshot left on the backend", "volume_id", volume.id,
+              "object_id", snapshot.id, "reason", err->message, NULL);
+    return 0;
+}
+
+static int is_over(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+    struct operation operation;
+    int found = operation_get(work, job->operation.id, &operation, err);
+
+    return found < 0 ? -1 : !found;
+}
+
+/* Another worker has ended the operation, perhaps before this one made the snapshot. */
+static void drop_late_snapshot(const struct uploading *uploading) {
+    struct job *job = uploading->job;
+    struct error err = { 0 };
+
+    if (uploading->has_snapshot && job_read(job, is_over, job, &err) > 0 &&
+        drop_snapshot(job, NULL, &err) < 0)
         log_error(&job->context.log, "unwanted snapshot left on the backend", "volume_id",
-                  volume.id, "object_id", snapshot.id, "reason", err.message, NULL);
+                  job->volume.id, "object_id", job->operation.id, "reason", err.message, NULL);
 }
 
 /* ---- the bytes ---- */
@@ -223,7 +254,7 @@ static int read_and_send(struct uploading *uploading, struct error *err) {
     struct volume_io *source = NULL;
     autovolumeio struct volume_io *image = NULL;
 
-    if (open_source(uploading->job, &source, err) < 0)
+    if (open_source(uploading, &source, err) < 0)
         return -1;
     image = open_image(uploading, source, err);
     return image ? send_image(uploading, image, err) : -1;
@@ -243,12 +274,26 @@ static int upload(struct uploading *uploading, struct error *err) {
 
 /* ---- the operation ---- */
 
+/* 1 it is gone, 0 the operation was released for another attempt. */
+static int drop_own_snapshot(struct job *job, struct error *err) {
+    struct error failure = { 0 };
+
+    if (drop_snapshot(job, &job->fence, &failure) == 0)
+        return 1;
+    return job_check_lease(job, err) < 0 ? -1 : job_ask_again(job, &failure, err);
+}
+
+/* The image goes first: the next worker, if the snapshot needs one, finds none. */
 static int fail(struct uploading *uploading, const struct error *failure, struct error *err) {
     struct upload_ending ending = { failure };
     struct job *job = uploading->job;
+    int dropped;
 
     if (images_of(job))
         discard_image(uploading);
+    dropped = drop_own_snapshot(job, err);
+    if (dropped <= 0)
+        return dropped;
     log_error(&job->context.log, "upload failed", "volume_id", job->volume.id, "image_id",
               uploading->target.image_id, "reason", failure->message, NULL);
     return job_finish(job, &ending, err) < 0 ? -1 : 0;
@@ -258,19 +303,22 @@ int job_upload(struct job *job, struct error *err) {
     struct uploading uploading = { .job = job };
     struct upload_ending done = { NULL };
     struct error failure = { 0 };
-    int ended;
+    int ended, dropped;
 
     if (!job->has_volume || !volume_upload_target(job->arena, &job->operation, &uploading.target))
         return job_end(job, err);
     if (upload(&uploading, &failure) < 0) {
-        if (job_check_lease(job, err) < 0)
+        if (job_check_lease(job, err) < 0) {
+            drop_late_snapshot(&uploading);
             return -1;
+        }
         if (failure.kind == ERROR_UNAVAILABLE && job->operation.attempts < TRIES)
             return job_ask_again(job, &failure, err);
-        drop_snapshot(job, &job->fence);
         return fail(&uploading, &failure, err);
     }
-    drop_snapshot(job, &job->fence);
+    dropped = drop_own_snapshot(job, err);
+    if (dropped <= 0)
+        return dropped;
     ended = job_finish(job, &done, err);
     if (ended == 0)
         log_info(&job->context.log, "upload done", "volume_id", job->volume.id, "image_id",
@@ -278,11 +326,10 @@ int job_upload(struct job *job, struct error *err) {
     return ended < 0 ? -1 : 0;
 }
 
-void job_discard_upload(struct job *job) {
+int job_discard_upload(struct job *job, struct error *err) {
     struct uploading uploading = { .job = job };
 
-    if (job->has_volume)
-        drop_snapshot(job, NULL);
     if (images_of(job) && volume_upload_target(job->arena, &job->operation, &uploading.target))
         discard_image(&uploading);
+    return job->has_volume ? drop_snapshot(job, NULL, err) : 0;
 }

@@ -137,8 +137,8 @@ int job_close(struct job *job, struct error *err) {
     if ((job->operation.kind == &kind_manage || job->operation.kind == &kind_snapshot_manage) &&
         job_let_go_of_object(job, NULL, &why) < 0)
         return job_ask_again(job, &why, err);
-    if (job->operation.kind == &kind_upload)
-        job_discard_upload(job);
+    if (job->operation.kind == &kind_upload && job_discard_upload(job, &why) < 0)
+        return job_ask_again(job, &why, err);
     /* a volume that was never created has no name to query, and cannot be in use */
     if (job->has_volume && job->volume.provider_location && changes_object(job))
         gone = object_is_gone(job, &why);

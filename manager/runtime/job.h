@@ -83,8 +83,9 @@ int job_trim_go_on(struct job *job, struct error *err);
 int job_reclaim_end(struct job *job, const struct reclaim_ending *ending, struct error *err);
 /* Bytes allocated by the volume. */
 int job_usage(struct job *job, int64_t *ret_bytes, struct error *err);
-/* Of an upload that was cancelled (jobs/upload.c): its image and its snapshot, if it has any. */
-void job_discard_upload(struct job *job);
+/* Of an upload that was cancelled (jobs/upload.c): its image and its snapshot, if it has any.  -1:
+ * to be repeated. */
+int job_discard_upload(struct job *job, struct error *err);
 /* Deletes a snapshot created by this worker after the operation got another one, or was cancelled,
  * if it is unwanted.  0: there is none; 1: left to another worker. */
 int job_clean_up_snapshot(struct job *job, struct error *err);
