@@ -178,8 +178,7 @@ class Policy(DeclaredCase):
     @staticmethod
     def kill(run):
         """Until it is gone: its open files, too."""
-        with open(os.path.join(run, "daemon"), encoding="ascii") as file:
-            pid = int(file.read())
+        pid = until(lambda: program.daemon_of(run), 60, "a daemon")
         os.kill(pid, signal.SIGKILL)
         until(lambda: program.is_gone(pid), 60, "the end of a daemon")
 

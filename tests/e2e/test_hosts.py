@@ -67,15 +67,9 @@ class Hosts(DeclaredCase):
 
     def daemons(self, i):
         """Pids of the storage daemons of a node, by the names of their directories."""
-        found = {}
-        for name in os.listdir(self.path(f"run-{i}")):
-            try:
-                with open(os.path.join(self.path(f"run-{i}"), name, "daemon"),
-                          encoding="ascii") as file:
-                    found[name] = int(file.read())
-            except (OSError, ValueError):
-                pass
-        return found
+        run = self.path(f"run-{i}")
+        found = {name: program.daemon_of(os.path.join(run, name)) for name in os.listdir(run)}
+        return {name: pid for name, pid in found.items() if pid}
 
     def sessions(self, i):
         return {name: pid for name, pid in self.daemons(i).items() if name.startswith("s")}

@@ -53,10 +53,10 @@ class DeclaredCase(ServiceCase):
     def kill_daemons(cls):
         """Those that a failed test has left: they outlive their agent."""
         for path in glob.glob(cls.path("run*/*/daemon")):
-            with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
-                pid = file.read().strip()
-                if pid.isdigit() and int(pid) > 1:
-                    os.kill(int(pid), signal.SIGKILL)
+            pid = program.daemon_of(os.path.dirname(path))
+            if pid:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     @classmethod
     def tearDownClass(cls):
@@ -119,10 +119,7 @@ class DeclaredCase(ServiceCase):
 
     def daemon(self, name):
         run = os.path.join(self.path("run"), self.volume_of(name)["metadata"]["uid"])
-        def number():
-            with open(os.path.join(run, "daemon"), encoding="ascii") as file:
-                return int(file.read() or 0)
-        return until(number, 60, "a daemon")
+        return until(lambda: program.daemon_of(run), 60, "a daemon")
 
     def lose(self, pool):
         """All that it had: at once, as its agent would put something there again."""
@@ -196,6 +193,18 @@ class Provisioning(DeclaredCase):
                   "the target to end")
         self.api.ask("DELETE", "/volume_configs/reached")
         until(lambda: not self.api.ask("GET", "/volume_configs")["volume_configs"], 60, "an end")
+
+    def test_an_id_of_an_ended_daemon_gets_no_signal(self):
+        """It may be the id of any other process."""
+        run = self.path("run-of-an-ended-one")
+        self.addCleanup(shutil.rmtree, run)
+        os.makedirs(os.path.join(run, "volume"))
+        with subprocess.Popen(["sleep", "600"]) as other:
+            with open(os.path.join(run, "volume", "daemon"), "w", encoding="ascii") as file:
+                print(other.pid, file=file)
+            self.kill_daemons()
+            other.terminate()
+            self.assertEqual(other.wait(60), -signal.SIGTERM)
 
     def test_a_published_volume_grows(self):
         self.declare("grower")

@@ -463,8 +463,7 @@ class Domains(ReplicatedCase, DomainCase):
         uid = self.api.ask("GET", f"/volume_configs/volume-{volume_id}/volume")[
             "replicated_volume"]["metadata"]["uid"]
         self.stand_still()  # no target serves it again before the domain has met the error
-        with open(f"{self.place}/run/{uid}/daemon", encoding="ascii") as file:
-            os.kill(int(file.read()), signal.SIGKILL)
+        os.kill(program.daemon_of(f"{self.place}/run/{uid}"), signal.SIGKILL)
         virsh("reset", domain.name)  # and the firmware reads where a boot sector might be
         until(lambda: self.state_of(domain) == "paused", 120, "the error to stop the domain")
         self.service.process.send_signal(signal.SIGCONT)

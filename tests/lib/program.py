@@ -47,6 +47,18 @@ def is_gone(pid):
         return True
 
 
+def daemon_of(run):
+    """The id of the storage daemon in this run directory, or None. It has the file with its id open
+    and locked, at this descriptor: after its end the number may be that of any other process."""
+    path = os.path.join(run, "daemon")
+    try:
+        with open(path, encoding="ascii") as file:
+            pid = int(file.read())
+        return pid if os.path.samefile(path, f"/proc/{pid}/fd/3") else None
+    except (OSError, ValueError):
+        return None
+
+
 def stop_and_wait(pid):
     """SIGSTOP, and until none of its threads does anything any more."""
     os.kill(pid, signal.SIGSTOP)
