@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* between checks for changes by other processes, which send no notification; and while there has
- * never been a document */
+ * never been a document, if no other process of the service can write the first */
 #define POLL_MS    500
 #define EMPTY_MS   5000
 #define FAILED_MS  1000
@@ -280,7 +280,8 @@ static int round_run(struct controller *controller, struct error *err) {
 
 static int64_t pause_ms(const struct controller *controller) {
     int64_t now = controller_now_us(controller), next = retries_next_us(controller->retries);
-    int64_t pause = controller->seen > 0 ? POLL_MS : EMPTY_MS;
+    bool awaits_tools = controller->seen == 0 && controller->settings.settings->one_process;
+    int64_t pause = awaits_tools ? EMPTY_MS : POLL_MS;
 
     if (is_walking(controller) || controller->busy)
         return 0;

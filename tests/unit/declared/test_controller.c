@@ -143,6 +143,7 @@ static unsigned pools = 3;
 START_TEST(a_declared_volume_is_reconciled_step_by_step) {
     struct bench *bench = bench_new(true);
 
+    bench->fixture.settings.one_process = true;
     ck_assert_int_eq(tick(bench), 5000); /* there is nothing to watch yet */
     act(bench, declare_body, &pools);
     ck_assert_int_eq(tick(bench), 500);
@@ -150,6 +151,18 @@ START_TEST(a_declared_volume_is_reconciled_step_by_step) {
     act(bench, made_body, NULL);
     ck_assert_int_eq(tick(bench), 500);
     ck_assert_str_eq(read_state(bench).phase, "\"Bound\"");
+    bench_free(bench);
+}
+END_TEST
+
+/* It sends no notification on SQLite. */
+START_TEST(the_first_document_of_another_process_is_noticed_as_soon_as_others) {
+    struct bench *bench = bench_new(true);
+
+    ck_assert_int_eq(tick(bench), 500);
+    act(bench, declare_body, &pools);
+    ck_assert_int_eq(tick(bench), 500);
+    ck_assert_int_eq(read_state(bench).documents, 5);
     bench_free(bench);
 }
 END_TEST
@@ -881,6 +894,7 @@ START_TEST(a_change_wakes_its_thread) {
 END_TEST
 
 CHECK_MAIN("controller", a_declared_volume_is_reconciled_step_by_step,
+           the_first_document_of_another_process_is_noticed_as_soon_as_others,
            an_evaluation_without_changes_writes_nothing,
            a_pool_that_changes_its_state_has_its_configs_evaluated,
            a_started_controller_continues_pending_work,
