@@ -31,6 +31,10 @@
 #define MAXIMUM  (INT64_C(1) << 32)
 #define REPLICAS 3
 
+/* Of a busy machine, which may also have been paused: a start is not repeated here, as a node's
+ * controller repeats it. */
+#define LIMIT_MS 60000
+
 static const char *const uids[] = {
     "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b",
     "00000000-0000-4000-8000-00000000000c", "00000000-0000-4000-8000-00000000000d",
@@ -64,6 +68,8 @@ static inline void begin(void) {
                                          .volume = VOLUME,
                                          .size_bytes = SIZE,
                                          .maximum_bytes = MAXIMUM,
+                                         .timeout_ms = LIMIT_MS,
+                                         .silence_ms = 7500,
                                          .count = REPLICAS };
     for (unsigned i = 0; i < LENGTH(uids); i++) {
         snprintf(pools[i], sizeof(pools[i]), "%s/pool%u", top, i);
@@ -86,7 +92,7 @@ static inline int remove_one(const char *path, const struct stat *facts, int kin
 static inline void end(void) {
     target_close(target);
     target = NULL;
-    daemon_kill(run, 10000, &err);
+    daemon_kill(run, LIMIT_MS, &err);
     checker_free(&checker);
     umount2(pools[REPLICAS], MNT_DETACH); /* if a test has one there */
     nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -150,7 +156,7 @@ static inline void read_all(void) {
 }
 
 static inline void kill_daemon(void) {
-    assert_done(daemon_kill(run, 10000, &err));
+    assert_done(daemon_kill(run, LIMIT_MS, &err));
 }
 
 static inline void stop(void) {
