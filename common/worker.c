@@ -61,10 +61,12 @@ struct worker_pool {
     struct group_bucket groups[BUCKETS];
     struct tasks delayed; /* ordered by due time */
     unsigned pending;     /* tasks in lanes */
+    unsigned tasks;       /* with running and delayed ones */
     bool stopping;
     unsigned levels; /* length of `waiting` */
     unsigned group_most;
-    unsigned thread_count;
+    char name[12]; /* of threads, before their number */
+    unsigned thread_count, thread_most;
     pthread_t threads[];
 };
 
@@ -85,6 +87,7 @@ static struct group *group_hold(struct worker_pool *pool, const char *name) {
         LIST_INSERT_HEAD(bucket, group, bucket);
     }
     group->tasks++;
+    pool->tasks++;
     return group;
 }
 
@@ -178,6 +181,7 @@ static void lane_advance(struct worker_pool *pool, struct lane *lane) {
     autofree struct task *task = STAILQ_FIRST(&lane->tasks);
 
     pool->pending--;
+    pool->tasks--;
     group_gives_back(pool, task->group);
     STAILQ_REMOVE_HEAD(&lane->tasks, next);
     if (!STAILQ_EMPTY(&lane->tasks)) {
@@ -238,33 +242,42 @@ static void *run_tasks(void *arg) {
     return NULL;
 }
 
-static void add_thread(struct worker_pool *pool, const char *name) {
-    unsigned i = pool->thread_count++;
+static void add_thread(struct worker_pool *pool) {
     char numbered[16];
 
-    snprintf(numbered, sizeof(numbered), "%.11s-%u", name, i % 1000);
-    if (thread_start(&pool->threads[i], numbered, run_tasks, pool) != 0) {
-        fputs("cannot start a worker thread\n", stderr);
-        abort();
-    }
+    snprintf(numbered, sizeof(numbered), "%s-%u", pool->name, pool->thread_count % 1000);
+    if (thread_start(&pool->threads[pool->thread_count], numbered, run_tasks, pool) == 0)
+        pool->thread_count++;
+}
+
+/* After a task was added: there is a thread for each, up to the limit. */
+static void call_thread(struct worker_pool *pool) {
+    if (pool->thread_count < pool->tasks && pool->thread_count < pool->thread_most &&
+        !pool->stopping)
+        add_thread(pool);
+    pthread_cond_signal(&pool->changed);
 }
 
 struct worker_pool *worker_pool_new_shared(const char *name, unsigned threads,
                                            unsigned group_most) {
-    struct worker_pool *pool =
-        heap_new(sizeof(*pool) + (threads ? threads : 1) * sizeof(pool->threads[0]));
+    unsigned most = threads ? threads : 1;
+    struct worker_pool *pool = heap_new(sizeof(*pool) + most * sizeof(pool->threads[0]));
 
+    snprintf(pool->name, sizeof(pool->name), "%s", name);
     pool->group_most = group_most;
-    pool->levels = (threads ? threads : 1) + 1;
+    pool->thread_most = most;
+    pool->levels = most + 1;
     pool->waiting = heap_new(pool->levels * sizeof(*pool->waiting));
     for (unsigned level = 0; level < pool->levels; level++)
         TAILQ_INIT(&pool->waiting[level]);
     STAILQ_INIT(&pool->delayed);
     pthread_mutex_init(&pool->lock, NULL);
     thread_cond_init(&pool->changed);
-    do {
-        add_thread(pool, name);
-    } while (pool->thread_count < threads);
+    add_thread(pool);
+    if (pool->thread_count == 0) {
+        fputs("cannot start a worker thread\n", stderr);
+        abort();
+    }
     return pool;
 }
 
@@ -301,7 +314,7 @@ static struct task *task_new(struct worker_pool *pool, const struct work_item *i
 void worker_pool_put(struct worker_pool *pool, const struct work_item *item) {
     pthread_mutex_lock(&pool->lock);
     lane_append(pool, task_new(pool, item));
-    pthread_cond_signal(&pool->changed);
+    call_thread(pool);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -329,7 +342,7 @@ void worker_pool_put_later(struct worker_pool *pool, const struct work_item *ite
     task = task_new(pool, item);
     task->due_us = due_us;
     insert_delayed(pool, task);
-    pthread_cond_signal(&pool->changed);
+    call_thread(pool);
     pthread_mutex_unlock(&pool->lock);
 }
 

@@ -1,5 +1,6 @@
 /*
- * A thread pool with a work queue.
+ * A thread pool with a work queue.  The first thread is started with it, the others when there are
+ * as many items.
  *
  * Items with the same non-empty key run one after the other in the order in which they were added;
  * others run in any order.

@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "tests/lib/check_main.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -512,6 +513,48 @@ START_TEST(threads_bear_the_name_of_the_pool) {
 }
 END_TEST
 
+/* Of this process. */
+static unsigned threads_named(const char *name) {
+    unsigned count = 0;
+    char path[64], found[32];
+    const struct dirent *entry;
+    DIR *tasks = opendir("/proc/self/task");
+
+    while ((entry = readdir(tasks))) {
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%.20s/comm", entry->d_name);
+        file = fopen(path, "re");
+        if (file && fgets(found, sizeof(found), file))
+            count += strncmp(found, name, strlen(name)) == 0;
+        if (file)
+            fclose(file);
+    }
+    closedir(tasks);
+    return count;
+}
+
+START_TEST(a_pool_has_as_many_threads_as_items_at_once) {
+    struct worker_pool *pool = worker_pool_new("few", 3);
+    sem_t gate;
+
+    sem_init(&gate, 0, 0);
+    ck_assert_uint_eq(threads_named("few-"), 1);
+    put(pool, NULL, wait_for, &gate);
+    ck_assert_uint_eq(threads_named("few-"), 1);
+    put(pool, NULL, wait_for, &gate);
+    ck_assert_uint_eq(threads_named("few-"), 2);
+    for (int i = 0; i < 2; i++)
+        put(pool, NULL, wait_for, &gate);
+    ck_assert_uint_eq(threads_named("few-"), 3);
+    for (int i = 0; i < 4; i++)
+        sem_post(&gate);
+    while (worker_pool_pending(pool) > 0)
+        sched_yield();
+    worker_pool_stop(pool);
+}
+END_TEST
+
 CHECK_MAIN("worker", works_of_one_key_run_one_by_one_in_order,
            works_of_different_keys_and_of_none_run_at_the_same_time, key_is_copied,
            groups_take_turns_however_much_one_of_them_wants, a_group_that_is_alone_has_every_thread,
@@ -520,4 +563,4 @@ CHECK_MAIN("worker", works_of_one_key_run_one_by_one_in_order,
            delayed_work_runs_when_it_is_due_and_not_before,
            pending_counts_queued_and_running_but_not_delayed,
            stop_waits_for_running_work_and_drops_the_rest, a_closed_pool_begins_nothing_more,
-           threads_bear_the_name_of_the_pool)
+           threads_bear_the_name_of_the_pool, a_pool_has_as_many_threads_as_items_at_once)
