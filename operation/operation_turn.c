@@ -344,6 +344,10 @@ int operation_close(struct work *work, const struct operation *operation, const 
     "WHEN phase = 'queued' AND $6 > 0 THEN ($3 + created_at) / 2 "                 \
     "ELSE $3 END)) AND " IS_DUE("$1")
 
+/* With a condition for each of the indices operations_at_work and operations_in_line. */
+#define ORPHANS(condition) \
+    "SELECT id FROM operations WHERE host = $4 AND is_long = $7 AND " condition " AND " IS_ORPHAN
+
 static int patience_of(const struct orphan_rule *rule) {
     return rule->sparing ? 2 : rule->patient;
 }
@@ -351,15 +355,16 @@ static int patience_of(const struct orphan_rule *rule) {
 int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,
                       unsigned most, struct operation **ret, struct error *err) {
     assert(most > 0);
-    return operation_all(work,
-                         db_query(work->tx, err,
-                                  "SELECT " OPERATION_COLUMNS
-                                  " FROM operations WHERE host = $4 AND is_long = $7 AND " IS_ORPHAN
-                                  " ORDER BY created_at, id LIMIT $5",
-                                  DB_INT(work->over_us), DB_INT(rule->waiting_since_us),
-                                  DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(most),
-                                  DB_INT(patience_of(rule)), DB_BOOL(rule->is_long)),
-                         ret, err);
+    return operation_all(
+        work,
+        db_query(
+            work->tx, err,
+            "SELECT " OPERATION_COLUMNS
+            " FROM operations WHERE id IN (" ORPHANS("owner IS NOT NULL") " UNION ALL " ORPHANS(
+                "owner IS NULL AND " HAS_NO_ANSWER) ") ORDER BY created_at, id LIMIT $5",
+            DB_INT(work->over_us), DB_INT(rule->waiting_since_us), DB_INT(rule->queued_since_us),
+            DB_TEXT(host), DB_INT(most), DB_INT(patience_of(rule)), DB_BOOL(rule->is_long)),
+        ret, err);
 }
 
 int operation_any(struct work *work, struct error *err) {

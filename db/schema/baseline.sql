@@ -1,6 +1,6 @@
--- The schema of an empty database: steps 0001 to 0053 in one text, with their names and their order,
+-- The schema of an empty database: steps 0001 to 0054 in one text, with their names and their order,
 -- so that a database has the same schema whichever way it was made. The steps explain it; those
--- after 0053 run on it as on any older schema.
+-- after 0054 run on it as on any older schema.
 
 CREATE TABLE qos_specs (
     id TEXT PRIMARY KEY,
@@ -244,7 +244,6 @@ CREATE TABLE volume_type_encryption (
     created_at BIGINT NOT NULL,
     updated_at BIGINT
 );
-CREATE INDEX operations_by_host ON operations (host);
 CREATE INDEX messages_by_end ON messages (keep_until);
 
 CREATE TABLE clock (
@@ -258,7 +257,6 @@ CREATE VIEW clock_seen AS
     SELECT MAX(lease_until) FROM operations UNION ALL
     SELECT MAX(reported_at) FROM services UNION ALL
     SELECT MAX(created_at) FROM outbox;
-CREATE INDEX operations_by_turn ON operations (turn_of, created_at, id);
 
 CREATE TABLE snapshots (
     id TEXT PRIMARY KEY,
@@ -367,8 +365,6 @@ CREATE TABLE operation_turns (
 CREATE INDEX operation_turns_by_turn ON operation_turns (turn_of);
 CREATE INDEX operations_by_volume ON operations (volume_id, object_id);
 CREATE INDEX operations_cancelled ON operations (volume_id) WHERE target_id = id;
-CREATE INDEX operations_that_change ON operations (turn_of, created_at, id)
-    WHERE turn_of = object_id;
 CREATE INDEX snapshots_by_status ON snapshots (status, project_id, created_at, id);
 CREATE INDEX snapshots_by_name ON snapshots (display_name, project_id, created_at, id)
     WHERE display_name IS NOT NULL;
@@ -583,14 +579,17 @@ CREATE INDEX operations_at_parts ON operations (volume_id)
 CREATE INDEX operations_in_line ON operations
     (host, is_long, project_id, (COALESCE(updated_at, created_at)), created_at, id)
     WHERE owner IS NULL AND phase <> 'answered';
-CREATE INDEX operations_at_work ON operations (host, is_long, project_id) WHERE owner <> '';
 
 CREATE TABLE replica_moves (config_id TEXT PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE);
 CREATE INDEX documents_by_pool ON documents (pool) WHERE pool IS NOT NULL;
 CREATE INDEX replica_pools_by_node ON replica_pools (node);
+CREATE INDEX operations_by_turn ON operations (turn_of, created_at, id) WHERE turn_of IS NOT NULL;
+CREATE INDEX operations_that_change ON operations (turn_of, created_at, id)
+    WHERE turn_of = object_id;
+CREATE INDEX operations_at_work ON operations (host, is_long, project_id) WHERE owner IS NOT NULL;
 
 -- Each step that it stands for.
 INSERT INTO schema_version (number) VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10),
     (11), (12), (13), (14), (15), (16), (17), (18), (19), (20), (21), (22), (23), (24), (25),
     (26), (27), (28), (31), (32), (35), (36), (37), (38), (39), (40), (41), (42), (43), (44),
-    (45), (46), (47), (48), (49), (50), (51), (52), (53);
+    (45), (46), (47), (48), (49), (50), (51), (52), (53), (54);
