@@ -32,6 +32,7 @@ libscoria_a_SOURCES += \
 	drivers/file/qcow2_use.c drivers/file/qcow2_use.h \
 	drivers/file/quobyte.c \
 	drivers/file/removal.c drivers/file/removal.h \
+	drivers/file/shared_flush.c drivers/file/shared_flush.h \
 	drivers/file/remotefs.c drivers/file/remotefs.h drivers/file/remotefs.private.h \
 	drivers/file/remotefs_volume.c \
 	drivers/file/shares.c drivers/file/shares.h \
@@ -75,6 +76,7 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_draft \
 	tests/unit/drivers/file/test_flush \
 	tests/unit/drivers/file/test_removal \
+	tests/unit/drivers/file/test_shared_flush \
 	tests/unit/drivers/file/test_chain_assist \
 	tests/unit/drivers/file/test_chain_merge \
 	tests/unit/drivers/file/test_directory \

@@ -154,7 +154,10 @@ int directory_replace(const struct directory *directory, const char *from, const
 }
 
 int directory_flush(const struct directory *directory, struct error *err) {
-    if (fsync(directory->fd) < 0)
+    int result =
+        directory->flush ? shared_flush(directory->flush, directory->fd) : fsync(directory->fd);
+
+    if (result < 0)
         return error_errno(err, ERROR_BACKEND, "flushing the directory %s", directory->path);
     return 0;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "drivers/file/directory_settings.h"
+#include "drivers/file/shared_flush.h"
 
 struct directory {
     int fd;
@@ -14,6 +15,8 @@ struct directory {
     const struct directory_settings *settings;
     bool locks_trusted; /* a lock that a guest took on another host is seen here */
     bool punches_holes; /* or unknown */
+    /* NULL: a flush is shared by no threads, as on a mount, which may hang and be renewed. */
+    struct shared_flush *flush;
 };
 
 /* Makes `path` and its missing parents; existing ones stay unchanged. */

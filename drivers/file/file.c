@@ -19,6 +19,7 @@ struct file_backend {
     struct arena *arena; /* holds this struct and its strings */
     struct directory_settings settings;
     struct directory directory;
+    struct shared_flush flush; /* of the directory */
     const char *pool;
     const char *raw_type; /* driver_volume_type of a raw file */
     bool only_raw;        /* configured as gpfs: only raw volumes can be connected */
@@ -126,6 +127,8 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
         close(backend->directory.fd);
         return -1;
     }
+    shared_flush_init(&backend->flush);
+    backend->directory.flush = &backend->flush;
     backend->store = (struct file_store){
         .count = 1, .locations = &backend->directory.path, .single = true, .use = use_directory
     };

@@ -104,8 +104,8 @@ static int fill_and_publish(const struct directory *directory, struct arena *are
 }
 
 /* After any failure, or a takeover of the work, the draft is removed.  After a pause right before
- * the rename the volume may be gone: the fence reports that afterwards, and the caller removes the
- * file if so. */
+ * the rename the volume may be gone: the caller, which records that it is made, learns it from the
+ * rows, and removes the file. */
 static int make(const struct directory *directory, struct arena *arena,
                 const struct driver_volume *volume, const char *name, int64_t bytes,
                 struct error *err) {
@@ -118,7 +118,7 @@ static int make(const struct directory *directory, struct arena *arena,
     result = fill_and_publish(directory, arena, volume, name, bytes, err);
     if (result > 0) /* another worker was faster */
         result = accept_existing(directory, volume, name, bytes, err) < 0 ? -1 : 0;
-    return driver_fence_check(volume->fence, err) < 0 ? -1 : result;
+    return result;
 }
 
 int volume_file_create(const struct directory *directory, struct arena *arena,
@@ -140,7 +140,8 @@ int volume_file_create(const struct directory *directory, struct arena *arena,
         return -1;
     if (!existing && make(directory, arena, volume, name, bytes, err) < 0)
         return -1;
-    if (volume->attempt > 1 && volume_name_remove_unfinished(directory, arena, name, err) < 0)
+    if (volume->attempt > 1 && (driver_fence_check(volume->fence, err) < 0 ||
+                                volume_name_remove_unfinished(directory, arena, name, err) < 0))
         return -1;
     if (directory_flush(directory, err) < 0)
         return -1;
