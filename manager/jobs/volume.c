@@ -58,7 +58,7 @@ int job_delete(struct job *job, struct error *err) {
 
     if (!job->has_volume)
         return job_end(job, err);
-    if (volume_delete_still_valid(&job->volume))
+    if (job->has_snapshots && volume_delete_still_valid(&job->volume))
         left = job_delete_snapshots(job, &failure, err);
     if (left != 0)
         return left < 0 ? -1 : fail_with_snapshots(job, &failure, err);

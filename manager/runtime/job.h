@@ -26,6 +26,7 @@ struct job {
     bool has_volume;
     struct snapshot snapshot; /* the operation's object, as of the claim */
     bool has_snapshot;
+    bool has_snapshots;          /* a volume that is deleted, as of the claim */
     struct volume_source source; /* of a new volume */
     const json_t *extra_specs;   /* of its type, for a driver that reads them; NULL: none */
     struct running running;

@@ -25,6 +25,16 @@ static const struct {
 #undef OPERATION
 };
 
+/* Snapshots are deleted with the volume, which gets no more of them. */
+static int find_snapshots(struct work *work, struct job *job, struct error *err) {
+    int any = job->operation.kind == &kind_delete
+                  ? snapshot_any_of(work, job->operation.volume_id, err)
+                  : 0;
+
+    job->has_snapshots = any > 0;
+    return any < 0 ? -1 : 0;
+}
+
 static int claim_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
     int claimed;
@@ -36,7 +46,7 @@ static int claim_body(struct work *work, void *arg, struct error *err) {
         return claimed;
     assert(job->operation.owner && strcmp(job->operation.owner, job_owner(job)) == 0);
     job->has_volume = volume_details(work, job->operation.volume_id, &job->volume, err) == 0;
-    if (!job->has_volume && err->kind != ERROR_NOT_FOUND)
+    if ((!job->has_volume && err->kind != ERROR_NOT_FOUND) || find_snapshots(work, job, err) < 0)
         return -1;
     if (job->operation.kind->object != &snapshot_objects)
         return 1;

@@ -46,7 +46,9 @@ int snapshot_of(struct work *work, const char *volume_id, struct snapshot **ret,
 /* All of a group snapshot's, without metadata, in the order of their volumes' ids; how many. */
 int snapshot_of_group(struct work *work, const char *group_snapshot_id, struct snapshot **ret,
                       struct error *err);
-/* ERROR_BAD_REQUEST when a volume has any. */
+/* Has a volume any?  1 or 0. */
+int snapshot_any_of(struct work *work, const char *volume_id, struct error *err);
+/* ERROR_BAD_REQUEST when it has. */
 int snapshot_none_of(struct work *work, const char *volume_id, struct error *err);
 
 /* Name and description; unset ones stay. */
