@@ -257,8 +257,24 @@ int operation_begun(struct work *work, const char *volume_id, struct operation *
                          ret, err);
 }
 
+/* Mostly there is none, which costs a sixth of the query for all of them. */
+static int any_on(struct work *work, const char *volume_id, struct error *err) {
+    int64_t one;
+
+    return db_query_int(work->tx, &one, err,
+                        "SELECT 1 FROM operations WHERE volume_id = $1 UNION ALL "
+                        "SELECT 1 FROM operations WHERE turn_of = $1 UNION ALL "
+                        "SELECT 1 FROM operation_turns WHERE turn_of = $1 LIMIT 1",
+                        DB_TEXT(volume_id));
+}
+
 int operation_on(struct work *work, const char *volume_id, struct operation **ret,
                  struct error *err) {
+    int any = any_on(work, volume_id, err);
+
+    *ret = NULL;
+    if (any <= 0)
+        return any;
     return operation_all(work,
                          db_query(work->tx, err,
                                   "SELECT " OPERATION_COLUMNS

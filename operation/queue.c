@@ -87,15 +87,28 @@ static int notify_at_files(struct work *work, const struct passed *passed, bool 
                : 0;
 }
 
+/* Does any operation name the queue?  Mostly none does any more. */
+static int queue_is_used(struct work *work, const char *turn_of, struct error *err) {
+    int64_t one;
+
+    return db_query_int(work->tx, &one, err,
+                        "SELECT 1 FROM operations WHERE turn_of = $1 UNION ALL "
+                        "SELECT 1 FROM operation_turns WHERE turn_of = $1 LIMIT 1",
+                        DB_TEXT(turn_of));
+}
+
 static int notify_after(struct work *work, const struct passed *passed, struct error *err) {
     bool only_read;
+    int used;
 
     if (passed->in_several)
         return notify_next(work, next_of_several, passed->id, err);
     if (!passed->turn_of)
         return 0;
     only_read = strcmp(passed->turn_of, passed->object_id) != 0;
-    if (notify_next(work, only_read ? next_of_reader : next_of_change, passed->turn_of, err) < 0)
+    used = queue_is_used(work, passed->turn_of, err);
+    if (used < 0 || (used > 0 && notify_next(work, only_read ? next_of_reader : next_of_change,
+                                             passed->turn_of, err) < 0))
         return -1;
     return notify_at_files(work, passed, only_read, err);
 }
