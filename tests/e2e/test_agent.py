@@ -54,7 +54,7 @@ class Agent(DomainCase):
         self.pending(volume_id, 2)
         begin = time.monotonic()
         self.assertEqual(agent.stop(), 0)
-        self.assertLess(time.monotonic() - begin, 20)
+        self.assertLess(time.monotonic() - begin, 50)  # no operation is awaited, which takes 60
         self.pending(volume_id, 2)
         self.assertEqual(domain.capacity(volume_id), 1 << 30)
         domain.abort_copy(volume_id)
