@@ -27,6 +27,8 @@ enum {
 
 #define GRAINS_AT_END   UINT64_MAX
 #define DESCRIPTOR_MOST (((uint64_t)1 << 20) - 1) /* bytes */
+/* QEMU reads as many, up to a zero, whatever the header states. */
+#define DESCRIPTOR_READ ((uint64_t)20 * SECTOR)
 #define TEXT_HEAD       4096
 
 #define WRONG_DESCRIPTOR "has a descriptor that is not understood"
@@ -99,8 +101,7 @@ static const char *check_pair(char *line, struct descriptor *descriptor) {
     if (!split(line, &value))
         return WRONG_DESCRIPTOR;
     key = trim(key);
-    if (strcasecmp(key, "parentFileNameHint") == 0 ||
-        (strcasecmp(key, "parentCID") == 0 && strcasecmp(value, "ffffffff") != 0))
+    if (strcasecmp(key, "parentCID") == 0 && strcasecmp(value, "ffffffff") != 0)
         return IMAGE_NEEDS_FILES;
     if (strcasecmp(key, "createType") != 0)
         return NULL;
@@ -120,12 +121,14 @@ static const char *check_line(char *line, struct descriptor *descriptor) {
     return strchr(line, '/') ? IMAGE_NEEDS_FILES : NULL;
 }
 
-/* Changes the text. */
+/* Changes the text.  Readers find the parent anywhere in it, in a comment, too. */
 static const char *check_descriptor(char *text) {
     struct descriptor descriptor = { 0 };
     const char *why = NULL;
     char *rest = text, *line;
 
+    if (strcasestr(text, "parentFileNameHint"))
+        return IMAGE_NEEDS_FILES;
     while (!why && (line = strsep(&rest, "\n")) != NULL)
         why = check_line(trim(line), &descriptor);
     if (why)
@@ -147,6 +150,8 @@ static const char *read_descriptor(const struct image_bytes *image, const unsign
     if (!image_bytes_get(image, text, size, SECTOR))
         return IMAGE_WRONG_HEADER;
     text[size] = '\0'; /* zeros follow it; what follows those is not read by any tool */
+    if (strlen(text) == size && size < DESCRIPTOR_READ)
+        return WRONG_DESCRIPTOR;
     return check_descriptor(text);
 }
 
@@ -162,7 +167,7 @@ static const char *check_footer(const struct image_bytes *image, const unsigned 
     unsigned char footer[FOOTER];
     const unsigned char *repeated = footer + SECTOR;
 
-    if (image->size < FOOTER ||
+    if (image->size < FOOTER || image->size % SECTOR != 0 || /* readers round the size up */
         !image_bytes_get(image, footer, sizeof(footer), (uint64_t)image->size - FOOTER) ||
         !is_marker(footer, 1, MARKER_FOOTER) || !is_marker(footer + 2 * SECTOR, 0, 0) ||
         memcmp(repeated, header, GRAINS_OFFSET) != 0 ||

@@ -210,6 +210,8 @@ static const struct {
     { "vmdk", "vmdk", NULL, 512, BYTES("two words=1\n"), "not understood" },
     { "vmdk", "vmdk", NULL, 512, BYTES("parentCID=00000001\n"), "other files" },
     { "vmdk", "vmdk", NULL, 512, BYTES("parentFileNameHint=\"a\"\n"), "other files" },
+    { "vmdk", "vmdk", NULL, 512, BYTES("#parentFileNameHint=\"a\"\n"), "other files" },
+    { "vmdk", "vmdk", NULL, 512, BYTES("ddb.parentfilenamehint=\"a\"\n"), "other files" },
     { "vmdk", "vmdk", NULL, 512, BYTES("RW 1 FLAT \"a\" 0\n#"), "other files" },
     { "vmdk", "vmdk", NULL, 512, BYTES("RW 1 FLAT \"/etc/passwd\" 0\n"), "other files" },
     { "vmdk", "vmdk", NULL, 512, BYTES("createType=\"monolithicFlat\"\n"), "createType" },
@@ -240,6 +242,46 @@ START_TEST(each_damage_is_refused_with_its_reason) {
         put(damages[i].bytes, damages[i].size, damages[i].at);
         assert_refused(damages[i].declared, damages[i].why);
     }
+}
+END_TEST
+
+/* QEMU reads more of a descriptor than its header states. */
+START_TEST(a_vmdk_descriptor_without_an_end_is_refused) {
+    enum { SECTOR = 512 };
+    static const char rest[] = "\nparentFileNameHint=\"/etc/passwd\"\n";
+
+    make("vmdk", NULL);
+    put(BYTES("\2"), 36);
+    assert_accepted("vmdk", "vmdk");
+    for (off_t at = SECTOR + 1; at < 3 * SECTOR; at++) {
+        autoclose int fd = open(path, O_RDWR | O_CLOEXEC);
+        char byte;
+
+        ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
+        if (byte == '\0')
+            ck_assert_int_eq(pwrite(fd, "\n", 1, at), 1);
+    }
+    put(BYTES(rest), 3 * SECTOR);
+    assert_refused("vmdk", "not understood");
+}
+END_TEST
+
+START_TEST(a_vmdk_footer_is_the_last_of_whole_sectors) {
+    static const unsigned char marker[16] = { [0] = 1, [12] = 3 };
+    unsigned char footer[3 * 512] = { 0 };
+    autoclose int fd = -1;
+    struct stat status;
+
+    make("vmdk", "subformat=streamOptimized");
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    memcpy(footer, marker, sizeof(marker));
+    ck_assert_int_eq(pread(fd, footer + 512, 512, 0), 512);
+    put(BYTES("\xff\xff\xff\xff\xff\xff\xff\xff"), 56);
+    put(footer, sizeof(footer), status.st_size);
+    assert_accepted("vmdk", "vmdk");
+    put(footer, sizeof(footer), status.st_size + 1); /* beside which one of whole sectors fits */
+    assert_refused("vmdk", "footer");
 }
 END_TEST
 
@@ -326,5 +368,7 @@ CHECK_MAIN_WITH("image_inspect", true, begin, end,
                 contents_are_copied_as_they_are, hybrid_discs_are_discs_and_nothing_else,
                 images_of_two_formats_are_refused, declared_formats_are_known_or_not,
                 each_damage_is_refused_with_its_reason, luks_with_too_many_iterations_is_refused,
-                partition_tables_are_possible, boot_sectors_of_file_systems_are_no_partition_tables,
+                a_vmdk_descriptor_without_an_end_is_refused,
+                a_vmdk_footer_is_the_last_of_whole_sectors, partition_tables_are_possible,
+                boot_sectors_of_file_systems_are_no_partition_tables,
                 images_that_are_cut_off_are_refused)
