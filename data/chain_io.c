@@ -34,15 +34,16 @@ struct launch {
     char process_id[32]; /* LISTEN_PID, without its digits */
     int fds[CHILD_FDS];
     int negotiated; /* a socket: a byte when qemu-nbd ends with its client */
-    bool untrusted;
+    int64_t untrusted_cpu_seconds;
 };
 
 /* Threads reserve more memory than they use. */
 #define UNTRUSTED_MEMORY ((int64_t)4 << 30)
 
-static int limit_untrusted(void) {
-    return child_limit(RLIMIT_AS, UNTRUSTED_MEMORY) < 0 || child_limit(RLIMIT_FSIZE, 0) < 0 ||
-                   child_limit(RLIMIT_CORE, 0) < 0
+static int limit_untrusted(int64_t cpu_seconds) {
+    return child_limit(RLIMIT_CPU, cpu_seconds) < 0 ||
+                   child_limit(RLIMIT_AS, UNTRUSTED_MEMORY) < 0 ||
+                   child_limit(RLIMIT_FSIZE, 0) < 0 || child_limit(RLIMIT_CORE, 0) < 0
                ? -1
                : 0;
 }
@@ -91,7 +92,8 @@ static void run_child(void *arg) {
         pid = fork();
     if (pid > 0)
         supervise(pid, launch->negotiated);
-    if (pid == 0 && chdir("/") == 0 && (!launch->untrusted || limit_untrusted() == 0) &&
+    if (pid == 0 && chdir("/") == 0 &&
+        (!launch->untrusted_cpu_seconds || limit_untrusted(launch->untrusted_cpu_seconds) == 0) &&
         child_place_fds(launch->fds, CHILD_FDS) == 0) {
         report = REPORT_FD;
         umask(0077);
@@ -105,14 +107,14 @@ static void run_child(void *arg) {
 
 /* *ret_errors: its stderr, which ends with it.  *ret_negotiated: receives a byte, or its end
  * kills the server. */
-static int launch_server(const char *const *arguments, bool untrusted, int listener,
+static int launch_server(const char *const *arguments, int64_t untrusted_cpu_seconds, int listener,
                          int *ret_errors, int *ret_negotiated, struct error *err) {
     autoclose int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     autoclose int errors = -1, errors_end = -1, reader = -1, writer = -1;
     autoclose int negotiated = -1, negotiated_end = -1;
     struct launch launch = { .arguments = (char *const *)(uintptr_t)arguments,
                              .process_id = "LISTEN_PID=",
-                             .untrusted = untrusted };
+                             .untrusted_cpu_seconds = untrusted_cpu_seconds };
     int report[2], output[2], ends[2];
     pid_t pid;
 
@@ -256,17 +258,21 @@ struct volume_io *chain_io_open(const struct chain_io_settings *settings,
     autoclose int listener = -1, client = -1, errors = -1, negotiated = -1;
     struct volume_io *io;
 
-    assert(count > 0 && !(writable && settings->untrusted));
+    assert(count > 0 && !(writable && settings->untrusted_cpu_seconds));
     if (open_sockets(&listener, &client, err) < 0 ||
-        launch_server(writable ? arguments : read_only, settings->untrusted, listener, &errors,
-                      &negotiated, err) < 0)
+        launch_server(writable ? arguments : read_only, settings->untrusted_cpu_seconds, listener,
+                      &errors, &negotiated, err) < 0)
         return NULL;
     close(take_fd(listener)); /* its end is noticed */
     io = nbd_io_open_socket(take_fd(client), EXPORT, writable, settings->timeout_ms, err);
     if (!io) {
         explain(errors, settings->timeout_ms, err);
+        if (settings->untrusted_cpu_seconds && err->kind == ERROR_UNAVAILABLE)
+            err->kind = ERROR_BACKEND;
         return NULL;
     }
+    if (settings->untrusted_cpu_seconds)
+        nbd_io_blame_image(io);
     (void)!send(negotiated, "", 1, MSG_NOSIGNAL);
     nbd_io_await_end(io, take_fd(errors));
     if (writable)

@@ -19,8 +19,9 @@ struct chain_io_file {
 struct chain_io_settings {
     const char *program; /* executable, usually "qemu-nbd" */
     int64_t timeout_ms;  /* of each call, as in nbd_io.h, and of the start */
-    /* The files are of an untrusted source: qemu-nbd has limits of memory and writes no file. */
-    bool untrusted;
+    /* 0, or the files are of an untrusted source: qemu-nbd has limits of memory and of this
+     * processor time, writes no file, and its end is the image's failure (ERROR_BACKEND). */
+    int64_t untrusted_cpu_seconds;
 };
 
 /* From the active file down to the base.  `writable`: the active file alone is written.

@@ -178,6 +178,11 @@ void nbd_io_drop_cache(struct volume_io *io, int fd) {
     nbd_of(io)->cached_fd = fd;
 }
 
+void nbd_io_blame_image(struct volume_io *io) {
+    assert(io->functions == &nbd_functions);
+    nbd_of(io)->session.lost = ERROR_BACKEND;
+}
+
 void nbd_io_await_end(struct volume_io *io, int pipe_fd) {
     assert(io->functions == &nbd_functions && nbd_of(io)->pipe_fd < 0);
     nbd_of(io)->pipe_fd = pipe_fd;

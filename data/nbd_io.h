@@ -21,6 +21,9 @@ struct volume_io *nbd_io_open_socket(int fd, const char *export, bool writable, 
 /* The server writes this file through the cache of this host: its pages are dropped after each
  * flush, so that later reads come from the storage.  Owns the descriptor. */
 void nbd_io_drop_cache(struct volume_io *io, int fd);
+/* The server has this image alone and runs on this host: where it ends, or does not respond, the
+ * image is the reason (ERROR_BACKEND). */
+void nbd_io_blame_image(struct volume_io *io);
 /* The close waits until the server's process, which has the other end of this pipe open, has ended,
  * for the timeout at most.  Owns the descriptor. */
 void nbd_io_await_end(struct volume_io *io, int pipe_fd);

@@ -15,7 +15,7 @@ enum { TEXT_MOST = 4096 };
 
 static int end_session(struct nbd_session *session, struct error *err, const char *why) {
     session->is_broken = true;
-    return error_set(err, ERROR_UNAVAILABLE, "The NBD server %s.", why);
+    return error_set(err, session->lost, "The NBD server %s.", why);
 }
 
 static int break_off(struct nbd_session *session, struct error *err) {
@@ -204,7 +204,9 @@ static int greet(struct nbd_session *session, struct error *err) {
 
 int nbd_session_open(struct nbd_session *ret, int fd, const char *export, int64_t timeout_ms,
                      struct error *err) {
-    struct nbd_session session = { .fd = fd, .timeout_us = timeout_ms * 1000 };
+    struct nbd_session session = { .fd = fd,
+                                   .timeout_us = timeout_ms * 1000,
+                                   .lost = ERROR_UNAVAILABLE };
     uint32_t type;
     int refused;
 
@@ -376,7 +378,7 @@ int nbd_session_call(struct nbd_session *session, struct nbd_call *call, struct 
     int more;
 
     if (session->is_broken)
-        return error_set(err, ERROR_UNAVAILABLE, "The connection to the NBD server has ended.");
+        return error_set(err, session->lost, "The connection to the NBD server has ended.");
     session->until_us = clock_monotonic_us() + session->timeout_us;
     if (send_request(session, call, err) < 0)
         return -1;

@@ -14,8 +14,9 @@
 struct nbd_session {
     int fd;
     uint64_t size;
-    uint16_t flags;      /* of the export: NBD_HAS_… */
-    bool has_allocation; /* the server reports zeros */
+    uint16_t flags;       /* of the export: NBD_HAS_… */
+    bool has_allocation;  /* the server reports zeros */
+    enum error_kind lost; /* of a server that ended, or does not respond: ERROR_UNAVAILABLE */
     /* Internal: */
     bool is_structured, is_broken;
     uint32_t context; /* the server's number of the allocation */

@@ -24,7 +24,7 @@ static struct volume_io *open_chain(const struct directory *directory, struct ar
                                     const struct chain_link *links, int count, bool writable,
                                     struct error *err) {
     const struct chain_io_settings settings = { find_qemu_nbd(directory, arena), CALL_TIMEOUT_MS,
-                                                false };
+                                                0 };
     struct chain_io_file files[CHAIN_FILES_MOST];
 
     assert(count > 0 && count <= CHAIN_FILES_MOST);

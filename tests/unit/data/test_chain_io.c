@@ -3,6 +3,8 @@
  */
 #include "data/chain_io.h"
 
+#include "common/cleanup.h"
+#include "common/heap.h"
 #include "common/process.h"
 #include "data/copy.h"
 #include "tests/unit/data/volume_data.h"
@@ -16,7 +18,7 @@
 
 #define SIZE (8 * MIB)
 
-static const struct chain_io_settings settings = { "qemu-nbd", 600000, false };
+static const struct chain_io_settings settings = { "qemu-nbd", 600000, 0 };
 static char directory[] = "/tmp/scoria-test-chain-XXXXXX";
 static struct arena *arena;
 
@@ -178,7 +180,7 @@ END_TEST
 
 START_TEST(a_missing_file_or_program_is_reported) {
     const struct chain_io_file missing = { path_of("missing"), "raw" };
-    const struct chain_io_settings none = { "/nonexistent/qemu-nbd", 1000, false };
+    const struct chain_io_settings none = { "/nonexistent/qemu-nbd", 1000, 0 };
     struct error err = { 0 };
 
     ck_assert_ptr_null(chain_io_open(&settings, &missing, 1, false, &err));
@@ -203,19 +205,41 @@ static const char *make_hanging_server(int *ret_alive) {
     return script;
 }
 
-/* Its limits are those that its shell prints: of memory in KiB, of files and of a core. */
+/* As its shell prints them: memory in KiB, files, a core, seconds. */
 START_TEST(the_server_of_an_untrusted_image_is_limited) {
     const char *script = path_of("server");
-    const struct chain_io_settings limited = { script, 600000, true };
+    const struct chain_io_settings limited = { script, 600000, 77 };
     const struct chain_io_file file = { path_of("base"), "raw" };
     FILE *text = fopen(script, "we");
     struct error err = { 0 };
 
-    fprintf(text, "#!/bin/sh\necho $(ulimit -v) $(ulimit -f) $(ulimit -c) >&2\nexit 1\n");
+    fprintf(text,
+            "#!/bin/sh\necho $(ulimit -v) $(ulimit -f) $(ulimit -c) $(ulimit -t) >&2\nexit 1\n");
     ck_assert_int_eq(fclose(text), 0);
     ck_assert_int_eq(chmod(script, 0700), 0);
     ck_assert_ptr_null(chain_io_open(&limited, &file, 1, false, &err));
-    ck_assert_msg(strstr(err.message, "4194304 0 0"), "%s", err.message);
+    ck_assert_msg(strstr(err.message, "4194304 0 0 77"), "%s", err.message);
+}
+END_TEST
+
+/* Each read unpacks a cluster again. */
+START_TEST(an_untrusted_image_that_takes_too_long_has_failed) {
+    static const struct chain_io_settings limited = { "qemu-nbd", 600000, 1 };
+    const struct chain_io_file file = { path_of("packed"), "qcow2" };
+    autofree char *buffer = heap_new(MIB);
+    struct error err = { 0 };
+    struct volume_io *io;
+
+    RUN("qemu-img", "create", "-q", "-f", "raw", path_of("plain"), "8M");
+    RUN("qemu-io", "-f", "raw", "-c", "write -P 1 0 8M", path_of("plain"));
+    RUN("qemu-img", "convert", "-c", "-f", "raw", "-O", "qcow2", "-o", "cluster_size=2M",
+        path_of("plain"), file.path);
+    io = chain_io_open(&limited, &file, 1, false, &err);
+    ck_assert_msg(io != NULL, "%s", err.message);
+    for (int64_t i = 0; volume_io_read(io, buffer, MIB, i % 4 * 2 * MIB, &err) == 0; i++)
+        ck_assert_int_lt(i, 10000000);
+    ck_assert_msg(err.kind == ERROR_BACKEND, "%s", err.message);
+    volume_io_close(io);
 }
 END_TEST
 
@@ -228,7 +252,7 @@ static void await_read(int fd, ssize_t size) {
 
 START_TEST(a_server_that_does_not_respond_ends_the_open_in_time) {
     int alive;
-    const struct chain_io_settings slow = { make_hanging_server(&alive), 500, false };
+    const struct chain_io_settings slow = { make_hanging_server(&alive), 500, 0 };
     const struct chain_io_file file = { path_of("base"), "raw" };
     struct error err = { 0 };
 
@@ -241,7 +265,7 @@ END_TEST
 
 START_TEST(a_server_without_a_negotiation_ends_with_this_process) {
     int alive;
-    const struct chain_io_settings slow = { make_hanging_server(&alive), 600000, false };
+    const struct chain_io_settings slow = { make_hanging_server(&alive), 600000, 0 };
     const struct chain_io_file file = { path_of("base"), "raw" };
     struct error err = { 0 };
     pid_t child = fork();
@@ -264,5 +288,6 @@ CHECK_MAIN_WITH("chain_io", true, begin, end, a_chain_reads_as_its_files_above_e
                 a_flush_drops_the_cached_pages_of_the_active_file,
                 an_image_with_a_writer_is_in_use_until_that_closes,
                 a_missing_file_or_program_is_reported, the_server_of_an_untrusted_image_is_limited,
+                an_untrusted_image_that_takes_too_long_has_failed,
                 a_server_that_does_not_respond_ends_the_open_in_time,
                 a_server_without_a_negotiation_ends_with_this_process)

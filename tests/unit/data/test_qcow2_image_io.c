@@ -99,7 +99,7 @@ static void assert_clean(const char *name) {
 }
 
 START_TEST(an_image_has_the_content_and_no_error) {
-    static const struct chain_io_settings settings = { "qemu-nbd", 600000, false };
+    static const struct chain_io_settings settings = { "qemu-nbd", 600000, 0 };
 
     for (size_t i = 0; i < LENGTH(contents); i++) {
         autovolumeio struct volume_io *content = content_of(&contents[i]);
