@@ -130,6 +130,10 @@ static const struct nettle_hash *find_algorithm(const char *name) {
     return NULL;
 }
 
+bool checksum_io_knows(const char *algorithm) {
+    return find_algorithm(algorithm) != NULL;
+}
+
 struct volume_io *checksum_io_open(struct volume_io *next, const char *algorithm, bool padded,
                                    struct error *err) {
     const struct nettle_hash *found = find_algorithm(algorithm);

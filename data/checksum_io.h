@@ -8,6 +8,8 @@
 
 #define CHECKSUM_IO_TEXT 129 /* lower-case digits of the longest, and NUL */
 
+bool checksum_io_knows(const char *algorithm);
+
 /*
  * `algorithm`: "md5", "sha1", "sha256", "sha384" or "sha512", as image services name them.
  * `padded`: zeros at the end are no content, and are not read (http_source_io.h).  Owns `next`,

@@ -70,9 +70,14 @@ struct driver_progress {
 int driver_progress_report(const struct driver_progress *progress, int64_t done_bytes,
                            int64_t all_bytes, struct error *err);
 
-/* The first bytes of a new volume; zeros follow them.  Read once, from the start to the end. */
+struct volume_io;
+
+/* The first bytes of a new volume; zeros follow them. */
 struct driver_content {
-    struct volume_io *io;
+    /* Called once, where the volume is not made yet; read once, from the start to the end.  The
+     * caller closes it. */
+    int (*open)(void *arg, struct volume_io **ret, struct error *err);
+    void *arg;
     const struct driver_progress *progress;
 };
 

@@ -92,9 +92,11 @@ static int memory_get_pools(void *handle, struct arena *arena, struct driver_poo
 
 /* The last byte that is not zero stands for the content. */
 static int read_content(const struct driver_content *content, int64_t *ret, struct error *err) {
-    struct volume_io *io = content->io;
+    autovolumeio struct volume_io *io = NULL;
     unsigned char bytes[4096];
 
+    if (content->open(content->arg, &io, err) < 0)
+        return -1;
     for (int64_t at = 0; at < io->size; at += (int64_t)sizeof(bytes)) {
         int64_t left = io->size - at;
         size_t size = left < (int64_t)sizeof(bytes) ? (size_t)left : sizeof(bytes);
@@ -108,6 +110,11 @@ static int read_content(const struct driver_content *content, int64_t *ret, stru
     return 0;
 }
 
+static bool is_made(struct memory *memory, const struct driver_volume *volume) {
+    HOLD(memory);
+    return memory_find(memory, volume->name_id) != NULL;
+}
+
 static int memory_create_volume(void *handle, struct arena *arena,
                                 const struct driver_volume *volume, struct driver_created *ret,
                                 struct error *err) {
@@ -116,7 +123,8 @@ static int memory_create_volume(void *handle, struct arena *arena,
     int64_t content = 0;
 
     if (driver_fence_check(volume->fence, err) < 0 ||
-        (volume->content && read_content(volume->content, &content, err) < 0))
+        (volume->content && !is_made(memory, volume) &&
+         read_content(volume->content, &content, err) < 0))
         return -1;
     HOLD(memory);
     if (memory_check_order(memory, "create_volume", err) < 0)

@@ -72,7 +72,8 @@ static int fill_qcow2(const struct draft *draft, struct arena *arena, int64_t by
 /* The content of a new volume, behind which the file stays as it is.  Flushed through a descriptor
  * from before, as a program may have written it. */
 static int put_content(const struct draft *draft, struct arena *arena,
-                       const struct driver_volume *volume, struct error *err) {
+                       const struct driver_volume *volume, struct volume_io *content,
+                       struct error *err) {
     const char *format = volume_file_format(draft->directory);
     const struct image_copy how = { .fence = volume->fence, .progress = volume->content->progress };
     struct volume_io *io =
@@ -82,7 +83,7 @@ static int put_content(const struct draft *draft, struct arena *arena,
 
     if (!io)
         return -1;
-    result = image_copy_into(volume->content->io, io, &how, err);
+    result = image_copy_into(content, io, &how, err);
     volume_io_close(io);
     return result < 0 ? -1 : image_read_flushed(draft->fd, format, &facts, err);
 }
@@ -93,12 +94,15 @@ static int fill_and_publish(const struct directory *directory, struct arena *are
                             struct error *err) {
     const struct directory_settings *settings = directory->settings;
     autodraft struct draft draft = { 0 };
+    autovolumeio struct volume_io *content = NULL;
 
+    if (volume->content && volume->content->open(volume->content->arg, &content, err) < 0)
+        return -1;
     if (draft_open(directory, arena, name, volume->attempt, &draft, err) < 0 ||
         (settings->qcow2
              ? fill_qcow2(&draft, arena, bytes, err)
              : image_fill_raw(draft.fd, bytes, settings->sparse, volume->fence, err)) < 0 ||
-        (volume->content && put_content(&draft, arena, volume, err) < 0))
+        (content && put_content(&draft, arena, volume, content, err) < 0))
         return -1;
     return draft_publish(&draft, volume->fence, err);
 }

@@ -134,25 +134,38 @@ static int read_parts(struct job *job, struct error *err) {
     return has_source(&job->volume) || needs_specs(job) ? job_read(job, parts_body, job, err) : 0;
 }
 
+struct opening {
+    struct job *job;
+    const char **ret_detail;
+    bool begun;
+};
+
+static int open_content(void *arg, struct volume_io **ret, struct error *err) {
+    struct opening *opening = arg;
+
+    opening->begun = true;
+    return job_image_open(opening->job, ret, opening->ret_detail, err);
+}
+
 /* An image that is unavailable each time is not waited for without end, unlike a backend: nothing
  * of the volume can have been made without it. */
 #define IMAGE_ATTEMPTS_MOST 30
 
 static int make_of_image(struct job *job, struct driver_volume volume, struct driver_created *ret,
                          const char **ret_detail, struct error *err) {
-    autovolumeio struct volume_io *io = NULL;
-    struct driver_content content = { .progress = &job->progress };
+    struct opening opening = { job, ret_detail, false };
+    struct driver_content content = { open_content, &opening, &job->progress };
+    int result;
 
     if (!(driver_supported(job->backend->driver) & DRIVER_CONTENT))
         return error_set(err, ERROR_BAD_REQUEST, "This backend makes no volumes of images.");
-    if (job_image_open(job, &io, ret_detail, err) < 0) {
-        if (err->kind == ERROR_UNAVAILABLE && job->operation.attempts > IMAGE_ATTEMPTS_MOST)
-            err->kind = ERROR_BACKEND;
-        return -1;
-    }
-    content.io = io;
     volume.content = &content;
-    return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
+    result =
+        job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
+    if (result < 0 && opening.begun && err->kind == ERROR_UNAVAILABLE &&
+        job->operation.attempts > IMAGE_ATTEMPTS_MOST)
+        err->kind = ERROR_BACKEND;
+    return result;
 }
 
 static int make_volume(struct job *job, struct driver_created *ret, const char **ret_detail,

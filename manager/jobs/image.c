@@ -11,6 +11,7 @@
 #include "data/image_inspect.h"
 #include "data/temporary_file.h"
 #include "model/volume/image.h"
+#include "json/json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -256,13 +257,29 @@ static int check_description(struct opening *opening, struct error *err) {
     return 0;
 }
 
+/* It may have been deactivated since the request; its service's own user could read it still. */
+static int check_status(struct opening *opening, struct error *err) {
+    const struct job *job = opening->job;
+    const struct images_caller caller = { .request_id = job->operation.request_id };
+    const json_t *image =
+        images_get(job->manager->settings.images, job->arena, opening->image.id, &caller, err);
+
+    if (!image)
+        return -1;
+    return json_text_is(image, "status", "active")
+               ? 0
+               : error_set(err, ERROR_BACKEND, "Image %s is not active any more.",
+                           opening->image.id);
+}
+
 static int open_image(struct opening *opening, struct volume_io **ret, struct error *err) {
     if (!volume_image_of(opening->job->arena, &opening->job->operation, &opening->image))
         return error_set(err, ERROR_INTERNAL, "Operation %s names no image.",
                          opening->job->operation.id);
     if (check_description(opening, err) < 0 ||
         /* neither the rate of the image service nor the size of the content is known */
-        driver_fence_take_long(&opening->job->fence, INT64_MAX, 0, err) < 0)
+        driver_fence_take_long(&opening->job->fence, INT64_MAX, 0, err) < 0 ||
+        check_status(opening, err) < 0)
         return -1;
     return image_format_is_plain(opening->image.disk_format) ? open_plain(opening, ret, err)
                                                              : open_converted(opening, ret, err);

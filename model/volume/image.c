@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/gib.h"
 #include "common/words.h"
+#include "data/checksum_io.h"
 #include "json/json.h"
 
 #include <stdio.h>
@@ -113,17 +114,26 @@ static bool is_hash(const char *text) {
     return text && *text && text[strspn(text, "0123456789abcdef")] == '\0';
 }
 
-static void read_hash(const json_t *image, struct volume_image *ret) {
+/* The old checksum where the other is missing, or of an algorithm that only the image service
+ * knows.  ERROR_BAD_REQUEST: there is only one of those. */
+static int read_hash(const json_t *image, struct volume_image *ret, struct error *err) {
     const char *algorithm = json_text_of(image, "os_hash_algo");
+    bool is_known = algorithm && checksum_io_knows(algorithm);
 
     ret->hash = json_text_of(image, "os_hash_value");
     ret->hash_algorithm = algorithm;
-    if (!algorithm || !is_hash(ret->hash)) {
+    if (algorithm && !is_known && is_hash(ret->hash) && !is_hash(json_text_of(image, "checksum")))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Image %s has only a checksum of the algorithm "
+                         "%.32s, which is not supported.",
+                         ret->id, algorithm);
+    if (!is_known || !is_hash(ret->hash)) {
         ret->hash = json_text_of(image, "checksum");
         ret->hash_algorithm = "md5";
     }
     if (!is_hash(ret->hash))
         ret->hash = ret->hash_algorithm = NULL;
+    return 0;
 }
 
 int volume_image_read(const struct work *work, const json_t *image, struct volume_image *ret,
@@ -148,8 +158,7 @@ int volume_image_read(const struct work *work, const json_t *image, struct volum
         .min_disk_gb = number_of(image, "min_disk"),
         .metadata = read_metadata(work, image),
     };
-    read_hash(image, ret);
-    return 0;
+    return read_hash(image, ret, err);
 }
 
 static int64_t gb_of(int64_t bytes) {

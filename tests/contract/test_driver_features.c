@@ -994,29 +994,50 @@ static void open_once(struct place *place, bool reported) {
 
 /* ---- content of a new volume ---- */
 
-/* Once, also by a second call; a cancelled one leaves nothing. */
+/* Two mebibytes, some of them not zero; `arg` counts the calls. */
+static int open_content(void *arg, struct volume_io **ret, struct error *err) {
+    unsigned *opened = arg;
+    char bytes[1 << 16];
+
+    ++*opened;
+    memset(bytes, 11, sizeof(bytes));
+    *ret = file_io_open_memory(2 << 20, err);
+    ck_assert_ptr_nonnull(*ret);
+    ck_assert_int_eq(volume_io_write(*ret, bytes, sizeof(bytes), 1 << 20, err), 0);
+    return 0;
+}
+
+static int fail_to_open(void *arg, struct volume_io **ret, struct error *err) {
+    (void)arg, (void)ret;
+    return error_set(err, ERROR_NOT_FOUND, "The content is gone.");
+}
+
+/* Once, also where the content is gone by the second call; a cancelled one leaves nothing. */
 static void fill_new_volume(struct place *place, bool reported) {
     struct driver_volume volume = a_volume(place);
     struct bench *bench = &place->bench;
-    struct driver_content content = { .io = file_io_open_memory(2 << 20, &bench->err) };
-    char bytes[1 << 16];
+    unsigned opened = 0;
+    struct driver_content content = { .open = open_content, .arg = &opened };
 
     (void)reported;
-    memset(bytes, 11, sizeof(bytes));
-    ck_assert_ptr_nonnull(content.io);
-    ck_assert_int_eq(volume_io_write(content.io, bytes, sizeof(bytes), 1 << 20, &bench->err), 0);
     volume.content = &content;
     content.progress = &cancelled;
     ck_assert_int_eq(bench_create(bench, &volume), -1);
     ck_assert_msg(bench->err.kind == ERROR_CONFLICT, "%s", bench->err.message);
     ck_assert_int_eq(count_volumes(place), 0);
     content.progress = NULL;
+    content.open = fail_to_open;
+    ck_assert_int_eq(bench_create(bench, &volume), -1);
+    ck_assert_int_eq(bench->err.kind, ERROR_NOT_FOUND);
+    ck_assert_int_eq(count_volumes(place), 0);
+    content.open = open_content;
     for (int i = 0; i < 2; i++) {
         assert_created(place, &volume);
         ck_assert_int_eq(bench_size(bench, &volume), GIB);
         ck_assert_int_eq(read_content(place, &volume), 11);
+        content.open = fail_to_open;
     }
-    volume_io_close(content.io);
+    ck_assert_uint_eq(opened, 2);
     volume.content = NULL;
     ck_assert_int_eq(bench_delete(bench, &volume), 0);
     ck_assert_int_eq(count_volumes(place), 0);

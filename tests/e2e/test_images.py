@@ -156,7 +156,7 @@ class RawImages(Images, ImageCase):
             self.assertEqual(volume["volume_image_metadata"]["image_id"], image_id)
 
     def test_a_service_that_fails_leaves_an_error_and_nothing_else(self):
-        for fault in ("short", "redirect", "none", "bytes", *STATUSES):
+        for fault in ("short", "redirect", "none", "bytes", "withdrawn", *STATUSES):
             with self.subTest(fault):
                 self.assert_failed(self.images.add(CONTENT, fault=fault),
                                    "VOLUME_VOLUME_005_012")

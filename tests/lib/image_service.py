@@ -17,8 +17,8 @@ STATUSES = {"expired": 401, "deactivated": 403, "deleted": 404, "too large": 413
 
 class Image:
     """
-    `fault` of a download: "short", "redirect", "hang", "broken", "none", "bytes", or one of
-    STATUSES; of an upload: "hang", "broken" (the first one), "sum", or one of STATUSES.
+    `fault` of a download: "short", "redirect", "hang", "broken", "none", "bytes", "withdrawn"
+    (deactivated since it was shown, and sent), or one of STATUSES; of an upload: "hang", "broken" (the first one), "sum", or one of STATUSES.
     """
 
     def __init__(self, data, disk_format="raw", fault=None, **fields):
@@ -66,7 +66,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif len(words) < 3 or words[2] not in images:
             self.send(404, b"<html>404 Not Found</html>", "text/html")
         elif len(words) == 3:
-            self.send(200, json.dumps(images[words[2]].description).encode())
+            image = images[words[2]]
+            self.send(200, json.dumps(image.description).encode())
+            if image.fault == "withdrawn":
+                image.description["status"] = "deactivated"
         elif words[3] == "file":
             self.send_bytes(images[words[2]])
         else:

@@ -72,6 +72,8 @@ START_TEST(images_that_do_not_fit_are_refused_with_a_reason) {
         { "{" BASE ", \"cinder_img_volume_type\": \"none\"}", ", \"size\": 1", 404, "none" },
         { "{" BASE ", \"cinder_img_volume_type\": \"none\"}",
           ", \"size\": 1, \"volume_type\": \"__DEFAULT__\"", 202, "" },
+        { "{" BASE ", \"os_hash_algo\": \"blake2b\", \"os_hash_value\": \"ab\"}", ", \"size\": 1",
+          400, "blake2b" },
         { "{" BASE ", \"img_signature\": \"x\"}", ", \"size\": 1", 400, "signed" },
     };
     autoworld struct world *world = world_new(NULL);
@@ -84,6 +86,30 @@ START_TEST(images_that_do_not_fit_are_refused_with_a_reason) {
         ck_assert_msg(strstr(world->answer_text, rows[i].why), "row %zu: %s", i,
                       world->answer_text);
         ck_assert_uint_eq(queried, 1);
+    }
+}
+END_TEST
+
+/* The old checksum stands for one that only the image service can compute. */
+START_TEST(the_checksum_of_a_known_algorithm_is_compared) {
+    static const struct {
+        const char *sums, *algorithm, *hash;
+    } rows[] = {
+        { "\"os_hash_algo\": \"sha512\", \"os_hash_value\": \"ab\"", "sha512", "ab" },
+        { "\"os_hash_algo\": \"blake2b\", \"os_hash_value\": \"ab\"", "md5", "cd" },
+        { "\"os_hash_algo\": \"sha512\", \"os_hash_value\": null", "md5", "cd" },
+    };
+    autoworld struct world *world = world_new(NULL);
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        begin(world, PATH("{" BASE ", \"checksum\": \"cd\", %s}", rows[i].sums));
+        ck_assert_int_eq(create(world, ", \"size\": 1"), 202);
+        ck_assert_int_eq(world_count(world, PATH("SELECT COUNT(*) FROM operations WHERE arguments "
+                                                 "LIKE '%%\"hash_algorithm\":\"%s\"%%' AND "
+                                                 "arguments LIKE '%%\"hash\":\"%s\"%%'",
+                                                 rows[i].algorithm, rows[i].hash)),
+                         1);
+        world_settle(world);
     }
 }
 END_TEST
@@ -197,6 +223,7 @@ START_TEST(an_image_that_stays_unavailable_is_given_up) {
 END_TEST
 
 CHECK_MAIN("api_images", images_that_do_not_fit_are_refused_with_a_reason,
+           the_checksum_of_a_known_algorithm_is_compared,
            an_image_with_too_long_properties_is_refused,
            without_an_image_service_every_image_is_refused, of_several_sources_none_is_taken,
            an_image_of_a_snapshot_stands_for_it,
