@@ -75,6 +75,7 @@ enum filter {
     FILTER_UP,
     FILTER_BACKEND,
     FILTER_ZONE,
+    FILTER_IMAGE,
     FILTER_TYPE,
     FILTER_HINTS,
     FILTER_SIZE,
@@ -88,6 +89,7 @@ static const struct {
     [FILTER_UP] = { "service down, disabled or frozen", "is down or disabled" },
     [FILTER_BACKEND] = { "another backend is required", "is not the one of its group" },
     [FILTER_ZONE] = { "availability zone", "is in another availability zone" },
+    [FILTER_IMAGE] = { "no volumes of images", "makes no volumes of images" },
     [FILTER_TYPE] = { "capabilities or zones of the volume type",
                       "lacks what the volume type asks for" },
     [FILTER_HINTS] = { "scheduler hints", "does not match the scheduler hints" },
@@ -115,6 +117,8 @@ static enum filter filter_place(struct work *work, const struct placement *reque
     if (request->availability_zone &&
         strcmp(request->availability_zone, pool->availability_zone) != 0)
         return FILTER_ZONE;
+    if (request->of_image && pool_lacks(work, pool, DRIVER_CONTENT))
+        return FILTER_IMAGE;
     return filter_types(work, request, pool);
 }
 

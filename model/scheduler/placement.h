@@ -1,6 +1,7 @@
 /*
- * Picks the pool for a new volume: filters (service up, enabled and not frozen, zone, type's extra
- * specs against capabilities, space, hints), then sorts by free space; of equals the first by name.
+ * Picks the pool for a new volume: filters (service up, enabled and not frozen, zone, volumes of
+ * images, type's extra specs against capabilities, space, hints), then sorts by free space; of
+ * equals the first by name.
  *
  * Hints: same_host and different_host take ids of volumes (one, or a list); local_to_instance takes
  * an instance and holds when one of its attachments has its host; query takes a term that is
@@ -17,6 +18,7 @@ struct placement {
     const struct volume_type *type; /* may be NULL */
     const char *availability_zone;  /* NULL: any that the type allows */
     int64_t size_gb;
+    bool of_image;       /* filled with the content of an image */
     const json_t *hints; /* may be NULL */
     const char *backend; /* node@backend; NULL: any */
     /* Further types that the pool must accept. */

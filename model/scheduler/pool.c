@@ -204,15 +204,20 @@ const json_t *pool_reported(struct work *work, const struct pool *pool) {
 
 /* ---- capabilities ---- */
 
-int pool_demand(struct work *work, const char *name, enum driver_feature feature,
-                const char *refusal, struct error *err) {
+bool pool_lacks(struct work *work, const struct pool *pool, enum driver_feature feature) {
     const struct driver_feature_row *row = driver_features;
-    struct pool pool;
-    int found = pool_find(work, name, &pool, err);
 
     while (row->bit != feature)
         row++;
-    if (found > 0 && json_is_false(json_object_get(pool_reported(work, &pool), row->capability)))
+    return json_is_false(json_object_get(pool_reported(work, pool), row->capability));
+}
+
+int pool_demand(struct work *work, const char *name, enum driver_feature feature,
+                const char *refusal, struct error *err) {
+    struct pool pool;
+    int found = pool_find(work, name, &pool, err);
+
+    if (found > 0 && pool_lacks(work, &pool, feature))
         return error_set(err, ERROR_BAD_REQUEST, "%s", refusal);
     return found < 0 ? -1 : 0;
 }

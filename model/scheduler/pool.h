@@ -54,6 +54,8 @@ double pool_provisioned_gb(const struct pool *pool, const json_t *report);
  * accepted. */
 int pool_demand(struct work *work, const char *name, enum driver_feature feature,
                 const char *refusal, struct error *err);
+/* Does the report state that its driver has not the feature? */
+bool pool_lacks(struct work *work, const struct pool *pool, enum driver_feature feature);
 /* 1 its report has this capability, 0, also without a pool, -1. */
 int pool_has_capability(struct work *work, const char *name, const char *what, struct error *err);
 /* The driver's report as a tree that lives as long as the arena; an unreadable one is empty. */

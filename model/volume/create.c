@@ -272,6 +272,7 @@ static int find_place(struct work *work, const struct volume_new *request, struc
     struct placement placement = { .type = &new->type,
                                    .hints = request->hints,
                                    .size_gb = volume->size_gb,
+                                   .of_image = request->image != NULL,
                                    .backend = host_backend(work->arena, new->group.host) };
 
     assert(volume->size_gb > 0);

@@ -114,6 +114,30 @@ START_TEST(the_checksum_of_a_known_algorithm_is_compared) {
 }
 END_TEST
 
+START_TEST(a_backend_without_volumes_of_images_gets_none) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id;
+
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM pools WHERE capabilities LIKE "
+                                        "'%\"image_support\":true%'"),
+                     world_count(world, "SELECT COUNT(*) FROM pools"));
+    world_sql(world, "UPDATE pools SET capabilities = '{\"image_support\": false}'");
+    begin(world, "{" BASE ", \"disk_format\": \"raw\", \"container_format\": \"bare\"}");
+    ck_assert_int_eq(create(world, ", \"size\": 1"), 202);
+    id = world_answer_id(world, "volume");
+    ck_assert_str_eq(json_text_of(world_show(world, id), "status"), "error");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes WHERE host IS NOT NULL"), 0);
+    ck_assert_str_eq(json_text_of(world_show(world, world_volume(world, 1)), "status"),
+                     "available");
+    world_sql(world, "UPDATE pools SET capabilities = '{}'"); /* of an earlier release */
+    world->filter.properties &= ~(unsigned)DRIVER_CONTENT;
+    ck_assert_int_eq(create(world, ", \"size\": 1"), 202);
+    id = world_answer_id(world, "volume");
+    world_settle(world);
+    ck_assert(world_has_message(world, id, "VOLUME_VOLUME_005_913"));
+}
+END_TEST
+
 /* Before anything is downloaded. */
 START_TEST(an_image_with_too_long_properties_is_refused) {
     enum { LONG = 200000 };
@@ -224,6 +248,7 @@ END_TEST
 
 CHECK_MAIN("api_images", images_that_do_not_fit_are_refused_with_a_reason,
            the_checksum_of_a_known_algorithm_is_compared,
+           a_backend_without_volumes_of_images_gets_none,
            an_image_with_too_long_properties_is_refused,
            without_an_image_service_every_image_is_refused, of_several_sources_none_is_taken,
            an_image_of_a_snapshot_stands_for_it,
