@@ -586,7 +586,7 @@ END_TEST
 START_TEST(a_replica_loses_its_log_before_it_leaves_the_quorum) {
     pid_t daemon;
 
-    settings.timeout_ms = 500;
+    settings.timeout_ms = 5000; /* of the start, too */
     target_close(target);
     open_target();
     serve();
