@@ -127,13 +127,12 @@ static int put_response(struct request *request, const struct volume *volume,
                         const struct volume_upload *upload, const json_t *image,
                         struct error *err) {
     struct volume_type type;
-    const struct upload_row row = {
+    struct upload_row row = {
         .id = volume->id,
         .status = status_shown(VOLUME_UPLOADING),
         .description = volume->description,
         .updated_at = volume->updated_at,
         .size_gb = volume->size_gb,
-        .type = volume->type_id ? &type : NULL,
         .image_id = json_text_of(image, "id"),
         .image_name = upload->image_name,
         .container_format = upload->container_format,
@@ -142,8 +141,11 @@ static int put_response(struct request *request, const struct volume *volume,
         .visibility = json_text_of(image, "visibility"),
     };
 
-    if (volume->type_id && volume_type_row(&request->work, volume->type_id, &type, err) < 0)
-        return -1;
+    if (volume->type_id) {
+        if (volume_type_row(&request->work, volume->type_id, &type, err) < 0)
+            return -1;
+        row.type = &type;
+    }
     answer_row(request, &row, 0);
     return 0;
 }
