@@ -150,15 +150,12 @@ static int64_t days_of_date(struct date date) {
 /* Days from 0000-03-01 to 1970-01-01. */
 #define EPOCH_DAYS 719468
 
-static char *put_digits(char *text, uint32_t value, unsigned width) {
-    for (unsigned i = width; i-- > 0; value /= 10)
-        text[i] = (char)('0' + value % 10);
-    return text + width;
-}
-
-static char *put_char(char *text, char character) {
-    *text = character;
-    return text + 1;
+/* Two digits, and the character behind them. */
+static inline char *put_two(char *text, uint32_t value, char after) {
+    text[0] = (char)('0' + value / 10);
+    text[1] = (char)('0' + value % 10);
+    text[2] = after;
+    return text + 2 + (after != '\0');
 }
 
 char *clock_text(int64_t instant_us, char text[CLOCK_TEXT_SIZE]) {
@@ -170,14 +167,12 @@ char *clock_text(int64_t instant_us, char text[CLOCK_TEXT_SIZE]) {
     uint32_t second = (uint32_t)(of_day / (uint64_t)SECOND_US);
     uint32_t micro = (uint32_t)(of_day % (uint64_t)SECOND_US);
     struct date date = date_of_days((uint32_t)(since / (uint64_t)DAY_US));
-    char *end = put_char(put_digits(text, date.year, 4), '-');
+    char *end = put_two(put_two(text, date.year / 100, '\0'), date.year % 100, '-');
 
-    end = put_char(put_digits(end, date.month, 2), '-');
-    end = put_char(put_digits(end, date.day, 2), 'T');
-    end = put_char(put_digits(end, second / 3600, 2), ':');
-    end = put_char(put_digits(end, second / 60 % 60, 2), ':');
-    end = put_char(put_digits(end, second % 60, 2), '.');
-    *put_digits(end, micro, 6) = '\0';
+    end = put_two(put_two(end, date.month, '-'), date.day, 'T');
+    end = put_two(put_two(end, second / 3600, ':'), second / 60 % 60, ':');
+    end = put_two(put_two(end, second % 60, '.'), micro / 10000, '\0');
+    put_two(put_two(end, micro / 100 % 100, '\0'), micro % 100, '\0');
     return text;
 }
 

@@ -12,6 +12,7 @@
 #define LEAST_ROOM       256
 #define BODY_ROOM        512
 #define LARGEST_IN_ARENA ((size_t)64 * 1024)
+#define MOST_EXPECTED    ((size_t)1024 * 1024)
 
 void json_out_init(struct json_out *out, struct arena *arena, size_t room) {
     size_t first = room > LEAST_ROOM ? room : LEAST_ROOM;
@@ -58,6 +59,10 @@ static inline char *make_room(struct json_out *out, size_t more) {
     if (out->room - out->size < more)
         grow(out, more);
     return out->text + out->size;
+}
+
+void json_out_expect(struct json_out *out, size_t more) {
+    make_room(out, more < MOST_EXPECTED ? more : MOST_EXPECTED);
 }
 
 static inline void put_char(struct json_out *out, char character) {
@@ -120,17 +125,21 @@ static inline bool is_plain(uint64_t bytes) {
             EACH_BYTE(0x80)) == 0;
 }
 
-/* Copies plain text, eight bytes at a time; returns its length. */
+/* Copies plain text, eight bytes at a time, the last eight together with some before them; returns
+ * its length. */
 static size_t put_plain(struct json_out *out, const char *text, size_t size) {
     char *to = make_room(out, size);
     size_t done = 0;
     uint64_t bytes;
 
-    for (; size - done >= sizeof(bytes); done += sizeof(bytes)) {
-        memcpy(&bytes, text + done, sizeof(bytes));
+    while (size >= sizeof(bytes) && done < size) {
+        size_t at = size - done < sizeof(bytes) ? size - sizeof(bytes) : done;
+
+        memcpy(&bytes, text + at, sizeof(bytes));
         if (!is_plain(bytes))
             break;
-        memcpy(to + done, &bytes, sizeof(bytes));
+        memcpy(to + at, &bytes, sizeof(bytes));
+        done = at + sizeof(bytes);
     }
     for (; done < size; done++) {
         unsigned char byte = (unsigned char)text[done];
@@ -250,12 +259,16 @@ void out_text(struct json_out *out, const char *value) {
     put_text(out, value, strlen(value));
 }
 
-void out_joined(struct json_out *out, const char *const *parts, size_t count) {
+void out_between(struct json_out *out, const struct json_part *parts, size_t count,
+                 const char *text) {
+    size_t length = strlen(text);
+
     begin_value(out);
-    put_char(out, '"');
-    for (size_t i = 0; i < count; i++)
-        put_characters(out, parts[i], strlen(parts[i]));
-    put_char(out, '"');
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            put_characters(out, text, length);
+        put_bytes(out, parts[i].json, parts[i].length);
+    }
 }
 
 void out_int(struct json_out *out, int64_t value) {

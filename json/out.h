@@ -26,7 +26,14 @@ struct json_out {
     bool comma;   /* a comma is needed before the next value of this level */
 };
 
+struct json_part {
+    const char *json;
+    size_t length;
+};
+
 void json_out_init(struct json_out *out, struct arena *arena, size_t room);
+/* About `more` bytes will be written: they get space at once, up to a limit. */
+void json_out_expect(struct json_out *out, size_t more);
 const char *json_out_text(struct json_out *out); /* ended with '\0'; owned by the arena */
 
 /* Starts the text of one object, or of {"key": {…}} when there is a key: the following members
@@ -48,7 +55,6 @@ void out_key_text(struct json_out *out, const char *key);
 void out_key_ready(struct json_out *out, const char text[OUT_KEY_ROOM], size_t length);
 
 void out_text(struct json_out *out, const char *value); /* NULL writes null */
-void out_joined(struct json_out *out, const char *const *parts, size_t count); /* as one text */
 void out_int(struct json_out *out, int64_t value);
 void out_double(struct json_out *out, double value);
 void out_bool(struct json_out *out, bool value);
@@ -56,6 +62,9 @@ void out_null(struct json_out *out);
 void out_time(struct json_out *out, int64_t instant_us);             /* 0 writes null */
 void out_value(struct json_out *out, const json_t *value);           /* a whole tree */
 void out_raw(struct json_out *out, const char *json, size_t length); /* text that is JSON already */
+/* The same of parts, with `text`, escaped, between each two of them. */
+void out_between(struct json_out *out, const struct json_part *parts, size_t count,
+                 const char *text);
 
 /* Shorthands: key and value. */
 #define out_put_text(out, literal, value) (out_key(out, literal), out_text(out, value))

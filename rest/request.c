@@ -63,39 +63,41 @@ unsigned request_allows_each(struct request *request, const char *const *rules, 
     return policy_allows_each(request->policy, rules, count, &request->context, target);
 }
 
-/* "<base>/v3/<project>/": the common part of all links of one request. */
-static const char *link_base(struct request *request, bool bookmark) {
+/* "<base>/v3[/<project>]/<collection>" and `end`; without /v3 for the bookmark. */
+static const char *collection_link(struct request *request, const char *version,
+                                   const char *collection, const char *end) {
     struct arena *arena = request->http->arena;
-    const char **base = &request->link_bases[bookmark];
+    const char *project = request->path_project;
 
-    if (!*base)
-        *base = arena_join(arena, request->base_url, bookmark ? "/" : "/v3/",
-                           request->path_project ? http_encode(arena, request->path_project) : "",
-                           request->path_project ? "/" : "", NULL);
-    return *base;
+    return arena_join(arena, request->base_url, version, project ? http_encode(arena, project) : "",
+                      project ? "/" : "", collection, end, NULL);
 }
 
 const char *request_collection(struct request *request, const char *collection) {
-    return arena_format(request->http->arena, "%s%s", link_base(request, false), collection);
+    return collection_link(request, "/v3/", collection, "");
 }
 
-/* "<base>/v3[/<project>]/<collection>/<id>", or without /v3 for the bookmark. */
-static void put_link(struct request *request, const char *rel, bool bookmark,
-                     const char *collection, const char *id) {
-    const char *const parts[] = { link_base(request, bookmark), collection, "/", id };
+/* JSON that begins with `before`, and ends with the link to `collection` and a slash. */
+static struct json_part link_part(struct request *request, const char *before, const char *version,
+                                  const char *collection) {
+    struct json_out out;
 
-    out_begin_object(&request->out);
-    out_put_text(&request->out, "rel", rel);
-    out_key(&request->out, "href");
-    out_joined(&request->out, parts, LENGTH(parts));
-    out_end_object(&request->out);
+    json_out_init(&out, request->http->arena, 0);
+    out_raw(&out, before, strlen(before));
+    out.comma = false;
+    out_text(&out, collection_link(request, version, collection, "/"));
+    return (struct json_part){ out.text, out.size - 1 }; /* without the quote */
 }
 
 void request_links(struct request *request, const char *collection, const char *id) {
-    out_begin_array(&request->out);
-    put_link(request, "self", false, collection, id);
-    put_link(request, "bookmark", true, collection, id);
-    out_end_array(&request->out);
+    if (request->links_of != collection) {
+        request->links_of = collection;
+        request->links[0] = link_part(request, "[{\"rel\":\"self\",\"href\":", "/v3/", collection);
+        request->links[1] =
+            link_part(request, "\"},{\"rel\":\"bookmark\",\"href\":", "/", collection);
+        request->links[2] = (struct json_part){ "\"}]", 3 };
+    }
+    out_between(&request->out, request->links, LENGTH(request->links), id);
 }
 
 void request_header(struct request *request, const char *name, const char *value) {

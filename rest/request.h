@@ -56,7 +56,8 @@ struct request {
     /* private: see request_query(), request_links(), and owner */
     const struct pair *queries;
     unsigned query_count;
-    const char *link_bases[2];
+    const char *links_of; /* the collection of `links` */
+    struct json_part links[3];
     struct policy_target target;
 };
 

@@ -159,15 +159,15 @@ START_TEST(special_bytes_are_found_at_every_place) {
 }
 END_TEST
 
-START_TEST(parts_are_written_as_one_text) {
-    static const char *const parts[] = { "http://x/", "a\"b", "", "\xc3\xa9" };
+START_TEST(a_text_is_escaped_between_parts_of_json) {
+    static const struct json_part parts[] = { { "[\"x/", 4 }, { "\",\"y/", 5 }, { "\"]", 2 } };
     struct json_out out = new_out();
 
     out_begin_array(&out);
-    out_joined(&out, parts, 4);
-    out_joined(&out, parts, 0);
+    out_between(&out, parts, 3, "a\"b");
+    out_between(&out, parts, 3, "");
     out_end_array(&out);
-    assert_written(&out, "[\"http://x/a\\\"b\xc3\xa9\",\"\"]");
+    assert_written(&out, "[[\"x/a\\\"b\",\"y/a\\\"b\"],[\"x/\",\"y/\"]]");
 }
 END_TEST
 
@@ -275,7 +275,7 @@ END_TEST
 CHECK_MAIN("json_out", commas_stand_between_values_at_every_level, integers_are_whole,
            doubles_read_back_as_the_same_real_number, instants_are_text_and_none_is_null,
            text_is_escaped_only_where_json_requires_it, special_bytes_are_found_at_every_place,
-           parts_are_written_as_one_text, the_buffer_grows_whatever_is_written,
+           a_text_is_escaped_between_parts_of_json, the_buffer_grows_whatever_is_written,
            text_is_cut_where_requested_and_may_continue, a_large_text_leaves_no_outgrown_copies,
            an_object_is_written_alone_or_below_a_key, trees_are_written_as_they_are,
            text_with_nul_in_a_tree_and_no_tree_are_written)
