@@ -20,6 +20,11 @@ struct query {
     size_t bytes_most;
     bool *cut;
     const char *join; /* more tables, after those of the list's own SELECT; or NULL */
+    /* Rows in parts, whose memory ends with the call of put(): a list that has parts returns
+     * no rows but their number.  put() returns whether more are wanted; NULL: all at once. */
+    unsigned part;
+    bool (*put)(void *arg, const void *rows, unsigned count);
+    void *put_arg;
 };
 
 /*

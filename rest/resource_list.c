@@ -56,29 +56,49 @@ static bool is_full(const struct request *request, const struct resource *resour
     return resource->large && most > 0 && request->out.size > most;
 }
 
-/* Number of rows on the page. */
-static unsigned put_rows(struct request *request, struct page *page, bool detail, unsigned count) {
-    const struct resource *resource = page->resource;
-    const char *row = page->rows;
+#define PART 128 /* rows at a time, of lists that have parts */
 
-    out_key_text(&request->out, resource->plural);
-    out_begin_array(&request->out);
+struct listing {
+    struct request *request;
+    struct page *page;
+    bool detail;
+    unsigned shown;
+};
+
+/* The other rows are about as large as the first. */
+static void expect_rows(struct listing *listing, size_t row_bytes, unsigned count) {
+    size_t rows = count == PART ? (size_t)listing->page->limit : count;
+
+    json_out_expect(&listing->request->out, (rows + rows / 8) * row_bytes);
+}
+
+/* Of a page, or a part of one: are more wanted? */
+static bool put_rows(void *arg, const void *rows, unsigned count) {
+    struct listing *listing = arg;
+    struct request *request = listing->request;
+    const struct resource *resource = listing->page->resource;
+    const char *row = rows;
+
     for (unsigned i = 0; i < count; i++, row += resource->row_size) {
-        resource->view(request, row, detail);
-        page->last_id = resource_row_id(resource, row);
-        if (i + 1 < count && is_full(request, resource)) {
-            page->cut = true;
-            count = i + 1;
+        size_t begin = request->out.size;
+
+        if (listing->shown > 0 && is_full(request, resource)) {
+            listing->page->cut = true;
+            break;
         }
+        resource->view(request, row, listing->detail);
+        listing->page->last_id = resource_row_id(resource, row);
+        if (listing->shown++ == 0)
+            expect_rows(listing, request->out.size - begin, count);
     }
-    out_end_array(&request->out);
-    return count;
+    listing->page->last_id = arena_text(request->work.arena, listing->page->last_id);
+    return !listing->page->cut;
 }
 
 static int list(struct request *request, bool detail, struct error *err) {
     const struct resource *resource = request->route->resource;
-    unsigned shown;
     struct page page;
+    struct listing listing = { request, &page, detail, 0 };
     int64_t total;
     int count;
 
@@ -87,13 +107,20 @@ static int list(struct request *request, bool detail, struct error *err) {
     page.query.with_details = detail;
     page.query.bytes_most = resource->large ? request->work.settings->page_bytes : 0;
     page.query.cut = &page.cut;
+    page.query.part = PART;
+    page.query.put = put_rows;
+    page.query.put_arg = &listing;
+    out_begin_object(&request->out);
+    out_key_text(&request->out, resource->plural);
+    out_begin_array(&request->out);
     count = read_rows(request, &page, &total, err);
     if (count < 0)
         return -1;
-    out_begin_object(&request->out);
-    shown = put_rows(request, &page, detail, (unsigned)count);
+    if (page.rows)
+        put_rows(&listing, page.rows, (unsigned)count);
+    out_end_array(&request->out);
     if (resource->links_word)
-        page_put_links(request, &page, shown, total, detail);
+        page_put_links(request, &page, listing.shown, total, detail);
     if (resource->counted && page.with_count)
         out_put_int(&request->out, "count", total);
     if (resource->watch && put_version(request, err) < 0)

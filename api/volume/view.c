@@ -71,8 +71,8 @@ static void ask_policy(struct volume_view *view, const struct volume *volume) {
     if (view->project_id && strcmp(view->project_id, volume->project_id) == 0 &&
         strcmp(view->user_id, volume->user_id) == 0)
         return;
-    view->project_id = volume->project_id;
-    view->user_id = volume->user_id;
+    view->project_id = arena_text(view->request->work.arena, volume->project_id);
+    view->user_id = arena_text(view->request->work.arena, volume->user_id);
     view->rights &= SEES_ADMIN | SEES_HOSTS;
     allowed = request_allows_each(view->request, rules, LENGTH(rules), &owner);
     for (size_t i = 0; i < LENGTH(rules); i++)

@@ -83,6 +83,32 @@ START_TEST(pages_follow_each_other_by_their_link) {
 }
 END_TEST
 
+START_TEST(a_long_page_has_each_volume_with_its_own_details) {
+    enum { VOLUMES = 260, LIMIT = 129 };
+    autoworld struct world *world = world_new(NULL);
+    const char *ids[VOLUMES];
+    const json_t *volume;
+    size_t i;
+
+    for (unsigned made = VOLUMES; made-- > 0;)
+        ids[made] = world_volume(world, 1);
+    world_sql(world, "INSERT INTO volume_metadata "
+                     "SELECT id, 'own', id, project_id, created_at FROM volumes");
+    names(world, "/detail");
+    ck_assert_uint_eq(json_array_size(json_object_get(world->answer, "volumes")), VOLUMES);
+    json_array_foreach(json_object_get(world->answer, "volumes"), i, volume) {
+        const json_t *metadata = json_object_get(volume, "metadata");
+
+        ck_assert_str_eq(json_string_value(json_object_get(volume, "id")), ids[i]);
+        ck_assert_str_eq(json_string_value(json_object_get(metadata, "own")), ids[i]);
+    }
+    ck_assert_ptr_null(next_link(world));
+    names(world, PATH("/detail?limit=%d", LIMIT));
+    ck_assert_uint_eq(json_array_size(json_object_get(world->answer, "volumes")), LIMIT);
+    ck_assert_ptr_nonnull(strstr(next_link(world), ids[LIMIT - 1]));
+}
+END_TEST
+
 START_TEST(the_count_is_sent_on_request_from_3_45_on) {
     autoworld struct world *world = world_new(NULL);
 
@@ -381,6 +407,7 @@ END_TEST
 
 CHECK_MAIN("volume_list", the_short_list_has_three_keys_and_the_newest_first,
            the_detailed_list_has_the_full_view, pages_follow_each_other_by_their_link,
+           a_long_page_has_each_volume_with_its_own_details,
            the_count_is_sent_on_request_from_3_45_on,
            callers_see_their_project_and_admins_all_when_they_ask,
            migration_targets_are_hidden_from_users, plain_filters_compare_columns,
