@@ -226,6 +226,19 @@ static int rename_info(const struct directory *directory, struct arena *arena, c
     return 0;
 }
 
+/* To a late worker the base of a chain looks like a volume without one, as other workers have given
+ * the info the next names meanwhile: the base keeps its name.  The fence is checked behind the look
+ * at the infos. */
+static int rename_file(const struct directory *directory, struct arena *arena, const char *from,
+                       const char *to, const struct driver_fence *fence, struct error *err) {
+    struct chain chain;
+    int found = chain_find_base(directory, arena, from, &chain, err);
+
+    if (found < 0 || driver_fence_check(fence, err) < 0)
+        return -1;
+    return found ? 0 : volume_file_move(directory, from, to, err);
+}
+
 int volume_file_rename(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const char *new_name_id,
                        struct error *err) {
@@ -240,7 +253,7 @@ int volume_file_rename(const struct directory *directory, struct arena *arena,
     renamed = rename_info(directory, arena, from, to, err);
     if (renamed <= 0)
         return renamed < 0 ? -1 : directory_flush(directory, err);
-    return volume_file_move(directory, from, to, err);
+    return rename_file(directory, arena, from, to, volume->fence, err);
 }
 
 /* ---- facts ---- */

@@ -20,14 +20,21 @@ static struct {
     bool no_keeping;         /* as with NFS: not without the length */
     bool locks_lost;         /* as of a host that the server takes for dead: they are not found */
     int error;
-    pid_t process; /* not in a child that is on its way to another program */
+    pid_t process;           /* not in a child that is on its way to another program */
+    void (*meanwhile)(void); /* runs before the n-th call, which does not fail then */
 } fault;
 
 static bool is_turn(const char *call) {
     if (getpid() != fault.process)
         return false;
+    if (!fault.only && (fault.countdown == 0 || --fault.countdown > 0))
+        return false;
+    if (!fault.only && fault.meanwhile) {
+        fault.meanwhile();
+        return false;
+    }
     if (!fault.only)
-        return fault.countdown > 0 && --fault.countdown == 0;
+        return true;
     return strcmp(fault.only, call) == 0 || (fault.also && strcmp(fault.also, call) == 0);
 }
 

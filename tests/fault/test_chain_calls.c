@@ -534,6 +534,52 @@ START_TEST(a_late_create_changes_no_chain) {
 }
 END_TEST
 
+/* Two other workers give the volume two more names, of which the late one knows the first. */
+static struct place *renamed;
+
+static void others_rename(void) {
+    struct driver_volume volume = A_VOLUME;
+
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(volume_file_rename(&renamed->directory, renamed->bench.arena, &volume,
+                                            i ? "third" : "other", &renamed->bench.err),
+                         0);
+        volume.name_id = "other";
+    }
+}
+
+static bool late_rename(int snapshots, int n) {
+    autoplace struct place place;
+    bool reached;
+
+    open_chain(&place, snapshots);
+    renamed = &place;
+    fault.meanwhile = others_rename;
+    fail_nth(n, 0);
+    rename_volume(&place);
+    reached = fault.countdown == 0;
+    fault.meanwhile = NULL;
+    fail_none();
+    if (!reached)
+        return false;
+    place.volume.name_id = "third";
+    ck_assert(volume_reads(&place, snapshots + 1) && snapshot_reads(&place, FIRST, 1));
+    return true;
+}
+
+START_TEST(a_late_rename_moves_no_file_of_a_chain) {
+    enter_tmpfs(NULL);
+    for (int snapshots = 1; snapshots <= 2; snapshots++) {
+        int n = 1;
+
+        while (late_rename(snapshots, n))
+            n++;
+        ck_assert_int_gt(n, 4);
+    }
+    forget_chains();
+}
+END_TEST
+
 /* ---- a disk that is full ---- */
 
 START_TEST(a_full_disk_leaves_the_chain_whole) {
@@ -566,4 +612,4 @@ END_TEST
 CHECK_MAIN("chain calls", chains_survive_every_failure, chains_below_a_guest_survive_every_failure,
            a_header_that_the_disk_has_lost_is_written_again,
            a_late_delete_takes_nothing_from_the_volume, a_late_create_changes_no_chain,
-           a_full_disk_leaves_the_chain_whole)
+           a_late_rename_moves_no_file_of_a_chain, a_full_disk_leaves_the_chain_whole)
