@@ -19,6 +19,7 @@
 #define AGAIN_TIMEOUT_MS 5000
 
 static const char *const services[] = { "agent", "nova", NULL };
+static const char *const snapshots[] = { "service", "nova", NULL };
 
 #define FILLS(member_) OPTION_FILLS(struct client, member_)
 
@@ -27,6 +28,9 @@ const struct option compute_client_options[] = {
     { .section = SECTION, .key = "service", .type = OPTION_WORD, .fallback = "agent", .words = services,
       .help = "Component that grows the disks of running guests: the agent registered for the "
               "guest's host, or a compute service (nova) that reports back when it is done." },
+    { .section = SECTION, .key = "snapshots", .type = OPTION_WORD, .fallback = "service", .words = snapshots,
+      .help = "Component that takes snapshots below running guests and merges them: that of service, or Nova, which "
+              "must do it for its own servers also where service is agent." },
     { .section = SECTION, .key = "endpoint", .type = OPTION_TEXT, FILLS(url),
       .help = "URL of the compute service, with /v2.1. Unset, with service = nova: the catalog's "
               "endpoint for the user of section nova." },
@@ -152,9 +156,10 @@ static enum event_verdict post_event(const struct client *client, struct arena *
 }
 
 /* The agent's, the configured one, or the catalog's. */
-static int find_endpoint(const struct event_sender *events, struct arena *arena, const char *host,
-                         const char *endpoint, const char **ret, struct error *err) {
-    if (!events->to_agent)
+static int find_endpoint(const struct event_sender *events, bool to_agent, struct arena *arena,
+                         const char *host, const char *endpoint, const char **ret,
+                         struct error *err) {
+    if (!to_agent)
         return client_find(&events->client, arena, ret, err);
     if (!endpoint)
         return error_set(err, ERROR_UNAVAILABLE, "no compute agent is registered for host %s",
@@ -188,7 +193,8 @@ static enum event_verdict send_event(struct compute_sender *sender, struct arena
     if (event->name)
         return send_named(events, arena, event, err);
     client.version = PLAIN_VERSION;
-    if (find_endpoint(events, arena, event->host, event->endpoint, &client.url, err) < 0)
+    if (find_endpoint(events, events->to_agent, arena, event->host, event->endpoint, &client.url,
+                      err) < 0)
         return EVENT_REFUSED;
     if (event->wants_completion) {
         client.version = events->to_agent ? AGENT_VERSION : events->microversion;
@@ -206,7 +212,8 @@ static enum event_verdict send_assist(struct compute_sender *sender, struct aren
     client.version = PLAIN_VERSION;
     if (assist->again && client.timeout_ms > AGAIN_TIMEOUT_MS)
         client.timeout_ms = AGAIN_TIMEOUT_MS;
-    if (find_endpoint(events, arena, assist->host, assist->endpoint, &client.url, err) < 0)
+    if (find_endpoint(events, events->to_agent && !sender->assists_once, arena, assist->host,
+                      assist->endpoint, &client.url, err) < 0)
         return EVENT_REFUSED;
     return compute_snapshot_ask(&client, arena, assist, err);
 }
@@ -224,16 +231,18 @@ static enum event_verdict send_trim(struct compute_sender *sender, struct arena 
     client.version = AGENT_VERSION;
     if (trim->again && client.timeout_ms > AGAIN_TIMEOUT_MS)
         client.timeout_ms = AGAIN_TIMEOUT_MS;
-    if (find_endpoint(events, arena, trim->host, trim->endpoint, &client.url, err) < 0)
+    if (find_endpoint(events, true, arena, trim->host, trim->endpoint, &client.url, err) < 0)
         return EVENT_REFUSED;
     return compute_trim_ask(&client, arena, trim, err);
 }
 
 static int check_options(struct event_sender *events, struct error *err) {
-    if (!events->to_agent && !events->client.url && !own_user_is_known(events->client.user))
+    bool to_nova = !events->to_agent || events->sender.assists_once;
+
+    if (to_nova && !events->client.url && !own_user_is_known(events->client.user))
         return error_set(err, ERROR_BAD_REQUEST,
-                         "[compute] endpoint, or [nova] auth_url, must be set when service is "
-                         "nova.");
+                         "[compute] endpoint, or [nova] auth_url, must be set when %s is nova.",
+                         events->to_agent ? "snapshots" : "service");
     if (events->microversion && !version_read(events->microversion, &events->wanted))
         return error_set(err, ERROR_BAD_REQUEST,
                          "[compute] extend_completion_microversion: '%s' is no microversion such "
@@ -257,7 +266,11 @@ int compute_client_open(const struct config *config, struct client *ret, struct 
 int compute_sender_new(const struct config *config, struct compute_sender **ret,
                        struct error *err) {
     struct event_sender options = {
-        .sender = { .send = send_event, .assist = send_assist, .trim = send_trim },
+        .sender = { .send = send_event,
+                    .assist = send_assist,
+                    .trim = send_trim,
+                    .assists_once =
+                        strcmp(config_text(config, SECTION, "snapshots"), "nova") == 0 },
         .to_agent = strcmp(config_text(config, SECTION, "service"), "agent") == 0,
         .microversion = config_text(config, SECTION, "extend_completion_microversion"),
     };

@@ -40,7 +40,8 @@ struct compute_event {
 struct compute_sender {
     enum event_verdict (*send)(struct compute_sender *sender, struct arena *arena,
                                const struct compute_event *event, struct error *err);
-    bool asks_again; /* a repeated request joins the work in progress: agents of scoria */
+    bool asks_again;   /* a repeated request joins the work in progress: agents of scoria */
+    bool assists_once; /* but not that of a snapshot: it is Nova's */
     /* Every compute service has it; its response may be lost. */
     enum event_verdict (*assist)(struct compute_sender *sender, struct arena *arena,
                                  const struct compute_assist *assist, struct error *err);

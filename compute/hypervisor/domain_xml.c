@@ -11,6 +11,9 @@
 #define SIZE_MOST  ((size_t)16 * 1024 * 1024)
 #define CHAIN_MOST 256
 
+#define NOVA \
+    "http://openstack.org/xmlns/libvirt/nova/" /* of elements in the metadata of a domain */
+
 static void cleanup_document(xmlDocPtr *document) {
     if (*document)
         virt.xmlFreeDoc(*document);
@@ -85,6 +88,16 @@ static int read_disk(const xmlNode *node, struct disk *ret, struct error *err) {
     return 1;
 }
 
+static bool is_of_nova(const xmlNode *root) {
+    const xmlNode *metadata = find_child(root, "metadata");
+
+    for (const xmlNode *node = metadata ? metadata->children : NULL; node; node = node->next)
+        if (node->type == XML_ELEMENT_NODE && node->ns && node->ns->href &&
+            strncmp((const char *)node->ns->href, NOVA, strlen(NOVA)) == 0)
+            return true;
+    return false;
+}
+
 /* 1 with the only disk with this serial number; 0: there is none. */
 static int find_in_devices(const xmlNode *devices, const char *serial, const xmlNode **ret,
                            struct error *err) {
@@ -144,6 +157,7 @@ int domain_xml_find_disk(const char *xml, const char *serial, struct disk *ret, 
     if (found <= 0)
         return found;
     snprintf(disk.serial, sizeof(disk.serial), "%s", serial);
+    disk.recorded = is_of_nova(virt.xmlDocGetRootElement(document));
     *ret = disk;
     return 1;
 }

@@ -35,6 +35,7 @@ struct disk {
     bool read_only;
     bool discards; /* discards of the guest deallocate space */
     bool network;  /* it is served over NBD: its size is the server's */
+    bool recorded; /* Nova has defined the domain, with its own record of the image's path */
 };
 
 /* A new overlay above the disk's image. */

@@ -134,9 +134,15 @@ static int get_ready(struct job *job, struct error *err) {
     return lost == 0 ? 1 : lost < 0 ? -1 : 0;
 }
 
+static bool assists_again(const struct job *job) {
+    const struct compute_sender *compute = job->manager->settings.compute;
+
+    return compute->asks_again && !compute->assists_once;
+}
+
 /* The worker releases the operation. */
 static int end_asking(struct job *job, struct error *err) {
-    bool again = job->manager->settings.compute->asks_again;
+    bool again = assists_again(job);
 
     return job_held(job, snapshot_assist_sent, &again, err) < 0 ? -1 : 0;
 }
@@ -173,7 +179,7 @@ static int send(struct job *job, const struct job_assist *assist, struct error *
 
 /* The previous worker may have sent the request already. */
 static int send_taken_over(struct job *job, const struct job_assist *assist, struct error *err) {
-    if (job->manager->settings.compute->asks_again)
+    if (assists_again(job))
         return send(job, assist, err);
     log_warning(&job->context.log, "assisted snapshot request: outcome unknown", "snapshot_id",
                 job->snapshot.id, NULL);

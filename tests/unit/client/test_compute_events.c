@@ -596,6 +596,29 @@ START_TEST(a_host_is_requested_to_take_a_snapshot) {
 }
 END_TEST
 
+START_TEST(snapshots_of_novas_servers_are_requested_from_nova_beside_agents) {
+    char endpoint[128];
+    struct scene *first = scene_new(), *scene;
+    const struct compute_assist assist = {
+        .volume_id = VOLUME, .snapshot_id = SNAPSHOT, .host = "here", .new_file = "volume-1.2"
+    };
+
+    snprintf(endpoint, sizeof(endpoint), "--compute.endpoint=%s", first->endpoint);
+    scene = scene_with(false, "--compute.snapshots=nova", endpoint);
+    ck_assert(scene->sender->assists_once);
+    ck_assert(scene->sender->asks_again);
+    answer(first, 200, "{\"snapshot\":{\"id\":null, \"volumeId\":\"" VOLUME "\"}}");
+    ck_assert_int_eq(scene->sender->assist(scene->sender, scene->arena, &assist, &scene->err),
+                     EVENT_ACCEPTED);
+    ck_assert_ptr_nonnull(script_server_request(first->server, "POST", SNAPSHOTS, 0));
+    answer(scene, 200, OURS("200")); /* growth is the agent's */
+    ck_assert_int_eq(send_it(scene), EVENT_ACCEPTED);
+    ck_assert(!first->sender->assists_once);
+    scene_end(scene);
+    scene_end(first);
+}
+END_TEST
+
 /* Characters that stand for themselves in a query. */
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
@@ -756,7 +779,8 @@ START_TEST(only_our_own_agents_have_a_guest_trim) {
 }
 END_TEST
 
-CHECK_MAIN("compute_events", the_catalog_leads_to_the_compute_service,
+CHECK_MAIN("compute_events", snapshots_of_novas_servers_are_requested_from_nova_beside_agents,
+           the_catalog_leads_to_the_compute_service,
            an_accepted_event_is_one_request_in_the_right_form,
            an_event_with_a_name_goes_to_the_compute_service_itself,
            without_a_compute_service_an_event_with_a_name_is_refused,

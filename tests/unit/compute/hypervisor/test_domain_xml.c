@@ -39,6 +39,34 @@ START_TEST(a_disk_is_found_by_its_serial) {
 }
 END_TEST
 
+START_TEST(a_domain_of_nova_is_known_by_its_metadata) {
+    static const struct {
+        const char *metadata;
+        bool recorded;
+    } rows[] = {
+        { "<x:instance xmlns:x='http://openstack.org/xmlns/libvirt/nova/1.1'><x:name/></x:instance>",
+          true },
+        { "<a xmlns='urn:a'/><instance xmlns='http://openstack.org/xmlns/libvirt/nova/1.0'/>",
+          true },
+        { "<instance/>", false },
+        { "<x:instance xmlns:x='http://openstack.org/'/>", false },
+        { "", false },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct disk disk = untouched();
+        struct error err = { 0 };
+        char xml[2048];
+
+        snprintf(xml, sizeof(xml),
+                 "<domain><metadata>%s</metadata><devices>" DISK "</devices></domain>",
+                 rows[i].metadata);
+        ck_assert_int_eq(domain_xml_find_disk(xml, SERIAL, &disk, &err), 1);
+        ck_assert_int_eq(disk.recorded, rows[i].recorded);
+    }
+}
+END_TEST
+
 START_TEST(a_device_is_a_source_too_and_read_only_is_seen) {
     struct disk disk = untouched();
     struct error err = { 0 };
@@ -333,11 +361,11 @@ START_TEST(domain_xml_of_any_depth_is_read_or_refused) {
 }
 END_TEST
 
-CHECK_MAIN("domain_xml", a_chain_is_listed_from_the_top, a_long_chain_is_listed_whole,
-           a_disk_is_described_without_its_chain, a_snapshot_of_several_disks_is_one,
-           a_snapshot_is_of_one_disk_and_excludes_all_others, a_disk_is_found_by_its_serial,
-           a_device_is_a_source_too_and_read_only_is_seen, discards_need_unmap,
-           a_network_disk_has_no_path, a_server_is_a_volumes_at_a_socket,
+CHECK_MAIN("domain_xml", a_domain_of_nova_is_known_by_its_metadata, a_chain_is_listed_from_the_top,
+           a_long_chain_is_listed_whole, a_disk_is_described_without_its_chain,
+           a_snapshot_of_several_disks_is_one, a_snapshot_is_of_one_disk_and_excludes_all_others,
+           a_disk_is_found_by_its_serial, a_device_is_a_source_too_and_read_only_is_seen,
+           discards_need_unmap, a_network_disk_has_no_path, a_server_is_a_volumes_at_a_socket,
            an_absent_serial_finds_nothing_and_changes_nothing,
            an_invalid_text_is_refused_and_changes_nothing,
            a_text_that_does_not_fit_is_refused_not_cut, an_endless_text_is_refused,

@@ -345,6 +345,31 @@ START_TEST(a_failure_is_reported_unless_it_took_effect) {
 }
 END_TEST
 
+/* Nova starts its guests with the files that it has recorded. */
+START_TEST(a_disk_recorded_by_nova_keeps_its_file) {
+    const struct assist assist = merge(FIRST, BASE);
+
+    for (int remove = 0; remove < 2; remove++) {
+        struct scene *scene = scene_new();
+
+        scene->disk.recorded = true;
+        fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+        if (remove) {
+            fake_hypervisor_put_above(scene->fake, VOLUME, "/there/" FIRST);
+            fake_hypervisor_put_above(scene->fake, VOLUME, "/there/" SECOND);
+        }
+        answer(scene, ACTION, 202, 0);
+        run(scene, remove ? &assist : &create);
+        ck_assert_str_eq(last_report(scene),
+                         remove ? REPORT("error_deleting", "90") : REPORT("error", "90"));
+        assert_chain_of(scene->fake, remove ? SECOND " " FIRST " " BASE : BASE);
+        ck_assert_uint_eq(count(scene, FAKE_SNAPSHOT_DISKS), 0);
+        ck_assert_uint_eq(count(scene, FAKE_MERGE_DISK), 0);
+        scene_end(scene);
+    }
+}
+END_TEST
+
 START_TEST(a_hypervisor_that_answers_late_is_waited_for) {
     static const enum fake_call calls[] = { FAKE_FIND_DISK, FAKE_LIST_CHAIN, FAKE_SNAPSHOT_DISKS };
     static const enum error_kind kinds[] = { ERROR_UNAVAILABLE, ERROR_CONFLICT };
@@ -595,9 +620,10 @@ START_TEST(open_jobs_are_bounded) {
 }
 END_TEST
 
-CHECK_MAIN("assist_job", an_overlay_goes_on_top_and_is_reported,
-           the_definition_loses_its_backing_chain, an_existing_overlay_is_reported_as_done,
-           images_are_merged_as_requested, the_last_overlay_absorbs_all_images_below,
+CHECK_MAIN("assist_job", a_disk_recorded_by_nova_keeps_its_file,
+           an_overlay_goes_on_top_and_is_reported, the_definition_loses_its_backing_chain,
+           an_existing_overlay_is_reported_as_done, images_are_merged_as_requested,
+           the_last_overlay_absorbs_all_images_below,
            a_change_that_does_not_fit_the_chain_is_not_started,
            an_overlay_of_another_volume_is_not_used, a_change_that_is_not_awaited_is_not_started,
            a_late_call_changes_nothing, a_failure_is_reported_unless_it_took_effect,
