@@ -109,14 +109,18 @@ static int frames_renew(struct log *log, sqlite3_int64 *ret_end) {
 }
 
 static int log_renew(const struct connection *connection, struct log *log) {
-    sqlite3_int64 end = 0;
+    sqlite3_int64 end = 0, size = 0;
     int result = log_find(connection, log);
 
     if (result == 0 && log->index.frames > 0 && (result = header_renew(log)) == 0)
         result = frames_renew(log, &end);
     if (result != 0)
         return result;
-    log->code = log->file->pMethods->xTruncate(log->file, end);
+    log->code = log->file->pMethods->xFileSize(log->file, &size);
+    if (log->code == SQLITE_OK && size == 0)
+        return 0; /* of a new database, or after a clean end */
+    if (log->code == SQLITE_OK)
+        log->code = log->file->pMethods->xTruncate(log->file, end);
     if (log->code == SQLITE_OK)
         log->code = log->file->pMethods->xSync(log->file, SQLITE_SYNC_NORMAL);
     return log->code == SQLITE_OK ? 0 : -1;
