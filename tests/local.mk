@@ -110,6 +110,11 @@ EXTRA_DIST += \
 	tests/conformance/kubernetes/story.py \
 	tests/conformance/kubernetes/tools.go \
 	tests/conformance/left_out \
+	tests/conformance/openstack/cloud.py \
+	tests/conformance/openstack/mount.nfs \
+	tests/conformance/openstack/nova-compute-with-completion \
+	tests/conformance/openstack/run \
+	tests/conformance/openstack/servers.py \
 	tests/conformance/requirements.txt \
 	tests/conformance/run \
 	tests/conformance/worker \

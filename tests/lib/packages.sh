@@ -23,3 +23,9 @@ test_packages=(
     python3-venv python3-yaml
     rabbitmq-server glance-api keystone openssl uwsgi-core uwsgi-plugin-python3
 )
+
+# Of ./test conformance alone.
+openstack_packages=(
+    mariadb-server nova-api nova-compute nova-compute-qemu nova-conductor nova-scheduler placement-api
+    python3-pymysql sudo
+)
