@@ -16,7 +16,7 @@ drivers            common json config data
 replicated         common json config http identity client data drivers
 replication/engine common json
 operation          common json config policy db
-model              common json config policy db rpc drivers operation
+model              common json config policy data db rpc drivers operation
 declared           common json config policy db operation
 manager/runtime    common json config policy client db rpc drivers operation model declared
 manager/jobs       common json config policy client data db rpc drivers operation model declared manager/runtime
