@@ -44,11 +44,10 @@ int volume_file_check_unused(const struct directory *directory, const char *name
     return found <= 0 ? found : removal_refuse_held(image_lock_look(fd, err), name, err);
 }
 
-/* Also without an image.  A worker that has lost its lease may meet the drafts of another one, but
- * of a volume that was made there is none at work. */
+/* Also without an image: a worker that has lost its lease may meet the drafts of another one. */
 static int remove_drafts(const struct directory *directory, struct arena *arena, const char *name,
                          bool made, const struct driver_fence *fence, struct error *err) {
-    if (!made && driver_fence_check(fence, err) < 0)
+    if (driver_fence_check(fence, err) < 0)
         return -1;
     /* Only a create that never ended leaves drafts, and then their number is unknown. */
     if ((made ? volume_name_remove_draft(directory, arena, name, 1, err)
