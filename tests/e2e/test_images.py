@@ -87,8 +87,8 @@ class ImageCase(ServiceCase):
         directory = os.path.join(self.state, "conversion")
         self.assertEqual(os.listdir(directory) if os.path.exists(directory) else [], [])
 
-    def assert_failed(self, reference, event):
-        volume = self.ended(reference)
+    def assert_failed(self, reference, event, size_gb=1):
+        volume = self.ended(reference, size_gb)
         self.assertEqual(volume["status"], "error")
         self.assertNotIn("volume_image_metadata", volume)
         self.assertFalse(os.path.exists(self.path(volume["id"])))
@@ -133,6 +133,8 @@ class Images:
 
 
 class RawImages(Images, ImageCase):
+    options_of_class = ("--quota_gigabytes=-1",)
+
     def test_requests_are_checked_in_order(self):
         add = self.images.add
         unknown = str(uuid.uuid4())
@@ -206,6 +208,13 @@ class RawImages(Images, ImageCase):
             with open(file.name, "rb") as image:
                 image_id = self.images.add(image.read(), "qcow2")
         self.assert_failed(image_id, "VOLUME_VOLUME_005_007")
+
+    def test_an_image_that_leaves_no_space_is_refused(self):
+        found = os.statvfs(self.state)
+        size_gb = found.f_bavail * found.f_frsize // GIB + 1
+        image_id = self.images.add(converted(CONTENT, "qcow2"), "qcow2", size=size_gb * GIB)
+        self.assert_failed(image_id, "VOLUME_VOLUME_005_007", size_gb)
+        self.assertNotIn(image_id, [row[0] for row in self.images.downloads])
 
     def downloading(self, data, disk_format):
         """A volume and its image, whose second half does not come."""
