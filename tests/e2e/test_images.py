@@ -47,13 +47,18 @@ class ImageCase(ServiceCase):
     def setUpClass(cls):
         cls.images = ImageService()
         cls.addClassCleanup(cls.images.end)
-        cls.options = (f"--glance_api_servers={cls.image_service_url()}", "--glance_request_timeout=5",
-                       "--glance_num_retries=0", *cls.options_of_class)
+        cls.options = (f"--glance_api_servers={cls.image_service_url()}",
+                       "--glance_request_timeout=5", "--glance_num_retries=0",
+                       *cls.user_options(), *cls.options_of_class)
         super().setUpClass()
 
     @classmethod
     def image_service_url(cls):
         return cls.images.url
+
+    @classmethod
+    def user_options(cls):
+        return ()
 
     def path(self, volume_id):
         return os.path.join(self.state, "volumes", f"volume-{volume_id}")
@@ -301,6 +306,20 @@ class UploadCase(ImageCase):
 
     def assert_events(self, volume_id, *events):
         self.assertEqual([row["event_id"] for row in self.api.messages(volume_id)], list(events))
+
+
+class UploadsOfAUser(UploadCase):
+    @classmethod
+    def user_options(cls):
+        return (f"--glance.auth_url={cls.images.url}/v3", "--glance.username=u",
+                "--glance.password=p", "--glance.project_name=s")
+
+    def test_a_token_that_expires_meanwhile_is_renewed(self):
+        volume_id = self.source()
+        self.images.fault = "token"
+        image = self.uploaded(volume_id)
+        self.assertIsNotNone(image.refused)
+        self.assert_data(image, "qcow2")
 
 
 class Uploads(UploadCase):

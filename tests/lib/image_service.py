@@ -18,12 +18,15 @@ STATUSES = {"expired": 401, "deactivated": 403, "deleted": 404, "too large": 413
 class Image:
     """
     `fault` of a download: "short", "redirect", "hang", "broken", "none", "bytes", "withdrawn"
-    (deactivated since it was shown, and sent), or one of STATUSES; of an upload: "hang", "broken" (the first one), "sum", or one of STATUSES.
+    (deactivated since it was shown, and sent), or one of STATUSES; of an upload: "hang", "broken"
+    (the first one), "sum", "token" (that of the first one has expired by its end), or one of
+    STATUSES.
     """
 
     def __init__(self, data, disk_format="raw", fault=None, **fields):
         self.data = data
         self.fault = fault
+        self.refused = None  # a token
         self.description = {
             "id": str(uuid.uuid4()), "name": "image", "status": "active", "visibility": "public",
             "container_format": "bare", "disk_format": disk_format, "size": len(data),
@@ -58,7 +61,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         url = urllib.parse.urlsplit(self.path)
         words = url.path.strip("/").split("/")
         images = self.server.images
-        if words == ["v2", "images"]:
+        if words == ["v3"]:
+            link = {"rel": "self", "href": f"{self.server.url}/v3/"}
+            self.send(200, json.dumps({"version": {"id": "v3.14", "links": [link]}}).encode())
+        elif words == ["v2", "images"]:
             name = urllib.parse.parse_qs(url.query).get("name", [None])[0]
             rows = [image.description for image in images.values()
                     if name in (None, image.description["name"])]
@@ -77,6 +83,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         fields = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/v3/auth/tokens":
+            self.server.tokens += 1
+            self.send(201, json.dumps({"token": {
+                "expires_at": "2999-01-01T00:00:00.000000Z", "catalog": []}}).encode(),
+                X_Subject_Token=f"token-{self.server.tokens}")
+            return
         if self.server.refuses:
             self.send(403, b"<html>no</html>", "text/html")
             return
@@ -142,6 +154,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 raise ConnectionError("the service has failed")
             while image.fault == "hang" and not self.server.released.wait(0.05):
                 pass
+        if image.fault == "token" and image.refused in (None, self.headers["X-Auth-Token"]):
+            image.refused = self.headers["X-Auth-Token"]
+            image.description["status"] = "queued"
+            self.send(401, b"<html>no</html>", "text/html")
+            return
         image.data = bytes(data)
         image.description.update(
             status="active", size=size, os_hash_algo="sha512",
@@ -190,6 +207,7 @@ class ImageService(http.server.ThreadingHTTPServer):
         self.downloads = []
         self.uploads = []
         self.refuses = False
+        self.tokens = 0  # of the user of the service, as Keystone gives them
         self.fault = None  # of new images
         self.released = threading.Event()
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
