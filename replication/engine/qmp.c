@@ -17,8 +17,9 @@
 #define LINE_MOST   ((size_t)4 * 1024 * 1024)
 #define READ_SIZE   ((size_t)16 * 1024)
 #define EVENTS_MOST 256
-#define WAIT_MOST   INT64_C(60000)
-#define LATE_MOST   256 /* reads past the deadline */
+#define WAIT_MS     1000      /* of one wait, at most; one that takes longer by */
+#define SUSPENDED   SECOND_US /* this was interrupted by a suspension */
+#define LATE_MOST   256       /* reads past the deadline */
 
 struct qmp {
     int fd; /* -1: broken */
@@ -44,22 +45,26 @@ static int fail(struct qmp *qmp, struct error *err) {
 }
 #define FAIL(qmp, err, ...) (error_set(&(qmp)->why, ERROR_UNAVAILABLE, __VA_ARGS__), fail(qmp, err))
 
-/* 1 ready, 0 timed out. */
-static int wait_ready(int fd, short events, int64_t until_us) {
+/* 1 ready, 0 timed out.  A suspension does not count: the daemon was suspended, too, if the machine
+ * or the container was. */
+static int wait_ready(int fd, short events, int64_t *until_us) {
     struct pollfd polled = { .fd = fd, .events = events };
 
     for (;;) {
-        int64_t left_ms = (until_us - clock_boottime_us() + 999) / 1000;
-        int64_t wait_ms = left_ms < WAIT_MOST ? left_ms : WAIT_MOST;
+        int64_t now_us = clock_boottime_us(), left_ms = (*until_us - now_us + 999) / 1000, over_us;
+        int64_t wait_ms = left_ms <= 0 ? 0 : left_ms < WAIT_MS ? left_ms : WAIT_MS;
 
-        if (poll(&polled, 1, wait_ms > 0 ? (int)wait_ms : 0) > 0)
+        if (poll(&polled, 1, (int)wait_ms) > 0)
             return 1;
-        if (left_ms <= 0)
+        over_us = clock_boottime_us() - now_us - wait_ms * 1000;
+        if (over_us > SUSPENDED)
+            *until_us += over_us;
+        else if (left_ms <= 0)
             return 0;
     }
 }
 
-static int send_text(struct qmp *qmp, const char *text, size_t size, int64_t until_us,
+static int send_text(struct qmp *qmp, const char *text, size_t size, int64_t *until_us,
                      struct error *err) {
     while (size > 0) {
         ssize_t sent = send(qmp->fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -160,13 +165,13 @@ static int take_answer(struct qmp *qmp, json_t **ret, struct error *err) {
 }
 
 /* After a suspension the received lines are read before the deadline counts, up to a limit. */
-static int await_answer(struct qmp *qmp, int64_t until_us, json_t **ret, struct error *err) {
+static int await_answer(struct qmp *qmp, int64_t *until_us, json_t **ret, struct error *err) {
     for (unsigned late = 0;;) {
         int taken = take_answer(qmp, ret, err);
 
         if (taken != 0)
             return taken < 0 ? -1 : 0;
-        late += clock_boottime_us() >= until_us;
+        late += clock_boottime_us() >= *until_us;
         taken = read_some(qmp, err);
         if (taken < 0)
             return -1;
@@ -215,10 +220,10 @@ int qmp_execute(struct qmp *qmp, struct arena *arena, const char *command, json_
     if (qmp->fd < 0)
         return broken(qmp, err);
     text = arena_join(arena, json_text(arena, request), "\n", NULL);
-    if (send_text(qmp, text, strlen(text), until_us, err) < 0)
+    if (send_text(qmp, text, strlen(text), &until_us, err) < 0)
         return error_context(err, "%s", command);
     do {
-        if (await_answer(qmp, until_us, &answer, err) < 0)
+        if (await_answer(qmp, &until_us, &answer, err) < 0)
             return error_context(err, "%s", command);
         json_keep(arena, answer);
     } while (is_older(qmp, answer));
@@ -285,9 +290,10 @@ static int connect_socket(const char *path, struct error *err) {
 
 static int await_greeting(struct qmp *qmp, struct arena *arena, int64_t timeout_ms,
                           struct error *err) {
+    int64_t until_us = clock_boottime_us() + timeout_ms * 1000;
     json_t *greeting;
 
-    if (await_answer(qmp, clock_boottime_us() + timeout_ms * 1000, &greeting, err) < 0)
+    if (await_answer(qmp, &until_us, &greeting, err) < 0)
         return -1;
     json_keep(arena, greeting);
     return json_has(greeting, "QMP") ? 0 : FAIL(qmp, err, "the server at the socket is no monitor");

@@ -6,6 +6,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,8 +25,9 @@ static size_t flood; /* bytes that follow the last text */
 static bool only_awaits_ready;
 static unsigned heard; /* bytes that were not answered */
 static long long first_number;
-static unsigned repeated; /* how often the last text is sent */
-static int64_t stop_s;    /* that pass behind each wait */
+static unsigned repeated;    /* how often the last text is sent */
+static int64_t stop_s;       /* that pass behind each wait */
+static atomic_bool suspends; /* the next wait is, with the server, which responds afterwards */
 static int listener = -1;
 static pthread_t server;
 static struct error err;
@@ -33,8 +35,14 @@ static struct error err;
 /* In place of the C library's. */
 int poll(struct pollfd *polled, nfds_t count, int timeout_ms) {
     struct timespec time = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
-    int ready = ppoll(polled, count, timeout_ms < 0 ? NULL : &time, NULL);
+    int ready;
 
+    if (atomic_load(&suspends)) {
+        boot_pass(3600);
+        atomic_store(&suspends, false);
+        return 0;
+    }
+    ready = ppoll(polled, count, timeout_ms < 0 ? NULL : &time, NULL);
     boot_pass(ready > 0 ? stop_s : 0);
     return ready;
 }
@@ -77,6 +85,8 @@ static void *serve(void *arg) {
         }
         if (text != script)
             receive_line(fd);
+        while (atomic_load(&suspends))
+            usleep(1000);
         for (unsigned i = 0; i < (text[1] ? 1 : repeated); i++)
             send_text(fd, *text);
     }
@@ -251,6 +261,18 @@ START_TEST(a_received_response_counts_past_the_deadline) {
 }
 END_TEST
 
+START_TEST(a_suspension_of_machine_and_daemon_does_not_count) {
+    autoarena struct arena *arena = arena_new();
+    struct qmp *qmp;
+
+    ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, READY, "{\"return\": {}, \"id\": @2}\n"), 0);
+    atomic_store(&suspends, true);
+    ck_assert_msg(query(qmp, arena, NULL) == 0, "%s", err.message);
+    ck_assert(!atomic_load(&suspends));
+    end(qmp);
+}
+END_TEST
+
 START_TEST(a_server_without_a_greeting_is_no_monitor) {
     struct qmp *qmp;
 
@@ -323,6 +345,8 @@ CHECK_MAIN("qmp", waiting_for_readiness_sends_no_command,
            responses_to_the_former_client_are_skipped,
            an_error_response_is_reported_and_keeps_the_connection,
            an_invalid_line_breaks_the_connection, silence_and_an_incomplete_line_time_out,
-           a_received_response_counts_past_the_deadline, a_server_without_a_greeting_is_no_monitor,
-           a_line_without_end_is_not_kept, the_last_events_are_kept_and_a_loss_is_reported,
+           a_received_response_counts_past_the_deadline,
+           a_suspension_of_machine_and_daemon_does_not_count,
+           a_server_without_a_greeting_is_no_monitor, a_line_without_end_is_not_kept,
+           the_last_events_are_kept_and_a_loss_is_reported,
            events_before_the_daemons_end_are_received)
