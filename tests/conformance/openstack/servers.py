@@ -104,8 +104,11 @@ class Servers(unittest.TestCase):
         self.volumes.wait_status(volume, "in-use", TIMEOUT_S)
 
     def detach(self, volume, server=None):
-        self.nova.ask("DELETE", f"/servers/{server or self.server}/os-volume_attachments/{volume}")
+        path = f"/servers/{server or self.server}/os-volume_attachments/{volume}"
+        self.nova.ask("DELETE", path)
         self.volumes.wait_status(volume, "available", TIMEOUT_S)
+        until(lambda: self.nova.call("GET", path).status == 404, TIMEOUT_S,
+              f"volume {volume} detached in Nova", 0.1)
 
     def attached(self, **fields):
         """A volume that the guest of the shared server has."""
