@@ -23,9 +23,8 @@ int chain_snapshot_fill(const struct draft *draft, struct arena *arena,
     struct image_facts facts;
 
     assert(draft->fd >= 0 && draft->unfinished && bytes >= 0);
-    if (qemu_img_create_above(arena, &directory->settings->qemu_img,
-                              directory_path(directory, arena, draft->unfinished), bytes, below,
-                              err) < 0 ||
+    if (qemu_img_create_above(arena, &directory->settings->qemu_img, draft_path(draft, arena),
+                              bytes, below, err) < 0 ||
         image_read_flushed(draft->fd, "qcow2", &facts, err) < 0)
         return -1;
     if (facts.virtual_bytes != bytes || strcmp(facts.backing, below->name) != 0 ||

@@ -95,6 +95,11 @@ void draft_end(struct draft *draft) {
     close(draft->fd);
 }
 
+const char *draft_path(const struct draft *draft, struct arena *arena) {
+    assert(draft->fd >= 0);
+    return arena_format(arena, "/proc/%d/fd/%d", (int)getpid(), draft->fd);
+}
+
 /* ---- list ---- */
 
 struct listing {

@@ -24,6 +24,9 @@ int draft_publish(struct draft *draft, const struct driver_fence *fence, struct 
 /* The same, but replaces the file of that name: ERROR_NOT_FOUND when there is none. */
 int draft_replace(struct draft *draft, const struct driver_fence *fence, struct error *err);
 void draft_end(struct draft *draft);
+/* For a program that this process starts: the draft itself, whichever file has its name by then.
+ * A program that creates what is missing would leave a file of that name behind. */
+const char *draft_path(const struct draft *draft, struct arena *arena);
 
 /* Reports every draft in the directory, of any attempt, and every overlay that has lost its name
  * while its creation is undone (chain_name_undone()). */

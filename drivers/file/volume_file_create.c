@@ -59,8 +59,8 @@ static int fill_qcow2(const struct draft *draft, struct arena *arena, int64_t by
     struct image_facts facts;
 
     assert(draft->fd >= 0 && draft->unfinished && bytes > 0);
-    if (qemu_img_create(arena, &directory->settings->qemu_img,
-                        directory_path(directory, arena, draft->unfinished), bytes, err) < 0 ||
+    if (qemu_img_create(arena, &directory->settings->qemu_img, draft_path(draft, arena), bytes,
+                        err) < 0 ||
         image_read_flushed(draft->fd, "qcow2", &facts, err) < 0)
         return -1;
     if (facts.virtual_bytes != bytes)

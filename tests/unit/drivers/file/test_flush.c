@@ -10,7 +10,7 @@ static const char script[] = "#!/bin/sh\n"
                              "case $1 in\n"
                              "info) exec qemu-img \"$@\" ;;\n"
                              "commit) file=${last%.*} ;;\n"
-                             "create|resize) file=$before ;;\n"
+                             "create|resize) file=$(readlink -f \"$before\") ;;\n"
                              "*) file=$last ;;\n"
                              "esac\n"
                              "ls -l /proc/$PPID/fd | grep -qF -- \"-> $file\" || \n"
@@ -81,5 +81,30 @@ START_TEST(a_copy_of_a_chain_is_open_before) {
 }
 END_TEST
 
+/* A rename of the volume, or its end, has removed the draft: no program makes it anew. */
+START_TEST(a_removed_draft_is_not_made_anew) {
+    autoplace struct place place;
+    struct driver_volume other = { .id = "c", .name_id = "c", .size_gb = 1 };
+
+    open_watched(&place);
+    bench_write(&place.bench, "qemu-img",
+                "#!/bin/sh\n"
+                "case $1 in create) rm -f ${0%/*}/d/.*.new ;; esac\n"
+                "exec qemu-img \"$@\"\n",
+                0700);
+    place.settings.qcow2 = true;
+    ck_assert_int_lt(volume_file_create(&place.directory, place.bench.arena, &other, &other.format,
+                                        &place.bench.err),
+                     0);
+    ck_assert(!has(&place, ".volume-c.new"));
+    ck_assert(!has(&place, "volume-c"));
+    if (take_snapshot(&place, "s") == DRIVER_DONE)
+        return; /* the file system shares blocks */
+    ck_assert(!has(&place, "." FILE_NAME ".s.new"));
+    ck_assert(!has(&place, FILE_NAME ".s"));
+}
+END_TEST
+
 CHECK_MAIN("flushes", files_that_are_merged_are_open_before,
-           a_file_that_is_made_or_grown_is_open_before, a_copy_of_a_chain_is_open_before)
+           a_file_that_is_made_or_grown_is_open_before, a_copy_of_a_chain_is_open_before,
+           a_removed_draft_is_not_made_anew)
