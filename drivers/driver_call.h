@@ -31,8 +31,8 @@ enum driver_outcome {
  * the work is still its own, and makes the effect harmless even when the pause comes after the
  * check: grow only, replace nothing, remove only files with the volume's own name, which the caller
  * changes (rename_volume) before others build on an object that a late delete may still remove.  A
- * late create reports ERROR_CONFLICT; only the caller can know whether the volume of its object
- * still exists.
+ * late create may report success: the caller finds out by its rows whether the volume of its object
+ * still exists, and removes the object if not.
  */
 struct driver_fence {
     bool (*holds)(const struct driver_fence *fence);

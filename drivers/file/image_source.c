@@ -172,8 +172,7 @@ static int flatten(const struct image_source *source, const struct draft *draft,
                    const struct image_copy *how, struct error *err) {
     const struct directory *directory = draft->directory;
     autoarena struct arena *arena = arena_new();
-    const struct qemu_img_copy to = { directory_path(directory, arena, draft->unfinished),
-                                      source->format, thick };
+    const struct qemu_img_copy to = { draft_path(draft, arena), source->format, thick };
     enum driver_outcome outcome;
 
     assert(draft->fd >= 0 && strcmp(draft->unfinished, source->name) != 0);

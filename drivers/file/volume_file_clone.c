@@ -37,9 +37,8 @@ static int grow(const struct draft *draft, struct arena *arena, const struct ima
     assert(draft->fd >= 0 && draft->unfinished && bytes > 0);
     if (is_raw(source))
         return image_grow_raw(draft->fd, bytes, directory->settings->sparse, NULL, err);
-    if (qemu_img_resize(arena, &directory->settings->qemu_img,
-                        directory_path(directory, arena, draft->unfinished), source->format, bytes,
-                        err) != DRIVER_DONE ||
+    if (qemu_img_resize(arena, &directory->settings->qemu_img, draft_path(draft, arena),
+                        source->format, bytes, err) != DRIVER_DONE ||
         image_read_flushed(draft->fd, source->format, &facts, err) < 0)
         return -1;
     if (facts.virtual_bytes < bytes)

@@ -10,9 +10,10 @@ static const char script[] = "#!/bin/sh\n"
                              "case $1 in\n"
                              "info) exec qemu-img \"$@\" ;;\n"
                              "commit) file=${last%.*} ;;\n"
-                             "create|resize) file=$(readlink -f \"$before\") ;;\n"
+                             "create|resize) file=$before ;;\n"
                              "*) file=$last ;;\n"
                              "esac\n"
+                             "file=$(readlink -f \"$file\")\n"
                              "ls -l /proc/$PPID/fd | grep -qF -- \"-> $file\" || \n"
                              "    echo \"$1 $file\" >>${0%/*}/unopened\n"
                              "echo \"$1\" >>${0%/*}/commands\n"
@@ -81,17 +82,23 @@ START_TEST(a_copy_of_a_chain_is_open_before) {
 }
 END_TEST
 
+static void remove_drafts_before(struct place *place, const char *command) {
+    bench_write(&place->bench, "qemu-img",
+                arena_format(place->bench.arena,
+                             "#!/bin/sh\n"
+                             "case $1 in %s) rm -f ${0%%/*}/d/.*.new ;; esac\n"
+                             "exec qemu-img \"$@\"\n",
+                             command),
+                0700);
+}
+
 /* A rename of the volume, or its end, has removed the draft: no program makes it anew. */
 START_TEST(a_removed_draft_is_not_made_anew) {
     autoplace struct place place;
     struct driver_volume other = { .id = "c", .name_id = "c", .size_gb = 1 };
 
     open_watched(&place);
-    bench_write(&place.bench, "qemu-img",
-                "#!/bin/sh\n"
-                "case $1 in create) rm -f ${0%/*}/d/.*.new ;; esac\n"
-                "exec qemu-img \"$@\"\n",
-                0700);
+    remove_drafts_before(&place, "create");
     place.settings.qcow2 = true;
     ck_assert_int_lt(volume_file_create(&place.directory, place.bench.arena, &other, &other.format,
                                         &place.bench.err),
@@ -105,6 +112,27 @@ START_TEST(a_removed_draft_is_not_made_anew) {
 }
 END_TEST
 
+START_TEST(a_removed_copy_of_a_chain_is_not_made_anew) {
+    autoplace struct place place;
+    const struct driver_volume other = { .id = "c", .name_id = "c", .size_gb = 1 };
+    autosource struct image_source source = NO_SOURCE;
+
+    open_watched(&place);
+    ck_assert_int_eq(take_snapshot(&place, "s"), DRIVER_DONE);
+    if (!has(&place, FILE_NAME ".s"))
+        return; /* the file system shares blocks */
+    ck_assert_int_eq(image_source_open_volume(&place.directory, place.bench.arena, &place.volume,
+                                              NULL, &source, &place.bench.err),
+                     0);
+    remove_drafts_before(&place, "convert");
+    ck_assert_int_lt(volume_file_clone(&place.directory, place.bench.arena, &other, &source, NULL,
+                                       &place.bench.err),
+                     0);
+    ck_assert(!has(&place, ".volume-c.new"));
+    ck_assert(!has(&place, "volume-c"));
+}
+END_TEST
+
 CHECK_MAIN("flushes", files_that_are_merged_are_open_before,
            a_file_that_is_made_or_grown_is_open_before, a_copy_of_a_chain_is_open_before,
-           a_removed_draft_is_not_made_anew)
+           a_removed_draft_is_not_made_anew, a_removed_copy_of_a_chain_is_not_made_anew)
