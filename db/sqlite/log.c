@@ -117,7 +117,7 @@ static int log_renew(const struct connection *connection, struct log *log) {
     if (result != 0)
         return result;
     log->code = log->file->pMethods->xFileSize(log->file, &size);
-    if (log->code == SQLITE_OK && size == 0)
+    if (log->code == SQLITE_OK && size == 0 && !connection->in_doubt)
         return 0; /* of a new database, or after a clean end */
     if (log->code == SQLITE_OK)
         log->code = log->file->pMethods->xTruncate(log->file, end);

@@ -37,6 +37,7 @@ static struct world {
     int countdown;     /* the n-th flush from now fails */
     bool fails_always; /* from then on */
     bool drops_cache;  /* forgotten pages cannot be read any more, either */
+    int reach;         /* so many failing flushes have brought all to the disk before they fail */
     atomic_int failed; /* flushes */
     enum answer { UNASKED, REQUESTED, REFUSED, ANSWERED, ANSWERED_UNSYNCED } answers[ROWS];
 } * world;
@@ -74,11 +75,14 @@ static void file_write(const struct disk_file *file, const char *path) {
 static int file_flush(struct disk_file *file, int fd, const char *path, bool fails) {
     struct stat status;
 
-    if (fstat(fd, &status) == 0 && !fails)
+    bool reaches = !fails || world->reach > 0;
+
+    world->reach -= fails && reaches;
+    if (fstat(fd, &status) == 0 && reaches)
         file->size = status.st_size;
     ck_assert_int_le(file->size, sizeof(file->bytes));
     for (size_t i = 0; i < PAGES; i++) {
-        if (file->dirty[i] && !fails)
+        if (file->dirty[i] && reaches)
             (void)!syscall(SYS_pread64, fd, file->bytes + i * PAGE, (size_t)PAGE, (long)i * PAGE);
         file->dirty[i] = false;
     }
@@ -380,6 +384,37 @@ START_TEST(no_commit_is_confirmed_while_the_disk_fails) {
 }
 END_TEST
 
+static int refuse_body(struct db_tx *tx, void *arg, struct error *err) {
+    (void)tx;
+    (void)arg;
+    return error_set(err, ERROR_BAD_REQUEST, "refused");
+}
+
+static void program_emptied(const struct scratch *scratch, int from, int to) {
+    struct db *db = scratch_open(scratch->url, true);
+    struct error err;
+
+    (void)to;
+    world->fails_always = true;
+    world->countdown = 2; /* behind that of the header */
+    world->reach = 1;
+    insert(db, from, false);
+    world->fails_always = false;
+    world->answers[from + 1] = db_transaction(db, refuse_body, NULL, &err) < 0 ? REFUSED : ANSWERED;
+}
+
+/* The log is emptied after a commit that failed, and that is on the disk before it counts. */
+START_TEST(a_failed_commit_does_not_reappear) {
+    autoscratch struct scratch scratch;
+
+    prepare(&scratch);
+    run(program_emptied, &scratch, 0, 2);
+    ck_assert_int_eq(world->answers[0], REFUSED);
+    power_fail(&scratch);
+    check_rows(&scratch, true);
+}
+END_TEST
+
 /* Closing copies the log to the file, and a file that is newer than its log is of no use. */
 static void program_close_in_doubt(const struct scratch *scratch, int from, int to) {
     struct db *db = scratch_open(scratch->url, true);
@@ -425,6 +460,6 @@ END_TEST
 CHECK_MAIN("db/sqlite_log", a_failed_flush_loses_no_confirmed_commit,
            confirmed_commits_depend_on_no_later_flush,
            a_copy_to_the_file_that_cannot_flush_loses_nothing,
-           no_commit_is_confirmed_while_the_disk_fails,
+           no_commit_is_confirmed_while_the_disk_fails, a_failed_commit_does_not_reappear,
            a_program_that_ends_in_doubt_leaves_the_file_as_it_is,
            another_program_sees_no_difference)
