@@ -124,6 +124,8 @@ static int64_t relay_round(struct relay *relay, bool woken, int64_t look_us) {
         look_us = now_us + pause_ms(relay, published) * 1000;
     } else if (woken) {
         published = rows_publish(relay, relay->seen, &err);
+        if (look_us > now_us + LOOK_AFTER_MS * 1000)
+            look_us = now_us + LOOK_AFTER_MS * 1000; /* rows may be left */
     }
     failure_tell(relay, published < 0 ? published : result, &err);
     return look_us;
