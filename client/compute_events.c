@@ -29,11 +29,12 @@ const struct option compute_client_options[] = {
       .help = "Component that grows the disks of running guests: the agent registered for the "
               "guest's host, or a compute service (nova) that reports back when it is done." },
     { .section = SECTION, .key = "snapshots", .type = OPTION_WORD, .fallback = "service", .words = snapshots,
-      .help = "Component that takes snapshots below running guests and merges them: that of service, or Nova, which "
-              "must do it for its own servers also where service is agent." },
+      .help = "Component that takes and merges snapshots below running guests. service: that of option service. "
+              "nova: Nova; required for Nova's own servers where service is agent, as Nova records the file of each "
+              "disk." },
     { .section = SECTION, .key = "endpoint", .type = OPTION_TEXT, FILLS(url),
-      .help = "URL of the compute service, with /v2.1. Unset, with service = nova: the catalog's "
-              "endpoint for the user of section nova." },
+      .help = "URL of the compute service, with /v2.1, for service = nova, snapshots = nova and the event "
+              "volume-reimaged. Unset: the catalog's endpoint for the user of section nova." },
     { .section = SECTION, .key = "extend_completion_microversion", .type = OPTION_TEXT,
       .help = "Compute microversion with which the compute side reports completion, such as 2.104; no release has "
               "fixed its number. Unset: with service = nova the growth of a guest's locked disk is rolled back." },

@@ -41,7 +41,7 @@ struct compute_sender {
     enum event_verdict (*send)(struct compute_sender *sender, struct arena *arena,
                                const struct compute_event *event, struct error *err);
     bool asks_again;   /* a repeated request joins the work in progress: agents of scoria */
-    bool assists_once; /* but not that of a snapshot: it is Nova's */
+    bool assists_once; /* requests for snapshots go to Nova, once and for one volume each */
     /* Every compute service has it; its response may be lost. */
     enum event_verdict (*assist)(struct compute_sender *sender, struct arena *arena,
                                  const struct compute_assist *assist, struct error *err);

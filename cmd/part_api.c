@@ -111,8 +111,8 @@ static void discard_image(void *arg, const struct request *request, const json_t
     struct error err;
 
     if (images_delete(parts->images, request->http->arena, id, &caller, &err) < 0)
-        log_error(&request->context.log, "image left without data", "image_id", id, "reason",
-                  err.message, NULL);
+        log_error(&request->context.log, "image of a failed request not deleted", "image_id", id,
+                  "reason", err.message, NULL);
 }
 
 /* In another process. */

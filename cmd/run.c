@@ -175,13 +175,14 @@ static void raise_descriptor_limit(void) {
 
 /* Process-wide settings, before any thread: all of them inherit the signal mask. */
 static void prepare_process(sigset_t *ends) {
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
     /* A page of 1000 volumes returns its memory to the system; one of 100, which clients request
      * repeatedly, reuses the memory of the previous one. */
     mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
     mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
     /* Each of the threads, most of which are idle, would keep what it has freed. */
-    mallopt(M_ARENA_MAX,
-            sysconf(_SC_NPROCESSORS_ONLN) > 2 ? (int)sysconf(_SC_NPROCESSORS_ONLN) : 2);
+    mallopt(M_ARENA_MAX, processors > 2 ? (int)processors : 2);
     signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like a full disk */
@@ -192,13 +193,15 @@ static void prepare_process(sigset_t *ends) {
 }
 
 static void load_settings(struct parts *parts) {
+    const bool to_nova = strcmp(config_text(parts->config, "compute", "service"), "nova") == 0;
     struct settings *settings = &parts->settings;
 
     settings_load(parts->config, &clock_system, settings);
     settings->node = parts_node(parts->config);
-    settings->asks_service = strcmp(config_text(parts->config, "compute", "service"), "nova") == 0;
+    settings->asks_service =
+        to_nova || strcmp(config_text(parts->config, "compute", "snapshots"), "nova") == 0;
     /* A compute service has its own service token; agents do not detach. */
-    settings->only_services_detach = part_knows_callers(parts) && settings->asks_service;
+    settings->only_services_detach = part_knows_callers(parts) && to_nova;
     settings->one_process = (parts->there & PARTS_STORING) == PARTS_STORING;
 }
 

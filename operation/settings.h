@@ -40,9 +40,9 @@ struct settings {
     bool
         /* in the envelope for listeners; else the payload alone, for the log */
         notifications_whole;
-    bool verify_image_signatures; /* of images of new volumes */
+    bool verify_image_signatures; /* of images of volumes */
     bool enable_force_upload;     /* may an attached volume be uploaded to an image? */
-    bool asks_service; /* the compute service is Nova instead of agents: one volume per call */
+    bool asks_service;            /* snapshots below guests are Nova's: one volume per call */
     /* Ended with NULL; the topic is this and the priority. */
     const char *notification_topics[NOTIFICATION_TOPICS_MOST + 1];
     const char *node; /* name of this one among the services; NULL: "localhost" */

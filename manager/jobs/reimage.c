@@ -3,7 +3,6 @@
  * alone: its locks exclude guests, and a worker that wakes up late, until it is closed.
  */
 #include "model/volume/reimage.h"
-#include "common/assert.h"
 #include "data/copy.h"
 #include "data/volume_io.h"
 #include "manager/jobs/image.h"

@@ -8,7 +8,6 @@
  * that was broken off.
  */
 #include "model/volume/upload.h"
-#include "common/assert.h"
 #include "data/checksum_io.h"
 #include "data/copy.h"
 #include "data/http_sink_io.h"
@@ -97,7 +96,7 @@ static void discard_image(const struct uploading *uploading) {
     if (image &&
         images_delete(images_of(job), job->arena, uploading->target.image_id, &caller, &err) == 0)
         return;
-    log_error(&job->context.log, "image left without data", "volume_id", job->operation.volume_id,
+    log_error(&job->context.log, "image of a failed upload not deleted", "volume_id", job->operation.volume_id,
               "image_id", uploading->target.image_id, "reason", err.message, NULL);
 }
 
