@@ -480,6 +480,35 @@ START_TEST(a_job_of_a_previous_agent_is_adopted) {
 }
 END_TEST
 
+/* As above, by an agent of a release that did not refuse it. */
+START_TEST(a_merge_that_runs_below_a_disk_recorded_by_nova_is_adopted) {
+    struct scene *scene = scene_new();
+    struct hypervisor *hypervisor = fake_hypervisor_of(scene->fake);
+    const struct assist assist = merge(FIRST, BASE);
+    autoarena struct arena *arena = arena_new();
+    struct error err = { 0 };
+    struct disk disk;
+
+    scene->disk.recorded = true;
+    fake_hypervisor_put(scene->fake, VOLUME, &scene->disk);
+    fake_hypervisor_put_above(scene->fake, VOLUME, "/there/" FIRST);
+    fake_hypervisor_put_above(scene->fake, VOLUME, "/there/" SECOND);
+    ck_assert_int_eq(hypervisor->find_disk(hypervisor, arena, INSTANCE, VOLUME, &disk, &err), 0);
+    ck_assert_int_eq(
+        hypervisor->merge_disk(hypervisor, arena, &disk, "/there/" FIRST, "/there/" BASE, &err), 0);
+    fake_hypervisor_job(scene->fake, VOLUME, 1, 2);
+    answer(scene, ACTION, 202, 0);
+    put(scene, &assist);
+    await_report(scene, REPORT("deleting", "44"));
+    fake_hypervisor_end_job(scene->fake, VOLUME, true);
+    await_end(scene);
+    ck_assert_str_eq(last_report(scene), REPORT("deleting", "90"));
+    ck_assert_uint_eq(count(scene, FAKE_MERGE_DISK), 1);
+    assert_chain_of(scene->fake, SECOND " " BASE);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_foreign_block_job_is_waited_for) {
     struct scene *scene = scene_with(1, 1);
 
@@ -630,8 +659,10 @@ CHECK_MAIN("assist_job", a_disk_recorded_by_nova_keeps_its_file,
            a_hypervisor_that_answers_late_is_waited_for,
            an_unresponsive_or_busy_disk_fails_after_the_timeout, a_job_shows_how_far_it_is,
            a_job_that_is_not_awaited_is_not_watched, a_job_that_ends_without_success_is_a_failure,
-           a_job_of_a_previous_agent_is_adopted, a_foreign_block_job_is_waited_for,
-           a_guest_that_is_off_is_a_failure, a_guest_that_moves_is_waited_for,
+           a_job_of_a_previous_agent_is_adopted,
+           a_merge_that_runs_below_a_disk_recorded_by_nova_is_adopted,
+           a_foreign_block_job_is_waited_for, a_guest_that_is_off_is_a_failure,
+           a_guest_that_moves_is_waited_for,
            a_guest_that_has_left_is_a_failure_unless_it_is_elsewhere,
            a_report_is_repeated_until_it_is_taken,
            a_repeated_request_joins_and_is_checked_once_more, open_jobs_are_bounded)
