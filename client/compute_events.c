@@ -49,7 +49,6 @@ const struct option compute_client_options[] = {
 
 struct event_sender {
     struct compute_sender sender; /* first: a pointer to it is a pointer to this */
-    bool to_agent;
     struct client client;
     const char *microversion; /* with the callback; NULL: unset */
     int64_t wanted;           /* the same as a number */
@@ -194,12 +193,12 @@ static enum event_verdict send_event(struct compute_sender *sender, struct arena
     if (event->name)
         return send_named(events, arena, event, err);
     client.version = PLAIN_VERSION;
-    if (find_endpoint(events, events->to_agent, arena, event->host, event->endpoint, &client.url,
+    if (find_endpoint(events, sender->asks_again, arena, event->host, event->endpoint, &client.url,
                       err) < 0)
         return EVENT_REFUSED;
     if (event->wants_completion) {
-        client.version = events->to_agent ? AGENT_VERSION : events->microversion;
-        if (!events->to_agent && check_promise(events, &client, arena, err) < 0)
+        client.version = sender->asks_again ? AGENT_VERSION : events->microversion;
+        if (!sender->asks_again && check_promise(events, &client, arena, err) < 0)
             return EVENT_REFUSED;
     }
     return post_event(&client, arena, event, err);
@@ -213,8 +212,8 @@ static enum event_verdict send_assist(struct compute_sender *sender, struct aren
     client.version = PLAIN_VERSION;
     if (assist->again && client.timeout_ms > AGAIN_TIMEOUT_MS)
         client.timeout_ms = AGAIN_TIMEOUT_MS;
-    if (find_endpoint(events, events->to_agent && !sender->assists_once, arena, assist->host,
-                      assist->endpoint, &client.url, err) < 0)
+    if (find_endpoint(events, compute_assists_again(sender), arena, assist->host, assist->endpoint,
+                      &client.url, err) < 0)
         return EVENT_REFUSED;
     return compute_snapshot_ask(&client, arena, assist, err);
 }
@@ -224,7 +223,7 @@ static enum event_verdict send_trim(struct compute_sender *sender, struct arena 
     struct event_sender *events = (struct event_sender *)sender;
     struct client client = events->client;
 
-    if (!events->to_agent) {
+    if (!sender->asks_again) {
         error_set(err, ERROR_BAD_REQUEST,
                   "[compute] service is nova, which cannot have a guest give back room");
         return EVENT_REFUSED;
@@ -238,12 +237,12 @@ static enum event_verdict send_trim(struct compute_sender *sender, struct arena 
 }
 
 static int check_options(struct event_sender *events, struct error *err) {
-    bool to_nova = !events->to_agent || events->sender.assists_once;
+    bool to_nova = !compute_assists_again(&events->sender);
 
     if (to_nova && !events->client.url && !own_user_is_known(events->client.user))
         return error_set(err, ERROR_BAD_REQUEST,
                          "[compute] endpoint, or [nova] auth_url, must be set when %s is nova.",
-                         events->to_agent ? "snapshots" : "service");
+                         events->sender.asks_again ? "snapshots" : "service");
     if (events->microversion && !version_read(events->microversion, &events->wanted))
         return error_set(err, ERROR_BAD_REQUEST,
                          "[compute] extend_completion_microversion: '%s' is no microversion such "
@@ -270,9 +269,9 @@ int compute_sender_new(const struct config *config, struct compute_sender **ret,
         .sender = { .send = send_event,
                     .assist = send_assist,
                     .trim = send_trim,
+                    .asks_again = strcmp(config_text(config, SECTION, "service"), "agent") == 0,
                     .assists_once =
                         strcmp(config_text(config, SECTION, "snapshots"), "nova") == 0 },
-        .to_agent = strcmp(config_text(config, SECTION, "service"), "agent") == 0,
         .microversion = config_text(config, SECTION, "extend_completion_microversion"),
     };
     struct event_sender *events;
@@ -285,7 +284,6 @@ int compute_sender_new(const struct config *config, struct compute_sender **ret,
     }
     events = heap_new(sizeof(*events));
     *events = options;
-    events->sender.asks_again = options.to_agent;
     version_range_init(&events->range);
     *ret = &events->sender;
     return 0;

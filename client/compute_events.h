@@ -50,6 +50,11 @@ struct compute_sender {
                                const struct compute_trim *trim, struct error *err);
 };
 
+/* Does a repeated request for a snapshot join the work in progress? */
+static inline bool compute_assists_again(const struct compute_sender *sender) {
+    return sender->asks_again && !sender->assists_once;
+}
+
 extern const struct option compute_client_options[]; /* section compute */
 
 struct client;

@@ -135,9 +135,7 @@ static int get_ready(struct job *job, struct error *err) {
 }
 
 static bool assists_again(const struct job *job) {
-    const struct compute_sender *compute = job->manager->settings.compute;
-
-    return compute->asks_again && !compute->assists_once;
+    return compute_assists_again(job->manager->settings.compute);
 }
 
 /* The worker releases the operation. */
@@ -188,15 +186,18 @@ static int send_taken_over(struct job *job, const struct job_assist *assist, str
 
 /* ---- waiting: for an unresponsive host ---- */
 
-/* While the instance migrates neither host is queried. */
+/* While the instance migrates neither host is queried.  Since a change of [compute] the request
+ * would go to another component than the former one, which may still be at work. */
 static int ask_silent(struct job *job, struct compute_assist *request, enum event_verdict *ret,
                       struct error *answer, struct error *err) {
     const struct attachment *guest = assist_guest(&job->volume);
 
     request->again = true;
-    if (guest)
+    if (guest && assists_again(job))
         return event_assist(job, guest->instance_uuid, request, ret, answer, err);
-    error_set(answer, ERROR_CONFLICT, "the volume has more than one attachment");
+    error_set(answer, ERROR_CONFLICT,
+              guest ? "[compute] has another component for snapshots than at the request"
+                    : "the volume has more than one attachment");
     return 0;
 }
 

@@ -138,7 +138,7 @@ int event_assist(struct job *job, const char *instance_uuid, struct compute_assi
     if (job_read(job, receivers_body, &receivers, err) < 0)
         return -1;
     *ret = EVENT_REFUSED;
-    if (assist->together_count > 0 && (compute->assists_once || !compute->asks_again)) {
+    if (assist->together_count > 0 && !compute_assists_again(compute)) {
         error_set(answer, ERROR_BAD_REQUEST, "a compute service takes one volume at a time");
         return 0;
     }

@@ -736,6 +736,31 @@ START_TEST(a_compute_service_is_requested_once) {
 }
 END_TEST
 
+/* [compute] snapshots is nova since a restart: the agent that has the request may be at work. */
+START_TEST(a_request_to_an_agent_is_not_repeated_to_nova) {
+    for (int has_done = 0; has_done <= 1; has_done++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *volume = busy_volume(world), *id;
+
+        world->on_assist = has_done ? do_it : NULL;
+        id = pending(world, volume);
+        world->sender.assists_once = true;
+        world_restart(world);
+        let_pass(world, 300);
+        ck_assert_uint_eq(world->assist_count, 1);
+        assert_snapshot(world, id, "creating");
+        if (has_done)
+            ck_assert_int_eq(report(world, id, host_done), 202);
+        let_pass(world, has_done ? 1 : 400);
+        if (has_done)
+            assert_made(world, id, 7);
+        else
+            assert_not_made(world, id);
+        ck_assert_uint_eq(world->assist_count, 1);
+    }
+}
+END_TEST
+
 /* Its report was lost with it; of a merge the files show it before any request. */
 START_TEST(an_unreported_result_is_found) {
     autoworld struct world *world = world_new(NULL);
@@ -924,8 +949,8 @@ CHECK_MAIN("assist job", a_host_takes_a_snapshot_that_the_storage_cannot,
            an_agent_that_lost_its_job_is_requested_again, pauses_between_requests_grow,
            an_agent_at_work_is_not_requested_again, an_agent_that_never_finishes_times_out,
            a_refusal_of_an_accepted_request_ends_nothing, an_agent_that_cannot_do_it_ends_the_wait,
-           a_compute_service_is_requested_once, an_unreported_result_is_found,
-           no_host_is_queried_after_the_guest_has_left, missing_storage_postpones_the_request,
-           progress_counts_only_while_it_is_awaited,
+           a_compute_service_is_requested_once, a_request_to_an_agent_is_not_repeated_to_nova,
+           an_unreported_result_is_found, no_host_is_queried_after_the_guest_has_left,
+           missing_storage_postpones_the_request, progress_counts_only_while_it_is_awaited,
            death_during_a_repeated_request_strands_nothing, a_host_that_is_down_is_not_waited_for,
            the_result_of_a_host_that_went_down_is_found, a_host_that_reports_is_waited_for)
