@@ -176,42 +176,53 @@ int event_trim(struct job *job, const char *instance_uuid, bool again, enum even
 /* ---- events that nothing waits for ---- */
 
 /* Of a new content: the compute service alone waits for that, and its hosts have no part in it. */
-static enum event_verdict send_named(struct job *job, const struct notification_event *event,
-                                     struct error *answer) {
+static enum event_verdict send_reimaged(struct job *job, const struct notification_event *event,
+                                        struct error *answer) {
     struct compute_sender *compute = job->manager->settings.compute;
     const struct compute_event sent = {
         .volume_id = job->volume.id,
         .instance_uuid = event->instance_uuid,
         .request_id = job->operation.request_id,
-        .name = event->name,
+        .name = "volume-reimaged",
         .failed = event->failed,
     };
 
     return compute->send(compute, job->arena, &sent, answer);
 }
 
-/* A disk has grown, or will, where the guest has migrated meanwhile; or has a new content. */
+static int end_notify(struct job *job, const struct notification_event *event, bool delivered,
+                      const char *failure, const struct error *answer, struct error *err) {
+    if (!delivered && job->operation.attempts < NOTIFY_ATTEMPTS)
+        return job_retry(job, NOTIFY_PAUSE_US, err);
+    if (!delivered)
+        log_warning(&job->context.log, failure, "volume_id", job->volume.id, "instance_uuid",
+                    event->instance_uuid, "reason", answer->message, NULL);
+    return job_end(job, err);
+}
+
+/* A disk has grown, or will, where the guest has migrated meanwhile. */
 int job_notify(struct job *job, struct error *err) {
-    enum event_verdict verdict = EVENT_ACCEPTED;
+    enum event_verdict verdict;
     struct notification_event event;
     struct error answer = { 0 };
-    bool again;
 
     if (!job->has_volume || !volume_notify_event(job->arena, &job->operation, &event))
         return job_end(job, err);
-    if (event.name)
-        verdict = send_named(job, &event, &answer);
-    else if (event_send(job, event.instance_uuid, volume_extend_pending(&job->volume), &verdict,
-                        &answer, err) < 0)
+    if (event_send(job, event.instance_uuid, volume_extend_pending(&job->volume), &verdict, &answer,
+                   err) < 0)
         return -1;
-    again = event.name ? verdict != EVENT_ACCEPTED : verdict == EVENT_REFUSED;
-    if (again && job->operation.attempts < NOTIFY_ATTEMPTS)
-        return job_retry(job, NOTIFY_PAUSE_US, err);
-    if (again)
-        log_warning(&job->context.log,
-                    event.name ? "event not delivered to an instance"
-                               : "resize event not delivered to an instance",
-                    "volume_id", job->volume.id, "instance_uuid", event.instance_uuid, "reason",
-                    answer.message, NULL);
-    return job_end(job, err);
+    return end_notify(job, &event, verdict != EVENT_REFUSED,
+                      "resize event not delivered to an instance", &answer, err);
+}
+
+int job_notify_reimaged(struct job *job, struct error *err) {
+    struct notification_event event;
+    struct error answer = { 0 };
+    enum event_verdict verdict;
+
+    if (!job->has_volume || !volume_notify_event(job->arena, &job->operation, &event))
+        return job_end(job, err);
+    verdict = send_reimaged(job, &event, &answer);
+    return end_notify(job, &event, verdict == EVENT_ACCEPTED, "event not delivered to an instance",
+                      &answer, err);
 }

@@ -13,8 +13,16 @@ const struct operation_kind kind_notify = {
     .message_action = "007",
 };
 
-static int insert(struct work *work, const struct volume *volume, const char *arguments,
-                  struct error *err) {
+/* Of its own kind: a manager of a release without it leaves it to others, instead of sending the
+ * event of a growth. */
+const struct operation_kind kind_notify_reimaged = {
+    .name = "notify_reimaged",
+    .method = "notify_reimaged",
+    .message_action = "016",
+};
+
+static int insert(struct work *work, const struct volume *volume, const struct operation_kind *kind,
+                  const char *arguments, struct error *err) {
     const struct operation fields = {
         .volume_id = volume->id,
         .target_id = work_uuid(work),
@@ -23,13 +31,13 @@ static int insert(struct work *work, const struct volume *volume, const char *ar
         .arguments = arguments,
     };
 
-    return operation_insert_once(work, &kind_notify, &fields, err);
+    return operation_insert_once(work, kind, &fields, err);
 }
 
 /* A queued one reads the rows when it runs. */
 static int notify(struct work *work, const struct volume *volume, const char *instance_uuid,
                   struct error *err) {
-    return insert(work, volume,
+    return insert(work, volume, &kind_notify,
                   arena_format(work->arena, "{\"instance_uuid\": \"%s\"}", instance_uuid), err);
 }
 
@@ -39,10 +47,8 @@ int volume_notify_reimaged(struct work *work, const struct volume *volume, bool 
         const char *instance_uuid = volume->attachments[i].instance_uuid;
 
         if (instance_uuid &&
-            insert(work, volume,
-                   arena_format(work->arena,
-                                "{\"instance_uuid\": \"%s\", \"event\": \"volume-reimaged\", "
-                                "\"failed\": %s}",
+            insert(work, volume, &kind_notify_reimaged,
+                   arena_format(work->arena, "{\"instance_uuid\": \"%s\", \"failed\": %s}",
                                 instance_uuid, failed ? "true" : "false"),
                    err) < 0)
             return -1;
@@ -56,7 +62,6 @@ int volume_notify_event(struct arena *arena, const struct operation *operation,
 
     *ret = (struct notification_event){
         .instance_uuid = json_text_of(tree, "instance_uuid"),
-        .name = json_text_of(tree, "event"),
         .failed = json_is_true(json_object_get(tree, "failed")),
     };
     return ret->instance_uuid != NULL;

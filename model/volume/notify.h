@@ -19,8 +19,7 @@ int volume_notify_reimaged(struct work *work, const struct volume *volume, bool 
 /* The event of the operation; text in the arena. */
 struct notification_event {
     const char *instance_uuid;
-    const char *name; /* NULL: of growth */
-    bool failed;
+    bool failed; /* of a new content */
 };
 /* 0: it has none. */
 int volume_notify_event(struct arena *arena, const struct operation *operation,

@@ -402,6 +402,12 @@ static void notify_queued(void) {
 static void notify_running(void) {
     beside("notify", PHASE_RUNNING);
 }
+static void notify_reimaged_queued(void) {
+    beside("notify_reimaged", PHASE_QUEUED);
+}
+static void notify_reimaged_running(void) {
+    beside("notify_reimaged", PHASE_RUNNING);
+}
 
 static const struct setting {
     enum open_work work;
@@ -465,6 +471,8 @@ static const struct setting {
     { WORK_BESIDE, "connect answered", connect_answered, BETWEEN, NULL, false },
     { WORK_BESIDE, "notify queued", notify_queued, BETWEEN, NULL, false },
     { WORK_BESIDE, "notify running", notify_running, BETWEEN, NULL, false },
+    { WORK_BESIDE, "notify_reimaged queued", notify_reimaged_queued, BETWEEN, NULL, false },
+    { WORK_BESIDE, "notify_reimaged running", notify_reimaged_running, BETWEEN, NULL, false },
     { WORK_CANCELLED, "cancelled delete", open_delete, IN_DRIVER, "delete_volume", true },
     { WORK_CANCELLED, "cancelled unmanage", unmanage, IN_DRIVER, "unmanage_volume", true },
     { WORK_CANCELLED, "cancelled revert", revert, IN_DRIVER, "revert_volume", true },

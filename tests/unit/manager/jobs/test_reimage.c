@@ -68,6 +68,22 @@ START_TEST(the_server_of_a_reserved_volume_gets_an_event) {
 }
 END_TEST
 
+/* It sends the event of a growth for every operation of the kind notify. */
+START_TEST(an_older_manager_does_not_take_the_event) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = volume_of(world);
+
+    reserve(world, id);
+    world->verdict = EVENT_UNKNOWN;
+    ck_assert_int_eq(world_action(world, id, "%s", IMAGES_REIMAGE), 202);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE kind = "
+                                        "'notify_reimaged'"),
+                     1);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 1);
+}
+END_TEST
+
 START_TEST(an_event_that_is_refused_is_repeated_a_few_times) {
     autoworld struct world *world = world_new(NULL);
     const char *id = volume_of(world);
@@ -155,7 +171,7 @@ START_TEST(a_stop_between_any_two_steps_ends_the_same) {
 END_TEST
 
 CHECK_MAIN("reimage", a_failure_is_an_error_with_a_message,
-           the_server_of_a_reserved_volume_gets_an_event,
+           the_server_of_a_reserved_volume_gets_an_event, an_older_manager_does_not_take_the_event,
            an_event_that_is_refused_is_repeated_a_few_times, a_volume_in_another_state_is_refused,
            the_action_exists_from_3_68_on, without_an_image_service_nothing_is_written,
            a_stop_between_any_two_steps_ends_the_same)
