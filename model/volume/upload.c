@@ -55,9 +55,11 @@ int volume_upload_check(struct work *work, const struct volume *volume,
     return conflict_resolve(work, volume->id, ACTION_UPLOAD, err);
 }
 
-/* Properties that the image service has reserved, and facts about the bytes of another image. */
+/* Properties that the image service has reserved, facts about the bytes of another image, and its
+ * key, which the image service deletes with the image. */
 static bool is_copied(const char *key) {
-    static const char *const prefixes[] = { "os_glance", "img_signature", "signature_verified" };
+    static const char *const prefixes[] = { "os_glance", "img_signature", "signature_verified",
+                                            "cinder_encryption_key" };
     static const char *const of_other[] = { "image_id", "image_name" };
 
     for (size_t i = 0; i < LENGTH(prefixes); i++)

@@ -121,9 +121,20 @@ END_TEST
 START_TEST(properties_of_the_volumes_image_are_the_images) {
     static const char *const kept[] = { "os_distro", "hw_disk_bus", "kernel_id" };
     static const char *const left[] = {
-        "checksum",           "size",    "min_disk",           "image_id",
-        "image_name",         "owner",   "locations",          "os_glance_x",
-        "img_signature_hash", "min_ram", "signature_verified", "container_format"
+        "checksum",
+        "size",
+        "min_disk",
+        "image_id",
+        "image_name",
+        "owner",
+        "locations",
+        "os_glance_x",
+        "img_signature_hash",
+        "min_ram",
+        "signature_verified",
+        "container_format",
+        "cinder_encryption_key_id",
+        "cinder_encryption_key_deletion_policy",
     };
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
