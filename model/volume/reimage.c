@@ -22,6 +22,11 @@ int volume_reimage_check(const struct volume *volume, bool reserved_too, struct 
                          "written anew from an image, but it is %s.",
                          volume->id, reserved_too ? " or reserved" : "",
                          volume_is_migrating(volume) ? "migrating" : status_shown(volume->status));
+    if (volume_in_use(volume)) /* whatever its status was reset to */
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s is attached and cannot be written anew from an "
+                         "image.",
+                         volume->id);
     if (volume->encryption_key_id)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s is encrypted and cannot be written anew from "

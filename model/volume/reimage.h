@@ -6,7 +6,7 @@
 #include "model/volume/image.h"
 #include "model/volume/volume.h"
 
-/* ERROR_BAD_REQUEST: not in this state; `reserved_too`: a reserved volume is accepted.
+/* ERROR_BAD_REQUEST: not in this state, or attached; `reserved_too`: a reserved volume is accepted.
  * ERROR_CONFLICT: more than one attachment.  Changes nothing. */
 int volume_reimage_check(const struct volume *volume, bool reserved_too, struct error *err);
 /* After that check.  ERROR_BAD_REQUEST also where the image does not fit. */

@@ -129,6 +129,24 @@ START_TEST(a_volume_in_another_state_is_refused) {
 }
 END_TEST
 
+/* Whatever its status was reset to. */
+START_TEST(an_attached_volume_is_refused) {
+    static const char *const statuses[] = { "error", "available", "reserved" };
+
+    for (size_t i = 0; i < LENGTH(statuses); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = volume_of(world);
+
+        world_attach(world, id, WORLD_INSTANCE);
+        world_sql(world, PATH("UPDATE volumes SET status = '%s'", statuses[i]));
+        ck_assert_int_eq(world_action(world, id, "%s", IMAGES_REIMAGE), 400);
+        ck_assert_ptr_nonnull(strstr(world->answer_text, "attached"));
+        ck_assert_str_eq(world_status(world, id), statuses[i]);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    }
+}
+END_TEST
+
 START_TEST(the_action_exists_from_3_68_on) {
     autoworld struct world *world = world_new(NULL);
     const char *id = volume_of(world);
@@ -173,5 +191,5 @@ END_TEST
 CHECK_MAIN("reimage", a_failure_is_an_error_with_a_message,
            the_server_of_a_reserved_volume_gets_an_event, an_older_manager_does_not_take_the_event,
            an_event_that_is_refused_is_repeated_a_few_times, a_volume_in_another_state_is_refused,
-           the_action_exists_from_3_68_on, without_an_image_service_nothing_is_written,
-           a_stop_between_any_two_steps_ends_the_same)
+           an_attached_volume_is_refused, the_action_exists_from_3_68_on,
+           without_an_image_service_nothing_is_written, a_stop_between_any_two_steps_ends_the_same)
