@@ -272,9 +272,15 @@ static const struct volume_io_functions image_functions = {
 };
 
 struct volume_io *qcow2_image_io_open(struct volume_io *next, struct error *err) {
-    struct qcow2_image *image = heap_new(sizeof(*image));
+    struct qcow2_image *image;
 
-    assert(next->size > 0 && next->size % 512 == 0);
+    if (next->size <= 0 || next->size % 512 != 0) { /* of a file that others may have cut */
+        error_set(err, ERROR_BACKEND, "the content has %jd bytes, which are no whole sectors",
+                  (intmax_t)next->size);
+        volume_io_close(next);
+        return NULL;
+    }
+    image = heap_new(sizeof(*image));
     image->io = (struct volume_io){ .functions = &image_functions };
     image->next = next;
     image->l1_count = count_of(count_of(next->size, CLUSTER), ENTRIES);

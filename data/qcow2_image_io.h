@@ -10,5 +10,6 @@
 
 #include "data/volume_io.h"
 
-/* The size of the content is a multiple of 512.  Owns `next`, also when it fails (NULL). */
+/* ERROR_BACKEND: the size of the content is not a positive multiple of 512.  Owns `next`, also when
+ * it fails (NULL). */
 struct volume_io *qcow2_image_io_open(struct volume_io *next, struct error *err);

@@ -170,6 +170,20 @@ START_TEST(an_image_is_the_same_in_pieces_of_any_size) {
 }
 END_TEST
 
+/* As a file may have become that others have cut. */
+START_TEST(a_content_of_no_whole_sectors_is_refused) {
+    static const int64_t sizes[] = { 0, 1, 511, CLUSTER + 1 };
+
+    for (size_t i = 0; i < LENGTH(sizes); i++) {
+        struct error err = { 0 };
+
+        ck_assert_ptr_null(qcow2_image_io_open(memory_volume(sizes[i]), &err));
+        ck_assert_int_eq(err.kind, ERROR_BACKEND);
+    }
+}
+END_TEST
+
 CHECK_MAIN_WITH("qcow2_image_io", true, begin, end, an_image_has_the_content_and_no_error,
                 an_image_is_one_of_those_that_are_accepted, zeros_take_no_space,
-                an_image_is_the_same_in_pieces_of_any_size)
+                an_image_is_the_same_in_pieces_of_any_size,
+                a_content_of_no_whole_sectors_is_refused)
