@@ -137,18 +137,25 @@ static int select_server(const struct asking *asking, unsigned attempt, struct c
     return find_root(asking->images, asking->arena, asking->turn + attempt, &client->url, err);
 }
 
-/* NULL: see err. */
+/* A response of the image service, which refuses in HTML; `status` 0: none. */
+static bool is_refusal(int status) {
+    return status >= 300 && answer_kind_of(status) != ERROR_UNAVAILABLE;
+}
+
+/* NULL: see err; ERROR_UNAVAILABLE: no response. */
 static const json_t *get(const struct asking *asking, const struct client_call *call,
                          struct error *err) {
     struct client client = asking->images->client;
-    struct http_answer answer;
 
     for (unsigned attempt = 0; attempt < count_servers(asking->images); attempt++) {
+        struct http_answer answer = { 0 };
         const json_t *root;
 
         if (select_server(asking, attempt, &client, err) < 0)
             return NULL;
         root = client_ask(&client, asking->arena, call, &answer, err);
+        if (!root && is_refusal(answer.status))
+            err->kind = ERROR_BAD_REQUEST;
         if (root || err->kind != ERROR_UNAVAILABLE)
             return root;
     }
@@ -252,7 +259,9 @@ const json_t *images_find(struct images *images, struct arena *arena, const char
         image = find_by_name(&asking, reference, &by_name);
     if (image)
         return image;
-    if (by_name.kind == ERROR_CONFLICT)
+    if (by_id.kind == ERROR_UNAVAILABLE)
+        error_pass(err, &by_id);
+    else if (by_name.kind == ERROR_CONFLICT || by_name.kind == ERROR_UNAVAILABLE)
         error_pass(err, &by_name);
     else
         error_set(err, ERROR_BAD_REQUEST,

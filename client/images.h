@@ -34,8 +34,8 @@ struct images_caller {
  * image service shows to the caller's token; without a token public images, the project's own,
  * those that it has accepted, and all of them for an administrator.
  *
- * ERROR_BAD_REQUEST: there is none that is visible, for whatever reason, an unresponsive service
- * included; ERROR_CONFLICT: several have that name.
+ * ERROR_BAD_REQUEST: there is none that is visible, for whatever reason; ERROR_UNAVAILABLE: no
+ * response; ERROR_CONFLICT: several have that name.
  */
 const json_t *images_find(struct images *images, struct arena *arena, const char *reference,
                           const struct images_caller *caller, struct error *err);

@@ -7,7 +7,25 @@
 
 #define MAPPING_PROPERTY "block_device_mapping"
 
+#define NO_IMAGE "Invalid image identifier or unable to access requested image"
+
 /* ---- the queries ---- */
+
+/* The image service finds images by name, too, and a name may look like an id. */
+static bool has_id(const json_t *image, const char *id) {
+    const char *text = json_text_of(image, "id");
+    char found[UUID_SIZE], wanted[UUID_SIZE];
+
+    return text && uuid_parse(text, found) && uuid_parse(id, wanted) && strcmp(found, wanted) == 0;
+}
+
+static void explain(const struct confirmation *confirmation, struct error *refusal) {
+    if (confirmation->kind == CONFIRM_IMAGE_ID && refusal->kind == ERROR_BAD_REQUEST)
+        error_set(refusal, ERROR_NOT_FOUND, "Image %s could not be found.",
+                  (const char *)confirmation->subject);
+    if (confirmation->kind == CONFIRM_IMAGE && refusal->kind == ERROR_UNAVAILABLE)
+        error_set(refusal, ERROR_BAD_REQUEST, NO_IMAGE ".");
+}
 
 bool image_confirm(const struct image_query *query, const struct request *request,
                    struct confirmation *confirmation, bool late, struct error *refusal) {
@@ -19,10 +37,13 @@ bool image_confirm(const struct image_query *query, const struct request *reques
     else
         confirmation->answer = (is_new ? query->make : query->find)(query->arg, request,
                                                                     confirmation->subject, refusal);
-    if (!confirmation->answer && confirmation->kind == CONFIRM_IMAGE_ID &&
-        refusal->kind == ERROR_BAD_REQUEST)
-        error_set(refusal, ERROR_NOT_FOUND, "Image %s could not be found.",
-                  (const char *)confirmation->subject);
+    if (confirmation->answer && confirmation->kind == CONFIRM_IMAGE_ID &&
+        !has_id(confirmation->answer, confirmation->subject)) {
+        confirmation->answer = NULL;
+        error_set(refusal, ERROR_BAD_REQUEST, NO_IMAGE ".");
+    }
+    if (!confirmation->answer)
+        explain(confirmation, refusal);
     return confirmation->answer != NULL;
 }
 
@@ -41,10 +62,8 @@ static const json_t *ask(struct request *request, enum confirmation_kind kind, c
                                                .project_id = request->context.project_id,
                                                .subject = subject };
     error_set(err, ERROR_BAD_REQUEST,
-              confirmation && confirmation->granted
-                  ? "The volume has changed meanwhile; try again."
-                  : "Invalid image identifier or unable to access requested image: no image "
-                    "service is configured.");
+              confirmation && confirmation->granted ? "The volume has changed meanwhile; try again."
+                                                    : NO_IMAGE ": no image service is configured.");
     return NULL;
 }
 

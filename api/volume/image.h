@@ -9,12 +9,13 @@
 #include "rest/request.h"
 
 /* Sets the source of a new volume by `reference`: the image, or the snapshot that it stands for.
- * ERROR_BAD_REQUEST: there is no such image for the caller. */
+ * ERROR_BAD_REQUEST: there is no such image for the caller, or the image service does not
+ * respond. */
 int image_ref_find(struct request *request, const char *reference, struct volume_new *ret,
                    struct error *err);
 
-/* The same of an image that replaces the content of a volume.  ERROR_NOT_FOUND: there is no such
- * image for the caller. */
+/* The same of an image that replaces the content of a volume.  ERROR_NOT_FOUND: there is no
+ * image of that id for the caller; ERROR_UNAVAILABLE: the image service does not respond. */
 int image_id_find(struct request *request, const char *id, struct volume_image *ret,
                   struct error *err);
 /* The new, empty image of that description (JSON); NULL: see err.  It is deleted when the request

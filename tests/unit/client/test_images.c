@@ -96,7 +96,7 @@ START_TEST(an_image_is_found_by_id_by_url_and_by_name) {
 }
 END_TEST
 
-START_TEST(responses_without_the_image_are_a_bad_request) {
+START_TEST(each_response_without_the_image_has_its_error) {
     static const struct {
         int status;
         const char *by_id;
@@ -107,8 +107,9 @@ START_TEST(responses_without_the_image_are_a_bad_request) {
         { 404, MISSING, 200, LIST(""), ERROR_BAD_REQUEST },
         { 403, MISSING, 403, MISSING, ERROR_BAD_REQUEST },
         { 401, MISSING, 401, MISSING, ERROR_BAD_REQUEST },
-        { 500, MISSING, 503, MISSING, ERROR_BAD_REQUEST },
-        { 200, "no JSON", 200, "[]", ERROR_BAD_REQUEST },
+        { 404, MISSING, 503, MISSING, ERROR_UNAVAILABLE },
+        { 500, MISSING, 503, MISSING, ERROR_UNAVAILABLE },
+        { 200, "no JSON", 200, "[]", ERROR_UNAVAILABLE },
         { 200, IMAGE(OTHER, PUBLIC), 200, LIST(""), ERROR_BAD_REQUEST },
         { 200, "{}", 200, "{}", ERROR_BAD_REQUEST },
         { 302, "", 302, "", ERROR_BAD_REQUEST },
@@ -125,6 +126,16 @@ START_TEST(responses_without_the_image_are_a_bad_request) {
         ck_assert_msg(!find(&scene, ID, &member), "row %zu", i);
         ck_assert_msg(scene.err.kind == rows[i].kind, "row %zu: %s", i, scene.err.message);
     }
+}
+END_TEST
+
+START_TEST(a_server_that_is_away_is_no_missing_image) {
+    autoscene struct scene scene;
+
+    scene_begin(&scene);
+    script_server_pause(scene.glance);
+    ck_assert_ptr_null(find(&scene, ID, &member));
+    ck_assert_int_eq(scene.err.kind, ERROR_UNAVAILABLE);
 }
 END_TEST
 
@@ -217,7 +228,7 @@ START_TEST(an_unavailable_service_is_not_asked_again_by_name) {
     answer(&scene, BY_ID, 503, MISSING);
     answer(&scene, BY_NAME "*", 200, LIST(IMAGE(ID, PUBLIC)));
     ck_assert_ptr_null(find(&scene, ID, &member));
-    ck_assert_int_eq(scene.err.kind, ERROR_BAD_REQUEST);
+    ck_assert_int_eq(scene.err.kind, ERROR_UNAVAILABLE);
     ck_assert_ptr_null(script_server_request(scene.glance, "GET", BY_NAME "*", 0));
 }
 END_TEST
@@ -307,7 +318,8 @@ END_TEST
 
 CHECK_MAIN("images", without_an_address_there_is_no_image_service,
            an_image_is_found_by_id_by_url_and_by_name,
-           responses_without_the_image_are_a_bad_request, a_name_of_several_images_is_a_conflict,
+           each_response_without_the_image_has_its_error, a_server_that_is_away_is_no_missing_image,
+           a_name_of_several_images_is_a_conflict,
            only_visible_images_count_where_callers_have_no_token,
            a_callers_own_token_is_sent_and_decides,
            another_server_is_asked_where_one_does_not_respond,

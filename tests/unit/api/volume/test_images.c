@@ -15,10 +15,12 @@
 
 #define PATH(...) arena_format(world->arena, __VA_ARGS__)
 #define ID        "99999999-9999-4999-8999-999999999999"
+#define OTHER     "88888888-8888-4888-8888-888888888888"
 #define BASE      "\"id\": \"" ID "\", \"status\": \"active\", \"size\": 512"
 
 /* The image service: the only image that it has, whatever the reference; NULL: none. */
 static const char *the_image;
+static enum error_kind no_image; /* the error without one */
 static unsigned queried;
 
 static const json_t *find(void *arg, const struct request *request, const char *reference,
@@ -27,7 +29,7 @@ static const json_t *find(void *arg, const struct request *request, const char *
     queried++;
     if (the_image)
         return json_parse(request->http->arena, the_image, strlen(the_image), err);
-    error_set(err, ERROR_CONFLICT, "Multiple images named 'x' found.");
+    error_set(err, no_image, "Multiple images named 'x' found.");
     return NULL;
 }
 
@@ -37,6 +39,7 @@ static void begin(struct world *world, const char *image) {
     struct error err;
 
     the_image = image;
+    no_image = ERROR_CONFLICT;
     queried = 0;
     settings.confirm = api_confirm;
     settings.confirm_arg = &confirm;
@@ -246,6 +249,49 @@ START_TEST(an_image_that_stays_unavailable_is_given_up) {
 }
 END_TEST
 
+static int reimage(struct world *world, const char *volume_id, const char *image_id) {
+    return world_action(world, volume_id, "{\"os-reimage\": {\"image_id\": \"%s\"}}", image_id);
+}
+
+/* Whatever else has that id as its name. */
+START_TEST(a_volume_is_written_anew_from_the_image_of_that_id_alone) {
+    static const struct {
+        const char *image, *id;
+        int status;
+    } rows[] = {
+        { "{" BASE "}", OTHER, 404 },
+        { "{\"status\": \"active\", \"size\": 512}", ID, 404 },
+        { "{" BASE "}", ID, 202 },
+    };
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        begin(world, rows[i].image);
+        ck_assert_msg(reimage(world, id, rows[i].id) == rows[i].status, "row %zu: %d %s", i,
+                      world->status, world->answer_text);
+        ck_assert_uint_eq(queried, 1);
+    }
+}
+END_TEST
+
+START_TEST(an_unavailable_image_service_has_no_missing_images) {
+    static const struct {
+        enum error_kind kind;
+        int created, written;
+    } rows[] = { { ERROR_BAD_REQUEST, 400, 404 }, { ERROR_UNAVAILABLE, 400, 503 } };
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        begin(world, NULL);
+        no_image = rows[i].kind;
+        ck_assert_int_eq(create(world, ", \"size\": 1"), rows[i].created);
+        ck_assert_int_eq(reimage(world, id, ID), rows[i].written);
+    }
+}
+END_TEST
+
 CHECK_MAIN("api_images", images_that_do_not_fit_are_refused_with_a_reason,
            the_checksum_of_a_known_algorithm_is_compared,
            a_backend_without_volumes_of_images_gets_none,
@@ -253,4 +299,6 @@ CHECK_MAIN("api_images", images_that_do_not_fit_are_refused_with_a_reason,
            without_an_image_service_every_image_is_refused, of_several_sources_none_is_taken,
            an_image_of_a_snapshot_stands_for_it,
            a_volume_whose_image_is_gone_is_in_error_with_a_message,
-           an_image_that_stays_unavailable_is_given_up)
+           an_image_that_stays_unavailable_is_given_up,
+           a_volume_is_written_anew_from_the_image_of_that_id_alone,
+           an_unavailable_image_service_has_no_missing_images)
