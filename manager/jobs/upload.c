@@ -82,8 +82,10 @@ static int check_image(struct uploading *uploading, struct error *err) {
     return 0;
 }
 
-/* One that others have filled, or deleted, meanwhile stays as it is. */
-static void discard_image(const struct uploading *uploading) {
+/* One that others have filled, or deleted, meanwhile stays as it is.  `fence`: NULL when the
+ * operation was cancelled.  -1: it does not hold, and the next worker may have filled the image. */
+static int discard_image(const struct uploading *uploading, const struct driver_fence *fence,
+                         struct error *refusal) {
     const struct job *job = uploading->job;
     const struct images_caller caller = { .request_id = job->operation.request_id };
     struct error err = { 0 };
@@ -92,12 +94,16 @@ static void discard_image(const struct uploading *uploading) {
         json_text_is(image, "status", "queued") || json_text_is(image, "status", "saving");
 
     if (!image ? err.kind == ERROR_NOT_FOUND : !unfinished && !uploading->is_wrong)
-        return;
+        return 0;
+    if (driver_fence_check(fence, refusal) < 0)
+        return -1;
     if (image &&
         images_delete(images_of(job), job->arena, uploading->target.image_id, &caller, &err) == 0)
-        return;
-    log_error(&job->context.log, "image of a failed upload not deleted", "volume_id", job->operation.volume_id,
-              "image_id", uploading->target.image_id, "reason", err.message, NULL);
+        return 0;
+    log_error(&job->context.log, "image of a failed upload not deleted", "volume_id",
+              job->operation.volume_id, "image_id", uploading->target.image_id, "reason",
+              err.message, NULL);
+    return 0;
 }
 
 /* ---- the source ---- */
@@ -288,8 +294,10 @@ static int fail(struct uploading *uploading, const struct error *failure, struct
     struct job *job = uploading->job;
     int dropped;
 
-    if (images_of(job))
-        discard_image(uploading);
+    if (images_of(job) && discard_image(uploading, &job->fence, err) < 0) {
+        drop_late_snapshot(uploading);
+        return -1;
+    }
     dropped = drop_own_snapshot(job, err);
     if (dropped <= 0)
         return dropped;
@@ -329,6 +337,6 @@ int job_discard_upload(struct job *job, struct error *err) {
     struct uploading uploading = { .job = job };
 
     if (images_of(job) && volume_upload_target(job->arena, &job->operation, &uploading.target))
-        discard_image(&uploading);
+        discard_image(&uploading, NULL, err);
     return job->has_volume ? drop_snapshot(job, NULL, err) : 0;
 }

@@ -189,6 +189,8 @@ static void serve(struct script_server *server, int fd) {
     pthread_mutex_unlock(&server->lock);
     if (rule.manner == SCRIPT_SILENT)
         return;
+    if (rule.before)
+        rule.before(rule.arg);
     if (rule.manner != SCRIPT_CLOSE)
         send_answer(fd, &rule);
     end_connection(fd);

@@ -23,7 +23,9 @@ struct script_rule {
     const char *body;   /* NULL: none, or of a 4xx the volume API's own fault */
     const char *header; /* one more, "Name: value"; NULL: none */
     enum script_manner manner;
-    unsigned times; /* 0: for ever */
+    unsigned times;            /* 0: for ever */
+    void (*before)(void *arg); /* called by the server's thread before it answers; NULL: none */
+    void *arg;
 };
 
 struct script_request {

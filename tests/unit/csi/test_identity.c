@@ -108,8 +108,7 @@ static void expect_health(struct scene *scene, bool ready) {
 START_TEST(the_driver_is_ready_when_the_api_is) {
     struct scene *scene = scene_new(NULL);
 
-    script_server_add(scene->api,
-                      &(struct script_rule){ "GET", "/v3/", 200, VERSIONS, NULL, SCRIPT_WHOLE, 0 });
+    script_server_add(scene->api, &(struct script_rule){ "GET", "/v3/", 200, .body = VERSIONS });
     expect_health(scene, true);
     script_server_pause(scene->api);
     expect_health(scene, false);

@@ -19,8 +19,8 @@ static void shows_marked(struct scene *scene, const struct kind *kind, const cha
              "{\"%s\": {\"id\": \"" ID "\", \"status\": \"%s\", \"size\": 1, \"volume_id\": \"v\", "
              "\"metadata\": {%s}}}",
              kind->key, status, metadata);
-    script_server_add(scene->api, &(struct script_rule){ "GET", kind->path, 200, body, NULL,
-                                                         SCRIPT_WHOLE, times });
+    script_server_add(scene->api,
+                      &(struct script_rule){ "GET", kind->path, 200, body, .times = times });
 }
 
 static void shows(struct scene *scene, const struct kind *kind, const char *status,

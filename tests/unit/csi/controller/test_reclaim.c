@@ -11,8 +11,7 @@
 
 static void answer_once(struct scene *scene, const char *method, const char *path, int status,
                         const char *body) {
-    script_server_add(scene->api,
-                      &(struct script_rule){ method, path, status, body, NULL, SCRIPT_WHOLE, 1 });
+    script_server_add(scene->api, &(struct script_rule){ method, path, status, body, .times = 1 });
 }
 
 static const struct {

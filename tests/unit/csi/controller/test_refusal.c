@@ -16,7 +16,7 @@ static void shows(struct scene *scene, const char *status, unsigned times) {
              "\"metadata\": {\"csi.name\": \"pvc\"}}}",
              status);
     script_server_add(scene->api,
-                      &(struct script_rule){ "GET", VOLUME, 200, body, NULL, SCRIPT_WHOLE, times });
+                      &(struct script_rule){ "GET", VOLUME, 200, body, .times = times });
 }
 
 static void refuses(struct scene *scene, const char *method, const char *path, int status) {

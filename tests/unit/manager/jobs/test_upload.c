@@ -2,12 +2,17 @@
  * Uploads whose image service is away, and what is left of them: the former status, a message, no
  * snapshot.  Uploads that arrive are in tests/e2e/test_images.py.
  */
+#include "client/images.h"
 #include "common/cleanup.h"
 #include "drivers/memory.h"
+#include "identity/own_user.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/images.h"
 #include "tests/lib/other_manager.h"
+#include "tests/lib/script_server.h"
 #include "tests/lib/snapshots.h"
+
+#include <stdio.h>
 
 #define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
 
@@ -183,9 +188,94 @@ START_TEST(a_snapshot_is_deleted_when_the_storage_permits) {
 }
 END_TEST
 
+/* ---- an image service that responds ---- */
+
+#define BY_ID              "/v2/images/" IMAGES_ID
+#define DESCRIBED(members) "{\"id\": \"" IMAGES_ID "\", " members "}"
+
+struct glance {
+    struct script_server *server;
+    struct config *config;
+    struct images *images;
+};
+
+static void glance_begin(struct glance *glance, struct world *world) {
+    static const struct option *const tables[] = { images_options, own_user_options, NULL };
+    char servers[128];
+    struct error err;
+
+    glance->server = script_server_new();
+    snprintf(servers, sizeof(servers), "--glance_api_servers=%s",
+             script_server_url(glance->server));
+    ck_assert_int_eq(config_load(tables, NULL,
+                                 (const char *const[]){ servers, "--glance_num_retries=0", NULL },
+                                 &glance->config, &err),
+                     0);
+    ck_assert_int_eq(images_new(glance->config, &glance->images, &err), 0);
+    world->images = glance->images;
+    world_restart(world);
+    images_begin(world);
+    script_server_add(glance->server, &(struct script_rule){ "DELETE", BY_ID, 204, .body = "" });
+}
+
+/* After the world. */
+static void glance_end(struct glance *glance) {
+    images_free(glance->images);
+    config_free(glance->config);
+    script_server_free(glance->server);
+}
+
+static void show(struct glance *glance, const char *image, unsigned times) {
+    script_server_add(glance->server,
+                      &(struct script_rule){ "GET", BY_ID, 200, .body = image, .times = times });
+}
+
+static unsigned deleted(struct glance *glance) {
+    return script_server_count(glance->server, "DELETE", BY_ID);
+}
+
+static void settle_for_minutes(struct world *world) {
+    for (int i = 0; i < 6; i++) {
+        world_settle(world);
+        world_advance(world, 31);
+    }
+}
+
+static void suspend(void *arg) {
+    struct world *world = arg;
+
+    world->now_us += 300 * INT64_C(1000000);
+}
+
+/* Another worker may have filled the image meanwhile. */
+START_TEST(a_worker_suspended_before_its_effect_deletes_no_image) {
+    for (int suspended = 0; suspended <= 1; suspended++) {
+        struct world *world = world_with_images();
+        const char *id = volume_of(world, false);
+        struct glance glance;
+
+        glance_begin(&glance, world);
+        show(&glance, DESCRIBED("\"status\": \"killed\""), 1);
+        script_server_add(glance.server, &(struct script_rule){
+                                             "GET", BY_ID, 200, .times = 1,
+                                             .body = DESCRIBED("\"status\": \"queued\""),
+                                             .before = suspended ? suspend : NULL, .arg = world });
+        show(&glance, DESCRIBED("\"status\": \"active\", \"size\": 2147483648"), 0);
+        ck_assert_int_eq(world_action(world, id, "%s", IMAGES_UPLOAD), 202);
+        settle_for_minutes(world);
+        assert_former(world, id, false);
+        ck_assert_uint_eq(deleted(&glance), suspended ? 0 : 1);
+        ck_assert(world_has_message(world, id, "VOLUME_VOLUME_003_004") == !suspended);
+        world_free(world);
+        glance_end(&glance);
+    }
+}
+END_TEST
+
 CHECK_MAIN("upload", a_failed_upload_leaves_the_former_status_and_a_message,
            an_attached_volume_needs_a_snapshot_below_its_guest,
            a_stop_between_any_two_steps_leaves_the_former_status,
            an_upload_that_is_reset_leaves_no_snapshot,
            an_upload_whose_volume_was_detached_leaves_no_snapshot, a_late_worker_leaves_no_snapshot,
-           a_snapshot_is_deleted_when_the_storage_permits)
+           a_snapshot_is_deleted_when_the_storage_permits,
+           a_worker_suspended_before_its_effect_deletes_no_image)
