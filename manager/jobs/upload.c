@@ -27,7 +27,8 @@ enum { TRIES = 3, DROPS = 30 };
 struct uploading {
     struct job *job;
     struct upload_target target;
-    int64_t bytes;              /* of the image */
+    int64_t bytes;              /* of the image, as sent by this worker; 0: nothing */
+    int64_t least;              /* the same of an earlier worker, or fewer */
     char sum[CHECKSUM_IO_TEXT]; /* of what was sent; "": nothing by this worker */
     bool is_wrong;              /* the image has other bytes */
     bool has_snapshot;          /* perhaps, by this worker */
@@ -72,6 +73,7 @@ static int check_image(struct uploading *uploading, struct error *err) {
     if (!image)
         return -1;
     uploading->is_wrong =
+        (json_is_integer(size) && json_integer_value(size) < uploading->least) ||
         (json_is_integer(size) && uploading->bytes > 0 &&
          json_integer_value(size) != uploading->bytes) ||
         (*uploading->sum && hash && json_text_is(image, "os_hash_algo", ALGORITHM) &&
@@ -265,6 +267,34 @@ static int read_and_send(struct uploading *uploading, struct error *err) {
     return image ? send_image(uploading, image, err) : -1;
 }
 
+static bool is_of_snapshot(const struct job *job) {
+    const char *before = job->operation.previous_status;
+
+    return job_driver_volume(job).attached ||
+           (before && strcmp(before, status_text(VOLUME_IN_USE)) == 0);
+}
+
+/* How many bytes an earlier worker has sent: the image service may have kept those that arrived
+ * before its end.  Those of a snapshot as qcow2 are unknown, as it may be gone. */
+static int find_least(struct uploading *uploading, struct error *err) {
+    struct volume_io *source = NULL;
+    autovolumeio struct volume_io *image = NULL;
+
+    if (strcmp(uploading->target.disk_format, "qcow2") != 0) {
+        uploading->least = uploading->job->volume.size_gb * GIB;
+        return 0;
+    }
+    if (is_of_snapshot(uploading->job))
+        return 0;
+    if (open_source(uploading, &source, err) < 0)
+        return -1;
+    image = open_image(uploading, source, err);
+    if (!image)
+        return -1;
+    uploading->least = image->size;
+    return 0;
+}
+
 static int upload(struct uploading *uploading, struct error *err) {
     struct job *job = uploading->job;
     int complete;
@@ -272,7 +302,7 @@ static int upload(struct uploading *uploading, struct error *err) {
     if (driver_fence_take_long(&job->fence, INT64_MAX, 0, err) < 0) /* of an unknown rate */
         return -1;
     complete = images_of(job) ? look_at_image(uploading, err) : 0;
-    if (complete < 0 || (complete == 0 && read_and_send(uploading, err) < 0))
+    if (complete < 0 || (complete ? find_least(uploading, err) : read_and_send(uploading, err)) < 0)
         return -1;
     return check_image(uploading, err);
 }

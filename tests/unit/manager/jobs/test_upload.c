@@ -14,6 +14,9 @@
 
 #include <stdio.h>
 
+#define QCOW2                                                                \
+    "{\"os-volume_upload_image\": {\"image_name\": \"i\", \"force\": true, " \
+    "\"disk_format\": \"qcow2\"}}"
 #define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
 
 static struct world *world_with_images(void) {
@@ -272,10 +275,49 @@ START_TEST(a_worker_suspended_before_its_effect_deletes_no_image) {
 }
 END_TEST
 
+/* The connection may have ended with the worker, and the image service may have kept a part. */
+START_TEST(an_image_of_an_earlier_worker_is_complete_or_deleted) {
+    static const struct {
+        const char *format, *image;
+        bool attached, is_complete;
+    } rows[] = {
+        { "raw", DESCRIBED("\"status\": \"active\", \"size\": 2147483648"), false, true },
+        { "raw", DESCRIBED("\"status\": \"active\", \"size\": 2147483136"), false, false },
+        { "raw", DESCRIBED("\"status\": \"active\", \"size\": 2147483648"), true, true },
+        { "raw", DESCRIBED("\"status\": \"active\", \"size\": 2147483136"), true, false },
+        { "qcow2", DESCRIBED("\"status\": \"active\", \"size\": 393216"), false, true },
+        { "qcow2", DESCRIBED("\"status\": \"active\", \"size\": 393215"), false, false },
+        /* of a snapshot, which may be gone */
+        { "qcow2", DESCRIBED("\"status\": \"active\", \"size\": 65536"), true, true },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct world *world = world_with_images();
+        const char *id = volume_of(world, rows[i].attached);
+        struct glance glance;
+
+        glance_begin(&glance, world);
+        show(&glance, rows[i].image, 0);
+        ck_assert_int_eq(world_action(world, id, "%s",
+                                      strcmp(rows[i].format, "raw") == 0 ? IMAGES_UPLOAD : QCOW2),
+                         202);
+        world_sql(world, "UPDATE operations SET attempts = 1");
+        settle_for_minutes(world);
+        assert_former(world, id, rows[i].attached);
+        ck_assert_msg(deleted(&glance) == !rows[i].is_complete, "row %zu", i);
+        ck_assert_msg(world_has_message(world, id, "VOLUME_VOLUME_003_004") == !rows[i].is_complete,
+                      "row %zu", i);
+        world_free(world);
+        glance_end(&glance);
+    }
+}
+END_TEST
+
 CHECK_MAIN("upload", a_failed_upload_leaves_the_former_status_and_a_message,
            an_attached_volume_needs_a_snapshot_below_its_guest,
            a_stop_between_any_two_steps_leaves_the_former_status,
            an_upload_that_is_reset_leaves_no_snapshot,
            an_upload_whose_volume_was_detached_leaves_no_snapshot, a_late_worker_leaves_no_snapshot,
            a_snapshot_is_deleted_when_the_storage_permits,
-           a_worker_suspended_before_its_effect_deletes_no_image)
+           a_worker_suspended_before_its_effect_deletes_no_image,
+           an_image_of_an_earlier_worker_is_complete_or_deleted)
