@@ -3,6 +3,7 @@
  */
 #include "model/volume/create.h"
 #include "common/assert.h"
+#include "common/heap.h"
 #include "data/volume_io.h"
 #include "drivers/driver.h"
 #include "manager/jobs/image.h"
@@ -10,6 +11,7 @@
 #include "model/volume/source.h"
 #include "json/json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* An object being created: does its row still want it, and how is it removed? */
@@ -137,14 +139,54 @@ static int read_parts(struct job *job, struct error *err) {
 struct opening {
     struct job *job;
     const char **ret_detail;
-    bool begun;
+    bool failed; /* the image, instead of the backend */
 };
 
-static int open_content(void *arg, struct volume_io **ret, struct error *err) {
-    struct opening *opening = arg;
+/* The bytes of the image: a failure of theirs is noted. */
+struct image_io {
+    struct volume_io io;
+    struct volume_io *next;
+    struct opening *opening;
+};
 
-    opening->begun = true;
-    return job_image_open(opening->job, ret, opening->ret_detail, err);
+static int noted(struct opening *opening, int result) {
+    opening->failed |= result < 0;
+    return result;
+}
+
+static int image_extent(struct volume_io *io, int64_t offset, struct volume_io_extent *ret,
+                        struct error *err) {
+    const struct image_io *image = (struct image_io *)io;
+
+    return noted(image->opening, volume_io_extent(image->next, offset, ret, err));
+}
+
+static int image_read(struct volume_io *io, void *buffer, size_t size, int64_t offset,
+                      struct error *err) {
+    const struct image_io *image = (struct image_io *)io;
+
+    return noted(image->opening, volume_io_read(image->next, buffer, size, offset, err));
+}
+
+static void image_close(struct volume_io *io) {
+    volume_io_close(((struct image_io *)io)->next);
+    free(io);
+}
+
+static int open_content(void *arg, struct volume_io **ret, struct error *err) {
+    static const struct volume_io_functions functions = { .extent = image_extent,
+                                                          .read = image_read,
+                                                          .close = image_close };
+    struct opening *opening = arg;
+    struct image_io *image;
+    struct volume_io *next;
+
+    if (noted(opening, job_image_open(opening->job, &next, opening->ret_detail, err)) < 0)
+        return -1;
+    image = heap_new(sizeof(*image));
+    *image = (struct image_io){ { .functions = &functions, .size = next->size }, next, opening };
+    *ret = &image->io;
+    return 0;
 }
 
 /* An image that is unavailable each time is not waited for without end, unlike a backend: nothing
@@ -162,7 +204,7 @@ static int make_of_image(struct job *job, struct driver_volume volume, struct dr
     volume.content = &content;
     result =
         job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
-    if (result < 0 && opening.begun && err->kind == ERROR_UNAVAILABLE &&
+    if (result < 0 && opening.failed && err->kind == ERROR_UNAVAILABLE &&
         job->operation.attempts > IMAGE_ATTEMPTS_MOST)
         err->kind = ERROR_BACKEND;
     return result;

@@ -4,10 +4,12 @@
  */
 #include "api/confirm.h"
 #include "client/images.h"
+#include "drivers/memory.h"
 #include "identity/own_user.h"
 #include "rest/router.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/roles.h"
+#include "tests/lib/script_server.h"
 #include "tests/lib/world.h"
 #include "json/json.h"
 
@@ -214,25 +216,38 @@ static const char *status_of(struct world *world, const char *id) {
     return json_text_of(world_show(world, id), "status");
 }
 
+#define RAW "{" BASE ", \"disk_format\": \"raw\", \"container_format\": \"bare\"}"
+
+/* A volume of the image of the service at that URL, before its manager gets to it. */
+static const char *volume_of_image(struct world *world, const char *url, struct config **ret) {
+    static const struct option *const tables[] = { images_options, own_user_options, NULL };
+    const char *const arguments[] = { PATH("--glance_api_servers=%s", url),
+                                      "--glance_num_retries=0", NULL };
+    struct error err;
+
+    ck_assert_int_eq(config_load(tables, NULL, arguments, ret, &err), 0);
+    ck_assert_int_eq(images_new(*ret, &world->images, &err), 0);
+    world_restart(world);
+    begin(world, RAW);
+    ck_assert_int_eq(create(world, ", \"size\": 1"), 202);
+    return world_answer_id(world, "volume");
+}
+
+static void end(struct world *world, struct config *config) {
+    struct images *images = world->images;
+
+    world_free(world);
+    images_free(images);
+    config_free(config);
+}
+
 /* A backend is waited for without end, an image is not: also after a takeover, where the first
  * failure is not the last one.  A small image is received by a worker for much data, too. */
 START_TEST(an_image_that_stays_unavailable_is_given_up) {
-    static const struct option *const tables[] = { images_options, own_user_options, NULL };
-    static const char *const arguments[] = { "--glance_api_servers=http://127.0.0.1:1",
-                                             "--glance_num_retries=0", NULL };
     struct world *world = world_new(NULL);
     struct config *config;
-    struct images *images;
-    struct error err;
-    const char *id;
+    const char *id = volume_of_image(world, "http://127.0.0.1:1", &config);
 
-    ck_assert_int_eq(config_load(tables, NULL, arguments, &config, &err), 0);
-    ck_assert_int_eq(images_new(config, &images, &err), 0);
-    world->images = images;
-    world_restart(world);
-    begin(world, "{" BASE ", \"disk_format\": \"raw\", \"container_format\": \"bare\"}");
-    ck_assert_int_eq(create(world, ", \"size\": 1"), 202);
-    id = world_answer_id(world, "volume");
     world_sql(world, "UPDATE operations SET attempts = 5");
     world_settle(world);
     ck_assert_str_eq(status_of(world, id), "downloading");
@@ -243,9 +258,34 @@ START_TEST(an_image_that_stays_unavailable_is_given_up) {
     ck_assert_str_eq(status_of(world, id), "error");
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM messages WHERE action_id = '005'"),
                      1);
-    world_free(world);
-    images_free(images);
-    config_free(config);
+    end(world, config);
+}
+END_TEST
+
+/* Its failure after the image was opened is none of the image. */
+START_TEST(a_backend_that_stays_unavailable_is_waited_for) {
+    struct script_server *server = script_server_new();
+    struct world *world = world_new(NULL);
+    struct config *config;
+    char bytes[513] = "";
+    const char *id;
+
+    memset(bytes, 7, sizeof(bytes) - 1);
+    script_server_add(server, &(struct script_rule){
+                                  .path = "/v2/images/" ID "/file", .status = 200, .body = bytes });
+    script_server_add(server, &(struct script_rule){ .status = 200, .body = RAW });
+    id = volume_of_image(world, script_server_url(server), &config);
+    world_sql(world, "UPDATE operations SET attempts = 30");
+    memory_fail_next(world->memory, "create_volume", ERROR_UNAVAILABLE);
+    world_settle(world);
+    ck_assert_uint_gt(script_server_count(server, "GET", "/v2/images/" ID "/file"), 0);
+    ck_assert_str_eq(status_of(world, id), "downloading");
+    world_advance(world, 60);
+    world_settle(world);
+    ck_assert_str_eq(status_of(world, id), "available");
+    ck_assert_int_eq(memory_read(world->memory, id), 7);
+    end(world, config);
+    script_server_free(server);
 }
 END_TEST
 
@@ -300,5 +340,6 @@ CHECK_MAIN("api_images", images_that_do_not_fit_are_refused_with_a_reason,
            an_image_of_a_snapshot_stands_for_it,
            a_volume_whose_image_is_gone_is_in_error_with_a_message,
            an_image_that_stays_unavailable_is_given_up,
+           a_backend_that_stays_unavailable_is_waited_for,
            a_volume_is_written_anew_from_the_image_of_that_id_alone,
            an_unavailable_image_service_has_no_missing_images)
