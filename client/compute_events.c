@@ -263,15 +263,22 @@ int compute_client_open(const struct config *config, struct client *ret, struct 
     return own_user_new(config, "nova", &ret->user, err);
 }
 
+static bool goes_to(const struct config *config, const char *key, const char *component) {
+    return strcmp(config_text(config, SECTION, key), component) == 0;
+}
+
+bool compute_snapshots_are_novas(const struct config *config) {
+    return goes_to(config, "service", "nova") || goes_to(config, "snapshots", "nova");
+}
+
 int compute_sender_new(const struct config *config, struct compute_sender **ret,
                        struct error *err) {
     struct event_sender options = {
         .sender = { .send = send_event,
                     .assist = send_assist,
                     .trim = send_trim,
-                    .asks_again = strcmp(config_text(config, SECTION, "service"), "agent") == 0,
-                    .assists_once =
-                        strcmp(config_text(config, SECTION, "snapshots"), "nova") == 0 },
+                    .asks_again = goes_to(config, "service", "agent"),
+                    .assists_once = goes_to(config, "snapshots", "nova") },
         .microversion = config_text(config, SECTION, "extend_completion_microversion"),
     };
     struct event_sender *events;

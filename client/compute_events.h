@@ -57,6 +57,9 @@ static inline bool compute_assists_again(const struct compute_sender *sender) {
 
 extern const struct option compute_client_options[]; /* section compute */
 
+/* Are snapshots below guests taken by Nova, one volume per call? */
+bool compute_snapshots_are_novas(const struct config *config);
+
 struct client;
 /* The compute service of those options and section nova; its user is freed by the caller. */
 int compute_client_open(const struct config *config, struct client *ret, struct error *err);

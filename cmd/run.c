@@ -2,6 +2,7 @@
  * A running service: starts the parts of its role in the order of their dependencies, and stops
  * them in reverse.
  */
+#include "client/compute_events.h"
 #include "cmd/notify.h"
 #include "cmd/part.h"
 #include "cmd/parts.h"
@@ -198,8 +199,7 @@ static void load_settings(struct parts *parts) {
 
     settings_load(parts->config, &clock_system, settings);
     settings->node = parts_node(parts->config);
-    settings->asks_service =
-        to_nova || strcmp(config_text(parts->config, "compute", "snapshots"), "nova") == 0;
+    settings->asks_service = compute_snapshots_are_novas(parts->config);
     /* A compute service has its own service token; agents do not detach. */
     settings->only_services_detach = part_knows_callers(parts) && to_nova;
     settings->one_process = (parts->there & PARTS_STORING) == PARTS_STORING;

@@ -619,6 +619,30 @@ START_TEST(snapshots_of_novas_servers_are_requested_from_nova_beside_agents) {
 }
 END_TEST
 
+/* The API refuses a group snapshot of several attached volumes by the same rule as the manager. */
+START_TEST(nova_gets_one_volume_at_a_time_whichever_option_names_it) {
+    static const struct {
+        bool nova;
+        const char *option;
+        bool one;
+    } rows[] = {
+        { false, NULL, false },
+        { false, "--compute.snapshots=nova", true },
+        { true, NULL, true },
+        { true, "--compute.snapshots=nova", true },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct scene *scene =
+            scene_with(rows[i].nova, rows[i].option, "--compute.endpoint=http://127.0.0.1:1");
+
+        ck_assert_int_eq(compute_snapshots_are_novas(scene->config), rows[i].one);
+        ck_assert_int_eq(compute_assists_again(scene->sender), !rows[i].one);
+        scene_end(scene);
+    }
+}
+END_TEST
+
 /* Characters that stand for themselves in a query. */
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
@@ -780,6 +804,7 @@ START_TEST(only_our_own_agents_have_a_guest_trim) {
 END_TEST
 
 CHECK_MAIN("compute_events", snapshots_of_novas_servers_are_requested_from_nova_beside_agents,
+           nova_gets_one_volume_at_a_time_whichever_option_names_it,
            the_catalog_leads_to_the_compute_service,
            an_accepted_event_is_one_request_in_the_right_form,
            an_event_with_a_name_goes_to_the_compute_service_itself,
