@@ -323,7 +323,7 @@ static const json_t *read_image(const struct asking *asking, const struct http_a
     return NULL;
 }
 
-const json_t *images_create(struct images *images, struct arena *arena, const char *description,
+static const json_t *create(struct images *images, struct arena *arena, const char *description,
                             const struct images_caller *caller, struct error *err) {
     const struct asking asking = asking_of(images, arena, caller);
     struct client_call call = call_of("POST", NULL, caller);
@@ -359,15 +359,40 @@ const json_t *images_get(struct images *images, struct arena *arena, const char 
 int images_delete(struct images *images, struct arena *arena, const char *id,
                   const struct images_caller *caller, struct error *err) {
     const struct asking asking = asking_of(images, arena, caller);
-    const struct client_call call = call_of("DELETE", id, caller);
+    struct client_call call = call_of("DELETE", id, caller);
     struct http_answer answer;
 
     assert(uuid_parse(id, NULL));
     if (ask(&asking, &call, &answer, err) < 0)
         return -1;
+    if (call.token && (answer.status == 401 || answer.status == 403)) {
+        call.token = NULL;
+        if (ask(&asking, &call, &answer, err) < 0)
+            return -1;
+    }
     return answer.status == 204 || answer.status == 404
                ? 0
                : refused(&asking, &call, answer.status, err);
+}
+
+static const char *with_id(struct arena *arena, const char *description, const char *id) {
+    json_t *image = json_parse(arena, description, strlen(description), NULL);
+
+    return json_object_set_new(image, "id", json_string(id)) == 0 ? json_text(arena, image)
+                                                                  : description;
+}
+
+const json_t *images_create(struct images *images, struct arena *arena, const char *description,
+                            const struct images_caller *caller, struct error *err) {
+    char id[UUID_SIZE];
+    const json_t *image = create(
+        images, arena, with_id(arena, description, clock_uuid(&clock_system, id)), caller, err);
+    struct error failure;
+
+    if (!image && err->kind == ERROR_UNAVAILABLE && /* it may exist */
+        images_delete(images, arena, id, caller, &failure) < 0)
+        error_context(err, "image %s, which may be left without data", id);
+    return image;
 }
 
 /* ---- bytes ---- */

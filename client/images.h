@@ -1,8 +1,8 @@
 /*
  * The image service (Glance, API v2): images by id or name, their bytes, and new images.
  *
- * Thread-safe; a call blocks for [DEFAULT] glance_request_timeout, and as long again for each
- * response of Keystone that it needs.
+ * Thread-safe; a call blocks for [DEFAULT] glance_request_timeout, images_create() for twice that,
+ * and as long again for each response of Keystone that it needs.
  */
 #pragma once
 
@@ -56,7 +56,7 @@ unsigned images_turn(void);
 /*
  * A new image without data, status queued, on behalf of the caller; `description` is its JSON.
  * NULL: see err.  ERROR_BAD_REQUEST: refused, for whatever reason; ERROR_UNAVAILABLE: no usable
- * response, and the image may exist.
+ * response, and the image, which may exist, was deleted, or is named by the error.
  */
 const json_t *images_create(struct images *images, struct arena *arena, const char *description,
                             const struct images_caller *caller, struct error *err);
@@ -65,6 +65,7 @@ const json_t *images_create(struct images *images, struct arena *arena, const ch
  * ERROR_BACKEND: refused; ERROR_UNAVAILABLE: unknown. */
 const json_t *images_get(struct images *images, struct arena *arena, const char *id,
                          const struct images_caller *caller, struct error *err);
-/* The same; an image that does not exist is deleted. */
+/* The same; an image that does not exist is deleted.  Repeated as the service's own user where the
+ * caller's token is refused: for images that were created for this caller. */
 int images_delete(struct images *images, struct arena *arena, const char *id,
                   const struct images_caller *caller, struct error *err);

@@ -4,6 +4,7 @@
  */
 #include "client/images.h"
 
+#include "common/clock.h"
 #include "identity/own_user.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/script_server.h"
@@ -245,6 +246,10 @@ static const char *create(struct scene *scene, const struct images_caller *calle
         images_create(scene->images, scene->arena, "{\"name\": \"n\"}", caller, &scene->err), "id");
 }
 
+static const json_t *sent(struct scene *scene, const struct script_request *request) {
+    return json_parse(scene->arena, request->body, strlen(request->body), NULL);
+}
+
 START_TEST(an_image_is_created_on_behalf_of_its_caller) {
     static const struct images_caller caller = { .token = "secret", .request_id = "req-1" };
     autoscene struct scene scene;
@@ -254,7 +259,8 @@ START_TEST(an_image_is_created_on_behalf_of_its_caller) {
     answer_to(&scene, "POST", "/v2/images", 201, IMAGE(ID, ""));
     ck_assert_str_eq(create(&scene, &caller), ID);
     request = script_server_request(scene.glance, "POST", "/v2/images", 0);
-    ck_assert_str_eq(request->body, "{\"name\": \"n\"}");
+    ck_assert_str_eq(json_text_of(sent(&scene, request), "name"), "n");
+    ck_assert(uuid_parse(json_text_of(sent(&scene, request), "id"), NULL));
     ck_assert(script_request_has(request, "X-Auth-Token", "secret"));
     ck_assert(script_request_has(request, "X-OpenStack-Request-ID", "req-1"));
 }
@@ -280,6 +286,62 @@ START_TEST(a_refused_image_is_a_bad_request) {
         answer_to(&scene, "POST", "/v2/images", rows[i].status, rows[i].body);
         ck_assert_msg(!create(&scene, &member), "row %zu", i);
         ck_assert_msg(scene.err.kind == rows[i].kind, "row %zu: %s", i, scene.err.message);
+    }
+}
+END_TEST
+
+/* It may have been created all the same. */
+START_TEST(an_image_without_a_usable_response_is_deleted_by_the_id_that_was_sent) {
+    static const struct {
+        int status;
+        const char *body;
+        enum script_manner manner;
+        bool is_deleted;
+    } rows[] = {
+        { 503, MISSING, SCRIPT_WHOLE, true },
+        { 201, "no JSON", SCRIPT_WHOLE, true },
+        { 201, IMAGE(ID, ""), SCRIPT_CLOSE, true },
+        { 403, MISSING, SCRIPT_WHOLE, false },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        autoscene struct scene scene;
+        const struct script_request *created, *deleted;
+
+        scene_begin(&scene);
+        script_server_add(scene.glance,
+                          &(struct script_rule){ "POST", "/v2/images", rows[i].status,
+                                                 .body = rows[i].body, .manner = rows[i].manner });
+        answer_to(&scene, "DELETE", "/v2/images/*", 204, "");
+        ck_assert_ptr_null(create(&scene, &member));
+        created = script_server_request(scene.glance, "POST", "/v2/images", 0);
+        deleted = script_server_request(scene.glance, "DELETE", "/v2/images/*", 0);
+        ck_assert_msg((deleted != NULL) == rows[i].is_deleted, "row %zu", i);
+        if (deleted)
+            ck_assert_str_eq(deleted->path + strlen("/v2/images/"),
+                             json_text_of(sent(&scene, created), "id"));
+    }
+}
+END_TEST
+
+/* It may have expired meanwhile. */
+START_TEST(an_image_is_deleted_by_the_service_where_the_callers_token_is_refused) {
+    static const struct images_caller caller = { .token = "secret", .project_id = PROJECT };
+    static const int statuses[] = { 401, 403 };
+
+    for (size_t i = 0; i < LENGTH(statuses); i++) {
+        autoscene struct scene scene;
+
+        scene_begin(&scene);
+        script_server_add(scene.glance, &(struct script_rule){ "DELETE", BY_ID, statuses[i],
+                                                               .body = MISSING, .times = 1 });
+        answer_to(&scene, "DELETE", BY_ID, 204, "");
+        ck_assert_int_eq(images_delete(scene.images, scene.arena, ID, &caller, &scene.err), 0);
+        ck_assert_uint_eq(script_server_count(scene.glance, "DELETE", BY_ID), 2);
+        ck_assert(script_request_has(script_server_request(scene.glance, "DELETE", BY_ID, 0),
+                                     "X-Auth-Token", "secret"));
+        ck_assert(!script_request_has(script_server_request(scene.glance, "DELETE", BY_ID, 1),
+                                      "X-Auth-Token", "secret"));
     }
 }
 END_TEST
@@ -325,4 +387,6 @@ CHECK_MAIN("images", without_an_address_there_is_no_image_service,
            another_server_is_asked_where_one_does_not_respond,
            an_unavailable_service_is_not_asked_again_by_name,
            an_image_is_created_on_behalf_of_its_caller, a_refused_image_is_a_bad_request,
+           an_image_without_a_usable_response_is_deleted_by_the_id_that_was_sent,
+           an_image_is_deleted_by_the_service_where_the_callers_token_is_refused,
            an_image_is_read_and_deleted_by_its_id)
