@@ -18,7 +18,7 @@ libscoria_a_SOURCES += \
 	data/throttle_io.c data/throttle_io.h \
 	data/volume_io.c data/volume_io.h
 
-EXTRA_DIST += tests/unit/data/http_peer.h tests/unit/data/volume_data.h
+EXTRA_DIST += tests/unit/data/http_peer.h tests/unit/data/image_file.h tests/unit/data/volume_data.h
 
 if HAVE_CHECK
 check_PROGRAMS += \

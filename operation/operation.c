@@ -262,9 +262,7 @@ static int any_on(struct work *work, const char *volume_id, struct error *err) {
     int64_t one;
 
     return db_query_int(work->tx, &one, err,
-                        "SELECT 1 FROM operations WHERE volume_id = $1 UNION ALL "
-                        "SELECT 1 FROM operations WHERE turn_of = $1 UNION ALL "
-                        "SELECT 1 FROM operation_turns WHERE turn_of = $1 LIMIT 1",
+                        "SELECT 1 FROM operations WHERE volume_id = $1 UNION ALL " ANY_OF_QUEUE,
                         DB_TEXT(volume_id));
 }
 

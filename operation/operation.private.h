@@ -23,6 +23,11 @@
 /* Operations that a worker may claim; `now`: the parameter of an instant. */
 #define IS_DUE(now) HAS_NO_ANSWER " AND (phase <> 'waiting' OR deadline <= " now ")"
 
+/* Any operation that names the queue $1: mostly there is none. */
+#define ANY_OF_QUEUE                                         \
+    "SELECT 1 FROM operations WHERE turn_of = $1 UNION ALL " \
+    "SELECT 1 FROM operation_turns WHERE turn_of = $1 LIMIT 1"
+
 /* The results of `query`: how many, or -1. */
 int operation_all(struct work *work, struct db_rows *query, struct operation **ret,
                   struct error *err);

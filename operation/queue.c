@@ -87,14 +87,10 @@ static int notify_at_files(struct work *work, const struct passed *passed, bool 
                : 0;
 }
 
-/* Does any operation name the queue?  Mostly none does any more. */
 static int queue_is_used(struct work *work, const char *turn_of, struct error *err) {
     int64_t one;
 
-    return db_query_int(work->tx, &one, err,
-                        "SELECT 1 FROM operations WHERE turn_of = $1 UNION ALL "
-                        "SELECT 1 FROM operation_turns WHERE turn_of = $1 LIMIT 1",
-                        DB_TEXT(turn_of));
+    return db_query_int(work->tx, &one, err, ANY_OF_QUEUE, DB_TEXT(turn_of));
 }
 
 static int notify_after(struct work *work, const struct passed *passed, struct error *err) {

@@ -120,17 +120,19 @@ static int check_there(const char *path, struct error *err) {
 static int open_to_read(const struct db_settings *settings, const char *path, enum db_access access,
                         struct db **ret, struct error *err) {
     struct sqlite_db *db = db_new(path, settings->clock);
-    struct connection *reader = access == DB_READS ? reader_take(db, err) : NULL;
 
-    if (reader)
+    if (access == DB_READS) {
+        struct connection *reader = reader_take(db, err);
+
+        if (!reader) { /* the error has its context */
+            engine_close(&db->base);
+            return -1;
+        }
         reader_put(db, reader);
-    if (access == DB_READS && !reader) { /* the error has its context */
-        engine_close(&db->base);
-        return -1;
-    }
-    if (reader && db_read(&db->base, check_body, db, err) < 0) {
-        engine_close(&db->base);
-        return error_context(err, "database %s", path);
+        if (db_read(&db->base, check_body, db, err) < 0) {
+            engine_close(&db->base);
+            return error_context(err, "database %s", path);
+        }
     }
     *ret = &db->base;
     return 0;

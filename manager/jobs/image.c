@@ -41,13 +41,6 @@ struct opening {
 
 /* ---- the stored bytes ---- */
 
-/* Once a second while the image service does not send. */
-static int may(void *arg, struct error *err) {
-    const struct opening *opening = arg;
-
-    return driver_fence_check(&opening->job->fence, err);
-}
-
 static int renew(void *arg, struct http_transfer_call *request, struct error *err) {
     const struct opening *opening = arg;
 
@@ -64,8 +57,8 @@ static struct volume_io *connect_to(struct opening *opening, struct error *err) 
     if (images_prepare_transfer(opening->job->manager->settings.images, opening->job->arena,
                                 opening->image.id, opening->turn, &settings.request, err) < 0)
         return NULL;
-    settings.request.may = may;
-    settings.request.arg = opening;
+    settings.request.may = job_copy_may; /* once a second while nothing comes */
+    settings.request.arg = opening->job;
     return http_source_io_open(&settings, err);
 }
 
@@ -75,7 +68,7 @@ static int pause_before_next(struct opening *opening, struct error *err) {
 
     nanosleep(&second, NULL);
     opening->turn++;
-    return may(opening, err);
+    return job_copy_may(opening->job, err);
 }
 
 static struct volume_io *connect_to_any(struct opening *opening, struct error *err) {
@@ -185,15 +178,13 @@ static int open_temporary(struct opening *opening, struct error *err) {
 
 /* The first half of the progress. */
 static int report(void *arg, int64_t done_bytes, int64_t all_bytes, struct error *err) {
-    const struct opening *opening = arg;
-
-    return driver_progress_report(&opening->job->progress, done_bytes, 2 * all_bytes, err);
+    return job_copy_report(arg, done_bytes, 2 * all_bytes, err);
 }
 
 static int download(struct opening *opening, int fd, struct error *err) {
     static const struct copy_position beginning;
     autovolumeio struct volume_io *from = open_stored(opening, true, err), *to = NULL;
-    struct copy copy = { .may = may, .report = report, .arg = opening };
+    struct copy copy = { .may = job_copy_may, .report = report, .arg = opening->job };
 
     if (!from)
         return -1;

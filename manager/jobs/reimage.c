@@ -11,25 +11,13 @@
 /* Of an image service that does not respond, and of a volume that a former worker still holds. */
 enum { TRIES = 3 };
 
-static int may(void *arg, struct error *err) {
-    const struct job *job = arg;
-
-    return driver_fence_check(&job->fence, err);
-}
-
-static int report(void *arg, int64_t done_bytes, int64_t all_bytes, struct error *err) {
-    const struct job *job = arg;
-
-    return driver_progress_report(&job->progress, done_bytes, all_bytes, err);
-}
-
 /* Zeros of the image replace the former content, too, and so do those behind its end. */
 static int write_anew(struct job *job, const char **ret_detail, struct error *err) {
     static const struct copy_position beginning;
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
     autovolumeio struct volume_io *from = NULL, *to = NULL;
-    struct copy copy = { .may = may, .report = report, .arg = job };
+    struct copy copy = { .may = job_copy_may, .report = job_copy_report, .arg = job };
 
     if (!(driver_supported(driver) & DRIVER_DATA))
         return error_set(err, ERROR_BAD_REQUEST, "This backend writes no volumes anew.");

@@ -200,18 +200,6 @@ static void drop_late_snapshot(const struct uploading *uploading) {
 
 /* ---- the bytes ---- */
 
-static int may(void *arg, struct error *err) {
-    const struct uploading *uploading = arg;
-
-    return driver_fence_check(&uploading->job->fence, err);
-}
-
-static int report(void *arg, int64_t done_bytes, int64_t all_bytes, struct error *err) {
-    const struct uploading *uploading = arg;
-
-    return driver_progress_report(&uploading->job->progress, done_bytes, all_bytes, err);
-}
-
 /* Owns `source`, also when it fails. */
 static struct volume_io *open_image(const struct uploading *uploading, struct volume_io *source,
                                     struct error *err) {
@@ -224,7 +212,9 @@ static struct volume_io *open_image(const struct uploading *uploading, struct vo
 static int send_by(struct uploading *uploading, const struct http_transfer_call *call,
                    struct volume_io *image, struct error *err) {
     static const struct copy_position beginning;
-    struct copy copy = { .from = image, .may = may, .report = report, .arg = uploading };
+    struct copy copy = {
+        .from = image, .may = job_copy_may, .report = job_copy_report, .arg = uploading->job
+    };
     autovolumeio struct volume_io *to = NULL;
 
     to = http_sink_io_open(call, image->size, err);
@@ -247,8 +237,8 @@ static int send_image(struct uploading *uploading, struct volume_io *image, stru
     if (images_prepare_transfer(images, arena, uploading->target.image_id, images_turn(), &call,
                                 err) < 0)
         return -1;
-    call.may = may;
-    call.arg = uploading;
+    call.may = job_copy_may;
+    call.arg = uploading->job;
     if (send_by(uploading, &call, image, err) == 0)
         return 0;
     if (err->kind == ERROR_UNAUTHORIZED &&

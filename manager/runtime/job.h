@@ -110,6 +110,10 @@ void job_set_fence(struct job *job);
  * worker, or its resources are in use, so a failure of the driver is void: the operation is
  * released. */
 int job_check_lease(struct job *job, struct error *err);
+/* Of a copy or a transfer whose argument is the job (struct copy, struct http_transfer_call): -1
+ * when the fence does not hold; the progress, and -1 when the work is to end. */
+int job_copy_may(void *job, struct error *err);
+int job_copy_report(void *job, int64_t done_bytes, int64_t all_bytes, struct error *err);
 static inline const char *job_owner(const struct job *job) {
     return job->manager->settings.owner;
 }

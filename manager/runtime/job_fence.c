@@ -71,6 +71,12 @@ int job_check_lease(struct job *job, struct error *err) {
     return driver_fence_check(&job->fence, err);
 }
 
+int job_copy_may(void *arg, struct error *err) {
+    const struct job *job = arg;
+
+    return driver_fence_check(&job->fence, err);
+}
+
 /* ---- progress ---- */
 
 static int progress_body(struct work *work, void *arg, struct error *err) {
@@ -147,4 +153,10 @@ void job_set_fence(struct job *job) {
                                         .busy = found_busy,
                                         .may_take_long = may_take_long };
     job->progress = (struct driver_progress){ .tell = goes_on };
+}
+
+int job_copy_report(void *arg, int64_t done_bytes, int64_t all_bytes, struct error *err) {
+    const struct job *job = arg;
+
+    return driver_progress_report(&job->progress, done_bytes, all_bytes, err);
 }

@@ -30,17 +30,23 @@ static inline void images_keep(void *arg, const struct request *request, const j
     (void)arg, (void)request, (void)image;
 }
 
-static inline void images_begin(struct world *world) {
-    static struct confirm confirm = {
-        .images = { .find = images_only_one, .make = images_only_one, .discard = images_keep },
-    };
+/* The world's API queries by `confirm` from now on. */
+static inline void images_confirm_by(struct world *world, struct confirm *confirm) {
     struct api_settings settings = world_api_settings(world);
     struct error err;
 
     settings.confirm = api_confirm;
     settings.withdraw = api_withdraw;
-    settings.confirm_arg = &confirm;
+    settings.confirm_arg = confirm;
     settings.inline_transactions = true;
     api_free(world->api);
     ck_assert_int_eq(api_new(&settings, &world->api, &err), 0);
+}
+
+static inline void images_begin(struct world *world) {
+    static struct confirm confirm = {
+        .images = { .find = images_only_one, .make = images_only_one, .discard = images_keep },
+    };
+
+    images_confirm_by(world, &confirm);
 }

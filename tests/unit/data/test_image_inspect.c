@@ -7,7 +7,7 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/process.h"
-#include "tests/lib/check_main.h"
+#include "tests/unit/data/image_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,22 +17,6 @@
 
 #define BYTES(text) text, sizeof(text) - 1
 #define SIZE        ((int64_t)8 << 20)
-
-static char directory[] = "/tmp/scoria-test-image-XXXXXX";
-static struct arena *arena;
-static const char *path;
-
-static void begin(void) {
-    arena = arena_new();
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    path = arena_format(arena, "%s/image", directory);
-}
-
-static void end(void) {
-    unlink(path);
-    rmdir(directory);
-    arena_free(arena);
-}
 
 /* ---- images ---- */
 

@@ -8,6 +8,7 @@
 #include "data/chain_io.h"
 #include "data/copy.h"
 #include "data/image_inspect.h"
+#include "tests/unit/data/image_file.h"
 #include "tests/unit/data/volume_data.h"
 
 #include <fcntl.h>
@@ -15,22 +16,6 @@
 #include <unistd.h>
 
 #define CLUSTER (64 * KIB)
-
-static char directory[] = "/tmp/scoria-test-qcow2-XXXXXX";
-static struct arena *arena;
-static const char *path;
-
-static void begin(void) {
-    arena = arena_new();
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    path = arena_format(arena, "%s/image", directory);
-}
-
-static void end(void) {
-    unlink(path);
-    rmdir(directory);
-    arena_free(arena);
-}
 
 /* ---- contents ---- */
 

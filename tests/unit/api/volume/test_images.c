@@ -8,6 +8,7 @@
 #include "identity/own_user.h"
 #include "rest/router.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/images.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/script_server.h"
 #include "tests/lib/world.h"
@@ -37,17 +38,11 @@ static const json_t *find(void *arg, const struct request *request, const char *
 
 static void begin(struct world *world, const char *image) {
     static struct confirm confirm = { .images = { .find = find } };
-    struct api_settings settings = world_api_settings(world);
-    struct error err;
 
     the_image = image;
     no_image = ERROR_CONFLICT;
     queried = 0;
-    settings.confirm = api_confirm;
-    settings.confirm_arg = &confirm;
-    settings.inline_transactions = true;
-    api_free(world->api);
-    ck_assert_int_eq(api_new(&settings, &world->api, &err), 0);
+    images_confirm_by(world, &confirm);
 }
 
 static int create(struct world *world, const char *members) {

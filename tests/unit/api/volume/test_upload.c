@@ -2,9 +2,8 @@
  * Images that are made of volumes, at the API: the checks, the description for the image service,
  * the response, and the image of a request that fails.  The bytes are the manager's.
  */
-#include "api/confirm.h"
-#include "rest/router.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/images.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/world.h"
 #include "json/json.h"
@@ -12,7 +11,7 @@
 #include <string.h>
 
 #define PATH(...)       arena_format(world->arena, __VA_ARGS__)
-#define ID              "99999999-9999-4999-8999-999999999999"
+#define ID              IMAGES_ID
 #define UPLOAD(members) "{\"os-volume_upload_image\": {\"image_name\": \"the image\"" members "}}"
 
 /* The image service: the description that it received, and its response. */
@@ -45,8 +44,6 @@ static void discard(void *arg, const struct request *request, const json_t *imag
 
 static void begin(struct world *world) {
     static struct confirm confirm = { .images = { .make = make, .discard = discard } };
-    struct api_settings settings = world_api_settings(world);
-    struct error err;
 
     confirm.images.find = make;
     service = (struct service){
@@ -54,12 +51,7 @@ static void begin(struct world *world) {
         .image = "{\"id\": \"" ID "\", \"status\": \"queued\", \"visibility\": \"private\", "
                  "\"protected\": false}",
     };
-    settings.confirm = api_confirm;
-    settings.withdraw = api_withdraw;
-    settings.confirm_arg = &confirm;
-    settings.inline_transactions = true;
-    api_free(world->api);
-    ck_assert_int_eq(api_new(&settings, &world->api, &err), 0);
+    images_confirm_by(world, &confirm);
 }
 
 static const json_t *answer(struct world *world) {

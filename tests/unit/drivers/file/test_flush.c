@@ -63,21 +63,25 @@ START_TEST(a_file_that_is_made_or_grown_is_open_before) {
 }
 END_TEST
 
-START_TEST(a_copy_of_a_chain_is_open_before) {
-    autoplace struct place place;
+static int copy_to_other(struct place *place) {
     const struct driver_volume other = { .id = "c", .name_id = "c", .size_gb = 1 };
     autosource struct image_source source = NO_SOURCE;
+
+    ck_assert_int_eq(image_source_open_volume(&place->directory, place->bench.arena, &place->volume,
+                                              NULL, &source, &place->bench.err),
+                     0);
+    return volume_file_clone(&place->directory, place->bench.arena, &other, &source, NULL,
+                             &place->bench.err);
+}
+
+START_TEST(a_copy_of_a_chain_is_open_before) {
+    autoplace struct place place;
 
     open_watched(&place);
     ck_assert_int_eq(take_snapshot(&place, "s"), DRIVER_DONE);
     if (!has(&place, FILE_NAME ".s"))
         return;
-    ck_assert_int_eq(image_source_open_volume(&place.directory, place.bench.arena, &place.volume,
-                                              NULL, &source, &place.bench.err),
-                     0);
-    ck_assert_msg(volume_file_clone(&place.directory, place.bench.arena, &other, &source, NULL,
-                                    &place.bench.err) == 0,
-                  "%s", place.bench.err.message);
+    ck_assert_msg(copy_to_other(&place) == 0, "%s", place.bench.err.message);
     assert_opened(&place, "create\nconvert\n");
 }
 END_TEST
@@ -114,20 +118,13 @@ END_TEST
 
 START_TEST(a_removed_copy_of_a_chain_is_not_made_anew) {
     autoplace struct place place;
-    const struct driver_volume other = { .id = "c", .name_id = "c", .size_gb = 1 };
-    autosource struct image_source source = NO_SOURCE;
 
     open_watched(&place);
     ck_assert_int_eq(take_snapshot(&place, "s"), DRIVER_DONE);
     if (!has(&place, FILE_NAME ".s"))
         return; /* the file system shares blocks */
-    ck_assert_int_eq(image_source_open_volume(&place.directory, place.bench.arena, &place.volume,
-                                              NULL, &source, &place.bench.err),
-                     0);
     remove_drafts_before(&place, "convert");
-    ck_assert_int_lt(volume_file_clone(&place.directory, place.bench.arena, &other, &source, NULL,
-                                       &place.bench.err),
-                     0);
+    ck_assert_int_lt(copy_to_other(&place), 0);
     ck_assert(!has(&place, ".volume-c.new"));
     ck_assert(!has(&place, "volume-c"));
 }
