@@ -19,6 +19,8 @@ static inline unsigned walk_number(const char *name, unsigned otherwise) {
 }
 #define WALK_STEP  walk_number("WALK_STEP", 1)
 #define WALK_FIRST walk_number("WALK_FIRST", 0)
+/* What some step of a walk has to meet need not be met by a part of its steps. */
+#define WALK_IS_WHOLE (WALK_STEP == 1)
 
 #define CHECK_MAIN(name, ...) CHECK_MAIN_WITH(name, true, NULL, NULL, __VA_ARGS__)
 

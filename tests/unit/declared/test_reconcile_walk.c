@@ -1243,8 +1243,8 @@ START_TEST(whatever_happens_in_between_all_comes_true_and_nothing_is_left) {
             fprintf(stderr, "walk %ju\n", (uintmax_t)(first + n));
         moves += walk_once(first + n, db, &settling);
     }
-    ck_assert_msg(given || WALK_STEP > 1 || moves > 0, "no replica was replaced in any walk");
-    ck_assert_msg(given || settling > 0, "no config was settled in any walk");
+    ck_assert_msg(given || !WALK_IS_WHOLE || moves > 0, "no replica was replaced in any walk");
+    ck_assert_msg(given || !WALK_IS_WHOLE || settling > 0, "no config was settled in any walk");
     if (more)
         fprintf(stderr, "%u moves, %u times settled\n", moves, settling);
     db_close(db);

@@ -323,8 +323,7 @@ START_TEST(admitted_clients_read_permitted_data_only) {
             fprintf(stderr, "walk %ju\n", (uintmax_t)number_of_walk);
         run_in_work(walk_once);
     }
-    ck_assert_uint_gt(reverts, 0);
-    ck_assert_uint_gt(answers, 0);
+    ck_assert(given || !WALK_IS_WHOLE || (reverts > 0 && answers > 0));
     if (more)
         fprintf(stderr, "%u reverts, %u answers\n", reverts, answers);
 }

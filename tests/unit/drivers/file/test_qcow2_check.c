@@ -197,7 +197,7 @@ START_TEST(no_image_is_taken_over_that_qemu_does_not_open) {
                           0,
                       "byte %u with %02x turned", at, mask);
     }
-    ck_assert_uint_gt(taken, 0);
+    ck_assert(taken > 0 || !WALK_IS_WHOLE);
 }
 END_TEST
 
