@@ -119,86 +119,45 @@ int own_user_endpoint(struct own_user *user, struct arena *arena, const char *co
 
 /* ---- calls ---- */
 
-struct tokens {
-    const char *user, *service; /* NULL: none */
-};
-
-/* `token` of another user; NULL: its own. */
-static int have_tokens(const struct own_user *user, struct arena *arena, const char *token,
-                       int64_t timeout_ms, struct tokens *ret, struct error *err) {
+/* `headers` and the tokens after them; `token` of another user, NULL: its own. */
+static int add_tokens(const struct own_user *user, struct arena *arena, const char *token,
+                      int64_t timeout_ms, const struct http_header *headers,
+                      const struct http_header **ret, struct error *err) {
     int64_t deadline_us = deadline_in(timeout_ms);
-
-    *ret = (struct tokens){ token, NULL };
-    if (!token && user->user && keystone_token(user->user, arena, deadline_us, &ret->user, err) < 0)
-        return -1;
-    return user->service ? keystone_token(user->service, arena, deadline_us, &ret->service, err)
-                         : 0;
-}
-
-static struct http_header *add_tokens(struct arena *arena, const struct http_header *headers,
-                                      const struct tokens *tokens) {
+    const char *service = NULL;
     struct http_header *all;
     size_t count = 0;
 
+    if (!token && user->user && keystone_token(user->user, arena, deadline_us, &token, err) < 0)
+        return -1;
+    if (user->service && keystone_token(user->service, arena, deadline_us, &service, err) < 0)
+        return -1;
     while (headers && headers[count].name)
         count++;
     all = arena_alloc(arena, (count + 3) * sizeof(*all));
     if (count > 0)
         memcpy(all, headers, count * sizeof(*all));
-    if (tokens->user)
-        all[count++] = (struct http_header){ "X-Auth-Token", tokens->user };
-    if (tokens->service)
-        all[count++] = (struct http_header){ "X-Service-Token", tokens->service };
-    return all;
-}
-
-static int call_once(const struct own_user *user, struct arena *arena, const char *token,
-                     const struct http_call *call, struct tokens *tokens, struct http_answer *ret,
-                     struct error *err) {
-    struct http_call with_tokens = *call;
-
-    /* The duration of a streamed response is not granted to Keystone. */
-    if (have_tokens(user, arena, token, call->lines ? 0 : call->timeout_ms, tokens, err) < 0)
-        return HTTP_NOT_SENT;
-    with_tokens.headers = add_tokens(arena, call->headers, tokens);
-    with_tokens.peer = &user->peer;
-    return http_call(arena, &with_tokens, ret, err);
-}
-
-/* A request answered 401 has had no effect. */
-int own_user_call(struct own_user *user, struct arena *arena, const struct http_call *call,
-                  struct http_answer *ret, struct error *err) {
-    struct tokens tokens;
-    int outcome;
-
-    if (!user)
-        return http_call(arena, call, ret, err);
-    outcome = call_once(user, arena, NULL, call, &tokens, ret, err);
-    if (outcome != 0 || ret->status != 401 || !user->user)
-        return outcome;
-    keystone_token_refused(user->user, tokens.user);
-    if (user->service)
-        keystone_token_refused(user->service, tokens.service);
-    return call_once(user, arena, NULL, call, &tokens, ret, err);
-}
-
-int own_user_call_as(struct own_user *user, struct arena *arena, const char *token,
-                     const struct http_call *call, struct http_answer *ret, struct error *err) {
-    struct tokens tokens;
-
-    assert(user && token);
-    return call_once(user, arena, token, call, &tokens, ret, err);
-}
-
-int own_user_prepare(struct own_user *user, struct arena *arena, const char *token,
-                     struct http_transfer_call *call, struct error *err) {
-    struct tokens tokens;
-
-    if (have_tokens(user, arena, token, call->timeout_ms, &tokens, err) < 0)
-        return -1;
-    call->headers = add_tokens(arena, call->headers, &tokens);
-    call->peer = &user->peer;
+    if (token)
+        all[count++] = (struct http_header){ "X-Auth-Token", token };
+    if (service)
+        all[count++] = (struct http_header){ "X-Service-Token", service };
+    *ret = all;
     return 0;
+}
+
+/* Stores the headers sent, with their tokens. */
+static int call_once(const struct own_user *user, struct arena *arena, const char *token,
+                     const struct http_call *call, const struct http_header **ret_headers,
+                     struct http_answer *ret, struct error *err) {
+    /* The duration of a streamed response is not granted to Keystone. */
+    int64_t timeout_ms = call->lines ? 0 : call->timeout_ms;
+    struct http_call sent = *call;
+
+    if (add_tokens(user, arena, token, timeout_ms, call->headers, ret_headers, err) < 0)
+        return HTTP_NOT_SENT;
+    sent.headers = *ret_headers;
+    sent.peer = &user->peer;
+    return http_call(arena, &sent, ret, err);
 }
 
 void own_user_refused(struct own_user *user, const struct http_header *headers) {
@@ -208,4 +167,35 @@ void own_user_refused(struct own_user *user, const struct http_header *headers) 
         if (user->service && strcmp(headers->name, "X-Service-Token") == 0)
             keystone_token_refused(user->service, headers->value);
     }
+}
+
+/* A request answered 401 has had no effect. */
+int own_user_call(struct own_user *user, struct arena *arena, const struct http_call *call,
+                  struct http_answer *ret, struct error *err) {
+    const struct http_header *sent;
+    int outcome;
+
+    if (!user)
+        return http_call(arena, call, ret, err);
+    outcome = call_once(user, arena, NULL, call, &sent, ret, err);
+    if (outcome != 0 || ret->status != 401 || !user->user)
+        return outcome;
+    own_user_refused(user, sent);
+    return call_once(user, arena, NULL, call, &sent, ret, err);
+}
+
+int own_user_call_as(struct own_user *user, struct arena *arena, const char *token,
+                     const struct http_call *call, struct http_answer *ret, struct error *err) {
+    const struct http_header *sent;
+
+    assert(user && token);
+    return call_once(user, arena, token, call, &sent, ret, err);
+}
+
+int own_user_prepare(struct own_user *user, struct arena *arena, const char *token,
+                     struct http_transfer_call *call, struct error *err) {
+    if (add_tokens(user, arena, token, call->timeout_ms, call->headers, &call->headers, err) < 0)
+        return -1;
+    call->peer = &user->peer;
+    return 0;
 }

@@ -96,8 +96,7 @@ static void withdraw(void *arg) {
 }
 
 bool confirmation_withdraw(struct call *call, const struct error *failure) {
-    if (!call->confirmation.granted || !call->confirmation.has_effect ||
-        !call->request.api->settings.withdraw)
+    if (!call->confirmation.granted || !call->confirmation.has_effect)
         return false;
     put(call, failure, withdraw);
     return true;

@@ -32,7 +32,7 @@ struct api_settings {
      * threads; NULL: nothing is. */
     bool (*confirm)(void *arg, const struct request *request, struct confirmation *confirmation,
                     bool late, struct error *refusal);
-    /* A request failed in spite of an answer that has an effect: undoes it. */
+    /* A request failed in spite of an answer that has an effect: undoes it. Set with `confirm`. */
     void (*withdraw)(void *arg, const struct request *request,
                      const struct confirmation *confirmation);
     void *confirm_arg; /* of both */

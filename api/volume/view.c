@@ -38,14 +38,21 @@ bool view_shows_hosts(const struct context *context) {
     return context->is_admin || context->from_service || has_role(context, "service");
 }
 
-/* Visibility of a volume's parts. */
+/* Visibility of a volume's parts: first those of a policy rule, bit N of rule N. */
 enum {
-    SEES_ADMIN = 1 << 0,
-    SEES_HOSTS = 1 << 1, /* host_name of attachments */
-    SEES_TENANT = 1 << 2,
-    SEES_MIGRATION = 1 << 3,
-    SEES_HOST = 1 << 4,
-    SEES_IMAGE = 1 << 5,
+    SEES_TENANT = 1 << 0,
+    SEES_MIGRATION = 1 << 1,
+    SEES_HOST = 1 << 2,
+    SEES_IMAGE = 1 << 3,
+    SEES_ADMIN = 1 << 4,
+    SEES_HOSTS = 1 << 5, /* host_name of attachments */
+};
+
+static const char *const view_rules[] = {
+    "volume_extension:volume_tenant_attribute",
+    "volume_extension:volume_mig_status_attribute",
+    "volume_extension:volume_host_attribute",
+    "volume_extension:volume_image_metadata:show",
 };
 
 void view_open(struct request *request, bool with_attributes, struct volume_view *ret) {
@@ -58,15 +65,7 @@ void view_open(struct request *request, bool with_attributes, struct volume_view
 }
 
 static void ask_policy(struct volume_view *view, const struct volume *volume) {
-    static const char *const rules[] = {
-        "volume_extension:volume_tenant_attribute",
-        "volume_extension:volume_mig_status_attribute",
-        "volume_extension:volume_host_attribute",
-        "volume_extension:volume_image_metadata:show",
-    };
-    static const unsigned rights[] = { SEES_TENANT, SEES_MIGRATION, SEES_HOST, SEES_IMAGE };
     const struct policy_target owner = { volume->project_id, volume->user_id };
-    unsigned allowed;
 
     if (view->project_id && strcmp(view->project_id, volume->project_id) == 0 &&
         strcmp(view->user_id, volume->user_id) == 0)
@@ -74,10 +73,7 @@ static void ask_policy(struct volume_view *view, const struct volume *volume) {
     view->project_id = arena_text(view->request->work.arena, volume->project_id);
     view->user_id = arena_text(view->request->work.arena, volume->user_id);
     view->rights &= SEES_ADMIN | SEES_HOSTS;
-    allowed = request_allows_each(view->request, rules, LENGTH(rules), &owner);
-    for (size_t i = 0; i < LENGTH(rules); i++)
-        if (allowed & 1U << i)
-            view->rights |= rights[i];
+    view->rights |= request_allows_each(view->request, view_rules, LENGTH(view_rules), &owner);
 }
 
 static void put_status(struct request *request, const void *row) {
