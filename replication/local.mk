@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	replication/engine/daemon.c replication/engine/daemon.h \
 	replication/engine/daemon_environment.c replication/engine/daemon_environment.h replication/engine/daemon_release.h \
+	replication/engine/deadline.c replication/engine/deadline.h \
 	replication/engine/epoch.c replication/engine/epoch.h \
 	replication/engine/file_node.c replication/engine/file_node.h \
 	replication/engine/generation.c replication/engine/generation.h \
@@ -117,6 +118,7 @@ slow_tests += \
 	tests/unit/replication/node/test_session_tls \
 	tests/unit/replication/node/test_targets
 check_PROGRAMS += \
+	tests/unit/replication/engine/test_deadline \
 	tests/unit/replication/engine/test_generation \
 	tests/unit/replication/engine/test_job_states \
 	tests/unit/replication/engine/test_justify \

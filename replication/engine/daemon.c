@@ -7,11 +7,11 @@
 #include "common/same_file.h"
 #include "replication/engine/daemon_environment.h"
 #include "replication/engine/daemon_release.h"
+#include "replication/engine/deadline.h"
 #include "replication/engine/write_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,16 +199,16 @@ static const char *last_output(struct arena *arena, const char *run) {
 }
 
 /* It writes its pid file when all sockets listen. */
-static int await_ready(const char *run, int64_t until_us, struct error *err) {
+static int await_ready(const char *run, int64_t timeout_ms, struct error *err) {
     autoarena struct arena *arena = arena_new();
+    int64_t until_us = deadline_after_us(timeout_ms);
 
     while (!exists(run, "pid")) {
         if (!daemon_runs(run))
             return error_set(err, ERROR_BACKEND, "the storage daemon ended: %s",
                              last_output(arena, run));
-        if (clock_boottime_us() >= until_us)
+        if (!deadline_pause(PAUSE_MS, &until_us))
             return error_set(err, ERROR_UNAVAILABLE, "the storage daemon does not become ready");
-        poll(NULL, 0, PAUSE_MS);
     }
     return 0;
 }
@@ -241,7 +241,6 @@ int daemon_start(const char *run, const char *program, int64_t timeout_ms, struc
         daemon_path(arena, run, "pid"),
         NULL,
     };
-    int64_t until_us = clock_boottime_us() + timeout_ms * 1000;
     struct error ignored;
 
     if (daemon_runs(run))
@@ -252,7 +251,7 @@ int daemon_start(const char *run, const char *program, int64_t timeout_ms, struc
     }
     if (launch_daemon(run, arguments, err) < 0)
         return -1;
-    if (await_ready(run, until_us, err) == 0)
+    if (await_ready(run, timeout_ms, err) == 0)
         return 0;
     daemon_kill(run, timeout_ms, &ignored);
     return -1;
@@ -261,12 +260,11 @@ int daemon_start(const char *run, const char *program, int64_t timeout_ms, struc
 /* ---- end ---- */
 
 int daemon_await_end(const char *run, int64_t timeout_ms, struct error *err) {
-    int64_t until_us = clock_boottime_us() + timeout_ms * 1000;
+    int64_t until_us = deadline_after_us(timeout_ms);
 
     while (daemon_runs(run)) {
-        if (clock_boottime_us() >= until_us)
+        if (!deadline_pause(PAUSE_MS, &until_us))
             return error_set(err, ERROR_UNAVAILABLE, "the storage daemon in %s does not end", run);
-        poll(NULL, 0, PAUSE_MS);
     }
     return 0;
 }
@@ -304,8 +302,8 @@ static void release(int process) {
 }
 
 int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
-    int64_t begun_us = clock_boottime_us(), until_us = begun_us + timeout_ms * 1000;
-    int64_t force_us = begun_us + lesser(RELEASE_US, timeout_ms * 1000 / 2);
+    int64_t until_us = deadline_after_us(timeout_ms);
+    int64_t reserve_us = timeout_ms * 1000 - lesser(RELEASE_US, timeout_ms * 1000 / 2);
     pid_t released = 0;
 
     /* A new process may not have written its id yet: it is read again. */
@@ -315,16 +313,15 @@ int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
 
         /* It runs now, and did when its id was resolved. */
         if (process >= 0 && daemon_runs(run) && has_lock(run, pid)) {
-            if (released == pid && clock_boottime_us() >= force_us)
+            if (released == pid && clock_boottime_us() >= until_us - reserve_us)
                 send_signal(process, SIGKILL);
             else if (released != pid)
                 release(process);
             released = pid;
         }
-        if (clock_boottime_us() >= until_us)
+        if (!deadline_pause(PAUSE_MS, &until_us))
             return error_set(err, ERROR_UNAVAILABLE, "the storage daemon in %s cannot be ended",
                              run);
-        poll(NULL, 0, PAUSE_MS);
     }
     return 0;
 }

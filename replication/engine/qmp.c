@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "json/json.h"
+#include "replication/engine/deadline.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,9 +18,8 @@
 #define LINE_MOST   ((size_t)4 * 1024 * 1024)
 #define READ_SIZE   ((size_t)16 * 1024)
 #define EVENTS_MOST 256
-#define WAIT_MS     1000      /* of one wait, at most; one that takes longer by */
-#define SUSPENDED   SECOND_US /* this was interrupted by a suspension */
-#define LATE_MOST   256       /* reads past the deadline */
+#define WAIT_MS     1000 /* of one wait, at most */
+#define LATE_MOST   256  /* reads past the deadline */
 
 struct qmp {
     int fd; /* -1: broken */
@@ -45,23 +45,19 @@ static int fail(struct qmp *qmp, struct error *err) {
 }
 #define FAIL(qmp, err, ...) (error_set(&(qmp)->why, ERROR_UNAVAILABLE, __VA_ARGS__), fail(qmp, err))
 
-/* 1 ready, 0 timed out.  A suspension does not count: the daemon was suspended, too, if the machine
- * or the container was. */
+/* 1 ready, 0 timed out. */
 static int wait_ready(int fd, short events, int64_t *until_us) {
-    struct pollfd polled = { .fd = fd, .events = events };
+    int64_t left_ms;
 
-    for (;;) {
-        int64_t now_us = clock_boottime_us(), left_ms = (*until_us - now_us + 999) / 1000, over_us;
-        int64_t wait_ms = left_ms <= 0 ? 0 : left_ms < WAIT_MS ? left_ms : WAIT_MS;
+    do {
+        int64_t wait_ms;
 
-        if (poll(&polled, 1, (int)wait_ms) > 0)
+        left_ms = (*until_us - clock_boottime_us() + 999) / 1000;
+        wait_ms = left_ms <= 0 ? 0 : left_ms < WAIT_MS ? left_ms : WAIT_MS;
+        if (deadline_poll(fd, events, wait_ms, until_us) > 0)
             return 1;
-        over_us = clock_boottime_us() - now_us - wait_ms * 1000;
-        if (over_us > SUSPENDED)
-            *until_us += over_us;
-        else if (left_ms <= 0)
-            return 0;
-    }
+    } while (left_ms > 0 || clock_boottime_us() < *until_us);
+    return 0;
 }
 
 static int send_text(struct qmp *qmp, const char *text, size_t size, int64_t *until_us,
@@ -210,7 +206,7 @@ static int broken(const struct qmp *qmp, struct error *err) {
 
 int qmp_execute(struct qmp *qmp, struct arena *arena, const char *command, json_t *arguments,
                 int64_t timeout_ms, json_t **ret, struct error *err) {
-    int64_t until_us = clock_boottime_us() + timeout_ms * 1000, id = ++qmp->next_id;
+    int64_t until_us = deadline_after_us(timeout_ms), id = ++qmp->next_id;
     json_t *request = json_pack("{s:s, s:o, s:I}", "execute", command, "arguments",
                                 arguments ? arguments : json_object(), "id", (json_int_t)id);
     json_t *answer;
@@ -290,7 +286,7 @@ static int connect_socket(const char *path, struct error *err) {
 
 static int await_greeting(struct qmp *qmp, struct arena *arena, int64_t timeout_ms,
                           struct error *err) {
-    int64_t until_us = clock_boottime_us() + timeout_ms * 1000;
+    int64_t until_us = deadline_after_us(timeout_ms);
     json_t *greeting;
 
     if (await_answer(qmp, &until_us, &greeting, err) < 0)

@@ -4,8 +4,7 @@
 #include "replication/engine/target.private.h"
 
 #include "replication/engine/daemon.h"
-
-#include <poll.h>
+#include "replication/engine/deadline.h"
 
 #define PAUSE_MS 5
 
@@ -13,12 +12,11 @@
 int target_connect(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = daemon_path(arena, target->run, "qmp");
-    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    int64_t until_us = deadline_after_us(target->timeout_ms);
 
     while (qmp_connect(path, target->timeout_ms, &target->qmp, err) < 0) {
-        if (clock_boottime_us() >= until_us || !daemon_runs(target->run))
+        if (!daemon_runs(target->run) || !deadline_pause(PAUSE_MS, &until_us))
             return -1;
-        poll(NULL, 0, PAUSE_MS);
     }
     return 0;
 }
@@ -50,17 +48,15 @@ int target_launch(struct target *target, struct error *err) {
 }
 
 int target_end_export(struct target *target, struct error *err) {
-    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    int64_t until_us = deadline_after_us(target->timeout_ms);
     int there = graph_export(target, err);
 
     if (there > 0 && graph_end_export(target, err) < 0)
         return -1;
     while (there > 0) {
         there = graph_export(target, err);
-        if (there > 0 && clock_boottime_us() >= until_us)
+        if (there > 0 && !deadline_pause(PAUSE_MS, &until_us))
             return error_set(err, ERROR_UNAVAILABLE, "the export does not end");
-        if (there > 0)
-            poll(NULL, 0, PAUSE_MS);
     }
     return there;
 }

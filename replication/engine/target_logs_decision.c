@@ -12,10 +12,10 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "replication/engine/daemon.h"
+#include "replication/engine/deadline.h"
 #include "replication/engine/justify.h"
 #include "replication/engine/nbd_client.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,7 +226,7 @@ static int open_nodes(struct decision *decision, struct error *err) {
 /* Requests in flight are awaited. */
 static int close_nodes(struct decision *decision, struct error *err) {
     struct target *target = decision->target;
-    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    int64_t until_us = deadline_after_us(target->timeout_ms);
     int there;
 
     cleanup_close(&decision->fd);
@@ -240,9 +240,8 @@ static int close_nodes(struct decision *decision, struct error *err) {
                        arena_format(arena, EXPORT "%u", i), "mode", "hard");
     }
     while ((there = graph_export(target, err)) > 0) {
-        if (clock_boottime_us() >= until_us)
+        if (!deadline_pause(PAUSE_MS, &until_us))
             return error_set(err, ERROR_UNAVAILABLE, "the export of a replica does not end");
-        poll(NULL, 0, PAUSE_MS);
     }
     return there;
 }

@@ -16,8 +16,8 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "replication/engine/deadline.h"
 
-#include <poll.h>
 #include <string.h>
 
 /* One that neither votes nor is named by the generation, as a replica that failed to join: it can
@@ -218,7 +218,7 @@ static int join_quorum(struct target *target, struct error *err) {
 
 /* No client writes any more: its missing data, if any, are in flight. 0: it has all. */
 static int end_copy(struct target *target, struct error *err) {
-    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    int64_t until_us = deadline_after_us(target->timeout_ms);
     struct graph_job job = { 0 };
 
     if (target_end_export(target, err) < 0 ||
@@ -227,9 +227,8 @@ static int end_copy(struct target *target, struct error *err) {
     while (strcmp(job.status, "concluded") != 0) {
         if (graph_job(target, &job, err) < 0)
             return -1;
-        if (clock_boottime_us() >= until_us)
+        if (!deadline_pause(2, &until_us))
             return error_set(err, ERROR_UNAVAILABLE, "the copy does not end");
-        poll(NULL, 0, 2);
     }
     return job.error[0] ? error_set(err, ERROR_BACKEND, "%s", job.error) : 0;
 }

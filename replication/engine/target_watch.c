@@ -3,8 +3,8 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "replication/engine/deadline.h"
 
-#include <poll.h>
 #include <string.h>
 
 #define PAUSE_MS 5
@@ -223,7 +223,7 @@ void target_status(struct target *target, struct target_status *ret) {
 
 /* A job of the former owner is not continued: a replica that is partly rebuilt is rebuilt again. */
 static int end_job(struct target *target, struct error *err) {
-    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    int64_t until_us = deadline_after_us(target->timeout_ms);
     struct error ignored;
     struct graph_job job;
     bool cancelled = false;
@@ -236,9 +236,8 @@ static int end_job(struct target *target, struct error *err) {
             (void)GRAPH_DO(target, &ignored, "block-job-cancel", "{s:s, s:b}", "device", JOB,
                            "force", true); /* it may have ended meanwhile */
         cancelled = true;
-        if (clock_boottime_us() >= until_us)
+        if (!deadline_pause(PAUSE_MS, &until_us))
             return error_set(err, ERROR_UNAVAILABLE, "the job does not end");
-        poll(NULL, 0, PAUSE_MS);
     }
     return found;
 }

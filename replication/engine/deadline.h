@@ -1,0 +1,18 @@
+/*
+ * Waits for another process of this machine until an instant of CLOCK_BOOTTIME.  Time for which
+ * this process is suspended does not count: if the machine or the container was, so was the other
+ * one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+int64_t deadline_after_us(int64_t timeout_ms);
+
+/* poll() of one descriptor, -1 for none: 1 it is ready, 0 it is not.  *until_us is postponed if
+ * this process was suspended meanwhile. */
+int deadline_poll(int fd, short events, int64_t wait_ms, int64_t *until_us);
+
+/* A pause; false, without one: the deadline has passed. */
+bool deadline_pause(int64_t pause_ms, int64_t *until_us);

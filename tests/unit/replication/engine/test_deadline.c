@@ -1,0 +1,127 @@
+/*
+ * The start and the end of a storage daemon while this process, and with it the daemon, is
+ * suspended for an hour.  A script has the place of the daemon.
+ */
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "replication/engine/daemon.h"
+#include "replication/engine/deadline.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/daemons.h"
+#include "tests/lib/wall.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LIMIT_MS 20000
+
+static char top[] = "/tmp/test-deadline-XXXXXX";
+static char run[64], program[64];
+static struct error err;
+static unsigned suspensions; /* of the next waits */
+static bool becomes_ready;   /* after them */
+static bool ran;             /* the daemon, after the last one */
+
+static void make_file(const char *path, const char *text, mode_t mode) {
+    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+/* In place of the C library's. */
+int poll(struct pollfd *polled, nfds_t count, int timeout_ms) {
+    struct timespec time = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
+    char path[80];
+
+    if (suspensions == 0)
+        return ppoll(polled, count, timeout_ms < 0 ? NULL : &time, NULL);
+    boot_pass(3600);
+    if (--suspensions > 0)
+        return 0;
+    ran = daemon_runs(run);
+    snprintf(path, sizeof(path), "%s/pid", run);
+    if (becomes_ready)
+        make_file(path, "", 0600);
+    return 0;
+}
+
+static void begin(void) {
+    strcpy(top, "/tmp/test-deadline-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(top));
+    snprintf(run, sizeof(run), "%s/run", top);
+    ck_assert_int_eq(mkdir(run, 0700), 0);
+    snprintf(program, sizeof(program), "%s/program", top);
+    make_file(program, "#!/bin/sh\nexec sleep 1000\n", 0700);
+    suspensions = 0;
+    becomes_ready = true;
+}
+
+static void end(void) {
+    suspensions = 0;
+    daemon_kill(run, LIMIT_MS, &err);
+    daemon_clear(run);
+    unlink(program);
+    rmdir(run);
+    ck_assert_int_eq(rmdir(top), 0);
+}
+
+static void start(void) {
+    ck_assert_msg(daemon_start(run, program, LIMIT_MS, &err) == 0, "%s", err.message);
+    ck_assert(daemon_runs(run));
+}
+
+START_TEST(a_suspended_start_continues) {
+    suspensions = 3;
+    start();
+    ck_assert_uint_eq(suspensions, 0);
+}
+END_TEST
+
+START_TEST(a_suspended_end_continues) {
+    suspensions = 1;
+    start();
+    suspensions = 1;
+    ck_assert_msg(daemon_kill(run, LIMIT_MS, &err) == 0, "%s", err.message);
+    ck_assert(!daemon_runs(run));
+}
+END_TEST
+
+/* It is killed only when it had its time to release its files. */
+START_TEST(a_daemon_that_was_suspended_with_its_end_has_time_to_release_its_files) {
+    make_file(program, "#!/bin/sh\ntrap '' RTMAX\nexec sleep 1000\n", 0700);
+    suspensions = 1;
+    start();
+    suspensions = 3;
+    ck_assert_msg(daemon_kill(run, LIMIT_MS, &err) == 0, "%s", err.message);
+    ck_assert(ran);
+    ck_assert(!daemon_runs(run));
+}
+END_TEST
+
+START_TEST(a_daemon_that_does_not_become_ready_has_no_more_than_its_time) {
+    int64_t begun_us = clock_boottime_us();
+
+    becomes_ready = false;
+    ck_assert_int_eq(daemon_start(run, program, 300, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert(!daemon_runs(run));
+    ck_assert_int_ge(clock_boottime_us() - begun_us, 300000);
+}
+END_TEST
+
+START_TEST(a_pause_ends_at_the_deadline) {
+    int64_t until_us = deadline_after_us(20), before_us = until_us;
+
+    while (deadline_pause(5, &until_us))
+        ;
+    ck_assert_int_ge(clock_boottime_us(), before_us);
+}
+END_TEST
+
+CHECK_MAIN_WITH("deadline", adopt_daemons(), begin, end, a_suspended_start_continues,
+                a_suspended_end_continues,
+                a_daemon_that_was_suspended_with_its_end_has_time_to_release_its_files,
+                a_daemon_that_does_not_become_ready_has_no_more_than_its_time,
+                a_pause_ends_at_the_deadline)
