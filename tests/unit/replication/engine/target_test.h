@@ -224,6 +224,24 @@ static inline void assert_voters(unsigned count) {
     ck_assert_uint_eq(status.voters, count);
 }
 
+/* From now on each query and each comparison has that limit, of a serving volume: more where this
+ * machine is too slow for it. */
+static inline void limit_queries(int64_t timeout_ms) {
+    checker_disconnect(&checker);
+    target_close(target);
+    settings.timeout_ms = timeout_ms;
+    open_target(); /* adopts the daemon */
+    target_status(target, &status);
+    while (status.state != TARGET_SERVING && settings.timeout_ms < LIMIT_MS) {
+        target_close(target);
+        settings.timeout_ms *= 2;
+        open_target();
+        start();
+    }
+    ck_assert_int_eq(status.state, TARGET_SERVING);
+    ck_assert(connect_checker());
+}
+
 /* Overwrites a part of a block, behind the daemon's back. */
 static inline void damage(unsigned i, unsigned block) {
     autoclose int fd = open(file_of(i, "data"), O_WRONLY);

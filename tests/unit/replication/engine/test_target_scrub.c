@@ -209,10 +209,7 @@ START_TEST(permanent_writes_delay_a_scrub_for_a_limited_time) {
 
     serve();
     write_some(96);
-    checker_disconnect(&checker);
-    target_close(target);
-    settings.timeout_ms = 3000;
-    open_target();
+    limit_queries(3000);
     writer = fork();
     if (writer == 0) {
         autoclose int fd = open(file_of(1, "data"), O_WRONLY);
