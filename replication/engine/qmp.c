@@ -4,8 +4,8 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
-#include "json/json.h"
 #include "replication/engine/deadline.h"
+#include "json/json.h"
 
 #include <errno.h>
 #include <poll.h>
