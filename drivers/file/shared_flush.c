@@ -1,6 +1,7 @@
 #include "drivers/file/shared_flush.h"
 
 #include "common/assert.h"
+#include "common/cleanup.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -8,7 +9,14 @@
 void shared_flush_init(struct shared_flush *flush) {
     *flush = (struct shared_flush){ .begun = 0 };
     pthread_mutex_init(&flush->lock, NULL);
-    pthread_cond_init(&flush->changed, NULL);
+    for (unsigned i = 0; i < LENGTH(flush->changed); i++)
+        pthread_cond_init(&flush->changed[i], NULL);
+}
+
+/* The threads that wait for the end of this flush: those of the one before have left, and those of
+ * the one after the next have not come. */
+static pthread_cond_t *condition_of(struct shared_flush *flush, uint64_t number) {
+    return &flush->changed[number % LENGTH(flush->changed)];
 }
 
 /* Called with the lock held and none in progress. */
@@ -25,14 +33,16 @@ static void flush_now(struct shared_flush *flush, int fd) {
         flush->failed = flush->ended;
         flush->failed_errno = failed_errno;
     }
-    if (flush->waiting > 0)
-        pthread_cond_broadcast(&flush->changed);
+    if (flush->waiting > 0) {
+        pthread_cond_broadcast(condition_of(flush, flush->ended));
+        pthread_cond_signal(condition_of(flush, flush->ended + 1));
+    }
 }
 
 /* Called with the lock held. */
-static void wait_for_end(struct shared_flush *flush) {
+static void wait_for_end(struct shared_flush *flush, uint64_t number) {
     flush->waiting++;
-    pthread_cond_wait(&flush->changed, &flush->lock);
+    pthread_cond_wait(condition_of(flush, number), &flush->lock);
     flush->waiting--;
 }
 
@@ -46,7 +56,7 @@ int shared_flush(struct shared_flush *flush, int fd) {
         if (flush->begun == flush->ended)
             flush_now(flush, fd);
         else
-            wait_for_end(flush);
+            wait_for_end(flush, wanted);
     }
     failed_errno = flush->failed >= wanted ? flush->failed_errno : 0;
     pthread_mutex_unlock(&flush->lock);
