@@ -41,13 +41,18 @@ static bool still_unwanted(const struct driver_fence *fence) {
  * file may have become another object's: the driver removes only unused ones (`late`). 0: there is
  * none; 1: left to another worker.
  */
-static int clean_up(struct job *job, const struct making *making, struct error *err) {
+static int clean_up_once(struct job *job, const void *arg, struct error *err) {
+    const struct making *making = arg;
     const struct clean_up fence = { { .holds = still_unwanted }, job, making->unwanted };
     int unwanted = job_read(job, making->unwanted, job, err);
 
     if (unwanted <= 0)
         return unwanted < 0 ? -1 : 1;
     return making->take_away(job, &fence.fence, err);
+}
+
+static int clean_up(struct job *job, const struct making *making, struct error *err) {
+    return job_clean_up(job, clean_up_once, making, err);
 }
 
 static int end_create(struct job *job, const struct making *making, struct create_ending *ending,
@@ -72,6 +77,8 @@ static int end_create(struct job *job, const struct making *making, struct creat
     ended = job_finish(job, ending, err);
     if (ended > 0)
         return clean_up(job, making, err) < 0 ? -1 : 0;
+    if (ended < 0) /* it may have another worker all the same */
+        clean_up(job, making, &(struct error){ 0 });
     if (ended == 0 && !failure)
         log_info(&job->context.log, "create done", "kind", kind, "volume_id",
                  job->operation.volume_id, "object_id", id, NULL);

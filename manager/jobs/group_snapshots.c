@@ -69,16 +69,16 @@ static void log_end(const struct members *members, const struct error *failure) 
 
 /* This create has another worker by now, or was cancelled.  As job_clean_up_snapshot(). */
 static int clean_up(struct members *members, struct error *err) {
+    bool failed = false;
     int others = 0;
 
     for (int i = 0; i < members->count; i++) {
         int kept = job_clean_up_snapshot(turn_to(members, i), err);
 
-        if (kept < 0)
-            return -1;
-        others |= kept;
+        failed |= kept < 0;
+        others |= kept > 0;
     }
-    return others;
+    return failed ? -1 : others;
 }
 
 /* A volume in use is left to its host for an atomic set, regardless of its storage: a snapshot of
@@ -135,6 +135,8 @@ int job_group_snapshot_create(struct job *job, struct error *err) {
                 : job_finish(job, &ending, err);
     if (ended > 0)
         return clean_up(&members, err) < 0 ? -1 : 0;
+    if (ended < 0) /* it may have another worker all the same */
+        clean_up(&members, &(struct error){ 0 });
     if (ended == 0 && ending.later)
         return job_later(job, err);
     if (ended == 0)

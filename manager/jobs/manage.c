@@ -159,10 +159,22 @@ static int unwanted(struct work *work, void *arg, struct error *err) {
     return !volume.provider_location;
 }
 
-static int clean_up(struct job *job, struct error *err) {
+static int clean_up_once(struct job *job, const void *arg, struct error *err) {
     int result = job_read(job, unwanted, job, err);
 
+    (void)arg;
     return result > 0 ? job_let_go_of_object(job, NULL, err) : result;
+}
+
+static int clean_up(struct job *job, struct error *err) {
+    return job_clean_up(job, clean_up_once, NULL, err);
+}
+
+/* `ended`: of job_finish(), whose failure leaves it open whether there is another worker. */
+static int clean_up_after(struct job *job, int ended, struct error *err) {
+    if (ended < 0)
+        clean_up(job, &(struct error){ 0 });
+    return ended > 0 ? clean_up(job, err) : ended;
 }
 
 static int give_up(struct job *job, struct error *failure, struct error *err) {
@@ -185,7 +197,7 @@ static int fail(struct job *job, bool begun, struct error *failure, struct error
     log_error(&job->context.log, "manage failed", "kind", job->operation.kind->name, "id",
               job->operation.object_id, "reason", failure->message, NULL);
     ended = job_finish(job, &ending, err);
-    return ended > 0 ? clean_up(job, err) : ended;
+    return clean_up_after(job, ended, err);
 }
 
 /* 1: the size is not allowed, see `failure`. */
@@ -223,7 +235,7 @@ int job_manage(struct job *job, struct error *err) {
     if (result == 0)
         log_info(&job->context.log, "manage done", "kind", job->operation.kind->name, "id",
                  job->operation.object_id, "source", source_name, NULL);
-    return result > 0 ? clean_up(job, err) : result;
+    return clean_up_after(job, result, err);
 }
 
 int job_snapshot_manage(struct job *job, struct error *err) {

@@ -187,15 +187,17 @@ static int is_over(struct work *work, void *arg, struct error *err) {
     return found < 0 ? -1 : !found;
 }
 
+static int drop_if_over(struct job *job, const void *arg, struct error *err) {
+    int over = job_read(job, is_over, job, err);
+
+    (void)arg;
+    return over > 0 ? drop_snapshot(job, NULL, err) : over;
+}
+
 /* Another worker has ended the operation, perhaps before this one made the snapshot. */
 static void drop_late_snapshot(const struct uploading *uploading) {
-    struct job *job = uploading->job;
-    struct error err = { 0 };
-
-    if (uploading->has_snapshot && job_read(job, is_over, job, &err) > 0 &&
-        drop_snapshot(job, NULL, &err) < 0)
-        log_error(&job->context.log, "unwanted snapshot left on the backend", "volume_id",
-                  job->volume.id, "object_id", job->operation.id, "reason", err.message, NULL);
+    if (uploading->has_snapshot)
+        job_clean_up(uploading->job, drop_if_over, NULL, &(struct error){ 0 });
 }
 
 /* ---- the bytes ---- */

@@ -2,12 +2,14 @@
 
 #include "common/assert.h"
 #include "common/backoff.h"
+#include "common/thread.h"
 
 #include <string.h>
 
 #define ASK_AGAIN_PAUSE_US 10000000
 #define LATER_PAUSE_US     (2 * SECOND_US)
 #define LATER_PAUSES       5 /* the longest is so many of them */
+#define CLEAN_UP_ATTEMPTS  5
 
 /* ---- the job's transactions ---- */
 
@@ -189,4 +191,37 @@ int job_ask_again(struct job *job, const struct error *failure, struct error *er
               job->operation.kind->name, "volume_id", job->operation.volume_id, "reason",
               failure->message, NULL);
     return job_retry(job, ASK_AGAIN_PAUSE_US, err);
+}
+
+/* ---- clean-up of a late worker ---- */
+
+/* False: the manager stops. */
+static bool pause_for(struct manager *manager, int64_t pause_us) {
+    int64_t until_us = clock_monotonic_us() + pause_us;
+    bool stops;
+
+    pthread_mutex_lock(&manager->lock);
+    while (manager->settings.threaded && !manager->draining &&
+           thread_cond_wait(&manager->changed, &manager->lock, until_us))
+        ;
+    stops = manager->draining;
+    pthread_mutex_unlock(&manager->lock);
+    return !stops;
+}
+
+int job_clean_up(struct job *job,
+                 int (*attempt)(struct job *job, const void *arg, struct error *err),
+                 const void *arg, struct error *err) {
+    static const struct backoff_limits pauses = { .first_us = SECOND_US, .most_us = 8 * SECOND_US };
+    unsigned failures = 0;
+    int result;
+
+    while ((result = attempt(job, arg, err)) < 0 && ++failures < CLEAN_UP_ATTEMPTS &&
+           pause_for(job->manager, backoff_pause_us(&pauses, failures)))
+        ;
+    if (result < 0)
+        log_warning(&job->context.log, "unwanted object may be left on the backend", "kind",
+                    job->operation.kind->name, "volume_id", job->operation.volume_id, "object_id",
+                    job->operation.object_id, "reason", err->message, NULL);
+    return result;
 }

@@ -149,6 +149,14 @@ int job_retry(struct job *job, int64_t pause_us, struct error *err);
 int job_later(struct job *job, struct error *err);
 /* The same before it has started: does not count as an attempt. */
 int job_put_back(struct job *job, int64_t pause_us, struct error *err);
+/*
+ * For a late worker: `attempt`, repeated while it fails, as no other worker knows of an object that
+ * this one made after the operation had ended.  Its result; -1 is in the log, and the object may
+ * stay.
+ */
+int job_clean_up(struct job *job,
+                 int (*attempt)(struct job *job, const void *arg, struct error *err),
+                 const void *arg, struct error *err);
 /* Does the failure leave the outcome open?  An earlier attempt may have done the work, and an
  * unavailable backend reports nothing.  A first attempt that fails has done nothing.  One before
  * the start of this manager may have had another worker: claims are not synced.  During a shutdown

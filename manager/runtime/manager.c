@@ -3,6 +3,7 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
+#include "common/thread.h"
 #include "common/ticker.h"
 #include "manager/runtime/call.h"
 #include "manager/runtime/host.h"
@@ -334,7 +335,7 @@ static struct manager *manager_new(const struct manager_settings *settings) {
            strncmp(settings->owner, settings->owner_prefix, strlen(settings->owner_prefix)) == 0);
     pthread_mutex_init(&manager->lock, NULL);
     pthread_mutex_init(&manager->sending, NULL);
-    pthread_cond_init(&manager->changed, NULL);
+    thread_cond_init(&manager->changed);
     manager->settings = *settings;
     manager->started_at = clock_shared_us(settings->settings->clock);
     manager->reported_at = clock_steady_us(settings->settings->clock) - REPORT_US;

@@ -102,6 +102,15 @@ static void another_snapshot(void) {
     scene.snapshot = new_snapshot(scene.world, scene.id);
 }
 
+static const struct db_engine *engine;
+static int reads_before; /* the one that fails */
+
+static int read_or_fail(struct db *db, db_body *body, void *arg, struct error *err) {
+    if (reads_before-- == 0)
+        return error_set(err, ERROR_UNAVAILABLE, "The database does not answer.");
+    return engine->read(db, body, arg, err);
+}
+
 /* ---- late ---- */
 
 /* The other manager ends the revert, and a client writes. */
@@ -253,6 +262,69 @@ START_TEST(a_late_snapshot_of_a_deleted_volume_leaves_nothing) {
 }
 END_TEST
 
+/* ---- a clean-up that fails once ---- */
+
+static void full_disk_once(void) {
+    scene.world->hiccups = 1;
+}
+
+static void failed_read_once(void) {
+    static struct db_engine failing;
+
+    engine = scene.world->db->engine;
+    failing = *engine;
+    failing.read = read_or_fail;
+    reads_before = 0;
+    scene.world->db->engine = &failing;
+}
+
+static void failed_removal_once(void) {
+    memory_fail_next(scene.world->memory, scene.copy ? "delete_volume" : "delete_snapshot",
+                     ERROR_BACKEND);
+}
+
+static void both_once(void) {
+    full_disk_once();
+    failed_removal_once();
+}
+
+static void (*obstacle)(void);
+
+static void deleted_before_an_obstacle(void) {
+    (scene.copy ? copied_and_deleted : made_and_deleted)();
+    obstacle();
+}
+
+/* No other worker knows of the object. */
+START_TEST(a_late_worker_repeats_its_clean_up) {
+    static void (*const obstacles[])(void) = { full_disk_once, failed_read_once,
+                                               failed_removal_once, both_once };
+    static const struct {
+        const char *call;
+        void (*begin)(void);
+    } makings[] = { { "create_snapshot", another_snapshot },
+                    { "clone_volume", copy_volume },
+                    { "clone_snapshot", copy_snapshot } };
+
+    for (unsigned i = 0; i < LENGTH(obstacles) * LENGTH(makings); i++) {
+        autoworld struct world *world = world_new(NULL);
+
+        set_scene(world);
+        obstacle = obstacles[i / LENGTH(makings)];
+        sleep_in(makings[i % LENGTH(makings)].call, deleted_before_an_obstacle);
+        makings[i % LENGTH(makings)].begin();
+        engine = world->db->engine;
+        rest(world);
+        ck_assert(scene.asleep);
+        world->db->engine = engine;
+        ck_assert_int_eq(world->hiccups, 0);
+        assert_rests(world);
+    }
+}
+END_TEST
+
+/* ---- a late delete ---- */
+
 /* The operator wants the volume back; the snapshot that was begun with is lost. */
 static void cascade_reset(void) {
     reset_and_written();
@@ -356,15 +428,6 @@ START_TEST(an_unrecorded_step_is_repeated) {
 }
 END_TEST
 
-static const struct db_engine *engine;
-static int reads_before; /* the one that fails */
-
-static int read_or_fail(struct db *db, db_body *body, void *arg, struct error *err) {
-    if (reads_before-- == 0)
-        return error_set(err, ERROR_UNAVAILABLE, "The database does not answer.");
-    return engine->read(db, body, arg, err);
-}
-
 /* False: there was no such read. */
 static bool fail_read(unsigned i, int number) {
     autoworld struct world *world = world_new(NULL);
@@ -430,7 +493,7 @@ END_TEST
 
 CHECK_MAIN("late copies", a_late_revert_undoes_nothing, a_late_copy_replaces_and_leaves_nothing,
            leftovers_under_an_old_name_are_found, a_late_snapshot_keeps_the_moment_of_the_first,
-           a_late_snapshot_of_a_deleted_volume_leaves_nothing,
+           a_late_snapshot_of_a_deleted_volume_leaves_nothing, a_late_worker_repeats_its_clean_up,
            a_late_cascade_destroys_no_reset_volume,
            a_copy_interrupted_anywhere_is_finished_by_the_next, an_unrecorded_step_is_repeated,
            a_failed_read_decides_nothing, a_forced_delete_waits_for_readers,

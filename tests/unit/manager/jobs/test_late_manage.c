@@ -96,6 +96,34 @@ START_TEST(an_object_managed_too_late_is_unmanaged_again) {
 }
 END_TEST
 
+static void given_up_before_a_full_disk(void) {
+    given_up();
+    scene.world->hiccups = 1;
+}
+
+static void given_up_before_a_failure(void) {
+    given_up();
+    memory_fail_next(scene.world->memory, "unmanage_volume", ERROR_BACKEND);
+}
+
+/* No other worker knows of the object. */
+START_TEST(a_late_manage_repeats_its_clean_up) {
+    static void (*const obstacles[])(void) = { given_up_before_a_full_disk,
+                                               given_up_before_a_failure };
+
+    for (unsigned i = 0; i < LENGTH(obstacles); i++) {
+        autoworld struct world *world = world_new(NULL);
+
+        sleep_in(world, "manage_volume", obstacles[i]);
+        memory_put(world->memory, "disk", GIB, 7);
+        manage("disk");
+        rest(world);
+        ck_assert_uint_eq(memory_count(world->memory), 0);
+        ck_assert(is_nobodys(world, scene.id));
+    }
+}
+END_TEST
+
 static void others_work(void) {
     other_manager_works(scene.world);
 }
@@ -211,7 +239,7 @@ START_TEST(a_cancelled_unmanage_leaves_no_volume_available_without_its_storage) 
 END_TEST
 
 CHECK_MAIN("late manage", a_late_manage_changes_nothing,
-           an_object_managed_too_late_is_unmanaged_again,
+           an_object_managed_too_late_is_unmanaged_again, a_late_manage_repeats_its_clean_up,
            an_object_being_unmanaged_is_not_managed_again,
            a_late_unmanage_takes_no_storage_from_a_volume, a_late_unmanage_finds_nothing,
            a_cancelled_unmanage_leaves_no_volume_available_without_its_storage)

@@ -172,6 +172,29 @@ START_TEST(a_late_worker_leaves_no_snapshot) {
 }
 END_TEST
 
+static bool fail_behind_others(void *arg, enum memory_point point, const char *call,
+                               const char *name_id) {
+    const struct world *world = arg;
+
+    if (point == MEMORY_FENCED && strcmp(call, "create_snapshot") == 0) {
+        suspend_snapshot(arg, point, call, name_id);
+        memory_fail_next(world->memory, "delete_snapshot", ERROR_BACKEND);
+    }
+    return true;
+}
+
+/* No other worker knows of the snapshot. */
+START_TEST(a_late_worker_repeats_its_clean_up) {
+    autoworld struct world *world = world_with_images();
+    const char *id = volume_of(world, true);
+
+    memory_watch(world->memory, fail_behind_others, world);
+    ck_assert_int_eq(world_action(world, id, "%s", IMAGES_UPLOAD), 202);
+    world_settle(world);
+    assert_former(world, id, true);
+}
+END_TEST
+
 START_TEST(a_snapshot_is_deleted_when_the_storage_permits) {
     for (int reset = 0; reset <= 1; reset++) {
         autoworld struct world *world = world_with_images();
@@ -318,6 +341,6 @@ CHECK_MAIN("upload", a_failed_upload_leaves_the_former_status_and_a_message,
            a_stop_between_any_two_steps_leaves_the_former_status,
            an_upload_that_is_reset_leaves_no_snapshot,
            an_upload_whose_volume_was_detached_leaves_no_snapshot, a_late_worker_leaves_no_snapshot,
-           a_snapshot_is_deleted_when_the_storage_permits,
+           a_late_worker_repeats_its_clean_up, a_snapshot_is_deleted_when_the_storage_permits,
            a_worker_suspended_before_its_effect_deletes_no_image,
            an_image_of_an_earlier_worker_is_complete_or_deleted)
