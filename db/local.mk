@@ -10,6 +10,7 @@ libscoria_a_SOURCES += \
 	db/sqlite/backup.c db/sqlite/backup.h \
 	db/sqlite/connection.c db/sqlite/connection.h \
 	db/sqlite/engine.c \
+	db/sqlite/image.c db/sqlite/image.h \
 	db/sqlite/log.c db/sqlite/log.h \
 	db/sqlite/map.c db/sqlite/map.h \
 	db/sqlite/reserve.c db/sqlite/reserve.h \
@@ -98,10 +99,29 @@ db/schema.c: $(schema_texts) db/schema/baseline.sql db/embed.awk db/local.mk
 	$(AM_V_GEN)$(MKDIR_P) db && \
 	(cd $(srcdir) && LC_ALL=C $(AWK) -f db/embed.awk $(schema_texts) db/schema/baseline.sql) > $@.tmp && mv $@.tmp $@
 
+# The SQLite file that these make, by a program of this machine.
+nodist_libscoria_a_SOURCES += db/image.c
+CLEANFILES += db/image.c
+EXTRA_PROGRAMS += db/image_maker
+db_image_maker_SOURCES = db/image_maker.c
+nodist_db_image_maker_SOURCES = db/schema.c
+db_image_maker_LDADD = $(SQLITE_LIBS)
+
+if CROSS_COMPILING
+db/image.c: db/local.mk
+	$(AM_V_GEN)$(MKDIR_P) db && printf '%s\n' '#include "db/schema.h"' \
+		'const struct schema_part schema_image_parts[1];' 'const unsigned schema_image_part_count;' \
+		'const unsigned char schema_image_bytes[1];' 'const size_t schema_image_size;' > $@.tmp && mv $@.tmp $@
+else
+db/image.c: db/image_maker$(EXEEXT)
+	$(AM_V_GEN)rm -f $@.file && db/image_maker$(EXEEXT) $@.file > $@.tmp && rm -f $@.file && mv $@.tmp $@
+endif
+
 EXTRA_DIST += tests/unit/db/scratch.h
 if HAVE_CHECK
 slow_tests += tests/unit/db/sqlite/test_log
 check_PROGRAMS += \
+	tests/unit/db/sqlite/test_image \
 	tests/unit/db/sqlite/test_map \
 	tests/unit/db/sqlite/test_reserve \
 	tests/unit/db/sqlite/test_sqlite \

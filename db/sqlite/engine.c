@@ -274,7 +274,7 @@ static const char *const schemes[] = { "sqlite", NULL };
 
 const struct db_engine sqlite_engine = {
     .schemes = schemes,
-    .serial_words = "INTEGER PRIMARY KEY AUTOINCREMENT",
+    .serial_words = SQLITE_SERIAL_WORDS,
     .tables_sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid",
     .serial_go_on = engine_serial_go_on,
     .open = engine_open,

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "db/sqlite/image.h"
 #include "db/sqlite/log.h"
 #include "db/sqlite/reserve.h"
 #include "db/sqlite/statement.h"
@@ -72,14 +73,16 @@ static int wal_written(void *arg, sqlite3 *handle, const char *name, int frames)
     return SQLITE_OK;
 }
 
-/* Creates the file, readable by its owner only: SQLite would leave it to the umask.  1: created. */
+/* Creates the file, readable by its owner only: SQLite would leave it to the umask.  1: created
+ * empty. */
 static int file_prepare(const char *path, struct error *err) {
-    autoclose int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const bool made = sqlite_image_make(path);
+    autoclose int fd = made ? -1 : open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     struct stat found;
 
     if (fd >= 0)
         return 1;
-    if (errno != EEXIST)
+    if (!made && errno != EEXIST)
         return error_errno(err, ERROR_UNAVAILABLE, "The file cannot be created");
     if (stat(path, &found) < 0 || access(path, R_OK | W_OK) < 0)
         return error_errno(err, ERROR_UNAVAILABLE, "The file cannot be read and written");

@@ -10,6 +10,9 @@
 
 #include "db/sqlite/tx.h"
 
+/* A self-numbering key whose numbers are never reused. */
+#define SQLITE_SERIAL_WORDS "INTEGER PRIMARY KEY AUTOINCREMENT"
+
 /* The path of a URL of db_settings: "" for memory.  Refuses other URLs. */
 int sqlite_path(const char *url, const char **ret, struct error *err);
 

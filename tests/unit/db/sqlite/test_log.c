@@ -27,13 +27,14 @@ struct disk_file {
     unsigned char bytes[PAGES * PAGE];
 };
 
-static const char *const names[] = { "db", "db-wal" };
+static const char *const names[] = { "db", "db-wal", "#" };
+enum { UNNAMED = 2 }; /* its path is "DIRECTORY/#INODE (deleted)" */
 
 /* In shared memory. */
 static struct world {
     bool watching;
     char directory[32];
-    struct disk_file files[2];
+    struct disk_file files[3];
     int countdown;     /* the n-th flush from now fails */
     bool fails_always; /* from then on */
     bool drops_cache;  /* forgotten pages cannot be read any more, either */
@@ -46,7 +47,7 @@ static struct disk_file *file_of_path(const char *path) {
     const char *name = strrchr(path, '/');
 
     for (size_t i = 0; world && world->watching && name && i < LENGTH(names); i++)
-        if (strcmp(name + 1, names[i]) == 0 &&
+        if ((i == UNNAMED ? name[1] == '#' : strcmp(name + 1, names[i]) == 0) &&
             strncmp(path, world->directory, strlen(world->directory)) == 0)
             return &world->files[i];
     return NULL;
@@ -145,6 +146,16 @@ int unlink(const char *path) {
         file->size = 0;
     }
     return unlinkat(AT_FDCWD, path, 0);
+}
+
+/* With the pages that are on the disk, and those that are not. */
+int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags) {
+    struct disk_file *file = file_of_path(to);
+    int result = (int)syscall(SYS_linkat, from_fd, from, to_fd, to, flags);
+
+    if (result == 0 && file)
+        memcpy(file, &world->files[UNNAMED], sizeof(*file));
+    return result;
 }
 
 /* ---- the world ---- */
