@@ -1,9 +1,12 @@
 """
 A declared volume with one pool that fails, or hangs, on reads, writes or flushes alone: clients go
-on with the others, the volume's status shows it, and all is whole again afterwards.
+on with the others, the volume's status shows it, and all is whole again afterwards. With two of
+three at once no answered write is lost, and the volume recovers by itself: $FAULT_ROUNDS times, in
+an order that $FAULT_SEED decides.
 """
 
 import os
+import random
 import signal
 import subprocess
 import threading
@@ -17,6 +20,9 @@ from test_provisioning import MIB, POOLS, DeclaredCase
 
 SOURCE = os.path.join(program.REPOSITORY, "tests/lib/fault_disk.c")
 BLOCKS = range(0, 64 * MIB // BLOCK, 512)
+FAULTY = POOLS[1:3]
+ROUNDS = int(os.environ.get("FAULT_ROUNDS", "4"))
+SEED = int(os.environ.get("FAULT_SEED", "1"))
 
 
 class Writer:
@@ -60,7 +66,7 @@ class Writer:
 
 
 class Faults(DeclaredCase):
-    """The last pool is on a disk with faults."""
+    """Two pools are on disks with faults."""
 
     @classmethod
     def setUpClass(cls):
@@ -69,31 +75,39 @@ class Faults(DeclaredCase):
 
     @classmethod
     def more_options(cls):
-        cls.control = os.path.join(cls.place, "control")
-        cls.set_fault("", "")
         tool = os.path.join(cls.place, "fault_disk")
         subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64",
                         "-I/usr/include/fuse3", "-o", tool, SOURCE, "-lfuse3"], check=True)
-        os.mkdir(cls.path("behind"))
-        cls.process = subprocess.Popen(  # pylint: disable=consider-using-with
-            [tool, cls.path("behind"), cls.control, cls.path(POOLS[2]), "-f", "-o",
-             "max_threads=256"])
-        until(lambda: os.path.ismount(cls.path(POOLS[2])), 60, "the disk with faults")
+        cls.processes = []
+        for pool in FAULTY:
+            behind = cls.path(f"behind-{pool}")
+            os.mkdir(behind)
+            cls.set_fault("", "", pool)
+            cls.processes.append(subprocess.Popen(  # pylint: disable=consider-using-with
+                [tool, behind, cls.control(pool), cls.path(pool), "-f", "-o", "max_threads=256"]))
+        until(lambda: all(os.path.ismount(cls.path(pool)) for pool in FAULTY), 60,
+              "the disks with faults")
         return (*cls.storage("run", *POOLS), "--storage.heartbeat_interval=1",
                 "--storage.daemon_timeout=5")
 
     @classmethod
     def unmount(cls):
-        cls.set_fault("", "")
-        subprocess.run(["umount", "-l", cls.path(POOLS[2])], check=False)
-        cls.process.send_signal(signal.SIGTERM)
-        cls.process.wait(60)
+        for pool, process in zip(FAULTY, cls.processes):
+            cls.set_fault("", "", pool)
+            subprocess.run(["umount", "-l", cls.path(pool)], check=False)
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
 
     @classmethod
-    def set_fault(cls, kind, fault):
-        with open(cls.control + ".new", "w", encoding="ascii") as file:
+    def control(cls, pool):
+        return os.path.join(cls.place, f"control-{pool}")
+
+    @classmethod
+    def set_fault(cls, kind, fault, pool=FAULTY[-1]):
+        control = cls.control(pool)
+        with open(control + ".new", "w", encoding="ascii") as file:
             file.write(f"{kind} {fault}\n")
-        os.rename(cls.control + ".new", cls.control)
+        os.rename(control + ".new", control)
 
     def assert_reported(self, name):
         """Of the volume and of its replica: a phase that is not Healthy, and why."""
@@ -139,3 +153,45 @@ class Faults(DeclaredCase):
 
     def test_a_pool_that_hangs_on_writes_loses_only_its_replica(self):
         self.suffer("write", "hangs", "waiting-write")
+
+    # ---- two at once ----
+
+    def end_faults(self, pools):
+        for pool in pools:
+            self.set_fault("", "", pool)
+
+    def suffer_two(self, drawn, name):
+        """The second may fail before the first is excluded, or later; the daemon may be killed."""
+        pools = drawn.sample(FAULTY, 2)
+        kinds = [(drawn.choice(("read", "write", "fsync")), drawn.choice(("fails", "fails", "hangs")))
+                 for _ in pools]
+        late, killed = drawn.random() < 0.5, drawn.random() < 0.4
+        with self.subTest(pools=pools, kinds=kinds, late=late, killed=killed):
+            self.set_fault(*kinds[0], pools[0])
+            if late:
+                until(lambda: self.volume_of(name)["status"]["phase"] != "Healthy", 120,
+                      "the first fault to be reported")
+            self.set_fault(*kinds[1], pools[1])
+            time.sleep(drawn.random() * 3)
+            daemon = program.daemon_of(self.run_of(name))  # none, where it is restarted
+            if killed and daemon:
+                os.kill(daemon, signal.SIGKILL)
+            self.end_faults(drawn.sample(FAULTY, 2))
+            self.await_phase(name, "Healthy")
+
+    def test_two_pools_that_fail_together_lose_no_answered_write(self):
+        drawn, name = random.Random(SEED), "both"
+        self.declare(name)
+        disk = self.publish(name, NODE)
+        writer = Writer(disk)
+        try:
+            for _ in range(ROUNDS):
+                writer.goes_on()
+                self.suffer_two(drawn, name)
+            writer.goes_on()
+        finally:
+            self.end_faults(FAULTY)
+            writer.end()
+        until(disk.connect, 60, "a connection")
+        disk.check()
+        self.end(name, disk)

@@ -117,8 +117,11 @@ class DeclaredCase(ServiceCase):
         self.addCleanup(disk.close)
         return disk.connected()
 
+    def run_of(self, name):
+        return os.path.join(self.path("run"), self.volume_of(name)["metadata"]["uid"])
+
     def daemon(self, name):
-        run = os.path.join(self.path("run"), self.volume_of(name)["metadata"]["uid"])
+        run = self.run_of(name)
         return until(lambda: program.daemon_of(run), 60, "a daemon")
 
     def lose(self, pool):
