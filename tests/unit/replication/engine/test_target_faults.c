@@ -6,6 +6,8 @@
 #include "replication/engine/replica_snapshot.h"
 #include "tests/unit/replication/engine/target_test.h"
 
+#include <stdlib.h>
+
 #define TRIES 20000
 #define ALL   4 /* pools: one more than replicas, but when there is to be another number */
 
@@ -159,6 +161,29 @@ static void two_are_damaged(void) {
     checker_wait(&checker); /* a write in flight would come before or after the damage */
     for (unsigned block = 0; block < BLOCKS; block += 1 + checker_draw(&checker, 20))
         damage(block % 2 ? one : other, block);
+}
+
+/* As an administrator restores a disk from its backup, which may be of this generation. */
+static void old_copy_returns(void) {
+    unsigned i = draw_assigned();
+    char command[512];
+
+    damaged = true;
+    snprintf(command, sizeof(command), "cp -a %s/%s %s/copy", pools[i], uids[i], pools[i]);
+    ck_assert_int_eq(system(command), 0);
+    checker_write(&checker, 1 + checker_draw(&checker, 40));
+    if (checker_draw(&checker, 2))
+        stop();
+    else
+        kill_daemon();
+    if (checker_draw(&checker, 2) && start() >= 0 && connect_checker())
+        checker_write(&checker, 10);
+    target_close(target);
+    kill_daemon();
+    snprintf(command, sizeof(command), "rm -r %s/%s && mv %s/copy %s/%s", pools[i], uids[i],
+             pools[i], pools[i], uids[i]);
+    ck_assert_int_eq(system(command), 0);
+    open_target();
 }
 
 static void pool_goes(void) {
@@ -316,6 +341,7 @@ static const struct {
     { file_is_cut, true },
     { state_is_lost, true },
     { two_are_damaged, true },
+    { old_copy_returns, true },
 };
 
 static void inject_fault(void) {
