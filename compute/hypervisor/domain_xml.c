@@ -11,6 +11,8 @@
 #define SIZE_MOST  ((size_t)16 * 1024 * 1024)
 #define CHAIN_MOST 256
 
+#define FILE_PREFIX "volume-" /* of a volume's files, which its id follows */
+
 #define NOVA \
     "http://openstack.org/xmlns/libvirt/nova/" /* of elements in the metadata of a domain */
 
@@ -98,21 +100,48 @@ static bool is_of_nova(const xmlNode *root) {
     return false;
 }
 
-/* 1 with the only disk with this serial number; 0: there is none. */
-static int find_in_devices(const xmlNode *devices, const char *serial, const xmlNode **ret,
-                           struct error *err) {
+/* The volume's file, or an overlay of its chain. */
+static bool has_file_of(const xmlNode *disk, const char *volume_id) {
+    char path[sizeof(((struct disk *)0)->source)];
+    struct error ignored;
+    const char *name;
+    size_t length;
+
+    if (copy_source(disk, path, sizeof(path), &ignored) < 0)
+        return false;
+    name = strrchr(path, '/');
+    if (!name || strncmp(++name, FILE_PREFIX, strlen(FILE_PREFIX)) != 0)
+        return false;
+    name += strlen(FILE_PREFIX);
+    length = strlen(volume_id);
+    return strncmp(name, volume_id, length) == 0 && (name[length] == '\0' || name[length] == '.');
+}
+
+/* 1 with the only disk of this kind; 0: there is none. */
+static int find_only(const xmlNode *devices, const char *volume_id,
+                     bool (*is_it)(const xmlNode *disk, const char *volume_id), const char *kind,
+                     const xmlNode **ret, struct error *err) {
     const xmlNode *found = NULL;
 
     for (const xmlNode *node = devices ? devices->children : NULL; node; node = node->next) {
-        if (!is_element(node, "disk") || !has_serial(node, serial))
+        if (!is_element(node, "disk") || !is_it(node, volume_id))
             continue;
         if (found)
-            return error_set(err, ERROR_BACKEND, "several disks of the domain have serial %s",
-                             serial);
+            return error_set(err, ERROR_BACKEND, "several disks of the domain have %s %s", kind,
+                             volume_id);
         found = node;
     }
     *ret = found;
     return found ? 1 : 0;
+}
+
+/* Nova swaps a disk's volume for another and leaves the serial number: the file decides.  Where it
+ * bears another name, as that of a volume that was migrated, the serial number does. */
+static int find_in_devices(const xmlNode *devices, const char *volume_id, const xmlNode **ret,
+                           struct error *err) {
+    int found = find_only(devices, volume_id, has_file_of, "a file of volume", ret, err);
+
+    return found != 0 ? found : find_only(devices, volume_id, has_serial, "serial", ret, err);
 }
 
 /* Must be called before other functions of the library: it loads it. */
@@ -135,34 +164,34 @@ static int parse_domain(const char *xml, xmlDocPtr *ret, const xmlNode **ret_dev
     return 0;
 }
 
-/* 1 with the disk's element in the document and its attributes; 0: no disk has the serial
- * number. */
-static int read_one(const char *xml, const char *serial, xmlDocPtr *ret_document,
+/* 1 with the disk's element in the document and its attributes; 0: no disk is the volume's. */
+static int read_one(const char *xml, const char *volume_id, xmlDocPtr *ret_document,
                     const xmlNode **ret_node, struct disk *ret, struct error *err) {
     const xmlNode *devices;
     int found;
 
     if (parse_domain(xml, ret_document, &devices, err) < 0)
         return -1;
-    found = find_in_devices(devices, serial, ret_node, err);
+    found = find_in_devices(devices, volume_id, ret_node, err);
     return found > 0 && read_disk(*ret_node, ret, err) < 0 ? -1 : found;
 }
 
-int domain_xml_find_disk(const char *xml, const char *serial, struct disk *ret, struct error *err) {
+int domain_xml_find_disk(const char *xml, const char *volume_id, struct disk *ret,
+                         struct error *err) {
     autodocument xmlDocPtr document = NULL;
     struct disk disk = *ret;
     const xmlNode *node;
-    int found = read_one(xml, serial, &document, &node, &disk, err);
+    int found = read_one(xml, volume_id, &document, &node, &disk, err);
 
     if (found <= 0)
         return found;
-    snprintf(disk.serial, sizeof(disk.serial), "%s", serial);
+    snprintf(disk.serial, sizeof(disk.serial), "%s", volume_id);
     disk.recorded = is_of_nova(virt.xmlDocGetRootElement(document));
     *ret = disk;
     return 1;
 }
 
-int domain_xml_list_chain(const char *xml, const char *serial, struct arena *arena,
+int domain_xml_list_chain(const char *xml, const char *volume_id, struct arena *arena,
                           const char *const **ret, struct error *err) {
     const char **paths = arena_alloc(arena, (CHAIN_MOST + 1) * sizeof(*paths));
     char path[sizeof(((struct disk *)0)->source)];
@@ -173,7 +202,7 @@ int domain_xml_list_chain(const char *xml, const char *serial, struct arena *are
 
     if (parse_domain(xml, &document, &devices, err) < 0)
         return -1;
-    found = find_in_devices(devices, serial, &node, err);
+    found = find_in_devices(devices, volume_id, &node, err);
     if (found <= 0)
         return found;
     for (; node; node = find_child(node, "backingStore")) {
@@ -289,13 +318,13 @@ static int dump_node(const xmlNode *node, struct arena *arena, const char **ret,
     return size < 0 ? error_set(err, ERROR_INTERNAL, "a disk's XML cannot be written") : 0;
 }
 
-int domain_xml_without_chain(const char *xml, const char *serial, const char *source,
+int domain_xml_without_chain(const char *xml, const char *volume_id, const char *source,
                              struct arena *arena, const char **ret, struct error *err) {
     autodocument xmlDocPtr document = NULL;
     const xmlNode *node;
     xmlNode *below;
     struct disk disk = { 0 };
-    int found = read_one(xml, serial, &document, &node, &disk, err);
+    int found = read_one(xml, volume_id, &document, &node, &disk, err);
 
     if (found <= 0)
         return found;
@@ -318,22 +347,22 @@ static void add_overlay(xmlNode *disks, const struct disk_overlay *overlay) {
     virt.xmlNewProp(source, (const xmlChar *)"file", (const xmlChar *)overlay->path);
 }
 
-static bool is_one_of(const xmlNode *disk, const struct disk_overlay *overlays, unsigned count) {
+static bool is_one_of(const xmlNode *disk, const xmlNode *const *disks, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        if (has_serial(disk, overlays[i].disk->serial))
+        if (disk == disks[i])
             return true;
     return false;
 }
 
 /* A disk that is not listed would be included in the snapshot. */
-static int exclude_others(xmlNode *disks, const xmlNode *devices,
-                          const struct disk_overlay *overlays, unsigned count, struct error *err) {
+static int exclude_others(xmlNode *disks, const xmlNode *devices, const xmlNode *const *listed,
+                          unsigned count, struct error *err) {
     struct disk other;
 
     for (const xmlNode *node = devices ? devices->children : NULL; node; node = node->next) {
         xmlNode *disk;
 
-        if (!is_element(node, "disk") || is_one_of(node, overlays, count))
+        if (!is_element(node, "disk") || is_one_of(node, listed, count))
             continue;
         if (read_disk(node, &other, err) < 0)
             return -1;
@@ -347,7 +376,7 @@ static int exclude_others(xmlNode *disks, const xmlNode *devices,
 int domain_xml_snapshot(const char *xml, const struct disk_overlay *overlays, unsigned count,
                         struct arena *arena, const char **ret, struct error *err) {
     autodocument xmlDocPtr document = NULL, snapshot = NULL;
-    const xmlNode *devices, *node;
+    const xmlNode *devices, **listed = arena_alloc(arena, count * sizeof(*listed));
     autotext xmlChar *text = NULL;
     xmlNode *root, *disks;
     int found = 1, size;
@@ -359,12 +388,12 @@ int domain_xml_snapshot(const char *xml, const struct disk_overlay *overlays, un
     virt.xmlDocSetRootElement(snapshot, root);
     disks = virt.xmlNewChild(root, NULL, (const xmlChar *)"disks", NULL);
     for (unsigned i = 0; i < count && found > 0; i++) {
-        found = find_in_devices(devices, overlays[i].disk->serial, &node, err);
+        found = find_in_devices(devices, overlays[i].disk->serial, &listed[i], err);
         add_overlay(disks, &overlays[i]);
     }
     if (found <= 0)
         return found;
-    if (exclude_others(disks, devices, overlays, count, err) < 0)
+    if (exclude_others(disks, devices, listed, count, err) < 0)
         return -1;
     virt.xmlDocDumpMemory(snapshot, &text, &size);
     *ret = arena_text(arena, (const char *)text);

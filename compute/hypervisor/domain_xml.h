@@ -1,5 +1,6 @@
 /*
- * Disks in a domain's XML, found by their serial number.
+ * Disks in a domain's XML, found by the id of their volume: it is in the name of their file
+ * (volume-ID, or volume-ID.* of a snapshot), or it is their serial number.
  */
 #pragma once
 
@@ -7,23 +8,24 @@
 
 /*
  * 1: found, and target, source, format, read_only, discards and network of *ret are set; 0: not
- * found. -1 (ERROR_BACKEND): several disks have the serial number, or the text is not a domain.
+ * found. -1 (ERROR_BACKEND): several disks are the volume's, or the text is not a domain.
  */
-int domain_xml_find_disk(const char *xml, const char *serial, struct disk *ret, struct error *err);
+int domain_xml_find_disk(const char *xml, const char *volume_id, struct disk *ret,
+                         struct error *err);
 
 /*
  * 1 with the paths of the disk's chain of images, the active one first, ended by NULL; 0: no disk
- * has the serial number, or it has no file.
+ * is the volume's, or it has no file.
  */
-int domain_xml_list_chain(const char *xml, const char *serial, struct arena *arena,
+int domain_xml_list_chain(const char *xml, const char *volume_id, struct arena *arena,
                           const char *const **ret, struct error *err);
 
 /*
  * The disk's XML element, in the arena, without the backing images of `source`, its active image.
- * 1; or 0: no disk has the serial number, its active image is another one, or it names no backing
+ * 1; or 0: no disk is the volume's, its active image is another one, or it names no backing
  * image.
  */
-int domain_xml_without_chain(const char *xml, const char *serial, const char *source,
+int domain_xml_without_chain(const char *xml, const char *volume_id, const char *source,
                              struct arena *arena, const char **ret, struct error *err);
 
 /* An export of an NBD server at a Unix socket; in the arena. */
@@ -43,9 +45,9 @@ int domain_xml_list_limits(const char *xml, struct arena *arena, struct disk_lim
                            struct error *err);
 
 /*
- * XML, in the arena, of an external snapshot of the disks with these serial numbers; all other
- * disks are excluded.  Each disk is named by its source, its expected active image.  1; 0: a disk
- * is missing.
+ * XML, in the arena, of an external snapshot of the disks of these volumes (`serial` of each); all
+ * other disks are excluded.  Each disk is named by its source, its expected active image.  1; 0: a
+ * disk is missing.
  */
 int domain_xml_snapshot(const char *xml, const struct disk_overlay *overlays, unsigned count,
                         struct arena *arena, const char **ret, struct error *err);

@@ -117,9 +117,9 @@ class Servers(unittest.TestCase):
         self.wait_guest(volume, 1)
         return volume
 
-    def extend(self, volume, size_gb):
+    def extend(self, volume, size_gb, status="in-use"):
         self.volumes.extend(volume, size_gb)
-        self.volumes.wait_status(volume, "in-use", TIMEOUT_S)
+        self.volumes.wait_status(volume, status, TIMEOUT_S)
 
     # ---- the guest's disks ----
 
@@ -139,7 +139,7 @@ class Servers(unittest.TestCase):
         """Of the domain: the name of its target, and its file."""
         text = virsh("dumpxml", server or self.server)
         disk = next(disk for disk in re.findall(r"<disk .*?</disk>", text, re.DOTALL)
-                    if f"<serial>{volume}</serial>" in disk)
+                    if f"/volume-{volume}" in disk)
         return (re.search(r"<target dev='(\w+)'", disk)[1],
                 re.search(r"<source file='([^']+)'", disk)[1])
 
@@ -229,6 +229,23 @@ class Servers(unittest.TestCase):
 
     def snapshots_of(self, volume):
         return [row for row in self.volumes.snapshots() if row["volume_id"] == volume]
+
+    def test_a_volume_that_nova_swapped_in_grows(self):
+        """Its disk has the serial number of the former one."""
+        former, volume = self.attached(), self.volume()
+        self.nova.ask("PUT", f"/servers/{self.server}/os-volume_attachments/{former}",
+                      {"volumeAttachment": {"volumeId": volume}})
+        self.volumes.wait_status(former, "available", TIMEOUT_S)
+        self.volumes.wait_status(volume, "in-use", TIMEOUT_S)
+        mark = self.mark()
+        self.extend(volume, 2)
+        self.wait_guest(former, 2, mark)
+        self.assert_size(volume, 2)
+        self.extend(former, 3, "available")
+        self.assert_size(volume, 2)
+        self.act("reboot", {"type": "HARD"})
+        self.wait_server(self.server, "ACTIVE")
+        self.wait_guest(volume, 2)
 
     def test_a_block_job_of_another_is_waited_for(self):
         """As Nova's own, when it moves a disk."""

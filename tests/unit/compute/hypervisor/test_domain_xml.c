@@ -39,6 +39,73 @@ START_TEST(a_disk_is_found_by_its_serial) {
 }
 END_TEST
 
+#define FORMER "9c1de0c4-7d8b-4d2e-8a34-1f0f6f0f7a55"
+
+/* A disk of this target and serial number. */
+#define FILED(target, serial, path)                                         \
+    "<disk type='file'><source file='" path "'/><target dev='" target "'/>" \
+    "<serial>" serial "</serial></disk>"
+
+/* Nova swaps the volume of a disk, whose serial number stays that of the former one. */
+START_TEST(the_file_of_a_disk_decides_before_its_serial) {
+    static const struct {
+        const char *disks, *target; /* NULL: none is found */
+    } rows[] = {
+        { FILED("vdb", FORMER, "/m/volume-" SERIAL), "vdb" },
+        { FILED("vdb", FORMER, "/m/volume-" SERIAL ".s1"), "vdb" },
+        { FILED("vdb", SERIAL, "/m/volume-" FORMER) FILED("vdc", FORMER, "/m/volume-" SERIAL),
+          "vdc" },
+        { FILED("vdb", SERIAL, "/m/volume-" FORMER) FILED("vdc", SERIAL, "/m/volume-" SERIAL),
+          "vdc" },
+        { FILED("vdb", SERIAL, "/m/volume-" FORMER), "vdb" }, /* migrated */
+        { FILED("vdb", FORMER, "/m/volume-" SERIAL "0"), NULL },
+        { FILED("vdb", FORMER, "/volume-" SERIAL "/volume-" FORMER), NULL },
+        { FILED("vdb", FORMER, "/m/snapshot-" SERIAL), NULL },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct disk disk = untouched();
+        struct error err = { 0 };
+        char xml[2048];
+
+        snprintf(xml, sizeof xml, DOMAIN("%s"), rows[i].disks);
+        ck_assert_int_eq(domain_xml_find_disk(xml, SERIAL, &disk, &err), rows[i].target != NULL);
+        ck_assert_str_eq(disk.target, rows[i].target ? rows[i].target : "before");
+        if (rows[i].target)
+            ck_assert_str_eq(disk.serial, SERIAL);
+    }
+}
+END_TEST
+
+START_TEST(two_disks_of_one_file_are_refused) {
+    struct disk disk = untouched();
+    struct error err = { 0 };
+
+    ck_assert_int_eq(domain_xml_find_disk(DOMAIN(FILED("vdb", SERIAL, "/m/volume-" SERIAL)
+                                                     FILED("vdc", FORMER, "/n/volume-" SERIAL)),
+                                          SERIAL, &disk, &err),
+                     -1);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+    ck_assert_str_eq(disk.target, "before");
+}
+END_TEST
+
+START_TEST(a_swapped_disk_is_in_a_snapshot) {
+    autoarena struct arena *arena = arena_new();
+    const struct disk disk = { .serial = SERIAL, .source = "/m/volume-" SERIAL };
+    const struct disk_overlay overlay = { &disk, "/m/new" };
+    struct error err = { 0 };
+    const char *snapshot = NULL;
+
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(FILED("vdb", SERIAL, "/m/volume-" FORMER)
+                                                    FILED("vdc", FORMER, "/m/volume-" SERIAL)),
+                                         &overlay, 1, arena, &snapshot, &err),
+                     1);
+    ck_assert_ptr_nonnull(strstr(snapshot, "<disk name=\"vdb\" snapshot=\"no\"/>"));
+    ck_assert_ptr_null(strstr(snapshot, "\"vdc\""));
+}
+END_TEST
+
 START_TEST(a_domain_of_nova_is_known_by_its_metadata) {
     static const struct {
         const char *metadata;
@@ -364,8 +431,10 @@ END_TEST
 CHECK_MAIN("domain_xml", a_domain_of_nova_is_known_by_its_metadata, a_chain_is_listed_from_the_top,
            a_long_chain_is_listed_whole, a_disk_is_described_without_its_chain,
            a_snapshot_of_several_disks_is_one, a_snapshot_is_of_one_disk_and_excludes_all_others,
-           a_disk_is_found_by_its_serial, a_device_is_a_source_too_and_read_only_is_seen,
-           discards_need_unmap, a_network_disk_has_no_path, a_server_is_a_volumes_at_a_socket,
+           a_disk_is_found_by_its_serial, the_file_of_a_disk_decides_before_its_serial,
+           two_disks_of_one_file_are_refused, a_swapped_disk_is_in_a_snapshot,
+           a_device_is_a_source_too_and_read_only_is_seen, discards_need_unmap,
+           a_network_disk_has_no_path, a_server_is_a_volumes_at_a_socket,
            an_absent_serial_finds_nothing_and_changes_nothing,
            an_invalid_text_is_refused_and_changes_nothing,
            a_text_that_does_not_fit_is_refused_not_cut, an_endless_text_is_refused,
