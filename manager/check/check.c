@@ -53,14 +53,9 @@ static void check_status(struct round *round, const struct volume *volume) {
 
 /* ---- P3, rows only ---- */
 
-/* Only an operator's reset makes such a volume usable: its create failed, or a delete was cancelled
- * too late. */
+/* A reset to such a status is refused; an older API accepted it. */
 static void check_storage(struct round *round, const struct volume *volume) {
-    const uint64_t usable =
-        ST(AVAILABLE) | ST(RESERVED) | ST(ATTACHING) | ST(DETACHING) | ST(IN_USE) | ST(MAINTENANCE);
-
-    if (!volume->provider_location && ((uint64_t)1 << volume->status & usable) &&
-        !round_operation_at(round, volume->id))
+    if (volume_lacks_storage(volume, volume->status))
         round_found(round, "P3",
                     "volume %s is %s, but has no storage: delete it, or reset it to "
                     "error",

@@ -47,6 +47,14 @@ static void check_status(struct round *round, const struct snapshot *snapshot) {
                            snapshot->status_by_reset);
 }
 
+/* A reset or a report of such a status is refused; an older API accepted it. */
+static void check_storage(struct round *round, const struct snapshot *snapshot) {
+    if (snapshot->status == SNAPSHOT_AVAILABLE && !snapshot->provider_location)
+        round_found(round, "P3",
+                    "snapshot %s is available, but has no storage: delete it, or reset it to error",
+                    snapshot->id);
+}
+
 static void check_target(struct round *round, const struct operation *operation) {
     if (operation->kind->object == &snapshot_objects && operation->phase != PHASE_CANCELLED &&
         !snapshot_at(round, operation->object_id))
@@ -87,7 +95,7 @@ static int check_records(struct round *round, struct work *work, struct error *e
 int round_read_snapshots(struct round *round, struct work *work, struct error *err) {
     round->snapshot_count = snapshot_all(work, &round->snapshots, err);
     for (int i = 0; i < round->snapshot_count; i++)
-        check_status(round, &round->snapshots[i]);
+        check_status(round, &round->snapshots[i]), check_storage(round, &round->snapshots[i]);
     for (int i = 0; i < round->operation_count; i++)
         check_target(round, &round->operations[i]);
     return round->snapshot_count < 0 ? -1 : check_records(round, work, err);

@@ -49,6 +49,17 @@ static int check_begun(const struct snapshot *snapshot, unsigned wanted, struct 
         snapshot->id);
 }
 
+/* Its create has not ended or has failed. */
+static int check_storage(const struct snapshot *snapshot, unsigned wanted, struct error *err) {
+    if (wanted != SNAPSHOT_AVAILABLE || snapshot->provider_location)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid snapshot: Snapshot %s has no storage and cannot become available: "
+                     "its create has not ended or has failed. It can be reset to error, and be "
+                     "deleted.",
+                     snapshot->id);
+}
+
 static int write_status(struct work *work, const struct snapshot *snapshot, unsigned status,
                         struct error *err) {
     const struct status_change change = {
@@ -65,7 +76,8 @@ int snapshot_reset_status(struct work *work, const struct snapshot *snapshot, co
     unsigned wanted;
     int taken_along;
 
-    if (parse(work, status, &wanted, err) < 0 || check_begun(snapshot, wanted, err) < 0)
+    if (parse(work, status, &wanted, err) < 0 || check_begun(snapshot, wanted, err) < 0 ||
+        check_storage(snapshot, wanted, err) < 0)
         return -1;
     taken_along = check_group(work, snapshot, wanted, err);
     if (taken_along < 0 ||
@@ -154,7 +166,8 @@ int snapshot_report_status(struct work *work, const struct snapshot *snapshot, c
             "updated to '%.64s'.",
             snapshot->id, snapshot_status_shown(snapshot->status), status);
     ours = report_ours(work, snapshot, own, wanted, progress, err);
-    if (ours < 0 || (ours == 0 && write_status(work, snapshot, wanted, err) < 0))
+    if (ours < 0 || (ours == 0 && (check_storage(snapshot, wanted, err) < 0 ||
+                                   write_status(work, snapshot, wanted, err) < 0)))
         return -1;
     if (!progress)
         return 0;

@@ -243,21 +243,24 @@ bool volume_delete_renamed(struct arena *arena, const struct operation *operatio
     return *ret_from && *ret_to;
 }
 
+/* The next operation, a delete, decides the status; when it is cancelled, its volume has no
+ * storage either. */
 int volume_object_gone(struct work *work, const struct operation *operation, struct error *err) {
     static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR };
     struct operation next;
-    int result = operation_of(work, operation->volume_id, &next, err);
+    int result;
 
     assert(operation->kind->leaves_traces && operation->kind->object == &volume_objects);
     assert(operation->kind->message_detail);
+    if (db_run(work->tx, err, "UPDATE volumes SET provider_location = NULL WHERE id = $1",
+               DB_TEXT(operation->volume_id)) < 0)
+        return -1;
+    result = operation_of(work, operation->volume_id, &next, err);
     if (result != 0)
         return result < 0 ? -1 : 0;
     result = status_write(work, &volume_objects, operation->volume_id, &broken, err);
     if (result <= 0)
         return result;
-    if (db_run(work->tx, err, "UPDATE volumes SET provider_location = NULL WHERE id = $1",
-               DB_TEXT(operation->volume_id)) < 0)
-        return -1;
     return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
                        operation->kind->message_action, operation->kind->message_detail, err);
 }

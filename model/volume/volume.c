@@ -408,6 +408,13 @@ int volume_attached(struct work *work, const char *id, struct volume *ret, struc
     return volume_one(work, id, true, HAS_ATTACHMENTS, ret, err);
 }
 
+bool volume_lacks_storage(const struct volume *volume, enum volume_status status) {
+    const uint64_t usable = ST(AVAILABLE) | ST(RESERVED) | ST(ATTACHING) | ST(DETACHING) |
+                            ST(IN_USE) | ST(MAINTENANCE) | ST(AWAITING_TRANSFER);
+
+    return !volume->provider_location && ((uint64_t)1 << status & usable);
+}
+
 bool volume_is_free(const struct volume *volume, enum volume_status status) {
     return volume->status == status && volume->attachment_count == 0 &&
            strcmp(volume->attach_status, "attached") != 0;

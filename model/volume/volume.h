@@ -92,6 +92,8 @@ int volume_admin_metadata_set(struct work *work, const char *volume_id, const ch
                               const char *value, struct error *err);
 
 /* By its admin metadata. */
+/* Would a volume without storage be usable in that status? */
+bool volume_lacks_storage(const struct volume *volume, enum volume_status status);
 bool volume_is_readonly(const struct volume *volume);
 bool volume_is_migrating(const struct volume *volume);
 /* Has it, read with its attachments, one that is more than reserved? */

@@ -180,7 +180,6 @@ static void reset(struct sim *sim, void *arg) {
 
     disturb(model);
     model->deleted = false;
-    model->was_reset = true;
     sim->counts[COUNT_RESETS]++;
     act_on(sim, SIM_ADMIN, model->id, "{\"os-reset_status\": {\"status\": \"%s\"}}",
            statuses[below(sim, LENGTH(statuses))]);

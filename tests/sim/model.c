@@ -217,16 +217,8 @@ void check_step(struct sim *sim) {
 static bool is_half_deleted(struct sim *sim, const char *text) {
     for (const struct model *model = sim->models; model < sim->models + SIM_VOLUMES; model++)
         if (model->id[0] && model->removed && strstr(text, model->id) &&
-            memory_bytes(sim->world->memory, model->id) < 0)
+            !strstr(text, "has no storage") && memory_bytes(sim->world->memory, model->id) < 0)
             return true;
-    return false;
-}
-
-/* Nothing but an operator calls a volume without storage usable. */
-static bool is_called_usable(struct sim *sim, const char *text) {
-    for (const struct model *model = sim->models; model < sim->models + SIM_VOLUMES; model++)
-        if (model->id[0] && model->was_reset && strstr(text, model->id))
-            return strstr(text, "has no storage") != NULL;
     return false;
 }
 
@@ -238,8 +230,7 @@ static bool has_no_manager(const char *text) {
 static void found(void *arg, const char *promise, const char *text) {
     if (strcmp(promise, "P5") == 0 && has_no_manager(text))
         note(arg, "%s", text);
-    else if (strcmp(promise, "P3") == 0 &&
-             (is_half_deleted(arg, text) || was_left(arg, text) || is_called_usable(arg, text)))
+    else if (strcmp(promise, "P3") == 0 && (is_half_deleted(arg, text) || was_left(arg, text)))
         note(arg, "%s", text);
     else
         wrong(arg, "%s: %s", promise, text);

@@ -94,7 +94,6 @@ struct temper {
 struct model {
     char id[37];
     bool exists;              /* a create was answered */
-    bool was_reset;           /* by an operator, to any status: the status may be untrue */
     bool deleted;             /* a delete was accepted, and nothing came between since */
     bool removed;             /* a delete or an unmanage was accepted at any time */
     bool destroyed;           /* a delete was */

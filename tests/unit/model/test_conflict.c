@@ -545,6 +545,10 @@ static void assert_at_rest(const struct setting *setting) {
                       "%s, %s: still there", setting->name, about);
 }
 
+static bool is_usable(const char *about) {
+    return strstr(about, "available") || strstr(about, "in-use") || strstr(about, "attaching");
+}
+
 /* Invariants above every table. */
 static void assert_answer(const struct setting *setting) {
     enum volume_action action = meeting.request->action;
@@ -563,7 +567,9 @@ static void assert_answer(const struct setting *setting) {
         (brings_a_new_one || action == ACTION_EXTEND || action == ACTION_DELETE))
         ck_assert_msg(meeting.status == 400, "%s, %s: %d", setting->name, about, meeting.status);
     if (action == ACTION_RESET_STATUS && (*meeting.attachment || !strstr(about, "in-use")))
-        ck_assert_msg(meeting.status == 202, "%s, %s: %d", setting->name, about, meeting.status);
+        ck_assert_msg(meeting.status ==
+                          (setting->work == WORK_MAKES && is_usable(about) ? 400 : 202),
+                      "%s, %s: %d", setting->name, about, meeting.status);
     if (action == ACTION_FORCE_DELETE && !*meeting.attachment && !*meeting.snapshot)
         ck_assert_msg(meeting.status == 202, "%s, %s: %d", setting->name, about, meeting.status);
     if (conflict_between(action, setting->work) == CONFLICT_REFUSED)
@@ -887,11 +893,13 @@ START_TEST(operations_cancelled_under_a_dead_manager_end_with_its_next_start) {
 END_TEST
 
 static void reset_in_the_middle(struct world *world) {
-    ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
+    ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 400);
+    ck_assert_str_eq(world_status(world, meeting.id), "creating");
+    ck_assert_int_eq(world_action(world, meeting.id, RESET("error")), 202);
 }
 
-/* A volume that an operator sets to available while it is made becomes so when it is made, and else
- * an error. */
+/* A volume that an operator sets to error while it is made can be set to available when it is made,
+ * and not before. */
 START_TEST(a_reset_create_ends_in_its_real_state) {
     for (int fails = 0; fails <= 1; fails++) {
         autoworld struct world *world = world_with("create_volume", reset_in_the_middle);
@@ -900,11 +908,53 @@ START_TEST(a_reset_create_ends_in_its_real_state) {
             memory_fail_next(world->memory, "create_volume", ERROR_BACKEND);
         create();
         world_settle(world);
+        ck_assert_str_eq(world_status(world, meeting.id), "error");
+        ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), fails ? 400 : 202);
         ck_assert_str_eq(world_status(world, meeting.id), fails ? "error" : "available");
         ck_assert_int_eq(reserve(world), fails ? 400 : 202);
         rest(world);
         ck_assert_int_eq(world_check(world), 0);
     }
+}
+END_TEST
+
+/* Behind a delete that was ended too late comes another one, which an operator ends before it
+ * begins. */
+static int64_t effects_until_death;
+
+static void destroyed_reset_and_deleted(struct world *world) {
+    ck_assert(memory_remove(world->memory, meeting.id));
+    ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
+    ck_assert_int_eq(world_action(world, meeting.id, "{\"os-force_delete\": null}"), 202);
+    world_die_after(world, effects_until_death);
+}
+
+START_TEST(a_volume_destroyed_by_a_former_delete_is_not_reset_to_a_usable_status) {
+    unsigned refused = 0;
+    bool dead = true;
+
+    for (effects_until_death = 0; dead; effects_until_death++) {
+        autoworld struct world *world = world_with("delete_volume", destroyed_reset_and_deleted);
+        int status;
+
+        open_delete();
+        world_settle(world);
+        dead = world->dead;
+        world->decide = NULL;
+        world_restart(world);
+        status = world_action(world, meeting.id, RESET("available"));
+        refused += status == 400;
+        ck_assert(status == 202 || status == 400 || status == 404);
+        for (int i = 0; i < 3; i++) {
+            world_settle(world);
+            world_advance(world, 61);
+        }
+        rest(world);
+        ck_assert_int_eq(world_check(world), 0);
+        ck_assert(strcmp(world_status(world, meeting.id), "available") != 0 ||
+                  world_real_gb(world, meeting.id) > 0);
+    }
+    ck_assert_uint_gt(refused, 0);
 }
 END_TEST
 
@@ -919,4 +969,5 @@ CHECK_MAIN("conflict", every_open_operation_meets_every_action, the_whole_table_
            a_reset_delete_does_not_wait_for_an_unreadable_object,
            a_reset_delete_does_not_check_an_object_that_was_never_created,
            operations_cancelled_under_a_dead_manager_end_with_its_next_start,
-           a_reset_create_ends_in_its_real_state)
+           a_reset_create_ends_in_its_real_state,
+           a_volume_destroyed_by_a_former_delete_is_not_reset_to_a_usable_status)

@@ -260,6 +260,37 @@ START_TEST(a_snapshot_being_destroyed_is_unavailable) {
 }
 END_TEST
 
+/* Its create is queued, or has failed; nor does a report of a compute service make it so. */
+START_TEST(a_snapshot_without_storage_is_not_reset_to_available) {
+    for (int fails = 0; fails <= 1; fails++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = new_snapshot(world, world_volume(world, 1));
+
+        if (fails) {
+            memory_fail_next(world->memory, "create_snapshot", ERROR_BACKEND);
+            world_settle(world);
+        }
+        ck_assert_int_eq(ACT(id, RESET("available")), 400);
+        ck_assert_ptr_nonnull(strstr(world->answer_text, "has no storage"));
+        assert_snapshot(world, id, fails ? "error" : "creating");
+        if (fails) {
+            ck_assert_int_eq(ACT(id, RESET("creating")), 202);
+            ck_assert_int_eq(ACT(id, REPORT("\"status\": \"available\"")), 400);
+            assert_snapshot(world, id, "creating");
+            world_sql(world, "UPDATE snapshots SET status = 'available'");
+            ck_assert_int_eq(world_check(world), 1);
+        }
+        ck_assert_int_eq(ACT(id, RESET("error")), 202);
+        world_settle(world);
+        ck_assert_int_eq(world_check(world), 0);
+        ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", id), NULL), 202);
+        world_settle(world);
+        assert_snapshot(world, id, "gone");
+        ck_assert_int_eq(world_in_use(world, "snapshots"), 0);
+    }
+}
+END_TEST
+
 START_TEST(a_queued_delete_that_is_reset_destroys_nothing) {
     autoworld struct world *world = world_new(NULL);
     const char *id = snapshot_of_volume(world, world_volume(world, 1));
@@ -449,6 +480,7 @@ CHECK_MAIN("snapshots", snapshots_are_promised_space_of_the_pool,
            the_meaning_of_force_follows_the_microversion,
            an_unsupported_snapshot_below_a_guest_is_refused, an_update_changes_the_named_fields,
            a_snapshot_past_its_quota_changes_nothing, a_snapshot_being_destroyed_is_unavailable,
+           a_snapshot_without_storage_is_not_reset_to_available,
            a_queued_delete_that_is_reset_destroys_nothing,
            a_report_follows_the_map_and_ends_no_work_of_ours, changes_of_a_snapshot_are_notified,
            snapshots_of_another_project_are_not_found, lists_filter_sort_and_page)
