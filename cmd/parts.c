@@ -234,6 +234,9 @@ static int find_backend(const struct config *config, const char *name, struct ma
         .host_name = config_text(config, name, "backend_host"),
         .backend_name = backend_name ? backend_name : name,
         .reports_discard = config_bool(config, name, "report_discard_supported"),
+        .image_cache = { config_bool(config, name, "image_volume_cache_enabled"),
+                         config_int(config, name, "image_volume_cache_max_size_gb"),
+                         config_int(config, name, "image_volume_cache_max_count") },
         .driver = driver_find(drivers, driver_name),
         .settings = {
             .for_nova = strcmp(config_text(config, "compute", "service"), "nova") == 0,

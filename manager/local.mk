@@ -46,6 +46,7 @@ slow_tests += tests/unit/manager/jobs/test_assist
 check_PROGRAMS += \
 	tests/unit/manager/check/test_check \
 	tests/unit/manager/jobs/test_extend \
+	tests/unit/manager/jobs/test_image_cache \
 	tests/unit/manager/jobs/test_larger_image \
 	tests/unit/manager/jobs/test_late_assist \
 	tests/unit/manager/jobs/test_late_copies \

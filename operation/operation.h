@@ -114,8 +114,13 @@ int operation_insert(struct work *work, const struct operation_kind *kind,
 /* For one that was just inserted: it reads files of another volume, and does not begin while a
  * snapshot is removed from them. */
 int operation_reads(struct work *work, const char *id, const char *volume_id, struct error *err);
-/* The same, unless one of the kind with the same arguments waits for a worker on the volume: then
- * that one is reused, with a new count of attempts. */
+/* For one that `held->owner` holds, in no queue yet or in that one: it reads another volume, and
+ * is in its queue from now on.  `waits`: released until it is first there, not counted as an
+ * attempt. */
+int operation_follow(struct work *work, const struct operation *held, const char *volume_id,
+                     bool waits, struct error *err);
+/* The same as operation_insert(), unless one of the kind with the same arguments waits for a worker
+ * on the volume: then that one is reused, with a new count of attempts. */
 int operation_insert_once(struct work *work, const struct operation_kind *kind,
                           const struct operation *fields, struct error *err);
 /* By id, and by target: 1 found, 0 none, -1 failed. */

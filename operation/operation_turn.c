@@ -42,6 +42,23 @@ int operation_reads(struct work *work, const char *id, const char *volume_id, st
                      DB_TEXT(volume_id), DB_TEXT(id));
 }
 
+int operation_follow(struct work *work, const struct operation *held, const char *volume_id,
+                     bool waits, struct error *err) {
+    assert(held->owner && *held->owner && held->turn_count == 0);
+    assert(!held->turn_of || strcmp(held->turn_of, volume_id) == 0);
+    if (!waits)
+        return db_change(work->tx, err,
+                         "UPDATE operations SET turn_of = $1, reads_of = $1 "
+                         "WHERE id = $2 AND owner = $3",
+                         DB_TEXT(volume_id), DB_TEXT(held->id), DB_TEXT(held->owner));
+    return db_change(work->tx, err,
+                     "UPDATE operations SET turn_of = $1, reads_of = $1, owner = NULL, "
+                     "lease_until = NULL, attempts = attempts - 1, updated_at = $2 "
+                     "WHERE id = $3 AND owner = $4",
+                     DB_TEXT(volume_id), DB_INT(work->clock_us), DB_TEXT(held->id),
+                     DB_TEXT(held->owner));
+}
+
 int operation_move(struct work *work, const char *id, const char *owner, enum operation_phase from,
                    enum operation_phase to, bool keep_owner, struct error *err) {
     assert(owner && *owner);

@@ -87,6 +87,10 @@ const struct option settings_options[] = {
     { .section = "DEFAULT", .key = "verify_glance_signatures", .type = OPTION_WORD, .fallback = "enabled", .words = verifications,
       .help = "Whether signatures of images are verified before a volume is made of one. There is no key manager for the "
               "certificates yet: while this is enabled, signed images are refused." },
+    { .section = "DEFAULT", .key = "cinder_internal_tenant_project_id", .type = OPTION_TEXT, FILLS(internal_project_id),
+      .help = "Project of the volumes that are entries of image caches (image_volume_cache_enabled)." },
+    { .section = "DEFAULT", .key = "cinder_internal_tenant_user_id", .type = OPTION_TEXT, FILLS(internal_user_id),
+      .help = "User of these volumes." },
     { .section = "DEFAULT", .key = "enable_force_upload", .type = OPTION_BOOL, FILLS(enable_force_upload), .fallback = "false",
       .help = "Whether a request with force makes an image of an attached volume, too: of its content at one moment, "
               "as after a loss of power of its guest." },

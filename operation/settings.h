@@ -13,7 +13,8 @@ struct settings {
     const char *default_volume_type;
     const char *default_group_type; /* NULL: none */
     const char *storage_availability_zone;
-    const char *default_availability_zone; /* NULL: the storage zone */
+    const char *internal_project_id, *internal_user_id; /* of entries of image caches; NULL: none */
+    const char *default_availability_zone;              /* NULL: the storage zone */
     bool allow_availability_zone_fallback;
     int64_t quota_volumes, quota_snapshots, quota_gigabytes, quota_backups, quota_backup_gigabytes;
     int64_t quota_groups, per_volume_size_limit;

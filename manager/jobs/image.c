@@ -263,17 +263,29 @@ static int check_status(struct opening *opening, struct error *err) {
                            opening->image.id);
 }
 
+static int read_arguments(struct opening *opening, struct error *err) {
+    if (volume_image_of(opening->job->arena, &opening->job->operation, &opening->image))
+        return 0;
+    return error_set(err, ERROR_INTERNAL, "Operation %s names no image.",
+                     opening->job->operation.id);
+}
+
 static int open_image(struct opening *opening, struct volume_io **ret, struct error *err) {
-    if (!volume_image_of(opening->job->arena, &opening->job->operation, &opening->image))
-        return error_set(err, ERROR_INTERNAL, "Operation %s names no image.",
-                         opening->job->operation.id);
-    if (check_description(opening, err) < 0 ||
+    if (read_arguments(opening, err) < 0 || check_description(opening, err) < 0 ||
         /* neither the rate of the image service nor the size of the content is known */
         driver_fence_take_long(&opening->job->fence, INT64_MAX, 0, err) < 0 ||
         check_status(opening, err) < 0)
         return -1;
     return image_format_is_plain(opening->image.disk_format) ? open_plain(opening, ret, err)
                                                              : open_converted(opening, ret, err);
+}
+
+int job_image_check(struct job *job, struct error *err) {
+    struct opening opening = { .job = job };
+
+    return read_arguments(&opening, err) < 0 || check_description(&opening, err) < 0
+               ? -1
+               : check_status(&opening, err);
 }
 
 int job_image_open(struct job *job, struct volume_io **ret, const char **ret_detail,

@@ -8,6 +8,9 @@
 
 struct volume_io;
 
+/* Is the image of the job's operation active?  0, or -1. */
+int job_image_check(struct job *job, struct error *err);
+
 /*
  * The image of the job's operation, inspected before any tool reads it, and no larger than its
  * volume.  Reading the last byte fails with ERROR_BACKEND where the bytes are not those that the

@@ -9,6 +9,7 @@
 #include "config/option.h"
 #include "db/db.h"
 #include "drivers/driver.h"
+#include "model/volume/image_cache.h"
 #include "operation/settings.h"
 #include "rpc/rpc.h"
 
@@ -17,6 +18,7 @@ struct manager_backend {
     const char *host_name;    /* backend_host; NULL: the node */
     const char *backend_name; /* volume_backend_name, for extra specs of types */
     bool reports_discard;     /* connections report that the disk may be trimmed */
+    struct image_cache_limits image_cache;
     const struct driver *driver;
     void *handle; /* NULL: a manager with threads opens it by `settings`, and closes it */
     struct driver_backend settings;

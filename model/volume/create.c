@@ -11,6 +11,7 @@
 #include "model/scheduler/pool.h"
 #include "model/type/reserved_type.h"
 #include "model/type/type.h"
+#include "model/volume/delete.h"
 #include "model/volume/image.h"
 #include "model/volume/quota.h"
 #include "model/volume/source.h"
@@ -133,7 +134,7 @@ static int insert_row(struct work *work, const struct volume *volume, struct err
         "display_name, display_description, size_gb, status, status_by_reset, "
         "attach_status, volume_type_id, bootable, multiattach, use_quota, shared_targets, "
         "created_at, largest_gb, snapshot_id, source_volid, group_id, updated_at, service_uuid) "
-        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 'detached', $10, $11, $12, 1, 1, "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 'detached', $10, $11, $12, $20, 1, "
         "$13, $14, $15, $16, $17, $18, $19)",
         DB_TEXT(volume->id), DB_TEXT(volume->project_id), DB_TEXT(volume->user_id),
         DB_TEXT(volume->host), DB_TEXT(volume->availability_zone), DB_TEXT(volume->name),
@@ -141,7 +142,7 @@ static int insert_row(struct work *work, const struct volume *volume, struct err
         DB_TEXT(volume->type_id), DB_BOOL(volume->bootable), DB_BOOL(volume->multiattach),
         DB_INT(volume->created_at), DB_INT(volume->largest_gb), DB_TEXT(volume->snapshot_id),
         DB_TEXT(volume->source_volid), DB_TEXT(volume->group_id), DB_TIME(volume->updated_at),
-        DB_TEXT(volume->service_uuid));
+        DB_TEXT(volume->service_uuid), DB_BOOL(volume->use_quota));
 }
 
 int volume_insert(struct work *work, const struct volume *volume, struct error *err) {
@@ -373,10 +374,16 @@ static bool is_create(const struct operation *operation) {
     return operation->kind == &kind_create || operation->kind == &kind_create_from_image;
 }
 
+bool volume_create_makes_entry(const struct operation *operation) {
+    return operation->turn_of && strcmp(operation->turn_of, operation->volume_id) == 0;
+}
+
 static int made(struct work *work, const struct operation *held, const struct create_ending *ending,
                 struct error *err) {
     assert(is_create(held));
-    if (operation_leave(work, held->volume_id, held->kind, VOLUME_AVAILABLE, err) < 0 ||
+    if (operation_leave(work, held->volume_id, held->kind,
+                        volume_create_makes_entry(held) ? VOLUME_MAINTENANCE : VOLUME_AVAILABLE,
+                        err) < 0 ||
         db_run(work->tx, err,
                "UPDATE volumes SET provider_location = $1, format = $2, launched_at = $3, "
                "shared_targets = 0 WHERE id = $4",
@@ -394,12 +401,25 @@ static const char *detail_of(const struct create_ending *ending) {
                                                         : "012";
 }
 
+/* Of a frozen backend it stays, in error. */
+static int drop_entry(struct work *work, const char *volume_id, struct error *err) {
+    struct volume volume;
+
+    if (volume_attached(work, volume_id, &volume, err) < 0)
+        return -1;
+    return volume_delete(work, &volume, DELETE_FORCE, err) < 0 && err->kind != ERROR_BAD_REQUEST
+               ? -1
+               : 0;
+}
+
 static int not_made(struct work *work, const struct operation *held,
                     const struct create_ending *ending, struct error *err) {
     int left = operation_leave(work, held->volume_id, held->kind, held->kind->on_failure, err);
 
     assert(is_create(held));
     if (left < 0 || (left > 0 && call_broken(work, held->volume_id, err) < 0))
+        return -1;
+    if (volume_create_makes_entry(held) && drop_entry(work, held->volume_id, err) < 0)
         return -1;
     return message_put(work, held->project_id, held->request_id, held->volume_id,
                        held->kind->message_action, detail_of(ending), err);

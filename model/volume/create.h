@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+struct operation;
 struct volume_image;
 
 struct volume_new {
@@ -26,6 +27,8 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
                   struct error *err);
 /* The row alone, with its metadata. */
 int volume_insert(struct work *work, const struct volume *volume, struct error *err);
+/* Does it create an entry of an image cache?  Of creates these alone are in their own queue. */
+bool volume_create_makes_entry(const struct operation *operation);
 /* Its result. */
 struct create_ending {
     const char *location, *format; /* returned by the driver */

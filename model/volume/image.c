@@ -5,6 +5,7 @@
 #include "common/gib.h"
 #include "common/words.h"
 #include "data/checksum_io.h"
+#include "data/image_inspect.h"
 #include "json/json.h"
 
 #include <stdio.h>
@@ -158,11 +159,22 @@ int volume_image_read(const struct work *work, const json_t *image, struct volum
         .min_disk_gb = number_of(image, "min_disk"),
         .metadata = read_metadata(work, image),
     };
-    return read_hash(image, ret, err);
+    if (read_hash(image, ret, err) < 0)
+        return -1;
+    if (*text_or_empty(image, "updated_at"))
+        ret->version = arena_join(work->arena, json_text_of(image, "updated_at"), " ",
+                                  ret->hash ? ret->hash : "", NULL);
+    return 0;
 }
 
 static int64_t gb_of(int64_t bytes) {
     return bytes / GIB + (bytes % GIB != 0);
+}
+
+int64_t volume_image_gb(const struct volume_image *image) {
+    if (image_format_is_plain(image->disk_format))
+        return gb_of(image->bytes);
+    return gb_of(image->virtual_bytes);
 }
 
 int volume_image_check(const struct volume_image *image, int64_t size_gb, struct error *err) {
@@ -196,10 +208,11 @@ const char *volume_image_print(const struct work *work, const struct volume_imag
     for (unsigned i = 0; i < image->metadata.count; i++)
         json_object_set_new(metadata, image->metadata.items[i].key,
                             json_string(image->metadata.items[i].value));
-    tree = json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:I, s:o}", "id", image->id, "disk_format",
-                     image->disk_format, "container_format", image->container_format,
-                     "hash_algorithm", image->hash_algorithm, "hash", image->hash, "size",
-                     (json_int_t)image->bytes, "metadata", metadata);
+    tree = json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:s*, s:I, s:I, s:o}", "id", image->id,
+                     "disk_format", image->disk_format, "container_format", image->container_format,
+                     "hash_algorithm", image->hash_algorithm, "hash", image->hash, "version",
+                     image->version, "size", (json_int_t)image->bytes, "virtual_size",
+                     (json_int_t)image->virtual_bytes, "metadata", metadata);
     assert(tree); /* its texts come from JSON */
     return json_text(work->arena, json_keep(work->arena, tree));
 }
@@ -225,7 +238,9 @@ int volume_image_of(struct arena *arena, const struct operation *operation,
         .container_format = text_or_empty(tree, "container_format"),
         .hash_algorithm = json_text_of(tree, "hash_algorithm"),
         .hash = json_text_of(tree, "hash"),
+        .version = json_text_of(tree, "version"),
         .bytes = number_of(tree, "size"),
+        .virtual_bytes = number_of(tree, "virtual_size"),
         .metadata = { writing.items, writing.count },
     };
     return 1;

@@ -14,8 +14,9 @@ struct volume_image {
     const char *disk_format, *container_format; /* "" when unset */
     const char *type;                           /* requested by the image; NULL: none */
     const char *hash_algorithm, *hash;          /* of its stored bytes, lower case; NULL: unknown */
-    int64_t bytes;                              /* stored */
-    int64_t virtual_bytes;                      /* 0: unknown */
+    const char *version;   /* of its description and content, in order of time; NULL: unknown */
+    int64_t bytes;         /* stored */
+    int64_t virtual_bytes; /* 0: unknown */
     int64_t min_disk_gb;
     struct pairs metadata; /* of a volume with its content */
 };
@@ -26,6 +27,9 @@ int volume_image_read(const struct work *work, const json_t *image, struct volum
                       struct error *err);
 /* Is a volume of that size made of it?  ERROR_BAD_REQUEST with the reason. */
 int volume_image_check(const struct volume_image *image, int64_t size_gb, struct error *err);
+
+/* Of the content, rounded up; 0: unknown before the bytes are read. */
+int64_t volume_image_gb(const struct volume_image *image);
 
 /* Is it a member that every image has, by its name, and no property? */
 bool volume_image_has_member(const char *key);

@@ -39,6 +39,11 @@ static int reset_status(struct work *work, const struct volume *volume, const ch
 
     if (status_parse(status, &wanted) < 0 || !status_may_be_reset_to(wanted))
         return refuse_value("status", status, err);
+    if (wanted == VOLUME_MAINTENANCE && !volume->use_quota)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s would be an entry of the image cache again, "
+                         "but its content may have changed.",
+                         volume->id);
     if (wanted == VOLUME_IN_USE && volume->attachment_count == 0)
         return error_set(
             err, ERROR_BAD_REQUEST,

@@ -260,6 +260,36 @@ class Qcow2Images(Images, ImageCase):
     format = "qcow2"
 
 
+class CachedImages(ImageCase):
+    options_of_class = ("--file.image_volume_cache_enabled=true",
+                        "--cinder_internal_tenant_project_id=internal",
+                        "--cinder_internal_tenant_user_id=internal")
+
+    def downloads(self, image_id):
+        return sum(row[0] == image_id and row[1] == 0 for row in self.images.downloads)
+
+    def test_an_image_is_downloaded_once_for_all_its_volumes(self):
+        for disk_format, data in (("raw", CONTENT), ("qcow2", converted(CONTENT, "qcow2"))):
+            image_id = self.images.add(data, disk_format)
+            self.assert_content(self.made(image_id, size_gb=2)["id"], CONTENT, 2)
+            once = self.downloads(image_id)
+            for size_gb in (2, 3):
+                volume = self.made(image_id, size_gb=size_gb)
+                self.assert_content(volume["id"], CONTENT, size_gb)
+                self.assertEqual(volume["volume_image_metadata"]["image_id"], image_id)
+            self.assertEqual(self.downloads(image_id), once)
+            rows = self.api.call("GET", f"/volumes/detail?all_tenants=1&name=image-{image_id}")
+            self.assertEqual([(row["status"], row["size"]) for row in rows.body["volumes"]],
+                             [("maintenance", 1 if disk_format == "raw" else 2)])
+        self.assert_nothing_left()
+
+    def test_a_volume_without_right_to_the_image_is_none_of_its_cache(self):
+        image_id = self.images.add(CONTENT)
+        self.made(image_id)
+        del self.images.images[image_id]
+        self.assertEqual(self.refused(image_id)[0], 400)
+
+
 class UploadCase(ImageCase):
     options_of_class = ("--enable_force_upload=true",)
 

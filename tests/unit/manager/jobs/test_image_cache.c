@@ -1,0 +1,420 @@
+/*
+ * The image cache: entries, their users, and their end.  The image service is a script, the
+ * storage the memory driver.
+ */
+#include "client/images.h"
+#include "common/cleanup.h"
+#include "drivers/memory.h"
+#include "identity/own_user.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/images.h"
+#include "tests/lib/script_server.h"
+
+#include <string.h>
+
+#define PATH(...)   arena_format(world->arena, __VA_ARGS__)
+#define ID(n)       "9999999" n "-9999-4999-8999-999999999999"
+#define INTERNAL    "00000000000000000000000000000001"
+#define IS_ENTRY    "project_id = '" INTERNAL "'"
+#define RESET(text) "{\"os-reset_status\": {\"status\": \"" text "\"}}"
+
+/* The image that the API finds. */
+struct shown {
+    const char *id, *updated_at;
+};
+static struct shown shown;
+
+static const json_t *find(void *arg, const struct request *request, const char *reference,
+                          struct error *err) {
+    const char *text =
+        arena_format(request->http->arena,
+                     "{\"id\": \"%s\", \"status\": \"active\", \"size\": 512, \"disk_format\": "
+                     "\"raw\", \"container_format\": \"bare\", \"os_distro\": \"x\", "
+                     "\"updated_at\": \"%s\"}",
+                     shown.id, shown.updated_at);
+
+    (void)arg, (void)reference;
+    return json_parse(request->http->arena, text, strlen(text), err);
+}
+
+struct fixture {
+    struct script_server *server;
+    struct world *world;
+    struct config *config;
+};
+
+static const char *const ids[] = { ID("1"), ID("2"), ID("3") };
+
+static const char *file_of(struct world *world, size_t image) {
+    return PATH("/v2/images/%s/file", ids[image]);
+}
+
+/* The image service from now on: the byte of all images, and their status. */
+static void serve(struct fixture *fixture, int byte, const char *status) {
+    struct world *world = fixture->world;
+    static char bytes[513];
+
+    memset(bytes, byte, sizeof(bytes) - 1);
+    script_server_clear(fixture->server);
+    for (size_t i = 0; i < LENGTH(ids); i++) {
+        script_server_add(
+            fixture->server,
+            &(struct script_rule){ .path = file_of(world, i), .status = 200, .body = bytes });
+        script_server_add(fixture->server, &(struct script_rule){
+                                               .path = PATH("/v2/images/%s", ids[i]),
+                                               .status = 200,
+                                               .body = PATH("{\"id\": \"%s\", \"status\": \"%s\"}",
+                                                            ids[i], status) });
+    }
+}
+
+static void begin(struct fixture *fixture) {
+    static const struct option *const tables[] = { images_options, own_user_options, NULL };
+    struct world *world = fixture->world = world_new(NULL);
+    struct error err;
+
+    fixture->server = script_server_new();
+    ck_assert_int_eq(config_load(tables, NULL,
+                                 (const char *const[]){ PATH("--glance_api_servers=%s",
+                                                             script_server_url(fixture->server)),
+                                                        "--glance_num_retries=0", NULL },
+                                 &fixture->config, &err),
+                     0);
+    ck_assert_int_eq(images_new(fixture->config, &world->images, &err), 0);
+    world->settings.internal_project_id = INTERNAL;
+    world->settings.internal_user_id = "internal";
+    world->backends[0].image_cache.is_enabled = true;
+    world_restart(world);
+    shown = (struct shown){ ID("1"), "2026-01-01T00:00:00Z" };
+    serve(fixture, 7, "active");
+}
+
+static void end(struct fixture *fixture) {
+    struct images *images = fixture->world->images;
+
+    ck_assert_int_eq(world_check(fixture->world), 0);
+    world_free(fixture->world);
+    images_free(images);
+    config_free(fixture->config);
+    script_server_free(fixture->server);
+}
+
+/* A request for a volume of the image; it has not begun. */
+static const char *request_one(struct world *world, int size_gb) {
+    static struct confirm confirm = { .images = { .find = find } };
+
+    images_confirm_by(world, &confirm);
+    ck_assert_int_eq(world_call(world, "POST", "/volumes",
+                                PATH("{\"volume\": {\"imageRef\": \"x\", \"size\": %d}}", size_gb)),
+                     202);
+    return world_answer_id(world, "volume");
+}
+
+static void assert_made(struct world *world, const char *id, int content) {
+    const json_t *volume = world_show(world, id);
+    const json_t *metadata = json_object_get(volume, "volume_image_metadata");
+
+    ck_assert_str_eq(json_text_of(volume, "status"), "available");
+    ck_assert_str_eq(json_text_of(volume, "bootable"), "true");
+    ck_assert(json_text_is(metadata, "image_id", shown.id));
+    ck_assert_int_eq(memory_read(world->memory, id), content);
+}
+
+static const char *make_one(struct world *world, int size_gb, int content) {
+    const char *id = request_one(world, size_gb);
+
+    world_settle(world);
+    assert_made(world, id, content);
+    return id;
+}
+
+static unsigned downloads(const struct fixture *fixture) {
+    unsigned count = 0;
+
+    for (size_t i = 0; i < LENGTH(ids); i++)
+        count += script_server_count(fixture->server, "GET", file_of(fixture->world, i));
+    return count;
+}
+
+static int64_t entries(struct world *world) {
+    return world_count(world, "SELECT COUNT(*) FROM volumes WHERE " IS_ENTRY
+                              " AND use_quota = 0 AND status = 'maintenance'");
+}
+
+static int64_t all_entries(struct world *world) {
+    return world_count(world, "SELECT COUNT(*) FROM volumes WHERE " IS_ENTRY);
+}
+
+static const char *entry_of(struct world *world) {
+    const json_t *rows;
+
+    ck_assert_int_eq(world_call(world, "GET", "/volumes?all_tenants=1&project_id=" INTERNAL, NULL),
+                     200);
+    rows = json_object_get(world->answer, "volumes");
+    ck_assert_uint_eq(json_array_size(rows), 1);
+    return PATH("%s", json_text_of(json_array_get(rows, 0), "id"));
+}
+
+START_TEST(an_image_is_downloaded_once_for_all_its_volumes) {
+    struct fixture fixture;
+    struct world *world;
+    const char *made[3], *entry;
+    unsigned once;
+
+    begin(&fixture);
+    world = fixture.world;
+    for (size_t i = 0; i < LENGTH(made); i++)
+        made[i] = request_one(world, (int)i + 1);
+    world_settle(world);
+    once = downloads(&fixture);
+    ck_assert_uint_le(once, 2); /* its head, and all of it */
+    for (size_t i = 0; i < LENGTH(made); i++) {
+        assert_made(world, made[i], 7);
+        ck_assert_int_eq(world_size(world, made[i]), (int64_t)i + 1);
+        ck_assert_int_eq(world_real_gb(world, made[i]), (int64_t)i + 1);
+    }
+    make_one(world, 1, 7);
+    ck_assert_uint_eq(downloads(&fixture), once);
+    ck_assert_int_eq(entries(world), 1);
+    ck_assert_int_eq(all_entries(world), 1);
+    ck_assert_int_eq(world_in_use(world, "volumes"), 4);
+    ck_assert_int_eq(world_in_use(world, "gigabytes"), 7);
+    entry = entry_of(world);
+    ck_assert_int_eq(world_call(world, "GET", "/volumes", NULL), 200);
+    ck_assert_ptr_null(strstr(world->answer_text, entry));
+    end(&fixture);
+}
+END_TEST
+
+START_TEST(another_version_of_an_image_is_downloaded) {
+    struct fixture fixture;
+    struct world *world;
+    const char *former, *late;
+
+    begin(&fixture);
+    world = fixture.world;
+    make_one(world, 1, 7);
+    former = entry_of(world);
+    late = request_one(world, 1); /* by its description of today */
+    serve(&fixture, 8, "active");
+    shown.updated_at = "2026-01-02T00:00:00Z";
+    make_one(world, 1, 8);
+    assert_made(world, late, 7);
+    ck_assert_int_eq(all_entries(world), 1);
+    ck_assert_str_ne(entry_of(world), former);
+    /* a request that is older than the entry replaces nothing */
+    shown.updated_at = "2026-01-01T00:00:00Z";
+    former = entry_of(world);
+    serve(&fixture, 9, "active");
+    make_one(world, 1, 9);
+    ck_assert_str_eq(entry_of(world), former);
+    end(&fixture);
+}
+END_TEST
+
+START_TEST(the_least_recently_used_entry_is_evicted) {
+    static const char *const uses[] = { ID("1"), ID("2"), ID("1"), ID("3") };
+
+    for (int by_size = 0; by_size <= 1; by_size++) {
+        struct fixture fixture;
+        struct world *world;
+
+        begin(&fixture);
+        world = fixture.world;
+        *(by_size ? &world->backends[0].image_cache.gb_most
+                  : &world->backends[0].image_cache.entries_most) = 2;
+        world_restart(world);
+        for (size_t i = 0; i < LENGTH(uses); i++) {
+            shown.id = uses[i];
+            make_one(world, 1, 7);
+            world_advance(world, 1);
+        }
+        ck_assert_int_eq(entries(world), 2);
+        ck_assert_int_eq(all_entries(world), 2);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes WHERE " IS_ENTRY
+                                            " AND display_name = 'image-" ID("2") "'"),
+                         0);
+        end(&fixture);
+    }
+}
+END_TEST
+
+START_TEST(without_an_internal_project_or_a_feature_there_are_no_entries) {
+    for (int i = 0; i < 3; i++) {
+        struct fixture fixture;
+        struct world *world;
+
+        begin(&fixture);
+        world = fixture.world;
+        if (i == 0)
+            world->settings.internal_project_id = NULL;
+        else if (i == 1)
+            world->backends[0].image_cache.is_enabled = false;
+        else
+            world->filter.reads_extra_specs = true;
+        world_restart(world);
+        make_one(world, 1, 7);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes"), 1);
+        end(&fixture);
+    }
+}
+END_TEST
+
+START_TEST(an_entry_that_cannot_be_cloned_is_replaced_by_the_image) {
+    struct fixture fixture;
+    struct world *world;
+    unsigned before;
+
+    begin(&fixture);
+    world = fixture.world;
+    make_one(world, 1, 7);
+    before = downloads(&fixture);
+    memory_fail_next(world->memory, "clone_volume", ERROR_BACKEND);
+    make_one(world, 1, 7);
+    ck_assert_uint_gt(downloads(&fixture), before);
+    ck_assert_int_eq(all_entries(world), 0);
+    make_one(world, 1, 7);
+    ck_assert_int_eq(entries(world), 1);
+    end(&fixture);
+}
+END_TEST
+
+START_TEST(an_image_that_fails_leaves_no_entry) {
+    struct fixture fixture;
+    struct world *world;
+    const char *id;
+
+    begin(&fixture);
+    world = fixture.world;
+    serve(&fixture, 7, "deactivated");
+    id = request_one(world, 1);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "error");
+    ck_assert(world_has_message(world, id, "VOLUME_VOLUME_005_012"));
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes"), 1);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    end(&fixture);
+}
+END_TEST
+
+START_TEST(an_image_that_was_deactivated_meanwhile_is_not_used) {
+    struct fixture fixture;
+    struct world *world;
+    const char *id;
+
+    begin(&fixture);
+    world = fixture.world;
+    make_one(world, 1, 7);
+    serve(&fixture, 7, "deactivated");
+    id = request_one(world, 1);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "error");
+    ck_assert_int_eq(memory_read(world->memory, id), -1);
+    end(&fixture);
+}
+END_TEST
+
+/* Its content could become that of other projects' volumes. */
+START_TEST(an_entry_is_neither_attached_nor_changed) {
+    static const char *const actions[] = {
+        "{\"os-attach\": {\"instance_uuid\": \"" WORLD_INSTANCE
+        "\", \"mountpoint\": \"/dev/vdb\"}}",
+        "{\"os-reserve\": {}}",
+        "{\"os-initialize_connection\": {\"connector\": {\"host\": \"" WORLD_NODE "\"}}}",
+        "{\"os-extend\": {\"new_size\": 2}}",
+        "{\"os-reimage\": {\"image_id\": \"" IMAGES_ID "\"}}",
+        "{\"os-unmanage\": {}}",
+        RESET("maintenance"),
+    };
+    struct fixture fixture;
+    struct world *world;
+    const char *entry;
+
+    begin(&fixture);
+    world = fixture.world;
+    make_one(world, 1, 7);
+    entry = entry_of(world);
+    images_begin(world);
+    for (size_t i = 0; i < LENGTH(actions); i++)
+        ck_assert_msg(world_action(world, entry, "%s", actions[i]) == 400, "%s: %s", actions[i],
+                      world->answer_text);
+    ck_assert_int_eq(world_call(world, "POST", "/attachments",
+                                PATH("{\"attachment\": {\"volume_uuid\": \"%s\", "
+                                     "\"instance_uuid\": \"" WORLD_INSTANCE "\"}}",
+                                     entry)),
+                     400);
+    ck_assert_int_eq(world_call(world, "PUT", PATH("/volumes/%s", entry),
+                                "{\"volume\": {\"description\": \"x\"}}"),
+                     400);
+    ck_assert_int_eq(entries(world), 1);
+    end(&fixture);
+}
+END_TEST
+
+/* After a reset it is a volume as any other, and the next request makes another entry. */
+START_TEST(an_entry_that_was_reset_or_deleted_is_none_any_more) {
+    static const char *const actions[] = { RESET("available"), "{\"os-force_delete\": {}}" };
+
+    for (size_t i = 0; i < LENGTH(actions); i++) {
+        struct fixture fixture;
+        struct world *world;
+        const char *entry;
+
+        begin(&fixture);
+        world = fixture.world;
+        make_one(world, 1, 7);
+        entry = entry_of(world);
+        ck_assert_int_eq(world_action(world, entry, "%s", actions[i]), 202);
+        memory_write(world->memory, entry, 66);
+        ck_assert_int_eq(world_action(world, entry, RESET("maintenance")), 400);
+        make_one(world, 1, 7);
+        ck_assert_int_eq(entries(world), 1);
+        end(&fixture);
+    }
+}
+END_TEST
+
+START_TEST(a_stop_between_any_two_steps_leaves_the_volumes_and_one_entry) {
+    bool died = true;
+
+    for (int effects = 1; died; effects++) {
+        struct fixture fixture;
+        struct world *world;
+        const char *made[2];
+
+        begin(&fixture);
+        world = fixture.world;
+        world->backends[0].image_cache.entries_most = 1;
+        world_restart(world);
+        shown.id = ID("2");
+        make_one(world, 1, 7);
+        shown.id = ID("1");
+        for (size_t i = 0; i < LENGTH(made); i++)
+            made[i] = request_one(world, 1);
+        world_die_after(world, effects);
+        world_settle(world);
+        died = world->dead;
+        world_restart(world);
+        for (int i = 0; i < 6; i++) {
+            world_advance(world, 31);
+            world_settle(world);
+        }
+        for (size_t i = 0; i < LENGTH(made); i++)
+            assert_made(world, made[i], 7);
+        ck_assert_int_eq(entries(world), 1);
+        ck_assert_int_eq(all_entries(world), 1);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+        ck_assert_uint_eq(memory_count(world->memory), 4);
+        end(&fixture);
+    }
+}
+END_TEST
+
+CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
+           another_version_of_an_image_is_downloaded, the_least_recently_used_entry_is_evicted,
+           without_an_internal_project_or_a_feature_there_are_no_entries,
+           an_entry_that_cannot_be_cloned_is_replaced_by_the_image,
+           an_image_that_fails_leaves_no_entry, an_image_that_was_deactivated_meanwhile_is_not_used,
+           an_entry_is_neither_attached_nor_changed,
+           an_entry_that_was_reset_or_deleted_is_none_any_more,
+           a_stop_between_any_two_steps_leaves_the_volumes_and_one_entry)
