@@ -168,10 +168,19 @@ static int send(struct job *job, struct error *err) {
 
 /* ---- waiting: no report in time, or no instance that could send one (X20, X30, D13) ---- */
 
+/* The last guest may have gone since the claim: without one only the image is awaited. */
 static int stay(struct work *work, const struct operation *held, void *arg, struct error *err) {
     int64_t deadline = work->clock_us + work->settings->extend_deadline_s * SECOND_US;
+    struct volume volume;
 
     (void)arg;
+    if (volume_details(work, held->volume_id, &volume, err) < 0)
+        return -1;
+    if (attachment_instances(work->arena, &volume, NULL) == 0)
+        return operation_retry(work, held->id, held->owner, work->clock_us + UNREADABLE_PAUSE_US,
+                               err) < 0
+                   ? -1
+                   : 0;
     /* One whose event was never sent waits as well: a deadline delays only waiting ones. */
     if (operation_move(work, held->id, held->owner, PHASE_SENDING, PHASE_WAITING, true, err) < 0 ||
         operation_postpone(work, held->id, held->owner, deadline, err) < 0)

@@ -184,12 +184,18 @@ int volume_extend_is_doubtful(struct work *work, const char *volume_id, struct e
 
 int volume_extend_wait_on(struct work *work, const struct operation *held, void *arg,
                           struct error *err) {
+    struct volume volume;
+
     assert(held->kind == &kind_extend);
     (void)arg;
-    if (operation_move(work, held->id, held->owner, PHASE_COMPLETING, PHASE_WAITING, false, err) <
+    if (volume_details(work, held->volume_id, &volume, err) < 0 ||
+        operation_move(work, held->id, held->owner, PHASE_COMPLETING, PHASE_WAITING, false, err) <
             0 ||
         store_keys(work, held, err) < 0)
         return -1;
+    /* the last guest may have gone since its report: that ended no deadline */
+    if (attachment_instances(work->arena, &volume, NULL) == 0)
+        return operation_end_deadline(work, held, err);
     return held->deadline > work->clock_us ? 0 : operation_notify(work, held, NULL, err);
 }
 

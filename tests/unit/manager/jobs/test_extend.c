@@ -625,6 +625,35 @@ START_TEST(detach_with_an_unreadable_image_is_settled_when_it_can_be_read) {
 }
 END_TEST
 
+static struct fault_decision detached_and_unreadable(void *arg, const char *call,
+                                                     const char *volume_id) {
+    struct world *world = arg;
+
+    if (strcmp(call, "get_size") == 0) {
+        world->decide = NULL;
+        memory_lock(world->memory, volume_id, false);
+        detach(world, leaving);
+        memory_fail_next(world->memory, "get_size", ERROR_UNAVAILABLE);
+    }
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+/* X30: the guest went while its image was being read at the deadline. */
+START_TEST(detach_during_an_unsuccessful_read_waits_for_no_report) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = pending_with_attachment(world, &leaving);
+
+    world->decide = detached_and_unreadable;
+    world_advance(world, 601);
+    world_settle(world);
+    assert_volume(world, id, "extending", 2);
+    world_advance(world, 31);
+    world_settle(world);
+    assert_volume(world, id, "available", 5);
+    assert_settled(world);
+}
+END_TEST
+
 START_TEST(a_receiver_that_cannot_be_found_is_no_refusal) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
@@ -1003,6 +1032,7 @@ CHECK_MAIN("extend job", a_pending_extend_of_a_dead_host_can_be_ended_at_once,
            detach_during_the_event_is_settled_at_once, detach_before_the_event_is_settled_at_once,
            a_detach_before_the_event_waits_for_an_unresponsive_backend,
            detach_with_an_unreadable_image_is_settled_when_it_can_be_read,
+           detach_during_an_unsuccessful_read_waits_for_no_report,
            a_receiver_that_cannot_be_found_is_no_refusal,
            death_at_any_effect_of_the_hand_over_strands_nothing, commits_that_fail_strand_nothing,
            a_job_that_cannot_roll_back_is_taken_over, a_larger_image_stays,

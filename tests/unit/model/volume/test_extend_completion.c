@@ -387,6 +387,24 @@ START_TEST(a_late_success_of_an_earlier_extend_ends_no_newer_one) {
 }
 END_TEST
 
+/* X30: the guest went while the report was being checked. */
+START_TEST(a_detach_behind_a_late_success_is_settled_at_once) {
+    for (unsigned i = 0; i < LENGTH(ends); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = extend_behind(world, i, 7);
+
+        guest_grows(world, id, 5);
+        ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
+        memory_lock(world->memory, id, false);
+        ck_assert_int_eq(world_action(world, id, "{\"os-detach\": {}}"), 202);
+        world_settle(world);
+        assert_volume(world, id, "available", 7);
+        assert_quota(world, 7, 0);
+        assert_settled(world);
+    }
+}
+END_TEST
+
 /* A refused report is not lost: the object decides at the deadline, which no report moves. */
 START_TEST(the_deadline_decides_without_a_report) {
     for (int grows = 0; grows < 2; grows++) {
@@ -652,18 +670,21 @@ START_TEST(repeated_messages_do_nothing) {
 }
 END_TEST
 
-CHECK_MAIN(
-    "extend completion", completion_is_accepted_without_waiting_for_the_manager,
-    success_grows_size_quota_and_pool, an_error_rolls_everything_back,
-    error_is_logged_once_with_its_request, completion_sends_no_event, error_is_read_as_a_boolean,
-    action_exists_from_its_microversion_on, unknown_volume_is_404, volume_in_another_status_is_400,
-    unsound_keys_are_400_and_stay, second_completion_is_400, death_at_any_effect_loses_no_report,
-    report_after_a_reset_does_nothing, report_of_another_extend_is_refused,
-    a_late_failure_of_an_earlier_extend_ends_no_newer_one,
-    a_late_success_of_an_earlier_extend_ends_no_newer_one, the_deadline_decides_without_a_report,
-    a_failure_without_a_name_counts_where_no_other_is_due,
-    the_name_of_an_extend_is_hidden_from_members, report_for_a_vanished_volume_gives_the_quota_back,
-    growth_counts_without_its_reservations, reservation_of_a_pending_extend_does_not_expire,
-    the_volumes_project_pays, success_without_growth_is_a_failure,
-    success_that_cannot_be_verified_waits, error_with_a_grown_image_does_not_brick_the_volume,
-    report_before_the_events_answer, report_without_a_manager_is_kept, repeated_messages_do_nothing)
+CHECK_MAIN("extend completion", completion_is_accepted_without_waiting_for_the_manager,
+           success_grows_size_quota_and_pool, an_error_rolls_everything_back,
+           error_is_logged_once_with_its_request, completion_sends_no_event,
+           error_is_read_as_a_boolean, action_exists_from_its_microversion_on,
+           unknown_volume_is_404, volume_in_another_status_is_400, unsound_keys_are_400_and_stay,
+           second_completion_is_400, death_at_any_effect_loses_no_report,
+           report_after_a_reset_does_nothing, report_of_another_extend_is_refused,
+           a_late_failure_of_an_earlier_extend_ends_no_newer_one,
+           a_late_success_of_an_earlier_extend_ends_no_newer_one,
+           a_detach_behind_a_late_success_is_settled_at_once, the_deadline_decides_without_a_report,
+           a_failure_without_a_name_counts_where_no_other_is_due,
+           the_name_of_an_extend_is_hidden_from_members,
+           report_for_a_vanished_volume_gives_the_quota_back,
+           growth_counts_without_its_reservations, reservation_of_a_pending_extend_does_not_expire,
+           the_volumes_project_pays, success_without_growth_is_a_failure,
+           success_that_cannot_be_verified_waits,
+           error_with_a_grown_image_does_not_brick_the_volume, report_before_the_events_answer,
+           report_without_a_manager_is_kept, repeated_messages_do_nothing)
