@@ -122,6 +122,13 @@ struct driver_created {
     const char *format;
 };
 
+/* The result of inspect_volume(); text in the arena of the call. */
+struct driver_inspected {
+    const char *provider_location;
+    const char *format; /* of the volume, whatever its snapshots have made of it */
+    int64_t bytes;      /* virtual */
+};
+
 /* The request to the host of a guest for the files below the guest; names are relative to the
  * directory of the guest's file, and in the arena. */
 struct driver_assist {

@@ -42,6 +42,7 @@ libscoria_a_SOURCES += \
 	drivers/file/volume_file_clone.c \
 	drivers/file/volume_file_create.c \
 	drivers/file/volume_file_extend.c \
+	drivers/file/volume_file_inspect.c \
 	drivers/file/existing_file.c \
 	drivers/file/existing_file.h \
 	drivers/file/snapshot_file_manage.c \
@@ -83,6 +84,7 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_file \
 	tests/unit/drivers/file/test_image \
 	tests/unit/drivers/file/test_image_data \
+	tests/unit/drivers/file/test_inspect \
 	tests/unit/drivers/file/test_manage \
 	tests/unit/drivers/file/test_manage_snapshots \
 	tests/unit/drivers/file/test_mount \

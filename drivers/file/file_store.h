@@ -52,6 +52,7 @@ driver_open_volume_data_call file_store_open_volume_data;
 driver_open_snapshot_data_call file_store_open_snapshot_data;
 
 /* file_store_manage.c */
+driver_inspect_volume_call file_store_inspect_volume;
 driver_get_manageable_call file_store_get_manageable;
 driver_manage_volume_call file_store_manage_volume;
 driver_unmanage_volume_call file_store_unmanage_volume;
@@ -71,6 +72,7 @@ driver_list_manageable_snapshots_call file_store_list_manageable_snapshots;
     .prepare_assist = file_store_prepare_assist, .complete_assist = file_store_complete_assist,   \
     .list_snapshots = file_store_list_snapshots, .clone_volume = file_store_clone_volume,         \
     .clone_snapshot = file_store_clone_snapshot, .revert_volume = file_store_revert_volume,       \
+    .inspect_volume = file_store_inspect_volume,                                                  \
     .get_manageable = file_store_get_manageable, .manage_volume = file_store_manage_volume,       \
     .unmanage_volume = file_store_unmanage_volume, .list_manageable = file_store_list_manageable, \
     .get_manageable_snapshot = file_store_get_manageable_snapshot,                                \

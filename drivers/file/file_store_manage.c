@@ -82,6 +82,25 @@ int file_store_manage_volume(void *handle, struct arena *arena, const struct dri
     return 0;
 }
 
+int file_store_inspect_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              const char *const *snapshot_ids, struct driver_inspected *ret,
+                              struct error *err) {
+    const struct directory *directory = file_store_find_volume(handle, volume, err);
+    const char *format;
+    int64_t bytes;
+
+    if (!directory ||
+        volume_file_inspect(directory, arena, volume, snapshot_ids, &format, &bytes, err) < 0)
+        return -1;
+    *ret = (struct driver_inspected){
+        .provider_location =
+            file_store_created(handle, arena, volume->provider_location, format).provider_location,
+        .format = format,
+        .bytes = bytes,
+    };
+    return 0;
+}
+
 /* Without a recorded location any directory may have it. */
 int file_store_unmanage_volume(void *handle, struct arena *arena,
                                const struct driver_volume *volume, struct error *err) {
