@@ -1,4 +1,5 @@
 libscoria_a_SOURCES += \
+	model/adopt.c model/adopt.h \
 	model/assist.c model/assist.h \
 	model/conflict.c model/conflict.h \
 	model/host_rename.c model/host_rename.h \

@@ -21,6 +21,14 @@ int volume_quota_take(struct work *work, const char *project_id, const char *typ
     return quota_take(work, project_id, &demands, err);
 }
 
+int volume_quota_count(struct work *work, const struct volume *volume, struct error *err) {
+    struct quota_demands demands = { .count = 0 };
+
+    assert(volume->use_quota);
+    demand_volume(&demands, work->arena, volume->type_name, volume->size_gb);
+    return quota_count(work, volume->project_id, &demands, err);
+}
+
 int volume_quota_give_back(struct work *work, const struct volume *volume, struct error *err) {
     struct quota_demands demands = { .count = 0 };
 
@@ -57,6 +65,13 @@ int snapshot_quota_take(struct work *work, const struct snapshot *snapshot, stru
     const struct quota_demands demands = of_snapshot(work, snapshot);
 
     return quota_take(work, snapshot->project_id, &demands, err);
+}
+
+int snapshot_quota_count(struct work *work, const struct snapshot *snapshot, struct error *err) {
+    const struct quota_demands demands = of_snapshot(work, snapshot);
+
+    assert(snapshot->use_quota);
+    return quota_count(work, snapshot->project_id, &demands, err);
 }
 
 int snapshot_quota_give_back(struct work *work, const struct snapshot *snapshot,

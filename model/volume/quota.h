@@ -10,6 +10,8 @@
 /* A new volume, at once; the limit of a single volume holds for it too. ERROR_OVER_QUOTA. */
 int volume_quota_take(struct work *work, const char *project_id, const char *type_name,
                       int64_t size_gb, struct error *err);
+/* Counts a volume that exists, whatever the limits. */
+int volume_quota_count(struct work *work, const struct volume *volume, struct error *err);
 /* Nothing for a volume that does not count. */
 int volume_quota_give_back(struct work *work, const struct volume *volume, struct error *err);
 /* Reserves the growth of an extend for the operation, in the volume's project (X10). A volume that
@@ -23,6 +25,7 @@ int volume_quota_retype(struct work *work, const struct volume *volume, const ch
 
 /* A new snapshot, at once. */
 int snapshot_quota_take(struct work *work, const struct snapshot *snapshot, struct error *err);
+int snapshot_quota_count(struct work *work, const struct snapshot *snapshot, struct error *err);
 int snapshot_quota_give_back(struct work *work, const struct snapshot *snapshot, struct error *err);
 
 int group_quota_take(struct work *work, const char *project_id, struct error *err);
