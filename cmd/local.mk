@@ -2,7 +2,7 @@
 noinst_LIBRARIES += libcmd.a
 libcmd_a_SOURCES = \
 	cmd/awaited.c cmd/awaited.h cmd/command.h cmd/commands.c cmd/drivers.c cmd/drivers.h cmd/document_print.c cmd/document_print.h cmd/line.c cmd/line.h cmd/manage.c cmd/manage.h cmd/manage_check.c \
-	cmd/manage_db.c cmd/manage_documents.c cmd/manage_drain.c cmd/manage_drivers.c cmd/manage_host.c cmd/manage_operations.c cmd/manage_routes.c \
+	cmd/manage_db.c cmd/manage_documents.c cmd/manage_drain.c cmd/manage_drivers.c cmd/manage_host.c cmd/manage_import.c cmd/manage_operations.c cmd/manage_routes.c \
 	cmd/manage_talk.c cmd/manage_talk.h cmd/manage_watch.c \
 	cmd/messaging.c cmd/messaging.h cmd/notify.c cmd/notify.h cmd/options.c cmd/part.h \
 	cmd/part_address.c cmd/part_agent.c cmd/part_api.c cmd/part_controller.c cmd/part_csi.c cmd/part_end.c cmd/part_kubernetes.c cmd/part_listener.c cmd/part_manager.c cmd/part_messages.c \
@@ -12,9 +12,10 @@ libcmd_a_SOURCES = \
 scoria_SOURCES += cmd/scoria.c
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/cmd/test_awaited tests/unit/cmd/test_line tests/unit/cmd/test_manage tests/unit/cmd/test_notify \
+check_PROGRAMS += tests/unit/cmd/test_awaited tests/unit/cmd/test_import tests/unit/cmd/test_line tests/unit/cmd/test_manage tests/unit/cmd/test_notify \
 	tests/unit/cmd/test_role tests/unit/cmd/test_table tests/unit/cmd/test_usage
 tests_unit_cmd_test_awaited_SOURCES = tests/unit/cmd/test_awaited.c
+tests_unit_cmd_test_import_SOURCES = tests/unit/cmd/test_import.c tests/unit/cmd/cmd_test.h
 tests_unit_cmd_test_line_SOURCES = tests/unit/cmd/test_line.c
 tests_unit_cmd_test_manage_SOURCES = tests/unit/cmd/test_manage.c tests/unit/cmd/cmd_test.h
 tests_unit_cmd_test_notify_SOURCES = tests/unit/cmd/test_notify.c

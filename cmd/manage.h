@@ -21,6 +21,8 @@ int manage_db_version(const struct config *config, bool json);
 int manage_db_copy(const struct config *config, bool json);
 /* `words`: the old name and the new one, and --dry-run. */
 int manage_host_rename(const struct config *config, const char *const *words, bool json);
+/* `words`: cinder.conf or the address of Cinder's database, --backend=THEIRS=OURS and --apply. */
+int manage_import_cinder(const struct config *config, const char *const *words, bool json);
 int manage_routes(const struct config *config, bool json);
 int manage_drivers(const struct config *config, bool json);
 /* `words`: a kind and a name, and the options of manage_talk.h. */

@@ -9,6 +9,10 @@ libscoria_a_SOURCES += \
 	manager/check/replicas.c \
 	manager/check/round.c \
 	manager/check/snapshots.c \
+	manager/import/cinder.c manager/import/cinder.h \
+	manager/import/import.c manager/import/import.h \
+	manager/import/mariadb.c \
+	manager/import/source.c manager/import/source.h \
 	manager/jobs/assist.c \
 	manager/jobs/connect.c \
 	manager/jobs/create.c \

@@ -72,9 +72,9 @@ driver_list_manageable_snapshots_call file_store_list_manageable_snapshots;
     .prepare_assist = file_store_prepare_assist, .complete_assist = file_store_complete_assist,   \
     .list_snapshots = file_store_list_snapshots, .clone_volume = file_store_clone_volume,         \
     .clone_snapshot = file_store_clone_snapshot, .revert_volume = file_store_revert_volume,       \
-    .inspect_volume = file_store_inspect_volume,                                                  \
-    .get_manageable = file_store_get_manageable, .manage_volume = file_store_manage_volume,       \
-    .unmanage_volume = file_store_unmanage_volume, .list_manageable = file_store_list_manageable, \
+    .inspect_volume = file_store_inspect_volume, .get_manageable = file_store_get_manageable,     \
+    .manage_volume = file_store_manage_volume, .unmanage_volume = file_store_unmanage_volume,     \
+    .list_manageable = file_store_list_manageable,                                                \
     .get_manageable_snapshot = file_store_get_manageable_snapshot,                                \
     .manage_snapshot = file_store_manage_snapshot,                                                \
     .unmanage_snapshot = file_store_unmanage_snapshot,                                            \

@@ -21,6 +21,7 @@ declared           common json config policy db operation
 manager/runtime    common json config policy client db rpc drivers operation model declared
 manager/jobs       common json config policy client data db rpc drivers operation model declared manager/runtime
 manager/check      common json config policy client db rpc drivers operation model declared manager/runtime
+manager/import     common json config policy client db rpc drivers operation model declared manager/runtime
 rest               common json config http policy identity db operation
 api                common json config http policy identity db rpc drivers operation model declared rest
 compute/hypervisor common json
@@ -30,7 +31,7 @@ replication/node   common json config http identity client replication/engine
 kubernetes         common json config http identity client
 grpc               common http
 csi                common json config http identity client grpc
-cmd                common json config http policy identity client db rpc drivers replicated operation model declared manager/runtime manager/check rest api compute/hypervisor compute/agent kubernetes replication/node grpc csi
+cmd                common json config http policy identity client db rpc drivers replicated operation model declared manager/runtime manager/check manager/import rest api compute/hypervisor compute/agent kubernetes replication/node grpc csi
 '
 # Folders divided into rooms by subject, whose headers are seen as those of the folder are.
 # shellcheck disable=SC2034 # headers.sh reads it

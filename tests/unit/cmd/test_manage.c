@@ -118,7 +118,7 @@ static const char *line_of(const struct command_word *word, char *line, size_t s
     } own[] = {
         { "apply", " -f /dev/null" }, { "wait", " volumeconfig x --for=delete" },
         { "salvage", " x" },          { "drain", " x" },
-        { "host rename", " x y" },
+        { "host rename", " x y" },    { "import-cinder", " /dev/null" },
     };
     const char *more = word->run_on ? " volumeconfig x" : "";
 

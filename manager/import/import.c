@@ -1,0 +1,416 @@
+#include "manager/import/import.h"
+
+#include "common/cleanup.h"
+#include "manager/import/cinder.h"
+#include "manager/runtime/job.h"
+#include "manager/runtime/known.h"
+#include "model/attachment/attachment.h"
+#include "operation/host.h"
+#include "operation/status.h"
+
+#include <string.h>
+
+struct import_backend {
+    const struct manager_backend *backend;
+    const char *host; /* node@backend */
+    struct driver_backend settings;
+    struct known known;
+    bool tried;
+    void *handle; /* NULL: not open, for this reason */
+    struct error why;
+    struct driver_pool *pools;
+    int pool_count;
+};
+
+struct run {
+    struct import *import;
+    struct arena *arena;
+    struct work base;
+    struct cinder cinder;
+    struct import_backend *backends;
+    size_t backend_count;
+    const char **types; /* ids that are there, or will be */
+    size_t type_count;
+};
+
+static void report(const struct run *run, const char *kind, const char *id, const char *name,
+                   enum import_result result, const char *reason) {
+    const struct import_item item = { kind, id, name, result, reason };
+
+    run->import->report(run->import->arg, &item);
+}
+
+/* ---- one object, in one transaction ---- */
+
+typedef int adopt_body(struct work *work, const void *object, bool dry_run, struct error *err);
+
+struct adoption {
+    adopt_body *body;
+    const void *object;
+    bool dry_run;
+};
+
+static int adopt(struct work *work, void *arg, struct error *err) {
+    const struct adoption *adoption = arg;
+
+    return adoption->body(work, adoption->object, adoption->dry_run, err);
+}
+
+/* 1 taken or there, 0 left, -1 the database failed. */
+static int take_one(const struct run *run, adopt_body *body, const void *object, const char *kind,
+                    const char *id, const char *name, struct error *err) {
+    struct adoption adoption = { body, object, !run->import->apply };
+    struct error why = { .kind = ERROR_NONE };
+    int result = run->import->apply
+                     ? work_transaction(run->import->db, &run->base, adopt, &adoption, &why)
+                     : work_read(run->import->db, &run->base, adopt, &adoption, &why);
+
+    if (result < 0 && why.kind != ERROR_CONFLICT && why.kind != ERROR_BAD_REQUEST) {
+        error_pass(err, &why);
+        return error_context(err, "%s %s", kind, id);
+    }
+    report(run, kind, id, name,
+           result > 0    ? IMPORT_TAKEN
+           : result == 0 ? IMPORT_PRESENT
+                         : IMPORT_LEFT,
+           result < 0 ? arena_text(run->arena, why.message) : NULL);
+    return result >= 0;
+}
+
+#define ADOPT_BODY(name, type)                                                  \
+    static int name##_body(struct work *work, const void *object, bool dry_run, \
+                           struct error *err) {                                 \
+        return name(work, (const type *)object, dry_run, err);                  \
+    }
+ADOPT_BODY(adopt_qos_specs, struct qos_specs)
+ADOPT_BODY(adopt_type, struct adopted_type)
+ADOPT_BODY(adopt_limit, struct adopted_limit)
+ADOPT_BODY(adopt_volume, struct adopted_volume)
+
+static int adopt_default_body(struct work *work, const void *object, bool dry_run,
+                              struct error *err) {
+    const struct default_type *type = object;
+
+    return adopt_default_type(work, type->project_id, type->type_id, dry_run, err);
+}
+
+/* ---- QoS specs, types, limits ---- */
+
+static bool has_type(const struct run *run, const char *id) {
+    for (size_t i = 0; id && i < run->type_count; i++)
+        if (strcmp(run->types[i], id) == 0)
+            return true;
+    return false;
+}
+
+static int take_types(struct run *run, struct error *err) {
+    const struct cinder *cinder = &run->cinder;
+
+    for (size_t i = 0; i < cinder->qos_count; i++)
+        if (take_one(run, adopt_qos_specs_body, &cinder->qos[i], "QoS specs", cinder->qos[i].id,
+                     cinder->qos[i].name, err) < 0)
+            return -1;
+    run->types = arena_alloc(run->arena, (cinder->type_count + 1) * sizeof *run->types);
+    for (size_t i = 0; i < cinder->type_count; i++) {
+        const struct volume_type *type = &cinder->types[i].type;
+        int taken =
+            take_one(run, adopt_type_body, &cinder->types[i], "type", type->id, type->name, err);
+
+        if (taken < 0)
+            return -1;
+        if (taken)
+            run->types[run->type_count++] = type->id;
+    }
+    return 0;
+}
+
+/* One of this service, or of a type that is taken. */
+static bool is_resource(const struct run *run, const char *name) {
+    static const char *const fixed[] = { QUOTA_VOLUMES,          QUOTA_GIGABYTES,
+                                         QUOTA_SNAPSHOTS,        QUOTA_BACKUPS,
+                                         QUOTA_BACKUP_GIGABYTES, QUOTA_GROUPS,
+                                         QUOTA_PER_VOLUME,       NULL };
+
+    for (const char *const *one = fixed; *one; one++)
+        if (strcmp(name, *one) == 0)
+            return true;
+    for (size_t i = 0; i < run->cinder.type_count; i++)
+        for (const char *const *one = volume_type_quotas.resources; *one; one++)
+            if (has_type(run, run->cinder.types[i].type.id) &&
+                strcmp(name,
+                       quota_limit_of_type(run->arena, *one, run->cinder.types[i].type.name)) == 0)
+                return true;
+    return false;
+}
+
+static int take_limit(struct run *run, const struct adopted_limit *limit, struct error *err) {
+    const char *kind = limit->project_id ? "quota" : "quota class";
+    const char *owner = limit->project_id ? limit->project_id : limit->class_name;
+
+    if (is_resource(run, limit->resource))
+        return take_one(run, adopt_limit_body, limit, kind, owner, limit->resource, err);
+    report(run, kind, owner, limit->resource, IMPORT_LEFT, "this service has no such resource");
+    return 0;
+}
+
+static int take_limits(struct run *run, struct error *err) {
+    const struct cinder *cinder = &run->cinder;
+
+    for (size_t i = 0; i < cinder->default_count; i++) {
+        const struct default_type *type = &cinder->defaults[i];
+
+        if (!has_type(run, type->type_id))
+            report(run, "default type", type->project_id, type->type_id, IMPORT_LEFT,
+                   "its type is not taken");
+        else if (take_one(run, adopt_default_body, type, "default type", type->project_id,
+                          type->type_id, err) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < cinder->limit_count; i++)
+        if (take_limit(run, &cinder->limits[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- backends ---- */
+
+static bool is_prefix(const char *text, size_t length, const char *whole) {
+    return strlen(whole) == length && strncmp(text, whole, length) == 0;
+}
+
+/* Of "host@backend" of Cinder: the name of the backend here. */
+static const char *name_here(const struct run *run, const char *their_host) {
+    const char *at = strrchr(their_host, '@'), *name = at ? at + 1 : their_host;
+
+    for (const char *const *renamed = run->import->renamed; renamed && *renamed; renamed++) {
+        size_t length = strcspn(*renamed, "=");
+
+        if (is_prefix(*renamed, length, their_host) || is_prefix(*renamed, length, name))
+            return *renamed + length + ((*renamed)[length] == '=');
+    }
+    return name;
+}
+
+static struct import_backend *find_backend(struct run *run, const char *their_host) {
+    const char *name = name_here(run, host_backend(run->arena, their_host));
+
+    for (size_t i = 0; i < run->backend_count; i++)
+        if (strcmp(run->backends[i].backend->name, name) == 0)
+            return &run->backends[i];
+    return NULL;
+}
+
+/* Like a check it makes no marker. */
+static void open_backend(struct run *run, struct import_backend *of) {
+    const struct driver *driver = of->backend->driver;
+
+    of->tried = true;
+    of->settings = of->backend->settings;
+    of->settings.probe_only = true;
+    of->known = (struct known){ run->import->db, run->import->settings, of->host };
+    known_set(&of->settings, &of->known);
+    if (driver->open(&of->settings, &of->handle, &of->why) < 0) {
+        of->handle = NULL;
+        return;
+    }
+    of->pool_count = driver->get_pools(of->handle, run->arena, &of->pools, &of->why);
+    if (of->pool_count > 0)
+        return;
+    driver->close(of->handle);
+    of->handle = NULL;
+}
+
+static void list_backends(struct run *run) {
+    const struct manager_backend *backends = run->import->backends;
+    size_t count = 0;
+
+    while (backends[count].name)
+        count++;
+    run->backends = arena_alloc(run->arena, (count + 1) * sizeof *run->backends);
+    for (; run->backend_count < count; run->backend_count++)
+        run->backends[run->backend_count] = (struct import_backend){
+            .backend = &backends[run->backend_count],
+            .host =
+                manager_backend_host(run->arena, &backends[run->backend_count], run->import->node),
+        };
+}
+
+static void close_backends(const struct run *run) {
+    for (size_t i = 0; i < run->backend_count; i++)
+        if (run->backends[i].handle)
+            run->backends[i].backend->driver->close(run->backends[i].handle);
+}
+
+/* The only pool, or that of the volume's share. */
+static const char *pool_of(const struct import_backend *of, const char *location) {
+    for (int i = 0; of->pool_count > 1 && i < of->pool_count; i++)
+        if (strcmp(of->pools[i].name, location) == 0)
+            return of->pools[i].name;
+    return of->pool_count == 1 ? of->pools[0].name : NULL;
+}
+
+/* ---- a volume ---- */
+
+static bool is_one_of(const char *text, const char *const *words) {
+    for (; *words; words++)
+        if (strcmp(text, *words) == 0)
+            return true;
+    return false;
+}
+
+static unsigned attachments_in(const struct volume *volume, const char *status) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < volume->attachment_count; i++)
+        count += strcmp(volume->attachments[i].attach_status, status) == 0;
+    return count;
+}
+
+static const char *attachment_refusal(const struct cinder_volume *of) {
+    const struct volume *volume = &of->adopted.volume;
+
+    if (strcmp(of->status, "available") == 0 && volume->attachment_count > 0)
+        return "it is available, but has attachments";
+    if (strcmp(of->status, "in-use") == 0 && attachments_in(volume, "attached") == 0)
+        return "it is in-use without an attachment";
+    if (strcmp(of->status, "reserved") == 0 && attachments_in(volume, "reserved") == 0)
+        return "it is reserved without an attachment";
+    return NULL;
+}
+
+/* By its rows alone; NULL: none. */
+static const char *row_refusal(const struct run *run, const struct cinder_volume *of) {
+    static const char *const statuses[] = { "available", "in-use", "reserved", NULL };
+    static const char *const settled[] = { "", "none", "success", "error", NULL };
+    static const char *const unreplicated[] = { "", "disabled", "not-capable", NULL };
+    const struct volume *volume = &of->adopted.volume;
+
+    if (!of->status || !is_one_of(of->status, statuses))
+        return arena_format(run->arena, "it is %s: it must be available, in-use or reserved",
+                            of->status ? of->status : "in no status");
+    if (!volume->project_id || volume->size_gb <= 0)
+        return "it has no project or no size";
+    if (volume->encryption_key_id)
+        return "it is encrypted";
+    if (of->migration_status && !is_one_of(of->migration_status, settled))
+        return arena_format(run->arena, "it is being migrated (%s)", of->migration_status);
+    if (of->group_id)
+        return arena_format(run->arena, "it is in group %s: remove it from that first",
+                            of->group_id);
+    if (volume->replication_status && !is_one_of(volume->replication_status, unreplicated))
+        return arena_format(run->arena, "it is replicated (%s)", volume->replication_status);
+    if (!has_type(run, volume->type_id))
+        return "its type is not taken";
+    if (!of->host || !volume->provider_location)
+        return "it has no storage";
+    return of->refusal ? of->refusal : attachment_refusal(of);
+}
+
+static const char *const *snapshot_ids(const struct run *run, const struct cinder_volume *of) {
+    const char **ids = arena_alloc(run->arena, (of->adopted.snapshot_count + 1) * sizeof *ids);
+
+    for (unsigned i = 0; i < of->adopted.snapshot_count; i++)
+        ids[i] = of->adopted.snapshots[i].id;
+    return ids;
+}
+
+/* The storage decides about location, format and size of the object. */
+static const char *place(const struct run *run, const struct import_backend *backend,
+                         struct cinder_volume *of, const struct driver_inspected *found) {
+    struct volume *volume = &of->adopted.volume;
+    struct snapshot *snapshots = arena_copy(run->arena, of->adopted.snapshots,
+                                            (of->adopted.snapshot_count + 1) * sizeof *snapshots);
+    const char *pool = pool_of(backend, volume->provider_location);
+    int64_t gb = found->bytes / GIB + (found->bytes % GIB > 0);
+    unsigned status;
+
+    if (!pool)
+        return "its share is not a pool of the backend";
+    if (found->bytes < volume->size_gb * GIB)
+        return arena_format(run->arena, "its file has %jd bytes, less than %jd GiB",
+                            (intmax_t)found->bytes, (intmax_t)volume->size_gb);
+    if (status_find(&volume_objects, of->status, &status) < 0)
+        return "its status is unknown";
+    volume->status = (enum volume_status)status;
+    volume->host = arena_format(run->arena, "%s#%s", backend->host, pool);
+    volume->largest_gb = gb > volume->size_gb ? gb : volume->size_gb;
+    volume->provider_location = found->provider_location;
+    volume->format = found->format;
+    for (unsigned i = 0; i < of->adopted.snapshot_count; i++) {
+        snapshots[i].provider_location = found->provider_location;
+        snapshots[i].format = found->format;
+    }
+    of->adopted.snapshots = snapshots;
+    return NULL;
+}
+
+static const char *storage_refusal(struct run *run, struct cinder_volume *of) {
+    struct import_backend *backend = find_backend(run, of->host);
+    const struct driver_volume object = {
+        .id = of->adopted.volume.id,
+        .name_id = of->adopted.volume.name_id ? of->adopted.volume.name_id : of->adopted.volume.id,
+        .provider_location = of->adopted.volume.provider_location,
+        .format = of->format,
+        .size_gb = of->adopted.volume.size_gb,
+    };
+    struct driver_inspected found;
+    struct error why;
+
+    if (!backend)
+        return arena_format(run->arena, "its backend %s is none of enabled_backends", of->host);
+    if (!backend->backend->driver->inspect_volume)
+        return arena_format(run->arena, "the driver %s takes over no volumes of another service",
+                            backend->backend->driver->name);
+    if (!backend->tried)
+        open_backend(run, backend);
+    if (!backend->handle)
+        return arena_format(run->arena, "its backend cannot be used: %s", backend->why.message);
+    if (backend->backend->driver->inspect_volume(backend->handle, run->arena, &object,
+                                                 snapshot_ids(run, of), &found, &why) < 0)
+        return arena_text(run->arena, why.message);
+    return place(run, backend, of, &found);
+}
+
+static int take_volume(struct run *run, struct cinder_volume *of, struct error *err) {
+    const struct adopted_volume *adopted = &of->adopted;
+    const struct volume *volume = &adopted->volume;
+    const char *why = row_refusal(run, of);
+    int taken;
+
+    if (!why)
+        why = storage_refusal(run, of);
+    if (why) {
+        report(run, "volume", volume->id, volume->name, IMPORT_LEFT, why);
+        return 0;
+    }
+    taken = take_one(run, adopt_volume_body, adopted, "volume", volume->id, volume->name, err);
+    return taken < 0 ? -1 : 0;
+}
+
+static int run_all(struct run *run, struct error *err) {
+    if (take_types(run, err) < 0 || take_limits(run, err) < 0)
+        return -1;
+    for (size_t i = 0; i < run->cinder.volume_count; i++)
+        if (take_volume(run, &run->cinder.volumes[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+int import_run(struct import *import, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    struct run run = { .import = import,
+                       .arena = arena,
+                       .base = work_own(import->settings, arena) };
+    int result;
+
+    if (cinder_read(arena, import->url, import->settings->no_snapshot_gb_quota, &run.cinder, err) <
+        0)
+        return -1;
+    import->groups = run.cinder.groups;
+    import->backups = run.cinder.backups;
+    import->transfers = run.cinder.transfers;
+    list_backends(&run);
+    result = run_all(&run, err);
+    close_backends(&run);
+    return result;
+}

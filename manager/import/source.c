@@ -1,0 +1,253 @@
+#include "manager/import/source.h"
+
+#include "common/cleanup.h"
+#include "db/db.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the result ---- */
+
+void source_add_row(struct arena *arena, struct source_table *table, const char *const *cells) {
+    const size_t used = table->rows * table->columns;
+    bool full = (table->rows & (table->rows - 1)) == 0; /* a power of two, or none */
+    const char **row;
+
+    if (full) {
+        size_t room = (table->rows ? table->rows * 2 : 1) * table->columns;
+        const char **grown = arena_alloc(arena, room * sizeof *grown);
+
+        if (used)
+            memcpy(grown, table->cells, used * sizeof *grown);
+        table->cells = grown;
+    }
+    row = table->cells + used;
+    for (unsigned i = 0; i < table->columns; i++)
+        row[i] = cells[i] ? arena_text(arena, cells[i]) : NULL;
+    table->rows++;
+}
+
+struct sorted_row {
+    const char *const *cells;
+    size_t number;
+};
+
+static int compare_rows(const void *left, const void *right) {
+    const struct sorted_row *a = left, *b = right;
+    int order = strcmp(a->cells[0] ? a->cells[0] : "", b->cells[0] ? b->cells[0] : "");
+
+    return order != 0 ? order : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Engines sort text by the rules of languages. */
+static void sort(struct arena *arena, struct source_table *table) {
+    const size_t columns = table->columns;
+    struct sorted_row *rows = arena_alloc(arena, (table->rows + 1) * sizeof *rows);
+    const char **cells = arena_alloc(arena, (table->rows * columns + 1) * sizeof *cells);
+
+    for (size_t i = 0; i < table->rows; i++)
+        rows[i] = (struct sorted_row){ table->cells + i * columns, i };
+    qsort(rows, table->rows, sizeof *rows, compare_rows);
+    for (size_t i = 0; i < table->rows; i++)
+        memcpy(cells + i * columns, rows[i].cells, columns * sizeof *cells);
+    table->cells = cells;
+}
+
+/* ---- the address ---- */
+
+static int digit(char c) {
+    static const char digits[] = "0123456789abcdef";
+    const char *found = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + 'a' - 'A' : c) : NULL;
+
+    return found ? (int)(found - digits) : -1;
+}
+
+/* Of the first `length` bytes, with %XX decoded. */
+static const char *decoded(struct arena *arena, const char *text, size_t length) {
+    char *result = arena_text_n(arena, text, length), *to = result;
+
+    for (size_t i = 0; i < length; i++) {
+        bool escaped =
+            text[i] == '%' && i + 2 < length && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
+
+        *to++ = escaped ? (char)(digit(text[i + 1]) << 4 | digit(text[i + 2])) : text[i];
+        i += escaped ? 2 : 0;
+    }
+    *to = '\0';
+    return result;
+}
+
+static int take_parameter(struct arena *arena, const char *text, size_t length,
+                          struct source_address *ret, struct error *err) {
+    const struct {
+        const char *key;
+        const char **value; /* NULL: without effect here */
+    } known[] = {
+        { "charset=", NULL },          { "unix_socket=", &ret->unix_socket },
+        { "ssl_ca=", &ret->ssl_ca },   { "ssl_cert=", &ret->ssl_cert },
+        { "ssl_key=", &ret->ssl_key },
+    };
+
+    for (size_t i = 0; i < LENGTH(known); i++) {
+        size_t prefix = strlen(known[i].key);
+
+        if (length < prefix || strncmp(text, known[i].key, prefix) != 0)
+            continue;
+        if (known[i].value)
+            *known[i].value = decoded(arena, text + prefix, length - prefix);
+        return 0;
+    }
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "The parameter %.*s of the database's address is not supported: charset, "
+                     "unix_socket, ssl_ca, ssl_cert and ssl_key are.",
+                     (int)strcspn(text, "=&"), text);
+}
+
+static int take_parameters(struct arena *arena, const char *text, struct source_address *ret,
+                           struct error *err) {
+    while (*text) {
+        size_t length = strcspn(text, "&");
+
+        if (length > 0 && take_parameter(arena, text, length, ret, err) < 0)
+            return -1;
+        text += length + (text[length] == '&');
+    }
+    return 0;
+}
+
+static int take_host(struct arena *arena, const char *text, size_t length,
+                     struct source_address *ret, struct error *err) {
+    const char *bracket = *text == '[' ? memchr(text, ']', length) : NULL;
+    size_t host = bracket ? (size_t)(bracket - text) + 1 : strcspn(text, ":/?");
+    char *end;
+
+    if (host > length)
+        host = length;
+    if (host > 0)
+        ret->host = bracket ? arena_text_n(arena, text + 1, host - 2) : decoded(arena, text, host);
+    if (host == length)
+        return 0;
+    ret->port = (unsigned)strtoul(text + host + 1, &end, 10);
+    if (text[host] == ':' && end == text + length && ret->port > 0 && ret->port <= UINT16_MAX)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST, "The database's address has no valid port.");
+}
+
+static void take_user(struct arena *arena, const char *text, size_t length,
+                      struct source_address *ret) {
+    const char *colon = memchr(text, ':', length);
+    size_t name = colon ? (size_t)(colon - text) : length;
+
+    ret->user = decoded(arena, text, name);
+    if (colon)
+        ret->password = decoded(arena, colon + 1, length - name - 1);
+}
+
+int source_parse(struct arena *arena, const char *url, struct source_address *ret,
+                 struct error *err) {
+    const char *text = strstr(url, "://"), *at = NULL, *end, *query;
+
+    *ret = (struct source_address){ 0 };
+    if (!text)
+        return error_set(err, ERROR_BAD_REQUEST, "The database's address is no URL.");
+    text += strlen("://");
+    end = text + strcspn(text, "/?");
+    for (const char *c = text; c < end; c++) /* a password may have '@' */
+        at = *c == '@' ? c : at;
+    if (at)
+        take_user(arena, text, (size_t)(at - text), ret);
+    text = at ? at + 1 : text;
+    if (take_host(arena, text, (size_t)(end - text), ret, err) < 0)
+        return -1;
+    query = end + strcspn(end, "?");
+    if (*end != '/' || query - end < 2)
+        return error_set(err, ERROR_BAD_REQUEST, "The database's address names no database.");
+    ret->database = decoded(arena, end + 1, (size_t)(query - end) - 1);
+    return *query ? take_parameters(arena, query + 1, ret, err) : 0;
+}
+
+/* ---- the engines of this service ---- */
+
+struct reading {
+    struct arena *arena;
+    const char *const *queries;
+    size_t count;
+    struct source_table *tables;
+};
+
+static int read_one(struct db_tx *tx, struct arena *arena, const char *sql,
+                    struct source_table *ret, struct error *err) {
+    enum { COLUMNS_MOST = 64 };
+    autorows struct db_rows *rows = db_query(tx, err, sql);
+    const char *cells[COLUMNS_MOST];
+    int more;
+
+    if (!rows)
+        return -1;
+    *ret = (struct source_table){ .columns = db_columns(rows) };
+    while ((more = db_next(rows, err)) > 0) {
+        for (unsigned i = 0; i < ret->columns && i < COLUMNS_MOST; i++)
+            cells[i] = db_text(rows, i);
+        source_add_row(arena, ret, cells);
+    }
+    return more;
+}
+
+static int read_queries(struct db_tx *tx, void *arg, struct error *err) {
+    const struct reading *reading = arg;
+
+    for (size_t i = 0; i < reading->count; i++)
+        if (read_one(tx, reading->arena, reading->queries[i], &reading->tables[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int read_by_own(const char *url, struct reading *reading, struct error *err) {
+    const struct db_settings settings = { .url = url, .inline_writes = true, .access = DB_LOOKS };
+    struct db *db;
+    int result;
+
+    if (db_open(&settings, &db, err) < 0)
+        return -1;
+    result = db_read(db, read_queries, reading, err);
+    db_close(db);
+    return result;
+}
+
+/* Is its scheme that one, with or without "+driver"? */
+static bool is_of(const char *url, const char *scheme) {
+    size_t length = strlen(scheme);
+
+    return strncmp(url, scheme, length) == 0 && (url[length] == '+' || url[length] == ':');
+}
+
+static int read_by_scheme(const char *url, struct reading *reading, struct error *err) {
+    struct arena *arena = reading->arena;
+    const char *rest = strstr(url, "://");
+    struct source_address address;
+
+    if (rest && (is_of(url, "postgresql") || is_of(url, "postgres")))
+        return read_by_own(arena_format(arena, "postgresql%s", rest), reading, err);
+    /* There a path has one slash more. */
+    if (rest && is_of(url, "sqlite") && rest[strlen("://")] == '/')
+        return read_by_own(arena_format(arena, "sqlite://%s", rest + strlen(":///")), reading, err);
+    if (rest && (is_of(url, "mysql") || is_of(url, "mariadb")))
+        return source_parse(arena, url, &address, err) < 0
+                   ? -1
+                   : mariadb_read(arena, &address, reading->queries, reading->count,
+                                  reading->tables, err);
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "The database's address must begin with mysql, postgresql or sqlite.");
+}
+
+int source_read(struct arena *arena, const char *url, const char *const *queries, size_t count,
+                struct source_table *ret, struct error *err) {
+    struct reading reading = { arena, queries, count, ret };
+
+    if (read_by_scheme(url, &reading, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        sort(arena, &ret[i]);
+    return 0;
+}

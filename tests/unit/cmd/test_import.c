@@ -1,0 +1,334 @@
+/*
+ * scoria manage import-cinder against an SQLite database with Cinder's columns;
+ * tests/conformance/cinder has the database that Cinder itself makes.
+ */
+#include "common/gib.h"
+#include "tests/unit/cmd/cmd_test.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#define TYPE     "00000000-0000-4000-8000-0000000000a1"
+#define RAW      "00000000-0000-4000-8000-000000000001"
+#define CHAIN    "00000000-0000-4000-8000-000000000002"
+#define RENAMED  "00000000-0000-4000-8000-000000000003"
+#define NEW_NAME "00000000-0000-4000-8000-000000000033"
+#define SNAPSHOT "00000000-0000-4000-8000-0000000000b1"
+#define SERVER   "00000000-0000-4000-8000-0000000000c1"
+#define ATTACHED "00000000-0000-4000-8000-0000000000d1"
+#define NOW      "'2026-01-02 03:04:05.000000'"
+
+static const char schema[] =
+    "CREATE TABLE quality_of_service_specs (id, specs_id, \"key\", value, created_at, deleted);"
+    "CREATE TABLE volume_types (id, name, description, is_public, qos_specs_id, created_at, "
+    "updated_at, deleted);"
+    "CREATE TABLE volume_type_extra_specs (volume_type_id, \"key\", value, deleted);"
+    "CREATE TABLE volume_type_projects (volume_type_id, project_id, deleted);"
+    "CREATE TABLE encryption (volume_type_id, encryption_id, provider, control_location, cipher, "
+    "key_size, created_at, deleted);"
+    "CREATE TABLE default_volume_types (project_id, volume_type_id, deleted);"
+    "CREATE TABLE quotas (project_id, resource, hard_limit, deleted);"
+    "CREATE TABLE quota_classes (class_name, resource, hard_limit, deleted);"
+    "CREATE TABLE volumes (id, _name_id, project_id DEFAULT 'p', user_id DEFAULT 'u', "
+    "host DEFAULT 'ctrl@nfs-1#share', availability_zone DEFAULT 'nova', display_name, "
+    "display_description, size DEFAULT 1, status DEFAULT 'available', "
+    "attach_status DEFAULT 'detached', migration_status, replication_status, "
+    "volume_type_id DEFAULT '" TYPE "', snapshot_id, source_volid, group_id, consistencygroup_id, "
+    "bootable DEFAULT 0, multiattach DEFAULT 0, use_quota DEFAULT 1, shared_targets DEFAULT 0, "
+    "encryption_key_id, provider_location DEFAULT 'server:/share', provider_id, "
+    "created_at DEFAULT " NOW ", updated_at, launched_at, deleted DEFAULT 0);"
+    "CREATE TABLE volume_metadata (volume_id, \"key\", value, deleted);"
+    "CREATE TABLE volume_admin_metadata (volume_id, \"key\", value, deleted);"
+    "CREATE TABLE volume_glance_metadata (volume_id, \"key\", value, deleted);"
+    "CREATE TABLE volume_attachment (volume_id, id, instance_uuid, attached_host, mountpoint, "
+    "attach_status, attach_mode, connector, connection_info, attach_time, created_at, updated_at, "
+    "deleted);"
+    "CREATE TABLE snapshots (volume_id, id, project_id, user_id, display_name, "
+    "display_description, volume_size, status, use_quota, encryption_key_id, group_snapshot_id, "
+    "cgsnapshot_id, created_at, updated_at, deleted);"
+    "CREATE TABLE snapshot_metadata (snapshot_id, \"key\", value, deleted);"
+    "CREATE TABLE \"groups\" (id, deleted); CREATE TABLE backups (id, deleted);"
+    "CREATE TABLE transfers (id, deleted);";
+
+static const char contents[] =
+    "INSERT INTO volume_types VALUES ('" TYPE "', '__DEFAULT__', NULL, 1, NULL, " NOW ", NULL, 0);"
+    "INSERT INTO volume_type_extra_specs VALUES ('" TYPE "', 'a', 'b', 0), "
+    "('" TYPE "', 'old', 'x', 1);"
+    "INSERT INTO quotas VALUES ('p', 'volumes', 7, 0), ('p', 'volumes___DEFAULT__', 5, 0), "
+    "('p', 'consistencygroups', 3, 0);"
+    "INSERT INTO volumes (id, display_name) VALUES ('" RAW "', 'raw');"
+    "INSERT INTO volumes (id, status, attach_status) VALUES ('" CHAIN "', 'in-use', 'attached');"
+    "INSERT INTO volumes (id, _name_id) VALUES ('" RENAMED "', '" NEW_NAME "');"
+    "INSERT INTO volumes (id, deleted) VALUES ('00000000-0000-4000-8000-000000000009', 1);"
+    "INSERT INTO volume_metadata VALUES ('" RAW "', 'of', 'user', 0);"
+    "INSERT INTO volume_admin_metadata VALUES ('" RAW "', 'format', 'raw', 0), "
+    "('" RAW "', 'readonly', 'True', 0);"
+    "INSERT INTO volume_attachment VALUES ('" CHAIN "', '" ATTACHED "', '" SERVER
+    "', 'compute', '/dev/vdb', 'attached', 'rw', '{\"host\": \"compute\"}', "
+    "'{\"driver_volume_type\": \"nfs\"}', " NOW ", " NOW ", NULL, 0);"
+    "INSERT INTO snapshots VALUES ('" CHAIN "', '" SNAPSHOT "', 'p', 'u', 'snap', NULL, 1, "
+    "'available', 1, NULL, NULL, NULL, " NOW ", NULL, 0);"
+    "INSERT INTO backups VALUES ('b', 0);";
+
+static const char *in_home(const struct home *home, const char *name) {
+    static char path[8][256];
+    static unsigned next;
+    char *text = path[next++ % LENGTH(path)];
+
+    snprintf(text, sizeof path[0], "%s/%s", home->path, name);
+    return text;
+}
+
+static void sql(const struct home *home, const char *text) {
+    sqlite3 *db;
+    char *why = NULL;
+
+    ck_assert_int_eq(sqlite3_open(in_home(home, "cinder.db"), &db), SQLITE_OK);
+    ck_assert_msg(sqlite3_exec(db, text, NULL, NULL, &why) == SQLITE_OK, "%s", why);
+    sqlite3_close(db);
+}
+
+/* One row of this service's database, its columns joined by '|'; "" without one. */
+static const char *ours(const struct home *home, const char *text) {
+    static char row[1024];
+    sqlite3_stmt *statement;
+    sqlite3 *db;
+
+    row[0] = '\0';
+    ck_assert_int_eq(sqlite3_open(in_home(home, "scoria.db"), &db), SQLITE_OK);
+    ck_assert_msg(sqlite3_prepare_v2(db, text, -1, &statement, NULL) == SQLITE_OK, "%s",
+                  sqlite3_errmsg(db));
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        for (int i = 0; i < sqlite3_column_count(statement); i++) {
+            const char *cell = (const char *)sqlite3_column_text(statement, i);
+
+            snprintf(row + strlen(row), sizeof row - strlen(row), "%s%s", i ? "|" : "",
+                     cell ? cell : "-");
+        }
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return row;
+}
+
+static void put_file(const struct home *home, const char *name, int64_t size) {
+    int fd = open(in_home(home, name), O_WRONLY | O_CREAT | O_CLOEXEC, 0660);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, size), 0);
+    close(fd);
+}
+
+static void put_chain(const struct home *home) {
+    char command[1024];
+    FILE *info = fopen(in_home(home, "share/volume-" CHAIN ".info"), "we");
+
+    put_file(home, "share/volume-" CHAIN, GIB);
+    snprintf(command, sizeof command,
+             "cd %s/share && qemu-img create -q -f qcow2 -b volume-" CHAIN " -F raw volume-" CHAIN
+             "." SNAPSHOT,
+             home->path);
+    ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): fixed words of this test */
+    ck_assert_ptr_nonnull(info);
+    fputs("{\"active\": \"volume-" CHAIN "." SNAPSHOT "\", \"" SNAPSHOT "\": \"volume-" CHAIN
+          "." SNAPSHOT "\"}",
+          info);
+    fclose(info);
+}
+
+static void begin(struct home *home) {
+    home_make(home);
+    ck_assert_int_eq(mkdir(in_home(home, "share"), 0700), 0);
+    put_file(home, "share/volume-" RAW, GIB);
+    put_file(home, "share/volume-" NEW_NAME, 2 * GIB);
+    put_chain(home);
+    sql(home, schema);
+    sql(home, contents);
+    ck_assert_int_eq(program_output(home, "manage db sync")->status, EXIT_SUCCESS);
+}
+
+#define BACKEND " --enabled_backends=nfs-1 --nfs-1.file_volume_directory="
+
+static const struct output *run(const struct home *home, const char *command, const char *more) {
+    char line[1024];
+
+    snprintf(line, sizeof line, "manage %s%s%s%s", command, BACKEND, in_home(home, "share"), more);
+    return program_output(home, line);
+}
+
+static const struct output *import(const struct home *home, const char *more) {
+    char command[512];
+
+    snprintf(command, sizeof command, "import-cinder sqlite:///%s%s", in_home(home, "cinder.db"),
+             more);
+    return run(home, command, "");
+}
+
+static void assert_clean(const struct home *home) {
+    const struct output *output = run(home, "check", "");
+
+    ck_assert_msg(output->status == EXIT_SUCCESS, "%s%s", output->text, output->error);
+}
+
+START_TEST(a_dry_run_lists_and_writes_nothing) {
+    autohome struct home home;
+    const struct output *output;
+
+    begin(&home);
+    output = import(&home, "");
+    ck_assert_msg(output->status == EXIT_SUCCESS, "%s", output->error);
+    assert_has(output->text, RAW "  raw");
+    assert_has(output->text, "6 would be taken, 0 present, 1 would be left");
+    assert_has(output->text, "1 backups");
+    ck_assert_str_eq(ours(&home, "SELECT id FROM volumes"), "");
+    ck_assert_str_eq(ours(&home, "SELECT project_id FROM quotas"), "");
+}
+END_TEST
+
+START_TEST(objects_keep_their_ids_and_a_check_finds_nothing) {
+    autohome struct home home;
+    char expected[512];
+
+    begin(&home);
+    assert_has(import(&home, " --apply")->text, "6 taken, 0 present, 1 left");
+    snprintf(expected, sizeof expected, "%s/share|raw|available|raw|1|1|1767323045000000|" TYPE,
+             home.path);
+    ck_assert_str_eq(ours(&home, "SELECT provider_location, display_name, status, format, size_gb, "
+                                 "largest_gb, created_at, volume_type_id FROM volumes "
+                                 "WHERE id = '" RAW "'"),
+                     expected);
+    ck_assert_str_eq(
+        ours(&home, "SELECT name_id, largest_gb FROM volumes WHERE id = '" RENAMED "'"),
+        NEW_NAME "|2");
+    ck_assert_str_eq(ours(&home, "SELECT id, volume_id, instance_uuid, attached_host, "
+                                 "attach_status, connector FROM attachments"),
+                     ATTACHED "|" CHAIN "|" SERVER "|compute|attached|{\"host\": \"compute\"}");
+    ck_assert_str_eq(ours(&home, "SELECT id, volume_id, status, format, size_gb, use_quota "
+                                 "FROM snapshots"),
+                     SNAPSHOT "|" CHAIN "|available|raw|1|1");
+    ck_assert_str_eq(ours(&home, "SELECT key, value FROM volume_metadata"), "of|user");
+    ck_assert_str_eq(ours(&home, "SELECT key, value FROM volume_admin_metadata"), "readonly|True");
+    ck_assert_str_eq(ours(&home, "SELECT id, name FROM volume_types"), TYPE "|__DEFAULT__");
+    ck_assert_str_eq(ours(&home, "SELECT key, value FROM volume_type_extra_specs"), "a|b");
+    ck_assert_str_eq(ours(&home, "SELECT used FROM quota_usages WHERE project_id = 'p' AND "
+                                 "resource = 'gigabytes'"),
+                     "4");
+    ck_assert_str_eq(ours(&home, "SELECT hard_limit FROM quotas WHERE resource = "
+                                 "'volumes___DEFAULT__'"),
+                     "5");
+    assert_clean(&home);
+}
+END_TEST
+
+START_TEST(a_second_import_keeps_all_present_objects) {
+    autohome struct home home;
+
+    begin(&home);
+    import(&home, " --apply");
+    sql(&home, "UPDATE quotas SET hard_limit = 99; UPDATE volumes SET display_name = 'later'");
+    assert_has(import(&home, " --apply")->text, "0 taken, 6 present, 1 left");
+    ck_assert_str_eq(ours(&home, "SELECT display_name FROM volumes WHERE id = '" RAW "'"), "raw");
+    ck_assert_str_eq(ours(&home, "SELECT hard_limit FROM quotas WHERE resource = 'volumes'"), "7");
+    assert_clean(&home);
+}
+END_TEST
+
+static void assert_left(const struct home *home, const char *why) {
+    const struct output *output = import(home, " --apply");
+
+    ck_assert_msg(output->status == EXIT_SUCCESS && strstr(output->text, why), "%s%s\n%s",
+                  output->text, output->error, why);
+    ck_assert_str_eq(ours(home, "SELECT id FROM volumes WHERE id = '" RAW "'"), "");
+    ck_assert_str_ne(ours(home, "SELECT id FROM volumes WHERE id = '" CHAIN "'"), "");
+}
+
+#define OF_RAW " WHERE id = '" RAW "'"
+
+START_TEST(each_volume_that_is_left_has_a_reason) {
+    static const char *const rows[][2] = {
+        { "UPDATE volumes SET status = 'extending'" OF_RAW, "it is extending" },
+        { "UPDATE volumes SET migration_status = 'migrating'" OF_RAW, "being migrated" },
+        { "UPDATE volumes SET encryption_key_id = 'k'" OF_RAW, "it is encrypted" },
+        { "UPDATE volumes SET group_id = 'g'" OF_RAW, "in group g" },
+        { "UPDATE volumes SET host = 'ctrl@lvm#lvm'" OF_RAW,
+          "backend ctrl@lvm#lvm is none of enabled_backends" },
+        { "UPDATE volumes SET volume_type_id = 'gone'" OF_RAW, "its type is not taken" },
+        { "UPDATE volumes SET _name_id = 'gone'" OF_RAW, "is missing" },
+        { "UPDATE volumes SET size = 3" OF_RAW, "less than 3 GiB" },
+        { "INSERT INTO snapshots (volume_id, id, project_id, status, deleted) VALUES ('" RAW
+          "', 's', 'p', 'creating', 0)",
+          "snapshot s is creating" },
+        { "UPDATE volumes SET status = 'in-use'" OF_RAW, "without an attachment" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        autohome struct home home;
+
+        begin(&home);
+        sql(&home, rows[i][0]);
+        assert_left(&home, rows[i][1]);
+    }
+}
+END_TEST
+
+START_TEST(a_type_with_a_name_that_is_taken_is_left_with_its_volumes) {
+    autohome struct home home;
+    const struct output *output;
+    const char *id = "00000000-0000-4000-8000-0000000000ff";
+    sqlite3 *db;
+
+    begin(&home);
+    ck_assert_int_eq(sqlite3_open(in_home(&home, "scoria.db"), &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db,
+                                  "INSERT INTO volume_types (id, name, is_public, created_at) "
+                                  "VALUES ('00000000-0000-4000-8000-0000000000ff', 'fast', 1, 1)",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    sql(&home, "UPDATE volume_types SET name = 'fast'");
+    output = import(&home, " --apply");
+    assert_has(output->text, "another type has the name fast");
+    assert_has(output->text, "its type is not taken");
+    ck_assert_str_eq(ours(&home, "SELECT id FROM volume_types WHERE name = 'fast'"), id);
+    ck_assert_str_eq(ours(&home, "SELECT id FROM volumes"), "");
+}
+END_TEST
+
+START_TEST(a_backend_may_have_another_name_here) {
+    autohome struct home home;
+
+    begin(&home);
+    sql(&home, "UPDATE volumes SET host = 'ctrl@old#pool'");
+    assert_has(import(&home, "")->text, "backend ctrl@old#pool is none");
+    assert_has(import(&home, " --backend=ctrl@old=nfs-1 --apply")->text, "6 taken");
+    assert_clean(&home);
+}
+END_TEST
+
+START_TEST(the_address_is_read_from_cinders_configuration) {
+    autohome struct home home;
+    FILE *file;
+    char command[256];
+
+    begin(&home);
+    file = fopen(in_home(&home, "cinder.conf"), "we");
+    fprintf(file,
+            "[DEFAULT]\nconnection = no\n[database]\n# connection = x\nconnection=sqlite:///%s\n",
+            in_home(&home, "cinder.db"));
+    fclose(file);
+    snprintf(command, sizeof command, "import-cinder %s", in_home(&home, "cinder.conf"));
+    assert_has(run(&home, command, "")->text, "6 would be taken");
+    assert_has(run(&home, "import-cinder /missing.conf", "")->error, "cannot read /missing.conf");
+    assert_has(run(&home, "import-cinder oracle://x/y", "")->error, "must begin with");
+    assert_has(run(&home, "import-cinder mysql://u:secret@h:1/d?tls=1", "")->error,
+               "parameter tls");
+    assert_has(run(&home, "import-cinder", "")->error, "is missing");
+}
+END_TEST
+
+CHECK_MAIN("import", a_dry_run_lists_and_writes_nothing,
+           objects_keep_their_ids_and_a_check_finds_nothing,
+           a_second_import_keeps_all_present_objects, each_volume_that_is_left_has_a_reason,
+           a_type_with_a_name_that_is_taken_is_left_with_its_volumes,
+           a_backend_may_have_another_name_here, the_address_is_read_from_cinders_configuration)
