@@ -69,7 +69,8 @@ const struct option service_options[] = {
               "operations that move much data, so that no other operation waits for those. Of four or more, one "
               "project gets all but one at most." },
     { .section = "DEFAULT", .key = "image_conversion_dir", .type = OPTION_TEXT,
-      .help = "Directory for the bytes of images that are no raw disks, each once and while a volume is made of it. "
+      .help = "Directory for the bytes of images that are no raw disks, while a volume is made of one, and of those other "
+              "than qcow2 while they are made of a volume. "
               "Unset: conversion in state_path." },
     { .section = "DEFAULT", .key = "graceful_shutdown_timeout", .type = OPTION_SECONDS, .fallback = "60", .max = 3600,
       .help = "Seconds after SIGTERM in which operations in progress may end; then another manager or the next "

@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	data/chain_io.c data/chain_io.h \
 	data/checksum_io.c data/checksum_io.h \
+	data/converted_image_io.c data/converted_image_io.h \
 	data/copy.c data/copy.h \
 	data/copy_digest.c data/copy_digest.h \
 	data/deadline_io.c data/deadline_io.h \
@@ -23,6 +24,7 @@ EXTRA_DIST += tests/unit/data/http_peer.h tests/unit/data/image_file.h tests/uni
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/data/test_chain_io \
+	tests/unit/data/test_converted_image_io \
 	tests/unit/data/test_copy \
 	tests/unit/data/test_file_io \
 	tests/unit/data/test_filters \

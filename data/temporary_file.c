@@ -1,11 +1,14 @@
 #include "data/temporary_file.h"
 
+#include "common/gib.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* Not every file system makes files without a name. */
@@ -32,4 +35,18 @@ int temporary_file_open(const char *directory, struct error *err) {
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
         fd = open_and_unlink(directory);
     return fd < 0 ? error_errno(err, ERROR_BACKEND, "making a file in %s", directory) : fd;
+}
+
+int temporary_file_check_space(int fd, int64_t bytes) {
+    const int64_t spare_most = GIB;
+    struct statvfs found;
+    int64_t unit, spare;
+
+    if (fstatvfs(fd, &found) < 0)
+        return errno;
+    unit = (int64_t)found.f_frsize;
+    spare = (int64_t)found.f_blocks / 20 * unit;
+    if (spare > spare_most)
+        spare = spare_most;
+    return (int64_t)found.f_bavail * unit - spare < bytes ? ENOSPC : 0;
 }

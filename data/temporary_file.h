@@ -6,6 +6,12 @@
 
 #include "common/error.h"
 
+#include <stdint.h>
+
 /* Opens an empty one in the directory, which is made if it is missing and then private.  The
  * descriptor, or -1. */
 int temporary_file_open(const char *directory, struct error *err);
+
+/* Is there space for so many bytes more in its file system?  A part of that stays for others, such
+ * as the database.  An errno, or 0. */
+int temporary_file_check_space(int fd, int64_t bytes);

@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -134,28 +133,13 @@ static int open_plain(struct opening *opening, struct volume_io **ret, struct er
 
 /* ---- images of other formats ---- */
 
-/* Others have files there, too, such as the database: a part of the space stays theirs. */
-static int check_space(int fd, int64_t bytes) {
-    const int64_t spare_most = GIB;
-    struct statvfs found;
-    int64_t unit, spare;
-
-    if (fstatvfs(fd, &found) < 0)
-        return errno;
-    unit = (int64_t)found.f_frsize;
-    spare = (int64_t)found.f_blocks / 20 * unit;
-    if (spare > spare_most)
-        spare = spare_most;
-    return (int64_t)found.f_bavail * unit - spare < bytes ? ENOSPC : 0;
-}
-
 /* Several may find the same space: looked at again, only those go on that leave the spare part. */
 static int take_space(int fd, int64_t bytes) {
-    int failure = check_space(fd, bytes);
+    int failure = temporary_file_check_space(fd, bytes);
 
     if (!failure)
         failure = posix_fallocate(fd, 0, bytes);
-    return failure ? failure : check_space(fd, 0);
+    return failure ? failure : temporary_file_check_space(fd, 0);
 }
 
 /* A file without a name, with space for all of the image: of several at once only those begin that

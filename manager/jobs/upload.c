@@ -1,14 +1,15 @@
 /*
  * Uploads a volume to an image that the request has created: read in order, as a raw disk or as a
- * qcow2 image, and sent while it is read.  Of an attached volume a snapshot is read, which has the
- * id of the operation and is deleted with it: a driver that can take none below a guest makes no
- * such images.
+ * qcow2 image, and sent while it is read; other formats are converted before.  Of an attached
+ * volume a snapshot is read, which has the id of the operation and is deleted with it: a driver
+ * that can take none below a guest makes no such images.
  *
  * Repeated after a kill, an upload begins again: the image service drops the bytes of a request
  * that was broken off.
  */
 #include "model/volume/upload.h"
 #include "data/checksum_io.h"
+#include "data/converted_image_io.h"
 #include "data/copy.h"
 #include "data/http_sink_io.h"
 #include "data/qcow2_image_io.h"
@@ -202,11 +203,29 @@ static void drop_late_snapshot(const struct uploading *uploading) {
 
 /* ---- the bytes ---- */
 
+static struct volume_io *convert(const struct uploading *uploading, struct volume_io *source,
+                                 struct error *err) {
+    const struct converted_image_settings settings = {
+        .program = "qemu-img",
+        .directory = uploading->job->manager->settings.conversion_dir,
+        .disk_format = uploading->target.disk_format,
+        .may = job_copy_may,
+        .report = job_copy_report,
+        .arg = uploading->job,
+    };
+    struct volume_io *image = converted_image_io_open(source, &settings, err);
+
+    volume_io_close(source);
+    return image;
+}
+
 /* Owns `source`, also when it fails. */
 static struct volume_io *open_image(const struct uploading *uploading, struct volume_io *source,
                                     struct error *err) {
-    bool is_qcow2 = strcmp(uploading->target.disk_format, "qcow2") == 0;
-    struct volume_io *image = is_qcow2 ? qcow2_image_io_open(source, err) : source;
+    const char *format = uploading->target.disk_format;
+    struct volume_io *image = strcmp(format, "raw") == 0     ? source
+                              : strcmp(format, "qcow2") == 0 ? qcow2_image_io_open(source, err)
+                                                             : convert(uploading, source, err);
 
     return image ? checksum_io_open(image, ALGORITHM, false, err) : NULL;
 }
@@ -267,12 +286,12 @@ static bool is_of_snapshot(const struct job *job) {
 }
 
 /* How many bytes an earlier worker has sent: the image service may have kept those that arrived
- * before its end.  Those of a snapshot as qcow2 are unknown, as it may be gone. */
+ * before its end.  Those of a snapshot are unknown unless raw, as it may be gone. */
 static int find_least(struct uploading *uploading, struct error *err) {
     struct volume_io *source = NULL;
     autovolumeio struct volume_io *image = NULL;
 
-    if (strcmp(uploading->target.disk_format, "qcow2") != 0) {
+    if (strcmp(uploading->target.disk_format, "raw") == 0) {
         uploading->least = uploading->job->volume.size_gb * GIB;
         return 0;
     }

@@ -3,6 +3,7 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/words.h"
+#include "data/converted_image_io.h"
 #include "model/attachment/attach_status.h"
 #include "model/conflict.h"
 #include "model/operations.h"
@@ -17,10 +18,11 @@
 static int check_formats(const struct volume_upload *upload, struct error *err) {
     static const char *const formats[] = { "raw", "qcow2" };
 
-    if (!words_have(formats, LENGTH(formats), upload->disk_format))
+    if (!words_have(formats, LENGTH(formats), upload->disk_format) &&
+        !converted_image_is_known(upload->disk_format))
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: Images of the disk format %s cannot be made of "
-                         "volumes here, only raw and qcow2.",
+                         "volumes here, only raw, qcow2, vmdk, vdi, vhd and vhdx.",
                          upload->disk_format);
     if (strcmp(upload->container_format, "bare") != 0)
         return error_set(err, ERROR_BAD_REQUEST,

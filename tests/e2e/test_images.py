@@ -372,11 +372,23 @@ class Uploads(UploadCase):
         image.description["virtual_size"] = None
         self.assert_content(self.made(image.id)["id"], CONTENT)
 
+    def test_a_volume_becomes_an_image_of_another_format_that_a_volume_is_made_of(self):
+        volume_id = self.source()
+        for disk_format, tool_format in (("vmdk", "vmdk"), ("vdi", "vdi"), ("vhd", "vpc"),
+                                         ("vhdx", "vhdx")):
+            with self.subTest(disk_format):
+                image = self.uploaded(volume_id, disk_format=disk_format)
+                self.assert_data(image, tool_format)
+                image.description["virtual_size"] = None
+                self.assert_content(self.made(image.id)["id"], CONTENT)
+                self.assert_nothing_left()
+
     def test_a_header_that_a_guest_has_written_is_content(self):
         volume_id, data = self.volume(), converted(CONTENT, "qcow2")
         with open(self.path(volume_id), "r+b") as file:
             file.write(data)
         self.assert_data(self.uploaded(volume_id), "qcow2", data)
+        self.assert_data(self.uploaded(volume_id, disk_format="vdi"), "vdi", data)
 
     def test_the_image_has_the_properties_of_the_volume(self):
         volume_id = self.source()

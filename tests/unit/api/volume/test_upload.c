@@ -148,7 +148,7 @@ START_TEST(a_volume_that_cannot_become_the_image_is_refused_before_it_exists) {
     static const struct {
         const char *body, *before, *why;
     } rows[] = {
-        { UPLOAD(", \"disk_format\": \"vmdk\""), NULL, "vmdk" },
+        { UPLOAD(", \"disk_format\": \"ploop\""), NULL, "ploop" },
         { UPLOAD(", \"disk_format\": \"iso\""), NULL, "disk_format" },
         { UPLOAD(", \"container_format\": \"compressed\""), NULL, "compressed" },
         { UPLOAD(", \"visibility\": \"anywhere\""), NULL, "visibility" },

@@ -1,0 +1,145 @@
+/*
+ * Contents as images of the formats of a real qemu-img.
+ */
+#include "data/converted_image_io.h"
+
+#include "common/cleanup.h"
+#include "common/process.h"
+#include "data/image_inspect.h"
+#include "tests/unit/data/volume_data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SIZE (70 * MIB + 512)
+
+static const char *const known[][2] = {
+    { "vmdk", "vmdk" }, { "vdi", "vdi" }, { "vhd", "vpc" }, { "vhdx", "vhdx" }
+};
+
+static unsigned queried;
+static bool refused;
+
+static int may(void *arg, struct error *err) {
+    (void)arg;
+    queried++;
+    return refused ? error_set(err, ERROR_CONFLICT, "lost") : 0;
+}
+
+static int report(void *arg, int64_t done_bytes, int64_t all_bytes, struct error *err) {
+    (void)arg, (void)err;
+    ck_assert_int_le(2 * done_bytes, all_bytes);
+    return 0;
+}
+
+static struct converted_image_settings settings_of(const char *directory, const char *format) {
+    return (struct converted_image_settings){ .program = "qemu-img",
+                                              .directory = directory,
+                                              .disk_format = format,
+                                              .may = may,
+                                              .report = report };
+}
+
+/* An own directory, which must be empty again at the end. */
+static const char *directory_new(void) {
+    static char path[64];
+
+    snprintf(path, sizeof(path), "/tmp/scoria-converted-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    queried = 0;
+    refused = false;
+    return path;
+}
+
+static struct volume_io *content_new(void) {
+    struct volume_io *io = memory_volume(SIZE);
+
+    fill(io, 0, MIB, 1);
+    fill(io, 40 * MIB - 100, 300, 2);
+    fill(io, SIZE - 512, 512, 3);
+    return io;
+}
+
+static void store(struct volume_io *io, const char *path) {
+    static unsigned char bytes[VOLUME_IO_MOST];
+    FILE *file = fopen(path, "w");
+    struct error err;
+
+    ck_assert_ptr_nonnull(file);
+    for (int64_t at = 0, part; at < io->size; at += part) {
+        part = io->size - at < MIB ? io->size - at : MIB;
+        ck_assert_int_eq(volume_io_read(io, bytes, (size_t)part, at, &err), 0);
+        ck_assert_uint_eq(fwrite(bytes, 1, (size_t)part, file), (size_t)part);
+    }
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(an_image_has_the_content_in_the_requested_format) {
+    for (size_t i = 0; i < LENGTH(known); i++) {
+        autoarena struct arena *arena = arena_new();
+        const char *directory = directory_new();
+        const char *raw = arena_format(arena, "%s/raw", directory);
+        const char *made = arena_format(arena, "%s/made", directory);
+        const char *const compare[] = { "qemu-img",  "compare", "-f", "raw", "-F",
+                                        known[i][1], raw,       made, NULL };
+        const struct converted_image_settings settings = settings_of(directory, known[i][0]);
+        autovolumeio struct volume_io *content = content_new(), *image = NULL;
+        struct process_result result;
+        struct error err;
+
+        ck_assert(converted_image_is_known(known[i][0]));
+        image = converted_image_io_open(content, &settings, &err);
+        ck_assert_msg(image != NULL, "%s: %s", known[i][0], err.message);
+        ck_assert_int_lt(image->size, SIZE); /* most zeros take no space */
+        ck_assert_uint_gt(queried, 0);
+        store(content, raw);
+        store(image, made);
+        ck_assert_int_eq(process_run(arena, compare, &(struct process_limits){ 0 }, &result, &err),
+                         0);
+        ck_assert_msg(result.exit_status == 0, "%s: %s%s", known[i][0], result.output,
+                      result.errors);
+        unlink(raw);
+        unlink(made);
+        ck_assert_int_eq(rmdir(directory), 0);
+    }
+}
+END_TEST
+
+START_TEST(other_formats_are_refused) {
+    static const char *const unknown[] = { "ploop", "raw", "qcow2", "vpc", "iso", "" };
+
+    for (size_t i = 0; i < LENGTH(unknown); i++) {
+        const struct converted_image_settings settings = settings_of("/nowhere", unknown[i]);
+        autovolumeio struct volume_io *content = content_new();
+        struct error err;
+
+        ck_assert(!converted_image_is_known(unknown[i]));
+        ck_assert_ptr_null(converted_image_io_open(content, &settings, &err));
+        ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+    }
+}
+END_TEST
+
+START_TEST(a_lost_operation_and_a_failed_tool_leave_nothing) {
+    static const char *const programs[] = { "qemu-img", "/bin/false", "/bin/true" };
+
+    for (size_t i = 0; i < LENGTH(programs); i++) {
+        const char *directory = directory_new();
+        struct converted_image_settings settings = settings_of(directory, "vdi");
+        autovolumeio struct volume_io *content = content_new();
+        struct error err;
+
+        refused = i == 0;
+        settings.program = programs[i];
+        ck_assert_ptr_null(converted_image_io_open(content, &settings, &err));
+        ck_assert_int_eq(err.kind, i == 0   ? ERROR_CONFLICT
+                                   : i == 1 ? ERROR_BACKEND
+                                            : ERROR_BAD_REQUEST);
+        ck_assert_int_eq(rmdir(directory), 0);
+    }
+}
+END_TEST
+
+CHECK_MAIN("converted_image_io", an_image_has_the_content_in_the_requested_format,
+           other_formats_are_refused, a_lost_operation_and_a_failed_tool_leave_nothing)
