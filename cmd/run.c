@@ -9,6 +9,7 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/resident.h"
 #include "common/version.h"
 #include "db/db.h"
 #include "manager/runtime/manager.h"
@@ -22,6 +23,9 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+/* After which the start is over, with that of the agent: it loads libvirt. */
+#define STARTED_S 2
 
 /* Limit of the shutdown after a failed start. */
 #define FAILED_START_S 5
@@ -205,12 +209,24 @@ static void load_settings(struct parts *parts) {
     settings->one_process = (parts->there & PARTS_STORING) == PARTS_STORING;
 }
 
+/* The signal that ends the process; memory of its start is released meanwhile. */
+static int await_end(const sigset_t *ends) {
+    const struct timespec started = { .tv_sec = STARTED_S };
+    int sig = sigtimedwait(ends, NULL, &started);
+
+    if (sig > 0)
+        return sig;
+    malloc_trim(0);
+    resident_release();
+    sigwait(ends, &sig);
+    return sig;
+}
+
 static void serve(struct parts *parts, struct notify *notify, const sigset_t *ends) {
     int sig;
 
     announce(parts, notify);
-    malloc_trim(0); /* memory of a migration's indexes */
-    sigwait(ends, &sig);
+    sig = await_end(ends);
     log_info(NULL, "stopping", "signal", sig == SIGTERM ? "TERM" : "INT", NULL);
     part_end_watch(parts, ends);
     drain(parts, notify);

@@ -24,6 +24,7 @@ libscoria_a_SOURCES += \
 	common/quantity.c common/quantity.h \
 	common/reclaim_phase.h \
 	common/replicas.h \
+	common/resident.c common/resident.h \
 	common/same_file.h \
 	common/scoria_headers.h \
 	common/state_table.c common/state_table.h \
@@ -48,6 +49,7 @@ check_PROGRAMS += \
 	tests/unit/common/test_md5 \
 	tests/unit/common/test_process \
 	tests/unit/common/test_quantity \
+	tests/unit/common/test_resident \
 	tests/unit/common/test_state_table \
 	tests/unit/common/test_thread \
 	tests/unit/common/test_ticker \
