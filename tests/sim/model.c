@@ -135,12 +135,14 @@ static void note_made(struct sim *sim, const char *call, const char *name_id) {
         snprintf(made, sizeof sim->current->made, "%s", name_id);
 }
 
-/* A snapshot that comes late stays where the storage takes none away below a guest. */
+/* A snapshot that comes late stays where the storage takes none away below a guest; one may hold
+ * the image longer than its attachment lasts. */
 static bool may_be_deferred(struct sim *sim) {
     bool held = false;
 
     for (unsigned i = 0; i < SIM_VOLUMES && sim->temper.assists; i++)
-        held |= sim->models[i].id[0] && look_at(sim, sim->models[i].id).attachments > 0;
+        held |= sim->models[i].id[0] && (look_at(sim, sim->models[i].id).attachments > 0 ||
+                                         guest_holds(sim, sim->models[i].id));
     return held;
 }
 
