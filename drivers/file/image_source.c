@@ -78,6 +78,26 @@ static int check_content(const struct directory *directory, struct arena *arena,
                              chain_file_of(&chain, arena, snapshot->name_id, NULL), false, err);
 }
 
+/* The info has named a created snapshot since before its first reader: without it there, the overlay
+ * that still bears its name is merged already, and its removal has failed.  *chain->active becomes
+ * the overlay of the info. */
+static int check_named(const struct directory *directory, struct arena *arena,
+                       const struct driver_snapshot *snapshot, struct chain *found,
+                       struct error *err) {
+    struct chain chain;
+    int known = chain_find_base(directory, arena, found->base, &chain, err);
+
+    if (known <= 0 || chain.deleted)
+        return known < 0 ? -1 : 0;
+    if (!chain_has(&chain, snapshot->name_id))
+        return error_set(err, ERROR_CONFLICT,
+                         "Snapshot %s is gone: a delete has merged its files and has not ended. "
+                         "Delete it again.",
+                         snapshot->id);
+    found->active = chain_file_of(&chain, arena, snapshot->name_id, err);
+    return found->active ? 0 : -1;
+}
+
 /* The file below a snapshot's overlay: 1 there is such a one. */
 static int find_below(const struct directory *directory, struct arena *arena,
                       const struct driver_snapshot *snapshot, const struct driver_volume *reader,
@@ -91,6 +111,8 @@ static int find_below(const struct directory *directory, struct arena *arena,
     if (found <= 0)
         return found;
     if (reader && chain_lock(directory, &chain, false, reader->fence, &source->lock, err) < 0)
+        return -1;
+    if (check_named(directory, arena, snapshot, &chain, err) < 0)
         return -1;
     count = chain_walk(directory, arena, &chain, chain.active, snapshot->format, links, err);
     if (count < 0)

@@ -219,7 +219,42 @@ START_TEST(a_late_pull_is_found_under_any_name) {
 }
 END_TEST
 
-CHECK_MAIN("merged chains", a_late_pull_of_the_newest_is_found_by_the_next_operation,
+/* The files are merged and the info has changed, but a process that reads the overlay, and began to
+ * do so during the merge, keeps it from being removed. */
+START_TEST(a_snapshot_whose_delete_has_merged_its_files_is_read_no_more) {
+    autoplace struct place place;
+    struct driver_snapshot snapshot;
+    autosource struct image_source source = NO_SOURCE;
+    struct flock reads = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 100, .l_len = 1 };
+    struct error *err = &place.bench.err;
+    int holder;
+
+    open_chain(&place);
+    place.volume.attached = false;
+    holder = openat(place.directory.fd, OVERLAY, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(fcntl(holder, F_OFD_SETLK, &reads), 0);
+    ck_assert_int_eq(drop(&place, "s"), DRIVER_FAILED);
+    ck_assert_ptr_nonnull(strstr(err->message, "is open"));
+    ck_assert(has(&place, OVERLAY));
+
+    snapshot = named(&place, "s");
+    ck_assert_int_eq(image_source_open_snapshot(&place.directory, place.bench.arena, &snapshot,
+                                                NULL, &source, err),
+                     -1);
+    ck_assert_int_eq(err->kind, ERROR_CONFLICT);
+    ck_assert_msg(strstr(err->message, "Snapshot s is gone"), "%s", err->message);
+    ck_assert(snapshot_reads(&place, "t", 2));
+
+    close(holder);
+    ck_assert_int_eq(drop(&place, "s"), DRIVER_DONE);
+    ck_assert(!has(&place, OVERLAY));
+    ck_assert(snapshot_reads(&place, "t", 2));
+    ck_assert_int_eq(drop(&place, "t"), DRIVER_DONE);
+}
+END_TEST
+
+CHECK_MAIN("merged chains", a_snapshot_whose_delete_has_merged_its_files_is_read_no_more,
+           a_late_pull_of_the_newest_is_found_by_the_next_operation,
            a_late_commit_of_an_older_one_is_found_by_the_next_operation,
            without_a_note_no_content_of_a_snapshot_is_written_over,
            a_snapshot_whose_files_were_merged_is_not_read,
