@@ -12,6 +12,7 @@ libscoria_a_SOURCES += \
 	db/sqlite/engine.c \
 	db/sqlite/image.c db/sqlite/image.h \
 	db/sqlite/log.c db/sqlite/log.h \
+	db/sqlite/log_flush.c db/sqlite/log_flush.h \
 	db/sqlite/map.c db/sqlite/map.h \
 	db/sqlite/reserve.c db/sqlite/reserve.h \
 	db/sqlite/sqlite.c db/sqlite/sqlite.h \

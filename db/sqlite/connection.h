@@ -14,12 +14,15 @@ struct statement_cache;
 struct connection {
     sqlite3 *handle;
     struct statement_cache *statements;
-    bool unsynced;         /* see sqlite_tx_set_unsynced() */
-    bool in_doubt;         /* a flush failed: no commit before sqlite_renew() */
-    bool full;             /* a failure was for lack of space; see sqlite_make_space() */
-    bool no_reserve;       /* of disk space: to be created once there is enough (reserve.h) */
-    int wal_frames;        /* in the WAL after the last own commit; 0 once they are checkpointed */
-    struct sqlite_map map; /* of one that reads */
+    bool unsynced;          /* during a commit: it does not wait for the disk */
+    bool log_begins;        /* its header was written and not flushed yet */
+    bool in_doubt;          /* a flush failed: no commit before sqlite_renew() */
+    bool full;              /* a failure was for lack of space; see sqlite_make_space() */
+    bool no_reserve;        /* of disk space: to be created once there is enough (reserve.h) */
+    int wal_frames;         /* in the WAL after the last own commit; 0 once they are checkpointed */
+    struct sqlite_map map;  /* of one that reads */
+    sqlite3_io_methods log; /* of the WAL (log_flush.h), and SQLite's own */
+    const sqlite3_io_methods *sqlites_log;
     struct connection *next; /* of engine.c's unused readers */
 };
 

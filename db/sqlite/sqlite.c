@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "db/sqlite/image.h"
 #include "db/sqlite/log.h"
+#include "db/sqlite/log_flush.h"
 #include "db/sqlite/reserve.h"
 #include "db/sqlite/statement.h"
 
@@ -146,7 +147,9 @@ static int connection_setup(struct connection *connection, const char *path, enu
 /* The previous process may have died of a failed flush. */
 static int log_prepare(struct connection *connection, const char *path, struct error *err) {
     connection->in_doubt = sqlite_log_renew(connection, err) != 0;
-    return connection->in_doubt ? -1 : sqlite_log_keep_name(path, err);
+    if (connection->in_doubt || sqlite_log_keep_name(path, err) < 0)
+        return -1;
+    return sqlite_log_flush_begin(connection, err);
 }
 
 static void library_setup(void) {

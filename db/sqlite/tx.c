@@ -10,16 +10,14 @@ int sqlite_tx_control(struct connection *connection, const char *sql, struct err
     return statement_run(&tx.base, err, sql, NULL, 0) < 0 ? -1 : 0;
 }
 
-/* SQLite applies it while it prepares the statement, so it must not come from the cache. */
-int sqlite_tx_set_unsynced(struct connection *connection, bool unsynced, struct error *err) {
-    const char *sql = unsynced ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL";
+int sqlite_tx_commit(struct connection *connection, bool unsynced, struct error *err) {
+    int result;
 
-    if (connection->unsynced == unsynced)
-        return 0;
-    if (sqlite3_exec(connection->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
-        return connection_error(connection, err);
+    assert(!connection->unsynced);
     connection->unsynced = unsynced;
-    return 0;
+    result = sqlite_tx_control(connection, "COMMIT", err);
+    connection->unsynced = false; /* a checkpoint flushes the log */
+    return result;
 }
 
 bool sqlite_tx_gave_up(const struct connection *connection) {

@@ -8,8 +8,8 @@
 /* Runs one of the texts that open, close or divide a transaction. */
 int sqlite_tx_control(struct connection *connection, const char *sql, struct error *err);
 
-/* Whether commits from now on wait for the disk; initially they do.  Not inside a transaction. */
-int sqlite_tx_set_unsynced(struct connection *connection, bool unsynced, struct error *err);
+/* Commits; `unsynced`: without waiting for the disk. */
+int sqlite_tx_commit(struct connection *connection, bool unsynced, struct error *err);
 
 /* Rolls back the open transaction, if there is still one. */
 void sqlite_tx_rollback(struct connection *connection);

@@ -105,7 +105,6 @@ static int group_commit(const struct writer *writer, struct group *group, struct
 
     assert(group->count > 0 && group->tx.connection == writer->connection);
     if (sqlite_renew(connection, err) < 0 ||
-        sqlite_tx_set_unsynced(connection, group_is_unsynced(group), err) < 0 ||
         sqlite_tx_control(connection, "BEGIN IMMEDIATE", err) < 0)
         return -1;
     if (jobs_run(group, err) < 0) {
@@ -117,9 +116,8 @@ static int group_commit(const struct writer *writer, struct group *group, struct
         return 0;
     }
     assert(!sqlite_tx_gave_up(connection));
-    assert(!connection->unsynced || group_is_unsynced(group)); /* or a power failure undoes it */
     if (fault_check(writer, "before_commit", err) != 0 ||
-        sqlite_tx_control(connection, "COMMIT", err) < 0) {
+        sqlite_tx_commit(connection, group_is_unsynced(group), err) < 0) {
         sqlite_tx_rollback(connection);
         return -1;
     }
