@@ -155,6 +155,7 @@ EXTRA_DIST += \
 	tests/e2e/test_images.py \
 	tests/e2e/test_claim.py \
 	tests/e2e/test_kubernetes.py \
+	tests/e2e/test_devstack.py \
 	tests/e2e/test_environment.py \
 	tests/e2e/test_hostile.py \
 	tests/e2e/test_postgresql.py \
@@ -180,6 +181,8 @@ EXTRA_DIST += \
 	tests/lib/corpus.py \
 	tests/lib/demonstration.py \
 	tests/lib/description.py \
+	tests/lib/devstack.sh \
+	tests/lib/devstack_doubles.sh \
 	tests/lib/evidence.py \
 	tests/lib/guest_system.py \
 	tests/lib/hypervisor.py \
