@@ -25,7 +25,8 @@ from rabbitmq import Broker
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOST = "hypervisor"
-SHARES = ("share", "plain")  # files of the first one share blocks
+# By name, with the driver: files of the first one share blocks, servers share volumes of the other.
+SHARES = {"share": "nfs", "plain": "powerstore_nfs"}
 KERNEL = os.path.join(program.REPOSITORY, "build/kernel")
 MODULES = ("virtio_pci", "virtio_blk")
 TIMEOUT_S = 600  # of a machine that has other things to do
@@ -130,7 +131,7 @@ send_service_user_token = true
 
 SHARE = """\
 [{name}]
-volume_driver = nfs
+volume_driver = {driver}
 volume_backend_name = {name}
 nas_host = 127.0.0.1
 nas_share_path = /{name}
@@ -355,7 +356,8 @@ class Cloud:
     def start_scoria(self):
         self.configuration = self.write("scoria.conf", SCORIA.format(
             glance=self.glance.url, user=self.user.replace("username = nova", "username = scoria"),
-            shares="\n".join(SHARE.format(name=name, place=self.place) for name in SHARES)))
+            shares="\n".join(SHARE.format(name=name, driver=driver, place=self.place)
+                             for name, driver in SHARES.items())))
         for name in ("api", "manager", "compute"):
             self.start_role(name)
 

@@ -37,10 +37,9 @@ class Servers(unittest.TestCase):
         cls.wait_console(server, "guest: up")
         return server
 
-    @classmethod
-    def own_server(cls, test, **fields):
-        server = cls.boot(test.id().rpartition(".")[2].replace("_", "-"), **fields)
-        test.addCleanup(cls.remove_server, server)
+    def own_server(self, **fields):
+        server = self.boot(self.id().rpartition(".")[2].replace("_", "-")[:63], **fields)
+        self.addCleanup(self.remove_server, server)
         return server
 
     @classmethod
@@ -289,7 +288,7 @@ class Servers(unittest.TestCase):
         self.wait_guest(volume, 2)
 
     def test_a_volume_that_nova_makes_grows_and_goes_with_its_server(self):
-        server = self.own_server(self, block_device_mapping_v2=[
+        server = self.own_server(block_device_mapping_v2=[
             {"uuid": self.cloud.image, "source_type": "image", "destination_type": "local",
              "boot_index": 0, "delete_on_termination": True},
             {"source_type": "blank", "destination_type": "volume", "volume_size": 1,
@@ -304,7 +303,7 @@ class Servers(unittest.TestCase):
         self.volumes.wait_gone(volume)
 
     def test_a_server_boots_from_a_volume_of_an_image_and_is_rebuilt(self):
-        server = self.own_server(self, imageRef="", block_device_mapping_v2=[
+        server = self.own_server(imageRef="", block_device_mapping_v2=[
             {"uuid": self.cloud.image, "source_type": "image", "destination_type": "volume",
              "volume_size": 1, "boot_index": 0, "delete_on_termination": True}])
         attached, = self.show_server(server)["os-extended-volumes:volumes_attached"]
@@ -319,6 +318,81 @@ class Servers(unittest.TestCase):
         self.assertEqual(self.first_bytes(volume, 6), b"other\0")
         self.assert_size(volume, 2, server)
         self.wait_guest(volume, 2, server=server)
+
+    def test_a_server_boots_from_a_snapshot_of_an_image_volume(self):
+        system = self.volume(imageRef=self.cloud.image)
+        snapshot = self.volumes.snapshot(system)
+        server = self.own_server(imageRef="", block_device_mapping_v2=[
+            {"uuid": snapshot, "source_type": "snapshot", "destination_type": "volume",
+             "boot_index": 0, "delete_on_termination": True}])
+        attached, = self.show_server(server)["os-extended-volumes:volumes_attached"]
+        volume = attached["id"]
+        self.assertEqual(self.first_bytes(volume, 6), b"system")
+        self.wait_guest(volume, 1, server=server)
+        self.extend(volume, 2)
+        self.wait_guest(volume, 2, server=server)
+        self.assert_size(volume, 2, server)
+        self.assertEqual(self.volumes.show(system)["size"], 1)
+        self.remove_server(server)
+        self.volumes.wait_gone(volume)
+
+    def test_a_volume_of_two_servers_grows_under_both(self):
+        kind = self.volumes.ask("POST", "/types", {"volume_type": {
+            "name": "of several", "extra_specs": {"volume_backend_name": "plain",
+                                                  "multiattach": "<is> True"}}})["volume_type"]
+        self.addCleanup(self.volumes.ask, "DELETE", f"/types/{kind['id']}")
+        volume = self.volume(volume_type=kind["id"])
+        servers = self.server, self.own_server()
+        for server in servers:
+            self.attach(volume, server)
+            self.wait_guest(volume, 1, server=server)
+        self.extend(volume, 2)
+        for server in servers:
+            self.wait_guest(volume, 2, server=server)
+            self.assert_size(volume, 2, server)
+        self.remove_server(servers[1])
+        until(lambda: len(self.volumes.show(volume)["attachments"]) == 1, TIMEOUT_S,
+              "one attachment")
+        self.extend(volume, 3)
+        self.wait_guest(volume, 3)
+
+    def test_a_resized_server_has_its_grown_volume(self):
+        flavor = self.nova.ask("POST", "/flavors", {"flavor": {
+            "name": "larger", "ram": 160, "vcpus": 1, "disk": 1}})["flavor"]["id"]
+        self.addCleanup(self.nova.ask, "DELETE", f"/flavors/{flavor}")
+        volume, server = self.volume(), self.own_server()
+        self.attach(volume, server)
+        self.wait_guest(volume, 1, server=server)
+        self.extend(volume, 2)
+        self.act("resize", {"flavorRef": flavor}, server)
+        self.wait_server(server, "VERIFY_RESIZE")
+        self.act("confirmResize", None, server)
+        self.wait_server(server, "ACTIVE")
+        self.wait_guest(volume, 2, server=server)
+        self.extend(volume, 3)
+        self.wait_guest(volume, 3, server=server)
+        self.assert_size(volume, 3, server)
+        self.remove_server(server)
+        self.volumes.wait_status(volume, "available", TIMEOUT_S)
+
+    def test_a_shelved_server_comes_back_with_its_volume(self):
+        """No volume of a server that was offloaded grows, as in Cinder."""
+        volume, server = self.volume(), self.own_server()
+        self.attach(volume, server)
+        self.wait_guest(volume, 1, server=server)
+        self.extend(volume, 2)
+        self.act("shelve", None, server)
+        self.wait_server(server, "SHELVED_OFFLOADED")
+        self.volumes.wait_status(volume, "reserved", TIMEOUT_S)
+        answer = self.volumes.call("POST", f"/volumes/{volume}/action",
+                                   {"os-extend": {"new_size": 3}})
+        self.assertEqual(answer.status, 400)
+        self.act("unshelve", None, server)
+        self.wait_server(server, "ACTIVE")
+        self.volumes.wait_status(volume, "in-use", TIMEOUT_S)
+        self.wait_guest(volume, 2, server=server)
+        self.extend(volume, 3)
+        self.wait_guest(volume, 3, server=server)
 
     def test_a_disk_grows_while_nova_takes_an_image_of_its_server(self):
         volume = self.attached()
