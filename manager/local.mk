@@ -21,6 +21,7 @@ libscoria_a_SOURCES += \
 	manager/jobs/extend.c \
 	manager/jobs/group_snapshots.c \
 	manager/jobs/image.c manager/jobs/image.h \
+	manager/jobs/image_source.c manager/jobs/image_source.h \
 	manager/jobs/manage.c \
 	manager/jobs/manageable.c \
 	manager/jobs/reclaim.c \

@@ -91,6 +91,9 @@ const struct option settings_options[] = {
       .help = "Project of the volumes that are entries of image caches (image_volume_cache_enabled)." },
     { .section = "DEFAULT", .key = "cinder_internal_tenant_user_id", .type = OPTION_TEXT, FILLS(internal_user_id),
       .help = "User of these volumes." },
+    { .section = "DEFAULT", .key = "allowed_direct_url_schemes", .type = OPTION_LIST,
+      .help = "With cinder, a volume of a raw image is a clone of the volume that the image service names as the place of "
+              "its content (cinder://), if that is on the same pool and of the image's owner. Other schemes have no effect." },
     { .section = "DEFAULT", .key = "enable_force_upload", .type = OPTION_BOOL, FILLS(enable_force_upload), .fallback = "false",
       .help = "Whether a request with force makes an image of an attached volume, too: of its content at one moment, "
               "as after a loss of power of its guest." },
@@ -135,6 +138,9 @@ void settings_load(const struct config *config, const struct clock *clock, struc
     };
     ret->verify_image_signatures =
         strcmp(config_text(config, "DEFAULT", "verify_glance_signatures"), "enabled") == 0;
+    for (size_t i = 0; config_item(config, "DEFAULT", "allowed_direct_url_schemes", i); i++)
+        ret->clones_image_volumes |=
+            strcmp(config_item(config, "DEFAULT", "allowed_direct_url_schemes", i), "cinder") == 0;
     config_fill(config, NULL, settings_options, ret);
     load_notifications(config, ret);
 }

@@ -42,6 +42,7 @@ struct settings {
         /* in the envelope for listeners; else the payload alone, for the log */
         notifications_whole;
     bool verify_image_signatures; /* of images of volumes */
+    bool clones_image_volumes;    /* which the image service names (cinder://) */
     bool enable_force_upload;     /* may an attached volume be uploaded to an image? */
     bool asks_service;            /* snapshots below guests are Nova's: one volume per call */
     /* Ended with NULL; the topic is this and the priority. */

@@ -7,6 +7,7 @@
 #include "data/volume_io.h"
 #include "drivers/driver.h"
 #include "manager/jobs/image.h"
+#include "manager/jobs/image_source.h"
 #include "model/type/type.h"
 #include "model/volume/source.h"
 #include "json/json.h"
@@ -220,59 +221,35 @@ static int make_of_image(struct job *job, struct driver_volume volume, struct dr
     return result < 0 && opening.failed ? image_failed(job, err) : result;
 }
 
-/* ---- of an entry of the image cache ---- */
+/* ---- of a volume with the content of the image ---- */
 
-static bool has_cache(const struct job *job) {
-    const struct driver *driver = job->backend->driver;
-    const struct settings *settings = job->manager->settings.settings;
-
-    return job->backend->image_cache.is_enabled && settings->internal_project_id &&
-           settings->internal_user_id && driver->clone_volume && !driver->reads_extra_specs &&
-           !job->volume.encryption_key_id;
-}
-
-/* 1: the operation waits for the entry, or is not this worker's any more. */
-static int find_entry(struct job *job, struct error *err) {
-    struct image_cache_search search = { .limits = &job->backend->image_cache,
-                                         .volume = &job->volume };
-    int lost = job_held(job, image_cache_find, &search, err);
-
-    if (lost < 0 && err->kind != ERROR_BAD_REQUEST)
-        return -1;
-    if (lost < 0)
-        log_warning(&job->context.log, "image cache not used", "volume_id", job->volume.id,
-                    "reason", err->message, NULL);
-    if (lost == 0 && search.outcome == IMAGE_CACHE_HIT)
-        job->source = (struct volume_source){ .given = true, .volume = search.entry };
-    return lost > 0 || (lost == 0 && search.outcome == IMAGE_CACHE_WAITS);
-}
-
-/* 1: it fails for a reason of the entry, which is deleted then. */
-static int clone_entry(struct job *job, const struct driver_volume *volume,
-                       struct driver_created *ret, struct error *err) {
+/* 1: it fails for a reason of that volume, which is deleted then if it is an entry of the cache. */
+static int clone_source(struct job *job, const struct driver_volume *volume,
+                        struct driver_created *ret, struct error *err) {
     struct error ignored;
     int result = copy(job, volume, &job->source, ret, err);
 
     if (result == 0 || err->kind == ERROR_UNAVAILABLE || job_check_lease(job, &ignored) < 0)
         return result;
-    log_warning(&job->context.log, "image cache entry cannot be cloned, and is deleted",
+    log_warning(&job->context.log, "content of an image cannot be cloned, image used instead",
                 "volume_id", job->volume.id, "object_id", job->source.volume.id, "reason",
                 err->message, NULL);
-    if (job_transaction(job, image_cache_evict, &job->source.volume, &ignored) < 0)
+    if (job_image_source_is_entry(job) &&
+        job_transaction(job, image_cache_evict, &job->source.volume, &ignored) < 0)
         log_warning(&job->context.log, "image cache entry not deleted", "object_id",
                     job->source.volume.id, "reason", ignored.message, NULL);
     return 1;
 }
 
-static int make_of_image_or_entry(struct job *job, const struct driver_volume *volume,
-                                  struct driver_created *ret, const char **ret_detail,
-                                  struct error *err) {
+static int make_of_image_or_source(struct job *job, const struct driver_volume *volume,
+                                   struct driver_created *ret, const char **ret_detail,
+                                   struct error *err) {
     int result = 1;
 
     if (job->source.given && job_image_check(job, err) < 0)
         return image_failed(job, err);
     if (job->source.given)
-        result = clone_entry(job, volume, ret, err);
+        result = clone_source(job, volume, ret, err);
     return result > 0 ? make_of_image(job, *volume, ret, ret_detail, err) : result;
 }
 
@@ -282,7 +259,7 @@ static int make_volume(struct job *job, struct driver_created *ret, const char *
 
     volume.extra_specs = job->extra_specs;
     if (job->operation.kind == &kind_create_from_image)
-        return make_of_image_or_entry(job, &volume, ret, ret_detail, err);
+        return make_of_image_or_source(job, &volume, ret, ret_detail, err);
     if (job->source.given)
         return copy(job, &volume, &job->source, ret, err);
     return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
@@ -340,9 +317,7 @@ int job_create(struct job *job, struct error *err) {
 }
 
 int job_create_from_image(struct job *job, struct error *err) {
-    bool is_cached =
-        job->has_volume && !volume_create_makes_entry(&job->operation) && has_cache(job);
-    int waits = is_cached ? find_entry(job, err) : 0;
+    int waits = job->has_volume ? job_image_source(job, err) : 0;
 
     return waits != 0 ? (waits < 0 ? -1 : 0) : job_create(job, err);
 }

@@ -1,6 +1,7 @@
 /*
- * The image cache: entries, their users, and their end.  The image service is a script, the
- * storage the memory driver.
+ * Volumes that are clones of others with the content of an image: of entries of the image cache,
+ * which are created, used and evicted, and of volumes that the image service names.  That is a
+ * script, and the storage the memory driver.
  */
 #include "client/images.h"
 #include "common/cleanup.h"
@@ -23,15 +24,17 @@ struct shown {
     const char *id, *updated_at;
 };
 static struct shown shown;
+static const char *shown_container = "bare";
 
 static const json_t *find(void *arg, const struct request *request, const char *reference,
                           struct error *err) {
     const char *text =
         arena_format(request->http->arena,
                      "{\"id\": \"%s\", \"status\": \"active\", \"size\": 512, \"disk_format\": "
-                     "\"raw\", \"container_format\": \"bare\", \"os_distro\": \"x\", "
+                     "\"%s\", \"container_format\": \"%s\", \"os_distro\": \"x\", "
                      "\"updated_at\": \"%s\"}",
-                     shown.id, shown.updated_at);
+                     shown.id, strcmp(shown_container, "bare") == 0 ? "raw" : shown_container,
+                     shown_container, shown.updated_at);
 
     (void)arg, (void)reference;
     return json_parse(request->http->arena, text, strlen(text), err);
@@ -41,6 +44,7 @@ struct fixture {
     struct script_server *server;
     struct world *world;
     struct config *config;
+    const char *members; /* of the descriptions by the image service */
 };
 
 static const char *const ids[] = { ID("1"), ID("2"), ID("3") };
@@ -60,11 +64,12 @@ static void serve(struct fixture *fixture, int byte, const char *status) {
         script_server_add(
             fixture->server,
             &(struct script_rule){ .path = file_of(world, i), .status = 200, .body = bytes });
-        script_server_add(fixture->server, &(struct script_rule){
-                                               .path = PATH("/v2/images/%s", ids[i]),
-                                               .status = 200,
-                                               .body = PATH("{\"id\": \"%s\", \"status\": \"%s\"}",
-                                                            ids[i], status) });
+        script_server_add(
+            fixture->server,
+            &(struct script_rule){ .path = PATH("/v2/images/%s", ids[i]),
+                                   .status = 200,
+                                   .body = PATH("{\"id\": \"%s\", \"status\": \"%s\"%s}", ids[i],
+                                                status, fixture->members) });
     }
 }
 
@@ -73,6 +78,7 @@ static void begin(struct fixture *fixture) {
     struct world *world = fixture->world = world_new(NULL);
     struct error err;
 
+    fixture->members = "";
     fixture->server = script_server_new();
     ck_assert_int_eq(config_load(tables, NULL,
                                  (const char *const[]){ PATH("--glance_api_servers=%s",
@@ -89,14 +95,18 @@ static void begin(struct fixture *fixture) {
     serve(fixture, 7, "active");
 }
 
-static void end(struct fixture *fixture) {
+static void end_without_check(struct fixture *fixture) {
     struct images *images = fixture->world->images;
 
-    ck_assert_int_eq(world_check(fixture->world), 0);
     world_free(fixture->world);
     images_free(images);
     config_free(fixture->config);
     script_server_free(fixture->server);
+}
+
+static void end(struct fixture *fixture) {
+    ck_assert_int_eq(world_check(fixture->world), 0);
+    end_without_check(fixture);
 }
 
 /* A request for a volume of the image; it has not begun. */
@@ -410,6 +420,128 @@ START_TEST(a_stop_between_any_two_steps_leaves_the_volumes_and_one_entry) {
 }
 END_TEST
 
+/* ---- volumes that the image service names ---- */
+
+#define OF(owner, place) PATH(", \"owner\": \"" owner "\", " place, id)
+#define DIRECT           "\"direct_url\": \"cinder://%s\""
+#define LISTED           "\"locations\": [{\"url\": \"file:///x\"}, {\"url\": \"cinder://store/%s\"}]"
+
+/* A volume with the byte 9, and the option. */
+static const char *begin_with_volume(struct fixture *fixture) {
+    const char *id;
+
+    begin(fixture);
+    fixture->world->backends[0].image_cache.is_enabled = false;
+    fixture->world->settings.clones_image_volumes = true;
+    world_restart(fixture->world);
+    id = world_volume(fixture->world, 1);
+    ck_assert(memory_write(fixture->world->memory, id, 9));
+    return id;
+}
+
+START_TEST(a_volume_of_the_images_owner_is_cloned) {
+    for (int i = 0; i < 3; i++) {
+        struct fixture fixture;
+        const char *id = begin_with_volume(&fixture);
+        struct world *world = fixture.world;
+
+        if (i == 2)
+            ck_assert_int_eq(world_call(world, "POST", PATH("/volumes/%s/metadata", id),
+                                        "{\"metadata\": {\"image_owner\": \"other\"}}"),
+                             200);
+        fixture.members = i == 0   ? OF(WORLD_PROJECT, DIRECT)
+                          : i == 1 ? OF(WORLD_PROJECT, LISTED)
+                                   : OF("other", LISTED);
+        serve(&fixture, 7, "active");
+        make_one(world, 2, 9);
+        ck_assert_uint_eq(downloads(&fixture), 0);
+        ck_assert_int_eq(memory_read(world->memory, id), 9);
+        end(&fixture);
+    }
+}
+END_TEST
+
+/* Users of the image service may add locations. */
+START_TEST(any_other_volume_is_no_content_of_an_image) {
+    static const char *const changes[] = {
+        "UPDATE volumes SET encryption_key_id = id",      "UPDATE volumes SET status = 'in-use'",
+        "UPDATE volumes SET host = 'other@memory#pool'",  "UPDATE volumes SET project_id = 'other'",
+        "UPDATE volumes SET size_gb = 2, largest_gb = 2",
+    };
+
+    for (size_t i = 0; i < LENGTH(changes) + 4; i++) {
+        struct fixture fixture;
+        const char *id = begin_with_volume(&fixture);
+        struct world *world = fixture.world;
+
+        fixture.members = i == 0   ? OF("", DIRECT)
+                          : i == 1 ? OF("other", LISTED)
+                          : i == 2 ? OF(WORLD_PROJECT, "\"direct_url\": \"rbd://%s\"")
+                          : i == 3 ? OF(WORLD_PROJECT, "\"direct_url\": \"cinder://a/b/%s\"")
+                                   : OF(WORLD_PROJECT, DIRECT);
+        serve(&fixture, 7, "active");
+        if (i >= 4)
+            world_sql(world, changes[i - 4]);
+        make_one(world, 1, 7);
+        ck_assert_uint_gt(downloads(&fixture), 0);
+        end_without_check(&fixture); /* the changes do not fit the storage */
+    }
+}
+END_TEST
+
+static struct fault_decision no_clones(void *arg, const char *call, const char *volume_id) {
+    (void)arg, (void)volume_id;
+    return (struct fault_decision){ .action = strcmp(call, "clone_volume") == 0 ? FAULT_BEFORE
+                                                                                : FAULT_PASS };
+}
+
+START_TEST(without_the_option_or_for_another_format_no_volume_is_cloned) {
+    struct fixture fixture;
+    const char *id = begin_with_volume(&fixture);
+    struct world *world = fixture.world;
+
+    fixture.members = OF(WORLD_PROJECT, DIRECT);
+    serve(&fixture, 7, "active");
+    world->settings.clones_image_volumes = false;
+    make_one(world, 1, 7);
+    world->settings.clones_image_volumes = true;
+    shown_container = "ami";
+    make_one(world, 1, 7);
+    shown_container = "bare";
+    make_one(world, 1, 9);
+    world->decide = no_clones;
+    make_one(world, 1, 7);
+    ck_assert_str_eq(world_status(world, id), "available");
+    end(&fixture);
+}
+END_TEST
+
+START_TEST(a_stop_between_any_two_steps_leaves_a_clone) {
+    bool died = true;
+
+    for (int effects = 1; died; effects++) {
+        struct fixture fixture;
+        const char *id = begin_with_volume(&fixture), *made;
+        struct world *world = fixture.world;
+
+        fixture.members = OF(WORLD_PROJECT, DIRECT);
+        serve(&fixture, 7, "active");
+        made = request_one(world, 1);
+        world_die_after(world, effects);
+        world_settle(world);
+        died = world->dead;
+        world_restart(world);
+        for (int i = 0; i < 6; i++) {
+            world_advance(world, 31);
+            world_settle(world);
+        }
+        assert_made(world, made, 9);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+        end(&fixture);
+    }
+}
+END_TEST
+
 CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            another_version_of_an_image_is_downloaded, the_least_recently_used_entry_is_evicted,
            without_an_internal_project_or_a_feature_there_are_no_entries,
@@ -417,4 +549,7 @@ CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            an_image_that_fails_leaves_no_entry, an_image_that_was_deactivated_meanwhile_is_not_used,
            an_entry_is_neither_attached_nor_changed,
            an_entry_that_was_reset_or_deleted_is_none_any_more,
-           a_stop_between_any_two_steps_leaves_the_volumes_and_one_entry)
+           a_stop_between_any_two_steps_leaves_the_volumes_and_one_entry,
+           a_volume_of_the_images_owner_is_cloned, any_other_volume_is_no_content_of_an_image,
+           without_the_option_or_for_another_format_no_volume_is_cloned,
+           a_stop_between_any_two_steps_leaves_a_clone)

@@ -1,0 +1,72 @@
+#include "model/volume/image_volume.h"
+
+#include "common/gib.h"
+#include "common/words.h"
+#include "model/conflict.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* cinder://[STORE/]ID */
+static const char *read_url(struct arena *arena, const char *url) {
+    static const char scheme[] = "cinder://";
+    char id[UUID_SIZE];
+    const char *slash;
+
+    if (!url || strncmp(url, scheme, strlen(scheme)) != 0)
+        return NULL;
+    url += strlen(scheme);
+    slash = strchr(url, '/');
+    return uuid_parse(slash ? slash + 1 : url, id) ? arena_text(arena, id) : NULL;
+}
+
+const char *image_volume_of(struct arena *arena, const json_t *image) {
+    const json_t *locations = json_object_get(image, "locations");
+    const char *id = read_url(arena, json_text_of(image, "direct_url"));
+
+    for (size_t i = 0; !id && i < json_array_size(locations); i++)
+        id = read_url(arena, json_text_of(json_array_get(locations, i), "url"));
+    return id;
+}
+
+static bool is_of_owner(const struct volume *found, const char *owner) {
+    const char *named = pairs_get(&found->metadata, "image_owner");
+
+    return owner && *owner &&
+           (strcmp(found->project_id, owner) == 0 || (named && strcmp(named, owner) == 0));
+}
+
+static bool may_be_cloned(const struct image_volume_search *search, const struct volume *found) {
+    const struct volume *volume = search->volume;
+
+    return is_of_owner(found, search->owner) && found->status == VOLUME_AVAILABLE &&
+           !found->attachment_count && found->provider_location && !found->encryption_key_id &&
+           strcmp(found->host, volume->host) == 0 && found->size_gb <= volume->size_gb &&
+           found->largest_gb <= volume->size_gb && search->bytes <= found->size_gb * GIB;
+}
+
+/* Its turn among the operations on the volume comes with its next claim. */
+static int wait(struct work *work, const struct operation *held, struct image_volume_search *search,
+                struct error *err) {
+    if (conflict_resolve(work, search->id, ACTION_CLONE, err) < 0)
+        return err->kind == ERROR_BAD_REQUEST ? 0 : -1;
+    search->waits = true;
+    return operation_follow(work, held, search->id, true, err) < 0
+               ? -1
+               : operation_notify(work, held, NULL, err);
+}
+
+int image_volume_find(struct work *work, const struct operation *held, void *arg,
+                      struct error *err) {
+    struct image_volume_search *search = arg;
+
+    search->is_found = search->waits = false;
+    if (volume_details(work, search->id, &search->found, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    if (!search->found.host || !may_be_cloned(search, &search->found))
+        return 0;
+    if (!held->turn_of)
+        return wait(work, held, search, err);
+    search->is_found = strcmp(held->turn_of, search->id) == 0;
+    return 0;
+}
