@@ -22,6 +22,7 @@ libtests_a_SOURCES = \
 	tests/lib/database_text.c tests/lib/database_text.h \
 	tests/lib/remote_certificates.h \
 	tests/lib/remote_host.c tests/lib/remote_host.h \
+	tests/lib/replica_requests.h \
 	tests/lib/fault_io.c tests/lib/fault_io.h \
 	tests/lib/fake_hypervisor.c tests/lib/fake_hypervisor.h \
 	tests/lib/postgresql.c tests/lib/postgresql.h \

@@ -7,110 +7,87 @@
 #include <stdio.h>
 
 /* A process that has the file open finds the higher epoch, and closes it. */
-static int open_local(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                      struct replica_data *ret, struct error *err) {
+static int open_local(struct replica_request *request, struct error *err) {
     autoarena struct arena *arena = arena_new();
+    const struct replica *replica = request->replica;
     struct replica_probe probe;
 
-    (void)arg;
-    if (replica_epoch_take(replica, epoch, err) < 0)
+    if (replica_epoch_take(replica, request->epoch, err) < 0)
         return -1;
-    replica_probe_settled(replica, volume, &probe);
+    replica_probe_settled(replica, request->volume, &probe);
     if (probe.held)
         return error_set(err, ERROR_CONFLICT, "Another program has the replica %s in %s open.",
                          replica->uid, replica->pool);
-    *ret = (struct replica_data){ .host = "" };
-    snprintf(ret->export, sizeof(ret->export), "%s", replica_data_path(arena, replica));
+    *request->data = (struct replica_data){ .host = "" };
+    snprintf(request->data->export, sizeof(request->data->export), "%s",
+             replica_data_path(arena, replica));
     return 0;
 }
 
-static int close_local(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
-    (void)arg, (void)replica, (void)epoch, (void)err;
-    return 0;
-}
+static int sum_local(struct replica_request *request, struct error *err) {
+    int64_t highest = replica_epoch(request->replica, err);
 
-static void probe_local(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                        struct replica_probe *ret) {
-    (void)arg, (void)epoch;
-    replica_probe(replica, volume, ret);
-}
-
-static int write_state_local(void *arg, const struct replica *replica, int64_t epoch,
-                             const struct replica_state *state, struct error *err) {
-    (void)arg;
-    return replica_write_state_in(replica, epoch, state, err);
-}
-
-static int reset_local(void *arg, const struct replica *replica, const char *volume,
-                       int64_t maximum_bytes, int64_t epoch, struct error *err) {
-    (void)arg;
-    return replica_reset_in(replica, volume, maximum_bytes, epoch, err);
-}
-
-static int flush_local(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
-    (void)arg, (void)epoch;
-    return replica_flush(replica, err);
-}
-
-static int sums_local(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
-                      int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
-                      struct error *err) {
-    int64_t highest = replica_epoch(replica, err);
-
-    (void)arg;
     if (highest < 0)
         return -1;
-    if (highest > epoch)
+    if (highest > request->epoch)
         return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
-                         replica->uid);
-    return replica_sums(replica, at, end, count, ret, err);
+                         request->replica->uid);
+    return replica_sums(request->replica, &request->at, request->end, request->count, request->sums,
+                        err);
 }
 
-static int lock_local(void *arg, const struct replica *replica, int *ret, struct error *err) {
+static int call_local(void *arg, struct replica_request *request, struct error *err) {
+    const struct replica *replica = request->replica;
+
     (void)arg;
-    return replica_lock(replica, ret, err);
+    switch (request->kind) {
+    case ACCESS_OPEN:
+        return open_local(request, err);
+    case ACCESS_CLOSE:
+        return 0;
+    case ACCESS_PROBE:
+        replica_probe(replica, request->volume, request->probe);
+        return 0;
+    case ACCESS_WRITE_STATE:
+        return replica_write_state_in(replica, request->epoch, request->state, err);
+    case ACCESS_RESET:
+        return replica_reset_in(replica, request->volume, request->bytes, request->epoch, err);
+    case ACCESS_FLUSH:
+        return replica_flush(replica, err);
+    case ACCESS_SUMS:
+        return sum_local(request, err);
+    case ACCESS_LOCK:
+        return replica_lock(replica, request->lock, err);
+    case ACCESS_CREATE:
+        return replica_create_unless(request->abandoned, replica, request->volume, request->bytes,
+                                     err);
+    case ACCESS_ADOPT:
+        return replica_epoch_take(replica, request->epoch, err);
+    case ACCESS_READ:
+        return replica_read(replica, request->at, request->size, request->read, err);
+    case ACCESS_SNAPSHOT:
+        return replica_snapshot_step(replica, request->step, request->name, request->bytes,
+                                     request->abandoned, err);
+    case ACCESS_SNAPSHOT_SIZE:
+        request->bytes = replica_snapshot_size(replica, request->name);
+        return 0;
+    case ACCESS_BEGIN_LOG:
+    case ACCESS_READ_LOG:
+        break;
+    }
+    return replica_request_refuse(request, err);
 }
 
-static int create_local(void *arg, const struct replica *replica, const char *volume,
-                        int64_t maximum_bytes, struct error *err) {
-    (void)arg;
-    return replica_create(replica, volume, maximum_bytes, NULL, err);
+const struct replica_access replica_local = { .call = call_local };
+
+/* ---- requests of any access ---- */
+
+int replica_request(const struct replica_access *access, struct replica_request *request,
+                    struct error *err) {
+    return access->call(access->arg, request, err);
 }
 
-static int adopt_local(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
-    (void)arg;
-    return replica_epoch_take(replica, epoch, err);
+int replica_request_refuse(const struct replica_request *request, struct error *err) {
+    return error_set(err, ERROR_BAD_METHOD, "The replica %s has no access of kind %d.",
+                     request->replica->uid, (int)request->kind);
 }
-
-static int read_local(void *arg, const struct replica *replica, int64_t at, size_t size, void *ret,
-                      struct error *err) {
-    (void)arg;
-    return replica_read(replica, at, size, ret, err);
-}
-
-static int snapshot_local(void *arg, const struct replica *replica, enum replica_snapshot_step step,
-                          const char *name, int64_t size_bytes, struct error *err) {
-    (void)arg;
-    return replica_snapshot_step(replica, step, name, size_bytes, NULL, err);
-}
-
-static int64_t snapshot_size_local(void *arg, const struct replica *replica, const char *name) {
-    (void)arg;
-    return replica_snapshot_size(replica, name);
-}
-
-const struct replica_access replica_local = {
-    .open = open_local,
-    .close = close_local,
-    .probe = probe_local,
-    .write_state = write_state_local,
-    .reset = reset_local,
-    .flush = flush_local,
-    .sums = sums_local,
-    .lock = lock_local,
-    .create = create_local,
-    .adopt = adopt_local,
-    .read = read_local,
-    .snapshot = snapshot_local,
-    .snapshot_size = snapshot_size_local,
-};

@@ -50,14 +50,16 @@ static int begin_log(struct target *target, struct member *member,
                      const struct generation_id *before, const struct generation_id *next,
                      struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const struct replica_access *access = member->access;
+    struct replica_request request = { .kind = ACCESS_BEGIN_LOG,
+                                       .replica = &member->replica,
+                                       .epoch = target->epoch,
+                                       .before = before,
+                                       .next = next };
 
     if (member_is_local(member))
         return write_log_begin(write_log_directory(arena, target->run), member->replica.uid, before,
                                next, err);
-    if (!access->begin_log)
-        return 0;
-    return access->begin_log(access->arg, &member->replica, target->epoch, before, next, err);
+    return replica_request(member->access, &request, err);
 }
 
 int logs_remove(const struct target *target, const struct member *member) {
@@ -149,12 +151,15 @@ void logs_end(struct target *target) {
 /* A peer of another version has none. */
 static void read_remote_log(struct target *target, struct member *member, struct arena *arena,
                             struct write_log *ret) {
-    const struct replica_access *access = member->access;
+    struct replica_request request = { .kind = ACCESS_READ_LOG,
+                                       .replica = &member->replica,
+                                       .epoch = target->epoch,
+                                       .arena = arena,
+                                       .log = ret };
     struct error reason;
 
     *ret = (struct write_log){ .count = 0 };
-    if (access->read_log &&
-        access->read_log(access->arg, &member->replica, target->epoch, arena, ret, &reason) < 0)
+    if (replica_request(member->access, &request, &reason) < 0)
         log_warning(NULL, "write log not available", "volume_id", target->volume, "replica_id",
                     member->replica.uid, "reason", reason.message, NULL);
 }

@@ -3,17 +3,26 @@
 #include "common/assert.h"
 #include "common/log.h"
 
+#include <string.h>
+
 #define AGAIN_US (2 * SECOND_US)
 
 bool member_is_local(const struct member *member) {
     return !member->replica.access;
 }
 
-int member_open(struct target *target, struct member *member, struct error *err) {
-    const struct replica_access *access = member->access;
+static int request_of(const struct member *member, struct replica_request request,
+                      struct error *err) {
+    request.replica = &member->replica;
+    return replica_request(member->access, &request, err);
+}
 
-    if (access->open(access->arg, &member->replica, target->volume, target->epoch, &member->data,
-                     err) < 0)
+int member_open(struct target *target, struct member *member, struct error *err) {
+    const struct replica_request request = {
+        .kind = ACCESS_OPEN, .volume = target->volume, .epoch = target->epoch, .data = &member->data
+    };
+
+    if (request_of(member, request, err) < 0)
         return -1;
     member->opened = true;
     member->inode = 0;
@@ -22,24 +31,28 @@ int member_open(struct target *target, struct member *member, struct error *err)
 }
 
 void member_close(struct target *target, struct member *member) {
-    const struct replica_access *access = member->access;
+    const struct replica_request request = { .kind = ACCESS_CLOSE, .epoch = target->epoch };
     struct error reason;
 
     if (!member->opened)
         return;
     member->opened = false;
-    if (access->close(access->arg, &member->replica, target->epoch, &reason) < 0)
+    if (request_of(member, request, &reason) < 0)
         log_warning(NULL, "replica not closed", "volume_id", target->volume, "replica_id",
                     member->replica.uid, "reason", reason.message, NULL);
 }
 
 /* The cost of an unreachable host is not paid again at once. */
 void member_probe(struct target *target, struct member *member) {
-    const struct replica_access *access = member->access;
+    const struct replica_request request = { .kind = ACCESS_PROBE,
+                                             .volume = target->volume,
+                                             .epoch = target->epoch,
+                                             .probe = &member->probe };
+    struct error never;
 
     if (clock_boottime_us() < member->probe_us)
         return;
-    access->probe(access->arg, &member->replica, target->volume, target->epoch, &member->probe);
+    (void)request_of(member, request, &never);
     member->probe_us = !member_is_local(member) && member->probe.health == REPLICA_FAILING
                            ? clock_boottime_us() + AGAIN_US
                            : 0;
@@ -58,81 +71,102 @@ int member_check_probe(const struct member *member, struct error *err) {
 
 int member_write_state(struct target *target, const struct member *member,
                        const struct replica_state *state, struct error *err) {
-    const struct replica_access *access = member->access;
+    const struct replica_request request = { .kind = ACCESS_WRITE_STATE,
+                                             .epoch = target->epoch,
+                                             .state = state };
 
-    return access->write_state(access->arg, &member->replica, target->epoch, state, err);
+    assert(strcmp(state->replica, member->replica.uid) == 0);
+    return request_of(member, request, err);
 }
 
 /* It ends the session. */
 int member_reset(struct target *target, struct member *member, struct error *err) {
-    const struct replica_access *access = member->access;
+    const struct replica_request request = { .kind = ACCESS_RESET,
+                                             .volume = target->volume,
+                                             .bytes = target->maximum_bytes,
+                                             .epoch = target->epoch };
 
     assert(!member_votes(member)); /* its data are lost */
+    assert(target->maximum_bytes > 0);
     member->opened = false;
     member->inode = 0;
-    return access->reset(access->arg, &member->replica, target->volume, target->maximum_bytes,
-                         target->epoch, err);
+    return request_of(member, request, err);
 }
 
 int member_flush(struct target *target, const struct member *member, struct error *err) {
-    const struct replica_access *access = member->access;
+    const struct replica_request request = { .kind = ACCESS_FLUSH, .epoch = target->epoch };
 
-    return access->flush(access->arg, &member->replica, target->epoch, err);
+    return request_of(member, request, err);
 }
 
 int member_lock(struct member *member, struct error *err) {
-    const struct replica_access *access = member->access;
+    const struct replica_request request = { .kind = ACCESS_LOCK, .lock = &member->lock };
 
     assert(member_is_local(member) && member->lock < 0);
-    return access->lock(access->arg, &member->replica, &member->lock, err);
+    return request_of(member, request, err);
 }
 
 int member_create(const struct target *target, const struct member *member, struct error *err) {
-    const struct replica_access *access = member->access;
+    const struct replica_request request = { .kind = ACCESS_CREATE,
+                                             .volume = target->volume,
+                                             .bytes = target->maximum_bytes };
 
     assert(member_is_local(member));
-    return access->create(access->arg, &member->replica, target->volume, target->maximum_bytes,
-                          err);
+    return request_of(member, request, err);
 }
 
 int member_adopt(const struct target *target, const struct member *member, struct error *err) {
-    const struct replica_access *access = member->access;
+    const struct replica_request request = { .kind = ACCESS_ADOPT, .epoch = target->epoch };
 
     assert(member_is_local(member));
-    return access->adopt(access->arg, &member->replica, target->epoch, err);
+    return request_of(member, request, err);
 }
 
 int member_read(const struct member *member, int64_t at, size_t size, void *ret,
                 struct error *err) {
-    const struct replica_access *access = member->access;
+    const struct replica_request request = {
+        .kind = ACCESS_READ, .at = at, .size = size, .read = ret
+    };
 
-    assert(size > 0);
-    return access->read(access->arg, &member->replica, at, size, ret, err);
+    assert(at >= 0 && size > 0);
+    return request_of(member, request, err);
 }
 
 int member_snapshot(const struct target *target, const struct member *member,
                     enum replica_snapshot_step step, struct error *err) {
-    const struct replica_access *access = member->access;
+    const struct replica_request request = {
+        .kind = ACCESS_SNAPSHOT, .step = step, .name = target->snapshot, .bytes = target->size_bytes
+    };
 
-    return access->snapshot(access->arg, &member->replica, step, target->snapshot,
-                            target->size_bytes, err);
+    return request_of(member, request, err);
 }
 
 int64_t member_snapshot_size(const struct member *member, const char *name) {
-    const struct replica_access *access = member->access;
+    struct replica_request request = { .kind = ACCESS_SNAPSHOT_SIZE,
+                                       .replica = &member->replica,
+                                       .name = name };
+    struct error ignored;
 
-    return access->snapshot_size(access->arg, &member->replica, name);
+    return replica_request(member->access, &request, &ignored) < 0 ? -1 : request.bytes;
 }
 
 int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t end,
                 unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err) {
-    const struct replica_access *access = member->access;
+    struct replica_request request = { .kind = ACCESS_SUMS,
+                                       .replica = &member->replica,
+                                       .epoch = epoch,
+                                       .at = *at,
+                                       .end = end,
+                                       .count = count,
+                                       .sums = ret };
+    int result;
 
-    assert(*at >= 0 && *at <= end);
-    if (!access->sums)
-        return error_set(err, ERROR_CONFLICT, "The replica %s cannot be compared with others.",
-                         member->replica.uid);
-    return access->sums(access->arg, &member->replica, epoch, at, end, count, ret, err);
+    assert(count <= REPLICA_SUMS_MOST && *at >= 0 && *at <= end);
+    result = replica_request(member->access, &request, err);
+    assert(result <= (int)count);
+    if (result >= 0)
+        *at = request.at;
+    return result;
 }
 
 static void probe_all(struct target *target) {

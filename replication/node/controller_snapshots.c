@@ -17,14 +17,17 @@ static int64_t size_of(const struct volume_controller *controller, const char *u
 
     for (unsigned i = 0; i < controller->assignment->volume.count; i++) {
         const struct replica replica = volume_controller_replica(controller, i);
-        int64_t bytes = replica.access
-                            ? 0
-                            : controller->local.snapshot_size(controller->local.arg, &replica, uid);
+        struct replica_request request = { .kind = ACCESS_SNAPSHOT_SIZE,
+                                           .replica = &replica,
+                                           .name = uid };
+        struct error ignored;
 
-        if (bytes > 0)
-            return bytes;
-        if (bytes < 0)
+        if (replica.access)
+            continue;
+        if (replica_request(&controller->local, &request, &ignored) < 0)
             none = -1;
+        else if (request.bytes > 0)
+            return request.bytes;
     }
     return none;
 }

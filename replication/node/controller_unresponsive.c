@@ -146,9 +146,13 @@ int volume_controller_probe_replicas(struct volume_controller *controller, struc
     struct replica_probe ignored;
 
     for (unsigned i = 0; i < assigned->count && serves; i++) {
+        struct replica_request request = { .kind = ACCESS_PROBE,
+                                           .replica = &assigned->replicas[i],
+                                           .volume = controller->uid,
+                                           .probe = &ignored };
+
         if (!volume_controller_is_remote(controller, i) && !controller->unresponsive[i])
-            controller->local.probe(controller->local.arg, &assigned->replicas[i], controller->uid,
-                                    0, &ignored);
+            (void)replica_request(&controller->local, &request, err);
     }
     return volume_controller_check_calls(controller, err);
 }

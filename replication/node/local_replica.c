@@ -29,30 +29,12 @@ static struct path copy_path(const char *path) {
 
 /* ---- a replica ---- */
 
-enum kind {
-    OPEN,
-    LOOK,
-    WRITE_STATE,
-    RESET,
-    FLUSH,
-    SUMS,
-    LOCK,
-    CREATE,
-    ADOPT,
-    READ,
-    SNAPSHOT,
-    SNAPSHOT_SIZE,
-    WRITE_OUT, /* before a FLUSH or the end of a SNAPSHOT */
-};
-
-/* Arguments and results of a call. */
+/* A copy of a request, with its results. */
 struct work {
-    enum kind kind;
+    struct replica_request request; /* its pointers are the copy's only in run_request() */
+    bool writes_out;                /* before a FLUSH or the end of a SNAPSHOT, a piece */
     struct path pool;
     char uid[UUID_SIZE + 1], volume[UUID_SIZE], name[UUID_SIZE + 1];
-    int64_t epoch, bytes, at, end;
-    unsigned count;
-    enum replica_snapshot_step step;
     struct replica_state state;
     struct replica_data data;
     struct replica_probe probe;
@@ -64,13 +46,35 @@ struct work {
     unsigned char read[];
 };
 
-static struct work work_on(enum kind kind, const struct replica *replica, const char *volume,
-                           int64_t epoch) {
-    struct work work = { .kind = kind, .pool = copy_path(replica->pool), .epoch = epoch };
+static const char *text_of(const char *text) {
+    return text ? text : "";
+}
 
-    snprintf(work.uid, sizeof(work.uid), "%s", replica->uid);
-    snprintf(work.volume, sizeof(work.volume), "%s", volume);
-    return work;
+static void copy_request(const struct replica_request *request, struct work *ret) {
+    *ret = (struct work){ .request = *request,
+                          .pool = copy_path(request->replica->pool),
+                          .size = request->size };
+    snprintf(ret->uid, sizeof(ret->uid), "%s", request->replica->uid);
+    snprintf(ret->volume, sizeof(ret->volume), "%s", text_of(request->volume));
+    snprintf(ret->name, sizeof(ret->name), "%s", text_of(request->name));
+    if (request->state)
+        ret->state = *request->state;
+}
+
+/* Those of its kind: the pointers of the others are NULL. */
+static void copy_results(const struct work *work, struct replica_request *ret) {
+    ret->at = work->request.at;
+    ret->bytes = work->request.bytes;
+    if (ret->data)
+        *ret->data = work->data;
+    if (ret->probe)
+        *ret->probe = work->probe;
+    if (ret->sums)
+        memcpy(ret->sums, work->sums, (size_t)work->result * sizeof(*ret->sums));
+    if (ret->lock)
+        *ret->lock = work->lock;
+    if (ret->read)
+        memcpy(ret->read, work->read, work->size);
 }
 
 static struct replica replica_of(const struct work *work) {
@@ -79,9 +83,9 @@ static struct replica replica_of(const struct work *work) {
 
 /* 1: more pieces follow.  The kernel reports a write error once, that is, here. */
 static int write_piece(struct work *work, int fd) {
-    off_t from = lseek(fd, work->at, SEEK_DATA);
+    off_t from = lseek(fd, work->request.at, SEEK_DATA);
 
-    assert(work->at >= 0);
+    assert(work->request.at >= 0);
     if (from < 0)
         return 0;
     if (sync_file_range(fd, from, PIECE, WRITTEN) < 0)
@@ -90,7 +94,7 @@ static int write_piece(struct work *work, int fd) {
                    : error_errno(&work->err, ERROR_UNAVAILABLE,
                                  "writing dirty data of the replica %s in %s", work->uid,
                                  work->pool.text);
-    work->at = from + PIECE;
+    work->request.at = from + PIECE;
     return 1;
 }
 
@@ -103,50 +107,37 @@ static int write_out_piece(struct work *work, const struct replica *replica) {
     return fd < 0 ? 0 : write_piece(work, fd);
 }
 
-static int run_kind(struct work *work, const struct replica *replica,
-                    const atomic_bool *abandoned) {
-    const struct replica_access *here = &replica_local;
-    struct error *err = &work->err;
+static int run_request(struct work *work, const struct replica *replica,
+                       const atomic_bool *abandoned) {
+    struct replica_request *request = &work->request;
 
-    switch (work->kind) {
-    case OPEN:
-        return here->open(here->arg, replica, work->volume, work->epoch, &work->data, err);
-    case LOOK:
-        here->probe(here->arg, replica, work->volume, work->epoch, &work->probe);
-        return 0;
-    case WRITE_STATE:
-        return here->write_state(here->arg, replica, work->epoch, &work->state, err);
-    case RESET:
-        return here->reset(here->arg, replica, work->volume, work->bytes, work->epoch, err);
-    case FLUSH:
-        return here->flush(here->arg, replica, work->epoch, err);
-    case SUMS:
-        return here->sums(here->arg, replica, work->epoch, &work->at, work->end, work->count,
-                          work->sums, err);
-    case LOCK:
-        return here->lock(here->arg, replica, &work->lock, err);
-    case CREATE:
-        return replica_create_unless(abandoned, replica, work->volume, work->bytes, err);
-    case ADOPT:
-        return here->adopt(here->arg, replica, work->epoch, err);
-    case READ:
-        return here->read(here->arg, replica, work->at, work->size, work->read, err);
-    case SNAPSHOT:
-        return replica_snapshot_step(replica, work->step, work->name, work->bytes, abandoned, err);
-    case SNAPSHOT_SIZE:
-        work->bytes = here->snapshot_size(here->arg, replica, work->name);
-        return 0;
-    case WRITE_OUT:
-        return write_out_piece(work, replica);
-    }
-    return 0;
+    *request = (struct replica_request){ .kind = request->kind,
+                                         .replica = replica,
+                                         .epoch = request->epoch,
+                                         .volume = work->volume,
+                                         .bytes = request->bytes,
+                                         .at = request->at,
+                                         .end = request->end,
+                                         .count = request->count,
+                                         .size = work->size,
+                                         .step = request->step,
+                                         .name = work->name,
+                                         .state = &work->state,
+                                         .abandoned = abandoned,
+                                         .data = &work->data,
+                                         .probe = &work->probe,
+                                         .sums = work->sums,
+                                         .lock = &work->lock,
+                                         .read = work->read };
+    return replica_request(&replica_local, request, &work->err);
 }
 
 static void run(void *arg, const atomic_bool *abandoned) {
     struct work *work = arg;
     const struct replica replica = replica_of(work);
 
-    work->result = run_kind(work, &replica, abandoned);
+    work->result =
+        work->writes_out ? write_out_piece(work, &replica) : run_request(work, &replica, abandoned);
 }
 
 /* Of an abandoned call.  The file of its snapshot, possibly as large as the volume, would remain
@@ -156,18 +147,19 @@ static void drop(void *arg) {
     const struct replica replica = replica_of(work);
     struct error ignored;
 
-    if (work->kind == LOCK && work->result == 0)
+    if (work->request.kind == ACCESS_LOCK && work->result == 0)
         close(work->lock);
-    if ((work->kind == SNAPSHOT || work->kind == WRITE_OUT) && work->name[0] &&
-        (work->step == REPLICA_SNAPSHOT_BEGIN || work->step == REPLICA_SNAPSHOT_END))
+    if (work->request.kind == ACCESS_SNAPSHOT && (work->request.step == REPLICA_SNAPSHOT_BEGIN ||
+                                                  work->request.step == REPLICA_SNAPSHOT_END))
         (void)replica_snapshot_step(&replica, REPLICA_SNAPSHOT_TIDY, work->name, 0, NULL, &ignored);
 }
 
 /* false: the pool is unresponsive. */
 static bool call_pool(struct pool_calls *calls, struct work *work) {
+    enum access_kind kind = work->request.kind;
     const struct pool_call call = { .run = run,
                                     .drop = drop,
-                                    .reads = work->kind == LOOK || work->kind == SNAPSHOT_SIZE };
+                                    .reads = kind == ACCESS_PROBE || kind == ACCESS_SNAPSHOT_SIZE };
 
     return pool_calls_do(calls, work->pool.text, &call, work, sizeof(*work) + work->size);
 }
@@ -180,156 +172,45 @@ static int call_or_refuse(struct pool_calls *calls, struct work *work, struct er
 
 /* Precedes a flush, which would take as long as the kernel needs to write all dirty pages; these
  * may fill a good part of the memory.  Each piece has a timeout of its own. */
-static int write_out(struct pool_calls *calls, const struct work *of, struct error *err) {
-    struct work work = *of;
+static int write_out(struct pool_calls *calls, const struct replica_request *request,
+                     struct error *err) {
+    struct work work;
     int more;
 
-    assert(of->kind == FLUSH || of->kind == SNAPSHOT);
-    work.kind = WRITE_OUT;
+    copy_request(request, &work);
+    work.writes_out = true;
+    work.request.at = 0;
     do {
         more = call_or_refuse(calls, &work, err);
     } while (more > 0);
     return more;
 }
 
-/* ---- the calls ---- */
-
-static int open_local(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                      struct replica_data *ret, struct error *err) {
-    struct work work = work_on(OPEN, replica, volume, epoch);
-
-    if (call_or_refuse(arg, &work, err) < 0)
-        return -1;
-    *ret = work.data;
-    return 0;
+static bool is_flush(const struct replica_request *request) {
+    return request->kind == ACCESS_FLUSH ||
+           (request->kind == ACCESS_SNAPSHOT && request->step == REPLICA_SNAPSHOT_END);
 }
 
-static void probe_local(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                        struct replica_probe *ret) {
-    struct work work = work_on(LOOK, replica, volume, epoch);
-
-    if (call_pool(arg, &work))
-        *ret = work.probe;
-    else
-        replica_unresponsive.probe(replica_unresponsive.arg, replica, volume, epoch, ret);
-}
-
-static int write_state_local(void *arg, const struct replica *replica, int64_t epoch,
-                             const struct replica_state *state, struct error *err) {
-    struct work work = work_on(WRITE_STATE, replica, "", epoch);
-
-    assert(strcmp(state->replica, replica->uid) == 0);
-    work.state = *state;
-    return call_or_refuse(arg, &work, err);
-}
-
-static int reset_local(void *arg, const struct replica *replica, const char *volume,
-                       int64_t maximum_bytes, int64_t epoch, struct error *err) {
-    struct work work = work_on(RESET, replica, volume, epoch);
-
-    assert(*volume && maximum_bytes > 0);
-    work.bytes = maximum_bytes;
-    return call_or_refuse(arg, &work, err);
-}
-
-static int flush_local(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
-    struct work work = work_on(FLUSH, replica, "", epoch);
-
-    return write_out(arg, &work, err) < 0 ? -1 : call_or_refuse(arg, &work, err);
-}
-
-static int sums_local(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
-                      int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
-                      struct error *err) {
-    struct work work = work_on(SUMS, replica, "", epoch);
+static int call_local(void *arg, struct replica_request *request, struct error *err) {
+    autofree struct work *work = NULL;
     int result;
 
-    assert(count <= REPLICA_SUMS_MOST && *at >= 0 && *at <= end);
-    work.at = *at;
-    work.end = end;
-    work.count = count;
-    result = call_or_refuse(arg, &work, err);
-    if (result < 0)
+    if (request->kind == ACCESS_CLOSE)
+        return replica_request(&replica_local, request, err); /* accesses no pool */
+    if (is_flush(request) && write_out(arg, request, err) < 0)
         return -1;
-    assert((unsigned)result <= count);
-    *at = work.at;
-    memcpy(ret, work.sums, (size_t)result * sizeof(*ret));
+    work = heap_new(sizeof(*work) + request->size);
+    copy_request(request, work);
+    result = call_or_refuse(arg, work, err);
+    if (result >= 0)
+        copy_results(work, request);
+    else if (request->kind == ACCESS_PROBE) /* it never fails of itself */
+        return replica_request(&replica_unresponsive, request, err);
     return result;
 }
 
-static int lock_local(void *arg, const struct replica *replica, int *ret, struct error *err) {
-    struct work work = work_on(LOCK, replica, "", 0);
-
-    if (call_or_refuse(arg, &work, err) < 0)
-        return -1;
-    *ret = work.lock;
-    return 0;
-}
-
-static int create_local(void *arg, const struct replica *replica, const char *volume,
-                        int64_t maximum_bytes, struct error *err) {
-    struct work work = work_on(CREATE, replica, volume, 0);
-
-    work.bytes = maximum_bytes;
-    return call_or_refuse(arg, &work, err);
-}
-
-static int adopt_local(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
-    struct work work = work_on(ADOPT, replica, "", epoch);
-
-    return call_or_refuse(arg, &work, err);
-}
-
-static int snapshot_local(void *arg, const struct replica *replica, enum replica_snapshot_step step,
-                          const char *name, int64_t size_bytes, struct error *err) {
-    struct work work = work_on(SNAPSHOT, replica, "", 0);
-
-    snprintf(work.name, sizeof(work.name), "%s", name);
-    work.step = step;
-    work.bytes = size_bytes;
-    if (step == REPLICA_SNAPSHOT_END && write_out(arg, &work, err) < 0)
-        return -1;
-    return call_or_refuse(arg, &work, err);
-}
-
-static int64_t snapshot_size_local(void *arg, const struct replica *replica, const char *name) {
-    struct work work = work_on(SNAPSHOT_SIZE, replica, "", 0);
-
-    snprintf(work.name, sizeof(work.name), "%s", name);
-    return call_pool(arg, &work) ? work.bytes : -1;
-}
-
-static int read_local(void *arg, const struct replica *replica, int64_t at, size_t size, void *ret,
-                      struct error *err) {
-    autofree struct work *work = heap_new(sizeof(*work) + size);
-
-    assert(at >= 0 && size > 0);
-    *work = work_on(READ, replica, "", 0);
-    work->at = at;
-    work->size = size;
-    if (call_or_refuse(arg, work, err) < 0)
-        return -1;
-    memcpy(ret, work->read, size);
-    return 0;
-}
-
 struct replica_access local_replica_access(struct pool_calls *calls) {
-    return (struct replica_access){
-        .open = open_local,
-        .close = replica_local.close, /* accesses no pool */
-        .probe = probe_local,
-        .write_state = write_state_local,
-        .reset = reset_local,
-        .flush = flush_local,
-        .sums = sums_local,
-        .lock = lock_local,
-        .create = create_local,
-        .adopt = adopt_local,
-        .read = read_local,
-        .snapshot = snapshot_local,
-        .snapshot_size = snapshot_size_local,
-        .arg = calls,
-    };
+    return (struct replica_access){ .call = call_local, .arg = calls };
 }
 
 /* ---- a pool ---- */

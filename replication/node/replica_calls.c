@@ -73,8 +73,7 @@ static int run_look(struct replica_call_request *request, struct error *err) {
     struct replica_probe probe;
 
     (void)err;
-    replica_local.probe(replica_local.arg, &request->replica, request->volume, request->body.epoch,
-                        &probe);
+    replica_probe(&request->replica, request->volume, &probe);
     out_put_text(request->out, "health", replica_health_text(probe.health));
     if (probe.health != REPLICA_GOOD) {
         out_put_int(request->out, "why", error_http_status(probe.why.kind));
@@ -99,8 +98,7 @@ static int run_write_state(struct replica_call_request *request, struct error *e
         strcmp(state.volume, request->volume) != 0)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid state of the replica %s.",
                          request->replica.uid);
-    return replica_local.write_state(replica_local.arg, &request->replica, request->body.epoch,
-                                     &state, err);
+    return replica_write_state_in(&request->replica, request->body.epoch, &state, err);
 }
 
 /* First, as no session may serve discarded data. */
@@ -109,12 +107,12 @@ static int run_reset(struct replica_call_request *request, struct error *err) {
 
     if (sessions_end(request->sessions, request->replica.uid, body->epoch, err) < 0)
         return -1;
-    return replica_local.reset(replica_local.arg, &request->replica, request->volume,
-                               body->maximum_bytes, body->epoch, err);
+    return replica_reset_in(&request->replica, request->volume, body->maximum_bytes, body->epoch,
+                            err);
 }
 
 static int run_flush(struct replica_call_request *request, struct error *err) {
-    return replica_local.flush(replica_local.arg, &request->replica, request->body.epoch, err);
+    return replica_flush(&request->replica, err);
 }
 
 static void put_sums(struct json_out *out, unsigned char (*sums)[REPLICA_SUM_SIZE], int count) {
@@ -132,17 +130,19 @@ static void put_sums(struct json_out *out, unsigned char (*sums)[REPLICA_SUM_SIZ
 static int run_sums(struct replica_call_request *request, struct error *err) {
     unsigned char sums[REPLICA_SUMS_MOST][REPLICA_SUM_SIZE];
     const struct replica_call_body *body = &request->body;
-    int64_t at = body->at;
-    int count;
+    struct replica_request summed = { .kind = ACCESS_SUMS,
+                                      .replica = &request->replica,
+                                      .epoch = body->epoch,
+                                      .at = body->at,
+                                      .end = body->end,
+                                      .count = (unsigned)body->count,
+                                      .sums = sums };
+    int count = replica_request(&replica_local, &summed, err);
 
-    if (!replica_local.sums)
-        return error_set(err, ERROR_BAD_METHOD, "Replicas are not compared here.");
-    count = replica_local.sums(replica_local.arg, &request->replica, body->epoch, &at, body->end,
-                               (unsigned)body->count, sums, err);
     if (count < 0)
         return -1;
     assert(count <= body->count && count <= REPLICA_SUMS_MOST);
-    out_put_int(request->out, "at", at);
+    out_put_int(request->out, "at", summed.at);
     put_sums(request->out, sums, count);
     return 0;
 }

@@ -90,34 +90,27 @@ static void copy_host(const char *address, char *ret, size_t size) {
     snprintf(ret, size, "%.*s", (int)length, address);
 }
 
-static int open_session(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                        struct replica_data *ret, struct error *err) {
+static int open_session(const struct replica_client *client, struct replica_request *request,
+                        struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const struct remote_call call = {
-        replica, "open", json_pack("{s:I, s:s}", "epoch", (json_int_t)epoch, "volume", volume), LONG
-    };
-    const json_t *answer = call_service(arg, arena, &call, err);
-    const char *name = json_text_of(answer, "export");
+    const struct remote_call call = { request->replica, "open",
+                                      json_pack("{s:I, s:s}", "epoch", (json_int_t)request->epoch,
+                                                "volume", request->volume),
+                                      LONG };
+    const json_t *answer = call_service(client, arena, &call, err);
+    const char *name = json_text_of(answer, "export"), *address = request->replica->address;
     int64_t port = number_of(answer, "port");
+    struct replica_data *ret = request->data;
 
     if (!answer)
         return -1;
     *ret = (struct replica_data){ 0 };
     if (!name || strlen(name) >= sizeof(ret->export) || port <= 0 || port > UINT16_MAX)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: invalid response", replica->address);
-    copy_host(replica->address, ret->host, sizeof(ret->host));
+        return error_set(err, ERROR_UNAVAILABLE, "%s: invalid response", address);
+    copy_host(address, ret->host, sizeof(ret->host));
     snprintf(ret->port, sizeof(ret->port), "%u", (unsigned)port);
     strcpy(ret->export, name);
     return 0;
-}
-
-static int close_session(void *arg, const struct replica *replica, int64_t epoch,
-                         struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const struct remote_call call = { replica, "close",
-                                      json_pack("{s:I}", "epoch", (json_int_t)epoch), LONG };
-
-    return call_service(arg, arena, &call, err) ? 0 : -1;
 }
 
 /* ---- files ---- */
@@ -144,50 +137,42 @@ static void read_look(struct arena *arena, const json_t *answer, const char *uid
         ret->health = REPLICA_FAILING;
 }
 
-static void probe(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                  struct replica_probe *ret) {
+static int probe(const struct replica_client *client, struct replica_request *request) {
     autoarena struct arena *arena = arena_new();
     const struct remote_call call = {
-        replica, "look", json_pack("{s:I, s:s}", "epoch", (json_int_t)epoch, "volume", volume), 1
+        request->replica, "look",
+        json_pack("{s:I, s:s}", "epoch", (json_int_t)request->epoch, "volume", request->volume), 1
     };
     struct error err = { 0 };
-    const json_t *answer = call_service(arg, arena, &call, &err);
+    const json_t *answer = call_service(client, arena, &call, &err);
 
     if (answer)
-        read_look(arena, answer, replica->uid, ret);
+        read_look(arena, answer, request->replica->uid, request->probe);
     else
-        *ret = (struct replica_probe){ .health = REPLICA_FAILING, .why = err, .epoch = -1 };
+        *request->probe =
+            (struct replica_probe){ .health = REPLICA_FAILING, .why = err, .epoch = -1 };
+    return 0;
 }
 
-static int write_state(void *arg, const struct replica *replica, int64_t epoch,
-                       const struct replica_state *state, struct error *err) {
+/* One without results. */
+static int change(const struct replica_client *client, const struct replica_request *request,
+                  const char *name, unsigned times, json_t *body, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const struct remote_call call = { replica, "write_state",
-                                      json_pack("{s:I, s:s}", "epoch", (json_int_t)epoch, "state",
-                                                replica_state_text(arena, state)),
-                                      1 };
+    const struct remote_call call = { request->replica, name, body, times };
 
-    return call_service(arg, arena, &call, err) ? 0 : -1;
+    json_object_set_new(body, "epoch", json_integer(request->epoch));
+    return call_service(client, arena, &call, err) ? 0 : -1;
 }
 
-static int reset(void *arg, const struct replica *replica, const char *volume,
-                 int64_t maximum_bytes, int64_t epoch, struct error *err) {
+static json_t *state_body(const struct replica_request *request) {
     autoarena struct arena *arena = arena_new();
-    const struct remote_call call = { replica, "reset",
-                                      json_pack("{s:I, s:s, s:I}", "epoch", (json_int_t)epoch,
-                                                "volume", volume, "maximum_bytes",
-                                                (json_int_t)maximum_bytes),
-                                      LONG };
 
-    return call_service(arg, arena, &call, err) ? 0 : -1;
+    return json_pack("{s:s}", "state", replica_state_text(arena, request->state));
 }
 
-static int flush(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const struct remote_call call = { replica, "flush",
-                                      json_pack("{s:I}", "epoch", (json_int_t)epoch), 1 };
-
-    return call_service(arg, arena, &call, err) ? 0 : -1;
+static json_t *reset_body(const struct replica_request *request) {
+    return json_pack("{s:s, s:I}", "volume", request->volume, "maximum_bytes",
+                     (json_int_t)request->bytes);
 }
 
 /* ---- sums ---- */
@@ -197,63 +182,95 @@ static bool read_sum(const char *text, unsigned char ret[REPLICA_SUM_SIZE]) {
            hex_decode(text, ret, REPLICA_SUM_SIZE);
 }
 
-static int sums(void *arg, const struct replica *replica, int64_t epoch, int64_t *at, int64_t end,
-                unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err) {
+static int sums(const struct replica_client *client, struct replica_request *request,
+                struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const struct remote_call call = { replica, "sums",
-                                      json_pack("{s:I, s:I, s:I, s:i}", "epoch", (json_int_t)epoch,
-                                                "at", (json_int_t)*at, "end", (json_int_t)end,
-                                                "count", (int)count),
-                                      1 };
-    const json_t *answer = call_service(arg, arena, &call, err);
+    const char *address = request->replica->address;
+    const struct remote_call call = {
+        request->replica, "sums",
+        json_pack("{s:I, s:I, s:I, s:i}", "epoch", (json_int_t)request->epoch, "at",
+                  (json_int_t)request->at, "end", (json_int_t)request->end, "count",
+                  (int)request->count),
+        1
+    };
+    const json_t *answer = call_service(client, arena, &call, err);
     const json_t *list = json_object_get(answer, "sums");
     size_t got = json_array_size(list);
     int64_t begin = number_of(answer, "at");
 
     if (!answer)
         return -1;
-    if (got > count || begin < *at || begin > end)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: invalid checksums", replica->address);
+    if (got > request->count || begin < request->at || begin > request->end)
+        return error_set(err, ERROR_UNAVAILABLE, "%s: invalid checksums", address);
     for (size_t i = 0; i < got; i++) {
-        if (!read_sum(json_string_value(json_array_get(list, i)), ret[i]))
-            return error_set(err, ERROR_UNAVAILABLE, "%s: invalid checksum", replica->address);
+        if (!read_sum(json_string_value(json_array_get(list, i)), request->sums[i]))
+            return error_set(err, ERROR_UNAVAILABLE, "%s: invalid checksum", address);
     }
-    *at = begin;
+    request->at = begin;
     return (int)got;
 }
 
 /* ---- write logs ---- */
 
-static int begin_log(void *arg, const struct replica *replica, int64_t epoch,
-                     const struct generation_id *before, const struct generation_id *next,
-                     struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const struct remote_call call = {
-        replica, "begin_log",
-        json_pack("{s:I, s:I, s:s, s:I, s:s}", "epoch", (json_int_t)epoch, "before_generation",
-                  (json_int_t)before->number, "before_nonce", before->nonce, "generation",
-                  (json_int_t)next->number, "nonce", next->nonce),
-        1
-    };
-
-    return call_service(arg, arena, &call, err) ? 0 : -1;
+static json_t *log_body(const struct replica_request *request) {
+    return json_pack("{s:I, s:s, s:I, s:s}", "before_generation",
+                     (json_int_t)request->before->number, "before_nonce", request->before->nonce,
+                     "generation", (json_int_t)request->next->number, "nonce",
+                     request->next->nonce);
 }
 
-static int read_log(void *arg, const struct replica *replica, int64_t epoch, struct arena *arena,
-                    struct write_log *ret, struct error *err) {
-    const struct remote_call call = { replica, "read_log",
-                                      json_pack("{s:I}", "epoch", (json_int_t)epoch), 1 };
-    const json_t *answer = call_service(arg, arena, &call, err);
+static int read_log(const struct replica_client *client, struct replica_request *request,
+                    struct error *err) {
+    const struct remote_call call = { request->replica, "read_log",
+                                      json_pack("{s:I}", "epoch", (json_int_t)request->epoch), 1 };
+    const json_t *answer = call_service(client, request->arena, &call, err);
     const char *nonce = json_text_of(answer, "nonce"), *entries = json_text_of(answer, "entries");
+    struct write_log *ret = request->log;
 
     if (!answer)
         return -1;
     if (!nonce || strlen(nonce) >= NONCE_SIZE || !entries)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: invalid write log", replica->address);
+        return error_set(err, ERROR_UNAVAILABLE, "%s: invalid write log",
+                         request->replica->address);
     *ret = (struct write_log){ .generation.number = number_of(answer, "generation") };
     strcpy(ret->generation.nonce, nonce);
-    write_log_parse(arena, entries, ret);
+    write_log_parse(request->arena, entries, ret);
     return 0;
+}
+
+/* ---- requests ---- */
+
+static int call_remote(void *arg, struct replica_request *request, struct error *err) {
+    const struct replica_client *client = arg;
+
+    switch (request->kind) {
+    case ACCESS_OPEN:
+        return open_session(client, request, err);
+    case ACCESS_CLOSE:
+        return change(client, request, "close", LONG, json_object(), err);
+    case ACCESS_PROBE:
+        return probe(client, request);
+    case ACCESS_WRITE_STATE:
+        return change(client, request, "write_state", 1, state_body(request), err);
+    case ACCESS_RESET:
+        return change(client, request, "reset", LONG, reset_body(request), err);
+    case ACCESS_FLUSH:
+        return change(client, request, "flush", 1, json_object(), err);
+    case ACCESS_SUMS:
+        return sums(client, request, err);
+    case ACCESS_BEGIN_LOG:
+        return change(client, request, "begin_log", 1, log_body(request), err);
+    case ACCESS_READ_LOG:
+        return read_log(client, request, err);
+    case ACCESS_LOCK:
+    case ACCESS_CREATE:
+    case ACCESS_ADOPT:
+    case ACCESS_READ:
+    case ACCESS_SNAPSHOT:
+    case ACCESS_SNAPSHOT_SIZE:
+        break;
+    }
+    return replica_request_refuse(request, err);
 }
 
 /* ---- begin and end ---- */
@@ -271,18 +288,7 @@ struct replica_client *replica_client_new(const struct replica_client_settings *
         .connect_timeout_ms =
             client->settings.timeout_ms < CONNECT_MS ? client->settings.timeout_ms : CONNECT_MS,
     };
-    client->access = (struct replica_access){
-        .open = open_session,
-        .close = close_session,
-        .probe = probe,
-        .write_state = write_state,
-        .reset = reset,
-        .flush = flush,
-        .sums = sums,
-        .begin_log = begin_log,
-        .read_log = read_log,
-        .arg = client,
-    };
+    client->access = (struct replica_access){ .call = call_remote, .arg = client };
     return client;
 }
 

@@ -118,97 +118,75 @@ static int serve(struct remote_host *host, struct remote_session *session, const
 
 /* ---- replica access ---- */
 
-static int refuse_away(const struct remote_host *host, struct error *err) {
-    return host->away ? error_set(err, ERROR_UNAVAILABLE, "the host is away") : 0;
-}
-
-static int remote_open(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                       struct replica_data *ret, struct error *err) {
-    struct remote_host *host = arg;
-    struct remote_session *session = find(host, replica->uid);
+static int open_session(struct remote_host *host, struct replica_request *request,
+                        struct error *err) {
+    struct remote_session *session = find(host, request->replica->uid);
+    struct replica_request here = *request;
     struct replica_data data;
 
-    if (refuse_away(host, err) < 0 || replica_epoch_take(replica, epoch, err) < 0)
+    if (replica_epoch_take(request->replica, request->epoch, err) < 0)
         return -1;
     end_session(session);
-    if (replica_local.open(NULL, replica, volume, epoch, &data, err) < 0)
+    here.data = &data;
+    if (replica_request(&replica_local, &here, err) < 0)
         return -1;
-    session->epoch = epoch;
-    return serve(host, session, data.export, ret, err);
+    session->epoch = request->epoch;
+    return serve(host, session, data.export, request->data, err);
 }
 
-static int remote_close(void *arg, const struct replica *replica, int64_t epoch,
-                        struct error *err) {
-    struct remote_host *host = arg;
-    struct remote_session *session = find(host, replica->uid);
+static void close_session(struct remote_host *host, const struct replica_request *request) {
+    struct remote_session *session = find(host, request->replica->uid);
 
-    if (refuse_away(host, err) < 0)
-        return -1;
-    if (session->epoch == epoch)
+    if (session->epoch == request->epoch)
         end_session(session);
-    return 0;
 }
 
-static void remote_probe(void *arg, const struct replica *replica, const char *volume,
-                         int64_t epoch, struct replica_probe *ret) {
-    struct remote_host *host = arg;
-    struct remote_session *session = find(host, replica->uid);
+static void probe(struct remote_host *host, struct replica_request *request) {
+    struct remote_session *session = find(host, request->replica->uid);
+    struct replica_probe *ret = request->probe;
 
     if (host->away) {
         *ret = (struct replica_probe){ .health = REPLICA_FAILING };
         error_set(&ret->why, ERROR_UNAVAILABLE, "the host is away");
         return;
     }
-    replica_probe(replica, volume, ret);
-    ret->held = runs(session) && session->epoch == epoch;
+    replica_probe(request->replica, request->volume, ret);
+    ret->held = runs(session) && session->epoch == request->epoch;
 }
 
-static int remote_write_state(void *arg, const struct replica *replica, int64_t epoch,
-                              const struct replica_state *state, struct error *err) {
-    return refuse_away(arg, err) < 0 ? -1 : replica_write_state_in(replica, epoch, state, err);
+static int reset(struct remote_host *host, struct replica_request *request, struct error *err) {
+    if (replica_epoch_take(request->replica, request->epoch, err) < 0)
+        return -1;
+    end_session(find(host, request->replica->uid));
+    return replica_request(&replica_local, request, err);
 }
 
-static int remote_reset(void *arg, const struct replica *replica, const char *volume,
-                        int64_t maximum_bytes, int64_t epoch, struct error *err) {
+static int call_host(void *arg, struct replica_request *request, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *uid = request->replica->uid;
     struct remote_host *host = arg;
 
-    if (refuse_away(host, err) < 0 || replica_epoch_take(replica, epoch, err) < 0)
-        return -1;
-    end_session(find(host, replica->uid));
-    return replica_reset_in(replica, volume, maximum_bytes, epoch, err);
-}
-
-static int remote_flush(void *arg, const struct replica *replica, int64_t epoch,
-                        struct error *err) {
-    return refuse_away(arg, err) < 0 ? -1 : replica_local.flush(NULL, replica, epoch, err);
-}
-
-static int remote_sums(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
-                       int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
-                       struct error *err) {
-    return refuse_away(arg, err) < 0
-               ? -1
-               : replica_local.sums(NULL, replica, epoch, at, end, count, ret, err);
-}
-
-static int remote_begin_log(void *arg, const struct replica *replica, int64_t epoch,
-                            const struct generation_id *before, const struct generation_id *next,
-                            struct error *err) {
-    autoarena struct arena *arena = arena_new();
-
-    (void)epoch;
-    return refuse_away(arg, err) < 0
-               ? -1
-               : write_log_begin(logs_of(arg, arena), replica->uid, before, next, err);
-}
-
-static int remote_read_log(void *arg, const struct replica *replica, int64_t epoch,
-                           struct arena *arena, struct write_log *ret, struct error *err) {
-    (void)epoch;
-    if (refuse_away(arg, err) < 0)
-        return -1;
-    write_log_read(arena, logs_of(arg, arena), replica->uid, ret);
-    return 0;
+    if (host->away && request->kind != ACCESS_PROBE)
+        return error_set(err, ERROR_UNAVAILABLE, "the host is away");
+    switch (request->kind) {
+    case ACCESS_OPEN:
+        return open_session(host, request, err);
+    case ACCESS_CLOSE:
+        close_session(host, request);
+        return 0;
+    case ACCESS_PROBE:
+        probe(host, request);
+        return 0;
+    case ACCESS_RESET:
+        return reset(host, request, err);
+    case ACCESS_BEGIN_LOG:
+        return write_log_begin(logs_of(host, arena), uid, request->before, request->next, err);
+    case ACCESS_READ_LOG:
+        write_log_read(request->arena, logs_of(host, arena), uid, request->log);
+        return 0;
+    default:
+        return replica_request(&replica_local, request, err);
+    }
 }
 
 /* ---- for the test ---- */
@@ -216,16 +194,7 @@ static int remote_read_log(void *arg, const struct replica *replica, int64_t epo
 void remote_host_begin(struct remote_host *host, const char *directory, const char *tls_directory) {
     *host = (struct remote_host){ .directory = directory,
                                   .tls_directory = tls_directory,
-                                  .access = { .open = remote_open,
-                                              .close = remote_close,
-                                              .probe = remote_probe,
-                                              .write_state = remote_write_state,
-                                              .reset = remote_reset,
-                                              .flush = remote_flush,
-                                              .sums = remote_sums,
-                                              .begin_log = remote_begin_log,
-                                              .read_log = remote_read_log,
-                                              .arg = host } };
+                                  .access = { .call = call_host, .arg = host } };
 }
 
 void remote_host_end(struct remote_host *host) {

@@ -5,6 +5,7 @@
 #include "replication/engine/replica.private.h"
 #include "replication/engine/replica_access.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/replica_requests.h"
 #include "tests/lib/small_disk.h"
 
 #include <errno.h>
@@ -103,12 +104,12 @@ START_TEST(a_lower_epoch_changes_neither_state_nor_data) {
     next = state_of(5);
     assert_refused(replica_write_state_in(&replica, 1, &next, &err), ERROR_CONFLICT);
     assert_refused(replica_reset_in(&replica, VOLUME, MAXIMUM, 1, &err), ERROR_CONFLICT);
-    assert_refused(replica_local.open(NULL, &replica, VOLUME, 1, &data, &err), ERROR_CONFLICT);
+    assert_refused(request_open(&replica_local, &replica, VOLUME, 1, &data, &err), ERROR_CONFLICT);
     assert_epoch(2);
     ck_assert_int_eq(seen.state.generation.id.number, 1);
     ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
     ck_assert_int_eq(replica_write_state_in(&replica, 2, &next, &err), 0);
-    ck_assert_int_eq(replica_local.open(NULL, &replica, VOLUME, 2, &data, &err), 0);
+    ck_assert_int_eq(request_open(&replica_local, &replica, VOLUME, 2, &data, &err), 0);
     ck_assert_str_eq(data.host, "");
     ck_assert_str_eq(data.export, file("data"));
     assert_epoch(2);

@@ -9,20 +9,18 @@
 static struct replica_access local;
 static const char *unprobed; /* the uid of the replica with failing probes; NULL: none */
 
-static void probe(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                  struct replica_probe *ret) {
-    if (!unprobed || strcmp(unprobed, replica->uid) != 0) {
-        replica_local.probe(arg, replica, volume, epoch, ret);
-        return;
-    }
-    *ret = (struct replica_probe){ .health = REPLICA_FAILING, .epoch = -1 };
-    error_set(&ret->why, ERROR_UNAVAILABLE, "Input/output error");
+static int call(void *arg, struct replica_request *request, struct error *error) {
+    (void)arg;
+    if (request->kind != ACCESS_PROBE || !unprobed || strcmp(unprobed, request->replica->uid) != 0)
+        return replica_request(&replica_local, request, error);
+    *request->probe = (struct replica_probe){ .health = REPLICA_FAILING, .epoch = -1 };
+    error_set(&request->probe->why, ERROR_UNAVAILABLE, "Input/output error");
+    return 0;
 }
 
 static void begin_probes(void) {
     unprobed = NULL;
-    local = replica_local;
-    local.probe = probe;
+    local.call = call;
     begin();
     target_close(target);
     settings.local = &local;

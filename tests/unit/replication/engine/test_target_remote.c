@@ -7,6 +7,7 @@
 #include "tests/lib/nbd.h"
 #include "tests/lib/remote_certificates.h"
 #include "tests/lib/remote_host.h"
+#include "tests/lib/replica_requests.h"
 
 #define SILENCE_MS 5000
 /* For a host that is busy with other tests: a disconnected replica has missed writes. */
@@ -111,8 +112,7 @@ static void become_other(void) {
 
 /* ---- write logs ---- */
 
-static int (*read_remote_log)(void *arg, const struct replica *replica, int64_t epoch,
-                              struct arena *arena, struct write_log *ret, struct error *error);
+static int (*call_remote)(void *arg, struct replica_request *request, struct error *err);
 
 static void write_value(unsigned block, int value) {
     static char bytes[CHECKER_BLOCK];
@@ -188,17 +188,16 @@ START_TEST(remote_logs_decide_without_a_local_replica) {
 END_TEST
 
 /* The daemon that serves it does not respond from then on. */
-static int stop_and_read(void *arg, const struct replica *replica, int64_t epoch,
-                         struct arena *arena, struct write_log *ret, struct error *error) {
-    if (strcmp(replica->uid, uids[2]) == 0)
+static int stop_and_read(void *arg, struct replica_request *request, struct error *error) {
+    if (request->kind == ACCESS_READ_LOG && strcmp(request->replica->uid, uids[2]) == 0)
         kill(remote_host_server(&remote, uids[2]), SIGSTOP);
-    return read_remote_log(arg, replica, epoch, arena, ret, error);
+    return call_remote(arg, request, error);
 }
 
 START_TEST(a_host_that_hangs_during_decisions_prevents_no_start) {
     serve_without(0);
-    read_remote_log = remote.access.read_log;
-    remote.access.read_log = stop_and_read;
+    call_remote = remote.access.call;
+    remote.access.call = stop_and_read;
     kill_daemon();
     damage(2, 3);
     settings.silence_ms = SILENCE_MS;
@@ -210,10 +209,16 @@ START_TEST(a_host_that_hangs_during_decisions_prevents_no_start) {
 }
 END_TEST
 
+static int call_without_logs(void *arg, struct replica_request *request, struct error *error) {
+    if (request->kind == ACCESS_BEGIN_LOG || request->kind == ACCESS_READ_LOG)
+        return replica_request_refuse(request, error);
+    return call_remote(arg, request, error);
+}
+
 /* As those of an earlier version do. */
 START_TEST(hosts_without_logs_decide_no_block) {
-    remote.access.begin_log = NULL;
-    remote.access.read_log = NULL;
+    call_remote = remote.access.call;
+    remote.access.call = call_without_logs;
     serve_without(0);
     kill_daemon();
     damage(2, 3);
@@ -260,8 +265,7 @@ START_TEST(with_a_spare_replica_only_local_ones_have_logs) {
 
     serve_all();
     for (unsigned i = 1; i < REPLICAS; i++) {
-        assert_done(
-            remote.access.read_log(remote.access.arg, &settings.replicas[i], 1, arena, &log, &why));
+        assert_done(request_read_log(&remote.access, &settings.replicas[i], 1, arena, &log, &why));
         ck_assert_int_eq(log.generation.number, 0);
     }
     write_log_read(arena, write_log_directory(arena, run), uids[0], &log);

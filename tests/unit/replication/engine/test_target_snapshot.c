@@ -292,26 +292,19 @@ static bool is_first(const struct replica *replica) {
     return strcmp(replica->uid, uids[0]) == 0;
 }
 
-static int end_of_the_first(void *arg, const struct replica *replica,
-                            enum replica_snapshot_step step, const char *name, int64_t size_bytes,
-                            struct error *error) {
-    if (step == REPLICA_SNAPSHOT_END && !is_first(replica))
-        return error_set(error, ERROR_UNAVAILABLE, "it is not known");
-    return replica_local.snapshot(arg, replica, step, name, size_bytes, error);
-}
+static int end_the_first(void *arg, struct replica_request *request, struct error *error) {
+    bool ends = request->kind == ACCESS_SNAPSHOT && request->step == REPLICA_SNAPSHOT_END;
+    bool is_silent = request->kind == ACCESS_SNAPSHOT_SIZE && are_silent;
 
-static int64_t size_of_the_first(void *arg, const struct replica *replica, const char *name) {
-    if (are_silent && !is_first(replica))
-        return -1;
-    return replica_local.snapshot_size(arg, replica, name);
+    (void)arg;
+    if ((ends || is_silent) && !is_first(request->replica))
+        return error_set(error, ERROR_UNAVAILABLE, "it is not known");
+    return replica_request(&replica_local, request, error);
 }
 
 static void fail_to_end(bool silent) {
-    static struct replica_access access;
+    static const struct replica_access access = { .call = end_the_first };
 
-    access = replica_local;
-    access.snapshot = end_of_the_first;
-    access.snapshot_size = size_of_the_first;
     settings.local = &access;
     target_close(target);
     open_target();

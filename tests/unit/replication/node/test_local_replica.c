@@ -2,6 +2,7 @@
 
 #include "replication/engine/replica_epoch.h"
 #include "tests/lib/held_calls.h"
+#include "tests/lib/replica_requests.h"
 #include "tests/unit/replication/node/storage_test.h"
 
 #define EPOCH   5
@@ -56,14 +57,14 @@ static struct replica_state next_state(void) {
 static struct replica_probe probe(void) {
     struct replica_probe seen;
 
-    near.probe(near.arg, &replica, VOLUME, EPOCH, &seen);
+    ck_assert_int_eq(request_probe(&near, &replica, VOLUME, EPOCH, &seen, &err), 0);
     return seen;
 }
 
 static int write_state(const struct replica_access *access, int64_t epoch) {
     const struct replica_state state = next_state();
 
-    return access->write_state(access->arg, &replica, epoch, &state, &err);
+    return request_write_state(access, &replica, epoch, &state, &err);
 }
 
 START_TEST(a_responsive_pool_is_accessed_as_without_timeouts) {
@@ -72,22 +73,22 @@ START_TEST(a_responsive_pool_is_accessed_as_without_timeouts) {
     struct replica_data data;
     int64_t at = 0;
 
-    ck_assert_int_eq(near.open(near.arg, &replica, VOLUME, EPOCH, &data, &err), 0);
+    ck_assert_int_eq(request_open(&near, &replica, VOLUME, EPOCH, &data, &err), 0);
     ck_assert_str_eq(data.host, "");
     ck_assert_str_eq(data.export, replica_data_path(arena, &replica));
     ck_assert_int_eq(write_state(&near, EPOCH), 0);
     ck_assert_int_eq(probe().state.generation.id.number, 7);
     ck_assert_int_eq(probe().epoch, EPOCH);
-    ck_assert_int_eq(near.flush(near.arg, &replica, EPOCH, &err), 0);
-    ck_assert_int_eq(near.sums(near.arg, &replica, EPOCH, &at, SIZE, 2, sums, &err), 0);
+    ck_assert_int_eq(request_flush(&near, &replica, EPOCH, &err), 0);
+    ck_assert_int_eq(request_sums(&near, &replica, EPOCH, &at, SIZE, 2, sums, &err), 0);
     ck_assert_int_eq(at, SIZE);
-    ck_assert_int_eq(near.reset(near.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err), 0);
+    ck_assert_int_eq(request_reset(&near, &replica, VOLUME, MAXIMUM, EPOCH, &err), 0);
     ck_assert_int_eq(probe().state.mark, REPLICA_EMPTY);
-    ck_assert_int_eq(near.close(near.arg, &replica, EPOCH, &err), 0);
+    ck_assert_int_eq(request_close(&near, &replica, EPOCH, &err), 0);
 
     ck_assert_int_eq(write_state(&near, EPOCH - 1), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
-    ck_assert_int_eq(near.flush(near.arg, &other, EPOCH, &err), -1);
+    ck_assert_int_eq(request_flush(&near, &other, EPOCH, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 }
 END_TEST
@@ -96,7 +97,7 @@ START_TEST(an_abandoned_open_records_its_epoch_late) {
     struct replica_data data;
 
     calls_hold("flock", "/epoch");
-    assert_left(hasty.open(hasty.arg, &replica, VOLUME, EPOCH, &data, &err));
+    assert_left(request_open(&hasty, &replica, VOLUME, EPOCH, &data, &err));
     await_return();
     ck_assert_int_eq(probe().epoch, EPOCH);
 }
@@ -105,8 +106,8 @@ END_TEST
 START_TEST(an_abandoned_write_of_a_state_refuses_further_calls) {
     calls_hold("fsync", "/state.new");
     assert_left(write_state(&hasty, EPOCH));
-    assert_left(hasty.flush(hasty.arg, &replica, EPOCH, &err));
-    assert_left(hasty.reset(hasty.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err));
+    assert_left(request_flush(&hasty, &replica, EPOCH, &err));
+    assert_left(request_reset(&hasty, &replica, VOLUME, MAXIMUM, EPOCH, &err));
     ck_assert_int_eq(probe().state.generation.id.number, 1);
     await_return();
     ck_assert_int_eq(probe().state.generation.id.number, 7);
@@ -127,7 +128,7 @@ END_TEST
 
 START_TEST(a_reset_does_not_wait_for_an_unresponsive_pool) {
     calls_hold("ftruncate", "/data");
-    assert_left(hasty.reset(hasty.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err));
+    assert_left(request_reset(&hasty, &replica, VOLUME, MAXIMUM, EPOCH, &err));
     await_return();
     ck_assert_int_eq(probe().state.mark, REPLICA_EMPTY);
 }
@@ -135,7 +136,7 @@ END_TEST
 
 START_TEST(a_flush_does_not_wait_for_an_unresponsive_pool) {
     calls_hold("fsync", "/data");
-    assert_left(hasty.flush(hasty.arg, &replica, EPOCH, &err));
+    assert_left(request_flush(&hasty, &replica, EPOCH, &err));
     await_return();
 }
 END_TEST
@@ -147,10 +148,10 @@ START_TEST(a_flush_is_written_piece_by_piece) {
     ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
     ck_assert_int_eq(pwrite(fd, "x", 1, MAXIMUM - 1), 1);
     calls_hold("sync_file_range", "/data");
-    assert_left(hasty.flush(hasty.arg, &replica, EPOCH, &err));
+    assert_left(request_flush(&hasty, &replica, EPOCH, &err));
     await_return();
     calls_count("sync_file_range", "/data");
-    ck_assert_int_eq(near.flush(near.arg, &replica, EPOCH, &err), 0);
+    ck_assert_int_eq(request_flush(&near, &replica, EPOCH, &err), 0);
     ck_assert_uint_eq(calls_counted(), 2); /* no piece for a hole */
 }
 END_TEST
@@ -162,10 +163,10 @@ START_TEST(a_comparison_does_not_wait_for_an_unresponsive_pool) {
 
     ck_assert_int_eq(write(fd, "x", 1), 1);
     calls_hold("pread", "/data");
-    assert_left(hasty.sums(hasty.arg, &replica, EPOCH, &at, SIZE, 1, sums, &err));
+    assert_left(request_sums(&hasty, &replica, EPOCH, &at, SIZE, 1, sums, &err));
     ck_assert_int_eq(at, 0);
     await_return();
-    ck_assert_int_eq(near.sums(near.arg, &replica, EPOCH, &at, SIZE, 1, sums, &err), 1);
+    ck_assert_int_eq(request_sums(&near, &replica, EPOCH, &at, SIZE, 1, sums, &err), 1);
 }
 END_TEST
 
@@ -175,12 +176,12 @@ START_TEST(a_read_does_not_wait_for_an_unresponsive_pool) {
 
     ck_assert_int_eq(pwrite(fd, "xy", 2, 4096), 2);
     calls_hold("pread", "/data");
-    assert_left(hasty.read(hasty.arg, &replica, 4096, 2, bytes, &err));
+    assert_left(request_read(&hasty, &replica, 4096, 2, bytes, &err));
     await_return();
     ck_assert_mem_eq(bytes, "--", 2);
-    ck_assert_int_eq(near.read(near.arg, &replica, 4096, 2, bytes, &err), 0);
+    ck_assert_int_eq(request_read(&near, &replica, 4096, 2, bytes, &err), 0);
     ck_assert_mem_eq(bytes, "xy", 2);
-    ck_assert_int_eq(near.read(near.arg, &replica, MAXIMUM, 2, bytes, &err), -1);
+    ck_assert_int_eq(request_read(&near, &replica, MAXIMUM, 2, bytes, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_BACKEND);
 }
 END_TEST
@@ -188,11 +189,11 @@ END_TEST
 #define SNAPSHOT "00000000-0000-4000-8000-0000000000e1"
 
 static int snapshot(const struct replica_access *access, enum replica_snapshot_step step) {
-    return access->snapshot(access->arg, &replica, step, SNAPSHOT, SIZE, &err);
+    return request_snapshot(access, &replica, step, SNAPSHOT, SIZE, &err);
 }
 
 static int64_t snapshot_size(void) {
-    return near.snapshot_size(near.arg, &replica, SNAPSHOT);
+    return request_snapshot_size(&near, &replica, SNAPSHOT);
 }
 
 static bool is_begun(void) {
@@ -218,7 +219,7 @@ END_TEST
 START_TEST(a_snapshot_does_not_wait_for_an_unresponsive_pool) {
     calls_hold("ftruncate", ".new");
     assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_BEGIN));
-    ck_assert_int_eq(hasty.snapshot_size(hasty.arg, &replica, SNAPSHOT), -1);
+    ck_assert_int_eq(request_snapshot_size(&hasty, &replica, SNAPSHOT), -1);
     await_return();
     ck_assert_int_eq(snapshot_size(), 0);
     ck_assert(!is_begun());
@@ -274,10 +275,10 @@ START_TEST(a_late_lock_is_released) {
     int lock = -1;
 
     calls_hold("flock", "/lock");
-    assert_left(hasty.lock(hasty.arg, &replica, &lock, &err));
+    assert_left(request_lock(&hasty, &replica, &lock, &err));
     ck_assert_int_eq(lock, -1);
     await_return();
-    ck_assert_int_eq(near.lock(near.arg, &replica, &lock, &err), 0);
+    ck_assert_int_eq(request_lock(&near, &replica, &lock, &err), 0);
     ck_assert_int_ge(lock, 0);
     close(lock);
 }
@@ -291,10 +292,10 @@ START_TEST(a_replica_created_late_is_removed) {
     const struct replica other = { .pool = paths[0], .uid = uids[1] };
 
     calls_hold("mkdirat", uids[1]);
-    assert_left(hasty.create(hasty.arg, &other, VOLUME, MAXIMUM, &err));
+    assert_left(request_create(&hasty, &other, VOLUME, MAXIMUM, &err));
     await_return();
     ck_assert(!is_there(&other));
-    ck_assert_int_eq(near.create(near.arg, &other, VOLUME, MAXIMUM, &err), 0);
+    ck_assert_int_eq(request_create(&near, &other, VOLUME, MAXIMUM, &err), 0);
     ck_assert(is_there(&other));
 }
 END_TEST
@@ -305,7 +306,7 @@ START_TEST(an_existing_replica_stays_when_its_creation_is_late) {
     struct replica_probe seen;
 
     calls_hold("mkdirat", uids[1]);
-    assert_left(hasty.create(hasty.arg, &other, VOLUME, MAXIMUM, &err));
+    assert_left(request_create(&hasty, &other, VOLUME, MAXIMUM, &err));
     calls_hold_no_more();
     ck_assert_int_eq(replica_create(&other, VOLUME, MAXIMUM, &first, &err), 0);
     await_return();
@@ -316,10 +317,10 @@ END_TEST
 
 START_TEST(an_abandoned_adoption_records_its_epoch_late) {
     calls_hold("flock", "/epoch");
-    assert_left(hasty.adopt(hasty.arg, &replica, EPOCH, &err));
+    assert_left(request_adopt(&hasty, &replica, EPOCH, &err));
     await_return();
     ck_assert_int_eq(probe().epoch, EPOCH);
-    ck_assert_int_eq(near.adopt(near.arg, &replica, EPOCH - 1, &err), -1);
+    ck_assert_int_eq(request_adopt(&near, &replica, EPOCH - 1, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
 }
 END_TEST

@@ -7,6 +7,7 @@
 #include "replication/node/session_reaper.h"
 #include "tests/lib/daemons.h"
 #include "tests/lib/nbd.h"
+#include "tests/lib/replica_requests.h"
 #include "tests/unit/replication/node/storage_test.h"
 
 #include <arpa/inet.h>
@@ -101,13 +102,13 @@ static void end(void) {
 }
 
 static int try_open(int64_t epoch) {
-    return remote->open(remote->arg, &replica, VOLUME, epoch, &data, &err);
+    return request_open(remote, &replica, VOLUME, epoch, &data, &err);
 }
 
 static struct replica_probe look_at(int64_t epoch) {
     struct replica_probe probe;
 
-    remote->probe(remote->arg, &replica, VOLUME, epoch, &probe);
+    ck_assert_int_eq(request_probe(remote, &replica, VOLUME, epoch, &probe, &err), 0);
     return probe;
 }
 
@@ -152,14 +153,14 @@ START_TEST(a_session_serves_the_file_until_it_is_closed) {
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write_block(fd, 'a'), 0);
     ck_assert_int_eq(first_byte(), 'a');
-    assert_done(remote->flush(remote->arg, &replica, 1, &err));
+    assert_done(request_flush(remote, &replica, 1, &err));
     last = data;
-    assert_done(remote->close(remote->arg, &replica, 1, &err));
+    assert_done(request_close(remote, &replica, 1, &err));
     ck_assert_int_ne(write_block(fd, 'b'), 0);
     ck_assert_int_lt(connect_to(&last), 0);
     ck_assert(!look_at(1).held);
     ck_assert_int_eq(look_at(1).health, REPLICA_GOOD);
-    assert_done(remote->close(remote->arg, &replica, 1, &err));
+    assert_done(request_close(remote, &replica, 1, &err));
     ck_assert_int_eq(first_byte(), 'a');
 }
 END_TEST
@@ -198,17 +199,17 @@ START_TEST(a_lower_epoch_changes_nothing) {
     state = look_at(7).state;
     assert_refused(try_open(6), ERROR_CONFLICT);
     state.mark = REPLICA_DISPUTED;
-    assert_refused(remote->write_state(remote->arg, &replica, 6, &state, &err), ERROR_CONFLICT);
-    assert_refused(remote->reset(remote->arg, &replica, VOLUME, MAXIMUM, 6, &err), ERROR_CONFLICT);
-    assert_done(remote->close(remote->arg, &replica, 6, &err));
+    assert_refused(request_write_state(remote, &replica, 6, &state, &err), ERROR_CONFLICT);
+    assert_refused(request_reset(remote, &replica, VOLUME, MAXIMUM, 6, &err), ERROR_CONFLICT);
+    assert_done(request_close(remote, &replica, 6, &err));
     ck_assert(look_at(7).held);
     ck_assert_int_eq(look_at(7).state.mark, REPLICA_CLEAN);
     ck_assert_int_eq(write_block(fd, 'a'), 0);
-    assert_done(remote->write_state(remote->arg, &replica, 7, &state, &err));
+    assert_done(request_write_state(remote, &replica, 7, &state, &err));
     ck_assert_int_eq(look_at(7).state.mark, REPLICA_DISPUTED);
 
     /* It is durable: the end of the session and a new agent do not change it. */
-    assert_done(remote->close(remote->arg, &replica, 7, &err));
+    assert_done(request_close(remote, &replica, 7, &err));
     assert_refused(try_open(6), ERROR_CONFLICT);
     ck_assert_int_eq(look_at(6).epoch, 7);
 }
@@ -220,7 +221,7 @@ START_TEST(a_reset_discards_the_data_after_the_session_ended) {
     assert_done(try_open(1));
     fd = connect_to(&data);
     ck_assert_int_eq(write_block(fd, 'a'), 0);
-    assert_done(remote->reset(remote->arg, &replica, VOLUME, MAXIMUM, 2, &err));
+    assert_done(request_reset(remote, &replica, VOLUME, MAXIMUM, 2, &err));
     ck_assert_int_ne(write_block(fd, 'b'), 0);
     ck_assert_int_eq(look_at(2).state.mark, REPLICA_EMPTY);
     ck_assert_int_eq(look_at(2).used_bytes, 0);
@@ -242,7 +243,7 @@ START_TEST(a_session_outlives_the_agent) {
     make_service();
     ck_assert_int_eq(write_block(fd, 'a'), 0);
     ck_assert(look_at(1).held); /* before the first response of the API */
-    assert_done(remote->close(remote->arg, &replica, 1, &err));
+    assert_done(request_close(remote, &replica, 1, &err));
     assert_refused(try_open(1), ERROR_UNAVAILABLE);
     set_replica_index(replica_document(0, 1));
     assert_done(try_open(1));
@@ -282,7 +283,7 @@ START_TEST(data_are_deleted_after_the_session_ended) {
     replicas = replicas_new(&settings);
     assert_done(try_open(1));
     fd = connect_to(&data);
-    assert_done(remote->begin_log(remote->arg, &replica, 1, &no_generation, &third, &err));
+    assert_done(request_begin_log(remote, &replica, 1, &no_generation, &third, &err));
     ck_assert_int_eq(access(log_path(), F_OK), 0);
     set_deleting(deleting);
     assignment = assignment_of(ASSIGNMENT_REPLICA, deleting);
@@ -498,7 +499,7 @@ END_TEST
 START_TEST(a_replica_without_a_document_is_not_found) {
     json_t *deleting = replica_document(0, 2);
 
-    ck_assert_int_eq(remote->open(remote->arg, &replica, OTHER, 1, &data, &err), -1);
+    ck_assert_int_eq(request_open(remote, &replica, OTHER, 1, &data, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
     replica.uid = uids[1];
     assert_refused(try_open(1), ERROR_NOT_FOUND);
@@ -589,7 +590,7 @@ END_TEST
 static struct write_log read_log_of(int64_t epoch) {
     struct write_log log = { 0 };
 
-    assert_done(remote->read_log(remote->arg, &replica, epoch, arena, &log, &err));
+    assert_done(request_read_log(remote, &replica, epoch, arena, &log, &err));
     return log;
 }
 
@@ -601,7 +602,7 @@ START_TEST(a_write_log_is_read_from_another_host) {
     fd = connect_to(&data);
     ck_assert_int_eq(write_block(fd, 'a'), 0);
     ck_assert_uint_eq(read_log_of(1).count, 0);
-    assert_done(remote->begin_log(remote->arg, &replica, 1, &no_generation, &third, &err));
+    assert_done(request_begin_log(remote, &replica, 1, &no_generation, &third, &err));
     ck_assert_int_eq(write_block(fd, 'b'), 0);
     log = read_log_of(1);
     ck_assert_uint_eq(log.count, 1);
@@ -610,14 +611,14 @@ START_TEST(a_write_log_is_read_from_another_host) {
     assert_done(try_open(2)); /* of another target, which continues it */
     log = read_log_of(2);
     ck_assert_uint_eq(log.count, 1);
-    assert_refused(remote->read_log(remote->arg, &replica, 1, arena, &log, &err), ERROR_CONFLICT);
-    assert_refused(remote->begin_log(remote->arg, &replica, 1, &no_generation, &fourth, &err),
+    assert_refused(request_read_log(remote, &replica, 1, arena, &log, &err), ERROR_CONFLICT);
+    assert_refused(request_begin_log(remote, &replica, 1, &no_generation, &fourth, &err),
                    ERROR_CONFLICT);
-    assert_done(remote->begin_log(remote->arg, &replica, 2, &third, &fourth, &err));
+    assert_done(request_begin_log(remote, &replica, 2, &third, &fourth, &err));
     ck_assert_uint_eq(read_log_of(2).count, 1);
-    assert_done(remote->begin_log(remote->arg, &replica, 2, &no_generation, &no_generation, &err));
+    assert_done(request_begin_log(remote, &replica, 2, &no_generation, &no_generation, &err));
     ck_assert_uint_eq(read_log_of(2).count, 0);
-    assert_done(remote->close(remote->arg, &replica, 2, &err));
+    assert_done(request_close(remote, &replica, 2, &err));
     ck_assert_int_eq(access(log_path(), F_OK), -1);
 }
 END_TEST
@@ -627,10 +628,10 @@ START_TEST(a_state_of_another_replica_is_refused) {
     struct replica_state state = look_at(1).state;
 
     strcpy(state.replica, uids[1]);
-    assert_refused(remote->write_state(remote->arg, &replica, 1, &state, &err), ERROR_BAD_REQUEST);
+    assert_refused(request_write_state(remote, &replica, 1, &state, &err), ERROR_BAD_REQUEST);
     strcpy(state.replica, uids[0]);
     strcpy(state.volume, OTHER);
-    assert_refused(remote->write_state(remote->arg, &replica, 1, &state, &err), ERROR_BAD_REQUEST);
+    assert_refused(request_write_state(remote, &replica, 1, &state, &err), ERROR_BAD_REQUEST);
     ck_assert_str_eq(look_at(1).state.volume, VOLUME);
 }
 END_TEST
@@ -649,10 +650,10 @@ START_TEST(an_unresponsive_node_costs_the_timeout_of_one_call) {
     snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(where.sin_port));
     remote = replica_client_access(hasty);
     assert_refused(try_open(1), ERROR_UNAVAILABLE);
-    remote->probe(remote->arg, &replica, VOLUME, 1, &probe);
+    ck_assert_int_eq(request_probe(remote, &replica, VOLUME, 1, &probe, &err), 0);
     ck_assert_int_eq(probe.health, REPLICA_FAILING);
     ck_assert_int_eq(probe.epoch, -1);
-    assert_refused(remote->flush(remote->arg, &replica, 1, &err), ERROR_UNAVAILABLE);
+    assert_refused(request_flush(remote, &replica, 1, &err), ERROR_UNAVAILABLE);
     replica_client_free(hasty);
 }
 END_TEST

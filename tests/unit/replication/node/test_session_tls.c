@@ -6,6 +6,7 @@
 #include "replication/node/tls_directory.h"
 #include "tests/lib/daemons.h"
 #include "tests/lib/remote_certificates.h"
+#include "tests/lib/replica_requests.h"
 #include "tests/unit/replication/node/storage_test.h"
 
 #include <arpa/inet.h>
@@ -115,7 +116,7 @@ static void end(void) {
 static int try_open(struct replica_data *ret) {
     const struct replica_access *access = replica_client_access(client);
 
-    return access->open(access->arg, &replica, VOLUME, 1, ret, &err);
+    return request_open(access, &replica, VOLUME, 1, ret, &err);
 }
 
 /* ---- other clients at the port ---- */
