@@ -91,6 +91,8 @@ tests_fuzz_fuzz_shares_SOURCES = tests/fuzz/fuzz_shares.c tests/fuzz/replay.c
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 EXTRA_DIST += \
+	tests/conformance/cinder/make.py \
+	tests/conformance/cinder/run \
 	tests/conformance/csi \
 	tests/conformance/kubernetes/claims.py \
 	tests/conformance/kubernetes/cluster.py \

@@ -26,6 +26,6 @@ test_packages=(
 
 # Of ./test conformance alone.
 openstack_packages=(
-    mariadb-server nova-api nova-compute nova-compute-qemu nova-conductor nova-scheduler placement-api
-    python3-pymysql sudo
+    cinder-common mariadb-server nova-api nova-compute nova-compute-qemu nova-conductor nova-scheduler placement-api
+    python3-cinder python3-psycopg2 python3-pymysql sudo
 )
