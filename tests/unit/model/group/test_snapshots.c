@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "drivers/memory.h"
 #include "tests/lib/groups.h"
+#include "tests/lib/other_manager.h"
 
 #include <string.h>
 
@@ -311,6 +312,46 @@ START_TEST(a_delete_of_one_that_is_being_made_leaves_nothing) {
 }
 END_TEST
 
+static struct late {
+    const char *id;
+    int members; /* before the worker is suspended */
+    bool disk_is_full;
+} late;
+
+/* Others complete and delete the group snapshot; then one step of the late worker's end fails. */
+static bool suspend(void *arg, enum memory_point point, const char *call, const char *name_id) {
+    struct world *world = arg;
+
+    (void)name_id;
+    if (point != MEMORY_FENCED || strcmp(call, "create_snapshot") != 0 || late.members-- > 0)
+        return true;
+    memory_watch(world->memory, NULL, NULL);
+    other_manager_works(world);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", late.id), NULL), 202);
+    other_manager_works(world);
+    ck_assert_str_eq(group_snapshot_status(world, late.id), "gone");
+    world->hiccups = late.disk_is_full;
+    if (!late.disk_is_full)
+        memory_fail_next(world->memory, "delete_snapshot", ERROR_BACKEND);
+    return true;
+}
+
+START_TEST(a_late_worker_repeats_its_clean_up) {
+    for (int i = 0; i < 2 * MEMBERS; i++) {
+        const char *volumes[MEMBERS];
+        autoworld struct world *world = with_members(volumes);
+
+        late = (struct late){ new_group_snapshot(world), i / 2, i % 2 };
+        memory_watch(world->memory, suspend, world);
+        world_settle(world);
+        ck_assert_int_lt(late.members, 0);
+        world_advance(world, 61);
+        world_settle(world);
+        assert_rests(world);
+    }
+}
+END_TEST
+
 START_TEST(a_reset_ends_a_delete) {
     const char *volumes[MEMBERS], *id;
     autoworld struct world *world = with_members(volumes);
@@ -431,8 +472,8 @@ CHECK_MAIN("group_snapshots", all_members_are_taken_and_go_together,
            a_member_that_cannot_be_deleted_leaves_all_rows,
            death_at_any_moment_of_a_create_strands_nothing,
            death_at_any_moment_of_a_delete_strands_nothing,
-           a_delete_of_one_that_is_being_made_leaves_nothing, a_reset_ends_a_delete,
-           a_reset_of_one_that_is_made_changes_nothing_of_its_end,
+           a_delete_of_one_that_is_being_made_leaves_nothing, a_late_worker_repeats_its_clean_up,
+           a_reset_ends_a_delete, a_reset_of_one_that_is_made_changes_nothing_of_its_end,
            a_report_about_one_member_is_no_end_of_its_work,
            a_member_of_one_that_goes_is_not_kept_alone, a_hundred_are_one_operation,
            waiting_operations_are_notified_once)
