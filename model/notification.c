@@ -288,6 +288,20 @@ int notification_of(struct work *work, const char *event, const char *volume_id,
     return notification_put(work, event, &volume, err);
 }
 
+int notification_put_image_cache(struct work *work, const char *event, const char *image_id,
+                                 const char *host, struct error *err) {
+    struct json_out out;
+
+    if (!work->settings->notifications)
+        return 0;
+    json_out_init(&out, work->arena, 256);
+    out_begin_object(&out);
+    out_put_text(&out, "image_id", image_id);
+    out_put_text(&out, "host", host);
+    out_end_object(&out);
+    return tell(work, &(struct news){ event, image_id, "volume", host, json_out_text(&out) }, err);
+}
+
 int notification_of_snapshot(struct work *work, const char *event, const char *snapshot_id,
                              struct error *err) {
     struct snapshot snapshot;

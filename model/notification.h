@@ -18,6 +18,9 @@ int notification_put(struct work *work, const char *event, const struct volume *
                      struct error *err);
 /* The same for the volume as its rows are now. */
 int notification_of(struct work *work, const char *event, const char *volume_id, struct error *err);
+/* event is "image_volume_cache.hit", …; of the cache on that host. */
+int notification_put_image_cache(struct work *work, const char *event, const char *image_id,
+                                 const char *host, struct error *err);
 /* event is "snapshot.create.end", …. */
 int notification_of_snapshot(struct work *work, const char *event, const char *snapshot_id,
                              struct error *err);

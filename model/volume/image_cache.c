@@ -15,8 +15,15 @@
 
 #define IS_ENTRY "v.project_id = $1 AND v.use_quota = 0 AND "
 
+#define NAME "image-"
+
 static const char *name_of(const struct work *work, const struct volume_image *image) {
-    return arena_format(work->arena, "image-%s", image->id);
+    return arena_join(work->arena, NAME, image->id, NULL);
+}
+
+static int notify(struct work *work, const char *event, const struct volume *entry,
+                  struct error *err) {
+    return notification_put_image_cache(work, event, entry->name + strlen(NAME), entry->host, err);
 }
 
 /* ---- eviction ---- */
@@ -29,7 +36,9 @@ int image_cache_evict(struct work *work, void *arg, struct error *err) {
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     if (now.status == VOLUME_DELETING)
         return 0;
-    return volume_delete(work, &now, DELETE_FORCE, err);
+    return volume_delete(work, &now, DELETE_FORCE, err) < 0
+               ? -1
+               : notify(work, "image_volume_cache.evict", entry, err);
 }
 
 /* All of the backend, with those that could not be created or deleted; the least recently used
@@ -98,7 +107,8 @@ static int insert(struct work *work, const struct operation *held, const struct 
     if (volume_insert(work, entry, err) < 0 ||
         pool_allocate(work, entry->host, entry->size_gb, err) < 0 ||
         operation_insert(work, &kind_create_from_image, &fields, NULL, err) < 0 ||
-        notification_put(work, "volume.create.start", entry, err) < 0)
+        notification_put(work, "volume.create.start", entry, err) < 0 ||
+        notify(work, "image_volume_cache.miss", entry, err) < 0)
         return -1;
     return operation_follow(work, held, entry->id, true, err);
 }
@@ -164,7 +174,10 @@ static int hit(struct work *work, const struct operation *held, const struct vol
         return -1;
     search->outcome = IMAGE_CACHE_HIT;
     search->entry = *entry;
-    return operation_follow(work, held, entry->id, false, err);
+    if (operation_follow(work, held, entry->id, false, err) < 0)
+        return -1;
+    /* one that has waited was a hit or a miss then */
+    return held->turn_of ? 0 : notify(work, "image_volume_cache.hit", entry, err);
 }
 
 /* Behind the create of the entry, unless the own operation is older: that would not wait. */
@@ -176,7 +189,9 @@ static int wait(struct work *work, const struct operation *held, const struct vo
     if (found <= 0 || !operation_is_older(&create, held))
         return found < 0 ? -1 : 0;
     search->outcome = IMAGE_CACHE_WAITS;
-    return operation_follow(work, held, entry->id, true, err);
+    return operation_follow(work, held, entry->id, true, err) < 0
+               ? -1
+               : notify(work, "image_volume_cache.hit", entry, err);
 }
 
 static int use(struct work *work, const struct operation *held, const struct volume *entry,

@@ -249,6 +249,32 @@ START_TEST(the_least_recently_used_entry_is_evicted) {
 }
 END_TEST
 
+#define NOTIFIED(event)                                              \
+    world_count(world, "SELECT COUNT(*) FROM outbox WHERE method = " \
+                       "'image_volume_cache." event                  \
+                       "' AND payload LIKE '%" ID("1") "%' AND payload LIKE '%" WORLD_NODE "%'")
+
+START_TEST(a_listener_is_notified_of_each_use_of_the_cache) {
+    struct fixture fixture;
+    struct world *world;
+
+    begin(&fixture);
+    world = fixture.world;
+    world->settings.notifications = true;
+    request_one(world, 1);
+    request_one(world, 1); /* waits for the same entry */
+    world_settle(world);
+    make_one(world, 1, 7);
+    ck_assert_int_eq(NOTIFIED("miss"), 1);
+    ck_assert_int_eq(NOTIFIED("hit"), 2);
+    ck_assert_int_eq(NOTIFIED("evict"), 0);
+    shown.updated_at = "2026-01-02T00:00:00Z";
+    make_one(world, 1, 7);
+    ck_assert_int_eq(NOTIFIED("evict"), 1);
+    end(&fixture);
+}
+END_TEST
+
 START_TEST(without_an_internal_project_or_a_feature_there_are_no_entries) {
     for (int i = 0; i < 3; i++) {
         struct fixture fixture;
@@ -544,6 +570,7 @@ END_TEST
 
 CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            another_version_of_an_image_is_downloaded, the_least_recently_used_entry_is_evicted,
+           a_listener_is_notified_of_each_use_of_the_cache,
            without_an_internal_project_or_a_feature_there_are_no_entries,
            an_entry_that_cannot_be_cloned_is_replaced_by_the_image,
            an_image_that_fails_leaves_no_entry, an_image_that_was_deactivated_meanwhile_is_not_used,
