@@ -67,6 +67,7 @@ slow_tests += \
 	tests/contract/test_driver_guest \
 	tests/contract/test_driver_snapshots \
 	tests/fault/test_chain_calls \
+	tests/fault/test_late_calls \
 	tests/fault/test_reclaim_calls \
 	tests/fault/test_snapshot_calls \
 	tests/unit/drivers/file/test_reclaim

@@ -78,9 +78,9 @@ static int check_content(const struct directory *directory, struct arena *arena,
                              chain_file_of(&chain, arena, snapshot->name_id, NULL), false, err);
 }
 
-/* The info has named a created snapshot since before its first reader: without it there, the overlay
- * that still bears its name is merged already, and its removal has failed.  *chain->active becomes
- * the overlay of the info. */
+/* The info has named a created snapshot since before its first reader.  Without it there, the
+ * overlay that still bears its name is merged already, and its removal has failed.  *found gets the
+ * overlay of the info. */
 static int check_named(const struct directory *directory, struct arena *arena,
                        const struct driver_snapshot *snapshot, struct chain *found,
                        struct error *err) {

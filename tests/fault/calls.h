@@ -101,6 +101,8 @@ int clock_gettime(clockid_t id, struct timespec *now) {
 
 /* A pause by that clock takes no time. */
 int nanosleep(const struct timespec *pause, struct timespec *left) {
+    if (fault.meanwhile)
+        return 0;
     if (boottime.now_us == 0)
         return (int)syscall(SYS_nanosleep, pause, left);
     boottime.now_us += pause->tv_sec * 1000000 + pause->tv_nsec / 1000;
@@ -262,5 +264,9 @@ int fcntl(int fd, int command, ...) {
     va_end(more);
     if (command == F_OFD_SETLK && fault.locks_lost)
         return 0;
+    if (command == F_OFD_GETLK && fault.locks_lost) {
+        ((struct flock *)argument)->l_type = F_UNLCK;
+        return 0;
+    }
     return fails("fcntl") ? -1 : (int)syscall(SYS_fcntl, fd, command, argument);
 }
