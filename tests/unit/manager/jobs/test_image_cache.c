@@ -9,6 +9,7 @@
 #include "identity/own_user.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/images.h"
+#include "tests/lib/other_manager.h"
 #include "tests/lib/script_server.h"
 
 #include <string.h>
@@ -446,6 +447,61 @@ START_TEST(a_stop_between_any_two_steps_leaves_the_volumes_and_one_entry) {
 }
 END_TEST
 
+static struct {
+    struct world *world;
+    enum memory_point point; /* of the clone, where its worker sleeps */
+    const char *entry, *id;
+    bool deletes, asleep;
+} late;
+
+/* Another manager ends its operation, and perhaps what follows. */
+static bool sleep_once(void *arg, enum memory_point point, const char *call, const char *name_id) {
+    struct world *world = late.world;
+
+    (void)arg, (void)name_id;
+    if (late.asleep || point != late.point || strcmp(call, "clone_volume") != 0)
+        return true;
+    late.asleep = true;
+    other_manager_works(world);
+    ck_assert_str_eq(world_status(world, late.id), "available");
+    ck_assert_int_eq(world_action(world, late.entry, "{\"os-force_delete\": {}}"), 202);
+    if (late.deletes)
+        ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s", late.id), NULL), 202);
+    other_manager_works(world);
+    return true;
+}
+
+START_TEST(a_late_worker_changes_nothing) {
+    for (unsigned i = 0; i < 4; i++) {
+        struct fixture fixture;
+        struct world *world;
+
+        begin(&fixture);
+        world = fixture.world;
+        make_one(world, 1, 7);
+        late.world = world;
+        late.point = i % 2 ? MEMORY_LOOKED : MEMORY_FENCED;
+        late.entry = entry_of(world);
+        late.id = request_one(world, 1);
+        late.deletes = i / 2;
+        late.asleep = false;
+        memory_watch(world->memory, sleep_once, NULL);
+        for (int k = 0; k < 4; k++) {
+            world_settle(world);
+            world_advance(world, 61);
+        }
+        ck_assert(late.asleep);
+        ck_assert_uint_eq(memory_count(world->memory), late.deletes ? 1 : 2);
+        ck_assert_int_eq(all_entries(world), 0);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+        if (!late.deletes)
+            assert_made(world, late.id, 7);
+        memory_watch(world->memory, NULL, NULL);
+        end(&fixture);
+    }
+}
+END_TEST
+
 /* ---- volumes that the image service names ---- */
 
 #define OF(owner, place) PATH(", \"owner\": \"" owner "\", " place, id)
@@ -577,6 +633,7 @@ CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            an_entry_is_neither_attached_nor_changed,
            an_entry_that_was_reset_or_deleted_is_none_any_more,
            a_stop_between_any_two_steps_leaves_the_volumes_and_one_entry,
-           a_volume_of_the_images_owner_is_cloned, any_other_volume_is_no_content_of_an_image,
+           a_late_worker_changes_nothing, a_volume_of_the_images_owner_is_cloned,
+           any_other_volume_is_no_content_of_an_image,
            without_the_option_or_for_another_format_no_volume_is_cloned,
            a_stop_between_any_two_steps_leaves_a_clone)
