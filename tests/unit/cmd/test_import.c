@@ -272,6 +272,21 @@ START_TEST(each_volume_that_is_left_has_a_reason) {
 }
 END_TEST
 
+START_TEST(a_volume_that_was_left_is_taken_when_the_reason_is_gone) {
+    autohome struct home home;
+
+    begin(&home);
+    sql(&home, "UPDATE volumes SET status = 'extending'" OF_RAW);
+    assert_left(&home, "it is extending");
+    sql(&home, "UPDATE volumes SET status = 'available'" OF_RAW);
+    assert_has(import(&home, " --apply")->text, "1 taken, 5 present, 1 left");
+    ck_assert_str_eq(ours(&home, "SELECT used FROM quota_usages WHERE project_id = 'p' AND "
+                                 "resource = 'volumes'"),
+                     "3");
+    assert_clean(&home);
+}
+END_TEST
+
 START_TEST(a_type_with_a_name_that_is_taken_is_left_with_its_volumes) {
     autohome struct home home;
     const struct output *output;
@@ -330,5 +345,6 @@ END_TEST
 CHECK_MAIN("import", a_dry_run_lists_and_writes_nothing,
            objects_keep_their_ids_and_a_check_finds_nothing,
            a_second_import_keeps_all_present_objects, each_volume_that_is_left_has_a_reason,
+           a_volume_that_was_left_is_taken_when_the_reason_is_gone,
            a_type_with_a_name_that_is_taken_is_left_with_its_volumes,
            a_backend_may_have_another_name_here, the_address_is_read_from_cinders_configuration)
