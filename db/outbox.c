@@ -65,7 +65,8 @@ int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned m
     return count;
 }
 
-/* Unused parameters repeat the last id: one statement serves every number. */
+/* Unused parameters repeat the last id: one statement serves every number.  A service with little
+ * to do deletes one at a time, which costs a quarter of a list. */
 static int delete_together(struct db_tx *tx, const int64_t *ids, unsigned count,
                            struct error *err) {
     static const char sql[] = "DELETE FROM outbox WHERE id IN ($1, $2, $3, $4, $5, $6, $7, $8, "
@@ -73,6 +74,8 @@ static int delete_together(struct db_tx *tx, const int64_t *ids, unsigned count,
     struct db_value values[TOGETHER];
 
     assert(count > 0 && count <= TOGETHER);
+    if (count == 1)
+        return db_change(tx, err, "DELETE FROM outbox WHERE id = $1", DB_INT(*ids));
     for (unsigned i = 0; i < TOGETHER; i++)
         values[i] = DB_INT(ids[i < count ? i : count - 1]);
     return db_change_values(tx, err, sql, values, TOGETHER);

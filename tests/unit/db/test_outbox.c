@@ -45,6 +45,13 @@ static int delete_body(struct db_tx *tx, void *arg, struct error *err) {
     return outbox_delete(tx, ids, LENGTH(ids), err);
 }
 
+static int delete_one_body(struct db_tx *tx, void *arg, struct error *err) {
+    const int64_t id = 4;
+
+    (void)arg;
+    return outbox_delete(tx, &id, 1, err);
+}
+
 START_TEST(messages_are_read_in_order_and_deleted_one_by_one) {
     struct db *db = scratch_open(database_url(), true);
     struct error err;
@@ -55,6 +62,9 @@ START_TEST(messages_are_read_in_order_and_deleted_one_by_one) {
     ck_assert_int_eq(db_transaction(db, delete_body, NULL, &err), 0);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM outbox"), 3);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM outbox WHERE id IN (1, 3)"), 0);
+    ck_assert_int_eq(db_transaction(db, delete_one_body, NULL, &err), 0);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM outbox WHERE id IN (2, 5)"), 2);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM outbox"), 2);
     db_close(db);
 }
 END_TEST
