@@ -8,12 +8,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned hint_index(const char *sql) {
-    uint64_t address = (uintptr_t)sql;
+/* The hash of a long text costs as much as a small transaction, so two texts whose addresses
+ * collide must not displace each other at each use. */
+enum { HINTS_TRIED = 4 };
 
-    return (unsigned)((address * 0x9e3779b97f4a7c15u) >> 56);
+static struct sqlite_rows **hint_place(struct statement_cache *cache, const char *sql, unsigned i) {
+    uint64_t address = (uintptr_t)sql;
+    unsigned first = (unsigned)((address * 0x9e3779b97f4a7c15u) >> 56);
+
+    return &cache->hints[(first + i) % STATEMENT_BUCKETS];
 }
-_Static_assert(STATEMENT_BUCKETS == 256, "hint_index() gives eight bits");
+_Static_assert(STATEMENT_BUCKETS == 256, "hint_place() uses eight bits");
+
+static struct sqlite_rows *hint_find(struct statement_cache *cache, const char *sql) {
+    for (unsigned i = 0; i < HINTS_TRIED; i++) {
+        struct sqlite_rows *rows = *hint_place(cache, sql, i);
+
+        if (rows && rows->sql && strcmp(rows->sql, sql) == 0)
+            return rows;
+    }
+    return NULL;
+}
+
+/* In a free place, or that of the statement used least recently. */
+static void hint_put(struct statement_cache *cache, const char *sql, struct sqlite_rows *rows) {
+    struct sqlite_rows **oldest = hint_place(cache, sql, 0);
+
+    for (unsigned i = 0; i < HINTS_TRIED && *oldest; i++) {
+        struct sqlite_rows **place = hint_place(cache, sql, i);
+
+        if (!*place || cache->tick - (*place)->used > cache->tick - (*oldest)->used)
+            oldest = place;
+    }
+    *oldest = rows;
+}
 
 /* SQLite numbers a parameter "$2" by its position, "?2" by its number, as PostgreSQL does. */
 static char *places_numbered(const char *sql) {
@@ -81,15 +109,17 @@ static struct sqlite_rows *statement_room(struct statement_cache *cache) {
 
 static struct sqlite_rows *statement_find(struct statement_cache *cache, const char *sql,
                                           uint32_t *ret_hash) {
-    struct sqlite_rows *rows = cache->hints[hint_index(sql)];
+    struct sqlite_rows *rows = hint_find(cache, sql);
 
-    if (rows && rows->sql && strcmp(rows->sql, sql) == 0)
+    if (rows)
         return rows;
     *ret_hash = word_hash(sql);
-    for (rows = cache->buckets[*ret_hash % STATEMENT_BUCKETS]; rows; rows = rows->next)
-        if (rows->hash == *ret_hash && strcmp(rows->sql, sql) == 0)
-            return rows;
-    return NULL;
+    rows = cache->buckets[*ret_hash % STATEMENT_BUCKETS];
+    while (rows && (rows->hash != *ret_hash || strcmp(rows->sql, sql) != 0))
+        rows = rows->next;
+    if (rows)
+        hint_put(cache, sql, rows);
+    return rows;
 }
 
 static struct sqlite_rows *statement_keep(struct statement_cache *cache, const char *sql,
@@ -103,6 +133,7 @@ static struct sqlite_rows *statement_keep(struct statement_cache *cache, const c
     rows->sql = heap_text(sql);
     rows->next = cache->buckets[hash % STATEMENT_BUCKETS];
     cache->buckets[hash % STATEMENT_BUCKETS] = rows;
+    hint_put(cache, sql, rows);
     return rows;
 }
 
@@ -130,8 +161,6 @@ static struct sqlite_rows *statement_take(struct connection *connection, const c
         if (!rows)
             rows = statement_once(statement);
     }
-    if (rows->sql)
-        cache->hints[hint_index(sql)] = rows;
     assert(!rows->busy);
     rows->base.engine = &sqlite_engine;
     rows->connection = connection;
