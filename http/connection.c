@@ -7,6 +7,7 @@
 #include "http/answers.private.h"
 #include "http/eviction.private.h"
 #include "http/head.private.h"
+#include "http/refusal.private.h"
 #include "http/reply.private.h"
 #include "http/stream.private.h"
 
@@ -277,6 +278,8 @@ enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, con
     if (!connection || !check_certificate(connection))
         return MHD_NO;
     if (!connection->headers_seen) {
+        if (http_refusal_for_memory(connection))
+            return MHD_NO;
         look_at_head(connection, method, url, version);
         if (see_headers(connection, method))
             return MHD_YES;

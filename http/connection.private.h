@@ -15,6 +15,10 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+/* Of libmicrohttpd: request line, headers and cookies of one request, and the headers of its
+ * response. */
+#define HTTP_CONNECTION_MEMORY ((size_t)20 * 1024)
+
 /* See reply.private.h. */
 enum reply_state { REPLY_OPEN, REPLY_AWAITED, REPLY_GIVEN, REPLY_ABANDONED };
 
@@ -94,6 +98,7 @@ struct http_server {
     size_t body_limit;
     unsigned port, idle_seconds, request_seconds;
     struct http_tls tls;
+    bool (*refuse)(struct http_connection *connection); /* http_connection_refuse() */
     atomic_bool stopping;
     atomic_uint open; /* exchanges from the handler to the end of the response */
 

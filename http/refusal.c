@@ -11,6 +11,8 @@
 
 enum { UNREAD_LOOKS = 16 };
 
+static const char too_large[] = "The head of the request is too large, or has too many cookies.";
+
 /* libmicrohttpd's own parsing of the first Content-Length. */
 static bool length_is_number(struct MHD_Connection *mhd) {
     const char *text = NULL, *end;
@@ -35,8 +37,15 @@ static bool is_refused(const struct http_connection *connection) {
     return pthread_equal(connection->thread, pthread_self()) && connection->in_request &&
            !connection->headers_seen &&
            MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
-           !MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_HTTP_STATUS) &&
-           !length_is_number(connection->mhd);
+           !MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
+}
+
+/* Its own response to a head that leaves no memory for the parsed cookies is sent twice, or not at
+ * all.  NULL: the log line has another cause. */
+static const char *cause_of(const struct http_connection *connection, const char *format) {
+    if (!length_is_number(connection->mhd))
+        return "The Content-Length is malformed or too large.";
+    return strstr(format, "ot enough memory in pool") ? too_large : NULL;
 }
 
 /* NULL: the log line has another subject.  A thread of libmicrohttpd works on one connection at a
@@ -102,16 +111,40 @@ static void send_at_once(struct http_exchange *exchange) {
     }
 }
 
-void http_refusal_logged(void *arg, const char *format, va_list values) {
-    struct http_connection *connection = http_head_lies_as_sent() ? find_refused(arg) : NULL;
-
-    (void)format, (void)values;
-    if (!connection)
-        return;
+static void refuse(struct http_connection *connection, const char *cause) {
     connection->headers_seen = true; /* it logs that more than once */
     connection->exchange.method = "";
-    connection->exchange.malformed = "The Content-Length is malformed or too large.";
+    connection->exchange.malformed = cause;
     connection->exchange.send = send_at_once;
-    http_connection_refuse(connection);
+    connection->server->refuse(connection);
     end_socket(socket_of(connection));
+}
+
+/* Each field and each cookie takes a record beside its text, and parsed cookies are a copy. */
+bool http_refusal_for_memory(struct http_connection *connection) {
+    enum { RECORD = 64, OF_RESPONSE = 1536 };
+    const union MHD_ConnectionInfo *head =
+        MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    int count = MHD_get_connection_values(connection->mhd, MHD_HEADER_KIND, NULL, NULL) +
+                MHD_get_connection_values(connection->mhd, MHD_COOKIE_KIND, NULL, NULL);
+    const char *cookies = NULL;
+    size_t copied = 0;
+
+    MHD_lookup_connection_value_n(connection->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_COOKIE,
+                                  strlen(MHD_HTTP_HEADER_COOKIE), &cookies, &copied);
+    if (!head ||
+        head->header_size + (size_t)count * RECORD + copied <= HTTP_CONNECTION_MEMORY - OF_RESPONSE)
+        return false;
+    refuse(connection, too_large);
+    return true;
+}
+
+void http_refusal_logged(void *arg, const char *format, va_list values) {
+    struct http_connection *connection = http_head_lies_as_sent() ? find_refused(arg) : NULL;
+    const char *cause = connection ? cause_of(connection, format) : NULL;
+
+    (void)values;
+    if (!cause)
+        return;
+    refuse(connection, cause);
 }

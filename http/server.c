@@ -28,7 +28,6 @@
 #define KEPT_DESCRIPTORS     256 /* reserved for files, programs, the database and calls */
 #define LEAST_CONNECTIONS    8
 #define DEFAULT_ANSWER_BYTES ((size_t)64 * 1024 * 1024)
-#define CONNECTION_MEMORY    ((size_t)20 * 1024)   /* request line and headers of one request */
 #define TLS_STACK_SIZE       ((size_t)1024 * 1024) /* a handshake computes on the stack */
 #define LAST_WORDS_MS        5000                  /* for the responses to abandoned exchanges */
 
@@ -88,7 +87,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, unsigned thre
         0, NULL, NULL, http_connection_serve, server, MHD_OPTION_EXTERNAL_LOGGER,
         http_refusal_logged, server, MHD_OPTION_CONNECTION_LIMIT,
         2 * threads * (server->most_connections + HTTP_SPARE_SLOTS), MHD_OPTION_CONNECTION_TIMEOUT,
-        server->idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY,
+        server->idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_CONNECTION_MEMORY,
         MHD_OPTION_THREAD_STACK_SIZE, server->tls.cert ? TLS_STACK_SIZE : THREAD_STACK_SIZE,
         MHD_OPTION_STRICT_FOR_CLIENT, http_head_lies_as_sent() ? 0 : 1,
         MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK,
@@ -133,6 +132,7 @@ static struct http_server *server_new(const struct http_server_settings *setting
     server->arena = arena;
     server->body_limit = settings->body_limit ? settings->body_limit : DEFAULT_BODY_LIMIT;
     server->idle_seconds = idle_seconds;
+    server->refuse = http_connection_refuse;
     server->request_seconds =
         settings->request_seconds ? settings->request_seconds : REQUEST_SECONDS;
     least_seconds = server->request_seconds < idle_seconds ? server->request_seconds : idle_seconds;

@@ -547,6 +547,62 @@ START_TEST(a_head_of_sixteen_kilobytes_is_taken_and_a_longer_one_refused) {
 }
 END_TEST
 
+static unsigned heads_in(const char *text) {
+    unsigned count = 0;
+
+    for (; (text = strstr(text, "HTTP/1.1 ")); text++)
+        count++;
+    return count;
+}
+
+/* Parsed cookies take more memory than their text. */
+START_TEST(a_head_with_too_many_cookies_is_refused_by_one_response) {
+    static const unsigned numbers[] = { 50, 300, 600, 900 };
+    struct http_server *server = START();
+
+    for (unsigned i = 0; i < LENGTH(numbers); i++) {
+        static char request[16 * 1024];
+        autoclose int fd = dial(server);
+        int size = snprintf(request, sizeof(request), "GET /x HTTP/1.1\r\nHost: x\r\nCookie: a=1");
+        const char *answer;
+
+        for (unsigned n = 0; n < numbers[i]; n++)
+            size += snprintf(request + size, sizeof(request) - (size_t)size, "; a%u=%u", n, n);
+        snprintf(request + size, sizeof(request) - (size_t)size, "\r\nConnection: close\r\n\r\n");
+        send_text(fd, request);
+        answer = receive_to_the_end(fd);
+        ck_assert_msg(heads_in(answer) == 1, "%u cookies:\n%s", numbers[i], answer);
+        ck_assert_msg((strstr(answer, " 200 ") != NULL) == (i == 0), "%u cookies:\n%s", numbers[i],
+                      answer);
+    }
+    http_server_stop(server, 0);
+}
+END_TEST
+
+/* At any size: it is executed and answered, or refused. */
+START_TEST(no_request_is_executed_without_a_response) {
+    struct http_server *server = START();
+
+    for (unsigned n = 100; n < 300; n++) {
+        static char request[32 * 1024];
+        autoclose int fd = dial(server);
+        int size = snprintf(request, sizeof(request), "GET /x HTTP/1.1\r\nHost: x\r\n");
+        const char *answer;
+        int before = calls;
+
+        for (unsigned i = 0; i < n; i++)
+            size += snprintf(request + size, sizeof(request) - (size_t)size, "Cookie: a=1\r\n");
+        snprintf(request + size, sizeof(request) - (size_t)size, "Connection: close\r\n\r\n");
+        send_text(fd, request);
+        answer = receive_to_the_end(fd);
+        ck_assert_msg(heads_in(answer) == 1, "%u fields:\n%s", n, answer);
+        ck_assert_msg(strstr(answer, " 200 ") || strstr(answer, " 400 ") || calls == before,
+                      "%u fields:\n%s", n, answer);
+    }
+    http_server_stop(server, 0);
+}
+END_TEST
+
 START_TEST(endless_headers_are_refused) {
     struct http_server *server = START();
     autoclose int fd = dial(server);
@@ -1349,8 +1405,10 @@ START_TEST(percent_encoding_keeps_plain_characters) {
 }
 END_TEST
 
-CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
-           pipelined_requests_are_answered_in_order, half_closed_client_gets_its_answer,
+CHECK_MAIN("http_server", no_request_is_executed_without_a_response,
+           a_head_with_too_many_cookies_is_refused_by_one_response,
+           connection_serves_one_request_after_the_other, pipelined_requests_are_answered_in_order,
+           half_closed_client_gets_its_answer,
            a_client_that_closes_its_side_is_seen_while_its_answer_is_awaited,
            an_abandoned_exchange_has_no_client, longest_mount_wins_and_its_prefix_is_cut,
            path_below_no_mount_is_not_found, head_has_the_length_and_no_body,
