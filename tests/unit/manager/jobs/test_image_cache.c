@@ -454,7 +454,7 @@ static struct {
     bool deletes, asleep;
 } late;
 
-/* Another manager ends its operation, and perhaps what follows. */
+/* Another manager ends its operation; then the entry is deleted, perhaps with the volume. */
 static bool sleep_once(void *arg, enum memory_point point, const char *call, const char *name_id) {
     struct world *world = late.world;
 
