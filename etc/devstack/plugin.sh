@@ -86,7 +86,9 @@ function configure_scoria_auth {
 }
 
 function configure_scoria {
-    sudo install -d -o "$STACK_USER" "$SCORIA_CONF_DIR" "$SCORIA_STATE_PATH"
+    sudo install -d -o "$STACK_USER" "$SCORIA_STATE_PATH"
+    # The configuration has passwords.
+    sudo install -d -o "$STACK_USER" -m 0750 "$SCORIA_CONF_DIR"
     rm -f "$SCORIA_CONF"
     iniset "$SCORIA_CONF" DEFAULT auth_strategy keystone
     iniset "$SCORIA_CONF" DEFAULT state_path "$SCORIA_STATE_PATH"

@@ -63,6 +63,7 @@ class Plugin(Workplace):
         self.assertEqual((backend["volume_driver"], backend["file_connection_type"]),
                          ("file", "gpfs"))
         self.assertTrue(os.path.exists(f"{self.directory}/data/scoria/scoria.db"))
+        self.assertEqual(os.stat(f"{self.directory}/etc").st_mode & 0o777, 0o750)
 
     def test_a_share_of_this_host_is_exported(self):
         self.plugin(*PHASES, SCORIA_BACKEND="nfs")
