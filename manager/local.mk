@@ -11,8 +11,9 @@ libscoria_a_SOURCES += \
 	manager/check/snapshots.c \
 	manager/import/cinder.c manager/import/cinder.h \
 	manager/import/import.c manager/import/import.h \
-	manager/import/mariadb.c \
+	manager/import/mariadb.c manager/import/mariadb.h \
 	manager/import/source.c manager/import/source.h \
+	manager/import/source_table.c manager/import/source_table.h \
 	manager/jobs/assist.c \
 	manager/jobs/connect.c \
 	manager/jobs/create.c \

@@ -2,8 +2,9 @@
  * MariaDB and MySQL, by libmariadb.so.3.  The functions below are its stable interface; all objects
  * of the library are opaque here, so that no header is needed to build.
  */
+#include "manager/import/mariadb.h"
+
 #include "common/cleanup.h"
-#include "manager/import/source.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static int failed(const struct mariadb *mariadb, struct error *err) {
                      mariadb->error_call(mariadb->connection));
 }
 
-static int connect_to(struct mariadb *mariadb, const struct source_address *address,
+static int connect_to(struct mariadb *mariadb, const struct mariadb_address *address,
                       struct error *err) {
     static const unsigned connect_s = 10, read_s = 600;
 
@@ -99,7 +100,7 @@ static int read_one(const struct mariadb *mariadb, struct arena *arena, const ch
         return failed(mariadb, err);
     *ret = (struct source_table){ .columns = mariadb->num_fields_call(result) };
     while ((row = mariadb->fetch_row_call(result)))
-        source_add_row(arena, ret, (const char *const *)row);
+        source_table_add(arena, ret, (const char *const *)row);
     mariadb->free_result_call(result);
     return mariadb->errno_call(mariadb->connection) ? failed(mariadb, err) : 0;
 }
@@ -116,7 +117,7 @@ static int read_all(struct mariadb *mariadb, struct arena *arena, const char *co
     return 0;
 }
 
-int mariadb_read(struct arena *arena, const struct source_address *address,
+int mariadb_read(struct arena *arena, const struct mariadb_address *address,
                  const char *const *queries, size_t count, struct source_table *ret,
                  struct error *err) {
     struct mariadb mariadb = { .connection = NULL };

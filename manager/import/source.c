@@ -2,57 +2,11 @@
 
 #include "common/cleanup.h"
 #include "db/db.h"
+#include "manager/import/mariadb.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- the result ---- */
-
-void source_add_row(struct arena *arena, struct source_table *table, const char *const *cells) {
-    const size_t used = table->rows * table->columns;
-    bool full = (table->rows & (table->rows - 1)) == 0; /* a power of two, or none */
-    const char **row;
-
-    if (full) {
-        size_t room = (table->rows ? table->rows * 2 : 1) * table->columns;
-        const char **grown = arena_alloc(arena, room * sizeof *grown);
-
-        if (used)
-            memcpy(grown, table->cells, used * sizeof *grown);
-        table->cells = grown;
-    }
-    row = table->cells + used;
-    for (unsigned i = 0; i < table->columns; i++)
-        row[i] = cells[i] ? arena_text(arena, cells[i]) : NULL;
-    table->rows++;
-}
-
-struct sorted_row {
-    const char *const *cells;
-    size_t number;
-};
-
-static int compare_rows(const void *left, const void *right) {
-    const struct sorted_row *a = left, *b = right;
-    int order = strcmp(a->cells[0] ? a->cells[0] : "", b->cells[0] ? b->cells[0] : "");
-
-    return order != 0 ? order : (a->number > b->number) - (a->number < b->number);
-}
-
-/* Engines sort text by the rules of languages. */
-static void sort(struct arena *arena, struct source_table *table) {
-    const size_t columns = table->columns;
-    struct sorted_row *rows = arena_alloc(arena, (table->rows + 1) * sizeof *rows);
-    const char **cells = arena_alloc(arena, (table->rows * columns + 1) * sizeof *cells);
-
-    for (size_t i = 0; i < table->rows; i++)
-        rows[i] = (struct sorted_row){ table->cells + i * columns, i };
-    qsort(rows, table->rows, sizeof *rows, compare_rows);
-    for (size_t i = 0; i < table->rows; i++)
-        memcpy(cells + i * columns, rows[i].cells, columns * sizeof *cells);
-    table->cells = cells;
-}
 
 /* ---- the address ---- */
 
@@ -79,7 +33,7 @@ static const char *decoded(struct arena *arena, const char *text, size_t length)
 }
 
 static int take_parameter(struct arena *arena, const char *text, size_t length,
-                          struct source_address *ret, struct error *err) {
+                          struct mariadb_address *ret, struct error *err) {
     const struct {
         const char *key;
         const char **value; /* NULL: without effect here */
@@ -104,7 +58,7 @@ static int take_parameter(struct arena *arena, const char *text, size_t length,
                      (int)strcspn(text, "=&"), text);
 }
 
-static int take_parameters(struct arena *arena, const char *text, struct source_address *ret,
+static int take_parameters(struct arena *arena, const char *text, struct mariadb_address *ret,
                            struct error *err) {
     while (*text) {
         size_t length = strcspn(text, "&");
@@ -117,7 +71,7 @@ static int take_parameters(struct arena *arena, const char *text, struct source_
 }
 
 static int take_host(struct arena *arena, const char *text, size_t length,
-                     struct source_address *ret, struct error *err) {
+                     struct mariadb_address *ret, struct error *err) {
     const char *bracket = *text == '[' ? memchr(text, ']', length) : NULL;
     size_t host = bracket ? (size_t)(bracket - text) + 1 : strcspn(text, ":/?");
     char *end;
@@ -135,7 +89,7 @@ static int take_host(struct arena *arena, const char *text, size_t length,
 }
 
 static void take_user(struct arena *arena, const char *text, size_t length,
-                      struct source_address *ret) {
+                      struct mariadb_address *ret) {
     const char *colon = memchr(text, ':', length);
     size_t name = colon ? (size_t)(colon - text) : length;
 
@@ -144,11 +98,11 @@ static void take_user(struct arena *arena, const char *text, size_t length,
         ret->password = decoded(arena, colon + 1, length - name - 1);
 }
 
-int source_parse(struct arena *arena, const char *url, struct source_address *ret,
-                 struct error *err) {
+static int source_parse(struct arena *arena, const char *url, struct mariadb_address *ret,
+                        struct error *err) {
     const char *text = strstr(url, "://"), *at = NULL, *end, *query;
 
-    *ret = (struct source_address){ 0 };
+    *ret = (struct mariadb_address){ 0 };
     if (!text)
         return error_set(err, ERROR_BAD_REQUEST, "The database's address is no URL.");
     text += strlen("://");
@@ -189,7 +143,7 @@ static int read_one(struct db_tx *tx, struct arena *arena, const char *sql,
     while ((more = db_next(rows, err)) > 0) {
         for (unsigned i = 0; i < ret->columns && i < COLUMNS_MOST; i++)
             cells[i] = db_text(rows, i);
-        source_add_row(arena, ret, cells);
+        source_table_add(arena, ret, cells);
     }
     return more;
 }
@@ -225,7 +179,7 @@ static bool is_of(const char *url, const char *scheme) {
 static int read_by_scheme(const char *url, struct reading *reading, struct error *err) {
     struct arena *arena = reading->arena;
     const char *rest = strstr(url, "://");
-    struct source_address address;
+    struct mariadb_address address;
 
     if (rest && (is_of(url, "postgresql") || is_of(url, "postgres")))
         return read_by_own(arena_format(arena, "postgresql%s", rest), reading, err);
@@ -248,6 +202,6 @@ int source_read(struct arena *arena, const char *url, const char *const *queries
     if (read_by_scheme(url, &reading, err) < 0)
         return -1;
     for (size_t i = 0; i < count; i++)
-        sort(arena, &ret[i]);
+        source_table_sort(arena, &ret[i]);
     return 0;
 }
