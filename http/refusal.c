@@ -45,7 +45,7 @@ static bool is_refused(const struct http_connection *connection) {
 static const char *cause_of(const struct http_connection *connection, const char *format) {
     if (!length_is_number(connection->mhd))
         return "The Content-Length is malformed or too large.";
-    return strstr(format, "ot enough memory in pool") ? too_large : NULL;
+    return strstr(format, "enough memory in pool") ? too_large : NULL;
 }
 
 /* NULL: the log line has another subject.  A thread of libmicrohttpd works on one connection at a

@@ -234,7 +234,7 @@ START_TEST(a_snapshot_whose_delete_has_merged_its_files_is_read_no_more) {
     holder = openat(place.directory.fd, OVERLAY, O_RDONLY | O_CLOEXEC);
     ck_assert_int_eq(fcntl(holder, F_OFD_SETLK, &reads), 0);
     ck_assert_int_eq(drop(&place, "s"), DRIVER_FAILED);
-    ck_assert_ptr_nonnull(strstr(err->message, "is open"));
+    ck_assert_ptr_nonnull(strstr(err->message, "suspended process has locked it"));
     ck_assert(has(&place, OVERLAY));
 
     snapshot = named(&place, "s");
