@@ -76,7 +76,7 @@ static void print_command(const struct command *command, bool all, FILE *out) {
         fprintf(out, "usage: scoria %s WHAT [OPTION]...\n\n%s. WHAT is\n\n", command->name,
                 command->help);
         for (const struct command_word *word = command->words; word->name; word++)
-            fprintf(out, "  %-12s %-16s %s\n", word->name, effects[word->effect], word->help);
+            fprintf(out, "  %-14s %-16s %s\n", word->name, effects[word->effect], word->help);
         fputc('\n', out);
         print_options(command, NULL, out);
         fputs(
