@@ -76,14 +76,19 @@ static int find_volume(struct job *job, struct error *err) {
 
 /* ---- any ---- */
 
+/* The image service, which describes the image before its content is used, may take long to
+ * respond: workers for short work do not wait for it. */
 int job_image_source(struct job *job, struct error *err) {
     const struct driver *driver = job->backend->driver;
+    bool has_volumes = job->manager->settings.settings->clones_image_volumes;
     int waits = 0;
 
     if (!driver->clone_volume || driver->reads_extra_specs || job->volume.encryption_key_id ||
-        volume_create_makes_entry(&job->operation))
+        volume_create_makes_entry(&job->operation) || !(has_volumes || has_cache(job)))
         return 0;
-    if (job->manager->settings.settings->clones_image_volumes)
+    if (driver_fence_take_long(&job->fence, INT64_MAX, 0, err) < 0)
+        return -1;
+    if (has_volumes)
         waits = find_volume(job, err);
     if (waits != 0 || job->source.given || !has_cache(job))
         return waits;

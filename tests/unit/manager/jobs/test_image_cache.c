@@ -147,6 +147,12 @@ static unsigned downloads(const struct fixture *fixture) {
     return count;
 }
 
+static unsigned descriptions(const struct fixture *fixture) {
+    struct world *world = fixture->world;
+
+    return script_server_count(fixture->server, "GET", PATH("/v2/images/%s", ids[0]));
+}
+
 static int64_t entries(struct world *world) {
     return world_count(world, "SELECT COUNT(*) FROM volumes WHERE " IS_ENTRY
                               " AND use_quota = 0 AND status = 'maintenance'");
@@ -624,6 +630,38 @@ START_TEST(a_stop_between_any_two_steps_leaves_a_clone) {
 }
 END_TEST
 
+/* One that hangs delays no short work. */
+START_TEST(a_worker_for_short_work_sends_nothing_to_the_image_service) {
+    for (int is_of_volume = 0; is_of_volume <= 1; is_of_volume++) {
+        struct fixture fixture;
+        const char *id, *made;
+        struct world *world;
+        unsigned before;
+
+        if (is_of_volume) {
+            id = begin_with_volume(&fixture);
+            fixture.members = OF(WORLD_PROJECT, DIRECT);
+            serve(&fixture, 7, "active");
+        } else {
+            begin(&fixture);
+            make_one(fixture.world, 1, 7);
+        }
+        world = fixture.world;
+        before = descriptions(&fixture);
+        made = request_one(world, 1);
+        while (world_count(world, "SELECT COUNT(*) FROM operations WHERE is_long = 1") == 0) {
+            world_relay(world);
+            ck_assert(world_step(world, 0));
+        }
+        ck_assert_uint_eq(descriptions(&fixture), before);
+        world_settle(world);
+        assert_made(world, made, is_of_volume ? 9 : 7);
+        ck_assert_uint_gt(descriptions(&fixture), before);
+        end(&fixture);
+    }
+}
+END_TEST
+
 CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            another_version_of_an_image_is_downloaded, the_least_recently_used_entry_is_evicted,
            a_listener_is_notified_of_each_use_of_the_cache,
@@ -636,4 +674,5 @@ CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            a_late_worker_changes_nothing, a_volume_of_the_images_owner_is_cloned,
            any_other_volume_is_no_content_of_an_image,
            without_the_option_or_for_another_format_no_volume_is_cloned,
-           a_stop_between_any_two_steps_leaves_a_clone)
+           a_stop_between_any_two_steps_leaves_a_clone,
+           a_worker_for_short_work_sends_nothing_to_the_image_service)
