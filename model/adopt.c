@@ -262,6 +262,16 @@ static int put_snapshots(struct work *work, const struct adopted_volume *adopted
     return 0;
 }
 
+/* A delete of one of two volumes with one name would remove the file of both. */
+static int check_name(struct work *work, const struct volume *volume, struct error *err) {
+    const char *name = volume->name_id ? volume->name_id : volume->id;
+    int named =
+        adopt_find(work, "SELECT 1 FROM volumes WHERE COALESCE(name_id, id) = $1", name, err);
+
+    return named <= 0 ? named
+                      : error_set(err, ERROR_CONFLICT, "another volume has the name %s", name);
+}
+
 int adopt_volume(struct work *work, const struct adopted_volume *adopted, bool dry_run,
                  struct error *err) {
     const struct volume *volume = &adopted->volume;
@@ -269,6 +279,8 @@ int adopt_volume(struct work *work, const struct adopted_volume *adopted, bool d
 
     if (there != 0)
         return there > 0 ? 0 : -1;
+    if (check_name(work, volume, err) < 0)
+        return -1;
     if (dry_run)
         return 1;
     if (db_check_space(work->tx, err) < 0 || put_row(work, volume, err) < 0 ||

@@ -168,6 +168,9 @@ int volume_file_inspect(const struct directory *directory, struct arena *arena,
         return -1;
     if (of.chain.deleted)
         return refuse(name, "is being deleted", err);
+    if (strcmp(of.chain.base, name) != 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Its .info names \"%.255s\", a file of another volume.", of.chain.active);
     if ((chain_is_layered(&of.chain) ? inspect_layered(&of, ret_format, ret_bytes, err)
                                      : inspect_one(&of, ret_format, ret_bytes, err)) < 0)
         return -1;

@@ -119,6 +119,17 @@ static int check_reservations(struct round *round, struct work *work, struct err
     return more;
 }
 
+/* A delete of one of them would remove the object of both. */
+static const struct disagreement shared_names[] = {
+    { "P3",
+      "SELECT v.id FROM volumes v JOIN volumes w ON w.id = v.name_id WHERE w.id <> v.id "
+      "AND COALESCE(w.name_id, w.id) = w.id AND w.provider_location = v.provider_location "
+      "UNION SELECT v.id FROM volumes v WHERE (v.name_id, v.provider_location) IN "
+      "(SELECT name_id, provider_location FROM volumes WHERE name_id IS NOT NULL "
+      "GROUP BY name_id, provider_location HAVING COUNT(*) > 1) ORDER BY 1",
+      "volume", "has the object of another volume" },
+};
+
 static int read_rows(struct work *work, void *arg, struct error *err) {
     struct round *round = arg;
     const struct query all = { .where = "1=1", .order = "v.id", .limit = -1, .with_details = true };
@@ -135,7 +146,8 @@ static int read_rows(struct work *work, void *arg, struct error *err) {
         round_check_documents(round, work, err) < 0 || round_note_nodes(round, work, err) < 0 ||
         round_note_attachments(round, work, err) < 0 ||
         quota_recount(work, volume_quota_in_use, quota_wrong, round, err) < 0 ||
-        check_pools(round, work, err) < 0 || round_check_hosts(round, work, err) < 0)
+        check_pools(round, work, err) < 0 || round_check_hosts(round, work, err) < 0 ||
+        round_check_agree(round, work, shared_names, LENGTH(shared_names), err) < 0)
         return -1;
     return check_reservations(round, work, err);
 }

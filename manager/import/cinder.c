@@ -387,6 +387,21 @@ enum {
     LAUNCHED
 };
 
+/* Of a volume with another's name, as one after a migration that did not end well. */
+static const char *name_refusal(const struct reader *reader, const struct volume *volume) {
+    const struct source_table *table = &reader->tables[VOLUMES];
+    const char *theirs;
+    size_t at;
+
+    if (!volume->name_id || strcmp(volume->name_id, volume->id) == 0 ||
+        rows_of(table, volume->name_id, &at) == 0)
+        return NULL;
+    theirs = source_cell(table, at, NAME_ID);
+    return theirs && strcmp(theirs, volume->name_id) != 0
+               ? NULL
+               : arena_format(reader->arena, "its file is that of volume %s", volume->name_id);
+}
+
 static void read_volume(const struct reader *reader, const struct cinder *cinder, size_t i,
                         struct cinder_volume *ret) {
     const struct source_table *table = &reader->tables[VOLUMES];
@@ -430,6 +445,7 @@ static void read_volume(const struct reader *reader, const struct cinder *cinder
         .format = pairs_get(&admin, "format"),
     };
 #undef CELL
+    ret->refusal = name_refusal(reader, &ret->adopted.volume);
     read_attachments(reader, ret);
     read_snapshots(reader, ret);
 }

@@ -112,6 +112,15 @@ static const char *ours(const struct home *home, const char *text) {
     return row;
 }
 
+static void change_ours(const struct home *home, const char *text) {
+    sqlite3 *db;
+    char *why = NULL;
+
+    ck_assert_int_eq(sqlite3_open(in_home(home, "scoria.db"), &db), SQLITE_OK);
+    ck_assert_msg(sqlite3_exec(db, text, NULL, NULL, &why) == SQLITE_OK, "%s", why);
+    sqlite3_close(db);
+}
+
 static void put_file(const struct home *home, const char *name, int64_t size) {
     int fd = open(in_home(home, name), O_WRONLY | O_CREAT | O_CLOEXEC, 0660);
 
@@ -255,6 +264,7 @@ START_TEST(each_volume_that_is_left_has_a_reason) {
           "backend ctrl@lvm#lvm is none of enabled_backends" },
         { "UPDATE volumes SET volume_type_id = 'gone'" OF_RAW, "its type is not taken" },
         { "UPDATE volumes SET _name_id = 'gone'" OF_RAW, "is missing" },
+        { "UPDATE volumes SET _name_id = '" CHAIN "'" OF_RAW, "its file is that of volume " CHAIN },
         { "UPDATE volumes SET size = 3" OF_RAW, "less than 3 GiB" },
         { "INSERT INTO snapshots (volume_id, id, project_id, status, deleted) VALUES ('" RAW
           "', 's', 'p', 'creating', 0)",
@@ -287,20 +297,30 @@ START_TEST(a_volume_that_was_left_is_taken_when_the_reason_is_gone) {
 }
 END_TEST
 
+/* The two are one file: a delete of one would remove the other. */
+START_TEST(a_volume_with_the_name_of_another_is_left) {
+    autohome struct home home;
+
+    begin(&home);
+    sql(&home, "UPDATE volumes SET id = '00000000-0000-4000-8000-000000000004', "
+               "_name_id = '" NEW_NAME "'" OF_RAW);
+    assert_has(import(&home, " --apply")->text, "another volume has the name " NEW_NAME);
+    ck_assert_str_eq(ours(&home, "SELECT COUNT(*) FROM volumes WHERE name_id = '" NEW_NAME "'"),
+                     "1");
+    change_ours(&home, "UPDATE volumes SET name_id = '" CHAIN "' WHERE id = '" RENAMED "'");
+    assert_has(run(&home, "check", "")->text,
+               "P3  volume " RENAMED " has the object of another volume");
+}
+END_TEST
+
 START_TEST(a_type_with_a_name_that_is_taken_is_left_with_its_volumes) {
     autohome struct home home;
     const struct output *output;
     const char *id = "00000000-0000-4000-8000-0000000000ff";
-    sqlite3 *db;
 
     begin(&home);
-    ck_assert_int_eq(sqlite3_open(in_home(&home, "scoria.db"), &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_exec(db,
-                                  "INSERT INTO volume_types (id, name, is_public, created_at) "
-                                  "VALUES ('00000000-0000-4000-8000-0000000000ff', 'fast', 1, 1)",
-                                  NULL, NULL, NULL),
-                     SQLITE_OK);
-    sqlite3_close(db);
+    change_ours(&home, "INSERT INTO volume_types (id, name, is_public, created_at) "
+                       "VALUES ('00000000-0000-4000-8000-0000000000ff', 'fast', 1, 1)");
     sql(&home, "UPDATE volume_types SET name = 'fast'");
     output = import(&home, " --apply");
     assert_has(output->text, "another type has the name fast");
@@ -346,5 +366,6 @@ CHECK_MAIN("import", a_dry_run_lists_and_writes_nothing,
            objects_keep_their_ids_and_a_check_finds_nothing,
            a_second_import_keeps_all_present_objects, each_volume_that_is_left_has_a_reason,
            a_volume_that_was_left_is_taken_when_the_reason_is_gone,
+           a_volume_with_the_name_of_another_is_left,
            a_type_with_a_name_that_is_taken_is_left_with_its_volumes,
            a_backend_may_have_another_name_here, the_address_is_read_from_cinders_configuration)

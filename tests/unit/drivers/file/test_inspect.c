@@ -120,7 +120,19 @@ START_TEST(an_overlay_without_its_base_is_refused) {
 }
 END_TEST
 
+START_TEST(a_volume_whose_info_names_a_file_of_another_is_refused) {
+    autobench struct bench bench;
+
+    BENCH_OPEN(&bench, &file_driver, NULL);
+    put_raw(&bench, "a");
+    bench_write(&bench, "volumes/volume-other", "b", 0660);
+    put_info(&bench, "{\"active\": \"volume-other\"}");
+    assert_refused(&bench, "raw", none, "a file of another volume");
+}
+END_TEST
+
 CHECK_MAIN("files of another service", a_raw_file_is_raw_whatever_a_guest_has_written_into_it,
            a_qcow2_file_with_parts_elsewhere_is_refused,
            a_chain_has_the_format_of_its_base_and_the_recorded_snapshots,
-           an_overlay_without_its_base_is_refused)
+           an_overlay_without_its_base_is_refused,
+           a_volume_whose_info_names_a_file_of_another_is_refused)
