@@ -402,11 +402,13 @@ static const char *detail_of(const struct create_ending *ending) {
 }
 
 /* Of a frozen backend it stays, in error. */
-static int drop_entry(struct work *work, const char *volume_id, struct error *err) {
+static int drop_entry(struct work *work, const char *volume_id, const char **ret_project_id,
+                      struct error *err) {
     struct volume volume;
 
     if (volume_attached(work, volume_id, &volume, err) < 0)
         return -1;
+    *ret_project_id = volume.project_id;
     return volume_delete(work, &volume, DELETE_FORCE, err) < 0 && err->kind != ERROR_BAD_REQUEST
                ? -1
                : 0;
@@ -415,13 +417,15 @@ static int drop_entry(struct work *work, const char *volume_id, struct error *er
 static int not_made(struct work *work, const struct operation *held,
                     const struct create_ending *ending, struct error *err) {
     int left = operation_leave(work, held->volume_id, held->kind, held->kind->on_failure, err);
+    const char *project_id = held->project_id; /* of an entry: the first that uses it */
 
     assert(is_create(held));
     if (left < 0 || (left > 0 && call_broken(work, held->volume_id, err) < 0))
         return -1;
-    if (volume_create_makes_entry(held) && drop_entry(work, held->volume_id, err) < 0)
+    if (volume_create_makes_entry(held) &&
+        drop_entry(work, held->volume_id, &project_id, err) < 0)
         return -1;
-    return message_put(work, held->project_id, held->request_id, held->volume_id,
+    return message_put(work, project_id, held->request_id, held->volume_id,
                        held->kind->message_action, detail_of(ending), err);
 }
 

@@ -93,13 +93,14 @@ static int make_space(struct work *work, const struct image_cache_search *search
 
 /* ---- a new entry ---- */
 
-/* Its operation is before that of the volume in the queue of the entry. */
+/* Its operation is before that of the volume in the queue of the entry, and work of the project of
+ * that: workers are shared among projects. */
 static int insert(struct work *work, const struct operation *held, const struct volume *entry,
                   struct error *err) {
     const struct operation fields = { .volume_id = entry->id,
                                       .turn_of = entry->id,
                                       .host = entry->host,
-                                      .project_id = entry->project_id,
+                                      .project_id = held->project_id,
                                       .arguments = held->arguments,
                                       .created_at = held->created_at - 1 };
 

@@ -340,6 +340,35 @@ START_TEST(an_image_that_fails_leaves_no_entry) {
 }
 END_TEST
 
+/* Workers are shared among projects: one project for all entries would have all images wait for
+ * those of one member. */
+START_TEST(the_create_of_an_entry_is_work_of_the_project_of_its_volume) {
+    struct fixture fixture;
+    struct world *world;
+
+    begin(&fixture);
+    world = fixture.world;
+    serve(&fixture, 7, "deactivated");
+    for (size_t i = 0; i < LENGTH(ids); i++) {
+        shown.id = ids[i];
+        request_one(world, 1);
+    }
+    while (all_entries(world) < 3) {
+        world_relay(world);
+        ck_assert(world_step(world, 0));
+    }
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE project_id = "
+                                        "'" WORLD_PROJECT "'"),
+                     6);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 6);
+    world_settle(world);
+    ck_assert_int_eq(all_entries(world), 0);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM messages WHERE " IS_ENTRY), 3);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM messages"), 6);
+    end(&fixture);
+}
+END_TEST
+
 START_TEST(an_image_that_was_deactivated_meanwhile_is_not_used) {
     struct fixture fixture;
     struct world *world;
@@ -667,7 +696,9 @@ CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            a_listener_is_notified_of_each_use_of_the_cache,
            without_an_internal_project_or_a_feature_there_are_no_entries,
            an_entry_that_cannot_be_cloned_is_replaced_by_the_image,
-           an_image_that_fails_leaves_no_entry, an_image_that_was_deactivated_meanwhile_is_not_used,
+           an_image_that_fails_leaves_no_entry,
+           the_create_of_an_entry_is_work_of_the_project_of_its_volume,
+           an_image_that_was_deactivated_meanwhile_is_not_used,
            an_entry_is_neither_attached_nor_changed,
            an_entry_that_was_reset_or_deleted_is_none_any_more,
            a_stop_between_any_two_steps_leaves_the_volumes_and_one_entry,
