@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEFAULT_TIMEOUT_MS 60000
@@ -22,6 +23,7 @@
 #define LONGEST_WAIT_MS    1000000
 #define LOOK_AGAIN_MS      10
 #define ASK_AGAIN_MS       500
+#define LONGEST_LOOK_US    1000000
 #define DEFAULT_PATH       "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 enum { READ_END, WRITE_END };
@@ -223,16 +225,47 @@ static bool has_ended(pid_t pid) {
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == pid;
 }
 
+struct idleness {
+    clockid_t clock; /* the child's processor time */
+    struct timespec used;
+    int64_t looked_us, idle_us;
+};
+
+/* Time during which this process was suspended, the child perhaps with it, does not count.  A child
+ * that has just ended has no clock. */
+static bool is_idle(struct idleness *idleness, int64_t idle_ms) {
+    int64_t now_us = clock_monotonic_us(), passed_us = now_us - idleness->looked_us;
+    struct timespec used;
+
+    if (idle_ms <= 0 || clock_gettime(idleness->clock, &used) < 0)
+        return false;
+    idleness->looked_us = now_us;
+    if (used.tv_sec != idleness->used.tv_sec || used.tv_nsec != idleness->used.tv_nsec) {
+        idleness->used = used;
+        idleness->idle_us = 0;
+        return false;
+    }
+    idleness->idle_us += passed_us < LONGEST_LOOK_US ? passed_us : LONGEST_LOOK_US;
+    return idleness->idle_us >= idle_ms * 1000;
+}
+
+static bool begin_idleness(pid_t pid, struct idleness *ret) {
+    *ret = (struct idleness){ .looked_us = clock_monotonic_us() };
+    return clock_getcpuclockid(pid, &ret->clock) == 0;
+}
+
 /*
- * 0: the child has ended; 1: excess output; 2: cancelled; -1: timed out.  A kernel without
+ * 0: the child has ended; 1: excess output; 2: cancelled; 3: idle; -1: timed out.  A kernel without
  * pidfd_open() does not signal the end of the child: it is polled.
  */
 static int watch(struct arena *arena, pid_t pid, const int fds[2], struct capture captures[2],
                  size_t most, const struct process_limits *limits, int64_t end_us) {
     autoclose int child = (int)syscall(SYS_pidfd_open, pid, 0);
-    int64_t longest_ms = child < 0         ? LOOK_AGAIN_MS
-                         : limits->goes_on ? ASK_AGAIN_MS
-                                           : LONGEST_WAIT_MS;
+    int64_t longest_ms = child < 0                                ? LOOK_AGAIN_MS
+                         : limits->goes_on || limits->idle_ms > 0 ? ASK_AGAIN_MS
+                                                                  : LONGEST_WAIT_MS;
+    struct idleness idleness;
+    bool has_clock = begin_idleness(pid, &idleness);
 
     while (!has_ended(pid)) {
         int64_t left_ms = (end_us - clock_monotonic_us() + 999) / 1000;
@@ -246,6 +279,8 @@ static int watch(struct arena *arena, pid_t pid, const int fds[2], struct captur
             return -1;
         if (limits->goes_on && !limits->goes_on(limits->arg, captures[0].text, captures[0].size))
             return 2;
+        if (has_clock && is_idle(&idleness, limits->idle_ms))
+            return 3;
         if (poll(polled, LENGTH(polled), (int)(left_ms < longest_ms ? left_ms : longest_ms)) <= 0)
             continue;
         for (int i = 0; i < 2; i++) {
@@ -289,6 +324,9 @@ int process_run(struct arena *arena, const char *const *arguments,
     if (outcome < 0)
         return error_set(err, ERROR_UNAVAILABLE, "%s did not end within %lld ms", arguments[0],
                          (long long)timeout_ms);
+    if (outcome > 2)
+        return error_set(err, ERROR_BACKEND, "%s hangs: idle for %lld ms", arguments[0],
+                         (long long)limits->idle_ms);
     if (outcome > 1)
         return error_set(err, ERROR_CONFLICT, "%s was cancelled", arguments[0]);
     if (outcome > 0 || captures[0].overflow || captures[1].overflow)

@@ -17,6 +17,7 @@
 
 struct process_limits {
     int64_t timeout_ms;   /* 0: 60 000 */
+    int64_t idle_ms;      /* without any processor time of the program; 0: no limit */
     int64_t cpu_seconds;  /* RLIMIT_CPU, 0: none */
     int64_t memory_bytes; /* RLIMIT_AS, 0: none */
     int64_t file_bytes;   /* RLIMIT_FSIZE, 0: none */
@@ -37,7 +38,8 @@ struct process_result {
 /*
  * `arguments` is argv, ended with NULL; arguments[0] is searched in PATH when it has no slash.  0:
  * the program ran and ended, see exit_status.  -1: it could not be started (ERROR_INTERNAL), timed
- * out (ERROR_UNAVAILABLE), printed too much (ERROR_BACKEND) or was cancelled (ERROR_CONFLICT).
+ * out (ERROR_UNAVAILABLE), printed too much or was idle (ERROR_BACKEND), or was cancelled
+ * (ERROR_CONFLICT).
  */
 int process_run(struct arena *arena, const char *const *arguments,
                 const struct process_limits *limits, struct process_result *ret, struct error *err);

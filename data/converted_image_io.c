@@ -15,8 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LONGEST_MS   ((int64_t)30 * 86400 * 1000) /* it can be cancelled */
+#define LONGEST_MS   ((int64_t)30 * 86400 * 1000) /* while it works; it can be cancelled */
 #define MEMORY_BYTES (4 * GIB)
+#define CPU_SECONDS  120 /* and again for each GiB */
 
 static const struct format {
     const char *disk_format, *qemu_name;
@@ -37,6 +38,10 @@ static const struct format *format_of(const char *disk_format) {
 
 bool converted_image_is_known(const char *disk_format) {
     return format_of(disk_format) != NULL;
+}
+
+int64_t converted_image_cpu_seconds(int64_t virtual_bytes) {
+    return CPU_SECONDS + virtual_bytes / GIB * CPU_SECONDS;
 }
 
 struct conversion {
@@ -121,10 +126,14 @@ static const char *path_of(struct arena *arena, int fd) {
 static int convert(struct conversion *conversion, const struct format *format, int to,
                    struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const struct process_limits limits = { .timeout_ms = LONGEST_MS,
-                                           .memory_bytes = MEMORY_BYTES,
-                                           .goes_on = goes_on,
-                                           .arg = conversion };
+    const struct process_limits limits = {
+        .timeout_ms = LONGEST_MS,
+        .idle_ms = conversion->settings->idle_ms,
+        .cpu_seconds = converted_image_cpu_seconds(conversion->source->size),
+        .memory_bytes = MEMORY_BYTES,
+        .goes_on = goes_on,
+        .arg = conversion,
+    };
     const char *const program = conversion->settings->program;
     const char *const from_path = path_of(arena, conversion->fd), *to_path = path_of(arena, to);
     const char *const plain[] = { program,           "convert", "-f",    "raw", "-O",

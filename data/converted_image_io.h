@@ -13,6 +13,7 @@ struct converted_image_settings {
     const char *program;     /* "qemu-img" */
     const char *directory;   /* of the files; made when it is missing */
     const char *disk_format; /* converted_image_is_known() */
+    int64_t idle_ms;         /* a program that consumes no processor time for so long has failed */
     /* At least twice a second: -1 ends the work. */
     int (*may)(void *arg, struct error *err);
     /* As that of a copy; of the first of the two steps. */
@@ -21,6 +22,10 @@ struct converted_image_settings {
 };
 
 bool converted_image_is_known(const char *disk_format);
+
+/* Limit of the processor time of a program that converts from or to any format: more than it takes
+ * on any machine. */
+int64_t converted_image_cpu_seconds(int64_t virtual_bytes);
 
 /* Reads `source`, which stays the caller's.  The image is read-only, of the requested format and of
  * the size of the source, or NULL. */

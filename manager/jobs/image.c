@@ -5,6 +5,7 @@
 #include "common/heap.h"
 #include "data/chain_io.h"
 #include "data/checksum_io.h"
+#include "data/converted_image_io.h"
 #include "data/copy.h"
 #include "data/file_io.h"
 #include "data/http_source_io.h"
@@ -28,8 +29,6 @@
 
 #define QEMU_NBD            "qemu-nbd"
 #define QEMU_NBD_TIMEOUT_MS ((int64_t)60000)
-/* Of qemu-nbd, and again for each GiB: unpacking takes less on any machine. */
-#define CPU_SECONDS 120
 
 struct opening {
     struct job *job;
@@ -181,14 +180,14 @@ static int download(struct opening *opening, int fd, struct error *err) {
 }
 
 static int open_converted(struct opening *opening, struct volume_io **ret, struct error *err) {
-    struct chain_io_settings settings = { QEMU_NBD, QEMU_NBD_TIMEOUT_MS, CPU_SECONDS };
+    struct chain_io_settings settings = { QEMU_NBD, QEMU_NBD_TIMEOUT_MS, 0 };
     autoclose int fd = open_temporary(opening, err);
     struct image_finding finding;
     struct chain_io_file file;
 
     if (fd < 0 || download(opening, fd, err) < 0 || inspect(opening, fd, &finding, err) < 0)
         return -1;
-    settings.untrusted_cpu_seconds += finding.virtual_bytes / GIB * CPU_SECONDS;
+    settings.untrusted_cpu_seconds = converted_image_cpu_seconds(finding.virtual_bytes);
     file = (struct chain_io_file){ arena_format(opening->job->arena, "/proc/%jd/fd/%d",
                                                 (intmax_t)getpid(), fd),
                                    finding.qemu_name };

@@ -22,6 +22,9 @@
 /* Of the upload; and of a snapshot that the storage does not delete. */
 enum { TRIES = 3, DROPS = 30 };
 
+/* Of a qemu-img, whose storage may be slow. */
+#define IDLE_MS ((int64_t)10 * 60 * 1000)
+
 /* Glance's default: other algorithms are not compared. */
 #define ALGORITHM "sha512"
 
@@ -209,6 +212,7 @@ static struct volume_io *convert(const struct uploading *uploading, struct volum
         .program = "qemu-img",
         .directory = uploading->job->manager->settings.conversion_dir,
         .disk_format = uploading->target.disk_format,
+        .idle_ms = IDLE_MS,
         .may = job_copy_may,
         .report = job_copy_report,
         .arg = uploading->job,

@@ -322,6 +322,21 @@ START_TEST(the_progress_callback_may_cancel_the_program) {
 }
 END_TEST
 
+START_TEST(a_program_that_consumes_no_processor_time_is_ended) {
+    ck_assert_int_eq(RUN("exec sleep 600", .timeout_ms = 180000, .idle_ms = 300), -1);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+    ck_assert_str_eq(err.message, "sh hangs: idle for 300 ms");
+    assert_no_child();
+
+    ck_assert_int_eq(RUN("exit 4", .idle_ms = 100000), 0);
+    ck_assert_int_eq(result.exit_status, 4);
+    /* Its last second of processor time ends it, not the limit. */
+    ck_assert_int_eq(
+        RUN("while :; do :; done", .timeout_ms = 200000, .cpu_seconds = 1, .idle_ms = 100000), 0);
+    ck_assert_int_eq(result.exit_status, 128 + SIGKILL);
+}
+END_TEST
+
 CHECK_MAIN("process", output_errors_and_status_are_kept_apart,
            arguments_reach_the_program_as_they_are, program_that_cannot_be_run_is_named,
            path_is_searched_in_order, child_starts_clean, own_standard_descriptors_may_be_closed,
@@ -329,4 +344,5 @@ CHECK_MAIN("process", output_errors_and_status_are_kept_apart,
            a_descendant_that_keeps_the_pipe_open_does_not_delay_the_end,
            output_up_to_the_limit_is_kept_and_more_is_a_failure, limits_hold,
            run_without_descriptors_fails_and_loses_none,
-           the_progress_callback_may_cancel_the_program, threads_run_programs_side_by_side)
+           the_progress_callback_may_cancel_the_program,
+           a_program_that_consumes_no_processor_time_is_ended, threads_run_programs_side_by_side)

@@ -4,12 +4,15 @@
 #include "data/converted_image_io.h"
 
 #include "common/cleanup.h"
+#include "common/gib.h"
 #include "common/process.h"
 #include "data/image_inspect.h"
 #include "tests/unit/data/volume_data.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SIZE (70 * MIB + 512)
@@ -37,6 +40,7 @@ static struct converted_image_settings settings_of(const char *directory, const 
     return (struct converted_image_settings){ .program = "qemu-img",
                                               .directory = directory,
                                               .disk_format = format,
+                                              .idle_ms = 600000,
                                               .may = may,
                                               .report = report };
 }
@@ -141,5 +145,45 @@ START_TEST(a_lost_operation_and_a_failed_tool_leave_nothing) {
 }
 END_TEST
 
+/* Of a script, with the directory of the files as its argument. */
+static struct error failure_of(const char *script, int64_t idle_ms) {
+    const char *directory = directory_new();
+    struct converted_image_settings settings = settings_of(directory, "vmdk");
+    autovolumeio struct volume_io *content = content_new();
+    char path[80];
+    FILE *file;
+    struct error err = { 0 };
+
+    snprintf(path, sizeof(path), "%s.script", directory);
+    file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fprintf(file, "#!/bin/sh\n%s\n", script), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(chmod(path, 0700), 0);
+    settings.program = path;
+    settings.idle_ms = idle_ms;
+    ck_assert_ptr_null(converted_image_io_open(content, &settings, &err));
+    unlink(path);
+    ck_assert_int_eq(rmdir(directory), 0);
+    return err;
+}
+
+START_TEST(a_tool_that_hangs_is_ended) {
+    const struct error err = failure_of("exec sleep 100000", 300);
+
+    ck_assert_int_eq(err.kind, ERROR_BACKEND); /* again it would hang again */
+    ck_assert_msg(strstr(err.message, "idle for 300 ms") != NULL, "%s", err.message);
+}
+END_TEST
+
+START_TEST(the_processor_time_of_a_tool_is_limited_by_size) {
+    const struct error err = failure_of("echo limit $(ulimit -t) >&2; exit 1", 600000);
+
+    ck_assert_msg(strstr(err.message, "limit 120") != NULL, "%s", err.message);
+    ck_assert_int_eq(converted_image_cpu_seconds(10 * GIB + 1), 1320);
+}
+END_TEST
+
 CHECK_MAIN("converted_image_io", an_image_has_the_content_in_the_requested_format,
-           other_formats_are_refused, a_lost_operation_and_a_failed_tool_leave_nothing)
+           other_formats_are_refused, a_lost_operation_and_a_failed_tool_leave_nothing,
+           a_tool_that_hangs_is_ended, the_processor_time_of_a_tool_is_limited_by_size)
