@@ -122,11 +122,19 @@ struct driver_created {
     const char *format;
 };
 
+/* The records of another service, beside those of the volume. */
+struct driver_recorded {
+    const char *base_format;         /* of the content before any snapshot; NULL: none */
+    const char *const *snapshot_ids; /* ended with NULL: all that the object may have */
+};
+
 /* The result of inspect_volume(); text in the arena of the call. */
 struct driver_inspected {
     const char *provider_location;
-    const char *format; /* of the volume, whatever its snapshots have made of it */
-    int64_t bytes;      /* virtual */
+    const char *format;              /* of the volume, whatever its snapshots have made of it */
+    int64_t bytes;                   /* virtual */
+    const char *file, *file_format;  /* that guests use; its name in its directory */
+    const unsigned *snapshot_places; /* of each recorded snapshot, larger for an older one */
 };
 
 /* The request to the host of a guest for the files below the guest; names are relative to the

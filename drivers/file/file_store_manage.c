@@ -83,21 +83,14 @@ int file_store_manage_volume(void *handle, struct arena *arena, const struct dri
 }
 
 int file_store_inspect_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                              const char *const *snapshot_ids, struct driver_inspected *ret,
+                              const struct driver_recorded *recorded, struct driver_inspected *ret,
                               struct error *err) {
     const struct directory *directory = file_store_find_volume(handle, volume, err);
-    const char *format;
-    int64_t bytes;
 
-    if (!directory ||
-        volume_file_inspect(directory, arena, volume, snapshot_ids, &format, &bytes, err) < 0)
+    if (!directory || volume_file_inspect(directory, arena, volume, recorded, ret, err) < 0)
         return -1;
-    *ret = (struct driver_inspected){
-        .provider_location =
-            file_store_created(handle, arena, volume->provider_location, format).provider_location,
-        .format = format,
-        .bytes = bytes,
-    };
+    ret->provider_location =
+        file_store_created(handle, arena, volume->provider_location, ret->format).provider_location;
     return 0;
 }
 

@@ -76,10 +76,10 @@ int volume_file_unmanage(const struct directory *directory, struct arena *arena,
 int volume_file_list_manageable(const struct directory *directory, struct arena *arena,
                                 void (*found)(void *arg, const struct driver_candidate *candidate),
                                 void *arg, struct error *err);
-/* inspect_volume() of driver.h; *ret_format lives for ever. */
+/* inspect_volume() of driver.h, but the location of *ret. */
 int volume_file_inspect(const struct directory *directory, struct arena *arena,
-                        const struct driver_volume *volume, const char *const *snapshot_ids,
-                        const char **ret_format, int64_t *ret_bytes, struct error *err);
+                        const struct driver_volume *volume, const struct driver_recorded *recorded,
+                        struct driver_inspected *ret, struct error *err);
 /* Does a file with this plain name exist?  1 yes, 0 no, -1 failed. */
 int volume_file_has(const struct directory *directory, const char *name, struct error *err);
 /* The format of new volumes.  Text that lives for ever. */

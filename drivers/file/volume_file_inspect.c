@@ -1,11 +1,11 @@
 /*
  * The files of a volume that another service of this API has made, checked where they are.
  *
- * The other service's record of the format is that of the active image at some moment, so the info
- * and the headers are taken together: the format of the base below overlays is the one that the
- * overlay above it states, as it is for this service.  A base that is alone is qcow2 only if its
- * content is, and raw only if the record agrees or the content has no header of qcow2, which a
- * guest may have written.
+ * The other service's record of the format is that of the active image at some moment, and an
+ * overlay's header may state a format of the base that was guessed from its content, where a guest
+ * may have written a header of qcow2.  So a base is qcow2 only if its own record is, or else the
+ * record of the volume, which no overlay can have made so; it is raw if its content has no such
+ * header, or a record says so.
  */
 #include "common/cleanup.h"
 #include "common/same_file.h"
@@ -22,6 +22,7 @@ struct inspection {
     const struct directory *directory;
     struct arena *arena;
     const struct driver_volume *volume;
+    const char *base_format; /* as recorded; NULL: of nothing, or perhaps of an overlay */
     struct chain chain;
     struct chain_link links[CHAIN_FILES_MOST];
     int count;
@@ -54,6 +55,7 @@ static int check_qcow2(int fd, const char *name, struct error *err) {
 
 /* ---- one file ---- */
 
+/* A volume that had snapshots has an info, and perhaps the record of an overlay that is gone. */
 static int inspect_one(const struct inspection *of, const char **ret_format, int64_t *ret_bytes,
                        struct error *err) {
     const char *name = of->chain.base, *recorded = of->volume->format;
@@ -64,11 +66,13 @@ static int inspect_one(const struct inspection *of, const char **ret_format, int
     if (fd < 0)
         return -1;
     looks_qcow2 = image_looks_qcow2(fd);
-    if (!recorded)
-        recorded = volume_file_format(of->directory);
-    raw = strcmp(recorded, "raw") == 0 || !looks_qcow2;
-    if (raw && looks_qcow2 && !of->volume->format)
+    if (of->base_format)
+        recorded = of->base_format;
+    else if (looks_qcow2 && !recorded)
         return refuse(name, "looks like qcow2, and no format is recorded", err);
+    else if (looks_qcow2 && of->chain.info && strcmp(recorded, "raw") != 0)
+        return refuse(name, "looks like qcow2, and the recorded format may be of a snapshot", err);
+    raw = !looks_qcow2 || strcmp(recorded, "raw") == 0;
     if ((!raw && check_qcow2(fd, name, err) < 0) ||
         image_read_facts(fd, raw ? "raw" : "qcow2", &facts, err) < 0)
         return -1;
@@ -79,17 +83,26 @@ static int inspect_one(const struct inspection *of, const char **ret_format, int
 
 /* ---- overlays ---- */
 
+static bool may_be(const struct inspection *of, const char *format) {
+    const char *recorded = of->volume->format;
+
+    if (of->base_format)
+        return strcmp(of->base_format, format) == 0;
+    return strcmp(format, "raw") == 0 || (recorded && strcmp(recorded, "raw") != 0);
+}
+
 static int walk(struct inspection *of, const char **ret_format, struct error *err) {
     static const char *const formats[] = { "raw", "qcow2" };
 
-    for (size_t i = 0; i < LENGTH(formats); i++) {
+    of->count = -1;
+    for (size_t i = 0; i < LENGTH(formats) && of->count < 0; i++) {
+        if (!may_be(of, formats[i]))
+            continue;
         of->count = chain_walk(of->directory, of->arena, &of->chain, of->chain.active, formats[i],
                                of->links, err);
         *ret_format = formats[i];
-        if (of->count >= 0)
-            return 0;
     }
-    return -1;
+    return of->count < 0 ? -1 : 0;
 }
 
 static int check_files(const struct inspection *of, const char *format, struct error *err) {
@@ -124,11 +137,12 @@ static int inspect_layered(struct inspection *of, const char **ret_format, int64
 
 /* ---- snapshots ---- */
 
-static bool is_link(const struct inspection *of, const char *name) {
+/* The number of files above it; -1: it is none of them. */
+static int place_of(const struct inspection *of, const char *name) {
     for (int i = 0; i < of->count; i++)
         if (strcmp(of->links[i].name, name) == 0)
-            return true;
-    return false;
+            return i;
+    return -1;
 }
 
 static bool is_expected(const char *const *snapshot_ids, const char *id) {
@@ -139,17 +153,26 @@ static bool is_expected(const char *const *snapshot_ids, const char *id) {
 }
 
 static int check_snapshots(const struct inspection *of, const char *const *snapshot_ids,
-                           struct error *err) {
+                           const unsigned **ret_places, struct error *err) {
+    size_t count = 0;
+    unsigned *places;
     const char *key;
     json_t *value;
 
-    for (const char *const *id = snapshot_ids; *id; id++) {
+    while (snapshot_ids[count])
+        count++;
+    places = arena_alloc(of->arena, (count + 1) * sizeof *places);
+    for (size_t i = 0; i < count; i++) {
+        const char *id = snapshot_ids[i];
         const char *file =
-            chain_has(&of->chain, *id) ? chain_file_of(&of->chain, of->arena, *id, err) : NULL;
+            chain_has(&of->chain, id) ? chain_file_of(&of->chain, of->arena, id, err) : NULL;
+        int place = file ? place_of(of, file) : -1;
 
-        if (!file || !is_link(of, file))
-            return error_set(err, ERROR_BAD_REQUEST, "Snapshot %s has no file.", *id);
+        if (place < 0)
+            return error_set(err, ERROR_BAD_REQUEST, "Snapshot %s has no file.", id);
+        places[i] = (unsigned)place;
     }
+    *ret_places = places;
     json_object_foreach(of->chain.info, key, value) {
         if (chain_has(&of->chain, key) && !is_expected(snapshot_ids, key))
             return error_set(err, ERROR_BAD_REQUEST,
@@ -159,10 +182,15 @@ static int check_snapshots(const struct inspection *of, const char *const *snaps
 }
 
 int volume_file_inspect(const struct directory *directory, struct arena *arena,
-                        const struct driver_volume *volume, const char *const *snapshot_ids,
-                        const char **ret_format, int64_t *ret_bytes, struct error *err) {
+                        const struct driver_volume *volume, const struct driver_recorded *recorded,
+                        struct driver_inspected *ret, struct error *err) {
     const char *name = volume_name(arena, volume->name_id, err);
-    struct inspection of = { .directory = directory, .arena = arena, .volume = volume };
+    struct inspection of = { .directory = directory,
+                             .arena = arena,
+                             .volume = volume,
+                             .base_format = recorded->base_format };
+    struct driver_inspected found = { 0 };
+    bool layered;
 
     if (!name || chain_read(directory, arena, name, &of.chain, err) < 0)
         return -1;
@@ -171,8 +199,13 @@ int volume_file_inspect(const struct directory *directory, struct arena *arena,
     if (strcmp(of.chain.base, name) != 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Its .info names \"%.255s\", a file of another volume.", of.chain.active);
-    if ((chain_is_layered(&of.chain) ? inspect_layered(&of, ret_format, ret_bytes, err)
-                                     : inspect_one(&of, ret_format, ret_bytes, err)) < 0)
+    layered = chain_is_layered(&of.chain);
+    if ((layered ? inspect_layered(&of, &found.format, &found.bytes, err)
+                 : inspect_one(&of, &found.format, &found.bytes, err)) < 0 ||
+        check_snapshots(&of, recorded->snapshot_ids, &found.snapshot_places, err) < 0)
         return -1;
-    return check_snapshots(&of, snapshot_ids, err);
+    found.file = of.chain.active;
+    found.file_format = layered ? "qcow2" : found.format;
+    *ret = found;
+    return 0;
 }

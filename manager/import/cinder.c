@@ -130,8 +130,16 @@ static size_t rows_of(const struct source_table *table, const char *id, size_t *
     return count;
 }
 
+static bool is_one_of(const char *text, const char *const *words) {
+    for (; *words; words++)
+        if (strcmp(text, *words) == 0)
+            return true;
+    return false;
+}
+
+/* Without those that are in `but`. */
 static struct pairs pairs_of(const struct reader *reader, int query, const char *id,
-                             const char *but) {
+                             const char *const *but) {
     const struct source_table *table = &reader->tables[query];
     size_t first, count = rows_of(table, id, &first);
     struct pair *items = arena_alloc(reader->arena, (count + 1) * sizeof *items);
@@ -141,7 +149,7 @@ static struct pairs pairs_of(const struct reader *reader, int query, const char 
         const char *key = source_cell(table, i, 1), *value = source_cell(table, i, 2);
         bool again = pairs.count > 0 && strcmp(items[pairs.count - 1].key, key) == 0;
 
-        if (but && strcmp(key, but) == 0)
+        if (but && is_one_of(key, but))
             continue;
         items[pairs.count - again] = (struct pair){ key, value ? value : "" };
         pairs.count += !again;
@@ -164,7 +172,7 @@ static void read_qos(const struct reader *reader, struct cinder *ret) {
             .id = id,
             .name = source_cell(table, i, 1),
             .consumer = consumer ? consumer : QOS_BACK_END,
-            .specs = pairs_of(reader, QOS_PAIRS, id, QOS_CONSUMER),
+            .specs = pairs_of(reader, QOS_PAIRS, id, (const char *const[]){ QOS_CONSUMER, NULL }),
             .created_at = instant_or_first(source_cell(table, i, 2)),
         };
     }
@@ -404,6 +412,7 @@ static const char *name_refusal(const struct reader *reader, const struct volume
 
 static void read_volume(const struct reader *reader, const struct cinder *cinder, size_t i,
                         struct cinder_volume *ret) {
+    static const char *const formats[] = { "format", "base_format", NULL };
     const struct source_table *table = &reader->tables[VOLUMES];
 #define CELL(column) source_cell(table, i, column)
     const struct pairs admin = pairs_of(reader, ADMIN_METADATA, CELL(ID), NULL);
@@ -435,7 +444,7 @@ static void read_volume(const struct reader *reader, const struct cinder *cinder
             .updated_at = instant(CELL(UPDATED)),
             .launched_at = instant(CELL(LAUNCHED)),
             .metadata = pairs_of(reader, METADATA, CELL(ID), NULL),
-            .admin_metadata = pairs_of(reader, ADMIN_METADATA, CELL(ID), "format"),
+            .admin_metadata = pairs_of(reader, ADMIN_METADATA, CELL(ID), formats),
             .image_metadata = pairs_of(reader, IMAGE_METADATA, CELL(ID), NULL),
         },
         .host = CELL(HOST),
@@ -443,6 +452,7 @@ static void read_volume(const struct reader *reader, const struct cinder *cinder
         .migration_status = CELL(MIGRATION),
         .group_id = CELL(GROUP),
         .format = pairs_get(&admin, "format"),
+        .base_format = pairs_get(&admin, "base_format"),
     };
 #undef CELL
     ret->refusal = name_refusal(reader, &ret->adopted.volume);

@@ -10,7 +10,8 @@ struct cinder_volume {
     struct adopted_volume adopted; /* status: of the row below; its host: NULL */
     /* As Cinder has them. */
     const char *host, *status, *migration_status, *group_id;
-    const char *format; /* of its active image, or NULL */
+    const char *format;      /* of its active image, or NULL */
+    const char *base_format; /* of the file below its snapshots, or NULL: not recorded */
     /* A snapshot or an attachment that keeps the volume from being taken, as a reason. */
     const char *refusal;
 };

@@ -7,6 +7,7 @@
 #include "model/attachment/attachment.h"
 #include "operation/host.h"
 #include "operation/status.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -314,6 +315,44 @@ static const char *const *snapshot_ids(const struct run *run, const struct cinde
     return ids;
 }
 
+/* A server's next start follows the connection's data: they must name the file that it uses.  Their
+ * format is that of its first connection, whatever snapshots came since. */
+static const char *connection_refusal(const struct run *run, struct attachment *attachment,
+                                      const struct driver_inspected *found) {
+    const char *text = attachment->connection_info;
+    json_t *info = text ? json_parse(run->arena, text, strlen(text), NULL) : NULL;
+    json_t *data =
+        json_is_object(json_object_get(info, "data")) ? json_object_get(info, "data") : info;
+    const char *name = json_text_of(data, "name"), *format = json_text_of(data, "format");
+
+    if (name && strcmp(name, found->file) != 0)
+        return arena_format(run->arena, "attachment %s connects the file %s, not %s",
+                            attachment->id, name, found->file);
+    if (!format || strcmp(format, found->file_format) == 0)
+        return NULL;
+    if (strcmp(found->format, found->file_format) == 0)
+        return arena_format(run->arena, "attachment %s connects a %s file, which is %s",
+                            attachment->id, format, found->file_format);
+    json_object_set_new(data, "format", json_string(found->file_format));
+    attachment->connection_info = json_text(run->arena, info);
+    return NULL;
+}
+
+static const char *connect_all(const struct run *run, struct volume *volume,
+                               const struct driver_inspected *found) {
+    struct attachment *attachments = arena_copy(
+        run->arena, volume->attachments, (volume->attachment_count + 1) * sizeof *attachments);
+
+    for (unsigned i = 0; i < volume->attachment_count; i++) {
+        const char *why = connection_refusal(run, &attachments[i], found);
+
+        if (why)
+            return why;
+    }
+    volume->attachments = attachments;
+    return NULL;
+}
+
 /* The storage decides about location, format and size of the object. */
 static const char *place(const struct run *run, const struct import_backend *backend,
                          struct cinder_volume *of, const struct driver_inspected *found) {
@@ -341,7 +380,7 @@ static const char *place(const struct run *run, const struct import_backend *bac
         snapshots[i].format = found->format;
     }
     of->adopted.snapshots = snapshots;
-    return NULL;
+    return connect_all(run, volume, found);
 }
 
 static const char *storage_refusal(struct run *run, struct cinder_volume *of) {
@@ -353,6 +392,7 @@ static const char *storage_refusal(struct run *run, struct cinder_volume *of) {
         .format = of->format,
         .size_gb = of->adopted.volume.size_gb,
     };
+    const struct driver_recorded recorded = { of->base_format, snapshot_ids(run, of) };
     struct driver_inspected found;
     struct error why;
 
@@ -365,8 +405,8 @@ static const char *storage_refusal(struct run *run, struct cinder_volume *of) {
         open_backend(run, backend);
     if (!backend->handle)
         return arena_format(run->arena, "its backend cannot be used: %s", backend->why.message);
-    if (backend->backend->driver->inspect_volume(backend->handle, run->arena, &object,
-                                                 snapshot_ids(run, of), &found, &why) < 0)
+    if (backend->backend->driver->inspect_volume(backend->handle, run->arena, &object, &recorded,
+                                                 &found, &why) < 0)
         return arena_text(run->arena, why.message);
     return place(run, backend, of, &found);
 }

@@ -297,6 +297,43 @@ START_TEST(a_volume_that_was_left_is_taken_when_the_reason_is_gone) {
 }
 END_TEST
 
+#define CONNECTED "UPDATE volume_attachment SET connection_info = "
+
+/* A server's next start follows it. */
+START_TEST(a_connection_that_names_another_file_keeps_its_volume) {
+    static const char *const rows[][2] = {
+        { CONNECTED "'{\"name\": \"volume-" CHAIN "\"}'", "connects the file volume-" CHAIN },
+        { CONNECTED "'{\"data\": {\"name\": \"volume-" CHAIN "\"}}'",
+          "connects the file volume-" CHAIN },
+        { "UPDATE volume_attachment SET volume_id = '" RAW "', "
+          "connection_info = '{\"name\": \"volume-" RAW "\", \"format\": \"qcow2\"}';"
+          "UPDATE volumes SET status = 'in-use'" OF_RAW,
+          "connects a qcow2 file, which is raw" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        autohome struct home home;
+
+        begin(&home);
+        sql(&home, rows[i][0]);
+        assert_has(import(&home, " --apply")->text, rows[i][1]);
+        ck_assert_str_eq(ours(&home, "SELECT id FROM attachments"), "");
+    }
+}
+END_TEST
+
+/* Cinder keeps that of the first connection. */
+START_TEST(a_connection_of_an_overlay_gets_its_format) {
+    autohome struct home home;
+
+    begin(&home);
+    sql(&home, CONNECTED "'{\"name\": \"volume-" CHAIN "." SNAPSHOT "\", \"format\": \"raw\"}'");
+    assert_has(import(&home, " --apply")->text, "6 taken");
+    ck_assert_str_eq(ours(&home, "SELECT connection_info FROM attachments"),
+                     "{\"name\":\"volume-" CHAIN "." SNAPSHOT "\",\"format\":\"qcow2\"}");
+}
+END_TEST
+
 /* The two are one file: a delete of one would remove the other. */
 START_TEST(a_volume_with_the_name_of_another_is_left) {
     autohome struct home home;
@@ -367,5 +404,7 @@ CHECK_MAIN("import", a_dry_run_lists_and_writes_nothing,
            a_second_import_keeps_all_present_objects, each_volume_that_is_left_has_a_reason,
            a_volume_that_was_left_is_taken_when_the_reason_is_gone,
            a_volume_with_the_name_of_another_is_left,
+           a_connection_that_names_another_file_keeps_its_volume,
+           a_connection_of_an_overlay_gets_its_format,
            a_type_with_a_name_that_is_taken_is_left_with_its_volumes,
            a_backend_may_have_another_name_here, the_address_is_read_from_cinders_configuration)

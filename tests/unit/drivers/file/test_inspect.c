@@ -9,13 +9,16 @@
 static const char *const none[] = { NULL };
 static const char *const one[] = { SNAPSHOT, NULL };
 
+/* "raw", or "qcow2 base raw": that of the volume, then that of its base. */
 static int inspect(struct bench *bench, const char *format, const char *const *snapshots,
                    struct driver_inspected *ret) {
+    const char *base = format ? strstr(format, " base ") : NULL;
+    const struct driver_recorded recorded = { base ? base + strlen(" base ") : NULL, snapshots };
     struct driver_volume volume = A_VOLUME;
 
-    volume.format = format;
+    volume.format = base ? arena_text_n(bench->arena, format, (size_t)(base - format)) : format;
     volume.provider_location = bench_path(bench, "volumes");
-    return file_driver.inspect_volume(bench->handle, bench->arena, &volume, snapshots, ret,
+    return file_driver.inspect_volume(bench->handle, bench->arena, &volume, &recorded, ret,
                                       &bench->err);
 }
 
@@ -70,6 +73,11 @@ START_TEST(a_raw_file_is_raw_whatever_a_guest_has_written_into_it) {
     put_raw(&bench, "QFI\xfb");
     assert_found(&bench, "raw", none, "raw");
     assert_refused(&bench, NULL, none, "no format is recorded");
+    assert_found(&bench, "qcow2 base raw", none, "raw");
+    put_info(&bench, "{\"active\": \"" FILE_NAME "\"}"); /* it had snapshots */
+    assert_found(&bench, "raw", none, "raw");
+    assert_found(&bench, "qcow2 base raw", none, "raw");
+    assert_refused(&bench, "qcow2", none, "may be of a snapshot");
     ck_assert_int_eq(link(at(&bench, FILE_NAME), at(&bench, "other")), 0);
     assert_refused(&bench, "raw", none, "more than one name");
 }
@@ -106,6 +114,35 @@ START_TEST(a_chain_has_the_format_of_its_base_and_the_recorded_snapshots) {
 }
 END_TEST
 
+/* An overlay of the other service states a format that it has guessed from the content. */
+START_TEST(a_base_is_qcow2_by_its_record_alone) {
+    static const struct {
+        const char *recorded, *refusal;
+    } rows[] = {
+        { "raw", "does not say" }, { NULL, "does not say" },   { "qcow2 base raw", "does not say" },
+        { "qcow2", NULL },         { "raw base qcow2", NULL }, { "qcow2 base qcow2", NULL },
+    };
+    autobench struct bench bench;
+
+    BENCH_OPEN(&bench, &file_driver, NULL);
+    ck_assert_int_eq(
+        BENCH_RUN("qemu-img", "create", "-q", "-f", "qcow2", at(&bench, FILE_NAME), "1G"), 0);
+    make_above(&bench, FILE_NAME "." SNAPSHOT, FILE_NAME, "qcow2");
+    put_info(&bench, "{\"active\": \"" FILE_NAME "." SNAPSHOT "\", \"" SNAPSHOT "\": \"" FILE_NAME
+                     "." SNAPSHOT "\"}");
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct driver_inspected found;
+
+        if (!rows[i].refusal) {
+            assert_found(&bench, rows[i].recorded, one, "qcow2");
+            continue;
+        }
+        ck_assert_int_eq(inspect(&bench, rows[i].recorded, one, &found), -1);
+        ck_assert_msg(strstr(bench.err.message, rows[i].refusal), "%s", bench.err.message);
+    }
+}
+END_TEST
+
 START_TEST(an_overlay_without_its_base_is_refused) {
     autobench struct bench bench;
 
@@ -134,5 +171,5 @@ END_TEST
 CHECK_MAIN("files of another service", a_raw_file_is_raw_whatever_a_guest_has_written_into_it,
            a_qcow2_file_with_parts_elsewhere_is_refused,
            a_chain_has_the_format_of_its_base_and_the_recorded_snapshots,
-           an_overlay_without_its_base_is_refused,
+           a_base_is_qcow2_by_its_record_alone, an_overlay_without_its_base_is_refused,
            a_volume_whose_info_names_a_file_of_another_is_refused)
