@@ -1,6 +1,7 @@
 #include "data/converted_image_io.h"
 
 #include "common/arena.h"
+#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/gib.h"
 #include "common/process.h"
@@ -19,15 +20,21 @@
 #define MEMORY_BYTES (4 * GIB)
 #define CPU_SECONDS  120 /* and again for each GiB */
 
+/* With the sizes of QEMU 7.2, in whole GiB. */
 static const struct format {
     const char *disk_format, *qemu_name;
     const char *options; /* NULL: none */
+    int64_t most_gb;
+    int64_t most_file_gb; /* by the offsets of its clusters; 0: it holds any such content */
 } formats[] = {
-    { "vmdk", "vmdk", NULL },
-    { "vdi", "vdi", NULL },
-    { "vhd", "vpc", "force_size=on" }, /* else rounded up to a geometry */
-    { "vhdx", "vhdx", NULL },
+    { "vmdk", "vmdk", NULL, 262143, 2048 },
+    { "vdi", "vdi", NULL, 524287, 0 },
+    { "vhd", "vpc", "force_size=on", 2040, 0 }, /* else rounded up to a geometry */
+    { "vhdx", "vhdx", NULL, 65536, 0 },
 };
+
+/* Tables of clusters of a vmdk: one byte for so many of the content. */
+#define TABLES 8192
 
 static const struct format *format_of(const char *disk_format) {
     for (size_t i = 0; i < LENGTH(formats); i++)
@@ -40,12 +47,20 @@ bool converted_image_is_known(const char *disk_format) {
     return format_of(disk_format) != NULL;
 }
 
+int64_t converted_image_most_gb(const char *disk_format) {
+    const struct format *format = format_of(disk_format);
+
+    assert(format);
+    return format->most_gb;
+}
+
 int64_t converted_image_cpu_seconds(int64_t virtual_bytes) {
     return CPU_SECONDS + virtual_bytes / GIB * CPU_SECONDS;
 }
 
 struct conversion {
     const struct converted_image_settings *settings;
+    const struct format *format;
     struct volume_io *source;
     int fd; /* in the file system of the files */
     struct error why;
@@ -82,11 +97,23 @@ static int count_data(struct volume_io *source, int64_t *ret, struct error *err)
     return 0;
 }
 
+static int check_size(const struct conversion *conversion, int64_t bytes, struct error *err) {
+    const struct format *format = conversion->format;
+    int64_t size = conversion->source->size;
+
+    if (size <= format->most_gb * GIB &&
+        (!format->most_file_gb || bytes + size / TABLES <= format->most_file_gb * GIB))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "An image of the disk format %s cannot have %jd bytes, %jd of them data.",
+                     format->disk_format, (intmax_t)size, (intmax_t)bytes);
+}
+
 /* Of the content and of the image, which is hardly larger. */
 static int check_space(struct conversion *conversion, struct error *err) {
     int64_t bytes;
 
-    if (count_data(conversion->source, &bytes, err) < 0)
+    if (count_data(conversion->source, &bytes, err) < 0 || check_size(conversion, bytes, err) < 0)
         return -1;
     errno = temporary_file_check_space(conversion->fd, 2 * bytes);
     return errno ? error_errno(err, ERROR_BACKEND, "%jd bytes of an image in %s",
@@ -123,8 +150,7 @@ static const char *path_of(struct arena *arena, int fd) {
     return arena_format(arena, "/proc/%jd/fd/%d", (intmax_t)getpid(), fd);
 }
 
-static int convert(struct conversion *conversion, const struct format *format, int to,
-                   struct error *err) {
+static int convert(struct conversion *conversion, int to, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const struct process_limits limits = {
         .timeout_ms = LONGEST_MS,
@@ -134,6 +160,7 @@ static int convert(struct conversion *conversion, const struct format *format, i
         .goes_on = goes_on,
         .arg = conversion,
     };
+    const struct format *const format = conversion->format;
     const char *const program = conversion->settings->program;
     const char *const from_path = path_of(arena, conversion->fd), *to_path = path_of(arena, to);
     const char *const plain[] = { program,           "convert", "-f",    "raw", "-O",
@@ -167,11 +194,10 @@ static int check(const struct conversion *conversion, int fd, struct error *err)
                : error_set(err, ERROR_BACKEND, "qemu-img has made an image of another size");
 }
 
-static struct volume_io *open_image(struct conversion *conversion, const struct format *format,
-                                    struct error *err) {
+static struct volume_io *open_image(struct conversion *conversion, struct error *err) {
     autoclose int to = temporary_file_open(conversion->settings->directory, err);
 
-    if (to < 0 || copy_content(conversion, err) < 0 || convert(conversion, format, to, err) < 0 ||
+    if (to < 0 || copy_content(conversion, err) < 0 || convert(conversion, to, err) < 0 ||
         check(conversion, to, err) < 0)
         return NULL;
     return file_io_open(take_fd(to), false, false, err);
@@ -181,7 +207,7 @@ struct volume_io *converted_image_io_open(struct volume_io *source,
                                           const struct converted_image_settings *settings,
                                           struct error *err) {
     const struct format *format = format_of(settings->disk_format);
-    struct conversion conversion = { .settings = settings, .source = source };
+    struct conversion conversion = { .settings = settings, .format = format, .source = source };
     autoclose int fd = -1;
 
     if (!format) {
@@ -190,5 +216,5 @@ struct volume_io *converted_image_io_open(struct volume_io *source,
         return NULL;
     }
     fd = conversion.fd = temporary_file_open(settings->directory, err);
-    return fd < 0 ? NULL : open_image(&conversion, format, err);
+    return fd < 0 ? NULL : open_image(&conversion, err);
 }

@@ -23,6 +23,9 @@ struct converted_image_settings {
 
 bool converted_image_is_known(const char *disk_format);
 
+/* Size of the largest volume that an image of a known format holds. */
+int64_t converted_image_most_gb(const char *disk_format);
+
 /* Limit of the processor time of a program that converts from or to any format: more than it takes
  * on any machine. */
 int64_t converted_image_cpu_seconds(int64_t virtual_bytes);

@@ -32,6 +32,20 @@ static int check_formats(const struct volume_upload *upload, struct error *err) 
     return 0;
 }
 
+static int check_size(const struct volume *volume, const struct volume_upload *upload,
+                      struct error *err) {
+    int64_t most_gb = converted_image_is_known(upload->disk_format)
+                          ? converted_image_most_gb(upload->disk_format)
+                          : INT64_MAX;
+
+    if (volume->size_gb <= most_gb)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid input received: Volume %s has %jd GiB, and an image of the disk "
+                     "format %s %jd at most.",
+                     volume->id, (intmax_t)volume->size_gb, upload->disk_format, (intmax_t)most_gb);
+}
+
 static int check_status(const struct work *work, const struct volume *volume, bool force,
                         struct error *err) {
     bool in_use = force && work->settings->enable_force_upload;
@@ -48,7 +62,8 @@ static int check_status(const struct work *work, const struct volume *volume, bo
 
 int volume_upload_check(struct work *work, const struct volume *volume,
                         const struct volume_upload *upload, struct error *err) {
-    if (check_formats(upload, err) < 0 || check_status(work, volume, upload->force, err) < 0)
+    if (check_formats(upload, err) < 0 || check_size(volume, upload, err) < 0 ||
+        check_status(work, volume, upload->force, err) < 0)
         return -1;
     if (volume->encryption_key_id)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -184,6 +184,61 @@ START_TEST(the_processor_time_of_a_tool_is_limited_by_size) {
 }
 END_TEST
 
+/* ---- contents of any size ---- */
+
+static int all_data(struct volume_io *io, int64_t offset, struct volume_io_extent *ret,
+                    struct error *err) {
+    (void)err;
+    *ret = (struct volume_io_extent){ .size = io->size - offset };
+    return 0;
+}
+
+static int read_nothing(struct volume_io *io, void *buffer, size_t size, int64_t offset,
+                        struct error *err) {
+    (void)io, (void)buffer, (void)size, (void)offset;
+    return error_set(err, ERROR_CONFLICT, "read");
+}
+
+static void close_nothing(struct volume_io *io) {
+    (void)io;
+}
+
+/* Of an upload that ends with the first read of such a content. */
+static enum error_kind failure_of_size(const char *format, int64_t bytes) {
+    static const struct volume_io_functions functions = { .extent = all_data,
+                                                          .read = read_nothing,
+                                                          .close = close_nothing };
+    const char *directory = directory_new();
+    const struct converted_image_settings settings = settings_of(directory, format);
+    struct volume_io content = { .functions = &functions, .size = bytes };
+    struct error err = { 0 };
+
+    ck_assert_ptr_null(converted_image_io_open(&content, &settings, &err));
+    ck_assert_int_eq(rmdir(directory), 0);
+    return err.kind;
+}
+
+/* Others end for lack of space. */
+START_TEST(a_content_that_the_format_cannot_hold_is_not_copied) {
+    static const struct {
+        const char *format;
+        int64_t size_gb;
+        bool fits;
+    } rows[] = {
+        { "vmdk", 2047, true },  { "vmdk", 2048, false }, /* all of it data */
+        { "vdi", 524287, true }, { "vdi", 524288, false }, { "vhd", 2040, true },
+        { "vhd", 2041, false },  { "vhdx", 65536, true },  { "vhdx", 65537, false },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        enum error_kind kind = failure_of_size(rows[i].format, rows[i].size_gb * GIB);
+
+        ck_assert_msg((kind != ERROR_BAD_REQUEST) == rows[i].fits, "row %zu", i);
+    }
+}
+END_TEST
+
 CHECK_MAIN("converted_image_io", an_image_has_the_content_in_the_requested_format,
            other_formats_are_refused, a_lost_operation_and_a_failed_tool_leave_nothing,
-           a_tool_that_hangs_is_ended, the_processor_time_of_a_tool_is_limited_by_size)
+           a_tool_that_hangs_is_ended, the_processor_time_of_a_tool_is_limited_by_size,
+           a_content_that_the_format_cannot_hold_is_not_copied)

@@ -177,6 +177,42 @@ START_TEST(a_volume_that_cannot_become_the_image_is_refused_before_it_exists) {
 }
 END_TEST
 
+/* Before its content is copied. */
+START_TEST(a_volume_that_the_format_cannot_hold_is_refused) {
+    static const struct {
+        const char *format;
+        int64_t size_gb;
+        const char *limit; /* NULL: accepted */
+    } rows[] = {
+        { "vhd", 2040, NULL },     { "vhd", 2041, "format vhd 2040 at most" },
+        { "vhdx", 65536, NULL },   { "vhdx", 65537, "format vhdx 65536 at most" },
+        { "vmdk", 262143, NULL },  { "vmdk", 262144, "format vmdk 262143 at most" },
+        { "vdi", 524287, NULL },   { "vdi", 524288, "format vdi 524287 at most" },
+        { "qcow2", 524288, NULL }, { "raw", 524288, NULL },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = world_volume(world, 1);
+
+        begin(world);
+        world_sql(world, PATH("UPDATE volumes SET size_gb = %jd, largest_gb = %jd",
+                              (intmax_t)rows[i].size_gb, (intmax_t)rows[i].size_gb));
+        ck_assert_msg(world_action(world, id, UPLOAD(", \"disk_format\": \"%s\""),
+                                   rows[i].format) == (rows[i].limit ? 400 : 202),
+                      "row %zu: %d %s", i, world->status, world->answer_text);
+        ck_assert_uint_eq(service.made, rows[i].limit ? 0 : 1);
+        if (rows[i].limit) {
+            ck_assert_msg(
+                strstr(world->answer_text, rows[i].limit) &&
+                    strstr(world->answer_text, PATH("has %jd GiB", (intmax_t)rows[i].size_gb)),
+                "row %zu: %s", i, world->answer_text);
+            ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+        }
+    }
+}
+END_TEST
+
 START_TEST(an_attached_volume_needs_force_and_the_option) {
     for (int i = 0; i < 4; i++) {
         bool force = i & 1, option = i & 2;
@@ -243,5 +279,6 @@ CHECK_MAIN("api_upload", an_image_is_created_and_the_volume_is_uploading,
            visibility_and_protection_are_sent_from_3_1_on,
            properties_of_the_volumes_image_are_the_images,
            a_volume_that_cannot_become_the_image_is_refused_before_it_exists,
+           a_volume_that_the_format_cannot_hold_is_refused,
            an_attached_volume_needs_force_and_the_option, a_refused_image_changes_nothing,
            the_image_of_a_request_that_fails_is_deleted, without_an_image_service_no_image_is_made)
