@@ -422,8 +422,7 @@ static int not_made(struct work *work, const struct operation *held,
     assert(is_create(held));
     if (left < 0 || (left > 0 && call_broken(work, held->volume_id, err) < 0))
         return -1;
-    if (volume_create_makes_entry(held) &&
-        drop_entry(work, held->volume_id, &project_id, err) < 0)
+    if (volume_create_makes_entry(held) && drop_entry(work, held->volume_id, &project_id, err) < 0)
         return -1;
     return message_put(work, project_id, held->request_id, held->volume_id,
                        held->kind->message_action, detail_of(ending), err);

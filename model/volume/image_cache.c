@@ -15,7 +15,8 @@
 
 #define IS_ENTRY "v.project_id = $1 AND v.use_quota = 0 AND "
 
-#define NAME "image-"
+#define NAME        "image-"
+#define FORMER_NAME "former-"
 
 static const char *name_of(const struct work *work, const struct volume_image *image) {
     return arena_join(work->arena, NAME, image->id, NULL);
@@ -26,6 +27,23 @@ static int notify(struct work *work, const char *event, const struct volume *ent
     return notification_put_image_cache(work, event, entry->name + strlen(NAME), entry->host, err);
 }
 
+static bool has_name_of_entry(const struct volume *volume) {
+    return !volume->use_quota && volume->name && strncmp(volume->name, NAME, strlen(NAME)) == 0;
+}
+
+static bool has_status_of_entry(const struct volume *volume) {
+    return volume->status == VOLUME_MAINTENANCE || volume->status == VOLUME_DOWNLOADING ||
+           volume->status == VOLUME_ERROR || volume->status == VOLUME_ERROR_DELETING;
+}
+
+int image_cache_release(struct work *work, const struct volume *volume, struct error *err) {
+    if (!has_name_of_entry(volume))
+        return 0;
+    return db_change(work->tx, err, "UPDATE volumes SET display_name = $1 WHERE id = $2",
+                     DB_TEXT(arena_join(work->arena, FORMER_NAME, volume->name, NULL)),
+                     DB_TEXT(volume->id));
+}
+
 /* ---- eviction ---- */
 
 int image_cache_evict(struct work *work, void *arg, struct error *err) {
@@ -34,7 +52,7 @@ int image_cache_evict(struct work *work, void *arg, struct error *err) {
 
     if (volume_attached(work, entry->id, &now, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    if (now.status == VOLUME_DELETING)
+    if (!has_name_of_entry(&now) || !has_status_of_entry(&now))
         return 0;
     return volume_delete(work, &now, DELETE_FORCE, err) < 0
                ? -1

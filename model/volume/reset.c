@@ -10,6 +10,7 @@
 #include "model/notification.h"
 #include "model/snapshot/assist.h"
 #include "model/volume/extend.h"
+#include "model/volume/image_cache.h"
 #include "operation/operation.h"
 
 #include <string.h>
@@ -59,7 +60,9 @@ static int reset_status(struct work *work, const struct volume *volume, const ch
     change = (struct status_change){ .from = STATUS_ANY,
                                      .to = wanted,
                                      .by_reset = status_is_transient(wanted) };
-    return status_write(work, &volume_objects, volume->id, &change, err) < 0 ? -1 : 0;
+    return status_write(work, &volume_objects, volume->id, &change, err) < 0
+               ? -1
+               : image_cache_release(work, volume, err);
 }
 
 static int reset_attach_status(struct work *work, const struct volume *volume,

@@ -446,6 +446,66 @@ START_TEST(an_entry_that_was_reset_or_deleted_is_none_any_more) {
 }
 END_TEST
 
+/* Its content is its user's, whatever its status is later. */
+START_TEST(an_entry_that_was_reset_is_not_deleted_as_one) {
+    static const char *const later[] = { "available", "error", "downloading", "error_deleting" };
+    struct fixture fixture;
+    struct world *world;
+    const char *entry;
+
+    for (size_t i = 0; i < LENGTH(later); i++) {
+        begin(&fixture);
+        world = fixture.world;
+        world->backends[0].image_cache.entries_most = 1;
+        world_restart(world);
+        make_one(world, 1, 7);
+        entry = entry_of(world);
+        ck_assert_int_eq(world_action(world, entry, RESET("available")), 202);
+        ck_assert_str_eq(json_text_of(world_show(world, entry), "name"), "former-image-" ID("1"));
+        memory_write(world->memory, entry, 66);
+        world_sql(world, PATH("UPDATE volumes SET status = '%s' WHERE id = '%s'", later[i], entry));
+        make_one(world, 1, 7);
+        shown.id = ID("2");
+        make_one(world, 1, 7);
+        ck_assert_int_eq(memory_read(world->memory, entry), 66);
+        ck_assert_int_eq(entries(world), 1);
+        end_without_check(&fixture); /* no operation has such a status */
+    }
+}
+END_TEST
+
+static const char *reset_entry;
+
+static struct fault_decision reset_before_clone(void *arg, const char *call,
+                                                const char *volume_id) {
+    struct world *world = arg;
+
+    (void)volume_id;
+    if (!reset_entry || strcmp(call, "clone_volume") != 0)
+        return (struct fault_decision){ .action = FAULT_PASS };
+    ck_assert_int_eq(world_action(world, reset_entry, RESET("error")), 202);
+    reset_entry = NULL;
+    return (struct fault_decision){ .action = FAULT_BEFORE };
+}
+
+START_TEST(an_entry_that_is_reset_during_a_clone_is_not_deleted_as_one) {
+    struct fixture fixture;
+    struct world *world;
+    const char *entry;
+
+    begin(&fixture);
+    world = fixture.world;
+    make_one(world, 1, 7);
+    entry = entry_of(world);
+    reset_entry = entry;
+    world->decide = reset_before_clone;
+    make_one(world, 1, 7);
+    ck_assert_str_eq(world_status(world, entry), "error");
+    ck_assert_int_eq(memory_read(world->memory, entry), 7);
+    end(&fixture);
+}
+END_TEST
+
 START_TEST(a_stop_between_any_two_steps_leaves_the_volumes_and_one_entry) {
     bool died = true;
 
@@ -701,6 +761,8 @@ CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            an_image_that_was_deactivated_meanwhile_is_not_used,
            an_entry_is_neither_attached_nor_changed,
            an_entry_that_was_reset_or_deleted_is_none_any_more,
+           an_entry_that_was_reset_is_not_deleted_as_one,
+           an_entry_that_is_reset_during_a_clone_is_not_deleted_as_one,
            a_stop_between_any_two_steps_leaves_the_volumes_and_one_entry,
            a_late_worker_changes_nothing, a_volume_of_the_images_owner_is_cloned,
            any_other_volume_is_no_content_of_an_image,
