@@ -146,10 +146,22 @@ function start_scoria_agent {
         run_process scoria-agent "$SCORIA_PROGRAM compute --config-file $SCORIA_CONF" "" root
 }
 
+# The manager mounts shares below its state directory; a mount stays when it was killed, or busy.
+function umount_scoria_shares {
+    local mounts mount state
+    state=$(realpath -m "$SCORIA_STATE_PATH")
+    mounts=$(findmnt --list --noheadings --output TARGET | tac)
+    while read -r mount; do
+        [[ $mount != "$state"/* ]] || sudo umount "$mount" ||
+            die $LINENO "the share at $mount is still mounted"
+    done <<<"$mounts"
+}
+
 function stop_scoria {
     stop_process scoria-agent
     stop_process scoria-manager
     stop_process scoria-api
+    umount_scoria_shares
 }
 
 function create_scoria_types {
@@ -171,7 +183,9 @@ function configure_scoria_tempest {
 }
 
 function cleanup_scoria {
-    sudo rm -rf "$SCORIA_CONF_DIR" "$SCORIA_STATE_PATH"
+    # Through a mount that stayed, all volumes of the share would be deleted.
+    umount_scoria_shares
+    sudo rm -rf --one-file-system "$SCORIA_CONF_DIR" "$SCORIA_STATE_PATH"
     [[ $SCORIA_BACKEND != nfs || $SCORIA_NFS_SERVER != True ]] || {
         sudo sed -i "\\|^$SCORIA_NFS_PATH |d" /etc/exports
         sudo exportfs -ra

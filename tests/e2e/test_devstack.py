@@ -100,6 +100,20 @@ class Plugin(Workplace):
         self.assertFalse(os.path.exists(f"{self.directory}/etc"))
         self.assertFalse(os.path.exists(f"{self.directory}/data/scoria"))
 
+    def test_a_share_that_is_still_mounted_keeps_its_volumes(self):
+        """The manager was killed: what is below its directory is the share."""
+        mount = f"{self.directory}/data/scoria/mnt/share"
+        self.plugin(*PHASES, SCORIA_BACKEND="nfs")
+        os.makedirs(mount)
+        for phase in ("unstack", "clean"):
+            with self.assertRaisesRegex(AssertionError, f"{mount} is still mounted"):
+                self.plugin(phase, SCORIA_BACKEND="nfs", SCORIA_TEST_MOUNT=mount,
+                            SCORIA_TEST_BUSY="1")
+        self.assertTrue(os.path.exists(mount))
+        self.plugin("unstack", "clean", SCORIA_BACKEND="nfs", SCORIA_TEST_MOUNT=mount)
+        self.assert_call("sudo umount", mount)
+        self.assertFalse(os.path.exists(mount))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -62,8 +62,15 @@ function called {
 function sudo {
     case $1 in
         exportfs | tee) called "sudo $*" ;;
+        umount)
+            called "sudo $*"
+            [[ -z ${SCORIA_TEST_BUSY:-} ]]
+            ;;
         *) "$@" ;;
     esac
+}
+function findmnt {
+    printf '%s\n' / ${SCORIA_TEST_MOUNT:+"$SCORIA_TEST_MOUNT"}
 }
 function openstack {
     called "openstack $*"
