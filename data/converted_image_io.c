@@ -62,14 +62,34 @@ struct conversion {
     const struct converted_image_settings *settings;
     const struct format *format;
     struct volume_io *source;
-    int fd; /* in the file system of the files */
+    int fd, to;              /* the content, the image; -1: none yet */
+    int64_t bytes, promised; /* of both files; and those that they have not taken yet */
     struct error why;
 };
 
+static int64_t taken_by(int fd) {
+    struct stat status;
+
+    return fd >= 0 && fstat(fd, &status) == 0 ? (int64_t)status.st_blocks * 512 : 0;
+}
+
+/* Free space does not contain what the files have taken. */
+static void release_taken(struct conversion *conversion) {
+    int64_t left = conversion->bytes - taken_by(conversion->fd) - taken_by(conversion->to);
+
+    if (left < 0)
+        left = 0;
+    if (left >= conversion->promised)
+        return;
+    temporary_file_release(conversion->promised - left);
+    conversion->promised = left;
+}
+
 /* Space that other work has taken meanwhile ends this one. */
 static int may(void *arg, struct error *err) {
-    const struct conversion *conversion = arg;
+    struct conversion *conversion = arg;
 
+    release_taken(conversion);
     errno = temporary_file_check_space(conversion->fd, 0);
     if (errno)
         return error_errno(err, ERROR_BACKEND, "files of an image in %s",
@@ -115,10 +135,13 @@ static int check_space(struct conversion *conversion, struct error *err) {
 
     if (count_data(conversion->source, &bytes, err) < 0 || check_size(conversion, bytes, err) < 0)
         return -1;
-    errno = temporary_file_check_space(conversion->fd, 2 * bytes);
-    return errno ? error_errno(err, ERROR_BACKEND, "%jd bytes of an image in %s",
-                               (intmax_t)(2 * bytes), conversion->settings->directory)
-                 : 0;
+    bytes *= 2;
+    errno = temporary_file_promise(conversion->fd, bytes);
+    if (errno)
+        return error_errno(err, ERROR_BACKEND, "%jd bytes of an image in %s", (intmax_t)bytes,
+                           conversion->settings->directory);
+    conversion->bytes = conversion->promised = bytes;
+    return 0;
 }
 
 static int copy_content(struct conversion *conversion, struct error *err) {
@@ -197,6 +220,7 @@ static int check(const struct conversion *conversion, int fd, struct error *err)
 static struct volume_io *open_image(struct conversion *conversion, struct error *err) {
     autoclose int to = temporary_file_open(conversion->settings->directory, err);
 
+    conversion->to = to;
     if (to < 0 || copy_content(conversion, err) < 0 || convert(conversion, to, err) < 0 ||
         check(conversion, to, err) < 0)
         return NULL;
@@ -207,7 +231,10 @@ struct volume_io *converted_image_io_open(struct volume_io *source,
                                           const struct converted_image_settings *settings,
                                           struct error *err) {
     const struct format *format = format_of(settings->disk_format);
-    struct conversion conversion = { .settings = settings, .format = format, .source = source };
+    struct conversion conversion = {
+        .settings = settings, .format = format, .source = source, .fd = -1, .to = -1
+    };
+    struct volume_io *image;
     autoclose int fd = -1;
 
     if (!format) {
@@ -216,5 +243,7 @@ struct volume_io *converted_image_io_open(struct volume_io *source,
         return NULL;
     }
     fd = conversion.fd = temporary_file_open(settings->directory, err);
-    return fd < 0 ? NULL : open_image(&conversion, err);
+    image = fd < 0 ? NULL : open_image(&conversion, err);
+    temporary_file_release(conversion.promised);
+    return image;
 }

@@ -3,7 +3,7 @@
  *
  * qemu-img never sees the volume: the content is first copied into a file without a name, of which
  * it makes another one.  Both end with the process, take no space for zeros, and are only made
- * where a part of the file system stays free for other files.
+ * where a part of the file system stays free for other files, those promised space among them.
  */
 #pragma once
 

@@ -1,15 +1,20 @@
 #include "data/temporary_file.h"
 
+#include "common/assert.h"
 #include "common/gib.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int64_t promised_bytes; /* lock */
 
 /* Not every file system makes files without a name. */
 static int open_and_unlink(const char *directory) {
@@ -49,4 +54,23 @@ int temporary_file_check_space(int fd, int64_t bytes) {
     if (spare > spare_most)
         spare = spare_most;
     return (int64_t)found.f_bavail * unit - spare < bytes ? ENOSPC : 0;
+}
+
+int temporary_file_promise(int fd, int64_t bytes) {
+    int failure;
+
+    assert(bytes >= 0);
+    pthread_mutex_lock(&lock);
+    failure = temporary_file_check_space(fd, promised_bytes + bytes);
+    if (!failure)
+        promised_bytes += bytes;
+    pthread_mutex_unlock(&lock);
+    return failure;
+}
+
+void temporary_file_release(int64_t bytes) {
+    pthread_mutex_lock(&lock);
+    assert(bytes >= 0 && bytes <= promised_bytes);
+    promised_bytes -= bytes;
+    pthread_mutex_unlock(&lock);
 }

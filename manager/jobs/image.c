@@ -132,12 +132,15 @@ static int open_plain(struct opening *opening, struct volume_io **ret, struct er
 
 /* ---- images of other formats ---- */
 
-/* Several may find the same space: looked at again, only those go on that leave the spare part. */
+/* Several managers may find the same space: looked at again, only those go on that leave the spare
+ * part. */
 static int take_space(int fd, int64_t bytes) {
-    int failure = temporary_file_check_space(fd, bytes);
+    int failure = temporary_file_promise(fd, bytes);
 
-    if (!failure)
+    if (!failure) {
         failure = posix_fallocate(fd, 0, bytes);
+        temporary_file_release(bytes);
+    }
     return failure ? failure : temporary_file_check_space(fd, 0);
 }
 

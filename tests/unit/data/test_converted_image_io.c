@@ -7,8 +7,10 @@
 #include "common/gib.h"
 #include "common/process.h"
 #include "data/image_inspect.h"
+#include "data/temporary_file.h"
 #include "tests/unit/data/volume_data.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,7 +240,34 @@ START_TEST(a_content_that_the_format_cannot_hold_is_not_copied) {
 }
 END_TEST
 
+/* Of the file system of temporary files, without the part for others. */
+static int64_t free_bytes(int fd) {
+    int64_t bytes = 0;
+
+    for (int64_t step = (int64_t)1 << 60; step >= MIB; step /= 2)
+        bytes += temporary_file_check_space(fd, bytes + step) == 0 ? step : 0;
+    return bytes;
+}
+
+/* Half of the free space is needed for each of these images. */
+START_TEST(space_is_promised_to_one_image_alone) {
+    autoclose int fd = temporary_file_open("/tmp", NULL);
+    int64_t bytes = free_bytes(fd), others = bytes / 4 * 3;
+
+    ck_assert_int_gt(bytes, 0);
+    ck_assert_int_eq(failure_of_size("vdi", bytes / 4), ERROR_CONFLICT); /* it was read */
+    ck_assert_int_eq(temporary_file_promise(fd, others), 0);
+    ck_assert_int_eq(failure_of_size("vdi", bytes / 4), ERROR_BACKEND);
+    ck_assert_int_eq(temporary_file_promise(fd, bytes / 2), ENOSPC);
+    temporary_file_release(others);
+    ck_assert_int_eq(failure_of_size("vdi", bytes / 4), ERROR_CONFLICT);
+    ck_assert_int_eq(temporary_file_promise(fd, others), 0); /* none is left of those */
+    temporary_file_release(others);
+}
+END_TEST
+
 CHECK_MAIN("converted_image_io", an_image_has_the_content_in_the_requested_format,
            other_formats_are_refused, a_lost_operation_and_a_failed_tool_leave_nothing,
            a_tool_that_hangs_is_ended, the_processor_time_of_a_tool_is_limited_by_size,
-           a_content_that_the_format_cannot_hold_is_not_copied)
+           a_content_that_the_format_cannot_hold_is_not_copied,
+           space_is_promised_to_one_image_alone)
