@@ -1,6 +1,11 @@
 # shellcheck shell=bash disable=SC2154 # the variables are devstack's and those of settings
 # The devstack plugin of scoria, sourced by devstack with the mode and the phase as arguments.
 
+# Does this host export the share? A compute node does not.
+function scoria_exports {
+    [[ $SCORIA_BACKEND == nfs && $SCORIA_NFS_SERVER == True ]] && is_service_enabled scoria-manager
+}
+
 # ---- install ----
 
 function scoria_packages {
@@ -8,7 +13,7 @@ function scoria_packages {
     source "$SCORIA_DIR/tests/lib/packages.sh"
     local packages=("${build_packages[@]}" qemu-utils)
     [[ $SCORIA_BACKEND != nfs ]] || packages+=(nfs-common)
-    [[ $SCORIA_BACKEND != nfs || $SCORIA_NFS_SERVER != True ]] || packages+=(nfs-kernel-server)
+    ! scoria_exports || packages+=(nfs-kernel-server)
     echo "${packages[@]}"
 }
 
@@ -35,13 +40,23 @@ function scoria_database_url {
     echo "postgresql://$DATABASE_USER:$DATABASE_PASSWORD@$DATABASE_HOST/scoria"
 }
 
+# The line of the share: root of these hosts is root there, as the manager and libvirt need it.
+function scoria_export_line {
+    local line=$SCORIA_NFS_PATH client
+    for client in $SCORIA_NFS_CLIENTS; do
+        line+=" $client(rw,sync,no_subtree_check,no_root_squash)"
+    done
+    echo "$line"
+}
+
 # A share of this host, or nothing where another one serves it.
 function scoria_export {
+    scoria_exports || return 0
     sudo mkdir -p "$SCORIA_NFS_PATH"
     sudo chown "$STACK_USER" "$SCORIA_NFS_PATH"
-    [[ $SCORIA_NFS_SERVER == True ]] || return 0
-    local line="$SCORIA_NFS_PATH *(rw,sync,no_subtree_check,no_root_squash)"
-    grep -qsxF "$line" /etc/exports || echo "$line" | sudo tee -a /etc/exports >/dev/null
+    local line
+    line=$(scoria_export_line)
+    grep -qsxF "$line" "$SCORIA_EXPORTS" || echo "$line" | sudo tee -a "$SCORIA_EXPORTS" >/dev/null
     start_service nfs-kernel-server
     sudo exportfs -ra
 }
@@ -186,10 +201,11 @@ function cleanup_scoria {
     # Through a mount that stayed, all volumes of the share would be deleted.
     umount_scoria_shares
     sudo rm -rf --one-file-system "$SCORIA_CONF_DIR" "$SCORIA_STATE_PATH"
-    [[ $SCORIA_BACKEND != nfs || $SCORIA_NFS_SERVER != True ]] || {
-        sudo sed -i "\\|^$SCORIA_NFS_PATH |d" /etc/exports
-        sudo exportfs -ra
-    }
+    scoria_exports && [[ -r $SCORIA_EXPORTS ]] || return 0
+    local others
+    others=$(grep -vxF "$(scoria_export_line)" "$SCORIA_EXPORTS") || true # or there are none
+    echo -n "${others:+$others$'\n'}" | sudo tee "$SCORIA_EXPORTS" >/dev/null
+    sudo exportfs -ra
 }
 
 case "$1 ${2:-}" in

@@ -38,6 +38,10 @@ class Plugin(Workplace):
         self.assertTrue([call for call in self.calls() if all(word in call for word in words)],
                         f"{words} in {self.calls()}")
 
+    def assert_exports(self, text):
+        with open(f"{self.directory}/exports", encoding="ascii") as file:
+            self.assertEqual(file.read(), text)
+
     def test_the_services_replace_those_of_cinder(self):
         enabled = self.plugin(*PHASES, SCORIA_BACKEND="file")
         self.assertEqual([name for name in enabled if name.startswith("c-")], [])
@@ -73,6 +77,20 @@ class Plugin(Workplace):
         self.assertEqual(scoria["keystone_authtoken"]["cafile"], f"{self.directory}/ca.pem")
         self.assert_call("sudo exportfs -ra")
         self.assert_call("start_service nfs-kernel-server")
+        self.assert_exports(f"{self.directory}/export "
+                            "192.0.2.5(rw,sync,no_subtree_check,no_root_squash)\n")
+
+    def test_clean_removes_its_own_export_alone(self):
+        other = f"{self.directory}/export 192.0.2.7(ro)\n"
+        settings = {"SCORIA_BACKEND": "nfs", "SCORIA_NFS_CLIENTS": "192.0.2.5 192.0.2.6"}
+        with open(f"{self.directory}/exports", "w", encoding="ascii") as file:
+            file.write(other)
+        self.plugin(*PHASES, **settings)
+        options = "(rw,sync,no_subtree_check,no_root_squash)"
+        self.assert_exports(
+            f"{other}{self.directory}/export 192.0.2.5{options} 192.0.2.6{options}\n")
+        self.plugin("clean", **settings)
+        self.assert_exports(other)
 
     def test_a_share_of_another_machine_is_not(self):
         self.plugin(*PHASES, SCORIA_BACKEND="nfs", SCORIA_NFS_SERVER="False",
@@ -93,6 +111,12 @@ class Plugin(Workplace):
         self.assertEqual([call.split()[1] for call in calls if call.startswith("run_process")],
                          ["scoria-agent"])
 
+    def test_a_compute_node_exports_nothing(self):
+        self.plugin("stack install", "stack post-config", "stack extra", SCORIA_BACKEND="nfs",
+                    ENABLED_SERVICES="n-cpu", SCORIA_TEST_DISABLED="scoria-api scoria-manager")
+        self.assertFalse(os.path.exists(f"{self.directory}/exports"))
+        self.assertFalse([call for call in self.calls() if "nfs-kernel-server" in call])
+
     def test_unstack_and_clean_leave_nothing(self):
         self.plugin(*PHASES, SCORIA_BACKEND="file")
         self.plugin("unstack", "clean", SCORIA_BACKEND="file")
@@ -101,7 +125,7 @@ class Plugin(Workplace):
         self.assertFalse(os.path.exists(f"{self.directory}/data/scoria"))
 
     def test_a_share_that_is_still_mounted_keeps_its_volumes(self):
-        """The manager was killed: what is below its directory is the share."""
+        """The manager was killed: the share is below its directory."""
         mount = f"{self.directory}/data/scoria/mnt/share"
         self.plugin(*PHASES, SCORIA_BACKEND="nfs")
         os.makedirs(mount)

@@ -28,7 +28,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
     VOLUME_TYPE_MULTIATTACH=multiattach ENABLE_VOLUME_MULTIATTACH=True CURL_GET=curl
     OS_BRICK_LOCK_PATH=$DATA_DIR/os_brick
     SCORIA_PROGRAM=${SCORIA:-$top/build/plain/scoria}
-    SCORIA_CONF_DIR=$place/etc SCORIA_NFS_PATH=$place/export
+    SCORIA_CONF_DIR=$place/etc SCORIA_NFS_PATH=$place/export SCORIA_EXPORTS=$place/exports
 }
 mkdir -p "$DEST" "$DATA_DIR" "$FILES"
 ln -sfn "$top" "$DEST/scoria"
@@ -61,7 +61,7 @@ function called {
 }
 function sudo {
     case $1 in
-        exportfs | tee) called "sudo $*" ;;
+        exportfs) called "sudo $*" ;;
         umount)
             called "sudo $*"
             [[ -z ${SCORIA_TEST_BUSY:-} ]]
