@@ -59,6 +59,10 @@ int image_cache_evict(struct work *work, void *arg, struct error *err) {
                : notify(work, "image_volume_cache.evict", entry, err);
 }
 
+static bool may_be_evicted(const struct volume *entry) {
+    return has_status_of_entry(entry) && entry->status != VOLUME_DOWNLOADING;
+}
+
 /* All of the backend, with those that could not be created or deleted; the least recently used
  * first. */
 static int list_entries(struct work *work, const char *host, struct volume **ret,
@@ -68,7 +72,8 @@ static int list_entries(struct work *work, const char *host, struct volume **ret
                                        DB_TEXT(arena_join(work->arena, backend, "#", NULL)),
                                        DB_INT(strlen(backend) + 1) };
     const struct query query = {
-        .where = IS_ENTRY "v.status <> 'deleting' AND v.display_name LIKE 'image-%' AND "
+        .where = IS_ENTRY "v.status IN ('maintenance', 'downloading', 'error', 'error_deleting') "
+                          "AND v.display_name LIKE 'image-%' AND "
                           "substr(v.host, 1, CAST($3 AS INTEGER)) = $2",
         .values = values,
         .value_count = LENGTH(values),
@@ -79,34 +84,45 @@ static int list_entries(struct work *work, const char *host, struct volume **ret
     return volume_list(work, &query, ret, err);
 }
 
-static bool may_be_evicted(const struct volume *entry) {
-    return entry->status == VOLUME_MAINTENANCE || entry->status == VOLUME_ERROR ||
-           entry->status == VOLUME_ERROR_DELETING;
+/* Of entries, with a new one. */
+struct used {
+    int64_t count, gb;
+};
+
+static void add(struct used *used, int64_t gb) {
+    used->count++;
+    used->gb += gb;
 }
 
-static bool is_within(const struct image_cache_limits *limits, int64_t count, int64_t gb) {
-    return (!limits->entries_most || count <= limits->entries_most) &&
-           (!limits->gb_most || gb <= limits->gb_most);
+static bool is_within(const struct image_cache_limits *limits, const struct used *used) {
+    return (!limits->entries_most || used->count <= limits->entries_most) &&
+           (!limits->gb_most || used->gb <= limits->gb_most);
 }
 
-/* 1: one more entry is within the limits; 0: entries that cannot be evicted now prevent it. */
+/* 1: one more entry is within the limits; 0: entries that cannot be evicted now prevent it, and
+ * none is. */
 static int make_space(struct work *work, const struct image_cache_search *search, int64_t size_gb,
                       struct error *err) {
     struct volume *entries;
     int count = list_entries(work, search->volume->host, &entries, err);
-    int64_t left = count + 1, left_gb = size_gb;
+    struct used used = { 1, size_gb }, kept = used;
 
-    for (int i = 0; i < count; i++)
-        left_gb += entries[i].size_gb;
-    for (int i = 0; i < count && !is_within(search->limits, left, left_gb); i++) {
+    for (int i = 0; i < count; i++) {
+        add(&used, entries[i].size_gb);
+        if (!may_be_evicted(&entries[i]))
+            add(&kept, entries[i].size_gb);
+    }
+    if (count < 0 || !is_within(search->limits, &kept))
+        return count < 0 ? -1 : 0;
+    for (int i = 0; i < count && !is_within(search->limits, &used); i++) {
         if (!may_be_evicted(&entries[i]))
             continue;
         if (image_cache_evict(work, &entries[i], err) < 0)
             return -1;
-        left--;
-        left_gb -= entries[i].size_gb;
+        used.count--;
+        used.gb -= entries[i].size_gb;
     }
-    return count < 0 ? -1 : is_within(search->limits, left, left_gb);
+    return 1;
 }
 
 /* ---- a new entry ---- */

@@ -282,6 +282,44 @@ START_TEST(a_listener_is_notified_of_each_use_of_the_cache) {
 }
 END_TEST
 
+/* As one whose entries may be evicted, and another's may not. */
+START_TEST(entries_are_evicted_where_that_reaches_the_limit_alone) {
+    static const struct {
+        const char *status;
+        int64_t left, left_of_first; /* entries after a third image */
+    } rows[] = {
+        { "maintenance", 1, 0 },
+        { "error", 1, 0 },
+        { "downloading", 1, 1 },
+        { "available", 1, 0 }, /* ended by another release: no entry */
+    };
+
+    for (size_t i = 0; i < LENGTH(rows) * 2; i++) {
+        struct fixture fixture;
+        struct world *world;
+
+        begin(&fixture);
+        world = fixture.world;
+        make_one(world, 1, 7);
+        shown.id = ID("2");
+        make_one(world, 1, 7);
+        world_sql(world,
+                  PATH("UPDATE volumes SET status = '%s' WHERE display_name = 'image-" ID("2") "'",
+                       rows[i / 2].status));
+        *(i % 2 ? &world->backends[0].image_cache.gb_most
+                : &world->backends[0].image_cache.entries_most) = 1;
+        world_restart(world);
+        shown.id = ID("3");
+        make_one(world, 1, 7);
+        ck_assert_int_eq(entries(world), rows[i / 2].left);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes WHERE display_name = "
+                                            "'image-" ID("1") "'"),
+                         rows[i / 2].left_of_first);
+        end_without_check(&fixture); /* no operation has such a status */
+    }
+}
+END_TEST
+
 START_TEST(without_an_internal_project_or_a_feature_there_are_no_entries) {
     for (int i = 0; i < 3; i++) {
         struct fixture fixture;
@@ -753,6 +791,7 @@ END_TEST
 
 CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            another_version_of_an_image_is_downloaded, the_least_recently_used_entry_is_evicted,
+           entries_are_evicted_where_that_reaches_the_limit_alone,
            a_listener_is_notified_of_each_use_of_the_cache,
            without_an_internal_project_or_a_feature_there_are_no_entries,
            an_entry_that_cannot_be_cloned_is_replaced_by_the_image,
