@@ -100,14 +100,23 @@ static bool is_of_nova(const xmlNode *root) {
     return false;
 }
 
-/* The volume's file, or an overlay of its chain. */
+/* A volume's id. */
+static bool has_id(const xmlNode *disk, char ret[UUID_SIZE]) {
+    xmlNode *serial = find_child(disk, "serial");
+    autotext xmlChar *text = serial ? virt.xmlNodeGetContent(serial) : NULL;
+
+    return text && uuid_parse((const char *)text, ret);
+}
+
+/* A volume's disk, with the file of this one or an overlay of its chain. */
 static bool has_file_of(const xmlNode *disk, const char *volume_id) {
     char path[sizeof(((struct disk *)0)->source)];
+    char former[UUID_SIZE];
     struct error ignored;
     const char *name;
     size_t length;
 
-    if (copy_source(disk, path, sizeof(path), &ignored) < 0)
+    if (!has_id(disk, former) || copy_source(disk, path, sizeof(path), &ignored) < 0)
         return false;
     name = strrchr(path, '/');
     if (!name || strncmp(++name, FILE_PREFIX, strlen(FILE_PREFIX)) != 0)
@@ -221,9 +230,7 @@ int domain_xml_list_chain(const char *xml, const char *volume_id, struct arena *
 /* 1; 0: it has no NBD server at a Unix socket, or is not a volume. */
 static int read_server(const xmlNode *disk, struct arena *arena, struct disk_server *ret,
                        struct error *err) {
-    const xmlNode *serial = find_child(disk, "serial"), *source = find_child(disk, "source");
-    const xmlNode *host = find_child(source, "host");
-    autotext xmlChar *id = serial ? virt.xmlNodeGetContent(serial) : NULL;
+    const xmlNode *source = find_child(disk, "source"), *host = find_child(source, "host");
     char protocol[16], transport[16], socket[4096], export[256], uuid[UUID_SIZE];
 
     if (copy_attribute(source, "protocol", protocol, sizeof(protocol), err) < 0 ||
@@ -231,8 +238,8 @@ static int read_server(const xmlNode *disk, struct arena *arena, struct disk_ser
         copy_attribute(host, "transport", transport, sizeof(transport), err) < 0 ||
         copy_attribute(host, "socket", socket, sizeof(socket), err) < 0)
         return -1;
-    if (!id || !uuid_parse((const char *)id, uuid) || strcmp(protocol, "nbd") != 0 ||
-        strcmp(transport, "unix") != 0 || !socket[0])
+    if (!has_id(disk, uuid) || strcmp(protocol, "nbd") != 0 || strcmp(transport, "unix") != 0 ||
+        !socket[0])
         return 0;
     *ret = (struct disk_server){ arena_text(arena, socket), arena_text(arena, export) };
     return 1;
@@ -277,10 +284,7 @@ static void read_limits(const xmlNode *disk, struct disk_limits *ret) {
 
 /* 1; 0: it is not a volume. */
 static int read_limited(const xmlNode *node, struct disk_limits *ret, struct error *err) {
-    const xmlNode *serial = find_child(node, "serial");
-    autotext xmlChar *text = serial ? virt.xmlNodeGetContent(serial) : NULL;
-
-    if (!is_element(node, "disk") || !text || !uuid_parse((const char *)text, ret->disk.serial))
+    if (!is_element(node, "disk") || !has_id(node, ret->disk.serial))
         return 0;
     if (read_disk(node, &ret->disk, err) < 0)
         return -1;

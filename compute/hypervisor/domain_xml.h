@@ -1,6 +1,7 @@
 /*
- * Disks in a domain's XML, found by the id of their volume: it is in the name of their file
- * (volume-ID, or volume-ID.* of a snapshot), or it is their serial number.
+ * Disks in a domain's XML, found by the id of their volume: it is their serial number, or that is
+ * another volume's and the id is in the name of their file (volume-ID, or volume-ID.* of a
+ * snapshot).
  */
 #pragma once
 

@@ -61,6 +61,9 @@ START_TEST(the_file_of_a_disk_decides_before_its_serial) {
         { FILED("vdb", FORMER, "/m/volume-" SERIAL "0"), NULL },
         { FILED("vdb", FORMER, "/volume-" SERIAL "/volume-" FORMER), NULL },
         { FILED("vdb", FORMER, "/m/snapshot-" SERIAL), NULL },
+        { FILED("vdb", "another", "/m/volume-" SERIAL), NULL },
+        { "<disk type='file'><source file='/m/volume-" SERIAL "'/><target dev='vdb'/></disk>",
+          NULL },
     };
 
     for (size_t i = 0; i < LENGTH(rows); i++) {
