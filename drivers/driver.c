@@ -49,9 +49,9 @@ static const struct option backend_options[] = {
       .help = "Keep the content of each image in a volume of the internal project (cinder_internal_tenant_project_id and "
               "cinder_internal_tenant_user_id, both must be set), and make volumes of the image as clones of it. A backend "
               "that makes no clones keeps none." },
-    { .section = OPTION_BACKEND, .key = "image_volume_cache_max_size_gb", .type = OPTION_INT, .fallback = "0", .min = 0, .max = 2147483647,
-      .help = "Largest total size of these volumes; the least recently used are deleted. 0: no limit." },
-    { .section = OPTION_BACKEND, .key = "image_volume_cache_max_count", .type = OPTION_INT, .fallback = "0", .min = 0, .max = 2147483647,
+    { .section = OPTION_BACKEND, .key = "image_volume_cache_max_size_gb", .type = OPTION_INT, .fallback = "200", .min = 0, .max = 2147483647,
+      .help = "Largest total size of these volumes, which count in no quota; the least recently used are deleted. 0: no limit." },
+    { .section = OPTION_BACKEND, .key = "image_volume_cache_max_count", .type = OPTION_INT, .fallback = "50", .min = 0, .max = 2147483647,
       .help = "Largest number of these volumes; the least recently used are deleted. 0: no limit." },
     { .section = OPTION_BACKEND, .key = "report_discard_supported", .type = OPTION_BOOL, .fallback = "false",
       .help = "Report that the disk of a connected volume may be trimmed: connection_info has discard then, and "

@@ -2,6 +2,8 @@
 
 #include "tests/unit/drivers/driver_test.h"
 
+#include <stdlib.h>
+
 START_TEST(every_driver_is_found_by_its_name) {
     size_t count = 0;
 
@@ -48,6 +50,31 @@ START_TEST(every_option_belongs_to_backends_and_has_help) {
         }
     }
     ck_assert_uint_eq(driver_add_options(drivers, tables, count, LENGTH(tables)), count);
+}
+END_TEST
+
+static const struct option *find_option(const char *key) {
+    const struct option *tables[16];
+    size_t count = driver_add_options(drivers, tables, 0, LENGTH(tables));
+
+    for (size_t i = 0; i < count; i++)
+        for (const struct option *option = tables[i]; option->type != OPTION_TYPE_END; option++)
+            if (strcmp(option->key, key) == 0)
+                return option;
+    return NULL;
+}
+
+/* Entries count in no quota: without a limit each project could fill a pool with them. */
+START_TEST(the_image_cache_is_limited_by_default) {
+    static const char *const keys[] = { "image_volume_cache_max_size_gb",
+                                        "image_volume_cache_max_count" };
+
+    for (size_t i = 0; i < LENGTH(keys); i++) {
+        const struct option *option = find_option(keys[i]);
+
+        ck_assert_ptr_nonnull(option);
+        ck_assert_int_gt(atoi(option->fallback), 0);
+    }
 }
 END_TEST
 
@@ -131,6 +158,7 @@ END_TEST
 
 CHECK_MAIN("driver", every_driver_is_found_by_its_name, class_paths_of_cinder_are_known,
            a_misspelling_gets_a_suggestion, every_option_belongs_to_backends_and_has_help,
-           a_feature_needs_all_of_its_functions, a_driver_has_all_functions_of_a_feature_or_none,
+           the_image_cache_is_limited_by_default, a_feature_needs_all_of_its_functions,
+           a_driver_has_all_functions_of_a_feature_or_none,
            a_fault_filter_supports_all_that_a_driver_can,
            a_driver_has_the_options_of_its_family_alone, each_key_stands_in_one_table)
