@@ -31,8 +31,8 @@ enum { TRIES = 3, DROPS = 30 };
 struct uploading {
     struct job *job;
     struct upload_target target;
-    int64_t bytes;              /* of the image, as sent by this worker; 0: nothing */
-    int64_t least;              /* the same of an earlier worker, or fewer */
+    int64_t bytes;              /* of the image, as sent by this worker or noted; 0: unknown */
+    int64_t least;              /* of that of an earlier worker without a note, or fewer */
     char sum[CHECKSUM_IO_TEXT]; /* of what was sent; "": nothing by this worker */
     bool is_wrong;              /* the image has other bytes */
     bool has_snapshot;          /* perhaps, by this worker */
@@ -242,6 +242,8 @@ static int send_by(struct uploading *uploading, const struct http_transfer_call 
     };
     autovolumeio struct volume_io *to = NULL;
 
+    if (job_must_hold(uploading->job, volume_upload_note, &image->size, err) < 0)
+        return -1;
     to = http_sink_io_open(call, image->size, err);
     copy.to = to;
     if (!to || copy_run(&copy, &beginning, err) < 0)
@@ -290,16 +292,20 @@ static bool is_of_snapshot(const struct job *job) {
 }
 
 /* How many bytes an earlier worker has sent: the image service may have kept those that arrived
- * before its end.  Those of a snapshot are unknown unless raw, as it may be gone. */
-static int find_least(struct uploading *uploading, struct error *err) {
+ * before its end.  Without a note those of a snapshot, which may be gone, are unknown unless raw,
+ * and so are those that a tool made. */
+static int find_sent(struct uploading *uploading, struct error *err) {
     struct volume_io *source = NULL;
     autovolumeio struct volume_io *image = NULL;
 
+    uploading->bytes = uploading->target.bytes;
+    if (uploading->bytes > 0)
+        return 0;
     if (strcmp(uploading->target.disk_format, "raw") == 0) {
         uploading->least = uploading->job->volume.size_gb * GIB;
         return 0;
     }
-    if (is_of_snapshot(uploading->job))
+    if (is_of_snapshot(uploading->job) || converted_image_is_known(uploading->target.disk_format))
         return 0;
     if (open_source(uploading, &source, err) < 0)
         return -1;
@@ -317,7 +323,7 @@ static int upload(struct uploading *uploading, struct error *err) {
     if (driver_fence_take_long(&job->fence, INT64_MAX, 0, err) < 0) /* of an unknown rate */
         return -1;
     complete = images_of(job) ? look_at_image(uploading, err) : 0;
-    if (complete < 0 || (complete ? find_least(uploading, err) : read_and_send(uploading, err)) < 0)
+    if (complete < 0 || (complete ? find_sent(uploading, err) : read_and_send(uploading, err)) < 0)
         return -1;
     return check_image(uploading, err);
 }

@@ -123,8 +123,25 @@ int volume_upload_target(struct arena *arena, const struct operation *operation,
 
     if (!id || !format || !uuid_parse(id, NULL))
         return 0;
-    *ret = (struct upload_target){ id, format };
+    *ret = (struct upload_target){ id, format, json_integer_value(json_object_get(tree, "bytes")) };
     return 1;
+}
+
+int volume_upload_note(struct work *work, const struct operation *held, void *bytes,
+                       struct error *err) {
+    struct upload_target target;
+
+    assert(held->kind == &kind_upload);
+    if (!volume_upload_target(work->arena, held, &target))
+        return 0;
+    return operation_note(
+               work, held->id, held->owner,
+               arena_format(work->arena,
+                            "{\"image_id\": \"%s\", \"disk_format\": \"%s\", \"bytes\": %jd}",
+                            target.image_id, target.disk_format, (intmax_t) * (int64_t *)bytes),
+               err) < 0
+               ? -1
+               : 0;
 }
 
 /* ---- finish ---- */

@@ -27,9 +27,13 @@ int volume_upload(struct work *work, const struct volume *volume,
 /* The target of the operation; text in the arena, ids are UUIDs.  0: it has none. */
 struct upload_target {
     const char *image_id, *disk_format;
+    int64_t bytes; /* of the image that an earlier worker has sent, or a part; 0: unknown */
 };
 int volume_upload_target(struct arena *arena, const struct operation *operation,
                          struct upload_target *ret);
+/* Before a worker sends the bytes of the image: an operation_body, for their int64_t number. */
+int volume_upload_note(struct work *work, const struct operation *held, void *bytes,
+                       struct error *err);
 /* Its result. */
 struct upload_ending {
     const struct error *failure; /* NULL: done */

@@ -14,9 +14,9 @@
 
 #include <stdio.h>
 
-#define QCOW2                                                                \
+#define UPLOAD                                                               \
     "{\"os-volume_upload_image\": {\"image_name\": \"i\", \"force\": true, " \
-    "\"disk_format\": \"qcow2\"}}"
+    "\"disk_format\": \"%s\"}}"
 #define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
 
 static struct world *world_with_images(void) {
@@ -301,17 +301,29 @@ END_TEST
 /* The connection may have ended with the worker, and the image service may have kept a part. */
 START_TEST(an_image_of_an_earlier_worker_is_complete_or_deleted) {
     static const struct {
-        const char *format, *image;
-        bool attached, is_complete;
+        const char *format;
+        bool attached;
+        int64_t noted, size; /* 0: no note, as by an earlier release */
+        bool is_complete;
     } rows[] = {
-        { "raw", DESCRIBED("\"status\": \"active\", \"size\": 2147483648"), false, true },
-        { "raw", DESCRIBED("\"status\": \"active\", \"size\": 2147483136"), false, false },
-        { "raw", DESCRIBED("\"status\": \"active\", \"size\": 2147483648"), true, true },
-        { "raw", DESCRIBED("\"status\": \"active\", \"size\": 2147483136"), true, false },
-        { "qcow2", DESCRIBED("\"status\": \"active\", \"size\": 393216"), false, true },
-        { "qcow2", DESCRIBED("\"status\": \"active\", \"size\": 393215"), false, false },
-        /* of a snapshot, which may be gone */
-        { "qcow2", DESCRIBED("\"status\": \"active\", \"size\": 65536"), true, true },
+        { "raw", false, 0, 2147483648, true },
+        { "raw", false, 0, 2147483136, false },
+        { "raw", true, 0, 2147483648, true },
+        { "raw", true, 0, 2147483136, false },
+        { "raw", false, 2147483648, 2147483648, true },
+        { "raw", false, 2147483648, 2147483647, false },
+        { "qcow2", false, 0, 393216, true },
+        { "qcow2", false, 0, 393215, false },
+        { "qcow2", true, 0, 65536, true }, /* of a snapshot, which may be gone */
+        { "qcow2", true, 65536, 65536, true },
+        { "qcow2", true, 65536, 65535, false },
+        /* never converted again */
+        { "vmdk", false, 0, 65536, true },
+        { "vmdk", false, 65536, 65536, true },
+        { "vmdk", false, 65536, 65535, false },
+        { "vmdk", false, 65536, 65537, false },
+        { "vhdx", true, 0, 65536, true },
+        { "vhdx", true, 65536, 65535, false },
     };
 
     for (size_t i = 0; i < LENGTH(rows); i++) {
@@ -320,11 +332,18 @@ START_TEST(an_image_of_an_earlier_worker_is_complete_or_deleted) {
         struct glance glance;
 
         glance_begin(&glance, world);
-        show(&glance, rows[i].image, 0);
-        ck_assert_int_eq(world_action(world, id, "%s",
-                                      strcmp(rows[i].format, "raw") == 0 ? IMAGES_UPLOAD : QCOW2),
-                         202);
+        show(&glance,
+             arena_format(world->arena, DESCRIBED("\"status\": \"active\", \"size\": %jd"),
+                          (intmax_t)rows[i].size),
+             0);
+        ck_assert_int_eq(world_action(world, id, UPLOAD, rows[i].format), 202);
         world_sql(world, "UPDATE operations SET attempts = 1");
+        if (rows[i].noted)
+            world_sql(world,
+                      arena_format(world->arena,
+                                   "UPDATE operations SET arguments = '{\"image_id\": \"%s\", "
+                                   "\"disk_format\": \"%s\", \"bytes\": %jd}'",
+                                   IMAGES_ID, rows[i].format, (intmax_t)rows[i].noted));
         settle_for_minutes(world);
         assert_former(world, id, rows[i].attached);
         ck_assert_msg(deleted(&glance) == !rows[i].is_complete, "row %zu", i);
@@ -336,6 +355,32 @@ START_TEST(an_image_of_an_earlier_worker_is_complete_or_deleted) {
 }
 END_TEST
 
+START_TEST(the_size_of_an_image_is_noted_before_it_is_sent) {
+    struct world *world = world_with_images();
+    const char *id = volume_of(world, false);
+    struct glance glance;
+
+    glance_begin(&glance, world);
+    show(&glance, DESCRIBED("\"status\": \"queued\""), 1);
+    show(&glance, DESCRIBED("\"status\": \"active\", \"size\": 393216"), 0);
+    script_server_add(glance.server,
+                      &(struct script_rule){ "PUT", BY_ID "/file", .manner = SCRIPT_CLOSE });
+    ck_assert_int_eq(world_action(world, id, UPLOAD, "qcow2"), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "uploading");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE arguments = "
+                                        "'{\"image_id\": \"" IMAGES_ID "\", \"disk_format\": "
+                                        "\"qcow2\", \"bytes\": 393216}'"),
+                     1);
+    settle_for_minutes(world);
+    assert_former(world, id, false);
+    ck_assert_uint_eq(deleted(&glance), 0);
+    ck_assert(!world_has_message(world, id, "VOLUME_VOLUME_003_004"));
+    world_free(world);
+    glance_end(&glance);
+}
+END_TEST
+
 CHECK_MAIN("upload", a_failed_upload_leaves_the_former_status_and_a_message,
            an_attached_volume_needs_a_snapshot_below_its_guest,
            a_stop_between_any_two_steps_leaves_the_former_status,
@@ -343,4 +388,5 @@ CHECK_MAIN("upload", a_failed_upload_leaves_the_former_status_and_a_message,
            an_upload_whose_volume_was_detached_leaves_no_snapshot, a_late_worker_leaves_no_snapshot,
            a_late_worker_repeats_its_clean_up, a_snapshot_is_deleted_when_the_storage_permits,
            a_worker_suspended_before_its_effect_deletes_no_image,
-           an_image_of_an_earlier_worker_is_complete_or_deleted)
+           an_image_of_an_earlier_worker_is_complete_or_deleted,
+           the_size_of_an_image_is_noted_before_it_is_sent)
