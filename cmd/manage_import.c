@@ -6,6 +6,7 @@
 #include "cmd/plain_text.h"
 #include "cmd/table.h"
 #include "common/cleanup.h"
+#include "common/utf8.h"
 #include "manager/import/import.h"
 
 #include <stdio.h>
@@ -110,15 +111,31 @@ static const char *result_text(const struct printed *printed, enum import_result
     return printed->apply ? "left" : "would be left";
 }
 
+/* In JSON, where text is UTF-8: another byte is '?'. */
+static const char *json_name(const struct printed *printed, const char *text) {
+    size_t size = text ? strlen(text) : 0, length;
+    char *result = text ? arena_text(printed->arena, text) : NULL;
+    uint32_t character;
+
+    for (size_t i = 0; i < size; i += length ? length : 1) {
+        length = utf8_next(text + i, size - i, &character);
+        if (!length)
+            result[i] = '?';
+    }
+    return result;
+}
+
 static void print_item(void *arg, const struct import_item *item) {
     struct printed *printed = arg;
     const char *result = result_text(printed, item->result);
 
     printed->counts[item->result]++;
     if (printed->list)
-        json_array_append_new(printed->list, json_pack("{ss ss ss? ss ss?}", "kind", item->kind,
-                                                       "id", item->id, "name", item->name, "result",
-                                                       result, "reason", item->reason));
+        json_array_append_new(printed->list,
+                              json_pack("{ss ss ss? ss ss?}", "kind", item->kind, "id",
+                                        json_name(printed, item->id), "name",
+                                        json_name(printed, item->name), "result", result, "reason",
+                                        json_name(printed, item->reason)));
     else
         table_add(&printed->table,
                   (const char *const[]){

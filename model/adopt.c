@@ -122,12 +122,26 @@ static int put_type(struct work *work, const struct adopted_type *adopted, struc
     return adopted->encryption ? put_encryption(work, adopted->encryption, err) : 0;
 }
 
+/* An id that another object has. */
+static int check_free(struct work *work, const char *sql, const char *what, const char *id,
+                      struct error *err) {
+    int there = adopt_find(work, sql, id, err);
+
+    return there <= 0
+               ? there
+               : error_set(err, ERROR_CONFLICT, "%s %s is there, of another object", what, id);
+}
+
 int adopt_type(struct work *work, const struct adopted_type *adopted, bool dry_run,
                struct error *err) {
     int there = adopt_find(work, "SELECT 1 FROM volume_types WHERE id = $1", adopted->type.id, err);
 
     if (there != 0)
         return there > 0 ? 0 : -1;
+    if (adopted->encryption &&
+        check_free(work, "SELECT 1 FROM volume_type_encryption WHERE encryption_id = $1",
+                   "encryption", adopted->encryption->id, err) < 0)
+        return -1;
     if (free_name(work, &adopted->type, dry_run, err) < 0)
         return -1;
     return dry_run || put_type(work, adopted, err) == 0 ? 1 : -1;
@@ -272,6 +286,18 @@ static int check_name(struct work *work, const struct volume *volume, struct err
                       : error_set(err, ERROR_CONFLICT, "another volume has the name %s", name);
 }
 
+static int check_parts(struct work *work, const struct adopted_volume *adopted, struct error *err) {
+    for (unsigned i = 0; i < adopted->volume.attachment_count; i++)
+        if (check_free(work, "SELECT 1 FROM attachments WHERE id = $1", "attachment",
+                       adopted->volume.attachments[i].id, err) < 0)
+            return -1;
+    for (unsigned i = 0; i < adopted->snapshot_count; i++)
+        if (check_free(work, "SELECT 1 FROM snapshots WHERE id = $1", "snapshot",
+                       adopted->snapshots[i].id, err) < 0)
+            return -1;
+    return 0;
+}
+
 int adopt_volume(struct work *work, const struct adopted_volume *adopted, bool dry_run,
                  struct error *err) {
     const struct volume *volume = &adopted->volume;
@@ -279,7 +305,7 @@ int adopt_volume(struct work *work, const struct adopted_volume *adopted, bool d
 
     if (there != 0)
         return there > 0 ? 0 : -1;
-    if (check_name(work, volume, err) < 0)
+    if (check_name(work, volume, err) < 0 || check_parts(work, adopted, err) < 0)
         return -1;
     if (dry_run)
         return 1;

@@ -11,6 +11,9 @@
 /* ---- queries ---- */
 
 #define PRESENT "deleted IS NOT TRUE "
+/* Without rows of no owner, or without a key. */
+#define OF(owner)   owner " IS NOT NULL AND " PRESENT
+#define PAIR(owner) "\"key\" IS NOT NULL AND " OF(owner)
 
 enum {
     QOS,
@@ -40,15 +43,17 @@ static const char *const queries[QUERIES] = {
     [QOS] = "SELECT id, value, created_at FROM quality_of_service_specs "
             "WHERE specs_id IS NULL AND " PRESENT "ORDER BY id",
     [QOS_PAIRS] = "SELECT specs_id, \"key\", value FROM quality_of_service_specs "
-                  "WHERE specs_id IS NOT NULL AND " PRESENT "ORDER BY specs_id, \"key\"",
+                  "WHERE " PAIR("specs_id") "ORDER BY specs_id, \"key\"",
     [TYPES] = "SELECT id, name, description, is_public, qos_specs_id, created_at, updated_at "
               "FROM volume_types WHERE " PRESENT "ORDER BY id",
     [SPECS] = "SELECT volume_type_id, \"key\", value FROM volume_type_extra_specs "
-              "WHERE " PRESENT "ORDER BY volume_type_id, \"key\"",
+              "WHERE " PAIR("volume_type_id") "ORDER BY volume_type_id, \"key\"",
     [PROJECTS] = "SELECT volume_type_id, project_id FROM volume_type_projects "
-                 "WHERE deleted = 0 ORDER BY volume_type_id, project_id",
+                 "WHERE deleted = 0 AND volume_type_id IS NOT NULL AND project_id IS NOT NULL "
+                 "ORDER BY volume_type_id, project_id",
     [ENCRYPTION] = "SELECT volume_type_id, encryption_id, provider, control_location, cipher, "
-                   "key_size, created_at FROM encryption WHERE " PRESENT "ORDER BY volume_type_id",
+                   "key_size, created_at FROM encryption WHERE " OF(
+                       "volume_type_id") "ORDER BY volume_type_id",
     [DEFAULTS] = "SELECT project_id, volume_type_id FROM default_volume_types "
                  "WHERE " PRESENT "ORDER BY project_id",
     [QUOTAS] = "SELECT project_id, resource, hard_limit FROM quotas "
@@ -62,21 +67,21 @@ static const char *const queries[QUERIES] = {
                 "shared_targets, encryption_key_id, provider_location, provider_id, created_at, "
                 "updated_at, launched_at FROM volumes WHERE " PRESENT "ORDER BY id",
     [METADATA] = "SELECT volume_id, \"key\", value FROM volume_metadata "
-                 "WHERE " PRESENT "ORDER BY volume_id, \"key\"",
+                 "WHERE " PAIR("volume_id") "ORDER BY volume_id, \"key\"",
     [ADMIN_METADATA] = "SELECT volume_id, \"key\", value FROM volume_admin_metadata "
-                       "WHERE " PRESENT "ORDER BY volume_id, \"key\"",
+                       "WHERE " PAIR("volume_id") "ORDER BY volume_id, \"key\"",
     [IMAGE_METADATA] = "SELECT volume_id, \"key\", value FROM volume_glance_metadata "
-                       "WHERE volume_id IS NOT NULL AND " PRESENT "ORDER BY volume_id, \"key\"",
+                       "WHERE " PAIR("volume_id") "ORDER BY volume_id, \"key\"",
     [ATTACHMENTS] = "SELECT volume_id, id, instance_uuid, attached_host, mountpoint, "
                     "attach_status, attach_mode, connector, connection_info, attach_time, "
                     "created_at, updated_at FROM volume_attachment "
-                    "WHERE " PRESENT "ORDER BY volume_id, created_at, id",
+                    "WHERE " OF("volume_id") "ORDER BY volume_id, created_at, id",
     [SNAPSHOTS] = "SELECT volume_id, id, project_id, user_id, display_name, display_description, "
                   "volume_size, status, use_quota, encryption_key_id, "
                   "COALESCE(group_snapshot_id, cgsnapshot_id), created_at, updated_at "
-                  "FROM snapshots WHERE " PRESENT "ORDER BY volume_id, created_at, id",
+                  "FROM snapshots WHERE " OF("volume_id") "ORDER BY volume_id, created_at, id",
     [SNAPSHOT_METADATA] = "SELECT snapshot_id, \"key\", value FROM snapshot_metadata "
-                          "WHERE " PRESENT "ORDER BY snapshot_id, \"key\"",
+                          "WHERE " PAIR("snapshot_id") "ORDER BY snapshot_id, \"key\"",
     [GROUPS] = "SELECT COUNT(*) FROM \"groups\" WHERE " PRESENT,
     [BACKUPS] = "SELECT COUNT(*) FROM backups WHERE " PRESENT,
     [TRANSFERS] = "SELECT COUNT(*) FROM transfers WHERE " PRESENT,

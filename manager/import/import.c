@@ -57,6 +57,12 @@ static int adopt(struct work *work, void *arg, struct error *err) {
     return adoption->body(work, adoption->object, adoption->dry_run, err);
 }
 
+/* Failures by the object's own rows: the database refuses a duplicate or a missing value. */
+static bool is_of_object(const struct error *why) {
+    return why->kind == ERROR_CONFLICT || why->kind == ERROR_BAD_REQUEST ||
+           why->kind == ERROR_COLLISION || why->kind == ERROR_INTERNAL;
+}
+
 /* 1 taken or there, 0 left, -1 the database failed. */
 static int take_one(const struct run *run, adopt_body *body, const void *object, const char *kind,
                     const char *id, const char *name, struct error *err) {
@@ -66,7 +72,7 @@ static int take_one(const struct run *run, adopt_body *body, const void *object,
                      ? work_transaction(run->import->db, &run->base, adopt, &adoption, &why)
                      : work_read(run->import->db, &run->base, adopt, &adoption, &why);
 
-    if (result < 0 && why.kind != ERROR_CONFLICT && why.kind != ERROR_BAD_REQUEST) {
+    if (result < 0 && !is_of_object(&why)) {
         error_pass(err, &why);
         return error_context(err, "%s %s", kind, id);
     }
@@ -104,18 +110,27 @@ static bool has_type(const struct run *run, const char *id) {
     return false;
 }
 
+/* As take_one() of an object that needs a name. */
+static int take_named(const struct run *run, adopt_body *body, const void *object, const char *kind,
+                      const char *id, const char *name, struct error *err) {
+    if (name)
+        return take_one(run, body, object, kind, id, name, err);
+    report(run, kind, id, NULL, IMPORT_LEFT, "it has no name");
+    return 0;
+}
+
 static int take_types(struct run *run, struct error *err) {
     const struct cinder *cinder = &run->cinder;
 
     for (size_t i = 0; i < cinder->qos_count; i++)
-        if (take_one(run, adopt_qos_specs_body, &cinder->qos[i], "QoS specs", cinder->qos[i].id,
-                     cinder->qos[i].name, err) < 0)
+        if (take_named(run, adopt_qos_specs_body, &cinder->qos[i], "QoS specs", cinder->qos[i].id,
+                       cinder->qos[i].name, err) < 0)
             return -1;
     run->types = arena_alloc(run->arena, (cinder->type_count + 1) * sizeof *run->types);
     for (size_t i = 0; i < cinder->type_count; i++) {
         const struct volume_type *type = &cinder->types[i].type;
         int taken =
-            take_one(run, adopt_type_body, &cinder->types[i], "type", type->id, type->name, err);
+            take_named(run, adopt_type_body, &cinder->types[i], "type", type->id, type->name, err);
 
         if (taken < 0)
             return -1;
@@ -148,6 +163,15 @@ static int take_limit(struct run *run, const struct adopted_limit *limit, struct
     const char *kind = limit->project_id ? "quota" : "quota class";
     const char *owner = limit->project_id ? limit->project_id : limit->class_name;
 
+    if (!owner || !limit->resource) {
+        report(run, kind, owner ? owner : "", limit->resource, IMPORT_LEFT,
+               "it has no owner or no resource");
+        return 0;
+    }
+    if (limit->limit < -1) {
+        report(run, kind, owner, limit->resource, IMPORT_LEFT, "it is less than -1, unlimited");
+        return 0;
+    }
     if (is_resource(run, limit->resource))
         return take_one(run, adopt_limit_body, limit, kind, owner, limit->resource, err);
     report(run, kind, owner, limit->resource, IMPORT_LEFT, "this service has no such resource");
@@ -160,9 +184,9 @@ static int take_limits(struct run *run, struct error *err) {
     for (size_t i = 0; i < cinder->default_count; i++) {
         const struct default_type *type = &cinder->defaults[i];
 
-        if (!has_type(run, type->type_id))
-            report(run, "default type", type->project_id, type->type_id, IMPORT_LEFT,
-                   "its type is not taken");
+        if (!type->project_id || !has_type(run, type->type_id))
+            report(run, "default type", type->project_id ? type->project_id : "", type->type_id,
+                   IMPORT_LEFT, "its type is not taken");
         else if (take_one(run, adopt_default_body, type, "default type", type->project_id,
                           type->type_id, err) < 0)
             return -1;

@@ -334,6 +334,57 @@ START_TEST(a_connection_of_an_overlay_gets_its_format) {
 }
 END_TEST
 
+/* The other objects are taken.  A dry run finds the id of another object, too. */
+START_TEST(a_row_that_cannot_be_taken_is_left_alone) {
+    static const char *const rows[][2] = {
+        { "INSERT INTO volume_admin_metadata VALUES ('" RAW "', NULL, 'x', 0), (NULL, 'k', 'x', 0);"
+          "INSERT INTO volume_metadata VALUES ('" RAW "', NULL, 'x', 0), (NULL, 'k', 'x', 0);"
+          "INSERT INTO volume_type_projects VALUES (NULL, 'p', 0), ('" TYPE "', NULL, 0);"
+          "INSERT INTO encryption (encryption_id, deleted) VALUES ('e', 0);",
+          "6 taken" },
+        { "INSERT INTO quotas VALUES (NULL, 'volumes', 3, 0)", "it has no owner" },
+        { "INSERT INTO quotas VALUES ('q', NULL, 3, 0)", "it has no owner" },
+        { "INSERT INTO quotas VALUES ('q', 'volumes', -2, 0)", "less than -1" },
+        { "INSERT INTO quota_classes VALUES ('default', 'volumes', -2, 0)", "less than -1" },
+        { "INSERT INTO volume_types VALUES ('t', NULL, NULL, 1, NULL, NULL, NULL, 0)",
+          "it has no name" },
+        { "INSERT INTO quality_of_service_specs VALUES ('q', NULL, 'QoS_Specs_Name', NULL, NULL, 0)",
+          "it has no name" },
+        { "INSERT INTO volume_types VALUES ('t', 't', NULL, 1, NULL, NULL, NULL, 0);"
+          "INSERT INTO encryption (volume_type_id, encryption_id, deleted) VALUES ('t', 'e', 0)",
+          "NOT NULL" },
+        { "UPDATE volumes SET status = 'in-use'" OF_RAW ";"
+          "INSERT INTO volume_attachment (volume_id, id, attach_status, deleted) VALUES "
+          "('" RAW "', '" ATTACHED "', 'attached', 0)",
+          "attachment " ATTACHED " is there" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        autohome struct home home;
+        const struct output *output;
+
+        begin(&home);
+        sql(&home, rows[i][0]);
+        ck_assert_int_eq(import(&home, "")->status, EXIT_SUCCESS);
+        output = import(&home, " --apply");
+        ck_assert_msg(output->status == EXIT_SUCCESS && strstr(output->text, rows[i][1]),
+                      "%s%s\n%s", output->text, output->error, rows[i][1]);
+        ck_assert_str_ne(ours(&home, "SELECT id FROM volumes WHERE id = '" RENAMED "'"), "");
+        if (i == LENGTH(rows) - 1)
+            assert_has(import(&home, "")->text, rows[i][1]);
+    }
+}
+END_TEST
+
+START_TEST(a_name_that_is_no_utf8_is_in_the_list) {
+    autohome struct home home;
+
+    begin(&home);
+    sql(&home, "UPDATE volumes SET display_name = CAST(x'41ff42' AS TEXT)" OF_RAW);
+    assert_has(import(&home, " --format=json")->text, "\"A?B\"");
+}
+END_TEST
+
 /* The two are one file: a delete of one would remove the other. */
 START_TEST(a_volume_with_the_name_of_another_is_left) {
     autohome struct home home;
@@ -403,7 +454,8 @@ CHECK_MAIN("import", a_dry_run_lists_and_writes_nothing,
            objects_keep_their_ids_and_a_check_finds_nothing,
            a_second_import_keeps_all_present_objects, each_volume_that_is_left_has_a_reason,
            a_volume_that_was_left_is_taken_when_the_reason_is_gone,
-           a_volume_with_the_name_of_another_is_left,
+           a_volume_with_the_name_of_another_is_left, a_row_that_cannot_be_taken_is_left_alone,
+           a_name_that_is_no_utf8_is_in_the_list,
            a_connection_that_names_another_file_keeps_its_volume,
            a_connection_of_an_overlay_gets_its_format,
            a_type_with_a_name_that_is_taken_is_left_with_its_volumes,
