@@ -106,7 +106,7 @@ static int find_anywhere(struct guest *guest, const char *volume_id, struct disk
         total += found;
     }
     if (total > 1)
-        return error_set(err, ERROR_BACKEND, "%d domains have a disk with serial %s", total,
+        return error_set(err, ERROR_BACKEND, "%d domains have a disk of volume %s", total,
                          volume_id);
     return total ? read_disk(guest, volume_id, ret, err) : 0;
 }
