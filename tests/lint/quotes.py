@@ -16,7 +16,7 @@ SPAN = re.compile(r"`([^`]+)`")
 QUOTE = re.compile(r"[A-Za-z…][^=<>{}\[\]|$*\\~@()#\"]*")
 COMMANDS = re.compile(
     r"(?:scoria|manage|ready|struct|top|etc/dev-cluster|openstack|cinder|kubectl|virsh|volume|make|podman|rabbitmqctl"
-    r"|xfs_io|sqlite3|man|curl|pg_dump|losetup|fallocate|e2fsck|qemu-\w+|kill|GET|POST|PUT|PATCH|DELETE|[\w.-]+:) "
+    r"|xfs_io|sqlite3|man|fuser|curl|pg_dump|losetup|fallocate|e2fsck|qemu-\w+|kill|GET|POST|PUT|PATCH|DELETE|[\w.-]+:) "
 )
 STRINGS = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*')
 STRING = re.compile(r'"((?:\\.|[^"\\\n])*)"')
