@@ -1,6 +1,7 @@
 #include "model/adopt.h"
 
 #include "common/assert.h"
+#include "common/cleanup.h"
 #include "model/attachment/attachment.h"
 #include "model/scheduler/pool.h"
 #include "model/type/default_type.h"
@@ -138,6 +139,8 @@ int adopt_type(struct work *work, const struct adopted_type *adopted, bool dry_r
 
     if (there != 0)
         return there > 0 ? 0 : -1;
+    if (adopted->without_qos)
+        return error_set(err, ERROR_CONFLICT, "its QoS specs are not taken");
     if (adopted->encryption &&
         check_free(work, "SELECT 1 FROM volume_type_encryption WHERE encryption_id = $1",
                    "encryption", adopted->encryption->id, err) < 0)
@@ -298,17 +301,26 @@ static int check_parts(struct work *work, const struct adopted_volume *adopted, 
     return 0;
 }
 
-int adopt_volume(struct work *work, const struct adopted_volume *adopted, bool dry_run,
-                 struct error *err) {
-    const struct volume *volume = &adopted->volume;
-    int there = adopt_find(work, "SELECT 1 FROM volumes WHERE id = $1", volume->id, err);
+/* Usage is counted by the names that types have here: a type may have been renamed since. */
+static int name_type(struct work *work, struct adopted_volume *ret, struct error *err) {
+    struct snapshot *snapshots =
+        arena_copy(work->arena, ret->snapshots, ret->snapshot_count * sizeof *snapshots);
+    autorows struct db_rows *rows = db_query(
+        work->tx, err, "SELECT name FROM volume_types WHERE id = $1", DB_TEXT(ret->volume.type_id));
+    int found = rows ? db_next(rows, err) : -1;
 
-    if (there != 0)
-        return there > 0 ? 0 : -1;
-    if (check_name(work, volume, err) < 0 || check_parts(work, adopted, err) < 0)
-        return -1;
-    if (dry_run)
-        return 1;
+    if (found <= 0)
+        return found < 0 ? -1 : error_set(err, ERROR_CONFLICT, "its type is not there");
+    ret->volume.type_name = db_copy(rows, 0, work->arena);
+    for (unsigned i = 0; i < ret->snapshot_count; i++)
+        snapshots[i].type_name = ret->volume.type_name;
+    ret->snapshots = snapshots;
+    return 0;
+}
+
+static int put_volume(struct work *work, const struct adopted_volume *adopted, struct error *err) {
+    const struct volume *volume = &adopted->volume;
+
     if (db_check_space(work->tx, err) < 0 || put_row(work, volume, err) < 0 ||
         put_metadata(work, volume, err) < 0 ||
         (volume->use_quota && volume_quota_count(work, volume, err) < 0) ||
@@ -318,4 +330,19 @@ int adopt_volume(struct work *work, const struct adopted_volume *adopted, bool d
         if (put_attachment(work, &volume->attachments[i], err) < 0)
             return -1;
     return put_snapshots(work, adopted, err) < 0 ? -1 : 1;
+}
+
+int adopt_volume(struct work *work, const struct adopted_volume *adopted, bool dry_run,
+                 struct error *err) {
+    const struct volume *volume = &adopted->volume;
+    struct adopted_volume named = *adopted;
+    int there = adopt_find(work, "SELECT 1 FROM volumes WHERE id = $1", volume->id, err);
+
+    if (there != 0)
+        return there > 0 ? 0 : -1;
+    if (check_name(work, volume, err) < 0 || check_parts(work, adopted, err) < 0)
+        return -1;
+    if (dry_run)
+        return 1;
+    return name_type(work, &named, err) < 0 ? -1 : put_volume(work, &named, err);
 }

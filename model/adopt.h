@@ -16,6 +16,7 @@ struct adopted_type {
     struct volume_type type;
     const struct type_encryption *encryption; /* NULL: none */
     const char *const *projects;              /* ended with NULL */
+    bool without_qos;                         /* its QoS specs are not taken: a new type neither */
 };
 
 struct adopted_volume {

@@ -100,6 +100,11 @@ static bool truth(const char *cell) {
     return cell && (*cell == 't' || *cell == 'T' || *cell == '1');
 }
 
+/* Without a value an object counts: rows of earlier releases have none. */
+static bool counted(const char *use_quota, bool temporary) {
+    return use_quota ? truth(use_quota) : !temporary;
+}
+
 static int64_t number(const char *cell, int64_t fallback) {
     return cell ? strtoll(cell, NULL, 10) : fallback;
 }
@@ -346,12 +351,11 @@ static void read_snapshots(const struct reader *reader, struct cinder_volume *vo
             .description = source_cell(table, at, 5),
             .size_gb = size_gb,
             .status = SNAPSHOT_AVAILABLE,
-            .use_quota = truth(source_cell(table, at, 8)),
+            .use_quota = counted(source_cell(table, at, 8), false),
             .counted_gb = reader->no_snapshot_gb_quota ? 0 : size_gb,
             .created_at = instant_or_first(source_cell(table, at, 11)),
             .updated_at = instant(source_cell(table, at, 12)),
             .availability_zone = row->availability_zone,
-            .type_name = row->type_name,
             .metadata = pairs_of(reader, SNAPSHOT_METADATA, id, NULL),
         };
         volume->refusal = why ? why : volume->refusal;
@@ -361,13 +365,6 @@ static void read_snapshots(const struct reader *reader, struct cinder_volume *vo
 }
 
 /* ---- volumes ---- */
-
-static const char *type_name_of(const struct cinder *cinder, const char *type_id) {
-    for (size_t i = 0; type_id && i < cinder->type_count; i++)
-        if (strcmp(cinder->types[i].type.id, type_id) == 0)
-            return cinder->types[i].type.name;
-    return NULL;
-}
 
 /* In the order of the query. */
 enum {
@@ -415,12 +412,12 @@ static const char *name_refusal(const struct reader *reader, const struct volume
                : arena_format(reader->arena, "its file is that of volume %s", volume->name_id);
 }
 
-static void read_volume(const struct reader *reader, const struct cinder *cinder, size_t i,
-                        struct cinder_volume *ret) {
+static void read_volume(const struct reader *reader, size_t i, struct cinder_volume *ret) {
     static const char *const formats[] = { "format", "base_format", NULL };
     const struct source_table *table = &reader->tables[VOLUMES];
 #define CELL(column) source_cell(table, i, column)
     const struct pairs admin = pairs_of(reader, ADMIN_METADATA, CELL(ID), NULL);
+    const char *temporary = pairs_get(&admin, "temporary");
 
     *ret = (struct cinder_volume){
         .adopted.volume = {
@@ -435,12 +432,11 @@ static void read_volume(const struct reader *reader, const struct cinder *cinder
             .attach_status = CELL(ATTACH_STATUS) ? CELL(ATTACH_STATUS) : "detached",
             .replication_status = CELL(REPLICATION),
             .type_id = CELL(TYPE),
-            .type_name = type_name_of(cinder, CELL(TYPE)),
             .snapshot_id = CELL(SNAPSHOT),
             .source_volid = CELL(SOURCE),
             .bootable = truth(CELL(BOOTABLE)),
             .multiattach = truth(CELL(MULTIATTACH)),
-            .use_quota = truth(CELL(USE_QUOTA)),
+            .use_quota = counted(CELL(USE_QUOTA), temporary && strcmp(temporary, "True") == 0),
             .shared_targets = CELL(SHARED) ? truth(CELL(SHARED)) : -1,
             .encryption_key_id = CELL(KEY),
             .provider_location = CELL(LOCATION),
@@ -483,6 +479,6 @@ int cinder_read(struct arena *arena, const char *url, bool no_snapshot_gb_quota,
     count = reader.tables[VOLUMES].rows;
     ret->volumes = arena_alloc(arena, (count + 1) * sizeof *ret->volumes);
     for (; ret->volume_count < count; ret->volume_count++)
-        read_volume(&reader, ret, ret->volume_count, &ret->volumes[ret->volume_count]);
+        read_volume(&reader, ret->volume_count, &ret->volumes[ret->volume_count]);
     return 0;
 }

@@ -23,6 +23,11 @@ struct import_backend {
     int pool_count;
 };
 
+struct ids {
+    const char **texts;
+    size_t count;
+};
+
 struct run {
     struct import *import;
     struct arena *arena;
@@ -30,8 +35,7 @@ struct run {
     struct cinder cinder;
     struct import_backend *backends;
     size_t backend_count;
-    const char **types; /* ids that are there, or will be */
-    size_t type_count;
+    struct ids types; /* that are there, or will be */
 };
 
 static void report(const struct run *run, const char *kind, const char *id, const char *name,
@@ -103,11 +107,15 @@ static int adopt_default_body(struct work *work, const void *object, bool dry_ru
 
 /* ---- QoS specs, types, limits ---- */
 
-static bool has_type(const struct run *run, const char *id) {
-    for (size_t i = 0; id && i < run->type_count; i++)
-        if (strcmp(run->types[i], id) == 0)
+static bool has_id(const struct ids *ids, const char *id) {
+    for (size_t i = 0; id && i < ids->count; i++)
+        if (strcmp(ids->texts[i], id) == 0)
             return true;
     return false;
+}
+
+static bool has_type(const struct run *run, const char *id) {
+    return has_id(&run->types, id);
 }
 
 /* As take_one() of an object that needs a name. */
@@ -119,23 +127,46 @@ static int take_named(const struct run *run, adopt_body *body, const void *objec
     return 0;
 }
 
-static int take_types(struct run *run, struct error *err) {
+static void add(struct ids *ids, const char *id) {
+    ids->texts[ids->count++] = id;
+}
+
+static int take_qos(const struct run *run, struct ids *ret_taken, struct error *err) {
     const struct cinder *cinder = &run->cinder;
 
-    for (size_t i = 0; i < cinder->qos_count; i++)
-        if (take_named(run, adopt_qos_specs_body, &cinder->qos[i], "QoS specs", cinder->qos[i].id,
-                       cinder->qos[i].name, err) < 0)
+    ret_taken->texts = arena_alloc(run->arena, (cinder->qos_count + 1) * sizeof *ret_taken->texts);
+    for (size_t i = 0; i < cinder->qos_count; i++) {
+        const struct qos_specs *qos = &cinder->qos[i];
+        int taken =
+            take_named(run, adopt_qos_specs_body, qos, "QoS specs", qos->id, qos->name, err);
+
+        if (taken < 0)
             return -1;
-    run->types = arena_alloc(run->arena, (cinder->type_count + 1) * sizeof *run->types);
+        if (taken)
+            add(ret_taken, qos->id);
+    }
+    return 0;
+}
+
+static int take_types(struct run *run, struct error *err) {
+    const struct cinder *cinder = &run->cinder;
+    struct ids qos = { 0 };
+
+    if (take_qos(run, &qos, err) < 0)
+        return -1;
+    run->types.texts = arena_alloc(run->arena, (cinder->type_count + 1) * sizeof *run->types.texts);
     for (size_t i = 0; i < cinder->type_count; i++) {
         const struct volume_type *type = &cinder->types[i].type;
-        int taken =
+        int taken;
+
+        cinder->types[i].without_qos = type->qos_specs_id && !has_id(&qos, type->qos_specs_id);
+        taken =
             take_named(run, adopt_type_body, &cinder->types[i], "type", type->id, type->name, err);
 
         if (taken < 0)
             return -1;
         if (taken)
-            run->types[run->type_count++] = type->id;
+            add(&run->types, type->id);
     }
     return 0;
 }

@@ -385,6 +385,68 @@ START_TEST(a_name_that_is_no_utf8_is_in_the_list) {
 }
 END_TEST
 
+START_TEST(an_object_counts_unless_its_row_or_its_metadata_exclude_it) {
+    static const char *const rows[][2] = {
+        { "UPDATE volumes SET use_quota = NULL" OF_RAW, "1" },
+        { "UPDATE volumes SET use_quota = 0" OF_RAW, "0" },
+        { "UPDATE volumes SET use_quota = NULL" OF_RAW ";"
+          "INSERT INTO volume_admin_metadata VALUES ('" RAW "', 'temporary', 'True', 0)",
+          "0" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        autohome struct home home;
+
+        begin(&home);
+        sql(&home, rows[i][0]);
+        sql(&home, "UPDATE snapshots SET use_quota = NULL");
+        import(&home, " --apply");
+        ck_assert_str_eq(ours(&home, "SELECT use_quota FROM volumes" OF_RAW), rows[i][1]);
+        ck_assert_str_eq(ours(&home, "SELECT use_quota FROM snapshots"), "1");
+        assert_clean(&home);
+    }
+}
+END_TEST
+
+START_TEST(a_type_without_its_qos_specs_is_left_with_its_volumes) {
+    autohome struct home home;
+    const struct output *output;
+
+    begin(&home);
+    sql(&home, "INSERT INTO quality_of_service_specs VALUES "
+               "('q', NULL, 'QoS_Specs_Name', 'limit', NULL, 0);"
+               "UPDATE volume_types SET qos_specs_id = 'q'");
+    change_ours(&home, "INSERT INTO qos_specs (id, name, consumer, created_at) "
+                       "VALUES ('other', 'limit', 'front-end', 1)");
+    assert_has(import(&home, "")->text, "its QoS specs are not taken");
+    output = import(&home, " --apply");
+    assert_has(output->text, "its QoS specs are not taken");
+    assert_has(output->text, "its type is not taken");
+    change_ours(&home, "DELETE FROM qos_specs");
+    import(&home, " --apply");
+    ck_assert_str_eq(ours(&home, "SELECT qos_specs_id FROM volume_types"), "q");
+    assert_clean(&home);
+}
+END_TEST
+
+START_TEST(a_type_that_was_renamed_here_counts_by_its_name) {
+    autohome struct home home;
+
+    begin(&home);
+    sql(&home, "UPDATE volumes SET status = 'extending' WHERE id = '" CHAIN "'");
+    import(&home, " --apply");
+    change_ours(&home, "UPDATE volume_types SET name = 'renamed';"
+                       "UPDATE quota_usages SET resource = replace(resource, '__DEFAULT__', "
+                       "'renamed')");
+    sql(&home, "UPDATE volumes SET status = 'in-use' WHERE id = '" CHAIN "'");
+    assert_has(import(&home, " --apply")->text, "1 taken");
+    ck_assert_str_eq(ours(&home, "SELECT COUNT(*) FROM quota_usages WHERE resource LIKE "
+                                 "'%DEFAULT%'"),
+                     "0");
+    assert_clean(&home);
+}
+END_TEST
+
 /* The two are one file: a delete of one would remove the other. */
 START_TEST(a_volume_with_the_name_of_another_is_left) {
     autohome struct home home;
@@ -456,6 +518,9 @@ CHECK_MAIN("import", a_dry_run_lists_and_writes_nothing,
            a_volume_that_was_left_is_taken_when_the_reason_is_gone,
            a_volume_with_the_name_of_another_is_left, a_row_that_cannot_be_taken_is_left_alone,
            a_name_that_is_no_utf8_is_in_the_list,
+           a_type_without_its_qos_specs_is_left_with_its_volumes,
+           a_type_that_was_renamed_here_counts_by_its_name,
+           an_object_counts_unless_its_row_or_its_metadata_exclude_it,
            a_connection_that_names_another_file_keeps_its_volume,
            a_connection_of_an_overlay_gets_its_format,
            a_type_with_a_name_that_is_taken_is_left_with_its_volumes,
