@@ -18,7 +18,7 @@
 #define LIMIT_MS 20000
 
 static char top[] = "/tmp/test-deadline-XXXXXX";
-static char run[64], program[64];
+static char run[64], program[64], trapped[80];
 static struct error err;
 static unsigned suspensions; /* of the next waits */
 static bool becomes_ready;   /* after them */
@@ -37,6 +37,7 @@ int poll(struct pollfd *polled, nfds_t count, int timeout_ms) {
 
     if (suspensions == 0)
         return ppoll(polled, count, timeout_ms < 0 ? NULL : &time, NULL);
+    ppoll(NULL, 0, &(struct timespec){ .tv_nsec = 100000000 }, NULL); /* a kill takes effect */
     boot_pass(3600);
     if (--suspensions > 0)
         return 0;
@@ -53,6 +54,7 @@ static void begin(void) {
     snprintf(run, sizeof(run), "%s/run", top);
     ck_assert_int_eq(mkdir(run, 0700), 0);
     snprintf(program, sizeof(program), "%s/program", top);
+    snprintf(trapped, sizeof(trapped), "%s.trapped", program);
     make_file(program, "#!/bin/sh\nexec sleep 1000\n", 0700);
     suspensions = 0;
     becomes_ready = true;
@@ -63,6 +65,7 @@ static void end(void) {
     daemon_kill(run, LIMIT_MS, &err);
     daemon_clear(run);
     unlink(program);
+    unlink(trapped);
     rmdir(run);
     ck_assert_int_eq(rmdir(top), 0);
 }
@@ -90,9 +93,15 @@ END_TEST
 
 /* It is killed only when it had its time to release its files. */
 START_TEST(a_daemon_that_was_suspended_with_its_end_has_time_to_release_its_files) {
-    make_file(program, "#!/bin/sh\ntrap '' RTMAX\nexec sleep 1000\n", 0700);
+    make_file(program,
+              "#!/bin/sh\nunset LD_PRELOAD\n"
+              "exec sh -c \"trap '' RTMAX; : >$0.trapped; exec sleep 1000\"\n",
+              0700);
     suspensions = 1;
     start();
+    while (access(trapped, F_OK) < 0)
+        ppoll(NULL, 0, &(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    ran = false;
     suspensions = 3;
     ck_assert_msg(daemon_kill(run, LIMIT_MS, &err) == 0, "%s", err.message);
     ck_assert(ran);
