@@ -20,8 +20,8 @@ struct adopted_type {
 };
 
 struct adopted_volume {
-    struct volume volume; /* with metadata and attachments */
-    const struct snapshot *snapshots;
+    struct volume volume;             /* with metadata and attachments */
+    const struct snapshot *snapshots; /* oldest first */
     unsigned snapshot_count;
 };
 

@@ -408,6 +408,18 @@ static const char *connect_all(const struct run *run, struct volume *volume,
     return NULL;
 }
 
+/* Oldest first, as their files lie in the chain: Cinder's instants are in whole seconds. */
+static void order_snapshots(struct snapshot *snapshots, unsigned count, unsigned *places) {
+    for (unsigned end = 1; end < count; end++)
+        for (unsigned i = end; i > 0 && places[i - 1] < places[i]; i--) {
+            const struct snapshot moved = snapshots[i];
+            const unsigned place = places[i];
+
+            snapshots[i] = snapshots[i - 1], snapshots[i - 1] = moved;
+            places[i] = places[i - 1], places[i - 1] = place;
+        }
+}
+
 /* The storage decides about location, format and size of the object. */
 static const char *place(const struct run *run, const struct import_backend *backend,
                          struct cinder_volume *of, const struct driver_inspected *found) {
@@ -434,6 +446,9 @@ static const char *place(const struct run *run, const struct import_backend *bac
         snapshots[i].provider_location = found->provider_location;
         snapshots[i].format = found->format;
     }
+    order_snapshots(snapshots, of->adopted.snapshot_count,
+                    arena_copy(run->arena, found->snapshot_places,
+                               (of->adopted.snapshot_count + 1) * sizeof *found->snapshot_places));
     of->adopted.snapshots = snapshots;
     return connect_all(run, volume, found);
 }

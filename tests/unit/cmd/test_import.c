@@ -447,6 +447,35 @@ START_TEST(a_type_that_was_renamed_here_counts_by_its_name) {
 }
 END_TEST
 
+/* Their order decides which one a revert takes, and their instants are of one second. */
+START_TEST(snapshots_have_the_order_of_their_files) {
+    static const char above[] = "volume-" CHAIN ".00000000-0000-4000-8000-0000000000b0";
+    autohome struct home home;
+    char command[1024];
+    FILE *info;
+
+    begin(&home);
+    snprintf(command, sizeof command,
+             "cd %s/share && qemu-img create -q -f qcow2 -b volume-" CHAIN "." SNAPSHOT
+             " -F qcow2 %s",
+             home.path, above);
+    ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): fixed words of this test */
+    info = fopen(in_home(&home, "share/volume-" CHAIN ".info"), "we");
+    ck_assert_ptr_nonnull(info);
+    fprintf(info,
+            "{\"active\": \"%s\", \"" SNAPSHOT "\": \"volume-" CHAIN "." SNAPSHOT
+            "\", \"00000000-0000-4000-8000-0000000000b0\": \"%s\"}",
+            above, above);
+    fclose(info);
+    sql(&home, "INSERT INTO snapshots SELECT volume_id, '00000000-0000-4000-8000-0000000000b0', "
+               "project_id, user_id, display_name, NULL, 1, status, 1, NULL, NULL, NULL, "
+               "created_at, NULL, 0 FROM snapshots");
+    assert_has(import(&home, " --apply")->text, "6 taken");
+    ck_assert_str_eq(ours(&home, "SELECT id FROM snapshots ORDER BY asked_us LIMIT 1"), SNAPSHOT);
+    assert_clean(&home);
+}
+END_TEST
+
 /* The two are one file: a delete of one would remove the other. */
 START_TEST(a_volume_with_the_name_of_another_is_left) {
     autohome struct home home;
@@ -519,7 +548,7 @@ CHECK_MAIN("import", a_dry_run_lists_and_writes_nothing,
            a_volume_with_the_name_of_another_is_left, a_row_that_cannot_be_taken_is_left_alone,
            a_name_that_is_no_utf8_is_in_the_list,
            a_type_without_its_qos_specs_is_left_with_its_volumes,
-           a_type_that_was_renamed_here_counts_by_its_name,
+           a_type_that_was_renamed_here_counts_by_its_name, snapshots_have_the_order_of_their_files,
            an_object_counts_unless_its_row_or_its_metadata_exclude_it,
            a_connection_that_names_another_file_keeps_its_volume,
            a_connection_of_an_overlay_gets_its_format,
