@@ -119,6 +119,8 @@ int operation_reads(struct work *work, const char *id, const char *volume_id, st
  * attempt. */
 int operation_follow(struct work *work, const struct operation *held, const char *volume_id,
                      bool waits, struct error *err);
+/* For one that `held->owner` holds: it reads the other volume no longer, and leaves its queue. */
+int operation_unfollow(struct work *work, const struct operation *held, struct error *err);
 /* The same as operation_insert(), unless one of the kind with the same arguments waits for a worker
  * on the volume: then that one is reused, with a new count of attempts. */
 int operation_insert_once(struct work *work, const struct operation_kind *kind,

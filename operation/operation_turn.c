@@ -59,6 +59,17 @@ int operation_follow(struct work *work, const struct operation *held, const char
                      DB_TEXT(held->owner));
 }
 
+int operation_unfollow(struct work *work, const struct operation *held, struct error *err) {
+    assert(held->owner && *held->owner && held->turn_of);
+    assert(strcmp(held->turn_of, held->object_id) != 0);
+    return db_change(work->tx, err,
+                     "UPDATE operations SET turn_of = NULL, reads_of = NULL "
+                     "WHERE id = $1 AND owner = $2",
+                     DB_TEXT(held->id), DB_TEXT(held->owner)) < 0
+               ? -1
+               : queue_advance_past(work, held, err);
+}
+
 int operation_move(struct work *work, const char *id, const char *owner, enum operation_phase from,
                    enum operation_phase to, bool keep_owner, struct error *err) {
     assert(owner && *owner);

@@ -9,6 +9,7 @@
 #include "manager/jobs/image.h"
 #include "manager/jobs/image_source.h"
 #include "model/type/type.h"
+#include "model/volume/image.h"
 #include "model/volume/source.h"
 #include "json/json.h"
 
@@ -234,6 +235,9 @@ static int clone_source(struct job *job, const struct driver_volume *volume,
     log_warning(&job->context.log, "content of an image cannot be cloned, image used instead",
                 "volume_id", job->volume.id, "object_id", job->source.volume.id, "reason",
                 err->message, NULL);
+    if (job_held(job, volume_image_leave_source, NULL, &ignored) < 0)
+        log_warning(&job->context.log, "queue of the content of an image not left", "object_id",
+                    job->source.volume.id, "reason", ignored.message, NULL);
     if (job_image_source_is_entry(job) &&
         job_transaction(job, image_cache_evict, &job->source.volume, &ignored) < 0)
         log_warning(&job->context.log, "image cache entry not deleted", "object_id",

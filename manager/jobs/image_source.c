@@ -51,7 +51,8 @@ static const json_t *find_location(struct job *job, struct image_volume_search *
     const json_t *found;
     struct error err;
 
-    if (!images || !volume_image_of(job->arena, &job->operation, &image) || !is_raw(&image))
+    if (!images || !volume_image_of(job->arena, &job->operation, &image) || !is_raw(&image) ||
+        image.without_source)
         return NULL;
     found = images_get(images, job->arena, image.id, &caller, &err);
     if (!found || !json_text_is(found, "status", "active"))
@@ -76,21 +77,34 @@ static int find_volume(struct job *job, struct error *err) {
 
 /* ---- any ---- */
 
+static bool may_have_source(const struct job *job) {
+    const struct driver *driver = job->backend->driver;
+
+    return driver->clone_volume && !driver->reads_extra_specs && !job->volume.encryption_key_id &&
+           (job->manager->settings.settings->clones_image_volumes || has_cache(job));
+}
+
 /* The image service, which describes the image before its content is used, may take long to
  * respond: workers for short work do not wait for it. */
-int job_image_source(struct job *job, struct error *err) {
-    const struct driver *driver = job->backend->driver;
-    bool has_volumes = job->manager->settings.settings->clones_image_volumes;
+static int find_source(struct job *job, struct error *err) {
     int waits = 0;
 
-    if (!driver->clone_volume || driver->reads_extra_specs || job->volume.encryption_key_id ||
-        volume_create_makes_entry(&job->operation) || !(has_volumes || has_cache(job)))
-        return 0;
     if (driver_fence_take_long(&job->fence, INT64_MAX, 0, err) < 0)
         return -1;
-    if (has_volumes)
+    if (job->manager->settings.settings->clones_image_volumes)
         waits = find_volume(job, err);
     if (waits != 0 || job->source.given || !has_cache(job))
         return waits;
     return find_entry(job, err);
+}
+
+int job_image_source(struct job *job, struct error *err) {
+    int waits;
+
+    if (volume_create_makes_entry(&job->operation))
+        return 0;
+    waits = may_have_source(job) ? find_source(job, err) : 0;
+    if (waits != 0 || job->source.given || !job->operation.turn_of)
+        return waits;
+    return job_held(job, volume_image_leave_source, NULL, err);
 }

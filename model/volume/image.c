@@ -202,6 +202,8 @@ int volume_image_check(const struct volume_image *image, int64_t size_gb, struct
 
 /* ---- as arguments ---- */
 
+#define WITHOUT_SOURCE "without_source"
+
 const char *volume_image_print(const struct work *work, const struct volume_image *image) {
     json_t *metadata = json_object(), *tree;
 
@@ -241,7 +243,24 @@ int volume_image_of(struct arena *arena, const struct operation *operation,
         .version = json_text_of(tree, "version"),
         .bytes = number_of(tree, "size"),
         .virtual_bytes = number_of(tree, "virtual_size"),
+        .without_source = json_is_true(json_object_get(tree, WITHOUT_SOURCE)),
         .metadata = { writing.items, writing.count },
     };
     return 1;
+}
+
+int volume_image_leave_source(struct work *work, const struct operation *held, void *arg,
+                              struct error *err) {
+    json_t *tree;
+
+    (void)arg;
+    if (!held->turn_of)
+        return 0;
+    tree = json_keep(work->arena,
+                     json_copy((json_t *)(uintptr_t)operation_arguments(work->arena, held)));
+    json_object_set_new(tree, WITHOUT_SOURCE, json_true());
+    if (operation_unfollow(work, held, err) < 0)
+        return -1;
+    return operation_note(work, held->id, held->owner, json_text(work->arena, tree), err) < 0 ? -1
+                                                                                              : 0;
 }

@@ -18,6 +18,7 @@ struct volume_image {
     int64_t bytes;         /* stored */
     int64_t virtual_bytes; /* 0: unknown */
     int64_t min_disk_gb;
+    bool without_source;   /* no volume with its content is used in its place any more */
     struct pairs metadata; /* of a volume with its content */
 };
 
@@ -38,3 +39,8 @@ bool volume_image_has_member(const char *key);
 const char *volume_image_print(const struct work *work, const struct volume_image *image);
 int volume_image_of(struct arena *arena, const struct operation *operation,
                     struct volume_image *ret);
+
+/* An operation_body: the operation uses the image itself from now on, and is in the queue of no
+ * volume with its content any more, which a download would block. */
+int volume_image_leave_source(struct work *work, const struct operation *held, void *arg,
+                              struct error *err);

@@ -245,7 +245,7 @@ int image_cache_find(struct work *work, const struct operation *held, void *arg,
     int found, order;
 
     search->outcome = IMAGE_CACHE_UNUSED;
-    if (!volume_image_of(work->arena, held, &image) || !image.version)
+    if (!volume_image_of(work->arena, held, &image) || !image.version || image.without_source)
         return 0;
     found = find_entry(work, name_of(work, &image), search->volume->host, &entry, err);
     if (found < 0)

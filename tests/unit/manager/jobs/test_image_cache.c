@@ -757,6 +757,82 @@ START_TEST(a_stop_between_any_two_steps_leaves_a_clone) {
 }
 END_TEST
 
+static struct {
+    const char *source;
+    bool fails; /* the clone of it */
+    unsigned clones, creates;
+} left;
+
+static struct fault_decision see_queue_left(void *arg, const char *call, const char *volume_id) {
+    struct world *world = arg;
+
+    (void)volume_id;
+    if (strcmp(call, "clone_volume") == 0) {
+        left.clones++;
+        return (struct fault_decision){ .action = left.fails ? FAULT_BEFORE : FAULT_PASS };
+    }
+    if (strcmp(call, "create_volume") == 0 && left.creates++ == 0) {
+        ck_assert_int_eq(world_count(world, PATH("SELECT COUNT(*) FROM operations WHERE '%s' IN "
+                                                 "(turn_of, reads_of) AND volume_id <> '%s'",
+                                                 left.source, left.source)),
+                         0);
+        ck_assert_int_eq(world_count(world, PATH("SELECT COUNT(*) FROM outbox WHERE method = "
+                                                 "'delete_volume' AND key = '%s'",
+                                                 left.source)),
+                         1);
+        return (struct fault_decision){ .action = FAULT_BUSY };
+    }
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+/* Other work on it would wait for the download. */
+START_TEST(a_source_that_is_not_used_is_not_blocked) {
+    for (int is_entry = 0; is_entry <= 1; is_entry++) {
+        struct fixture fixture;
+        struct world *world;
+        const char *id, *made;
+
+        if (is_entry) {
+            begin(&fixture);
+            world = fixture.world;
+            make_one(world, 1, 7);
+            id = entry_of(world);
+            made = request_one(world, 1);
+        } else {
+            id = begin_with_volume(&fixture);
+            world = fixture.world;
+            fixture.members = OF(WORLD_PROJECT, DIRECT);
+            serve(&fixture, 7, "active");
+            made = request_one(world, 1);
+            while (world_count(world, "SELECT COUNT(*) FROM operations WHERE turn_of <> ''") == 0) {
+                world_relay(world);
+                ck_assert(world_step(world, 0));
+            }
+            ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s", id), NULL), 202);
+            ck_assert(world_step(world, world_relay(world) - 1)); /* in vain before the create */
+            ck_assert_str_eq(world_status(world, id), "deleting");
+        }
+        left.source = id;
+        left.fails = is_entry;
+        left.clones = left.creates = 0;
+        world->decide = see_queue_left;
+        world_settle(world);
+        ck_assert_uint_eq(left.creates, 1);
+        /* the create found files in use, and is repeated */
+        for (int i = 0; i < 6; i++) {
+            world_advance(world, 31);
+            world_settle(world);
+        }
+        assert_made(world, made, 7);
+        ck_assert_uint_eq(left.clones, is_entry ? 1 : 0);
+        ck_assert_uint_eq(left.creates, 2);
+        ck_assert_str_eq(world_status(world, id), "gone");
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+        end(&fixture);
+    }
+}
+END_TEST
+
 /* One that hangs delays no short work. */
 START_TEST(a_worker_for_short_work_sends_nothing_to_the_image_service) {
     for (int is_of_volume = 0; is_of_volume <= 1; is_of_volume++) {
@@ -806,5 +882,5 @@ CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            a_late_worker_changes_nothing, a_volume_of_the_images_owner_is_cloned,
            any_other_volume_is_no_content_of_an_image,
            without_the_option_or_for_another_format_no_volume_is_cloned,
-           a_stop_between_any_two_steps_leaves_a_clone,
+           a_stop_between_any_two_steps_leaves_a_clone, a_source_that_is_not_used_is_not_blocked,
            a_worker_for_short_work_sends_nothing_to_the_image_service)
