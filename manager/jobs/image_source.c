@@ -57,10 +57,10 @@ static const json_t *find_location(struct job *job, struct image_volume_search *
     found = images_get(images, job->arena, image.id, &caller, &err);
     if (!found || !json_text_is(found, "status", "active"))
         return NULL;
-    ret->id = image_volume_of(job->arena, found);
+    ret->ids = image_volumes_of(job->arena, found);
     ret->owner = json_text_of(found, "owner");
     ret->bytes = image.bytes;
-    return ret->id ? found : NULL;
+    return ret->ids[0] ? found : NULL;
 }
 
 static int find_volume(struct job *job, struct error *err) {

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define LOCATIONS_MOST 16
+
 /* cinder://[STORE/]ID */
 static const char *read_url(struct arena *arena, const char *url) {
     static const char scheme[] = "cinder://";
@@ -20,13 +22,21 @@ static const char *read_url(struct arena *arena, const char *url) {
     return uuid_parse(slash ? slash + 1 : url, id) ? arena_text(arena, id) : NULL;
 }
 
-const char *image_volume_of(struct arena *arena, const json_t *image) {
+const char *const *image_volumes_of(struct arena *arena, const json_t *image) {
     const json_t *locations = json_object_get(image, "locations");
+    const char **ids = arena_alloc(arena, (LOCATIONS_MOST + 1) * sizeof(*ids));
     const char *id = read_url(arena, json_text_of(image, "direct_url"));
+    size_t count = 0;
 
-    for (size_t i = 0; !id && i < json_array_size(locations); i++)
+    if (id)
+        ids[count++] = id;
+    for (size_t i = 0; count < LOCATIONS_MOST && i < json_array_size(locations); i++) {
         id = read_url(arena, json_text_of(json_array_get(locations, i), "url"));
-    return id;
+        if (id)
+            ids[count++] = id;
+    }
+    ids[count] = NULL;
+    return ids;
 }
 
 static bool is_of_owner(const struct volume *found, const char *owner) {
@@ -47,13 +57,25 @@ static bool may_be_cloned(const struct image_volume_search *search, const struct
 
 /* Its turn among the operations on the volume comes with its next claim. */
 static int wait(struct work *work, const struct operation *held, struct image_volume_search *search,
-                struct error *err) {
-    if (conflict_resolve(work, search->id, ACTION_CLONE, err) < 0)
+                const char *id, struct error *err) {
+    if (conflict_resolve(work, id, ACTION_CLONE, err) < 0)
         return err->kind == ERROR_BAD_REQUEST ? 0 : -1;
     search->waits = true;
-    return operation_follow(work, held, search->id, true, err) < 0
+    return operation_follow(work, held, id, true, err) < 0
                ? -1
                : operation_notify(work, held, NULL, err);
+}
+
+static int try_one(struct work *work, const struct operation *held,
+                   struct image_volume_search *search, const char *id, struct error *err) {
+    if (held->turn_of && strcmp(held->turn_of, id) != 0)
+        return 0;
+    if (volume_details(work, id, &search->found, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    if (!search->found.host || !may_be_cloned(search, &search->found))
+        return 0;
+    search->is_found = held->turn_of != NULL;
+    return search->is_found ? 0 : wait(work, held, search, id, err);
 }
 
 int image_volume_find(struct work *work, const struct operation *held, void *arg,
@@ -61,12 +83,8 @@ int image_volume_find(struct work *work, const struct operation *held, void *arg
     struct image_volume_search *search = arg;
 
     search->is_found = search->waits = false;
-    if (volume_details(work, search->id, &search->found, err) < 0)
-        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    if (!search->found.host || !may_be_cloned(search, &search->found))
-        return 0;
-    if (!held->turn_of)
-        return wait(work, held, search, err);
-    search->is_found = strcmp(held->turn_of, search->id) == 0;
+    for (const char *const *id = search->ids; *id && !search->is_found && !search->waits; id++)
+        if (try_one(work, held, search, *id, err) < 0)
+            return -1;
     return 0;
 }

@@ -13,7 +13,7 @@
 #include <jansson.h>
 
 struct image_volume_search {
-    const char *id;              /* of the volume */
+    const char *const *ids;      /* of volumes, until NULL: the first that may be cloned is used */
     const char *owner;           /* of the image; NULL: none */
     int64_t bytes;               /* of the image */
     const struct volume *volume; /* which is made of the image */
@@ -22,8 +22,8 @@ struct image_volume_search {
     struct volume found; /* unchanged until the operation ends */
 };
 
-/* The id of the volume in the description of an image; NULL: none. */
-const char *image_volume_of(struct arena *arena, const json_t *image);
+/* The ids of the first volumes in the description of an image. */
+const char *const *image_volumes_of(struct arena *arena, const json_t *image);
 /* An operation_body of a create_from_image, with a struct image_volume_search. */
 int image_volume_find(struct work *work, const struct operation *held, void *search,
                       struct error *err);

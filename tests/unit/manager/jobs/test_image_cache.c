@@ -676,6 +676,33 @@ START_TEST(a_volume_of_the_images_owner_is_cloned) {
 }
 END_TEST
 
+START_TEST(the_first_location_with_a_volume_that_can_be_cloned_is_used) {
+    static const char *const others[] = {
+        "UPDATE volumes SET status = 'in-use'", "UPDATE volumes SET project_id = 'other'",
+        "DELETE FROM volumes",
+        "UPDATE volumes SET bootable = 0", /* both can be: the first is used */
+    };
+
+    for (size_t i = 0; i < LENGTH(others); i++) {
+        struct fixture fixture;
+        const char *id = begin_with_volume(&fixture), *other;
+        struct world *world = fixture.world;
+
+        other = world_volume(world, 1);
+        ck_assert(memory_write(world->memory, other, 5));
+        fixture.members = PATH(", \"owner\": \"" WORLD_PROJECT
+                               "\", \"direct_url\": \"cinder://%s\", \"locations\": "
+                               "[{\"url\": \"cinder://%s\"}, {\"url\": \"cinder://%s\"}]",
+                               other, other, id);
+        serve(&fixture, 7, "active");
+        world_sql(world, PATH("%s WHERE id = '%s'", others[i], other));
+        make_one(world, 1, i == LENGTH(others) - 1 ? 5 : 9);
+        ck_assert_uint_eq(downloads(&fixture), 0);
+        end_without_check(&fixture); /* the changes do not fit the storage */
+    }
+}
+END_TEST
+
 /* Users of the image service may add locations. */
 START_TEST(any_other_volume_is_no_content_of_an_image) {
     static const char *const changes[] = {
@@ -880,6 +907,7 @@ CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            an_entry_that_is_reset_during_a_clone_is_not_deleted_as_one,
            a_stop_between_any_two_steps_leaves_the_volumes_and_one_entry,
            a_late_worker_changes_nothing, a_volume_of_the_images_owner_is_cloned,
+           the_first_location_with_a_volume_that_can_be_cloned_is_used,
            any_other_volume_is_no_content_of_an_image,
            without_the_option_or_for_another_format_no_volume_is_cloned,
            a_stop_between_any_two_steps_leaves_a_clone, a_source_that_is_not_used_is_not_blocked,
