@@ -12,7 +12,15 @@
 #define FILE_NAME "libmariadb.so.3"
 
 /* Numbers of enum mysql_option. */
-enum { OPTION_CONNECT_TIMEOUT = 0, OPTION_CHARSET = 7, OPTION_READ_TIMEOUT = 11 };
+enum {
+    OPTION_CONNECT_TIMEOUT = 0,
+    OPTION_CHARSET = 7,
+    OPTION_PROTOCOL = 9,
+    OPTION_READ_TIMEOUT = 11,
+    OPTION_TLS_VERIFY = 21,
+};
+
+enum { PROTOCOL_TCP = 1 }; /* of enum mysql_protocol_type */
 
 /* clang-format off */
 #define FUNCTIONS(ONE)                                                                           \
@@ -62,6 +70,20 @@ static int failed(const struct mariadb *mariadb, struct error *err) {
                      mariadb->error_call(mariadb->connection));
 }
 
+/* For the library TLS is optional unless the certificate of the server is verified. */
+static void set_security(const struct mariadb *mariadb, const struct mariadb_address *address) {
+    static const char yes = 1;
+    static const unsigned tcp = PROTOCOL_TCP;
+
+    if (!address->unix_socket) /* or "localhost" is a socket */
+        mariadb->options_call(mariadb->connection, OPTION_PROTOCOL, &tcp);
+    if (address->ssl_ca || address->ssl_cert) {
+        mariadb->ssl_set_call(mariadb->connection, address->ssl_key, address->ssl_cert,
+                              address->ssl_ca, NULL, NULL);
+        mariadb->options_call(mariadb->connection, OPTION_TLS_VERIFY, &yes);
+    }
+}
+
 static int connect_to(struct mariadb *mariadb, const struct mariadb_address *address,
                       struct error *err) {
     static const unsigned connect_s = 10, read_s = 600;
@@ -72,9 +94,7 @@ static int connect_to(struct mariadb *mariadb, const struct mariadb_address *add
     mariadb->options_call(mariadb->connection, OPTION_CONNECT_TIMEOUT, &connect_s);
     mariadb->options_call(mariadb->connection, OPTION_READ_TIMEOUT, &read_s);
     mariadb->options_call(mariadb->connection, OPTION_CHARSET, "utf8mb4");
-    if (address->ssl_ca || address->ssl_cert)
-        mariadb->ssl_set_call(mariadb->connection, address->ssl_key, address->ssl_cert,
-                              address->ssl_ca, NULL, NULL);
+    set_security(mariadb, address);
     return mariadb->real_connect_call(mariadb->connection, address->host, address->user,
                                       address->password, address->database, address->port,
                                       address->unix_socket, 0)

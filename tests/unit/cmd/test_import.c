@@ -5,9 +5,12 @@
 #include "common/gib.h"
 #include "tests/unit/cmd/cmd_test.h"
 
+#include <arpa/inet.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <sqlite3.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #define TYPE     "00000000-0000-4000-8000-0000000000a1"
@@ -541,6 +544,68 @@ START_TEST(the_address_is_read_from_cinders_configuration) {
 }
 END_TEST
 
+/* Greets as a server without TLS; ends with 1 if the client sends its login. */
+static pid_t begin_server(int listener) {
+    static const char greeting[] = "\x4b\0\0\0" /* its length */
+                                   "\x0a"
+                                   "10.11.0\0"
+                                   "\1\0\0\0saltsalt\0"
+                                   "\x09\x82\x2d\2\0\x08\0\x15" /* no CLIENT_SSL */
+                                   "\0\0\0\0\0\0\0\0\0\0saltsaltsalt\0"
+                                   "mysql_native_password";
+    pid_t pid = fork();
+
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        char byte;
+        int fd;
+
+        alarm(60); /* without a client */
+        fd = accept(listener, NULL, NULL);
+        _exit(write(fd, greeting, sizeof greeting) == (ssize_t)sizeof greeting &&
+              read(fd, &byte, 1) == 1);
+    }
+    return pid;
+}
+
+START_TEST(a_server_without_tls_gets_no_login_where_tls_is_configured) {
+    static const struct {
+        const char *host, *parameters;
+        int logins;
+    } rows[] = {
+        { "127.0.0.1", "", 1 },
+        { "localhost", "", 1 }, /* no socket of a file */
+        { "127.0.0.1", "?ssl_ca=/ca.pem", 0 },
+        { "127.0.0.1", "?ssl_cert=/cert.pem&ssl_key=/key.pem", 0 },
+    };
+    void *library = dlopen("libmariadb.so.3", RTLD_NOW);
+
+    if (!library)
+        return;
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        autohome struct home home;
+        struct sockaddr_in address = { .sin_family = AF_INET };
+        socklen_t size = sizeof address;
+        int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), status;
+        char command[256];
+        pid_t server;
+
+        begin(&home);
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, size), 0);
+        ck_assert_int_eq(listen(listener, 4), 0);
+        ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+        server = begin_server(listener);
+        close(listener);
+        snprintf(command, sizeof command, "import-cinder mysql://c:pw@%s:%u/cinder%s", rows[i].host,
+                 ntohs(address.sin_port), rows[i].parameters);
+        assert_has(run(&home, command, "")->error, "MariaDB: ");
+        ck_assert_int_eq(waitpid(server, &status, 0), server);
+        ck_assert_msg(WEXITSTATUS(status) == rows[i].logins, "%zu: %d", i, WEXITSTATUS(status));
+    }
+}
+END_TEST
+
 CHECK_MAIN("import", a_dry_run_lists_and_writes_nothing,
            objects_keep_their_ids_and_a_check_finds_nothing,
            a_second_import_keeps_all_present_objects, each_volume_that_is_left_has_a_reason,
@@ -553,4 +618,5 @@ CHECK_MAIN("import", a_dry_run_lists_and_writes_nothing,
            a_connection_that_names_another_file_keeps_its_volume,
            a_connection_of_an_overlay_gets_its_format,
            a_type_with_a_name_that_is_taken_is_left_with_its_volumes,
+           a_server_without_tls_gets_no_login_where_tls_is_configured,
            a_backend_may_have_another_name_here, the_address_is_read_from_cinders_configuration)
