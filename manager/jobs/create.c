@@ -37,24 +37,24 @@ static bool still_unwanted(const struct driver_fence *fence) {
     return job_read(clean_up->job, clean_up->unwanted, clean_up->job, &err) > 0;
 }
 
+static int take_away(struct job *job, const void *arg, struct error *err) {
+    const struct making *making = arg;
+    const struct clean_up fence = { { .holds = still_unwanted }, job, making->unwanted };
+
+    return making->take_away(job, &fence.fence, err);
+}
+
 /*
  * This create has another worker by now, or was cancelled.  If its object is unwanted, one created
  * by this late worker, complete or in part, would stay for ever.  Its id is never reused, but its
  * file may have become another object's: the driver removes only unused ones (`late`). 0: there is
  * none; 1: left to another worker.
  */
-static int clean_up_once(struct job *job, const void *arg, struct error *err) {
-    const struct making *making = arg;
-    const struct clean_up fence = { { .holds = still_unwanted }, job, making->unwanted };
-    int unwanted = job_read(job, making->unwanted, job, err);
+static int clean_up(struct job *job, const struct making *making, bool continued,
+                    struct error *err) {
+    const struct job_clean_up clean_up = { making->unwanted, take_away, making, continued };
 
-    if (unwanted <= 0)
-        return unwanted < 0 ? -1 : 1;
-    return making->take_away(job, &fence.fence, err);
-}
-
-static int clean_up(struct job *job, const struct making *making, struct error *err) {
-    return job_clean_up(job, clean_up_once, making, err);
+    return job_clean_up(job, &clean_up, err);
 }
 
 static int end_create(struct job *job, const struct making *making, struct create_ending *ending,
@@ -68,7 +68,7 @@ static int end_create(struct job *job, const struct making *making, struct creat
         struct error lost = { 0 };
 
         if (job_check_lease(job, &lost) < 0) {
-            ended = clean_up(job, making, err);
+            ended = clean_up(job, making, false, err);
             return ended > 0 ? error_pass(err, &lost) : ended;
         }
         if (job_is_uncertain(job, failure))
@@ -78,9 +78,9 @@ static int end_create(struct job *job, const struct making *making, struct creat
     }
     ended = job_finish(job, ending, err);
     if (ended > 0)
-        return clean_up(job, making, err) < 0 ? -1 : 0;
+        return clean_up(job, making, false, err) < 0 ? -1 : 0;
     if (ended < 0) /* it may have another worker all the same */
-        clean_up(job, making, &(struct error){ 0 });
+        clean_up(job, making, true, &(struct error){ 0 });
     if (ended == 0 && !failure)
         log_info(&job->context.log, "create done", "kind", kind, "volume_id",
                  job->operation.volume_id, "object_id", id, NULL);
@@ -377,8 +377,8 @@ static int take_snapshot_away(struct job *job, const struct driver_fence *fence,
 
 static const struct making making_snapshot = { snapshot_unwanted, take_snapshot_away };
 
-int job_clean_up_snapshot(struct job *job, struct error *err) {
-    return clean_up(job, &making_snapshot, err);
+int job_clean_up_snapshot(struct job *job, bool continued, struct error *err) {
+    return clean_up(job, &making_snapshot, continued, err);
 }
 
 /* ---- snapshot below a guest ---- */
@@ -401,7 +401,7 @@ static int undo_assist(struct job *job, const struct driver_fence *fence, struct
 static int undo_prepared(struct job *job, struct error *err) {
     static const struct making making_ready = { snapshot_unwanted, undo_assist };
 
-    return clean_up(job, &making_ready, err) < 0 ? -1 : 0;
+    return clean_up(job, &making_ready, false, err) < 0 ? -1 : 0;
 }
 
 /* The new file is above the guest's old image, or was removed: an end by another worker leaves

@@ -68,12 +68,12 @@ static void log_end(const struct members *members, const struct error *failure) 
 /* ---- create ---- */
 
 /* This create has another worker by now, or was cancelled.  As job_clean_up_snapshot(). */
-static int clean_up(struct members *members, struct error *err) {
+static int clean_up(struct members *members, bool continued, struct error *err) {
     bool failed = false;
     int others = 0;
 
     for (int i = 0; i < members->count; i++) {
-        int kept = job_clean_up_snapshot(turn_to(members, i), err);
+        int kept = job_clean_up_snapshot(turn_to(members, i), continued, err);
 
         failed |= kept < 0;
         others |= kept > 0;
@@ -120,7 +120,7 @@ int job_group_snapshot_create(struct job *job, struct error *err) {
     each = arena_alloc(job->arena, (size_t)members.count * sizeof *each + 1);
     if (make_all(&members, each, &failure) < 0) {
         if (job_check_lease(job, &failure) < 0) {
-            ended = clean_up(&members, err);
+            ended = clean_up(&members, false, err);
             return ended > 0 ? error_pass(err, &failure) : ended;
         }
         if (job_is_uncertain(job, &failure))
@@ -134,9 +134,9 @@ int job_group_snapshot_create(struct job *job, struct error *err) {
                 ? job_held(job, group_snapshot_create_share, &ending, err)
                 : job_finish(job, &ending, err);
     if (ended > 0)
-        return clean_up(&members, err) < 0 ? -1 : 0;
+        return clean_up(&members, false, err) < 0 ? -1 : 0;
     if (ended < 0) /* it may have another worker all the same */
-        clean_up(&members, &(struct error){ 0 });
+        clean_up(&members, true, &(struct error){ 0 });
     if (ended == 0 && ending.later)
         return job_later(job, err);
     if (ended == 0)

@@ -159,22 +159,22 @@ static int unwanted(struct work *work, void *arg, struct error *err) {
     return !volume.provider_location;
 }
 
-static int clean_up_once(struct job *job, const void *arg, struct error *err) {
-    int result = job_read(job, unwanted, job, err);
-
+static int take_away(struct job *job, const void *arg, struct error *err) {
     (void)arg;
-    return result > 0 ? job_let_go_of_object(job, NULL, err) : result;
+    return job_let_go_of_object(job, NULL, err);
 }
 
-static int clean_up(struct job *job, struct error *err) {
-    return job_clean_up(job, clean_up_once, NULL, err);
+static int clean_up(struct job *job, bool continued, struct error *err) {
+    const struct job_clean_up clean_up = { unwanted, take_away, NULL, continued };
+
+    return job_clean_up(job, &clean_up, err) < 0 ? -1 : 0;
 }
 
 /* `ended`: of job_finish(), whose failure leaves it open whether there is another worker. */
 static int clean_up_after(struct job *job, int ended, struct error *err) {
     if (ended < 0)
-        clean_up(job, &(struct error){ 0 });
-    return ended > 0 ? clean_up(job, err) : ended;
+        clean_up(job, true, &(struct error){ 0 });
+    return ended > 0 ? clean_up(job, false, err) : ended;
 }
 
 static int give_up(struct job *job, struct error *failure, struct error *err) {
@@ -189,7 +189,7 @@ static int fail(struct job *job, bool begun, struct error *failure, struct error
     int ended;
 
     if (job_check_lease(job, err) < 0)
-        return clean_up(job, &why) < 0 ? error_pass(err, &why) : -1;
+        return clean_up(job, false, &why) < 0 ? error_pass(err, &why) : -1;
     if (job_is_uncertain(job, failure))
         return job_ask_again(job, failure, err);
     if ((begun || job->operation.attempts > 1) && give_up(job, failure, &why) < 0)

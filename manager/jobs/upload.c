@@ -191,17 +191,17 @@ static int is_over(struct work *work, void *arg, struct error *err) {
     return found < 0 ? -1 : !found;
 }
 
-static int drop_if_over(struct job *job, const void *arg, struct error *err) {
-    int over = job_read(job, is_over, job, err);
-
+static int take_away(struct job *job, const void *arg, struct error *err) {
     (void)arg;
-    return over > 0 ? drop_snapshot(job, NULL, err) : over;
+    return drop_snapshot(job, NULL, err);
 }
 
 /* Another worker has ended the operation, perhaps before this one made the snapshot. */
 static void drop_late_snapshot(const struct uploading *uploading) {
+    static const struct job_clean_up clean_up = { is_over, take_away, NULL, false };
+
     if (uploading->has_snapshot)
-        job_clean_up(uploading->job, drop_if_over, NULL, &(struct error){ 0 });
+        job_clean_up(uploading->job, &clean_up, &(struct error){ 0 });
 }
 
 /* ---- the bytes ---- */

@@ -209,19 +209,32 @@ static bool pause_for(struct manager *manager, int64_t pause_us) {
     return !stops;
 }
 
-int job_clean_up(struct job *job,
-                 int (*attempt)(struct job *job, const void *arg, struct error *err),
-                 const void *arg, struct error *err) {
+/* An object that may be wanted must not be reported as an unwanted one: an operator destroys it. */
+static void log_left(const struct job *job, bool known, const char *reason) {
+    log_event(known ? LOG_WARNING : LOG_INFO, &job->context.log,
+              known ? "unwanted object may be left on the backend"
+                    : "cannot query whether the object is unwanted",
+              "kind", job->operation.kind->name, "volume_id", job->operation.volume_id, "object_id",
+              job->operation.object_id, "reason", reason, NULL);
+}
+
+int job_clean_up(struct job *job, const struct job_clean_up *clean_up, struct error *err) {
     static const struct backoff_limits pauses = { .first_us = SECOND_US, .most_us = 8 * SECOND_US };
     unsigned failures = 0;
-    int result;
+    bool known = false;
 
-    while ((result = attempt(job, arg, err)) < 0 && ++failures < CLEAN_UP_ATTEMPTS &&
-           pause_for(job->manager, backoff_pause_us(&pauses, failures)))
-        ;
-    if (result < 0)
-        log_warning(&job->context.log, "unwanted object may be left on the backend", "kind",
-                    job->operation.kind->name, "volume_id", job->operation.volume_id, "object_id",
-                    job->operation.object_id, "reason", err->message, NULL);
-    return result;
+    for (;;) {
+        int unwanted = job_read(job, clean_up->unwanted, job, err);
+
+        if (unwanted == 0)
+            return 1;
+        known |= unwanted > 0;
+        if (unwanted > 0 && clean_up->take_away(job, clean_up->arg, err) == 0)
+            return 0;
+        if ((unwanted < 0 && clean_up->continued) || ++failures == CLEAN_UP_ATTEMPTS ||
+            !pause_for(job->manager, backoff_pause_us(&pauses, failures)))
+            break;
+    }
+    log_left(job, known, err->message);
+    return -1;
 }

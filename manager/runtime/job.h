@@ -88,8 +88,9 @@ int job_usage(struct job *job, int64_t *ret_bytes, struct error *err);
  * to be repeated. */
 int job_discard_upload(struct job *job, struct error *err);
 /* Deletes a snapshot created by this worker after the operation got another one, or was cancelled,
- * if it is unwanted.  0: there is none; 1: left to another worker. */
-int job_clean_up_snapshot(struct job *job, struct error *err);
+ * if it is unwanted.  0: there is none; 1: left to another worker.  `continued`: as of
+ * job_clean_up(). */
+int job_clean_up_snapshot(struct job *job, bool continued, struct error *err);
 /* Destroys the object of job->snapshot, after recording that.  0: it is gone; 1 and `failure`: it
  * stays; 2, the same: only the host of a guest could do it; -1: the result could not be recorded,
  * or the operation has another worker. */
@@ -149,14 +150,20 @@ int job_retry(struct job *job, int64_t pause_us, struct error *err);
 int job_later(struct job *job, struct error *err);
 /* The same before it has started: does not count as an attempt. */
 int job_put_back(struct job *job, int64_t pause_us, struct error *err);
+struct job_clean_up {
+    work_body *unwanted; /* with the job: 1 its object is unwanted, 0 it is not */
+    int (*take_away)(struct job *job, const void *arg, struct error *err); /* 0, or -1 */
+    const void *arg;
+    bool continued; /* the end failed: the next worker continues the operation */
+};
+
 /*
- * For a late worker: `attempt`, repeated while it fails, as no other worker knows of an object that
- * this one made after the operation had ended.  Its result; -1 is in the log, and the object may
- * stay.
+ * For a late worker: takes its object away if it is unwanted; repeated while that fails, as no
+ * other worker knows of an object that this one made after the operation had ended.  A continued
+ * one needs a database that responds: the first failed query ends it.  0: there is none; 1: it is
+ * not unwanted; -1 is in the log, and the object may stay.
  */
-int job_clean_up(struct job *job,
-                 int (*attempt)(struct job *job, const void *arg, struct error *err),
-                 const void *arg, struct error *err);
+int job_clean_up(struct job *job, const struct job_clean_up *clean_up, struct error *err);
 /* Does the failure leave the outcome open?  An earlier attempt may have done the work, and an
  * unavailable backend reports nothing.  A first attempt that fails has done nothing.  One before
  * the start of this manager may have had another worker: claims are not synced.  During a shutdown

@@ -6,6 +6,7 @@
 #include "db/engine.h"
 #include "drivers/memory.h"
 #include "tests/lib/other_manager.h"
+#include "tests/lib/reasons.h"
 #include "tests/lib/snapshots.h"
 
 #define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
@@ -323,6 +324,82 @@ START_TEST(a_late_worker_repeats_its_clean_up) {
 }
 END_TEST
 
+/* ---- a clean-up that fails ---- */
+
+static unsigned failing_reads; /* the next ones */
+
+static int read_and_fail(struct db *db, db_body *body, void *arg, struct error *err) {
+    if (failing_reads > 0) {
+        failing_reads--;
+        return error_set(err, ERROR_UNAVAILABLE, "The database does not answer.");
+    }
+    return engine->read(db, body, arg, err);
+}
+
+static void fail_reads(unsigned count) {
+    static struct db_engine failing;
+
+    engine = scene.world->db->engine;
+    failing = *engine;
+    failing.read = read_and_fail;
+    failing_reads = count;
+    scene.world->db->engine = &failing;
+}
+
+/* The attempts of a clean-up. */
+static void long_outage_after_another_worker(void) {
+    made_and_written();
+    fail_reads(5);
+}
+
+/* The object is wanted: this worker's operation is continued. */
+static void outage_at_the_end(void) {
+    full_disk_once();
+    fail_reads(2);
+}
+
+static struct fault_decision fail_removal(void *arg, const char *call, const char *volume_id) {
+    (void)arg, (void)volume_id;
+    return (struct fault_decision){ .action = strcmp(call, "delete_snapshot") == 0 ? FAULT_BEFORE
+                                                                                   : FAULT_PASS };
+}
+
+static void removal_fails(void) {
+    made_and_deleted();
+    scene.world->decide = fail_removal;
+}
+
+/* An operator destroys an object that is called unwanted. */
+START_TEST(only_an_object_known_as_unwanted_is_reported_as_such) {
+    static const struct {
+        void (*meanwhile)(void);
+        bool known;
+    } rows[] = { { long_outage_after_another_worker, false },
+                 { outage_at_the_end, false },
+                 { removal_fails, true } };
+
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        autoworld struct world *world = world_new(NULL);
+
+        set_scene(world);
+        sleep_in("create_snapshot", rows[i].meanwhile);
+        another_snapshot();
+        engine = world->db->engine;
+        begin_log("WORLD_LOG");
+        ck_assert_int_eq(ftruncate(reasons_fd, 0), 0);
+        ck_assert_int_eq(lseek(reasons_fd, 0, SEEK_SET), 0);
+        rest(world);
+        ck_assert(scene.asleep);
+        world->db->engine = engine;
+        ck_assert_uint_eq(failing_reads, 0);
+        ck_assert_int_eq(was_logged("unwanted object may be left on the backend"), rows[i].known);
+        ck_assert_int_eq(was_logged("cannot query whether the object is unwanted"), !rows[i].known);
+        if (!rows[i].known)
+            assert_snapshot(world, scene.snapshot, "available");
+    }
+}
+END_TEST
+
 /* ---- a late delete ---- */
 
 /* The operator wants the volume back; the snapshot that was begun with is lost. */
@@ -494,6 +571,7 @@ END_TEST
 CHECK_MAIN("late copies", a_late_revert_undoes_nothing, a_late_copy_replaces_and_leaves_nothing,
            leftovers_under_an_old_name_are_found, a_late_snapshot_keeps_the_moment_of_the_first,
            a_late_snapshot_of_a_deleted_volume_leaves_nothing, a_late_worker_repeats_its_clean_up,
+           only_an_object_known_as_unwanted_is_reported_as_such,
            a_late_cascade_destroys_no_reset_volume,
            a_copy_interrupted_anywhere_is_finished_by_the_next, an_unrecorded_step_is_repeated,
            a_failed_read_decides_nothing, a_forced_delete_waits_for_readers,
