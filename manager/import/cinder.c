@@ -35,6 +35,8 @@ enum {
     GROUPS,
     BACKUPS,
     TRANSFERS,
+    RELEASE,
+    SERVICES,
     QUERIES
 };
 
@@ -85,6 +87,9 @@ static const char *const queries[QUERIES] = {
     [GROUPS] = "SELECT COUNT(*) FROM \"groups\" WHERE " PRESENT,
     [BACKUPS] = "SELECT COUNT(*) FROM backups WHERE " PRESENT,
     [TRANSFERS] = "SELECT COUNT(*) FROM transfers WHERE " PRESENT,
+    [RELEASE] = "SELECT version_num FROM alembic_version",
+    [SERVICES] = "SELECT CURRENT_TIMESTAMP, updated_at, host, \"binary\" FROM services "
+                 "WHERE updated_at IS NOT NULL AND " PRESENT "ORDER BY updated_at DESC",
 };
 
 /* ---- cells ---- */
@@ -461,6 +466,45 @@ static void read_volume(const struct reader *reader, size_t i, struct cinder_vol
     read_snapshots(reader, ret);
 }
 
+/* ---- the whole ---- */
+
+static int check_release(const struct reader *reader, struct error *err) {
+    static const char known[] = "c92a3e68beed";
+    const struct source_table *table = &reader->tables[RELEASE];
+    const char *found = table->rows > 0 ? source_cell(table, 0, 0) : NULL;
+
+    if (table->rows == 1 && found && strcmp(found, known) == 0)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Cinder's database has the schema %s: it must be %s, of release 21.",
+                     found ? found : "of no release", known);
+}
+
+/* PostgreSQL prints the hours of a zone alone. */
+static int64_t instant_of_clock(const struct reader *reader, const char *cell) {
+    const size_t length = cell ? strlen(cell) : 0;
+    const bool hours = length > 3 && strchr("+-", cell[length - 3]) && strchr(cell, ':');
+
+    return instant(hours ? arena_format(reader->arena, "%s:00", cell) : cell);
+}
+
+/* Services report every ten seconds; the API does not. */
+static const char *live_service(const struct reader *reader) {
+    enum { SILENT_S = 60 };
+    const struct source_table *table = &reader->tables[SERVICES];
+
+    for (size_t i = 0; i < table->rows; i++) {
+        int64_t age_us =
+            instant_of_clock(reader, source_cell(table, i, 0)) - instant(source_cell(table, i, 1));
+        const char *host = source_cell(table, i, 2), *binary = source_cell(table, i, 3);
+
+        if (llabs(age_us) < SILENT_S * INT64_C(1000000))
+            return arena_format(reader->arena, "%s on %s", binary ? binary : "a service",
+                                host ? host : "a host");
+    }
+    return NULL;
+}
+
 int cinder_read(struct arena *arena, const char *url, bool no_snapshot_gb_quota, struct cinder *ret,
                 struct error *err) {
     struct reader reader = { .arena = arena, .no_snapshot_gb_quota = no_snapshot_gb_quota };
@@ -468,10 +512,13 @@ int cinder_read(struct arena *arena, const char *url, bool no_snapshot_gb_quota,
 
     if (source_read(arena, url, queries, QUERIES, reader.tables, err) < 0)
         return error_context(err, "reading Cinder's database");
+    if (check_release(&reader, err) < 0)
+        return -1;
     *ret = (struct cinder){
         .groups = number(source_cell(&reader.tables[GROUPS], 0, 0), 0),
         .backups = number(source_cell(&reader.tables[BACKUPS], 0, 0), 0),
         .transfers = number(source_cell(&reader.tables[TRANSFERS], 0, 0), 0),
+        .live = live_service(&reader),
     };
     read_qos(&reader, ret);
     read_types(&reader, ret);

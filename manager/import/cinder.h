@@ -1,6 +1,5 @@
 /*
- * What Cinder has recorded, by the schema of its release 21 (2023.1 of Debian 12), which later
- * releases have kept for these tables.
+ * What Cinder has recorded, by the schema of its release 21 (2022.2, of Debian 12).
  */
 #pragma once
 
@@ -30,8 +29,9 @@ struct cinder {
     struct cinder_volume *volumes; /* oldest first */
     size_t volume_count;
     int64_t groups, backups, transfers; /* of which none is taken */
+    const char *live;                   /* a service that reported a moment ago; NULL: none */
 };
 
-/* All of it in the arena; reads only. */
+/* All of it in the arena; reads only.  ERROR_BAD_REQUEST for the schema of another release. */
 int cinder_read(struct arena *arena, const char *url, bool no_snapshot_gb_quota, struct cinder *ret,
                 struct error *err);

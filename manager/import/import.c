@@ -516,6 +516,12 @@ int import_run(struct import *import, struct error *err) {
     if (cinder_read(arena, import->url, import->settings->no_snapshot_gb_quota, &run.cinder, err) <
         0)
         return -1;
+    if (import->apply && run.cinder.live)
+        return error_set(
+            err, ERROR_CONFLICT,
+            "Cinder is running: %s reported within the last minute. Stop its services, "
+            "and apply a minute later.",
+            run.cinder.live);
     import->groups = run.cinder.groups;
     import->backups = run.cinder.backups;
     import->transfers = run.cinder.transfers;

@@ -128,6 +128,7 @@ static int read_one(const struct mariadb *mariadb, struct arena *arena, const ch
 static int read_all(struct mariadb *mariadb, struct arena *arena, const char *const *queries,
                     size_t count, struct source_table *ret, struct error *err) {
     if (run(mariadb, "SET SESSION sql_mode = 'ANSI_QUOTES'", err) < 0 ||
+        run(mariadb, "SET SESSION time_zone = '+00:00'", err) < 0 ||
         run(mariadb, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", err) < 0 ||
         run(mariadb, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", err) < 0)
         return -1;

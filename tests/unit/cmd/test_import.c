@@ -53,9 +53,14 @@ static const char schema[] =
     "cgsnapshot_id, created_at, updated_at, deleted);"
     "CREATE TABLE snapshot_metadata (snapshot_id, \"key\", value, deleted);"
     "CREATE TABLE \"groups\" (id, deleted); CREATE TABLE backups (id, deleted);"
-    "CREATE TABLE transfers (id, deleted);";
+    "CREATE TABLE transfers (id, deleted);"
+    "CREATE TABLE alembic_version (version_num);"
+    "CREATE TABLE services (updated_at, host, \"binary\", deleted);";
 
 static const char contents[] =
+    "INSERT INTO alembic_version VALUES ('c92a3e68beed');"
+    "INSERT INTO services VALUES (" NOW ", 'ctrl@nfs-1', 'cinder-volume', 0),"
+    "(NULL, 'ctrl', 'cinder-scheduler', 0), (CURRENT_TIMESTAMP, 'gone', 'cinder-backup', 1);"
     "INSERT INTO volume_types VALUES ('" TYPE "', '__DEFAULT__', NULL, 1, NULL, " NOW ", NULL, 0);"
     "INSERT INTO volume_type_extra_specs VALUES ('" TYPE "', 'a', 'b', 0), "
     "('" TYPE "', 'old', 'x', 1);"
@@ -523,6 +528,36 @@ START_TEST(a_backend_may_have_another_name_here) {
 }
 END_TEST
 
+START_TEST(nothing_is_taken_while_cinder_runs) {
+    autohome struct home home;
+
+    begin(&home);
+    sql(&home,
+        "UPDATE services SET updated_at = datetime('now', '+50 seconds') WHERE host = 'ctrl@nfs-1'");
+    assert_has(import(&home, "")->text, "6 would be taken");
+    assert_has(import(&home, " --apply")->error, "Cinder is running: cinder-volume on ctrl@nfs-1");
+    ck_assert_str_eq(ours(&home, "SELECT id FROM volumes"), "");
+}
+END_TEST
+
+START_TEST(a_schema_of_another_release_is_refused) {
+    static const char *const rows[][2] = {
+        { "UPDATE alembic_version SET version_num = 'daa98075b90d'", "the schema daa98075b90d" },
+        { "DELETE FROM alembic_version", "the schema of no release" },
+        { "DROP TABLE alembic_version", "alembic_version" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        autohome struct home home;
+
+        begin(&home);
+        sql(&home, rows[i][0]);
+        assert_has(import(&home, "")->error, rows[i][1]);
+        assert_has(import(&home, " --apply")->error, rows[i][1]);
+    }
+}
+END_TEST
+
 START_TEST(the_address_is_read_from_cinders_configuration) {
     autohome struct home home;
     FILE *file;
@@ -619,4 +654,5 @@ CHECK_MAIN("import", a_dry_run_lists_and_writes_nothing,
            a_connection_of_an_overlay_gets_its_format,
            a_type_with_a_name_that_is_taken_is_left_with_its_volumes,
            a_server_without_tls_gets_no_login_where_tls_is_configured,
+           nothing_is_taken_while_cinder_runs, a_schema_of_another_release_is_refused,
            a_backend_may_have_another_name_here, the_address_is_read_from_cinders_configuration)
