@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """
 Volumes as Cinder makes them: rows by its objects, files by its driver for NFS, in a share that is
-mounted. make.py CONF: its output is JSON, the ids by the names of the volumes below.
+mounted. make.py CONF: its output is JSON, the ids by the names of the volumes below. make.py CONF
+running|stopped: a service reports now, or is gone.
 """
 
 import json
@@ -94,6 +95,17 @@ class Maker:
         db.volume_update(self.context, volume.id, {"_name_id": other,
                                                    "migration_status": "success"})
 
+    def report(self, running):
+        """As cinder-volume does."""
+        if running:
+            service = objects.Service(self.context, host="ctrl@nfs-1", binary="cinder-volume",
+                                      topic="cinder-volume")
+            service.create()
+            service.report_count = 1
+            service.save()
+        else:
+            objects.Service.get_by_args(self.context, "ctrl@nfs-1", "cinder-volume").destroy()
+
     def all(self):
         self.type_id = volume_types.create(
             self.context, "shared", {"volume_backend_name": "nfs-1"}, description="of the share").id
@@ -123,4 +135,7 @@ class Maker:
         print(json.dumps(self.made))
 
 
-Maker(sys.argv[1]).all()
+if len(sys.argv) > 2:
+    Maker(sys.argv[1]).report(sys.argv[2] == "running")
+else:
+    Maker(sys.argv[1]).all()
