@@ -11,5 +11,6 @@
 
 #include "db/sqlite/connection.h"
 
-/* Of a connection that writes a file in WAL mode and had a transaction, which opens the log. */
+/* Of a connection that writes a file in WAL mode and had a transaction, which opens the log.
+ * Without effect where SQLite has a later version of these functions. */
 int sqlite_log_flush_begin(struct connection *connection, struct error *err);

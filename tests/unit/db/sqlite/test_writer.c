@@ -2,6 +2,7 @@
 
 #include "tests/unit/db/scratch.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -173,6 +174,47 @@ START_TEST(a_group_is_flushed_for_its_most_careful_body) {
     ck_assert_int_eq(db_transaction_unsynced(db, count_body, NULL, &err), 1);
     ck_assert_int_eq(atomic_load(&flushes), before);
     ck_assert_int_eq(db_transaction(db, count_body, NULL, &err), 1);
+    ck_assert_int_eq(atomic_load(&flushes), before + 1);
+    db_close(db);
+}
+END_TEST
+
+static bool sqlite_is_later;
+
+/* In place of SQLite's. */
+int sqlite3_file_control(sqlite3 *handle, const char *name, int operation, void *arg) {
+    static int (*its)(sqlite3 *, const char *, int, void *);
+    static sqlite3_io_methods later;
+    int result;
+
+    if (!its)
+        its = (int (*)(sqlite3 *, const char *, int, void *))dlsym(RTLD_NEXT, __func__);
+    result = its(handle, name, operation, arg);
+    if (sqlite_is_later && operation == SQLITE_FCNTL_JOURNAL_POINTER) {
+        sqlite3_file *file = *(sqlite3_file **)arg;
+
+        later = *file->pMethods;
+        later.iVersion = 4;
+        file->pMethods = &later;
+    }
+    return result;
+}
+
+START_TEST(each_commit_is_flushed_by_a_later_sqlite) {
+    autoscratch struct scratch scratch;
+    struct error err = { 0 };
+    struct db *db;
+    int before;
+
+    if (postgresql_given())
+        return;
+    scratch_make(&scratch);
+    sqlite_is_later = true;
+    db = scratch_open(scratch.url, false);
+    sqlite_is_later = false;
+    sql_run(db, "CREATE TABLE item (value BIGINT)");
+    before = atomic_load(&flushes);
+    ck_assert_int_eq(db_transaction_unsynced(db, sql_body, "INSERT INTO item VALUES (7)", &err), 1);
     ck_assert_int_eq(atomic_load(&flushes), before + 1);
     db_close(db);
 }
@@ -514,7 +556,7 @@ START_TEST(a_close_finishes_queued_transactions) {
 END_TEST
 
 CHECK_MAIN("writer", a_group_shares_one_commit_and_a_failure_undoes_only_itself,
-           a_group_is_flushed_for_its_most_careful_body,
+           a_group_is_flushed_for_its_most_careful_body, each_commit_is_flushed_by_a_later_sqlite,
            the_header_of_a_log_that_begins_anew_is_flushed, a_group_has_at_most_the_given_size,
            a_fault_fails_the_whole_group_with_or_without_its_rows,
            a_body_that_fills_the_disk_fails_alone_or_with_its_group,
