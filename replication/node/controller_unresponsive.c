@@ -144,6 +144,7 @@ int volume_controller_probe_replicas(struct volume_controller *controller, struc
     const struct assignment_volume *assigned = &controller->assignment->volume;
     bool serves = daemon_runs(controller->run);
     struct replica_probe ignored;
+    struct error failure; /* is another component's to report */
 
     for (unsigned i = 0; i < assigned->count && serves; i++) {
         struct replica_request request = { .kind = ACCESS_PROBE,
@@ -152,7 +153,7 @@ int volume_controller_probe_replicas(struct volume_controller *controller, struc
                                            .probe = &ignored };
 
         if (!volume_controller_is_remote(controller, i) && !controller->unresponsive[i])
-            (void)replica_request(&controller->local, &request, err);
+            (void)replica_request(&controller->local, &request, &failure);
     }
     return volume_controller_check_calls(controller, err);
 }
