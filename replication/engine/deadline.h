@@ -1,7 +1,8 @@
 /*
  * Waits for another process of this machine until an instant of CLOCK_BOOTTIME.  Time for which
- * this process is suspended does not count: if the machine or the container was, so was the other
- * one.
+ * this process is suspended in such a wait does not count: if the machine or the container was, so
+ * was the other one.  Between two waits it counts, as it cannot be distinguished there from a query
+ * that the other process does not answer.
  */
 #pragma once
 
