@@ -107,7 +107,7 @@ static void host(struct world *world, const struct world_assist *assist) {
 /* ---- open operations ---- */
 
 /* Used by a guest, whose host takes the snapshots. */
-static void volume_in_use(void) {
+static void volume_used(void) {
     struct world *world = scene.world;
 
     scene.volume = world_volume(world, 2);
@@ -118,19 +118,19 @@ static void volume_in_use(void) {
 static void snapshot_of_it(void) {
     struct world *world = scene.world;
 
-    volume_in_use();
+    volume_used();
     scene.snapshot = snapshot_of_volume(world, scene.volume);
     memory_write(world->memory, scene.volume, 8);
 }
 
 static void create(void) {
-    volume_in_use();
+    volume_used();
     memory_defer_snapshots(scene.world->memory, true);
     scene.snapshot = new_snapshot(scene.world, scene.volume);
 }
 
 static void create_alone(void) {
-    volume_in_use();
+    volume_used();
     scene.snapshot = new_snapshot(scene.world, scene.volume);
 }
 
