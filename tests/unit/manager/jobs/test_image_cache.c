@@ -870,13 +870,14 @@ START_TEST(a_worker_for_short_work_sends_nothing_to_the_image_service) {
 
         if (is_of_volume) {
             id = begin_with_volume(&fixture);
+            world = fixture.world;
             fixture.members = OF(WORLD_PROJECT, DIRECT);
             serve(&fixture, 7, "active");
         } else {
             begin(&fixture);
-            make_one(fixture.world, 1, 7);
+            world = fixture.world;
+            make_one(world, 1, 7);
         }
-        world = fixture.world;
         before = descriptions(&fixture);
         made = request_one(world, 1);
         while (world_count(world, "SELECT COUNT(*) FROM operations WHERE is_long = 1") == 0) {
