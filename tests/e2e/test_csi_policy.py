@@ -294,8 +294,10 @@ class Policy(DeclaredCase):
                 with Pod(self.target) as pod:
                     answer = self.reclaim(volume_id, staging_target_path=self.staging)
                 self.assertGreater(answer.pre_usage.usage_bytes, 300 * MIB)
+                # The pod replaces its files meanwhile, on a busy machine many times.
                 self.assertLess(answer.post_usage.usage_bytes,
-                                answer.pre_usage.usage_bytes - 200 * MIB)
+                                answer.pre_usage.usage_bytes - 50 * MIB)
+                self.reclaim(volume_id, staging_target_path=self.staging)
                 for was, now in zip(before, self.stored()):
                     self.assertLess(now, was - 200 * MIB)
                 self.down(volume_id)
