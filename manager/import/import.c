@@ -270,6 +270,8 @@ static void open_backend(struct run *run, struct import_backend *of) {
         return;
     }
     of->pool_count = driver->get_pools(of->handle, run->arena, &of->pools, &of->why);
+    for (int i = 0; i < of->pool_count; i++)
+        json_keep(run->arena, of->pools[i].capabilities);
     if (of->pool_count > 0)
         return;
     driver->close(of->handle);
