@@ -18,7 +18,7 @@ static int decode_hex(const char *text, size_t length) {
     return low >= 0 && high + low > 0 ? high * 16 + low : -1;
 }
 
-char *percent_decode(struct arena *arena, const char *text, size_t length, bool form) {
+static char *decode(struct arena *arena, const char *text, size_t length, bool form, bool lenient) {
     char *decoded = arena_alloc(arena, length + 1);
     size_t size = 0;
 
@@ -27,9 +27,10 @@ char *percent_decode(struct arena *arena, const char *text, size_t length, bool 
 
         if (character == '%') {
             character = decode_hex(text + i + 1, length - i - 1);
-            if (character < 0)
+            if (character < 0 && !lenient)
                 return NULL;
-            i += 2;
+            i += character < 0 ? 0 : 2;
+            character = character < 0 ? '%' : character;
         } else if (character == '+' && form) {
             character = ' ';
         } else if (character == '\0') {
@@ -38,4 +39,12 @@ char *percent_decode(struct arena *arena, const char *text, size_t length, bool 
         decoded[size++] = (char)character;
     }
     return decoded;
+}
+
+char *percent_decode(struct arena *arena, const char *text, size_t length, bool form) {
+    return decode(arena, text, length, form, false);
+}
+
+char *percent_decode_lenient(struct arena *arena, const char *text, size_t length) {
+    return decode(arena, text, length, false, true);
 }

@@ -40,9 +40,15 @@ static xmlNode *find_child(const xmlNode *parent, const char *name) {
     return child;
 }
 
+/* Text of the child, which the caller frees; NULL: there is no such child. */
+static xmlChar *child_text(const xmlNode *parent, const char *name) {
+    const xmlNode *child = find_child(parent, name);
+
+    return child ? virt.xmlNodeGetContent(child) : NULL;
+}
+
 static bool has_serial(const xmlNode *disk, const char *serial) {
-    xmlNode *node = find_child(disk, "serial");
-    autotext xmlChar *text = node ? virt.xmlNodeGetContent(node) : NULL;
+    autotext xmlChar *text = child_text(disk, "serial");
 
     return text && strcmp((const char *)text, serial) == 0;
 }
@@ -102,8 +108,7 @@ static bool is_of_nova(const xmlNode *root) {
 
 /* A volume's id. */
 static bool has_id(const xmlNode *disk, char ret[UUID_SIZE]) {
-    xmlNode *serial = find_child(disk, "serial");
-    autotext xmlChar *text = serial ? virt.xmlNodeGetContent(serial) : NULL;
+    autotext xmlChar *text = child_text(disk, "serial");
 
     return text && uuid_parse((const char *)text, ret);
 }
@@ -265,15 +270,14 @@ int domain_xml_find_server(const char *xml, const char *target, struct arena *ar
 }
 
 static int64_t read_limit(const xmlNode *tune, const char *name) {
-    const xmlNode *node = find_child(tune, name);
-    autotext xmlChar *text = node ? virt.xmlNodeGetContent(node) : NULL;
+    autotext xmlChar *text = child_text(tune, name);
 
     return text ? strtoll((const char *)text, NULL, 10) : 0;
 }
 
 static void read_limits(const xmlNode *disk, struct disk_limits *ret) {
-    const xmlNode *tune = find_child(disk, "iotune"), *group = find_child(tune, "group_name");
-    autotext xmlChar *text = group ? virt.xmlNodeGetContent(group) : NULL;
+    const xmlNode *tune = find_child(disk, "iotune");
+    autotext xmlChar *text = child_text(tune, "group_name");
     char ours[sizeof IOTUNE_GROUP + sizeof ret->disk.serial];
 
     for (int i = 0; i < IO_LIMITS; i++)

@@ -9,6 +9,7 @@
  */
 #include "common/cleanup.h"
 #include "common/same_file.h"
+#include "common/words.h"
 #include "data/qcow2_check.h"
 #include "drivers/file/volume_file.h"
 #include "drivers/file/volume_name.h"
@@ -145,13 +146,6 @@ static int place_of(const struct inspection *of, const char *name) {
     return -1;
 }
 
-static bool is_expected(const char *const *snapshot_ids, const char *id) {
-    for (; *snapshot_ids; snapshot_ids++)
-        if (strcmp(*snapshot_ids, id) == 0)
-            return true;
-    return false;
-}
-
 static int check_snapshots(const struct inspection *of, const char *const *snapshot_ids,
                            const unsigned **ret_places, struct error *err) {
     size_t count = 0;
@@ -174,7 +168,7 @@ static int check_snapshots(const struct inspection *of, const char *const *snaps
     }
     *ret_places = places;
     json_object_foreach(of->chain.info, key, value) {
-        if (chain_has(&of->chain, key) && !is_expected(snapshot_ids, key))
+        if (chain_has(&of->chain, key) && !words_have(snapshot_ids, count, key))
             return error_set(err, ERROR_BAD_REQUEST,
                              "Its files have the snapshot \"%.64s\", which is not recorded.", key);
     }

@@ -1,6 +1,8 @@
 #include "manager/import/cinder.h"
 
+#include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/words.h"
 #include "manager/import/source.h"
 #include "model/attachment/attachment.h"
 #include "json/json.h"
@@ -145,16 +147,9 @@ static size_t rows_of(const struct source_table *table, const char *id, size_t *
     return count;
 }
 
-static bool is_one_of(const char *text, const char *const *words) {
-    for (; *words; words++)
-        if (strcmp(text, *words) == 0)
-            return true;
-    return false;
-}
-
-/* Without those that are in `but`. */
-static struct pairs pairs_of(const struct reader *reader, int query, const char *id,
-                             const char *const *but) {
+/* Without those with the `but_count` keys of `but`. */
+static struct pairs pairs_but(const struct reader *reader, int query, const char *id,
+                              const char *const *but, size_t but_count) {
     const struct source_table *table = &reader->tables[query];
     size_t first, count = rows_of(table, id, &first);
     struct pair *items = arena_alloc(reader->arena, (count + 1) * sizeof *items);
@@ -164,12 +159,16 @@ static struct pairs pairs_of(const struct reader *reader, int query, const char 
         const char *key = source_cell(table, i, 1), *value = source_cell(table, i, 2);
         bool again = pairs.count > 0 && strcmp(items[pairs.count - 1].key, key) == 0;
 
-        if (but && is_one_of(key, but))
+        if (words_have(but, but_count, key))
             continue;
         items[pairs.count - again] = (struct pair){ key, value ? value : "" };
         pairs.count += !again;
     }
     return pairs;
+}
+
+static struct pairs pairs_of(const struct reader *reader, int query, const char *id) {
+    return pairs_but(reader, query, id, NULL, 0);
 }
 
 /* ---- QoS specs, types, limits ---- */
@@ -180,14 +179,14 @@ static void read_qos(const struct reader *reader, struct cinder *ret) {
     ret->qos = arena_alloc(reader->arena, (table->rows + 1) * sizeof *ret->qos);
     for (size_t i = 0; i < table->rows; i++) {
         const char *id = source_cell(table, i, 0);
-        const struct pairs all = pairs_of(reader, QOS_PAIRS, id, NULL);
+        const struct pairs all = pairs_of(reader, QOS_PAIRS, id);
         const char *consumer = pairs_get(&all, QOS_CONSUMER);
 
         ret->qos[ret->qos_count++] = (struct qos_specs){
             .id = id,
             .name = source_cell(table, i, 1),
             .consumer = consumer ? consumer : QOS_BACK_END,
-            .specs = pairs_of(reader, QOS_PAIRS, id, (const char *const[]){ QOS_CONSUMER, NULL }),
+            .specs = pairs_but(reader, QOS_PAIRS, id, (const char *const[]){ QOS_CONSUMER }, 1),
             .created_at = instant_or_first(source_cell(table, i, 2)),
         };
     }
@@ -238,7 +237,7 @@ static void read_types(const struct reader *reader, struct cinder *ret) {
                 .description = source_cell(table, i, 2),
                 .is_public = truth(source_cell(table, i, 3)),
                 .qos_specs_id = source_cell(table, i, 4),
-                .extra_specs = pairs_of(reader, SPECS, id, NULL),
+                .extra_specs = pairs_of(reader, SPECS, id),
                 .created_at = instant_or_first(source_cell(table, i, 5)),
                 .updated_at = instant(source_cell(table, i, 6)),
             },
@@ -361,7 +360,7 @@ static void read_snapshots(const struct reader *reader, struct cinder_volume *vo
             .created_at = instant_or_first(source_cell(table, at, 11)),
             .updated_at = instant(source_cell(table, at, 12)),
             .availability_zone = row->availability_zone,
-            .metadata = pairs_of(reader, SNAPSHOT_METADATA, id, NULL),
+            .metadata = pairs_of(reader, SNAPSHOT_METADATA, id),
         };
         volume->refusal = why ? why : volume->refusal;
     }
@@ -418,10 +417,10 @@ static const char *name_refusal(const struct reader *reader, const struct volume
 }
 
 static void read_volume(const struct reader *reader, size_t i, struct cinder_volume *ret) {
-    static const char *const formats[] = { "format", "base_format", NULL };
+    static const char *const formats[] = { "format", "base_format" };
     const struct source_table *table = &reader->tables[VOLUMES];
 #define CELL(column) source_cell(table, i, column)
-    const struct pairs admin = pairs_of(reader, ADMIN_METADATA, CELL(ID), NULL);
+    const struct pairs admin = pairs_of(reader, ADMIN_METADATA, CELL(ID));
     const char *temporary = pairs_get(&admin, "temporary");
 
     *ret = (struct cinder_volume){
@@ -449,9 +448,9 @@ static void read_volume(const struct reader *reader, size_t i, struct cinder_vol
             .created_at = instant_or_first(CELL(CREATED)),
             .updated_at = instant(CELL(UPDATED)),
             .launched_at = instant(CELL(LAUNCHED)),
-            .metadata = pairs_of(reader, METADATA, CELL(ID), NULL),
-            .admin_metadata = pairs_of(reader, ADMIN_METADATA, CELL(ID), formats),
-            .image_metadata = pairs_of(reader, IMAGE_METADATA, CELL(ID), NULL),
+            .metadata = pairs_of(reader, METADATA, CELL(ID)),
+            .admin_metadata = pairs_but(reader, ADMIN_METADATA, CELL(ID), formats, LENGTH(formats)),
+            .image_metadata = pairs_of(reader, IMAGE_METADATA, CELL(ID)),
         },
         .host = CELL(HOST),
         .status = CELL(STATUS_TEXT),

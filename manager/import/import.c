@@ -1,6 +1,7 @@
 #include "manager/import/import.h"
 
 #include "common/cleanup.h"
+#include "common/words.h"
 #include "manager/import/cinder.h"
 #include "manager/runtime/job.h"
 #include "manager/runtime/known.h"
@@ -309,13 +310,6 @@ static const char *pool_of(const struct import_backend *of, const char *location
 
 /* ---- a volume ---- */
 
-static bool is_one_of(const char *text, const char *const *words) {
-    for (; *words; words++)
-        if (strcmp(text, *words) == 0)
-            return true;
-    return false;
-}
-
 static unsigned attachments_in(const struct volume *volume, const char *status) {
     unsigned count = 0;
 
@@ -338,24 +332,25 @@ static const char *attachment_refusal(const struct cinder_volume *of) {
 
 /* By its rows alone; NULL: none. */
 static const char *row_refusal(const struct run *run, const struct cinder_volume *of) {
-    static const char *const statuses[] = { "available", "in-use", "reserved", NULL };
-    static const char *const settled[] = { "", "none", "success", "error", NULL };
-    static const char *const unreplicated[] = { "", "disabled", "not-capable", NULL };
+    static const char *const statuses[] = { "available", "in-use", "reserved" };
+    static const char *const settled[] = { "", "none", "success", "error" };
+    static const char *const unreplicated[] = { "", "disabled", "not-capable" };
     const struct volume *volume = &of->adopted.volume;
 
-    if (!of->status || !is_one_of(of->status, statuses))
+    if (!of->status || !words_have(statuses, LENGTH(statuses), of->status))
         return arena_format(run->arena, "it is %s: it must be available, in-use or reserved",
                             of->status ? of->status : "in no status");
     if (!volume->project_id || volume->size_gb <= 0)
         return "it has no project or no size";
     if (volume->encryption_key_id)
         return "it is encrypted";
-    if (of->migration_status && !is_one_of(of->migration_status, settled))
+    if (of->migration_status && !words_have(settled, LENGTH(settled), of->migration_status))
         return arena_format(run->arena, "it is being migrated (%s)", of->migration_status);
     if (of->group_id)
         return arena_format(run->arena, "it is in group %s: remove it from that first",
                             of->group_id);
-    if (volume->replication_status && !is_one_of(volume->replication_status, unreplicated))
+    if (volume->replication_status &&
+        !words_have(unreplicated, LENGTH(unreplicated), volume->replication_status))
         return arena_format(run->arena, "it is replicated (%s)", volume->replication_status);
     if (!has_type(run, volume->type_id))
         return "its type is not taken";

@@ -1,6 +1,7 @@
 #include "manager/import/source.h"
 
 #include "common/cleanup.h"
+#include "common/percent.h"
 #include "db/db.h"
 #include "manager/import/mariadb.h"
 
@@ -9,28 +10,6 @@
 #include <string.h>
 
 /* ---- the address ---- */
-
-static int digit(char c) {
-    static const char digits[] = "0123456789abcdef";
-    const char *found = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + 'a' - 'A' : c) : NULL;
-
-    return found ? (int)(found - digits) : -1;
-}
-
-/* Of the first `length` bytes, with %XX decoded. */
-static const char *decoded(struct arena *arena, const char *text, size_t length) {
-    char *result = arena_text_n(arena, text, length), *to = result;
-
-    for (size_t i = 0; i < length; i++) {
-        bool escaped =
-            text[i] == '%' && i + 2 < length && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
-
-        *to++ = escaped ? (char)(digit(text[i + 1]) << 4 | digit(text[i + 2])) : text[i];
-        i += escaped ? 2 : 0;
-    }
-    *to = '\0';
-    return result;
-}
 
 static int take_parameter(struct arena *arena, const char *text, size_t length,
                           struct mariadb_address *ret, struct error *err) {
@@ -49,7 +28,7 @@ static int take_parameter(struct arena *arena, const char *text, size_t length,
         if (length < prefix || strncmp(text, known[i].key, prefix) != 0)
             continue;
         if (known[i].value)
-            *known[i].value = decoded(arena, text + prefix, length - prefix);
+            *known[i].value = percent_decode_lenient(arena, text + prefix, length - prefix);
         return 0;
     }
     return error_set(err, ERROR_BAD_REQUEST,
@@ -79,7 +58,8 @@ static int take_host(struct arena *arena, const char *text, size_t length,
     if (host > length)
         host = length;
     if (host > 0)
-        ret->host = bracket ? arena_text_n(arena, text + 1, host - 2) : decoded(arena, text, host);
+        ret->host = bracket ? arena_text_n(arena, text + 1, host - 2)
+                            : percent_decode_lenient(arena, text, host);
     if (host == length)
         return 0;
     ret->port = (unsigned)strtoul(text + host + 1, &end, 10);
@@ -93,9 +73,9 @@ static void take_user(struct arena *arena, const char *text, size_t length,
     const char *colon = memchr(text, ':', length);
     size_t name = colon ? (size_t)(colon - text) : length;
 
-    ret->user = decoded(arena, text, name);
+    ret->user = percent_decode_lenient(arena, text, name);
     if (colon)
-        ret->password = decoded(arena, colon + 1, length - name - 1);
+        ret->password = percent_decode_lenient(arena, colon + 1, length - name - 1);
 }
 
 static int source_parse(struct arena *arena, const char *url, struct mariadb_address *ret,
@@ -117,7 +97,7 @@ static int source_parse(struct arena *arena, const char *url, struct mariadb_add
     query = end + strcspn(end, "?");
     if (*end != '/' || query - end < 2)
         return error_set(err, ERROR_BAD_REQUEST, "The database's address names no database.");
-    ret->database = decoded(arena, end + 1, (size_t)(query - end) - 1);
+    ret->database = percent_decode_lenient(arena, end + 1, (size_t)(query - end) - 1);
     return *query ? take_parameters(arena, query + 1, ret, err) : 0;
 }
 

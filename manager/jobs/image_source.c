@@ -44,7 +44,7 @@ static bool is_raw(const struct volume_image *image) {
 }
 
 /* Without one, and where the image service does not respond, the image is opened as others are. */
-static const json_t *find_location(struct job *job, struct image_volume_search *ret) {
+static bool find_location(struct job *job, struct image_volume_search *ret) {
     const struct images_caller caller = { .request_id = job->operation.request_id };
     struct images *images = job->manager->settings.images;
     struct volume_image image;
@@ -53,14 +53,14 @@ static const json_t *find_location(struct job *job, struct image_volume_search *
 
     if (!images || !volume_image_of(job->arena, &job->operation, &image) || !is_raw(&image) ||
         image.without_source)
-        return NULL;
+        return false;
     found = images_get(images, job->arena, image.id, &caller, &err);
     if (!found || !json_text_is(found, "status", "active"))
-        return NULL;
+        return false;
     ret->ids = image_volumes_of(job->arena, found);
     ret->owner = json_text_of(found, "owner");
     ret->bytes = image.bytes;
-    return ret->ids[0] ? found : NULL;
+    return ret->ids[0] != NULL;
 }
 
 static int find_volume(struct job *job, struct error *err) {
