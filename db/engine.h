@@ -8,7 +8,7 @@
 
 struct db_engine {
     const char *const *schemes; /* the text before "://" in its URLs; ended with NULL */
-    const char *serial_words;   /* a self-numbering key whose numbers are never reused */
+    const char *serial_words;   /* a self-numbering key; no number is reused */
     const char *tables_sql;     /* its tables by name, each after those it references */
 
     /* A self-numbering key of the table continues after the existing rows. */

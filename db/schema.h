@@ -20,7 +20,7 @@ extern const unsigned schema_text_count;
  * schema_version. */
 extern const char schema_baseline[];
 
-/* The file has zeros but for these parts, whose bytes follow each other. */
+/* The file has zeros but for these parts; their bytes follow each other. */
 struct schema_part {
     uint32_t at, length;
 };

@@ -10,7 +10,7 @@
 
 #include "db/sqlite/tx.h"
 
-/* A self-numbering key whose numbers are never reused. */
+/* A self-numbering key; no number is reused. */
 #define SQLITE_SERIAL_WORDS "INTEGER PRIMARY KEY AUTOINCREMENT"
 
 /* The path of a URL of db_settings: "" for memory.  Refuses other URLs. */

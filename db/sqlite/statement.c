@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The hash of a long text costs as much as a small transaction, so two texts whose addresses
+/* The hash of a long text costs as much as a small transaction, so two texts with addresses that
  * collide must not displace each other at each use. */
 enum { HINTS_TRIED = 4 };
 
