@@ -222,6 +222,10 @@ int operation_end_stale_leases(struct work *work, const char *prefix, const char
 /* Cancels it, whatever its owner, after its kind's cancel().  Gone at once when it has neither a
  * worker nor effects to inspect, else cancelled. */
 int operation_cancel(struct work *work, const struct operation *operation, struct error *err);
+/* Writes one that is cancelled: a manager inspects the effects of an earlier one of the kind on the
+ * object, which has ended. */
+int operation_inspect(struct work *work, const struct operation_kind *kind,
+                      const struct operation *fields, struct error *err);
 /* The worker of a cancelled one has ended: it is removed, and the operations behind it are
  * notified.  1 done, 0 it is not cancelled or has another owner. */
 int operation_close(struct work *work, const struct operation *operation, const char *owner,

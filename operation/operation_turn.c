@@ -322,16 +322,11 @@ static bool leaves_traces(const struct operation *operation) {
 
 /* Inspecting the effects of its former worker moves no data: it runs on the workers for short
  * work. */
-int operation_cancel(struct work *work, const struct operation *operation, struct error *err) {
+static int leave_to_inspect(struct work *work, const struct operation *operation,
+                            struct error *err) {
     struct operation cancelled = *operation;
 
     cancelled.is_long = false;
-    if (operation->phase == PHASE_CANCELLED)
-        return 0;
-    if (operation->kind->cancel && operation->kind->cancel(work, operation, err) < 0)
-        return -1;
-    if (!has_worker(operation) && !leaves_traces(operation))
-        return operation_end(work, operation->id, err);
     /* The volume's place in the queue is free for the next operation. */
     if (db_run(work->tx, err,
                "UPDATE operations SET phase = $1, target_id = id, deadline = NULL, "
@@ -341,6 +336,28 @@ int operation_cancel(struct work *work, const struct operation *operation, struc
                DB_TEXT(operation->id)) < 0)
         return -1;
     return operation_notify(work, &cancelled, NULL, err);
+}
+
+int operation_cancel(struct work *work, const struct operation *operation, struct error *err) {
+    if (operation->phase == PHASE_CANCELLED)
+        return 0;
+    if (operation->kind->cancel && operation->kind->cancel(work, operation, err) < 0)
+        return -1;
+    return !has_worker(operation) && !leaves_traces(operation)
+               ? operation_end(work, operation->id, err)
+               : leave_to_inspect(work, operation, err);
+}
+
+int operation_inspect(struct work *work, const struct operation_kind *kind,
+                      const struct operation *fields, struct error *err) {
+    struct operation inserted;
+    const char *id;
+
+    assert(kind->leaves_traces);
+    return operation_insert(work, kind, fields, &id, err) < 0 ||
+                   operation_get(work, id, &inserted, err) <= 0
+               ? -1
+               : leave_to_inspect(work, &inserted, err);
 }
 
 int operation_close(struct work *work, const struct operation *operation, const char *owner,

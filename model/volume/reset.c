@@ -8,6 +8,7 @@
 #include "model/attachment/disconnect.h"
 #include "model/conflict.h"
 #include "model/notification.h"
+#include "model/operations.h"
 #include "model/snapshot/assist.h"
 #include "model/volume/extend.h"
 #include "model/volume/image_cache.h"
@@ -33,6 +34,24 @@ static int check_storage(const struct volume *volume, enum volume_status wanted,
                      volume->id, status_shown(wanted));
 }
 
+/* A delete that failed may have destroyed the storage all the same, which no row shows: a manager
+ * checks it before the volume can be used, whatever the new status, as another one may follow. */
+static int inspect_storage(struct work *work, const struct volume *volume, struct error *err) {
+    const struct operation fields = { .volume_id = volume->id,
+                                      .turn_of = volume->id,
+                                      .host = volume->host,
+                                      .project_id = volume->project_id,
+                                      .previous_status = status_text(volume->status) };
+    struct operation open;
+    int found;
+
+    if (volume->status != VOLUME_ERROR_DELETING || !volume->provider_location || !volume->host ||
+        volume->attachment_count > 0)
+        return 0;
+    found = operation_of(work, volume->id, &open, err);
+    return found != 0 ? (found < 0 ? -1 : 0) : operation_inspect(work, &kind_delete, &fields, err);
+}
+
 static int reset_status(struct work *work, const struct volume *volume, const char *status,
                         struct error *err) {
     struct status_change change;
@@ -55,7 +74,9 @@ static int reset_status(struct work *work, const struct volume *volume, const ch
     /* R56, R57, X33: whatever the target, open operations end here; also a pending extend of which
      * only the keys are left. */
     if (conflict_resolve(work, volume->id, ACTION_RESET_STATUS, err) < 0 ||
-        (volume->status == VOLUME_EXTENDING && volume_extend_clear_keys(work, volume->id, err) < 0))
+        (volume->status == VOLUME_EXTENDING &&
+         volume_extend_clear_keys(work, volume->id, err) < 0) ||
+        inspect_storage(work, volume, err) < 0)
         return -1;
     change = (struct status_change){ .from = STATUS_ANY,
                                      .to = wanted,

@@ -102,6 +102,7 @@ static void failed_and_reset(void) {
     other_works();
     ck_assert_str_eq(world_status(scene.world, scene.id), "error_deleting");
     ck_assert_int_eq(world_action(scene.world, scene.id, RESET), 202);
+    other_works(); /* it finds the storage */
     attach();
 }
 

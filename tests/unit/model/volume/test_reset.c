@@ -183,6 +183,74 @@ START_TEST(a_volume_whose_create_failed_is_not_reset_to_a_usable_status) {
 }
 END_TEST
 
+/* The driver has destroyed the volume, says that it has failed, and cannot be queried. */
+static bool unreadable;
+
+static struct fault_decision destroys_and_fails(void *arg, const char *call,
+                                                const char *volume_id) {
+    struct fault_decision decision = { .action = FAULT_PASS };
+
+    (void)arg, (void)volume_id;
+    if (unreadable && strcmp(call, "get_size") == 0)
+        decision.action = FAULT_BEFORE;
+    if (unreadable && strcmp(call, "delete_volume") == 0)
+        decision.action = FAULT_AFTER;
+    return decision;
+}
+
+static const char *destroyed_in_error_deleting(struct world *world) {
+    const char *id = world_volume(world, 2);
+
+    unreadable = true;
+    world->decide = destroys_and_fails;
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(world->arena, "/volumes/%s", id), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "error_deleting");
+    unreadable = false;
+    return id;
+}
+
+/* Also by a reset to error between them, and while no manager has looked yet. */
+START_TEST(a_volume_whose_delete_failed_is_usable_only_with_its_storage) {
+    static const char *const first[] = { RESET("available"), RESET("error"), RESET("maintenance"),
+                                         RESET("deleting") };
+
+    for (unsigned i = 0; i < LENGTH(first); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = destroyed_in_error_deleting(world);
+
+        ck_assert_int_eq(world_action(world, id, "%s", first[i]), 202);
+        world_action(world, id, RESET("available"));
+        ck_assert_int_eq(world_action(world, id, "{\"os-reserve\": {}}"), 400);
+        world_settle(world);
+        ck_assert_str_eq(world_status(world, id), "error");
+        ck_assert(world_has_message(world, id, "VOLUME_VOLUME_901_901"));
+        assert_not_usable(world, id, "error");
+        assert_can_be_deleted(world, id);
+        assert_settled(world);
+    }
+}
+END_TEST
+
+START_TEST(a_volume_whose_delete_failed_can_be_used_again) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    memory_fail_next(world->memory, "delete_volume", ERROR_BACKEND);
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(world->arena, "/volumes/%s", id), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "error_deleting");
+    ck_assert_int_eq(world_action(world, id, RESET("available")), 202);
+    world_settle(world);
+    assert_volume(world, id, "available", 2);
+    ck_assert_int_eq(world_real_gb(world, id), 2);
+    assert_settled(world);
+    ck_assert_int_eq(world_action(world, id, "{\"os-reserve\": {}}"), 202);
+}
+END_TEST
+
 /* As an older API wrote it, also while a create is open. */
 START_TEST(check_reports_usable_volumes_without_storage) {
     static const char *const statuses[] = { "available", "in-use", "maintenance", "reserved" };
@@ -260,5 +328,7 @@ CHECK_MAIN("reset", a_reset_to_deleting_is_accepted_and_deletes_nothing,
            a_volume_is_not_reset_to_a_usable_status_before_its_create_has_ended,
            a_forced_delete_of_a_creating_volume_is_not_reset_to_a_usable_status,
            a_volume_whose_create_failed_is_not_reset_to_a_usable_status,
+           a_volume_whose_delete_failed_is_usable_only_with_its_storage,
+           a_volume_whose_delete_failed_can_be_used_again,
            check_reports_usable_volumes_without_storage, refused_resets_change_nothing,
            reset_of_the_attach_status_detaches)
