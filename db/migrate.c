@@ -61,6 +61,21 @@ int migrate_text(struct db_tx *tx, const char *sql, const char *serial_words, st
     return 0;
 }
 
+/* A database that is not empty but has no schema of this program is left as it is. */
+static int refuse_foreign(struct db_tx *tx, struct error *err) {
+    static const char *const known[] = { "schema_version", "sqlite_sequence" };
+    autorows struct db_rows *rows = db_query(tx, err, tx->engine->tables_sql);
+    int more = rows ? 0 : -1;
+
+    while (rows && (more = db_next(rows, err)) > 0)
+        if (strcmp(db_text(rows, 0), known[0]) != 0 && strcmp(db_text(rows, 0), known[1]) != 0)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "It is a database of another program: it has a table \"%s\" and no "
+                             "schema of scoria. Name a file that is missing, or an empty database.",
+                             db_text(rows, 0));
+    return more;
+}
+
 int migrate_number(struct db_tx *tx, int64_t *ret, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct tables tables;
@@ -89,6 +104,8 @@ int migrate_check(struct db_tx *tx, struct error *err) {
         return -1;
     if (number > migrate_newest())
         return refuse_newer(number, err);
+    if (number == 0 && refuse_foreign(tx, err) < 0)
+        return -1;
     if (number == 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "It has no schema: \"scoria manage db sync\" makes one.");
@@ -153,5 +170,7 @@ int migrate_run(struct db_tx *tx, const struct migrate_settings *settings, struc
         return -1;
     if (number > migrate_newest())
         return refuse_newer(number, err);
+    if (number == 0 && refuse_foreign(tx, err) < 0)
+        return -1;
     return number < migrate_newest() ? migrate(tx, settings, number, err) : 0;
 }

@@ -4,7 +4,7 @@
  * Volumes may be on the same file system, and guests fill it.  Deleting a volume frees space, but
  * the database needs space to record that: a start creates a log, a change grows it.  So a file of
  * RESERVE_BYTES is kept beside the database; it is removed when there is no space, and created
- * again, after a checkpoint, once the file system has plenty.
+ * again, after a change and at the end, once the file system has plenty.
  */
 #pragma once
 

@@ -218,8 +218,7 @@ int sqlite_check_space(const struct connection *connection, struct error *err) {
                      "The disk of the database is nearly full: objects can only be deleted.");
 }
 
-/* A file system that was full may have space again. */
-static void reserve_renew(struct connection *connection) {
+void sqlite_renew_reserve(struct connection *connection) {
     if (connection->no_reserve)
         connection->no_reserve =
             !sqlite_reserve_make(sqlite3_db_filename(connection->handle, "main"));
@@ -227,6 +226,7 @@ static void reserve_renew(struct connection *connection) {
 
 /* The last connection copies the log to the file: not one with a hole. */
 void sqlite_close(struct connection *connection) {
+    sqlite_renew_reserve(connection); /* the next start may need it */
     if (connection->in_doubt && sqlite_log_renew(connection, NULL) != 0)
         sqlite3_db_config(connection->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     statement_cache_free(connection->statements);
@@ -242,7 +242,6 @@ void sqlite_checkpoint(struct connection *connection) {
                                   NULL) != SQLITE_OK)
         connection_note_failure(connection);
     connection->wal_frames = 0;
-    reserve_renew(connection);
 }
 
 int sqlite_renew(struct connection *connection, struct error *err) {

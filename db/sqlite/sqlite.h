@@ -37,6 +37,9 @@ int sqlite_check_space(const struct connection *connection, struct error *err);
 /* After a failure for lack of space: releases the reserve.  true: a retry may succeed. */
 bool sqlite_make_space(struct connection *connection);
 
+/* Creates a missing reserve again when the file system has space again. */
+void sqlite_renew_reserve(struct connection *connection);
+
 /* Repairs a log in doubt; -1: it still is.  Stops the process when commits that it has seen are
  * lost.  Outside a transaction. */
 int sqlite_renew(struct connection *connection, struct error *err);

@@ -29,7 +29,7 @@ struct group {
 struct writer {
     pthread_mutex_t using_connection;
     struct connection *connection;
-    int64_t checkpoint_us; /* of the last one by wal_limit(); guarded as the connection */
+    int64_t checkpoint_us; /* of the last one by space_limit(); guarded as the connection */
     db_fault *fault;
     void *fault_arg;
 
@@ -188,7 +188,8 @@ static bool wal_is_long(const struct writer *writer, int64_t now_us) {
            (frames >= FRAMES_MANY && now_us - writer->checkpoint_us >= CHECKPOINT_MS * 1000);
 }
 
-static void wal_limit(struct writer *writer) {
+/* After each group: the reserve gets the space that a delete has freed, before guests fill it. */
+static void space_limit(struct writer *writer) {
     int64_t now_us = clock_monotonic_us();
 
     pthread_mutex_lock(&writer->using_connection);
@@ -196,6 +197,7 @@ static void wal_limit(struct writer *writer) {
         sqlite_checkpoint(writer->connection);
         writer->checkpoint_us = now_us;
     }
+    sqlite_renew_reserve(writer->connection);
     pthread_mutex_unlock(&writer->using_connection);
 }
 
@@ -247,7 +249,7 @@ static void *writer_main(void *arg) {
         pthread_mutex_unlock(&writer->lock);
         group_run(writer, &group);
         group_tell(writer, &group);
-        wal_limit(writer);
+        space_limit(writer);
         pthread_mutex_lock(&writer->lock);
     }
     pthread_mutex_unlock(&writer->lock);
@@ -300,7 +302,7 @@ static void job_run_here(struct writer *writer, struct db_job *job) {
     assert(!writer->threaded);
     group_run(writer, &group);
     group_tell(writer, &group);
-    wal_limit(writer);
+    space_limit(writer);
 }
 
 void writer_submit(struct writer *writer, struct db_job *job) {

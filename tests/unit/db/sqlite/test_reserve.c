@@ -81,6 +81,39 @@ START_TEST(changes_of_a_full_disk_do_not_consume_the_reserve) {
 }
 END_TEST
 
+static void release_by_changes(const struct scratch *scratch, struct db *db) {
+    fill(scratch);
+    for (int i = 0; i < 400 && access(reserve_of(scratch), F_OK) == 0; i++)
+        sql_run(db, "UPDATE much SET bytes = randomblob(65536)");
+    ck_assert_int_ne(access(reserve_of(scratch), F_OK), 0);
+}
+
+/* A delete frees the space, and guests fill it again: at the next start the reserve is the only
+ * space. */
+START_TEST(a_reserve_is_made_again_after_one_change_and_at_the_end) {
+    autoscratch struct scratch scratch;
+    struct db *db;
+
+    scratch_make(&scratch);
+    if (!small_disk(scratch.directory, "size=48m"))
+        return;
+    db = scratch_open(scratch.url, true);
+    sql_run(db, "CREATE TABLE much (bytes BLOB)");
+    sql_run(db, "INSERT INTO much VALUES (zeroblob(65536))");
+    release_by_changes(&scratch, db);
+    ck_assert_int_eq(truncate(filler_of(&scratch), 0), 0);
+    sql_run(db, "DELETE FROM much WHERE 0 = 1");
+    ck_assert_int_eq(access(reserve_of(&scratch), F_OK), 0);
+
+    sql_run(db, "INSERT INTO much VALUES (zeroblob(65536))");
+    release_by_changes(&scratch, db);
+    ck_assert_int_eq(truncate(filler_of(&scratch), 0), 0);
+    db_close(db);
+    ck_assert_int_eq(access(reserve_of(&scratch), F_OK), 0);
+    ck_assert_int_eq(umount2(scratch.directory, MNT_DETACH), 0);
+}
+END_TEST
+
 static int space_body(struct db_tx *tx, void *arg, struct error *err) {
     (void)arg;
     return db_check_space(tx, err);
@@ -125,5 +158,6 @@ END_TEST
 
 CHECK_MAIN("reserve", a_database_has_a_reserve_with_mode_0600,
            a_reserve_is_released_once_and_made_again,
-           changes_of_a_full_disk_do_not_consume_the_reserve, the_last_space_is_left_to_deletes,
-           a_path_without_space_for_the_name_has_none)
+           changes_of_a_full_disk_do_not_consume_the_reserve,
+           a_reserve_is_made_again_after_one_change_and_at_the_end,
+           the_last_space_is_left_to_deletes, a_path_without_space_for_the_name_has_none)
