@@ -286,8 +286,8 @@ START_TEST(tables_of_another_program_are_refused_and_get_none_beside) {
                                       NULL, NULL, NULL),
                          SQLITE_OK);
         sqlite3_close(raw);
-        settings = (struct db_settings){ .url = scratch.url,
-                                         .access = accesses[i / LENGTH(theirs)] };
+        settings =
+            (struct db_settings){ .url = scratch.url, .access = accesses[i / LENGTH(theirs)] };
         ck_assert_int_eq(db_open(&settings, &db, &err), -1);
         assert_part(err.message, scratch.path);
         assert_part(err.message, arena_format(arena, "it has a table \"%s\"", their));
@@ -742,8 +742,8 @@ CHECK_MAIN(
     a_database_that_was_opened_to_read_is_changed_by_nothing,
     other_schemas_are_left_as_they_are_by_reading, a_database_that_cannot_be_changed_stays_as_it_is,
     a_newer_schema_is_refused_with_the_path,
-    tables_of_another_program_are_refused_and_get_none_beside, a_text_that_fails_is_named_and_nothing_stays,
-    a_text_is_cut_at_the_ends_of_its_statements,
+    tables_of_another_program_are_refused_and_get_none_beside,
+    a_text_that_fails_is_named_and_nothing_stays, a_text_is_cut_at_the_ends_of_its_statements,
     metadata_get_the_project_and_creation_time_of_their_object,
     an_empty_database_gets_the_schema_that_all_steps_make,
     a_new_file_has_the_schema_and_rows_of_the_statements, a_foreign_schema_version_is_an_error)
