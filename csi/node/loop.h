@@ -14,7 +14,8 @@
  * share, fails with ERROR_UNAVAILABLE within seconds, and does not block queries of other devices.
  *
  * Searching for a device and attaching one hold a lock on /dev/loop-control: of two processes the
- * second finds the device that the first has attached.
+ * second finds the device that the first has attached.  It is waited for with a limit, then
+ * ERROR_UNAVAILABLE, and not held while the server of the image is queried.
  */
 #pragma once
 

@@ -3,6 +3,7 @@
  */
 #include "csi/node/loop.h"
 
+#include "common/clock.h"
 #include "csi/node/loop.private.h"
 #include "csi/node/loop_identity.h"
 
@@ -15,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CONTROL       "/dev/loop-control"
@@ -23,18 +25,27 @@
  * another: a file system made with one sector size is not readable with a larger one. */
 #define LOOP_SECTOR 512
 
-/* The control device, locked; -1: failed with err.  The lock ends with the descriptor. */
+/* A search takes as long as the devices whose servers have just become unresponsive
+ * (csi/node/async_call.h). */
+#define LOCK_WAIT_US  (15 * SECOND_US)
+#define LOCK_PAUSE_NS 20000000
+
+/* The control device, locked; -1: failed with err.  The lock ends with the descriptor.  Another
+ * process that is suspended with it, or whose call the kernel holds, keeps it for any time. */
 static int open_control(struct error *err) {
+    const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
+    const int64_t until_us = clock_monotonic_us() + LOCK_WAIT_US;
     autoclose int fd = open(CONTROL, O_RDWR | O_CLOEXEC);
-    int result;
 
     if (fd < 0)
         return error_errno(err, ERROR_BACKEND, "opening %s", CONTROL);
-    do
-        result = flock(fd, LOCK_EX);
-    while (result < 0 && errno == EINTR);
-    if (result < 0)
-        return error_errno(err, ERROR_BACKEND, "locking %s", CONTROL);
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return error_errno(err, ERROR_BACKEND, "locking %s", CONTROL);
+        if (clock_monotonic_us() >= until_us)
+            return error_set(err, ERROR_UNAVAILABLE, "Another process keeps %s locked.", CONTROL);
+        nanosleep(&pause, NULL);
+    }
     return take_fd(fd);
 }
 
@@ -109,22 +120,27 @@ static bool has_label(const struct loop_seen *seen, const void *arg) {
     return sought->is(label, sought->of);
 }
 
-static int backed_loop_find(int file, const char *begins, struct loop *ret, struct error *err) {
-    struct file sought;
-    struct loop_seen seen;
-    int found;
+/* Called without the lock: the kernel may wait for the file's server. */
+static int read_file(int file, struct file *ret, struct error *err) {
     char link[sizeof("/proc/self/fd/2147483647")], path[PATH_MAX];
     const char *slash;
     ssize_t size;
 
-    if (fstat(file, &sought.status) < 0)
+    if (fstat(file, &ret->status) < 0)
         return error_errno(err, ERROR_BACKEND, "reading the image's attributes");
     snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
     size = readlink(link, path, sizeof(path) - 1);
     path[size < 0 ? 0 : size] = '\0';
     slash = strrchr(path, '/');
-    snprintf(sought.name, sizeof(sought.name), "%s", slash ? slash + 1 : "");
-    found = search(is_of_file, &sought, ret, &seen, err);
+    snprintf(ret->name, sizeof(ret->name), "%s", slash ? slash + 1 : "");
+    return 0;
+}
+
+static int backed_loop_find(const struct file *sought, const char *begins, struct loop *ret,
+                            struct error *err) {
+    struct loop_seen seen;
+    int found = search(is_of_file, sought, ret, &seen, err);
+
     if (found > 0 && (seen.info.lo_offset || seen.info.lo_sizelimit ||
                       strncmp(ret->label, begins, strlen(begins)) != 0)) {
         close(ret->fd);
@@ -135,9 +151,10 @@ static int backed_loop_find(int file, const char *begins, struct loop *ret, stru
 }
 
 int loop_find(int file, const char *begins, struct loop *ret, struct error *err) {
-    autoclose int control = open_control(err);
+    struct file sought;
+    autoclose int control = read_file(file, &sought, err) < 0 ? -1 : open_control(err);
 
-    return control < 0 ? -1 : backed_loop_find(file, begins, ret, err);
+    return control < 0 ? -1 : backed_loop_find(&sought, begins, ret, err);
 }
 
 int loop_find_label(loop_label *is, const char *of, struct loop *ret, struct error *err) {
@@ -226,8 +243,8 @@ void loop_reset_discard(unsigned number) {
 }
 
 /* 1: another program has taken this device meanwhile. */
-static int configure(unsigned number, int file, const char *label, const struct loop_how *how,
-                     struct loop *ret, struct error *err) {
+static int configure(unsigned number, int file, const struct stat *status, const char *label,
+                     const struct loop_how *how, struct loop *ret, struct error *err) {
     struct loop_config config = {
         .fd = (uint32_t)file,
         .block_size = how->sector > 0 ? how->sector : LOOP_SECTOR,
@@ -236,7 +253,6 @@ static int configure(unsigned number, int file, const char *label, const struct 
     };
     char path[LOOP_PATH_SIZE];
     autoclose int fd = -1;
-    struct stat status;
 
     snprintf((char *)config.info.lo_file_name, LOOP_LABEL_SIZE, "%s", label);
     loop_path(number, path);
@@ -247,11 +263,9 @@ static int configure(unsigned number, int file, const char *label, const struct 
         return error_errno(err, ERROR_BACKEND, "opening %s", path);
     if (ioctl(fd, LOOP_CONFIGURE, &config) < 0)
         return errno == EBUSY ? 1 : error_errno(err, ERROR_BACKEND, "attaching to %s", path);
-    if (fstat(file, &status) >= 0) {
-        config.info.lo_device = encode(status.st_dev);
-        config.info.lo_inode = status.st_ino;
-        loop_identity_record(number, loop_diskseq(fd), &config.info);
-    }
+    config.info.lo_device = encode(status->st_dev);
+    config.info.lo_inode = status->st_ino;
+    loop_identity_record(number, loop_diskseq(fd), &config.info);
     if (how->no_discard && refuse_discards(number, err) < 0)
         return -1;
     *ret = (struct loop){ .fd = take_fd(fd), .number = number, .read_only = how->read_only };
@@ -261,9 +275,10 @@ static int configure(unsigned number, int file, const char *label, const struct 
 
 int loop_attach(int file, const char *label, const struct loop_how *how, struct loop *ret,
                 struct error *err) {
-    autoclose int control = open_control(err);
+    struct file sought;
+    autoclose int control = read_file(file, &sought, err) < 0 ? -1 : open_control(err);
     autoloop struct loop other = LOOP_NONE;
-    int found = control < 0 ? -1 : backed_loop_find(file, "", &other, err);
+    int found = control < 0 ? -1 : backed_loop_find(&sought, "", &other, err);
 
     if (found < 0)
         return -1;
@@ -275,7 +290,7 @@ int loop_attach(int file, const char *label, const struct loop_how *how, struct 
 
         if (number < 0)
             return error_errno(err, ERROR_BACKEND, "looking for a free loop device");
-        result = configure((unsigned)number, file, label, how, ret, err);
+        result = configure((unsigned)number, file, &sought.status, label, how, ret, err);
         if (result == 0 && !how->no_discard && i < MOST_ATTEMPTS / 2 &&
             inherits_no_discard((unsigned)number)) {
             cleanup_loop(ret); /* the device is detached with it */

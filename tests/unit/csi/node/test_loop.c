@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <linux/fs.h>
+#include <pthread.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -239,6 +241,63 @@ START_TEST(an_unresponsive_device_does_not_block_others) {
     wait_for_answer(minor(device.st_rdev));
     assert_none(namesake);
     ck_assert_int_eq(loop_find_label(is, own_label(), &other, &err), 0);
+    hide_file(server, "shown");
+}
+END_TEST
+
+/* Another process, that of the driver before or any other, is suspended with the lock. */
+START_TEST(a_lock_that_is_never_released_ends_a_search_after_seconds) {
+    autoimage int file = image_make("image", 8 * MIB);
+    int locked[2];
+    struct loop loop;
+    pid_t holder;
+    char byte;
+
+    ck_assert_int_eq(pipe2(locked, O_CLOEXEC), 0);
+    holder = fork();
+    if (holder == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (flock(open("/dev/loop-control", O_RDWR | O_CLOEXEC), LOCK_EX) == 0)
+            (void)!write(locked[1], "", 1);
+        for (;;)
+            pause();
+    }
+    ck_assert_int_eq(read(locked[0], &byte, 1), 1);
+    assert_unresponsive(loop_find(file, "scoria:", &loop, &err));
+    assert_unresponsive(loop_attach(file, own_label(), &(struct loop_how){ 0 }, &loop, &err));
+    ck_assert_int_eq(kill(holder, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(holder, NULL, 0), holder);
+    assert_none(file);
+    close(locked[0]);
+    close(locked[1]);
+}
+END_TEST
+
+static void *search_for(void *arg) {
+    struct error ignored;
+    struct loop loop;
+
+    if (loop_find(*(const int *)arg, "scoria:", &loop, &ignored) > 0)
+        close(loop.fd);
+    return NULL;
+}
+
+/* The kernel waits for the server of the image that is searched for. */
+START_TEST(an_unresponsive_image_does_not_block_others) {
+    autoimage int file = image_make("image", 8 * MIB), behind = image_make("behind", 8 * MIB);
+    pid_t server = show_file("behind", "shown");
+    autoclose int silent = open(path_of("shown"), O_RDWR | O_CLOEXEC);
+    const struct timespec attributes_are_cached = { .tv_sec = 1, .tv_nsec = 100000000 };
+    pthread_t searching;
+
+    ck_assert_int_ge(silent, 0);
+    ck_assert_int_eq(kill(server, SIGSTOP), 0);
+    nanosleep(&attributes_are_cached, NULL);
+    ck_assert_int_eq(pthread_create(&searching, NULL, search_for, &silent), 0);
+    for (int i = 0; i < 20; i++)
+        assert_none(file);
+    ck_assert_int_eq(kill(server, SIGCONT), 0);
+    ck_assert_int_eq(pthread_join(searching, NULL), 0);
     hide_file(server, "shown");
 }
 END_TEST
@@ -501,6 +560,8 @@ END_TEST
 NODE_MAIN("loop", a_device_is_found_by_its_file_whatever_the_name,
           a_changed_label_does_not_change_the_volume, a_device_of_another_program_is_refused,
           a_stale_device_does_not_block_others, an_unresponsive_device_does_not_block_others,
+          a_lock_that_is_never_released_ends_a_search_after_seconds,
+          an_unresponsive_image_does_not_block_others,
           a_device_with_autoclear_is_detached_at_its_last_close,
           a_device_in_use_is_reported_and_detached_later,
           a_device_grows_with_its_file_and_never_by_itself,
