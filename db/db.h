@@ -1,12 +1,12 @@
 /*
  * The database: one interface for both engines.
  *
- * Each change of rows is a body run in ONE transaction; a body may run again after a serialization
- * failure, so it has no effect outside the database and the memory of its own arena.  A body that
- * returns -1 is rolled back; any other result commits and is returned to the caller.
+ * Each change of rows is a body run in ONE transaction; a body may run again, after a serialization
+ * failure or with its group, so it has no effect outside the database and the memory of its arena.
+ * A body that returns -1 is rolled back; any other result commits and is returned to the caller.
  *
- * SQLite: one writer thread takes the queued bodies in groups, each in a savepoint, and commits the
- * group with one flush; readers run beside it, each with a connection of its own.
+ * SQLite: one writer thread takes the queued bodies in groups and commits each group with one flush;
+ * readers run beside it, each with a connection of its own.
  *
  * PostgreSQL: see postgresql.h.  While the server is unreachable calls fail with ERROR_UNAVAILABLE.
  * A commit whose response was lost is neither repeated blindly nor reported as failed:

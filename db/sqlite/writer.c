@@ -22,6 +22,7 @@ struct outcome {
 struct group {
     struct db_job *first;
     unsigned count;
+    bool divided; /* a savepoint for each body */
     struct outcome *outcomes;
     struct sqlite_tx tx;
 };
@@ -54,15 +55,12 @@ static int fault_check(const struct writer *writer, const char *point, struct er
     return writer->fault ? writer->fault(writer->fault_arg, point, err) : 0;
 }
 
-/* Runs one body of a group.  -1: SQLite rolled back the whole transaction. */
-static int job_run(struct group *group, const struct db_job *job, struct outcome *outcome) {
+/* -1: SQLite rolled back the whole transaction. */
+static int body_run(struct group *group, const struct db_job *job, struct outcome *outcome) {
     struct sqlite_tx *tx = &group->tx;
-    bool divided = group->count > 1;
     unsigned events = tx->base.events;
 
-    assert(group->tx.base.writes);
-    if (divided && sqlite_tx_control(tx->connection, "SAVEPOINT body", &outcome->err) < 0)
-        return -1;
+    assert(tx->base.writes);
     outcome->result = sqlite_tx_run(tx, job->body, job->arg, &outcome->err);
     if (sqlite_tx_gave_up(tx->connection)) {
         if (outcome->result >= 0)
@@ -70,23 +68,45 @@ static int job_run(struct group *group, const struct db_job *job, struct outcome
                       "The database rolled back the transaction.");
         return -1;
     }
-    if (outcome->result < 0) {
+    if (outcome->result < 0)
         tx->base.events = events;
-        if (divided && sqlite_tx_control(tx->connection, "ROLLBACK TO body", &outcome->err) < 0)
-            return -1;
-    }
-    return divided ? sqlite_tx_control(tx->connection, "RELEASE body", &outcome->err) : 0;
+    return 0;
 }
 
+/* -1: as body_run(). */
+static int divided_run(struct group *group, const struct db_job *job, struct outcome *outcome) {
+    struct connection *connection = group->tx.connection;
+
+    if (sqlite_tx_control(connection, "SAVEPOINT body", &outcome->err) < 0 ||
+        body_run(group, job, outcome) < 0)
+        return -1;
+    if (outcome->result < 0 && sqlite_tx_control(connection, "ROLLBACK TO body", &outcome->err) < 0)
+        return -1;
+    return sqlite_tx_control(connection, "RELEASE body", &outcome->err);
+}
+
+/* -1: as body_run().  UNDIVIDED: a body failed after a change, and the others need a savepoint each
+ * to remain without it. */
+enum { UNDIVIDED = 1 };
+
 static int jobs_run(struct group *group, struct error *err) {
+    sqlite3 *handle = group->tx.connection->handle;
     const struct db_job *job = group->first;
 
     assert(group->count > 0);
-    for (unsigned i = 0; i < group->count; i++, job = job->next)
-        if (job_run(group, job, &group->outcomes[i]) < 0) {
-            *err = group->outcomes[i].err;
+    for (unsigned i = 0; i < group->count; i++, job = job->next) {
+        struct outcome *outcome = &group->outcomes[i];
+        int changes = sqlite3_total_changes(handle);
+
+        if ((group->divided ? divided_run(group, job, outcome) : body_run(group, job, outcome)) <
+            0) {
+            *err = outcome->err;
             return -1;
         }
+        if (!group->divided && group->count > 1 && outcome->result < 0 &&
+            sqlite3_total_changes(handle) != changes)
+            return UNDIVIDED;
+    }
     return 0;
 }
 
@@ -99,17 +119,19 @@ static bool group_is_unsynced(const struct group *group) {
     return true;
 }
 
-/* -1: nothing of the group took effect, or a fault simulates that. */
+/* -1: nothing of the group took effect, or a fault simulates that.  UNDIVIDED: as jobs_run(). */
 static int group_commit(const struct writer *writer, struct group *group, struct error *err) {
     struct connection *connection = group->tx.connection;
+    int result;
 
     assert(group->count > 0 && group->tx.connection == writer->connection);
     if (sqlite_renew(connection, err) < 0 ||
         sqlite_tx_control(connection, "BEGIN IMMEDIATE", err) < 0)
         return -1;
-    if (jobs_run(group, err) < 0) {
+    result = jobs_run(group, err);
+    if (result != 0) {
         sqlite_tx_rollback(connection);
-        return -1;
+        return result;
     }
     if (group->count == 1 && group->outcomes[0].result < 0) {
         sqlite_tx_rollback(connection);
@@ -124,7 +146,7 @@ static int group_commit(const struct writer *writer, struct group *group, struct
     return fault_check(writer, "after_commit", err) != 0 ? -1 : 0;
 }
 
-static int group_try(struct writer *writer, struct group *group, struct error *err) {
+static int group_begin(struct writer *writer, struct group *group, struct error *err) {
     for (unsigned i = 0; i < group->count; i++) {
         group->outcomes[i].err.kind = ERROR_NONE;
         group->outcomes[i].err.message[0] = '\0';
@@ -132,6 +154,19 @@ static int group_try(struct writer *writer, struct group *group, struct error *e
     group->tx = (struct sqlite_tx){ .base = { .engine = &sqlite_engine, .writes = true },
                                     .connection = writer->connection };
     return group_commit(writer, group, err);
+}
+
+/* A savepoint costs a copy of each page that is changed after it, so there is none as long as no
+ * body needs one: most succeed, or fail before their first change. */
+static int group_try(struct writer *writer, struct group *group, struct error *err) {
+    int result;
+
+    group->divided = false;
+    result = group_begin(writer, group, err);
+    if (result != UNDIVIDED)
+        return result;
+    group->divided = true;
+    return group_begin(writer, group, err);
 }
 
 static void group_run(struct writer *writer, struct group *group) {

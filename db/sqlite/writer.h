@@ -1,7 +1,8 @@
 /*
- * The one writer of a database.  Queued bodies are taken in groups: each runs in a savepoint, so
- * one that fails undoes only itself, and the group is committed with one flush.  Results are
- * reported after that flush; a group that cannot be committed fails as a whole and leaves nothing.
+ * The one writer of a database.  Queued bodies are taken in groups, and a group is committed with
+ * one flush.  A body that fails undoes only itself: when it had changed anything, the group is
+ * rolled back and runs again with a savepoint for each body.  Results are reported after the flush;
+ * a group that cannot be committed fails as a whole and leaves nothing.
  * A group without durable changes is not flushed.  After a failed flush nothing is committed until
  * the log is repaired (sqlite_renew()).
  *

@@ -23,7 +23,7 @@ struct batch {
         struct db_job job;
         struct batch *batch;
         int64_t id;
-        int result;
+        int result, runs;
         struct error err;
     } jobs[JOBS];
     int order[JOBS], finished;
@@ -130,6 +130,44 @@ START_TEST(a_group_shares_one_commit_and_a_failure_undoes_only_itself) {
     db_close(db);
     ck_assert_int_eq(commits, 2); /* the held one, and the group */
     assert_hooks(hooks, 1);
+}
+END_TEST
+
+static int refuse_or_insert_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct batch_job *job = arg;
+
+    job->runs++;
+    if (job->id % 3 == 0)
+        return error_set(err, ERROR_CONFLICT, "refused before any change");
+    return db_run(tx, err, "INSERT INTO item (id) VALUES ($1)", DB_INT(job->id));
+}
+
+static int insert_counted_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct batch_job *job = arg;
+
+    job->runs++;
+    return insert_body(tx, arg, err);
+}
+
+START_TEST(a_group_runs_again_only_for_a_failure_after_a_change) {
+    if (postgresql_given())
+        return; /* SQLite's own */
+    struct db *db = scratch_open(database_url(), false);
+    struct batch batch;
+
+    sql_run(db, create_item);
+    batch_submit(&batch, db, refuse_or_insert_body);
+    for (int i = 0; i < JOBS; i++) {
+        ck_assert_int_eq(batch.jobs[i].runs, 1);
+        ck_assert_int_eq(batch.jobs[i].result, (i + 1) % 3 == 0 ? -1 : 1);
+    }
+    ck_assert_int_eq(sql_int(db, count_items), JOBS - JOBS / 3);
+    sql_run(db, "DELETE FROM item");
+    batch_submit(&batch, db, insert_counted_body);
+    for (int i = 0; i < JOBS; i++)
+        ck_assert_int_eq(batch.jobs[i].runs, i < 5 ? 2 : 1);
+    ck_assert_int_eq(sql_int(db, count_items), JOBS - 1);
+    db_close(db);
 }
 END_TEST
 
@@ -556,6 +594,7 @@ START_TEST(a_close_finishes_queued_transactions) {
 END_TEST
 
 CHECK_MAIN("writer", a_group_shares_one_commit_and_a_failure_undoes_only_itself,
+           a_group_runs_again_only_for_a_failure_after_a_change,
            a_group_is_flushed_for_its_most_careful_body, each_commit_is_flushed_by_a_later_sqlite,
            the_header_of_a_log_that_begins_anew_is_flushed, a_group_has_at_most_the_given_size,
            a_fault_fails_the_whole_group_with_or_without_its_rows,
