@@ -271,6 +271,10 @@ const json_t *images_find(struct images *images, struct arena *arena, const char
 
 /* ---- one image ---- */
 
+static bool is_once(const char *method) {
+    return strcmp(method, "POST") == 0 || strcmp(method, "PATCH") == 0;
+}
+
 /* Any response.  A request that may have arrived is repeated at another server only where it may
  * come twice. */
 static int ask(const struct asking *asking, const struct client_call *call, struct http_answer *ret,
@@ -280,7 +284,7 @@ static int ask(const struct asking *asking, const struct client_call *call, stru
     int outcome = HTTP_NOT_SENT;
 
     for (unsigned attempt = 0; attempt < servers && outcome != 0; attempt++) {
-        if (outcome != HTTP_NOT_SENT && strcmp(call->method, "POST") == 0)
+        if (outcome != HTTP_NOT_SENT && is_once(call->method))
             break;
         if (select_server(asking, attempt, &client, err) < 0)
             return -1;
@@ -354,6 +358,43 @@ const json_t *images_get(struct images *images, struct arena *arena, const char 
         return read_image(&asking, &answer, err);
     refused(&asking, &call, answer.status, err);
     return NULL;
+}
+
+/* Locations have routes of their own since Glance 2.17; before, they are a member of the image. */
+static bool lacks_route(int status) {
+    return status == 404 || status == 405 || status == 501;
+}
+
+static int add_as_member(const struct asking *asking, struct client_call *call, const char *url,
+                         struct http_answer *ret, struct error *err) {
+    json_t *changes = json_pack("[{s:s, s:s, s:{s:s, s:{}}}]", "op", "add", "path", "/locations/-",
+                                "value", "url", url, "metadata");
+
+    assert(changes);
+    call->method = "PATCH";
+    call->behind = NULL;
+    call->body = json_text(asking->arena, json_keep(asking->arena, changes));
+    call->header =
+        (struct http_header){ "Content-Type", "application/openstack-images-v2.1-json-patch" };
+    return ask(asking, call, ret, err);
+}
+
+int images_add_location(struct images *images, struct arena *arena, const char *id, const char *url,
+                        const struct images_caller *caller, struct error *err) {
+    const struct asking asking = asking_of(images, arena, caller);
+    struct client_call call = call_of("POST", id, caller);
+    json_t *location = json_pack("{s:s, s:{}}", "url", url, "metadata");
+    struct http_answer answer;
+
+    assert(location && uuid_parse(id, NULL));
+    call.behind = "/locations";
+    call.body = json_text(arena, json_keep(arena, location));
+    if (ask(&asking, &call, &answer, err) < 0 ||
+        (lacks_route(answer.status) && add_as_member(&asking, &call, url, &answer, err) < 0))
+        return -1;
+    return answer.status >= 200 && answer.status <= 299
+               ? 0
+               : refused(&asking, &call, answer.status, err);
 }
 
 int images_delete(struct images *images, struct arena *arena, const char *id,

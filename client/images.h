@@ -65,7 +65,11 @@ const json_t *images_create(struct images *images, struct arena *arena, const ch
  * ERROR_BACKEND: refused; ERROR_UNAVAILABLE: unknown. */
 const json_t *images_get(struct images *images, struct arena *arena, const char *id,
                          const struct images_caller *caller, struct error *err);
-/* The same; an image that does not exist is deleted.  Repeated as the service's own user where the
- * caller's token is refused: for images that were created for this caller. */
+/* The place of the content of a queued image, which is active or about to be afterwards.
+ * ERROR_BACKEND, ERROR_NOT_FOUND: refused, it has no such place; ERROR_UNAVAILABLE: unknown. */
+int images_add_location(struct images *images, struct arena *arena, const char *id, const char *url,
+                        const struct images_caller *caller, struct error *err);
+/* As images_get(); an image that does not exist is deleted.  Repeated as the service's own user
+ * where the caller's token is refused: for images that were created for this caller. */
 int images_delete(struct images *images, struct arena *arena, const char *id,
                   const struct images_caller *caller, struct error *err);

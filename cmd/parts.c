@@ -237,6 +237,8 @@ static int find_backend(const struct config *config, const char *name, struct ma
         .image_cache = { config_bool(config, name, "image_volume_cache_enabled"),
                          config_int(config, name, "image_volume_cache_max_size_gb"),
                          config_int(config, name, "image_volume_cache_max_count") },
+        .clones_uploads = config_bool(config, name, "image_upload_use_cinder_backend"),
+        .uploads_internal = config_bool(config, name, "image_upload_use_internal_tenant"),
         .driver = driver_find(drivers, driver_name),
         .settings = {
             .for_nova = strcmp(config_text(config, "compute", "service"), "nova") == 0,

@@ -53,6 +53,13 @@ static const struct option backend_options[] = {
       .help = "Largest total size of these volumes, which count in no quota; the least recently used are deleted. 0: no limit." },
     { .section = OPTION_BACKEND, .key = "image_volume_cache_max_count", .type = OPTION_INT, .fallback = "50", .min = 0, .max = 2147483647,
       .help = "Largest number of these volumes; the least recently used are deleted. 0: no limit." },
+    { .section = OPTION_BACKEND, .key = "image_upload_use_cinder_backend", .type = OPTION_BOOL, .fallback = "false",
+      .help = "Make a raw image of a volume by a clone of it, which the image service gets as the place of the content "
+              "(cinder://), in place of the bytes. Where the clone fails, or the image service refuses the place, the bytes are "
+              "sent. Glance needs its store cinder for such images." },
+    { .section = OPTION_BACKEND, .key = "image_upload_use_internal_tenant", .type = OPTION_BOOL, .fallback = "false",
+      .help = "Such a clone belongs to the internal project (cinder_internal_tenant_project_id and "
+              "cinder_internal_tenant_user_id), and counts in its quota, not in that of the project of the request." },
     { .section = OPTION_BACKEND, .key = "report_discard_supported", .type = OPTION_BOOL, .fallback = "false",
       .help = "Report that the disk of a connected volume may be trimmed: connection_info has discard then, and "
               "Nova gives the disk discard=unmap, without which a guest's discards free no space." },

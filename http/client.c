@@ -120,13 +120,20 @@ static void cleanup_slist(struct curl_slist *const *list) {
     curl_slist_free_all(*list);
 }
 
+static bool has_type(const struct http_call *call) {
+    for (const struct http_header *header = call->headers; header && header->name; header++)
+        if (strcasecmp(header->name, "Content-Type") == 0)
+            return true;
+    return false;
+}
+
 /* "Expect" would cost a round trip for bodies that are always small. */
 static struct curl_slist *make_headers(struct arena *arena, const struct http_call *call) {
     struct curl_slist *list = NULL;
 
     handle_add_line(&list, "Expect:");
     handle_add_line(&list, "Accept: application/json");
-    if (call->body)
+    if (call->body && !has_type(call))
         handle_add_line(&list, "Content-Type: application/json");
     handle_add_headers(&list, arena, call->headers);
     return list;

@@ -32,6 +32,8 @@ libscoria_a_SOURCES += \
 	manager/jobs/snapshot_delete.c \
 	manager/jobs/trim.c \
 	manager/jobs/upload.c \
+	manager/jobs/upload_clone.c \
+	manager/jobs/upload_clone.h \
 	manager/jobs/volume.c \
 	manager/runtime/call.c manager/runtime/call.h \
 	manager/runtime/host.c manager/runtime/host.h \
@@ -61,6 +63,7 @@ check_PROGRAMS += \
 	tests/unit/manager/jobs/test_reimage \
 	tests/unit/manager/jobs/test_steps \
 	tests/unit/manager/jobs/test_upload \
+	tests/unit/manager/jobs/test_upload_clone \
 	tests/unit/manager/runtime/test_busy \
 	tests/unit/manager/runtime/test_call \
 	tests/unit/manager/runtime/test_fencing \

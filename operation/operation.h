@@ -119,6 +119,9 @@ int operation_reads(struct work *work, const char *id, const char *volume_id, st
  * attempt. */
 int operation_follow(struct work *work, const struct operation *held, const char *volume_id,
                      bool waits, struct error *err);
+/* For one that `held->owner` holds in its own queue: released until the older ones there have
+ * ended.  This attempt counts, as it has begun something. */
+int operation_let_pass(struct work *work, const struct operation *held, struct error *err);
 /* For one that `held->owner` holds: it reads the other volume no longer, and leaves its queue. */
 int operation_unfollow(struct work *work, const struct operation *held, struct error *err);
 /* The same as operation_insert(), unless one of the kind with the same arguments waits for a worker

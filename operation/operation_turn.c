@@ -59,6 +59,14 @@ int operation_follow(struct work *work, const struct operation *held, const char
                      DB_TEXT(held->owner));
 }
 
+int operation_let_pass(struct work *work, const struct operation *held, struct error *err) {
+    assert(held->owner && *held->owner && held->turn_of);
+    return db_change(work->tx, err,
+                     "UPDATE operations SET owner = NULL, lease_until = NULL, "
+                     "updated_at = $1 WHERE id = $2 AND owner = $3",
+                     DB_INT(work->clock_us), DB_TEXT(held->id), DB_TEXT(held->owner));
+}
+
 int operation_unfollow(struct work *work, const struct operation *held, struct error *err) {
     assert(held->owner && *held->owner && held->turn_of);
     assert(strcmp(held->turn_of, held->object_id) != 0);

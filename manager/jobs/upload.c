@@ -1,8 +1,9 @@
 /*
  * Uploads a volume to an image that the request has created: read in order, as a raw disk or as a
- * qcow2 image, and sent while it is read; other formats are converted before.  Of an attached
- * volume a snapshot is read, which has the id of the operation and is deleted with it: a driver
- * that can take none below a guest makes no such images.
+ * qcow2 image, and sent while it is read; other formats are converted before.  Where the backend is
+ * configured so, a clone of the volume becomes the place of a raw image's content instead.  Of an
+ * attached volume a snapshot is read, which has the id of the operation and is deleted with it: a
+ * driver that can take none below a guest makes no such images.
  *
  * Repeated after a kill, an upload begins again: the image service drops the bytes of a request
  * that was broken off.
@@ -13,7 +14,7 @@
 #include "data/copy.h"
 #include "data/http_sink_io.h"
 #include "data/qcow2_image_io.h"
-#include "manager/runtime/job.h"
+#include "manager/jobs/upload_clone.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -36,7 +37,15 @@ struct uploading {
     char sum[CHECKSUM_IO_TEXT]; /* of what was sent; "": nothing by this worker */
     bool is_wrong;              /* the image has other bytes */
     bool has_snapshot;          /* perhaps, by this worker */
+    bool image_stays;           /* it was not deleted after a failure */
 };
+
+/* Without the one that began a clone. */
+static int64_t attempts(const struct uploading *uploading) {
+    const struct upload_target *target = &uploading->target;
+
+    return uploading->job->operation.attempts - (target->clone_id || target->sends_bytes);
+}
 
 /* ---- the image ---- */
 
@@ -51,7 +60,12 @@ static const json_t *get_image(const struct uploading *uploading, struct error *
                       &caller, err);
 }
 
-/* 0: it waits for its data; 1: an earlier worker has sent all. */
+/* The image service may compute a checksum before it is active. */
+static bool has_place(const char *status) {
+    return strcmp(status, "active") == 0 || strcmp(status, "importing") == 0;
+}
+
+/* 0: it waits for its data; 1: an earlier worker has sent all, or has registered their place. */
 static int look_at_image(const struct uploading *uploading, struct error *err) {
     const json_t *image = get_image(uploading, err);
     const char *status = json_text_of(image, "status");
@@ -62,7 +76,9 @@ static int look_at_image(const struct uploading *uploading, struct error *err) {
         status = "without status";
     if (strcmp(status, "queued") == 0)
         return 0;
-    if (strcmp(status, "active") == 0 && uploading->job->operation.attempts > 1)
+    if (uploading->target.registers ? has_place(status)
+                                    : strcmp(status, "active") == 0 &&
+                                          !uploading->target.clone_id && attempts(uploading) > 1)
         return 1;
     return error_set(err, strcmp(status, "saving") == 0 ? ERROR_UNAVAILABLE : ERROR_CONFLICT,
                      "image %s is %.32s", uploading->target.image_id, status);
@@ -90,7 +106,7 @@ static int check_image(struct uploading *uploading, struct error *err) {
 
 /* One that others have filled, or deleted, meanwhile stays as it is.  `fence`: NULL when the
  * operation was cancelled.  -1: it does not hold, and the next worker may have filled the image. */
-static int discard_image(const struct uploading *uploading, const struct driver_fence *fence,
+static int discard_image(struct uploading *uploading, const struct driver_fence *fence,
                          struct error *refusal) {
     const struct job *job = uploading->job;
     const struct images_caller caller = { .request_id = job->operation.request_id };
@@ -99,12 +115,14 @@ static int discard_image(const struct uploading *uploading, const struct driver_
     bool unfinished =
         json_text_is(image, "status", "queued") || json_text_is(image, "status", "saving");
 
-    if (!image ? err.kind == ERROR_NOT_FOUND : !unfinished && !uploading->is_wrong)
+    uploading->image_stays = image != NULL || err.kind != ERROR_NOT_FOUND;
+    if (!uploading->image_stays || (image && !unfinished && !uploading->is_wrong))
         return 0;
     if (driver_fence_check(fence, refusal) < 0)
         return -1;
-    if (image &&
-        images_delete(images_of(job), job->arena, uploading->target.image_id, &caller, &err) == 0)
+    uploading->image_stays = !image || images_delete(images_of(job), job->arena,
+                                                     uploading->target.image_id, &caller, &err) < 0;
+    if (!uploading->image_stays)
         return 0;
     log_error(&job->context.log, "image of a failed upload not deleted", "volume_id",
               job->operation.volume_id, "image_id", uploading->target.image_id, "reason",
@@ -316,13 +334,20 @@ static int find_sent(struct uploading *uploading, struct error *err) {
     return 0;
 }
 
+/* 1: released, or another worker's; nothing has ended. */
 static int upload(struct uploading *uploading, struct error *err) {
     struct job *job = uploading->job;
-    int complete;
+    int complete, cloned = UPLOAD_CLONE_UNUSED;
 
     if (driver_fence_take_long(&job->fence, INT64_MAX, 0, err) < 0) /* of an unknown rate */
         return -1;
     complete = images_of(job) ? look_at_image(uploading, err) : 0;
+    if (complete > 0 && uploading->target.registers)
+        return 0;
+    if (complete == 0 && job_upload_clones(job, &uploading->target))
+        cloned = job_upload_clone(job, &uploading->target, err);
+    if (cloned < 0 || cloned != UPLOAD_CLONE_UNUSED)
+        return cloned < 0 ? -1 : cloned == UPLOAD_CLONE_WAITS;
     if (complete < 0 || (complete ? find_sent(uploading, err) : read_and_send(uploading, err)) < 0)
         return -1;
     return check_image(uploading, err);
@@ -341,7 +366,7 @@ static int drop_own_snapshot(struct job *job, struct error *err) {
 
 /* The image goes first: the next worker, if the snapshot needs one, finds none. */
 static int fail(struct uploading *uploading, const struct error *failure, struct error *err) {
-    struct upload_ending ending = { failure };
+    struct upload_ending ending = { .failure = failure };
     struct job *job = uploading->job;
     int dropped;
 
@@ -349,6 +374,7 @@ static int fail(struct uploading *uploading, const struct error *failure, struct
         drop_late_snapshot(uploading);
         return -1;
     }
+    ending.image_stays = uploading->image_stays;
     dropped = drop_own_snapshot(job, err);
     if (dropped <= 0)
         return dropped;
@@ -359,18 +385,21 @@ static int fail(struct uploading *uploading, const struct error *failure, struct
 
 int job_upload(struct job *job, struct error *err) {
     struct uploading uploading = { .job = job };
-    struct upload_ending done = { NULL };
+    struct upload_ending done = { .failure = NULL };
     struct error failure = { 0 };
-    int ended, dropped;
+    int uploaded, ended, dropped;
 
     if (!job->has_volume || !volume_upload_target(job->arena, &job->operation, &uploading.target))
         return job_end(job, err);
-    if (upload(&uploading, &failure) < 0) {
+    uploaded = upload(&uploading, &failure);
+    if (uploaded > 0)
+        return 0;
+    if (uploaded < 0) {
         if (job_check_lease(job, err) < 0) {
             drop_late_snapshot(&uploading);
             return -1;
         }
-        if (failure.kind == ERROR_UNAVAILABLE && job->operation.attempts < TRIES)
+        if (failure.kind == ERROR_UNAVAILABLE && attempts(&uploading) < TRIES)
             return job_ask_again(job, &failure, err);
         return fail(&uploading, &failure, err);
     }
@@ -386,8 +415,13 @@ int job_upload(struct job *job, struct error *err) {
 
 int job_discard_upload(struct job *job, struct error *err) {
     struct uploading uploading = { .job = job };
+    bool has_target = volume_upload_target(job->arena, &job->operation, &uploading.target);
 
-    if (images_of(job) && volume_upload_target(job->arena, &job->operation, &uploading.target))
+    if (has_target && images_of(job))
         discard_image(&uploading, NULL, err);
+    if (has_target && uploading.target.clone_id &&
+        !(uploading.target.registers && uploading.image_stays) &&
+        job_transaction(job, volume_upload_drop_clone, &uploading.target, err) < 0)
+        return -1;
     return job->has_volume ? drop_snapshot(job, NULL, err) : 0;
 }

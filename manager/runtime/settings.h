@@ -19,6 +19,8 @@ struct manager_backend {
     const char *backend_name; /* volume_backend_name, for extra specs of types */
     bool reports_discard;     /* connections report that the disk may be trimmed */
     struct image_cache_limits image_cache;
+    bool clones_uploads;   /* an image's content is a clone of the volume, if its service permits */
+    bool uploads_internal; /* such a clone is the internal project's, if that is configured */
     const struct driver *driver;
     void *handle; /* NULL: a manager with threads opens it by `settings`, and closes it */
     struct driver_backend settings;

@@ -164,13 +164,16 @@ static int copy_image_metadata(struct work *work, const char *volume_id,
                : 0;
 }
 
+/* `before`: an operation that it precedes in the queue of the source; NULL: none. */
 static int start(struct work *work, const struct volume *volume, const struct volume_source *source,
-                 const struct volume_image *image, struct error *err) {
+                 const struct volume_image *image, const struct operation *before,
+                 struct error *err) {
     struct operation fields = {
         .volume_id = volume->id,
         .host = volume->host,
-        .project_id = volume->project_id,
+        .project_id = before ? before->project_id : volume->project_id,
         .arguments = image ? volume_image_print(work, image) : NULL,
+        .created_at = before ? before->created_at - 1 : 0,
     };
     const struct operation_kind *kind = image ? &kind_create_from_image : &kind_create;
     const char *operation_id;
@@ -219,12 +222,12 @@ static int place(struct work *work, const struct placement *placement,
 
 static int insert(struct work *work, const struct volume *volume,
                   const struct volume_source *source, const struct volume_image *image,
-                  struct error *err) {
+                  const struct operation *before, struct error *err) {
     assert(volume->id && volume->size_gb > 0 && volume->largest_gb >= volume->size_gb);
     if (volume_insert(work, volume, err) < 0 ||
         copy_image_metadata(work, volume->id, source, err) < 0)
         return -1;
-    return start(work, volume, source, image, err);
+    return start(work, volume, source, image, before, err);
 }
 
 struct creation {
@@ -318,7 +321,7 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
                         : request->image ? VOLUME_DOWNLOADING
                                          : VOLUME_CREATING;
     new.volume.updated_at = placed ? 0 : work->now_us;
-    if (insert(work, &new.volume, &new.source, request->image, err) < 0 ||
+    if (insert(work, &new.volume, &new.source, request->image, NULL, err) < 0 ||
         (new.why &&message_explain(work, new.volume.id, new.why, err) < 0))
         return -1;
     new.volume.status = VOLUME_CREATING; /* later changes are visible in a show */
@@ -326,6 +329,20 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
     new.volume.service_uuid = NULL;
     *ret = new.volume;
     return 0;
+}
+
+int volume_create_clone(struct work *work, const struct operation *held, const struct volume *from,
+                        const struct volume *clone, struct error *err) {
+    const struct volume_source source = { .given = true, .volume = *from };
+    int fits = placement_fits(work, from->host, from->size_gb, err);
+
+    assert(clone->use_quota && clone->source_volid && clone->status == VOLUME_CREATING);
+    if (fits <= 0)
+        return fits;
+    return volume_quota_take(work, clone->project_id, from->type_name, from->size_gb, err) < 0 ||
+                   insert(work, clone, &source, NULL, held, err) < 0
+               ? -1
+               : 1;
 }
 
 /* ---- finish ---- */

@@ -7,6 +7,8 @@
 #include "model/attachment/attach_status.h"
 #include "model/conflict.h"
 #include "model/operations.h"
+#include "model/volume/create.h"
+#include "model/volume/delete.h"
 #include "model/volume/image.h"
 #include "operation/message.h"
 #include "json/json.h"
@@ -104,12 +106,32 @@ const char *volume_upload_describe(struct work *work, const struct volume *volum
     return json_text(work->arena, json_keep(work->arena, image));
 }
 
+/* ---- arguments ---- */
+
+static const char *print_target(struct arena *arena, const struct upload_target *target) {
+    json_t *tree = json_pack("{s:s, s:s, s:s}", "image_id", target->image_id, "disk_format",
+                             target->disk_format, "project_id", target->project_id);
+
+    assert(tree); /* its texts come from JSON and from rows */
+    if (target->bytes > 0)
+        json_object_set_new(tree, "bytes", json_integer(target->bytes));
+    if (target->clone_id)
+        json_object_set_new(tree, "clone_id", json_string(target->clone_id));
+    if (target->registers)
+        json_object_set_new(tree, "registers", json_true());
+    if (target->sends_bytes)
+        json_object_set_new(tree, "sends_bytes", json_true());
+    return json_text(arena, json_keep(arena, tree));
+}
+
 int volume_upload(struct work *work, const struct volume *volume,
                   const struct volume_upload *upload, const char *image_id, struct error *err) {
-    const struct operation fields = {
-        .arguments = arena_format(work->arena, "{\"image_id\": \"%s\", \"disk_format\": \"%s\"}",
-                                  image_id, upload->disk_format),
-    };
+    const struct upload_target target = { .image_id = image_id,
+                                          .disk_format = upload->disk_format,
+                                          .project_id = work->context->project_id
+                                                            ? work->context->project_id
+                                                            : volume->project_id };
+    const struct operation fields = { .arguments = print_target(work->arena, &target) };
     struct volume changed = *volume;
 
     assert(uuid_parse(image_id, NULL));
@@ -119,29 +141,136 @@ int volume_upload(struct work *work, const struct volume *volume,
 int volume_upload_target(struct arena *arena, const struct operation *operation,
                          struct upload_target *ret) {
     const json_t *tree = operation_arguments(arena, operation);
-    const char *id = json_text_of(tree, "image_id"), *format = json_text_of(tree, "disk_format");
+    const char *project_id = json_text_of(tree, "project_id");
 
-    if (!id || !format || !uuid_parse(id, NULL))
-        return 0;
-    *ret = (struct upload_target){ id, format, json_integer_value(json_object_get(tree, "bytes")) };
-    return 1;
+    *ret = (struct upload_target){
+        .image_id = json_text_of(tree, "image_id"),
+        .disk_format = json_text_of(tree, "disk_format"),
+        .project_id = project_id ? project_id : operation->project_id,
+        .bytes = json_integer_value(json_object_get(tree, "bytes")),
+        .clone_id = json_text_of(tree, "clone_id"),
+        .registers = json_is_true(json_object_get(tree, "registers")),
+        .sends_bytes = json_is_true(json_object_get(tree, "sends_bytes")),
+    };
+    return ret->image_id && ret->disk_format && uuid_parse(ret->image_id, NULL);
+}
+
+static int note(struct work *work, const struct operation *held, const struct upload_target *target,
+                struct error *err) {
+    assert(held->kind == &kind_upload);
+    return operation_note(work, held->id, held->owner, print_target(work->arena, target), err) < 0
+               ? -1
+               : 0;
 }
 
 int volume_upload_note(struct work *work, const struct operation *held, void *bytes,
                        struct error *err) {
     struct upload_target target;
 
-    assert(held->kind == &kind_upload);
     if (!volume_upload_target(work->arena, held, &target))
         return 0;
-    return operation_note(
-               work, held->id, held->owner,
-               arena_format(work->arena,
-                            "{\"image_id\": \"%s\", \"disk_format\": \"%s\", \"bytes\": %jd}",
-                            target.image_id, target.disk_format, (intmax_t) * (int64_t *)bytes),
-               err) < 0
+    target.bytes = *(int64_t *)bytes;
+    return note(work, held, &target, err);
+}
+
+/* ---- a clone as the place of the content ---- */
+
+static int insert_clone(struct work *work, const struct operation *held,
+                        const struct upload_target *target, const struct upload_clone *owner,
+                        struct error *err) {
+    const struct pair items[] = { { "glance_image_id", target->image_id },
+                                  { "image_owner", target->project_id } };
+    struct volume from, clone;
+    int inserted;
+
+    if (volume_details(work, held->volume_id, &from, err) < 0)
+        return -1;
+    clone = (struct volume){
+        .id = target->clone_id,
+        .project_id = owner->project_id ? owner->project_id : target->project_id,
+        .user_id = owner->user_id ? owner->user_id : held->user_id,
+        .host = from.host,
+        .service_uuid = from.service_uuid,
+        .availability_zone = from.availability_zone,
+        .name = arena_join(work->arena, "image-", target->image_id, NULL),
+        .description = from.description,
+        .size_gb = from.size_gb,
+        .largest_gb = from.largest_gb,
+        .status = VOLUME_CREATING,
+        .type_id = from.type_id,
+        .type_name = from.type_name,
+        .source_volid = from.id,
+        .bootable = from.bootable,
+        .multiattach = from.multiattach,
+        .use_quota = true,
+        .shared_targets = 1,
+        .created_at = work->now_us,
+        .metadata = { items, LENGTH(items) },
+    };
+    inserted = volume_create_clone(work, held, &from, &clone, err);
+    return inserted > 0 && volume_admin_metadata_set(work, clone.id, "readonly", "True", err) < 0
                ? -1
-               : 0;
+               : inserted;
+}
+
+int volume_upload_clone(struct work *work, const struct operation *held, void *arg,
+                        struct error *err) {
+    struct upload_clone *clone = arg;
+    struct upload_target target;
+    int inserted;
+
+    if (!volume_upload_target(work->arena, held, &target))
+        return 0;
+    assert(!target.clone_id);
+    target.clone_id = work_uuid(work);
+    inserted = insert_clone(work, held, &target, clone, err);
+    clone->begun = inserted > 0;
+    if (inserted <= 0)
+        return inserted;
+    return note(work, held, &target, err) < 0 ? -1 : operation_let_pass(work, held, err);
+}
+
+int volume_upload_register(struct work *work, const struct operation *held, void *arg,
+                           struct error *err) {
+    struct upload_target target;
+
+    (void)arg;
+    if (!volume_upload_target(work->arena, held, &target))
+        return 0;
+    target.registers = true;
+    return note(work, held, &target, err);
+}
+
+/* One that cannot be deleted, as its project has taken a snapshot of it, is left to that. */
+int volume_upload_drop_clone(struct work *work, void *arg, struct error *err) {
+    const struct upload_target *target = arg;
+    struct volume clone;
+    const char *image_id;
+
+    if (!target->clone_id)
+        return 0;
+    if (volume_details(work, target->clone_id, &clone, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    image_id = pairs_get(&clone.metadata, "glance_image_id");
+    if (!image_id || strcmp(image_id, target->image_id) != 0 || clone.status == VOLUME_DELETING)
+        return 0;
+    return volume_delete(work, &clone, DELETE_FORCE, err) < 0 && err->kind != ERROR_BAD_REQUEST ? -1
+                                                                                                : 0;
+}
+
+int volume_upload_leave_clone(struct work *work, const struct operation *held, void *arg,
+                              struct error *err) {
+    struct upload_target target;
+
+    (void)arg;
+    if (!volume_upload_target(work->arena, held, &target))
+        return 0;
+    if (volume_upload_drop_clone(work, &target, err) < 0)
+        return -1;
+    target.clone_id = NULL;
+    target.registers = false;
+    target.sends_bytes = true;
+    return note(work, held, &target, err);
 }
 
 /* ---- finish ---- */
@@ -149,9 +278,14 @@ int volume_upload_note(struct work *work, const struct operation *held, void *by
 static int upload_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
     const struct upload_ending *ending = arg;
+    struct upload_target target;
     struct volume volume;
 
     assert(held->kind == &kind_upload);
+    if (volume_upload_target(work->arena, held, &target) &&
+        !(target.registers && (!ending->failure || ending->image_stays)) &&
+        volume_upload_drop_clone(work, &target, err) < 0)
+        return -1;
     if (volume_details(work, held->volume_id, &volume, err) < 0 ||
         operation_end(work, held->id, err) < 0 ||
         operation_leave(work, volume.id, held->kind, attachment_status_of(&volume), err) < 0)

@@ -467,6 +467,41 @@ class Uploads(UploadCase):
                           if "snapshot" in name and snapshot["id"] not in name], [])
 
 
+class ClonedUploads(UploadCase):
+    options_of_class = (*UploadCase.options_of_class,
+                        "--file.image_upload_use_cinder_backend=true",
+                        "--allowed_direct_url_schemes=cinder")
+
+    def tearDown(self):
+        self.images.locations = None
+        super().tearDown()
+
+    def clones(self, image):
+        return [volume for volume in self.api.ask("GET", "/volumes/detail")["volumes"]
+                if volume["name"] == f"image-{image.id}"]
+
+    def test_a_raw_image_is_a_clone_and_its_volumes_are_clones_of_that(self):
+        for self.images.locations in ("routes", "member"):
+            with self.subTest(self.images.locations):
+                image = self.uploaded(self.source(), disk_format="raw")
+                clone, = self.clones(image)
+                self.addCleanup(self.discard, clone["id"])
+                self.assertEqual(image.description["locations"],
+                                 [{"url": f"cinder://{clone['id']}", "metadata": {}}])
+                self.assertNotIn(image.id, self.images.uploads)
+                self.assertEqual((clone["status"], clone["metadata"]["glance_image_id"],
+                                  clone["metadata"]["readonly"]), ("available", image.id, "True"))
+                image.description.update(owner=clone["metadata"]["image_owner"], size=GIB)
+                image.fault = "deleted"  # its bytes
+                self.assert_content(self.made(image.id)["id"], CONTENT)
+
+    def test_the_bytes_are_sent_where_the_image_takes_no_location(self):
+        image = self.uploaded(self.source(), disk_format="raw")
+        self.assertEqual((image.description["status"], image.data[:len(CONTENT)]),
+                         ("active", CONTENT))
+        until(lambda: not self.clones(image), 120, "the end of the clone")
+
+
 class Qcow2Uploads(UploadCase):
     options_of_class = ("--file.file_qcow2_volumes=true",)
     format = "qcow2"
@@ -602,7 +637,9 @@ class Qcow2Reimages(Reimages):
 
 
 class GlanceImages(ImageCase):
-    """Of a real Glance."""
+    """Of a real Glance, which has no store cinder: bytes of uploads are sent."""
+
+    options_of_class = ("--file.image_upload_use_cinder_backend=true",)
 
     @classmethod
     def setUpClass(cls):
@@ -628,14 +665,16 @@ class GlanceImages(ImageCase):
 
     def test_an_image_is_made_of_a_volume(self):
         volume_id = self.made(self.glance.image("source", CONTENT))["id"]
-        answer = self.api.ask("POST", f"/volumes/{volume_id}/action", {
-            "os-volume_upload_image": {"image_name": "of a volume", "disk_format": "qcow2"}})
-        image_id = answer["os-volume_upload_image"]["image_id"]
-        self.api.wait_status(volume_id, "available")
-        self.assertEqual(self.api.messages(volume_id), [])
-        image = self.glance.call("GET", f"/v2/images/{image_id}")[1]
-        self.assertEqual((image["status"], image["name"]), ("active", "of a volume"))
-        self.assert_content(self.made(image_id)["id"], CONTENT)
+        for disk_format in ("qcow2", "raw"):
+            answer = self.api.ask("POST", f"/volumes/{volume_id}/action", {
+                "os-volume_upload_image": {"image_name": "of a volume",
+                                           "disk_format": disk_format}})
+            image_id = answer["os-volume_upload_image"]["image_id"]
+            self.api.wait_status(volume_id, "available", 240)
+            self.assertEqual(self.api.messages(volume_id), [])
+            image = self.glance.call("GET", f"/v2/images/{image_id}")[1]
+            self.assertEqual((image["status"], image["name"]), ("active", "of a volume"))
+            self.assert_content(self.made(image_id)["id"], CONTENT)
 
     def test_a_deactivated_image_is_refused(self):
         image_id = self.glance.image("hidden", CONTENT)

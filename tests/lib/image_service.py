@@ -92,6 +92,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.server.refuses:
             self.send(403, b"<html>no</html>", "text/html")
             return
+        if self.path.endswith("/locations"):
+            self.take_location("routes", 202, fields)
+            return
         image = Image(b"", fault=self.server.fault, status="queued", size=None, checksum=None,
                       os_hash_algo=None, os_hash_value=None, **fields)
         self.server.images[image.id] = image
@@ -104,6 +107,27 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send(404, b"<html>404 Not Found</html>", "text/html")
             self.close_connection = True
         return found
+
+    def take_location(self, by, status, location):
+        """The place of the content, where the service takes it that way."""
+        image = self.image()
+        if image is None:
+            return
+        if self.server.locations != by:
+            self.send(404 if by == "routes" else 403, b"<html>no</html>", "text/html")
+            return
+        image.description.update(status="active", locations=[location])
+        self.send(status)
+
+    def do_PATCH(self):
+        changes = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        kind = self.headers.get_all("Content-Type")
+        if kind != ["application/openstack-images-v2.1-json-patch"]:
+            self.send(415, b"<html>no</html>", "text/html")
+        elif [(change["op"], change["path"]) for change in changes] != [("add", "/locations/-")]:
+            self.send(400, b"<html>no</html>", "text/html")
+        else:
+            self.take_location("member", 200, changes[0]["value"])
 
     def do_DELETE(self):
         image = self.image()
@@ -207,6 +231,7 @@ class ImageService(http.server.ThreadingHTTPServer):
         self.downloads = []
         self.uploads = []
         self.refuses = False
+        self.locations = None  # taken by "routes" of their own, or as a "member" of the image
         self.tokens = 0  # of the user of the service, as Keystone gives them
         self.fault = None  # of new images
         self.released = threading.Event()

@@ -73,7 +73,8 @@ static struct script_rule find_rule(struct script_server *server,
     return (struct script_rule){ .status = 500 };
 }
 
-/* Reads until the head's end and the body that it announces; NULL when the peer leaves. */
+/* Reads until the head's end and the body that it announces, of a large one the beginning; NULL
+ * when the peer leaves. */
 static char *read_request(int fd) {
     char *text = calloc(1, REQUEST_SPACE);
     size_t size = 0, wanted = 0;
@@ -93,6 +94,8 @@ static char *read_request(int fd) {
         if (end)
             wanted =
                 (size_t)(end + 4 - text) + (length && length < end ? (size_t)atol(length + 17) : 0);
+        if (wanted > REQUEST_SPACE - 1)
+            wanted = REQUEST_SPACE - 1;
     }
     return text;
 }

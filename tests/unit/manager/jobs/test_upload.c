@@ -369,8 +369,9 @@ START_TEST(the_size_of_an_image_is_noted_before_it_is_sent) {
     world_settle(world);
     ck_assert_str_eq(world_status(world, id), "uploading");
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE arguments = "
-                                        "'{\"image_id\": \"" IMAGES_ID "\", \"disk_format\": "
-                                        "\"qcow2\", \"bytes\": 393216}'"),
+                                        "'{\"image_id\":\"" IMAGES_ID "\",\"disk_format\":"
+                                        "\"qcow2\",\"project_id\":\"" WORLD_PROJECT
+                                        "\",\"bytes\":393216}'"),
                      1);
     settle_for_minutes(world);
     assert_former(world, id, false);

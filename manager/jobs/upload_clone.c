@@ -1,0 +1,81 @@
+#include "manager/jobs/upload_clone.h"
+
+#include <string.h>
+
+bool job_upload_clones(const struct job *job, const struct upload_target *target) {
+    return target->clone_id ||
+           (job->backend->clones_uploads && !target->sends_bytes &&
+            job->backend->driver->clone_volume && strcmp(target->disk_format, "raw") == 0 &&
+            job->manager->settings.images);
+}
+
+static void log_unused(const struct job *job, const struct upload_target *target,
+                       const char *reason) {
+    log_warning(&job->context.log, "upload continues without a clone of the volume", "volume_id",
+                job->operation.volume_id, "image_id", target->image_id, "reason", reason, NULL);
+}
+
+static int begin(struct job *job, const struct upload_target *target, struct error *err) {
+    const struct settings *settings = job->manager->settings.settings;
+    struct upload_clone clone = { .begun = false };
+    int lost;
+
+    if (job->backend->uploads_internal && settings->internal_project_id &&
+        settings->internal_user_id) {
+        clone.project_id = settings->internal_project_id;
+        clone.user_id = settings->internal_user_id;
+    }
+    lost = job_held(job, volume_upload_clone, &clone, err);
+    if (lost < 0 && err->kind != ERROR_BAD_REQUEST)
+        return -1;
+    if (lost > 0 || (lost == 0 && clone.begun))
+        return UPLOAD_CLONE_WAITS;
+    log_unused(job, target, lost < 0 ? err->message : "the pool has no space");
+    return UPLOAD_CLONE_UNUSED;
+}
+
+static int leave(struct job *job, const struct upload_target *target, const char *reason,
+                 struct error *err) {
+    log_unused(job, target, reason);
+    return job_must_hold(job, volume_upload_leave_clone, NULL, err) < 0 ? -1 : UPLOAD_CLONE_UNUSED;
+}
+
+struct looking {
+    const char *id;
+    bool is_available;
+};
+
+static int look(struct work *work, void *arg, struct error *err) {
+    struct looking *looking = arg;
+    struct volume clone;
+
+    looking->is_available = false;
+    if (volume_row(work, looking->id, &clone, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    looking->is_available = clone.status == VOLUME_AVAILABLE && clone.provider_location;
+    return 0;
+}
+
+static int add_location(struct job *job, const struct upload_target *target, struct error *err) {
+    const struct images_caller caller = { .request_id = job->operation.request_id };
+
+    return images_add_location(job->manager->settings.images, job->arena, target->image_id,
+                               arena_join(job->arena, "cinder://", target->clone_id, NULL), &caller,
+                               err);
+}
+
+int job_upload_clone(struct job *job, const struct upload_target *target, struct error *err) {
+    struct looking looking = { .id = target->clone_id };
+
+    if (!target->clone_id)
+        return begin(job, target, err);
+    if (job_read(job, look, &looking, err) < 0)
+        return -1;
+    if (!looking.is_available)
+        return leave(job, target, "the volume could not be cloned", err);
+    if (job_must_hold(job, volume_upload_register, NULL, err) < 0)
+        return -1;
+    if (add_location(job, target, err) == 0)
+        return UPLOAD_CLONE_REGISTERED;
+    return err->kind == ERROR_UNAVAILABLE ? -1 : leave(job, target, err->message, err);
+}
