@@ -7,43 +7,84 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static bool reserve_path(const char *database_path, char path[PATH_MAX]) {
-    return snprintf(path, PATH_MAX, "%s-reserve", database_path) < PATH_MAX;
+enum { REST_LEAST = 256 << 10, REST_FREE = 128 << 10, LOG_MOST = 3 << 20 };
+
+static bool path_beside(const char *database_path, const char *suffix, char path[PATH_MAX]) {
+    return snprintf(path, PATH_MAX, "%s%s", database_path, suffix) < PATH_MAX;
 }
 
-static bool has_bytes(const char *database_path, uint64_t bytes) {
+static bool reserve_path(const char *database_path, char path[PATH_MAX]) {
+    return path_beside(database_path, "-reserve", path);
+}
+
+static uint64_t free_bytes(const char *database_path) {
     struct statvfs found;
 
-    return statvfs(database_path, &found) == 0 && found.f_bavail > bytes / found.f_frsize;
+    return statvfs(database_path, &found) == 0 ? found.f_bavail * found.f_frsize : 0;
+}
+
+/* 0: there is none. */
+static off_t file_size(const char *path) {
+    struct stat found;
+
+    return stat(path, &found) == 0 ? found.st_size : 0;
+}
+
+static bool file_fill(const char *path, off_t size) {
+    const off_t before = file_size(path);
+    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+
+    if (fd < 0)
+        return false;
+    if (posix_fallocate(fd, 0, size) == 0)
+        return true;
+    if (before == 0)
+        unlink(path);
+    return false;
 }
 
 bool sqlite_reserve_make(const char *database_path) {
     char path[PATH_MAX];
-    autoclose int fd = -1;
 
     if (!reserve_path(database_path, path))
         return false;
-    if (access(path, F_OK) == 0)
+    if (file_size(path) >= SQLITE_RESERVE_BYTES)
         return true;
-    if (!has_bytes(database_path, 4ULL * SQLITE_RESERVE_BYTES))
-        return false;
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return false;
-    if (posix_fallocate(fd, 0, SQLITE_RESERVE_BYTES) == 0)
-        return true;
-    unlink(path);
-    return false;
+    return free_bytes(database_path) > 4ULL * SQLITE_RESERVE_BYTES &&
+           file_fill(path, SQLITE_RESERVE_BYTES);
+}
+
+void sqlite_reserve_make_of_rest(const char *database_path) {
+    const uint64_t space = free_bytes(database_path), most = SQLITE_RESERVE_BYTES + REST_FREE;
+    char path[PATH_MAX];
+
+    if (reserve_path(database_path, path) && file_size(path) == 0 && space >= REST_LEAST)
+        file_fill(path, (off_t)((space < most ? space : most) - REST_FREE));
 }
 
 bool sqlite_reserve_suffices(const char *database_path) {
     char path[PATH_MAX];
 
-    return (reserve_path(database_path, path) && access(path, F_OK) == 0) ||
-           has_bytes(database_path, SQLITE_RESERVE_BYTES / 2);
+    return (reserve_path(database_path, path) && file_size(path) >= SQLITE_RESERVE_BYTES / 2) ||
+           free_bytes(database_path) > SQLITE_RESERVE_BYTES / 2;
+}
+
+/* By a descriptor of its own: SQLite locks other files, whose locks a close would end. */
+void sqlite_reserve_space_of_log(const char *database_path) {
+    const uint64_t space = free_bytes(database_path) / 4 * 3;
+    char path[PATH_MAX];
+    autoclose int fd = -1;
+
+    if (space == 0 || !path_beside(database_path, "-wal", path))
+        return;
+    fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, file_size(path),
+                             (off_t)(space < LOG_MOST ? space : LOG_MOST)) < 0)
+        log_info(NULL, "database: no space for the log", "path", database_path, NULL);
 }
 
 bool sqlite_reserve_release(const char *database_path) {

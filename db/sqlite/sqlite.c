@@ -197,6 +197,8 @@ int sqlite_open(const char *path, enum sqlite_use use, struct connection **ret, 
     if (result < 0)
         return error_context(err, "database %s", *path ? path : "in memory");
     (*ret)->no_reserve = *path && writer && !sqlite_reserve_make(path);
+    if ((*ret)->no_reserve)
+        sqlite_reserve_space_of_log(path); /* an open log has been truncated */
     return 0;
 }
 
@@ -206,7 +208,10 @@ bool sqlite_make_space(struct connection *connection) {
 
     connection->full = false;
     connection->no_reserve |= full; /* also when another process has released it */
-    return full && sqlite_reserve_release(path);
+    if (!full || !sqlite_reserve_release(path))
+        return false;
+    sqlite_reserve_space_of_log(path);
+    return true;
 }
 
 int sqlite_check_space(const struct connection *connection, struct error *err) {
@@ -226,7 +231,11 @@ void sqlite_renew_reserve(struct connection *connection) {
 
 /* The last connection copies the log to the file: not one with a hole. */
 void sqlite_close(struct connection *connection) {
+    autofree char *full = NULL;
+
     sqlite_renew_reserve(connection); /* the next start may need it */
+    if (connection->no_reserve)
+        full = heap_text(sqlite3_db_filename(connection->handle, "main"));
     if (connection->in_doubt && sqlite_log_renew(connection, NULL) != 0)
         sqlite3_db_config(connection->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     statement_cache_free(connection->statements);
@@ -234,6 +243,8 @@ void sqlite_close(struct connection *connection) {
     sqlite3_close(connection->handle);
     sqlite_map_end(&connection->map);
     free(connection);
+    if (full)
+        sqlite_reserve_make_of_rest(full);
 }
 
 void sqlite_checkpoint(struct connection *connection) {

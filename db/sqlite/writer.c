@@ -11,7 +11,7 @@
 /* A checkpoint stalls the writer, so it is made while idle.  But most commits write the same pages,
  * and a reader that looks for one passes every frame of it in the WAL: 4 MB of that are deferred
  * only while checkpoints follow each other closely, and 16 MB never. */
-enum { FRAMES_WORTH_IDLE = 200, FRAMES_MANY = 1000, FRAMES_MOST = 4000 };
+enum { FRAMES_FULL = 25, FRAMES_WORTH_IDLE = 200, FRAMES_MANY = 1000, FRAMES_MOST = 4000 };
 enum { IDLE_MS = 100, CHECKPOINT_MS = 250, GROUP_MOST = 64 };
 
 struct outcome {
@@ -210,10 +210,10 @@ static void group_tell(struct writer *writer, const struct group *group) {
         hooks_run(writer, group->tx.base.events);
 }
 
-/* On a full file system the log would soon take all space of the reserve, which a checkpoint needs,
- * too. */
+/* On a full file system the log would soon take all space of the reserve, of which little may be
+ * left, and which a checkpoint needs, too. */
 static int frames_most(const struct connection *connection) {
-    return connection->no_reserve ? FRAMES_WORTH_IDLE : FRAMES_MOST;
+    return connection->no_reserve ? FRAMES_FULL : FRAMES_MOST;
 }
 
 static bool wal_is_long(const struct writer *writer, int64_t now_us) {

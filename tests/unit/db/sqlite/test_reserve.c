@@ -52,7 +52,7 @@ static const char *filler_of(const struct scratch *scratch) {
 
 static void fill(const struct scratch *scratch) {
     static const char block[4096];
-    int fd = open(filler_of(scratch), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(filler_of(scratch), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 
     ck_assert_int_ge(fd, 0);
     while (write(fd, block, sizeof(block)) > 0)
@@ -80,6 +80,13 @@ START_TEST(changes_of_a_full_disk_do_not_consume_the_reserve) {
     ck_assert_int_eq(umount2(scratch.directory, MNT_DETACH), 0);
 }
 END_TEST
+
+static off_t file_size(const char *path) {
+    struct stat found;
+
+    ck_assert_int_eq(stat(path, &found), 0);
+    return found.st_size;
+}
 
 static void release_by_changes(const struct scratch *scratch, struct db *db) {
     fill(scratch);
@@ -110,6 +117,43 @@ START_TEST(a_reserve_is_made_again_after_one_change_and_at_the_end) {
     ck_assert_int_eq(truncate(filler_of(&scratch), 0), 0);
     db_close(db);
     ck_assert_int_eq(access(reserve_of(&scratch), F_OK), 0);
+    ck_assert_int_eq(umount2(scratch.directory, MNT_DETACH), 0);
+}
+END_TEST
+
+static void update_much(struct db *db, int times) {
+    for (int i = 0; i < times; i++)
+        sql_run(db, "UPDATE much SET bytes = randomblob(65536)");
+}
+
+/* Guests take all the space that is free at any time, also while the service is stopped. */
+START_TEST(released_space_is_the_databases_beside_guests_that_take_all) {
+    autoscratch struct scratch scratch;
+    struct db *db;
+
+    scratch_make(&scratch);
+    if (!small_disk(scratch.directory, "size=48m"))
+        return;
+    db = scratch_open(scratch.url, true);
+    sql_run(db, "CREATE TABLE much (bytes BLOB)");
+    sql_run(db, "INSERT INTO much VALUES (zeroblob(65536))");
+    db_close(db);
+    for (int i = 0; i < 3; i++) {
+        fill(&scratch);
+        db = scratch_open(scratch.url, true);
+        for (int j = 0; j < 200 && access(reserve_of(&scratch), F_OK) == 0; j++)
+            update_much(db, 1);
+        ck_assert_int_ne(access(reserve_of(&scratch), F_OK), 0);
+        fill(&scratch);
+        update_much(db, 100);
+        db_close(db);
+        ck_assert_int_eq(access(reserve_of(&scratch), F_OK), 0);
+    }
+    ck_assert_int_eq(truncate(filler_of(&scratch), 0), 0);
+    db = scratch_open(scratch.url, true);
+    update_much(db, 1);
+    db_close(db);
+    ck_assert_int_eq(file_size(reserve_of(&scratch)), SQLITE_RESERVE_BYTES);
     ck_assert_int_eq(umount2(scratch.directory, MNT_DETACH), 0);
 }
 END_TEST
@@ -160,4 +204,5 @@ CHECK_MAIN("reserve", a_database_has_a_reserve_with_mode_0600,
            a_reserve_is_released_once_and_made_again,
            changes_of_a_full_disk_do_not_consume_the_reserve,
            a_reserve_is_made_again_after_one_change_and_at_the_end,
+           released_space_is_the_databases_beside_guests_that_take_all,
            the_last_space_is_left_to_deletes, a_path_without_space_for_the_name_has_none)
