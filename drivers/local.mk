@@ -23,6 +23,7 @@ libscoria_a_SOURCES += \
 	drivers/file/image_data.c drivers/file/image_data.h \
 	drivers/file/image_punch.c drivers/file/image_punch.h \
 	drivers/file/image_source.c drivers/file/image_source.h \
+	drivers/file/metadata_order.c drivers/file/metadata_order.h \
 	drivers/file/mount.c drivers/file/mount.h \
 	drivers/file/mounted_share.c drivers/file/mounted_share.h \
 	drivers/file/netapp_nfs.c \
@@ -85,6 +86,7 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_file \
 	tests/unit/drivers/file/test_image \
 	tests/unit/drivers/file/test_image_data \
+	tests/unit/drivers/file/test_metadata_order \
 	tests/unit/drivers/file/test_inspect \
 	tests/unit/drivers/file/test_manage \
 	tests/unit/drivers/file/test_manage_snapshots \

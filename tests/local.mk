@@ -131,6 +131,7 @@ EXTRA_DIST += \
 	tests/crash/csi \
 	tests/crash/postgresql \
 	tests/crash/points \
+	tests/crash/power \
 	tests/crash/run \
 	tests/e2e/run \
 	tests/e2e/test_agent.py \

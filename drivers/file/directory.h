@@ -15,6 +15,7 @@ struct directory {
     const struct directory_settings *settings;
     bool locks_trusted; /* a lock that a guest took on another host is seen here */
     bool punches_holes; /* or unknown */
+    bool keeps_order;   /* of metadata (metadata_order.h), on a mount that is never renewed */
     /* NULL: a flush is shared by no threads, as on a mount, which may hang and be renewed. */
     struct shared_flush *flush;
 };

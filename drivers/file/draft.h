@@ -18,7 +18,8 @@ struct draft {
  * published. */
 int draft_open(const struct directory *directory, struct arena *arena, const char *name,
                unsigned attempt, struct draft *ret, struct error *err);
-/* Gives it its final name, once it is filled and flushed.  1: another file has that name by now,
+/* Gives it its final name, once it is filled, and flushed unless a flush of the directory has its
+ * changes (metadata_order.h).  1: another file has that name by now,
  * and keeps it. */
 int draft_publish(struct draft *draft, const struct driver_fence *fence, struct error *err);
 /* The same, but replaces the file of that name: ERROR_NOT_FOUND when there is none. */

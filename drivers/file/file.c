@@ -7,6 +7,7 @@
 #include "common/utf8.h"
 #include "drivers/file/directory_claim.h"
 #include "drivers/file/file_store.h"
+#include "drivers/file/metadata_order.h"
 #include "drivers/file/mount.h"
 #include "drivers/file/volume_file.h"
 
@@ -127,6 +128,7 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
         close(backend->directory.fd);
         return -1;
     }
+    backend->directory.keeps_order = metadata_order_kept(backend->directory.fd);
     shared_flush_init(&backend->flush);
     backend->directory.flush = &backend->flush;
     backend->store = (struct file_store){

@@ -270,10 +270,11 @@ struct growth {
     bool sparse;
     const struct driver_fence *fence;  /* checked before each effect */
     const struct driver_fence *worker; /* decides whether the call may take long */
+    bool only_content;                 /* is flushed: the caller makes the length durable */
 };
 
 /* Allocates the blocks first, after the end of the file, then sets the length.  NFS can do only
- * both at once. */
+ * both at once.  1: zeros were written. */
 static int allocate(int fd, off_t from, off_t to, const struct growth *growth, struct error *err) {
     const struct driver_fence *fence = growth->fence;
     static const int modes[] = { FALLOC_FL_KEEP_SIZE, 0 };
@@ -292,7 +293,7 @@ static int allocate(int fd, off_t from, off_t to, const struct growth *growth, s
     }
     if (driver_fence_take_long(growth->worker, to - from, 0, err) < 0)
         return -1;
-    return write_zeros(fd, from, to, fence, err);
+    return write_zeros(fd, from, to, fence, err) < 0 ? -1 : 1;
 }
 
 int image_flush(int fd, struct error *err) {
@@ -325,9 +326,15 @@ int image_read_flushed(int fd, const char *format, struct image_facts *ret, stru
     return 0;
 }
 
+/* `written`: content, too. */
+static int flush_growth(int fd, bool written, const struct growth *growth, struct error *err) {
+    return growth->only_content && !written ? 0 : image_flush(fd, err);
+}
+
 static int grow(int fd, int64_t bytes, const struct growth *growth, struct error *err) {
     const struct driver_fence *fence = growth->fence;
     struct stat status;
+    int written;
 
     assert(bytes >= 0);
     if (fstat(fd, &status) < 0)
@@ -337,8 +344,9 @@ static int grow(int fd, int64_t bytes, const struct growth *growth, struct error
     if (driver_fence_check(fence, err) < 0)
         return -1;
     if (growth->sparse)
-        return set_length(fd, bytes, fence, err) < 0 ? -1 : image_flush(fd, err);
-    if (allocate(fd, status.st_size, bytes, growth, err) == 0 && image_flush(fd, err) == 0)
+        return set_length(fd, bytes, fence, err) < 0 ? -1 : flush_growth(fd, false, growth, err);
+    written = allocate(fd, status.st_size, bytes, growth, err);
+    if (written >= 0 && flush_growth(fd, written > 0, growth, err) == 0)
         return 0;
     /* Frees the blocks of this attempt; the part after the old end has no user yet. */
     if (driver_fence_check(fence, NULL) < 0 || ftruncate(fd, status.st_size) < 0)
@@ -348,10 +356,10 @@ static int grow(int fd, int64_t bytes, const struct growth *growth, struct error
 
 int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
                    struct error *err) {
-    return grow(fd, bytes, &(struct growth){ sparse, fence, fence }, err);
+    return grow(fd, bytes, &(struct growth){ sparse, fence, fence, false }, err);
 }
 
-int image_fill_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *worker,
-                   struct error *err) {
-    return grow(fd, bytes, &(struct growth){ sparse, NULL, worker }, err);
+int image_fill_raw(int fd, int64_t bytes, bool sparse, bool only_content,
+                   const struct driver_fence *worker, struct error *err) {
+    return grow(fd, bytes, &(struct growth){ sparse, NULL, worker, only_content }, err);
 }

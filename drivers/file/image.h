@@ -46,7 +46,8 @@ int image_read_facts(int fd, const char *format, struct image_facts *ret, struct
  *   (qemu-img rebase).
  * - a step that an earlier attempt may have left in memory does not count as done.  The state of
  *   the disk decides (image_reread(), image_read_flushed()), or it is done again, and flushed.
- * - a file gets its own name when it is flushed, so one under its name is whole.
+ * - a file gets its own name when it is flushed, so one under its name is whole.  One without
+ *   content may be flushed with its name (metadata_order.h).
  *
  * Names and lengths are in the journal of the file system, which stops writing when it fails.
  */
@@ -80,6 +81,8 @@ int image_fence_check(const struct driver_fence *fence, int64_t *checked_us, str
  */
 int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
                    struct error *err);
-/* The same for a file private to this call: only the fence decides whether it may take long. */
-int image_fill_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *worker,
-                   struct error *err);
+/* The same for a file private to this call: only the fence decides whether it may take long.
+ * `only_content`: a length or blocks without content are not flushed, a later flush of the caller
+ * has them. */
+int image_fill_raw(int fd, int64_t bytes, bool sparse, bool only_content,
+                   const struct driver_fence *worker, struct error *err);

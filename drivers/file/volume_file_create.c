@@ -93,15 +93,18 @@ static int fill_and_publish(const struct directory *directory, struct arena *are
                             const struct driver_volume *volume, const char *name, int64_t bytes,
                             struct error *err) {
     const struct directory_settings *settings = directory->settings;
+    /* The flush behind the name has the length (metadata_order.h), and that of the content, which
+     * is of the same file. */
+    bool flushed_later = directory->keeps_order || volume->content;
     autodraft struct draft draft = { 0 };
     autovolumeio struct volume_io *content = NULL;
 
     if (volume->content && volume->content->open(volume->content->arg, &content, err) < 0)
         return -1;
     if (draft_open(directory, arena, name, volume->attempt, &draft, err) < 0 ||
-        (settings->qcow2
-             ? fill_qcow2(&draft, arena, bytes, err)
-             : image_fill_raw(draft.fd, bytes, settings->sparse, volume->fence, err)) < 0 ||
+        (settings->qcow2 ? fill_qcow2(&draft, arena, bytes, err)
+                         : image_fill_raw(draft.fd, bytes, settings->sparse, flushed_later,
+                                          volume->fence, err)) < 0 ||
         (content && put_content(&draft, arena, volume, content, err) < 0))
         return -1;
     return draft_publish(&draft, volume->fence, err);

@@ -46,14 +46,16 @@ static void assert_no_half_volume(struct place *place) {
 
 #define MOST_CALLS 100
 
+/* Each kind, and each again where the order of metadata is kept. */
 START_TEST(create_survives_every_failure) {
-    for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
+    for (size_t kind = 0; kind < 2 * LENGTH(kinds); kind++) {
         int n = 1, result;
 
         for (bool reached = true; reached; n++) {
             autoplace struct place place;
 
-            open_place(&place, kind);
+            open_place(&place, kind % LENGTH(kinds));
+            place.directory.keeps_order = kind >= LENGTH(kinds);
             fail_nth(n, EIO);
             result = create(&place);
             reached = fault.countdown == 0;
@@ -144,6 +146,38 @@ START_TEST(a_header_that_is_not_on_the_disk_is_not_trusted) {
     ck_assert_int_eq(extend(&place), DRIVER_DONE);
     ck_assert(!disk.behind);
     ck_assert_int_eq(size_of(&place), 2 * GIB);
+}
+END_TEST
+
+/* Made and named without a flush of its own, so the failure is that of the directory's flush. */
+START_TEST(a_length_is_flushed_with_the_name_where_the_order_of_both_is_kept) {
+    for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
+        autoplace struct place place;
+
+        open_place(&place, kind);
+        place.directory.keeps_order = true;
+        fail_all("fsync", EIO);
+        ck_assert_int_eq(create(&place), -1);
+        fail_none();
+        ck_assert_int_eq(has(&place, FILE_NAME), !kinds[kind].qcow2);
+        ck_assert_int_eq(create(&place), 0);
+        ck_assert_int_eq(size_of(&place), GIB);
+    }
+}
+END_TEST
+
+START_TEST(written_zeros_are_flushed_before_the_name) {
+    autoplace struct place place;
+
+    open_place(&place, 1);
+    place.directory.keeps_order = true;
+    fault.no_allocation = true;
+    fail_all("fsync", EIO);
+    ck_assert_int_eq(create(&place), -1);
+    fail_none();
+    fault.no_allocation = false;
+    ck_assert(!has(&place, FILE_NAME));
+    ck_assert(!has(&place, "." FILE_NAME ".new"));
 }
 END_TEST
 
@@ -508,7 +542,7 @@ START_TEST(many_zeros_are_written_only_by_a_worker_for_that) {
     ck_assert_int_eq(image_grow_raw(fd, 1000000, false, &fence, &bench.err), 0);
     ck_assert_int_eq(image_grow_raw(fd, GIB, false, &fence, &bench.err), -1);
     ck_assert_int_eq(bench.err.kind, ERROR_BUSY);
-    ck_assert_int_eq(image_fill_raw(fd, GIB, false, &fence, &bench.err), -1);
+    ck_assert_int_eq(image_fill_raw(fd, GIB, false, false, &fence, &bench.err), -1);
     ck_assert_int_eq(bench.err.kind, ERROR_BUSY);
     fault.no_allocation = false;
     ck_assert_int_eq(fstat(fd, &status), 0);
@@ -743,7 +777,8 @@ END_TEST
 CHECK_MAIN("driver calls", create_survives_every_failure, extend_survives_every_failure,
            delete_survives_every_failure, no_size_is_reported_before_it_is_flushed,
            a_header_that_is_not_on_the_disk_is_not_trusted,
-           a_new_file_that_cannot_be_flushed_is_removed,
+           a_length_is_flushed_with_the_name_where_the_order_of_both_is_kept,
+           written_zeros_are_flushed_before_the_name, a_new_file_that_cannot_be_flushed_is_removed,
            a_new_directory_is_there_when_its_name_is_flushed,
            a_late_create_leaves_no_file_of_a_deleted_volume,
            of_two_that_create_both_end_with_one_file, an_empty_file_is_completed_in_place,
