@@ -68,6 +68,7 @@ static int operation_read(struct work *work, const struct db_rows *rows, void *r
         .owner = db_copy(rows, 12, arena),
         .lease_until = db_int(rows, 13),
         .deadline = db_int(rows, 14),
+        .has_deadline = !db_is_null(rows, 14),
         .attempts = db_int(rows, 15),
         .arguments = db_copy(rows, 16, arena),
         .created_at = db_int(rows, 17),

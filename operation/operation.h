@@ -48,7 +48,7 @@ struct operation_kind {
     unsigned meanwhile, on_failure;
     unsigned char is[PHASES]; /* state in each phase as seen by others (model/conflict.h) */
     bool leaves_traces;   /* once begun, a cancelled one may have effects that must be inspected */
-    bool ends_as_claimed; /* finish() uses nothing of it that changes after the claim */
+    bool ends_as_claimed; /* finish() uses nothing that changes while it has its owner */
     bool awaited;         /* requests wait for its end */
     /* Checked by its worker right before each effect: is it, as claimed, still valid?  1, 0, or
      * -1. */
@@ -88,6 +88,7 @@ struct operation {
     bool failed;
     const char *owner;
     int64_t lease_until, deadline, attempts;
+    bool has_deadline;              /* 0 is one that has passed, too */
     const char *arguments;          /* JSON or NULL */
     int64_t created_at, updated_at; /* all instants are of the database's clock */
     const char *waits_for;          /* the object that its last worker found in use; NULL: none */
@@ -239,7 +240,7 @@ int operation_leave(struct work *work, const char *object_id, const struct opera
                     unsigned status, struct error *err);
 /* Deletes the record and notifies the next in its queue; its reservations must be committed or
  * released before. */
-int operation_end(struct work *work, const char *id, struct error *err);
+int operation_end(struct work *work, const struct operation *ended, struct error *err);
 /* The same for the target's operation, when there is one. */
 int operation_end_of(struct work *work, const char *target_id, struct error *err);
 /* Phase answered with `arguments` as the result, for the waiting request; it leaves its queue. */

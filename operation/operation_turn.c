@@ -17,23 +17,39 @@
     "other.volume_id = mine.turn_of WHERE mine.operation_id = operations.id AND " IS_LEFT "))))"
 /* clang-format on */
 
+/* SQLite would copy the row of an UPDATE with these conditions to a table of its own, and once more
+ * for RETURNING. */
+static int claim_find(struct work *work, const char *id, struct operation *ret, struct error *err) {
+    return operation_one(work,
+                         db_query(work->tx, err,
+                                  "SELECT " OPERATION_COLUMNS " FROM operations WHERE id = $1 AND "
+                                  "(owner IS NULL OR lease_until < $2) AND " IS_DUE(
+                                      "$2") " AND " NOTHING_CANCELLED_IS_LEFT " AND " IS_ITS_TURN,
+                                  DB_TEXT(id), DB_INT(work->over_us)),
+                         ret, err);
+}
+
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err) {
     int64_t lease = work->clock_us + work->settings->operation_lease_s * SECOND_US;
+    int found = claim_find(work, id, ret, err);
 
     assert(owner && *owner);
-    return operation_one(
-        work,
-        db_query(
-            work->tx, err,
-            "UPDATE operations SET owner = $1, lease_until = $2, attempts = attempts + 1, "
-            "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, progress = NULL, "
-            "updated_at = $3 WHERE id = $4 AND (owner IS NULL OR lease_until < $5) AND " IS_DUE(
-                "$5") " AND " NOTHING_CANCELLED_IS_LEFT " AND " IS_ITS_TURN
-                      " RETURNING " OPERATION_COLUMNS,
-            DB_TEXT(owner), DB_INT(lease), DB_INT(work->clock_us), DB_TEXT(id),
-            DB_INT(work->over_us)),
-        ret, err);
+    if (found <= 0)
+        return found;
+    assert(!ret->owner || ret->lease_until < work->over_us);
+    ret->owner = arena_text(work->arena, owner);
+    ret->lease_until = lease;
+    ret->attempts++;
+    ret->phase = ret->phase == PHASE_QUEUED ? PHASE_RUNNING : ret->phase;
+    ret->progress = -1;
+    ret->updated_at = work->clock_us;
+    return db_run(work->tx, err,
+                  "UPDATE operations SET owner = $1, lease_until = $2, attempts = $3, "
+                  "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, "
+                  "progress = NULL, updated_at = $4 WHERE id = $5",
+                  DB_TEXT(owner), DB_INT(lease), DB_INT(ret->attempts), DB_INT(work->clock_us),
+                  DB_TEXT(id));
 }
 
 int operation_reads(struct work *work, const char *id, const char *volume_id, struct error *err) {
@@ -286,22 +302,18 @@ int operation_leave(struct work *work, const char *object_id, const struct opera
     return changed < 0 ? -1 : changed == 0;
 }
 
-int operation_end(struct work *work, const char *id, struct error *err) {
-    assert(id);
-    return queue_advance_removed(work,
-                                 db_query(work->tx, err,
-                                          "DELETE FROM operations WHERE id = $1" RETURNING_PASSED,
-                                          DB_TEXT(id)),
-                                 err) < 0
-               ? -1
-               : 0;
+int operation_end(struct work *work, const struct operation *ended, struct error *err) {
+    int deleted = db_run(work->tx, err, "DELETE FROM operations WHERE id = $1", DB_TEXT(ended->id));
+
+    assert(deleted <= 1);
+    return deleted <= 0 ? deleted : queue_advance_ended(work, ended, err);
 }
 
 int operation_end_of(struct work *work, const char *target_id, struct error *err) {
     struct operation operation;
     int found = operation_of(work, target_id, &operation, err);
 
-    return found > 0 ? operation_end(work, operation.id, err) : found;
+    return found > 0 ? operation_end(work, &operation, err) : found;
 }
 
 int operation_insert_once(struct work *work, const struct operation_kind *kind,
@@ -352,7 +364,7 @@ int operation_cancel(struct work *work, const struct operation *operation, struc
     if (operation->kind->cancel && operation->kind->cancel(work, operation, err) < 0)
         return -1;
     return !has_worker(operation) && !leaves_traces(operation)
-               ? operation_end(work, operation->id, err)
+               ? operation_end(work, operation, err)
                : leave_to_inspect(work, operation, err);
 }
 

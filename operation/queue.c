@@ -121,14 +121,16 @@ static int find_several(struct work *work, struct passed *passed, struct error *
     return found < 0 ? -1 : 0;
 }
 
+static int notify_passed(struct work *work, struct passed *passed, struct error *err) {
+    return find_several(work, passed, err) < 0 || notify_after(work, passed, err) < 0 ? -1 : 0;
+}
+
 /* Returns as query_one() does. */
 static int end_one(struct work *work, struct db_rows *query, struct passed *ret,
                    struct error *err) {
     int ended = query_one(work, query, passed_read, ret, err);
 
-    if (ended <= 0)
-        return ended;
-    return find_several(work, ret, err) < 0 || notify_after(work, ret, err) < 0 ? -1 : ended;
+    return ended > 0 && notify_passed(work, ret, err) < 0 ? -1 : ended;
 }
 
 int queue_advance(struct work *work, struct db_rows *query, struct error *err) {
@@ -137,26 +139,42 @@ int queue_advance(struct work *work, struct db_rows *query, struct error *err) {
     return end_one(work, query, &passed, err);
 }
 
+static int forget_turns(struct work *work, const struct passed *passed, struct error *err) {
+    return passed->in_several
+               ? db_run(work->tx, err, "DELETE FROM operation_turns WHERE operation_id = $1",
+                        DB_TEXT(passed->id))
+               : 0;
+}
+
 int queue_advance_removed(struct work *work, struct db_rows *query, struct error *err) {
     struct passed passed;
     int ended = end_one(work, query, &passed, err);
 
-    if (ended > 0 && passed.in_several &&
-        db_run(work->tx, err, "DELETE FROM operation_turns WHERE operation_id = $1",
-               DB_TEXT(passed.id)) < 0)
-        return -1;
-    return ended;
+    return ended > 0 && forget_turns(work, &passed, err) < 0 ? -1 : ended;
+}
+
+static struct passed passed_of(const struct operation *operation) {
+    return (struct passed){ .id = operation->id,
+                            .turn_of = operation->turn_of,
+                            .object_id = operation->object_id,
+                            .volume_id = operation->volume_id,
+                            .with_host = operation->has_deadline,
+                            .waited = operation->waits_for != NULL };
+}
+
+int queue_advance_ended(struct work *work, const struct operation *ended, struct error *err) {
+    struct passed passed = passed_of(ended);
+
+    assert(ended->id && ended->object_id && ended->volume_id);
+    return notify_passed(work, &passed, err) < 0 || forget_turns(work, &passed, err) < 0 ? -1 : 1;
 }
 
 int queue_advance_past(struct work *work, const struct operation *operation, struct error *err) {
-    const struct passed passed = { .id = operation->id,
-                                   .turn_of = operation->turn_of,
-                                   .object_id = operation->object_id,
-                                   .volume_id = operation->volume_id,
-                                   .waited = operation->waits_for != NULL,
-                                   .in_several = !operation->turn_of };
+    struct passed passed = passed_of(operation);
 
-    if (!operation->turn_of)
+    passed.with_host = false;
+    passed.in_several = !operation->turn_of;
+    if (passed.in_several)
         return notify_after(work, &passed, err);
     return notify_next(work, next_of_change, operation->turn_of, err) < 0
                ? -1

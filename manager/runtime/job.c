@@ -73,7 +73,7 @@ int job_finish(struct job *job, void *ending, struct error *err) {
 
 static int end(struct work *work, const struct operation *held, void *arg, struct error *err) {
     (void)arg;
-    return operation_end(work, held->id, err);
+    return operation_end(work, held, err);
 }
 
 int job_end(struct job *job, struct error *err) {

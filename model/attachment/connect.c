@@ -325,7 +325,7 @@ static int connect_finish(struct work *work, const struct operation *held, void 
     if (changed < 0)
         return -1;
     if (changed > 0)
-        return operation_end(work, held->id, err);
+        return operation_end(work, held, err);
     return connection_finish(work, held, info, err);
 }
 

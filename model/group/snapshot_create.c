@@ -224,7 +224,7 @@ static int create_finish(struct work *work, const struct operation *held, void *
     const struct group_snapshot_ending *ending = arg;
     const char *id = held->object_id;
 
-    if (operation_end(work, held->id, err) < 0 || end_members(work, id, ending, err) < 0)
+    if (operation_end(work, held, err) < 0 || end_members(work, id, ending, err) < 0)
         return -1;
     if (ending->failure)
         return status_write(work, held->kind->object, id, &broken, err) < 0

@@ -106,7 +106,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
     int count;
 
     assert(held->kind == &kind_group_snapshot_delete);
-    if (operation_end(work, held->id, err) < 0)
+    if (operation_end(work, held, err) < 0)
         return -1;
     count = snapshot_of_group(work, id, &snapshots, err);
     if (count < 0 || !ending->failure)

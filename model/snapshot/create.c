@@ -235,7 +235,7 @@ static int create_finish(struct work *work, const struct operation *held, void *
     struct snapshot snapshot;
 
     assert(held->kind == &kind_snapshot_create && held->object_id);
-    if (refresh(work, held, ending, err) < 0 || operation_end(work, held->id, err) < 0 ||
+    if (refresh(work, held, ending, err) < 0 || operation_end(work, held, err) < 0 ||
         tell(work, held, ending, err) < 0)
         return -1;
     if (snapshot_row(work, id, &snapshot, err) < 0)

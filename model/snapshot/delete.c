@@ -118,7 +118,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
     struct snapshot snapshot;
 
     assert(held->kind == &kind_snapshot_delete);
-    if (operation_end(work, held->id, err) < 0)
+    if (operation_end(work, held, err) < 0)
         return -1;
     if (snapshot_row(work, held->object_id, &snapshot, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;

@@ -128,7 +128,7 @@ static int manage_finish(struct work *work, const struct operation *held, void *
                          struct error *err) {
     const struct manage_ending *ending = arg;
 
-    if (operation_end(work, held->id, err) < 0)
+    if (operation_end(work, held, err) < 0)
         return -1;
     return ending->failure ? not_taken_over(work, held, ending, err)
                            : taken_over(work, held, ending, err);
@@ -205,7 +205,7 @@ static int unmanage_finish(struct work *work, const struct operation *held, void
     const struct snapshot_delete_ending *ending = arg;
     struct snapshot snapshot;
 
-    if (operation_end(work, held->id, err) < 0)
+    if (operation_end(work, held, err) < 0)
         return -1;
     if (snapshot_row(work, held->object_id, &snapshot, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;

@@ -451,7 +451,7 @@ static int create_finish(struct work *work, const struct operation *held, void *
     const char *group_id = NULL;
 
     assert(is_create(held));
-    if (operation_end(work, held->id, err) < 0 ||
+    if (operation_end(work, held, err) < 0 ||
         (ending->failure ? not_made(work, held, ending, err) : made(work, held, ending, err)) < 0)
         return -1;
     if (query_one(work,

@@ -291,7 +291,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
     struct volume volume;
 
     assert(held->kind == &kind_delete);
-    if (operation_end(work, held->id, err) < 0)
+    if (operation_end(work, held, err) < 0)
         return -1;
     if (volume_row(work, held->volume_id, &volume, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;

@@ -57,7 +57,8 @@ static int check_type_limits(struct work *work, const struct volume *volume, int
 static int give_up_for_room(struct work *work, const struct volume *volume,
                             const char *operation_id, struct error *err) {
     assert(operation_id);
-    if (quota_rollback(work, operation_id, err) < 0 || operation_end(work, operation_id, err) < 0 ||
+    if (quota_rollback(work, operation_id, err) < 0 ||
+        operation_end_of(work, volume->id, err) < 0 ||
         operation_leave(work, volume->id, &kind_extend, volume->status, err) < 0)
         return -1;
     return message_put(work, volume->project_id, work->context->request_id, volume->id, "007",
@@ -349,7 +350,7 @@ static int extend_finish(struct work *work, const struct operation *held, void *
     if (volume_details(work, held->volume_id, &volume, err) < 0) {
         if (err->kind != ERROR_NOT_FOUND || quota_rollback(work, held->id, err) < 0) /* X6 */
             return -1;
-        return operation_end(work, held->id, err);
+        return operation_end(work, held, err);
     }
     if (grown)
         status = attachment_status_of(&volume);
@@ -357,7 +358,7 @@ static int extend_finish(struct work *work, const struct operation *held, void *
                : settle_failed(work, &volume, held, ending, err)) < 0 ||
         (volume.admin_metadata.count > 0 && volume_extend_clear_keys(work, volume.id, err) < 0) ||
         (!ending->refused && note_unreported(work, held, err) < 0) ||
-        operation_end(work, held->id, err) < 0 ||
+        operation_end(work, held, err) < 0 ||
         operation_leave(work, volume.id, held->kind, status, err) < 0)
         return -1;
     if (!grown)

@@ -236,7 +236,7 @@ static int taken_over(struct work *work, const struct operation *held,
     int counted = quota_commit(work, held->id, err);
 
     assert(held->kind == &kind_manage);
-    if (counted < 0 || operation_end(work, held->id, err) < 0 ||
+    if (counted < 0 || operation_end(work, held, err) < 0 ||
         operation_leave(work, held->volume_id, held->kind, VOLUME_AVAILABLE, err) < 0 ||
         db_run(work->tx, err,
                "UPDATE volumes SET size_gb = $1, largest_gb = $1, provider_location = $2, "
@@ -259,7 +259,7 @@ static int not_taken_over(struct work *work, const struct operation *held,
 
     assert(held->kind == &kind_manage);
     if (volume_row(work, held->volume_id, &volume, err) < 0 ||
-        give_back(work, held, &volume, err) < 0 || operation_end(work, held->id, err) < 0 ||
+        give_back(work, held, &volume, err) < 0 || operation_end(work, held, err) < 0 ||
         status_write(work, &volume_objects, volume.id, &broken, err) < 0)
         return -1;
     return message_put(work, held->project_id, held->request_id, volume.id,

@@ -94,7 +94,7 @@ int manageable_check_answer(struct work *work, const char *operation_id, const c
                          "Manage existing volume failed due to invalid backend reference "
                          "%.255s: %s",
                          source_name, refused);
-    return operation_end(work, operation.id, err);
+    return operation_end(work, &operation, err);
 }
 
 void manageable_requested(struct arena *arena, const struct operation *operation,

@@ -179,7 +179,7 @@ static int reclaim_finish(struct work *work, const struct operation *held, void 
 
     assert(held->kind == &kind_reclaim);
     if (volume_details(work, held->volume_id, &volume, err) < 0 ||
-        operation_end(work, held->id, err) < 0 ||
+        operation_end(work, held, err) < 0 ||
         operation_leave(work, volume.id, held->kind, attachment_status_of(&volume), err) < 0)
         return -1;
     if (ending->failure)

@@ -86,7 +86,7 @@ static int reimage_finish(struct work *work, const struct operation *held, void 
 
     assert(held->kind == &kind_reimage);
     if (volume_details(work, held->volume_id, &volume, err) < 0 ||
-        operation_end(work, held->id, err) < 0 ||
+        operation_end(work, held, err) < 0 ||
         operation_leave(work, volume.id, held->kind,
                         failed ? held->kind->on_failure : status_after(held, &volume), err) < 0 ||
         (was(held, VOLUME_RESERVED) && volume_notify_reimaged(work, &volume, failed, err) < 0))

@@ -88,7 +88,7 @@ static int revert_finish(struct work *work, const struct operation *held, void *
     const struct revert_ending *ending = arg;
     bool whole = !ending->failure || ending->untouched;
 
-    if (operation_end(work, held->id, err) < 0 || free_snapshot(work, held, err) < 0 ||
+    if (operation_end(work, held, err) < 0 || free_snapshot(work, held, err) < 0 ||
         operation_leave(work, held->volume_id, held->kind,
                         whole ? VOLUME_AVAILABLE : held->kind->on_failure, err) < 0)
         return -1;

@@ -64,7 +64,7 @@ static int unmanage_finish(struct work *work, const struct operation *held, void
     struct volume volume;
 
     assert(held->kind == &kind_unmanage);
-    if (operation_end(work, held->id, err) < 0)
+    if (operation_end(work, held, err) < 0)
         return -1;
     if (volume_row(work, held->volume_id, &volume, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;

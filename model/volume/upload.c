@@ -287,7 +287,7 @@ static int upload_finish(struct work *work, const struct operation *held, void *
         volume_upload_drop_clone(work, &target, err) < 0)
         return -1;
     if (volume_details(work, held->volume_id, &volume, err) < 0 ||
-        operation_end(work, held->id, err) < 0 ||
+        operation_end(work, held, err) < 0 ||
         operation_leave(work, volume.id, held->kind, attachment_status_of(&volume), err) < 0)
         return -1;
     return ending->failure
