@@ -40,6 +40,8 @@ static const struct extension extensions[] = {
       "Admin-only host administration." },
     { "os-types-manage", "TypesManage", "2011-08-24T00:00:00+00:00",
       "Types manage support." },
+    { "os-volume-transfer", "VolumeTransfer", "2013-05-29T00:00:00+00:00",
+      "Volume transfer management support." },
     { "os-volume-manage", "VolumeManage", "2014-02-10T00:00:00+00:00",
       "Allows existing backend storage to be 'managed' by Cinder." },
     { "os-volume-unmanage", "VolumeUnmanage", "2012-05-31T00:00:00+00:00",

@@ -44,6 +44,7 @@ libscoria_a_SOURCES += \
 	api/volume/resource.c api/volume/resource.h \
 	api/volume/retype.c \
 	api/volume/summary.c api/volume/summary.h \
+	api/volume/transfers.c \
 	api/volume/upload.c \
 	api/volume/view.c api/volume/view.h \
 	api/volume/volumes.c
@@ -84,6 +85,7 @@ check_PROGRAMS += \
 	tests/unit/api/volume/test_list \
 	tests/unit/api/volume/test_metadata \
 	tests/unit/api/volume/test_plans \
+	tests/unit/api/volume/test_transfers \
 	tests/unit/api/volume/test_upload \
 	tests/unit/api/volume/test_view \
 	tests/unit/api/volume/test_volumes

@@ -89,7 +89,8 @@ schema_texts = \
 	db/schema/0051_documents_pool.sql \
 	db/schema/0052_pool_instance.sql \
 	db/schema/0053_pool_drain_bytes.sql \
-	db/schema/0054_operations_indexed_less.sql
+	db/schema/0054_operations_indexed_less.sql \
+	db/schema/0055_transfers.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

@@ -59,6 +59,8 @@ static const struct {
     /* The row alone: volumes that are being created or deleted keep their group. */
     [ACTION_JOIN_GROUP]             = { "join a group",          { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
     [ACTION_LEAVE_GROUP]            = { "leave its group",       { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,     P,       P,        P } },
+    /* What is being made of it counts for its own project. */
+    [ACTION_TRANSFER]               = { "be transferred",        { P,     R,    R,       R,    R,     R,        R,      R,       P,     P,     R,       R,        R } },
 };
 /* clang-format on */
 

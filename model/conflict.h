@@ -48,6 +48,7 @@ enum volume_action {
     ACTION_CLONE_SNAPSHOT, /* a volume is made of its snapshot */
     ACTION_JOIN_GROUP,
     ACTION_LEAVE_GROUP,
+    ACTION_TRANSFER, /* to another project: offered, or accepted */
     VOLUME_ACTIONS
 };
 

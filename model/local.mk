@@ -70,6 +70,7 @@ libscoria_a_SOURCES += \
 	model/volume/source.c model/volume/source.h \
 	model/volume/status.c model/volume/status.def model/volume/status.h \
 	model/volume/summary.c model/volume/summary.h \
+	model/volume/transfer.c model/volume/transfer.h \
 	model/volume/unmanage.c \
 	model/volume/update.c \
 	model/volume/upload.c model/volume/upload.h \

@@ -69,7 +69,7 @@ static int frozen(struct work *work, const struct volume *volume, struct error *
 /* clang-format off */
 #define PARTS(of) \
     of(volume_metadata) of(volume_admin_metadata) of(volume_glance_metadata) of(attachments) \
-    of(reclaims) of(operations) /* notifications and connections are obsolete */
+    of(reclaims) of(operations) of(transfers) /* notifications and connections are obsolete */
 #define IS_IN(table)       " OR EXISTS (SELECT 1 FROM " #table " WHERE volume_id = $1)"
 #define REMOVE_FROM(table) "DELETE FROM " #table " WHERE volume_id = $1",
 /* clang-format on */

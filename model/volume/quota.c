@@ -120,22 +120,28 @@ static struct quota_demands of_type(const struct work *work, const struct share 
     return demands;
 }
 
+/* Of the volume and, wanted or not, of its snapshots; how many projects have any. */
+static int shares_of(struct work *work, const struct volume *volume, bool with_snapshots,
+                     struct share **ret, struct error *err) {
+    return query_all(work,
+                     db_query(work->tx, err,
+                              "SELECT project_id, CAST(SUM(volumes) AS BIGINT), "
+                              "CAST(SUM(snapshots) AS BIGINT), "
+                              "CAST(SUM(gigabytes) AS BIGINT) FROM "
+                              "(SELECT project_id, 1 AS volumes, 0 AS snapshots, "
+                              "size_gb AS gigabytes FROM volumes "
+                              "WHERE id = $1 AND use_quota = 1 UNION ALL "
+                              "SELECT project_id, 0, 1, counted_gb FROM snapshots "
+                              "WHERE volume_id = $1 AND use_quota = 1 AND $2 = 1) taken "
+                              "GROUP BY project_id ORDER BY project_id",
+                              DB_TEXT(volume->id), DB_BOOL(with_snapshots)),
+                     read_share, ret, err);
+}
+
 int volume_quota_retype(struct work *work, const struct volume *volume, const char *new_type_name,
                         struct error *err) {
     struct share *shares;
-    int count = query_all(work,
-                          db_query(work->tx, err,
-                                   "SELECT project_id, CAST(SUM(volumes) AS BIGINT), "
-                                   "CAST(SUM(snapshots) AS BIGINT), "
-                                   "CAST(SUM(gigabytes) AS BIGINT) FROM "
-                                   "(SELECT project_id, 1 AS volumes, 0 AS snapshots, "
-                                   "size_gb AS gigabytes FROM volumes "
-                                   "WHERE id = $1 AND use_quota = 1 UNION ALL "
-                                   "SELECT project_id, 0, 1, counted_gb FROM snapshots "
-                                   "WHERE volume_id = $1 AND use_quota = 1) taken "
-                                   "GROUP BY project_id ORDER BY project_id",
-                                   DB_TEXT(volume->id)),
-                          read_share, &shares, err);
+    int count = shares_of(work, volume, true, &shares, err);
 
     for (int i = 0; i < count; i++) {
         const struct quota_demands more = of_type(work, &shares[i], new_type_name);
@@ -150,6 +156,42 @@ int volume_quota_retype(struct work *work, const struct volume *volume, const ch
         }
     }
     return count < 0 ? -1 : 0;
+}
+
+/* ---- of another project ---- */
+
+static void demand_share(struct quota_demands *demands, struct arena *arena,
+                         const struct share *share, const char *type_name) {
+    assert(share->volumes >= 0 && share->snapshots >= 0 && share->gigabytes >= 0);
+    if (share->volumes > 0)
+        quota_demand_add(demands, arena, QUOTA_VOLUMES, type_name, share->volumes);
+    if (share->snapshots > 0)
+        quota_demand_add(demands, arena, QUOTA_SNAPSHOTS, type_name, share->snapshots);
+    if (share->gigabytes > 0)
+        quota_demand_add(demands, arena, QUOTA_GIGABYTES, type_name, share->gigabytes);
+}
+
+int volume_quota_transfer(struct work *work, const struct volume *volume, const char *project_id,
+                          bool with_snapshots, struct error *err) {
+    struct quota_demands more = { .count = 0 };
+    struct share all = { .project_id = project_id }, *shares;
+    int count = shares_of(work, volume, with_snapshots, &shares, err);
+
+    for (int i = 0; i < count; i++) {
+        struct quota_demands less = { .count = 0 };
+
+        demand_share(&less, work->arena, &shares[i], volume->type_name);
+        if (quota_give_back(work, shares[i].project_id, &less, err) < 0)
+            return -1;
+        all.volumes += shares[i].volumes;
+        all.snapshots += shares[i].snapshots;
+        all.gigabytes += shares[i].gigabytes;
+    }
+    if (count < 0)
+        return -1;
+    quota_demand_add(&more, work->arena, QUOTA_PER_VOLUME, NULL, volume->size_gb);
+    demand_share(&more, work->arena, &all, volume->type_name);
+    return quota_take(work, project_id, &more, err);
 }
 
 static struct quota_demands one_group(const struct work *work) {

@@ -23,6 +23,11 @@ int volume_quota_reserve_growth(struct work *work, const struct volume *volume,
 int volume_quota_retype(struct work *work, const struct volume *volume, const char *new_type_name,
                         struct error *err);
 
+/* The quotas of the volume, and of its snapshots with it, are those of another project.
+ * ERROR_OVER_QUOTA. */
+int volume_quota_transfer(struct work *work, const struct volume *volume, const char *project_id,
+                          bool with_snapshots, struct error *err);
+
 /* A new snapshot, at once. */
 int snapshot_quota_take(struct work *work, const struct snapshot *snapshot, struct error *err);
 int snapshot_quota_count(struct work *work, const struct snapshot *snapshot, struct error *err);

@@ -12,6 +12,7 @@
 #include "model/snapshot/assist.h"
 #include "model/volume/extend.h"
 #include "model/volume/image_cache.h"
+#include "model/volume/transfer.h"
 #include "operation/operation.h"
 
 #include <string.h>
@@ -74,6 +75,7 @@ static int reset_status(struct work *work, const struct volume *volume, const ch
     /* R56, R57, X33: whatever the target, open operations end here; also a pending extend of which
      * only the keys are left. */
     if (conflict_resolve(work, volume->id, ACTION_RESET_STATUS, err) < 0 ||
+        (wanted != VOLUME_AWAITING_TRANSFER && transfer_end_of(work, volume->id, err) < 0) ||
         (volume->status == VOLUME_EXTENDING &&
          volume_extend_clear_keys(work, volume->id, err) < 0) ||
         inspect_storage(work, volume, err) < 0)

@@ -113,6 +113,12 @@ static const char *make_qos(struct world *world) {
                 "{\"qos_specs\": {\"name\": \"q\", \"k\": \"v\"}}");
 }
 
+static const char *make_transfer(struct world *world) {
+    return made(world, "transfer", "/volume-transfers",
+                rights_put_id(world->arena, "{\"transfer\": {\"volume_id\": \"%s\"}}",
+                              world_volume(world, 1)));
+}
+
 static const char *make_type(struct world *world) {
     return made(world, "volume_type", "/types",
                 "{\"volume_type\": {\"name\": \"t\", \"extra_specs\": "
@@ -263,6 +269,10 @@ static const struct row volume_rows[] = {
     ACTION(OWNED_MEMBER, "{\"revert\": {\"snapshot_id\": null}}", 400,
            "volume:revert_to_snapshot"), /* there is none */
     ACTION(OWNED_MEMBER, "{\"os-reclaim_space\": {}}", 202, USER("reclaim_space")),
+    { OWNED_MEMBER, "POST", "/volume-transfers", "{\"transfer\": {\"volume_id\": \"%s\"}}", 202,
+      "volume:get volume:create_transfer", NULL },
+    { OWNED_MEMBER, "POST", "/os-volume-transfer", "{\"transfer\": {\"volume_id\": \"%s\"}}", 202,
+      "volume:get volume:create_transfer", NULL },
     ACTION(OWNED_MEMBER, "{\"os-volume_upload_image\": {\"image_name\": \"i\"}}", 400,
            USER("upload_image")), /* no image service */
     ACTION(OWNED_ADMIN,
@@ -638,6 +648,21 @@ static const struct row message_rows[] = {
     { KNOWN_MEMBER, "DELETE", "/messages/%s", NULL, 204, "message:delete", NULL },
 };
 
+#define TRANSFERS(path) \
+    { READER, "GET", path, NULL, 200, "volume:get_all_transfers", NULL }, \
+    { READER, "GET", path "/detail", NULL, 200, "volume:get_all_transfers", NULL }, \
+    { KNOWN_READER | LATE, "GET", path "?all_tenants=1&marker=%s", NULL, 200, \
+      "volume:get_all_transfers", NULL }, \
+    { KNOWN_READER, "GET", path "/%s", NULL, 200, "volume:get_transfer", NULL }, \
+    { KNOWN_MEMBER, "DELETE", path "/%s", NULL, 202, "volume:delete_transfer", NULL }, \
+    { MEMBER, "POST", path "/%s/accept", "{\"accept\": {\"auth_key\": \"k\"}}", 400, \
+      "volume:accept_transfer", NULL } /* not its key */
+
+static const struct row transfer_rows[] = {
+    TRANSFERS("/volume-transfers"),
+    TRANSFERS("/os-volume-transfer"),
+};
+
 #define QUOTAS(name)  "volume_extension:quotas:" name
 #define CLASSES(name) "volume_extension:quota_classes:" name
 
@@ -718,6 +743,7 @@ const struct group rights_groups[] = {
     GROUP(consistency_group_rows, make_consistency_group),
     GROUP(cgsnapshot_rows, make_cgsnapshot),
     GROUP(message_rows, make_message),
+    GROUP(transfer_rows, make_transfer),
     GROUP(quota_rows, NULL),
     GROUP(service_rows, NULL),
     { NULL, 0, NULL },

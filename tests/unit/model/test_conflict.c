@@ -92,6 +92,7 @@ static const struct act requests[] = {
     { ACTION_DROP_SNAPSHOT, "DELETE", "/group_snapshots/N", NULL },
     { ACTION_JOIN_GROUP, "PUT", "/groups/" GROUP_ID, "{\"group\": {\"add_volumes\": \"V\"}}" },
     { ACTION_LEAVE_GROUP, "PUT", "/groups/" GROUP_ID, "{\"group\": {\"remove_volumes\": \"V\"}}" },
+    { ACTION_TRANSFER, "POST", "/volume-transfers", "{\"transfer\": {\"volume_id\": \"V\"}}" },
     { ACTION_DELETE, "POST", "/groups/" GROUP_ID "/action",
       "{\"delete\": {\"delete-volumes\": true}}" },
 };
