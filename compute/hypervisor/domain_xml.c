@@ -113,22 +113,31 @@ static bool has_id(const xmlNode *disk, char ret[UUID_SIZE]) {
     return text && uuid_parse((const char *)text, ret);
 }
 
-/* A volume's disk, with the file of this one or an overlay of its chain. */
-static bool has_file_of(const xmlNode *disk, const char *volume_id) {
-    char path[sizeof(((struct disk *)0)->source)];
-    char former[UUID_SIZE];
-    struct error ignored;
-    const char *name;
+/* The id in the name of a volume's file, or of an overlay of its chain. */
+static bool read_file_id(const char *path, char ret[UUID_SIZE]) {
+    const char *name = strrchr(path, '/');
+    char id[UUID_SIZE];
     size_t length;
 
-    if (!has_id(disk, former) || copy_source(disk, path, sizeof(path), &ignored) < 0)
-        return false;
-    name = strrchr(path, '/');
     if (!name || strncmp(++name, FILE_PREFIX, strlen(FILE_PREFIX)) != 0)
         return false;
     name += strlen(FILE_PREFIX);
-    length = strlen(volume_id);
-    return strncmp(name, volume_id, length) == 0 && (name[length] == '\0' || name[length] == '.');
+    length = strcspn(name, ".");
+    if (length >= sizeof(id))
+        return false;
+    memcpy(id, name, length);
+    id[length] = '\0';
+    return uuid_parse(id, ret);
+}
+
+/* A volume's disk, with the file of this one or an overlay of its chain. */
+static bool has_file_of(const xmlNode *disk, const char *volume_id) {
+    char path[sizeof(((struct disk *)0)->source)];
+    char former[UUID_SIZE], id[UUID_SIZE];
+    struct error ignored;
+
+    return has_id(disk, former) && copy_source(disk, path, sizeof(path), &ignored) == 0 &&
+           read_file_id(path, id) && strcmp(id, volume_id) == 0;
 }
 
 /* 1 with the only disk of this kind; 0: there is none. */
@@ -278,12 +287,12 @@ static int64_t read_limit(const xmlNode *tune, const char *name) {
 static void read_limits(const xmlNode *disk, struct disk_limits *ret) {
     const xmlNode *tune = find_child(disk, "iotune");
     autotext xmlChar *text = child_text(tune, "group_name");
-    char ours[sizeof IOTUNE_GROUP + sizeof ret->disk.serial];
+    const char *group = text ? (const char *)text : "";
 
     for (int i = 0; i < IO_LIMITS; i++)
         ret->limits.of[i] = read_limit(tune, io_limit_names[i]);
-    snprintf(ours, sizeof ours, IOTUNE_GROUP "%s", ret->disk.serial);
-    ret->ours = text && strcmp((const char *)text, ours) == 0;
+    ret->ours = strncmp(group, IOTUNE_GROUP, strlen(IOTUNE_GROUP)) == 0 &&
+                uuid_parse(group + strlen(IOTUNE_GROUP), ret->group);
 }
 
 /* 1; 0: it is not a volume. */
@@ -292,6 +301,7 @@ static int read_limited(const xmlNode *node, struct disk_limits *ret, struct err
         return 0;
     if (read_disk(node, &ret->disk, err) < 0)
         return -1;
+    read_file_id(ret->disk.source, ret->file_id);
     read_limits(node, ret);
     return 1;
 }

@@ -48,8 +48,10 @@ struct disk_overlay {
 struct disk_limits {
     struct disk_limits *next;
     struct disk disk; /* its instance, serial, target and source */
+    char file_id[37]; /* the volume in the name of its file; "": none */
     struct io_limits limits;
-    bool ours; /* set by limit_disk() */
+    bool ours;      /* set by limit_disk() */
+    char group[37]; /* then the serial number given to that */
 };
 
 /* `project_id`, NULL if unknown, is the unit of fairness. */
@@ -98,7 +100,8 @@ struct hypervisor {
      * guest is queried. */
     int (*list_limits)(struct hypervisor *hypervisor, struct arena *arena, struct disk_limits **ret,
                        struct error *err);
-    /* Effective while the guest runs.  All limits are explicit (io_limits.h). */
+    /* Effective while the guest runs.  All limits are explicit (io_limits.h).  The disk is found by
+     * its source, or its target where it has none, and disks of one serial number share them. */
     int (*limit_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                       const struct io_limits *limits, struct error *err);
     /* UUIDs of the guests in which a terminated agent may have left resize guards; ended by

@@ -5,7 +5,9 @@
 #include "common/log.h"
 #include "common/ticker.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Used only by its ticker's thread. */
 struct limiter {
@@ -18,10 +20,33 @@ struct limiter {
     bool absent; /* it has not, as on a host without libvirt */
 };
 
+static bool has_file_elsewhere(const struct disk_limits *disks, const struct disk_limits *disk,
+                               const char *volume_id) {
+    for (const struct disk_limits *other = disks; other; other = other->next)
+        if (other != disk && strcmp(other->file_id, volume_id) == 0)
+            return true;
+    return false;
+}
+
+/* The id of the disk's volume.  Nova swaps a disk's volume for another and leaves the serial
+ * number: the file decides, unless it only has the name of another volume, as that of one that was
+ * migrated, which has no limits. */
+static const char *volume_of(const struct disk_limits *disks, const struct disk_limits *disk,
+                             const struct remote_limits *requested, unsigned count) {
+    const char *serial = disk->disk.serial;
+
+    return disk->file_id[0] && (limits_find(requested, count, disk->file_id) ||
+                                has_file_elsewhere(disks, disk, serial))
+               ? disk->file_id
+               : serial;
+}
+
 /* 1: the disk has limits of the agent; 0: it has none. */
 static int apply_limits(const struct limiter *limiter, const struct disk_limits *has,
-                        const struct io_limits *requested, struct error *err) {
+                        const char *volume_id, const struct io_limits *requested,
+                        struct error *err) {
     struct hypervisor *hypervisor = limiter->settings.hypervisor;
+    struct disk disk = has->disk;
     const struct io_limits limits =
         requested ? io_limits_settled(requested) : (struct io_limits){ 0 };
     bool any = io_limits_any(&limits);
@@ -29,12 +54,13 @@ static int apply_limits(const struct limiter *limiter, const struct disk_limits 
 
     if (!has->ours && !any)
         return 0;
-    if (has->ours && io_limits_same(&has->limits, &limits))
+    if (has->ours && strcmp(has->group, volume_id) == 0 && io_limits_same(&has->limits, &limits))
         return 1;
-    if (hypervisor->limit_disk(hypervisor, arena, &has->disk, &limits, err) < 0)
+    snprintf(disk.serial, sizeof(disk.serial), "%s", volume_id);
+    if (hypervisor->limit_disk(hypervisor, arena, &disk, &limits, err) < 0)
         return -1;
     log_info(NULL, any ? "I/O limits of a disk set" : "I/O limits of a disk removed", "volume_id",
-             has->disk.serial, "instance_uuid", has->disk.instance_uuid, NULL);
+             volume_id, "instance_uuid", disk.instance_uuid, NULL);
     return any;
 }
 
@@ -51,8 +77,9 @@ static int apply_all_limits(struct limiter *limiter, struct arena *arena,
     if (result < 0)
         return -1;
     for (const struct disk_limits *disk = disks; disk; disk = disk->next) {
+        const char *volume_id = volume_of(disks, disk, requested, count);
         int settled =
-            apply_limits(limiter, disk, limits_find(requested, count, disk->disk.serial), err);
+            apply_limits(limiter, disk, volume_id, limits_find(requested, count, volume_id), err);
 
         clean = clean && settled == 0;
         if (settled < 0)

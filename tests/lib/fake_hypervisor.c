@@ -16,6 +16,7 @@ struct fake_disk {
     unsigned merged_at, merged; /* the images that the job removes from the chain */
     struct io_limits limits;
     bool ours;
+    char file_id[37], group[37];
     char alone[200]; /* the image that its guest is started from, and no other named */
 };
 
@@ -293,6 +294,8 @@ static int fake_list_limits(struct hypervisor *hypervisor, struct arena *arena,
             .next = *ret, .disk = disk->disk, .limits = disk->limits, .ours = disk->ours
         };
 
+        strcpy(one.file_id, disk->file_id);
+        strcpy(one.group, disk->group);
         strcpy(one.disk.serial, disk->volume_id);
         if (disk->disk.state == DISK_RUNNING)
             *ret = arena_copy(arena, &one, sizeof one);
@@ -311,10 +314,11 @@ static int fake_limit_disk(struct hypervisor *hypervisor, struct arena *arena,
     (void)arena;
     pthread_mutex_lock(&fake->lock);
     fault = begin_call(fake, FAKE_LIMIT_DISK);
-    found = find(fake, disk->instance_uuid, disk->serial);
+    found = find_source(fake, disk);
     if (found && fault.times == 0) {
         found->limits = *limits;
         found->ours = io_limits_any(limits);
+        snprintf(found->group, sizeof(found->group), "%s", disk->serial);
     }
     pthread_mutex_unlock(&fake->lock);
     return fault.times > 0 ? fail(&fault, err) : 0;
@@ -607,6 +611,17 @@ int64_t fake_hypervisor_limit(struct fake_hypervisor *fake, const char *volume_i
     value = disk ? disk->limits.of[limit] : -1;
     pthread_mutex_unlock(&fake->lock);
     return value;
+}
+
+void fake_hypervisor_swap(struct fake_hypervisor *fake, const char *volume_id,
+                          const char *file_id) {
+    struct fake_disk *disk;
+
+    pthread_mutex_lock(&fake->lock);
+    disk = find(fake, NULL, volume_id);
+    snprintf(disk->file_id, sizeof(disk->file_id), "%s", file_id);
+    snprintf(disk->disk.source, sizeof(disk->disk.source), "/volume-%s", file_id);
+    pthread_mutex_unlock(&fake->lock);
 }
 
 void fake_hypervisor_set_limit(struct fake_hypervisor *fake, const char *volume_id,

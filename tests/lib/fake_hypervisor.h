@@ -83,6 +83,9 @@ void fake_hypervisor_release(struct fake_hypervisor *fake);
 /* Does the definition that its guest is started from name no image below the present one? */
 bool fake_hypervisor_forgot_chain(struct fake_hypervisor *fake, const char *volume_id);
 
+/* The disk with this serial number has the file of another volume from now on. */
+void fake_hypervisor_swap(struct fake_hypervisor *fake, const char *volume_id, const char *file_id);
+
 /* The limits of the disk: -1 when there is none; and that another program sets them. */
 int64_t fake_hypervisor_limit(struct fake_hypervisor *fake, const char *volume_id,
                               enum io_limit limit);

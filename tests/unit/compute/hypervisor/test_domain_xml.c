@@ -109,6 +109,42 @@ START_TEST(a_swapped_disk_is_in_a_snapshot) {
 }
 END_TEST
 
+/* A disk whose limits have this group. */
+#define LIMITED(path, group)                                         \
+    "<disk type='file'><source file='" path "'/><target dev='vdb'/>" \
+    "<iotune><total_iops_sec>9</total_iops_sec><group_name>" group   \
+    "</group_name></iotune><serial>" SERIAL "</serial></disk>"
+
+START_TEST(limits_name_their_volume_and_that_of_the_file) {
+    static const struct {
+        const char *disk, *file_id, *group; /* group "": not ours */
+    } rows[] = {
+        { LIMITED("/m/volume-" FORMER, "scoria-" SERIAL), FORMER, SERIAL },
+        { LIMITED("/m/volume-" FORMER ".s1", "scoria-" FORMER), FORMER, FORMER },
+        { LIMITED("/m/volume-" SERIAL, "drive-vdb"), SERIAL, "" },
+        { LIMITED("/m/volume-1", "scoria-1"), "", "" },
+        { LIMITED("/m/volume-" SERIAL "0", "scoria-" SERIAL "0"), "", "" },
+        { FILED("vdb", SERIAL, "/m/other"), "", "" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        autoarena struct arena *arena = arena_new();
+        struct disk_limits *list = NULL;
+        struct error err = { 0 };
+        char xml[2048];
+
+        snprintf(xml, sizeof xml, DOMAIN("%s"), rows[i].disk);
+        ck_assert_int_eq(domain_xml_list_limits(xml, arena, &list, &err), 0);
+        ck_assert_ptr_nonnull(list);
+        ck_assert_str_eq(list->disk.serial, SERIAL);
+        ck_assert_str_eq(list->file_id, rows[i].file_id);
+        ck_assert(list->ours == (*rows[i].group != '\0'));
+        if (list->ours)
+            ck_assert_str_eq(list->group, rows[i].group);
+    }
+}
+END_TEST
+
 START_TEST(a_domain_of_nova_is_known_by_its_metadata) {
     static const struct {
         const char *metadata;
@@ -436,6 +472,7 @@ CHECK_MAIN("domain_xml", a_domain_of_nova_is_known_by_its_metadata, a_chain_is_l
            a_snapshot_of_several_disks_is_one, a_snapshot_is_of_one_disk_and_excludes_all_others,
            a_disk_is_found_by_its_serial, the_file_of_a_disk_decides_before_its_serial,
            two_disks_of_one_file_are_refused, a_swapped_disk_is_in_a_snapshot,
+           limits_name_their_volume_and_that_of_the_file,
            a_device_is_a_source_too_and_read_only_is_seen, discards_need_unmap,
            a_network_disk_has_no_path, a_server_is_a_volumes_at_a_socket,
            an_absent_serial_finds_nothing_and_changes_nothing,

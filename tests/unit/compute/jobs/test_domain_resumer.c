@@ -12,6 +12,7 @@
 #define ONE    "11111111-1111-4111-8111-111111111111"
 #define OTHER  "22222222-2222-4222-8222-222222222222"
 #define VOLUME "33333333-3333-4333-8333-333333333333"
+#define FORMER "44444444-4444-4444-8444-444444444444"
 #define PATH   "/v3/volumes/" VOLUME
 
 #define ATTACHED_TO(instance)                                     \
@@ -95,6 +96,23 @@ START_TEST(a_guest_without_its_volume_stays_stopped) {
 }
 END_TEST
 
+/* Nova swaps the volume of a disk and leaves the serial number. */
+START_TEST(a_swapped_disk_is_checked_by_the_volume_of_its_file) {
+    fake_hypervisor_add_instance(fake, ONE);
+    fake_hypervisor_put(fake, FORMER,
+                        &(struct disk){ .state = DISK_RUNNING, .instance_uuid = ONE });
+    fake_hypervisor_swap(fake, FORMER, VOLUME);
+    respond(200, ATTACHED_TO(OTHER));
+    start();
+    ck_assert(script_server_await(server, "GET", PATH, 3));
+    ck_assert_uint_eq(fake_hypervisor_count(fake, FAKE_GO_ON), 0);
+    respond(200, ATTACHED_TO(ONE));
+    while (fake_hypervisor_count(fake, FAKE_GO_ON) == 0)
+        pause_shortly();
+    ck_assert_uint_eq(script_server_count(server, NULL, "/v3/volumes/" FORMER), 0);
+}
+END_TEST
+
 START_TEST(a_disk_unknown_to_the_api_is_not_checked) {
     put_disk(ONE);
     respond(404, "{\"itemNotFound\": {\"code\": 404, \"message\": \"\"}}");
@@ -105,4 +123,6 @@ START_TEST(a_disk_unknown_to_the_api_is_not_checked) {
 END_TEST
 
 CHECK_MAIN_WITH("reviver", true, begin, end, stopped_guests_are_checked_periodically,
-                a_guest_without_its_volume_stays_stopped, a_disk_unknown_to_the_api_is_not_checked)
+                a_guest_without_its_volume_stays_stopped,
+                a_swapped_disk_is_checked_by_the_volume_of_its_file,
+                a_disk_unknown_to_the_api_is_not_checked)

@@ -15,6 +15,7 @@
 
 #define VOLUME   "11111111-1111-4111-8111-111111111111"
 #define OTHER    "33333333-3333-4333-8333-333333333333"
+#define SWAPPED  "44444444-4444-4444-8444-444444444444"
 #define INSTANCE "22222222-2222-4222-8222-222222222222"
 #define PATH     "/v3/os-volume-limits?host=a%2Fb"
 
@@ -27,8 +28,9 @@ static struct limiter *limiter;
 static struct hypervisor *patient;
 
 static void put_disk(const char *volume, enum disk_state state) {
-    struct disk disk = { .state = state, .target = "vda", .source = "/image" };
+    struct disk disk = { .state = state, .target = "vda" };
 
+    snprintf(disk.source, sizeof disk.source, "/image-of-%s", volume);
     strcpy(disk.instance_uuid, INSTANCE);
     fake_hypervisor_put(fake, volume, &disk);
 }
@@ -124,6 +126,37 @@ START_TEST(a_restarted_guest_is_limited_again) {
     await_looks();
     ck_assert_int_eq(fake_hypervisor_limit(fake, VOLUME, IO_TOTAL_REQUESTS), 0);
     put_disk(VOLUME, DISK_RUNNING);
+    await(VOLUME, IO_TOTAL_REQUESTS, 100);
+}
+END_TEST
+
+/* Nova swaps the volume of a disk and leaves the serial number. */
+START_TEST(a_swapped_disk_gets_the_limits_of_the_volume_of_its_file) {
+    respond(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
+    begin_agent();
+    await(VOLUME, IO_TOTAL_REQUESTS, 100);
+    fake_hypervisor_swap(fake, VOLUME, SWAPPED);
+    respond(200, ANSWER(ROW(SWAPPED, "\"total_iops_sec\": 7")));
+    await(VOLUME, IO_TOTAL_REQUESTS, 7);
+    /* the former volume is another disk by now, with the same serial number */
+    fake_hypervisor_swap(fake, OTHER, VOLUME);
+    respond(200,
+            ANSWER(ROW(SWAPPED, "\"total_iops_sec\": 8") "," ROW(VOLUME, "\"total_iops_sec\": 9")));
+    await(VOLUME, IO_TOTAL_REQUESTS, 8);
+    await(OTHER, IO_TOTAL_REQUESTS, 9);
+    respond(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 9")));
+    await(VOLUME, IO_TOTAL_REQUESTS, 0);
+    await_looks();
+    ck_assert_int_eq(fake_hypervisor_limit(fake, VOLUME, IO_TOTAL_REQUESTS), 0);
+    ck_assert_int_eq(fake_hypervisor_limit(fake, OTHER, IO_TOTAL_REQUESTS), 9);
+}
+END_TEST
+
+/* As that of a volume that was migrated. */
+START_TEST(the_serial_number_decides_where_a_file_has_another_name) {
+    fake_hypervisor_swap(fake, VOLUME, SWAPPED);
+    respond(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
+    begin_agent();
     await(VOLUME, IO_TOTAL_REQUESTS, 100);
 }
 END_TEST
@@ -247,6 +280,8 @@ END_TEST
 
 CHECK_MAIN_WITH("limits", true, begin, end, disks_get_the_limits_of_their_volumes,
                 unchanged_limits_are_not_set_again, a_restarted_guest_is_limited_again,
+                a_swapped_disk_gets_the_limits_of_the_volume_of_its_file,
+                the_serial_number_decides_where_a_file_has_another_name,
                 an_agent_recognizes_the_limits_of_its_predecessor,
                 foreign_limits_stay_without_own_ones, limits_stay_without_a_valid_reply_of_the_api,
                 a_failed_disk_affects_no_other_and_is_retried,
