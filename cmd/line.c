@@ -224,7 +224,7 @@ static int read_named(struct line_reader *reader, const struct line_option *opti
         return 0;
     if (joined || !option->value)
         value = joined ? word + length + 1 : NULL;
-    if (option->value && !value)
+    if (option->value && (!value || !*value)) /* as of a variable that is unset */
         return error_set(reader->err, ERROR_BAD_REQUEST, "%s needs a value", name);
     if (option->read(reader, option, value) < 0)
         return -1;

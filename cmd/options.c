@@ -30,7 +30,7 @@ const struct option service_options[] = {
     { .section = "DEFAULT", .key = "state_path", .type = OPTION_TEXT, .fallback = LOCALSTATEDIR "/lib/scoria",
       .help = "Directory of all state of the service: the database, the volumes of the file driver. Created when it "
               "is missing. On the command line also --state-dir." },
-    { .section = "DEFAULT", .key = "host", .type = OPTION_TEXT,
+    { .section = "DEFAULT", .key = "host", .type = OPTION_HOST,
       .help = "Name of this node in services and in the host of volumes. Unset: the machine's name; where the database "
               "is in state_path, the name that the machine had at the first start." },
     { .section = "DEFAULT", .key = "enabled_backends", .type = OPTION_LIST, .fallback = "file",

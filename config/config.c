@@ -227,6 +227,12 @@ static const char **find_names(struct arena *arena, const struct option_list *li
 
 static int add_section(struct config *config, const struct option_list *list,
                        const struct option_names *named, const char *name, struct error *err) {
+    /* in the host of a volume, NODE@BACKEND#POOL, and in names of files */
+    if (strpbrk(name, "@#/ \t"))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[%s] %s: \"%s\" cannot be a %s's name: it has \"@\", \"#\", \"/\" or a "
+                         "blank in it",
+                         named->list, named->key, name, named->what);
     if (has_section(config, name))
         return error_set(err, ERROR_BAD_REQUEST,
                          "[%s] %s: %s cannot be a %s's name: it is named twice, or the name of "
@@ -366,7 +372,8 @@ static void fill_member(const struct value *value, const struct option *option, 
         *(double *)member = value->real;
         break;
     case OPTION_MEMBER_TEXT:
-        assert(option->type == OPTION_TEXT || option->type == OPTION_WORD);
+        assert(option->type == OPTION_TEXT || option->type == OPTION_WORD ||
+               option->type == OPTION_HOST);
         *(const char **)member = value->text;
         break;
     }

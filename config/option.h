@@ -16,6 +16,8 @@
 #define OPTION_BACKEND "backend"
 #define OPTION_POOL    "pool"
 
+enum { OPTION_HOST_MOST = 200 };
+
 enum option_type {
     OPTION_TYPE_END,
     OPTION_TEXT,
@@ -25,6 +27,7 @@ enum option_type {
     OPTION_WORD,    /* one of `words` */
     OPTION_LIST,    /* comma separated */
     OPTION_SECONDS, /* like OPTION_INT */
+    OPTION_HOST,    /* a name of OPTION_HOST_MOST characters that the API accepts for a host */
 };
 
 /* The C type of the member that an option fills. */

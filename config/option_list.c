@@ -108,6 +108,9 @@ const char *option_describe(struct arena *arena, const struct option *option) {
         return describe_words(arena, option);
     case OPTION_LIST:
         return "a list with commas";
+    case OPTION_HOST:
+        return arena_format(arena, "a name of 1 to %d letters, digits and -._@:/+[]",
+                            OPTION_HOST_MOST);
     default:
         return "text";
     }

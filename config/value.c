@@ -59,10 +59,21 @@ static bool parse_text(struct value *value, const char *text) {
     return true;
 }
 
+/* "#" begins the pool in the host of a volume. */
+static bool parse_host(struct value *value, const char *text) {
+    static const char characters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+        "-._@:/+[]";
+    size_t length = strlen(text);
+
+    (void)value;
+    return length > 0 && length <= OPTION_HOST_MOST && strspn(text, characters) == length;
+}
+
 static bool (*const parsers[])(struct value *value, const char *text) = {
     [OPTION_TEXT] = parse_text,       [OPTION_INT] = parse_integer, [OPTION_FLOAT] = parse_float,
     [OPTION_BOOL] = parse_bool,       [OPTION_WORD] = parse_word,   [OPTION_LIST] = parse_text,
-    [OPTION_SECONDS] = parse_integer,
+    [OPTION_SECONDS] = parse_integer, [OPTION_HOST] = parse_host,
 };
 
 const char **value_split_list(struct arena *arena, const char *text) {

@@ -37,7 +37,7 @@ static const struct option backend_options[] = {
     { .section = OPTION_BACKEND, .key = "volume_backend_name", .type = OPTION_TEXT,
       .help = "Name that volume types select by their extra spec of this name. Unset: the "
               "name of the section." },
-    { .section = OPTION_BACKEND, .key = "backend_host", .type = OPTION_TEXT,
+    { .section = OPTION_BACKEND, .key = "backend_host", .type = OPTION_HOST,
       .help = "Host of this backend's volumes in place of [DEFAULT] host. Managers on several nodes "
               "that reach the same storage and give the same name here serve the backend together." },
     { .section = OPTION_BACKEND, .key = "max_over_subscription_ratio", .type = OPTION_FLOAT, .min = 1, .max = 1000000,

@@ -23,6 +23,7 @@ static const struct option options[] = {
     { "DEFAULT", "word", OPTION_WORD, "red", 0, 0, words, NULL, false, 0, 0, 0 },
     { "DEFAULT", "enabled_backends", OPTION_LIST, NULL, 0, 0, NULL, NULL, false, 0, 0, 0 },
     { "other", "seconds", OPTION_SECONDS, "1", 0, 0, NULL, NULL, true, 0, 0, 0 },
+    { "DEFAULT", "host", OPTION_HOST, NULL, 0, 0, NULL, NULL, false, 0, 0, 0 },
     { OPTION_BACKEND, "list", OPTION_LIST, "a,b", 0, 0, NULL, NULL, false, 0, 0, 0 },
     OPTIONS_END
 };

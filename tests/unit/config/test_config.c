@@ -1,5 +1,6 @@
 #include "config/config.h"
 
+#include "common/arena.h"
 #include "tests/lib/check_main.h"
 
 #include <stdint.h>
@@ -43,6 +44,7 @@ static const struct option driver_b[] = {
     { OPTION_BACKEND, "volume_driver", OPTION_TEXT, "other", 0, 0, NULL, "Described twice.", false, 0, 0, 0 },
     { OPTION_BACKEND, "pool_name", OPTION_TEXT, NULL, 0, 0, NULL, ".dots and \\ and 'quotes' - and a text that is so long that it does not fit into one line of the sample", false, 0, 0, 0 },
     { "late", "key", OPTION_TEXT, "", 0, 0, NULL, "Comes late.", false, 0, 0, 0 },
+    { "late", "node", OPTION_HOST, NULL, 0, 0, NULL, "A node.", false, 0, 0, 0 },
     OPTIONS_END
 };
 /* clang-format on */
@@ -285,6 +287,30 @@ START_TEST(each_enabled_pool_has_a_section_beside_the_backends) {
                    "the name of another section");
     assert_refused("[storage]\nenabled_pools = a\n[a]\nvolume_driver = nfs\n",
                    ":4: [a] volume_driver: unknown key");
+}
+END_TEST
+
+#define FORTY "0123456789012345678901234567890123456789"
+
+/* As "a#b@file#file": each name is found again in the host of a volume. */
+START_TEST(a_name_that_cannot_be_part_of_a_volumes_host_is_refused) {
+    static const char *const hosts[] = { "", "a b", "a#b", "\xc3\xa9",
+                                         FORTY FORTY FORTY FORTY FORTY "x" };
+    static const char *const backends[] = { "a@b", "a#b", "a/b", "a b" };
+    autoarena struct arena *arena = arena_new();
+
+    for (size_t i = 0; i < LENGTH(hosts); i++)
+        assert_refused(arena_format(arena, "[late]\nnode = %s\n", hosts[i]),
+                       arena_format(arena,
+                                    ":2: [late] node = %s: must be a name of 1 to 200 letters, "
+                                    "digits and -._@:/+[]",
+                                    hosts[i]));
+    for (size_t i = 0; i < LENGTH(backends); i++)
+        assert_refused(arena_format(arena, "[DEFAULT]\nenabled_backends = %s\n", backends[i]),
+                       arena_format(arena,
+                                    "[DEFAULT] enabled_backends: \"%s\" cannot be a backend's "
+                                    "name: it has \"@\", \"#\", \"/\" or a blank in it",
+                                    backends[i]));
 }
 END_TEST
 
@@ -581,6 +607,7 @@ CHECK_MAIN("option", defaults_apply_without_file_and_arguments, file_is_read_as_
            arguments_take_hyphens_sections_and_bare_switches, set_acts_as_the_command_line,
            each_enabled_backend_has_a_section_with_every_drivers_keys,
            each_enabled_pool_has_a_section_beside_the_backends,
+           a_name_that_cannot_be_part_of_a_volumes_host_is_refused,
            backend_may_not_take_the_name_of_another_section, backend_that_is_not_enabled_is_unknown,
            tables_without_backends_have_none, each_row_fills_its_member_alone,
            bad_value_is_refused_with_place_and_range,
