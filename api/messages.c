@@ -2,6 +2,8 @@
 #include "operation/message.h"
 #include "rest/page.h"
 
+#include <string.h>
+
 static void put_event_id(struct request *request, const void *row) {
     const struct message *message = row;
 
@@ -81,6 +83,18 @@ static const struct resource_column columns[] = {
 };
 /* clang-format on */
 
+/* Clients have it in lower case, too: upstream's databases ignore the case. */
+static int filter(struct request *request, struct page *page, const char *key, const char *value,
+                  struct error *err) {
+    const struct db_value values[] = { DB_TEXT(value) };
+
+    (void)err;
+    if (strcmp(key, "resource_type") != 0 || *value == '[')
+        return 0;
+    page_and(request, page, "m.resource_type = UPPER(?)", values, 1);
+    return 1;
+}
+
 static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
                   struct error *err) {
     struct message *message = arena_alloc(request->work.arena, sizeof(*message));
@@ -115,6 +129,7 @@ static const struct resource resource = {
     .links_word = "messages_links",
     .query_since = MV_MESSAGE_PAGES,
     .by_project = true,
+    .filter = filter,
     .list = list,
     .view = view,
     .shape = &shape,

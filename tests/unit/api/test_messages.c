@@ -138,6 +138,10 @@ START_TEST(messages_are_filtered_by_their_resource) {
     ck_assert_str_eq(details(world, "event_id=VOLUME_VOLUME_001_003"), "003");
     ck_assert_str_eq(details(world, "event_id=VOLUME_VOLUME_001_004"), "");
     ck_assert_str_eq(details(world, "message_level=ERROR&resource_type=VOLUME"), "003 009");
+    ck_assert_str_eq(details(world, "resource_type=volume"), "003 009");
+    ck_assert_str_eq(details(world, "resource_type=['VOLUME','X']"), "003 009");
+    ck_assert_str_eq(details(world, "resource_type=volume_snapshot"), "");
+    ck_assert_str_eq(details(world, "resource_type~=OLU"), "003 009");
     ck_assert_str_eq(details(world, "event_id~=_009"), "009");
     ck_assert_str_eq(details(world, "colour=red"), "");
     roles_enter(world, NULL);
