@@ -16,6 +16,9 @@
 #define WATCHED_PERIODS   10
 #define LOST_PERIOD_US    (5 * SECOND_US)
 #define PAUSE_RATIO       3 /* ratio of the pause to the duration of the last list */
+/* Lists may precede their pauses by that: a publish takes several short ones, each after a change
+ * that this node's report has caused. */
+#define BURST_US (50 * INT64_C(1000))
 
 struct assignments {
     struct assignment **all; /* held; ordered by uid */
@@ -31,6 +34,7 @@ struct assignment_informer {
     bool ends, notified;
     /* Of its thread: */
     struct assignments replicas, volumes;
+    int64_t paid_us;    /* all lists so far have had their pauses then */
     bool delivered;     /* all assignments were delivered once */
     bool outage_logged; /* the outage of the API is in the log */
     bool lost_logged;   /* and so are volumes unknown to it */
@@ -230,11 +234,19 @@ int64_t assignment_informer_pause_us(int64_t list_us, int64_t period_ms) {
     return list_us > most_us / PAUSE_RATIO ? most_us : PAUSE_RATIO * list_us;
 }
 
+int64_t assignment_informer_next_us(int64_t begun_us, int64_t now_us, int64_t period_ms,
+                                    int64_t *paid_us) {
+    if (*paid_us < begun_us)
+        *paid_us = begun_us;
+    *paid_us += now_us - begun_us + assignment_informer_pause_us(now_us - begun_us, period_ms);
+    return *paid_us - BURST_US;
+}
+
 /* The lock is held.  Simultaneous changes are read by one list. */
 static void pause_before_next(struct assignment_informer *informer, int64_t begun_us) {
-    int64_t now_us = clock_monotonic_us(), next_us = begun_us + period_us(informer);
-    int64_t paused_us =
-        now_us + assignment_informer_pause_us(now_us - begun_us, informer->settings.period_ms);
+    int64_t next_us = begun_us + period_us(informer);
+    int64_t paused_us = assignment_informer_next_us(
+        begun_us, clock_monotonic_us(), informer->settings.period_ms, &informer->paid_us);
 
     while (!informer->ends && thread_cond_wait(&informer->changed, &informer->lock, paused_us))
         ;

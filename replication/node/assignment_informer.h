@@ -30,6 +30,10 @@ int assignment_informer_start(const struct assignment_informer_settings *setting
 /* Waits at most `ms`; false: it is blocked.  NULL is fine. */
 bool assignment_informer_stop(struct assignment_informer *informer, int64_t ms);
 
-/* Least pause after a list that took so long: the API answers other nodes, too.  The duration may
+/* Pause for a list that took so long: the API answers other nodes, too.  The duration may
  * be that of an outage, or of a suspension of this process, so the pause has a limit. */
 int64_t assignment_informer_pause_us(int64_t list_us, int64_t period_ms);
+/* Earliest begin of the next list, after one from begun_us to now_us: pauses may be late by a short
+ * time, so that a few short lists follow each other at once.  `*paid_us` is kept between calls. */
+int64_t assignment_informer_next_us(int64_t begun_us, int64_t now_us, int64_t period_ms,
+                                    int64_t *paid_us);

@@ -239,6 +239,31 @@ START_TEST(a_list_during_a_suspension_delays_the_next_by_ten_periods) {
 }
 END_TEST
 
+START_TEST(a_few_short_lists_follow_at_once_and_many_with_their_pauses) {
+    const int64_t period_ms = 1000, list_us = SECOND_US / 1000, began_us = 100 * SECOND_US;
+    int64_t now_us = began_us, paid_us = 0, next_us;
+    unsigned at_once = 0;
+
+    for (int i = 0; i < 1000; i++) {
+        next_us = assignment_informer_next_us(now_us, now_us + list_us, period_ms, &paid_us);
+        at_once += next_us <= now_us + list_us && at_once == (unsigned)i;
+        now_us = next_us > now_us + list_us ? next_us : now_us + list_us;
+    }
+    ck_assert_uint_ge(at_once, 10);
+    ck_assert_uint_lt(at_once, 30);
+    ck_assert_int_ge(now_us - began_us, 1000 * 4 * list_us - SECOND_US / 10);
+
+    /* the pauses of a former burst have passed */
+    now_us += SECOND_US;
+    next_us = assignment_informer_next_us(now_us, now_us + list_us, period_ms, &paid_us);
+    ck_assert_int_le(next_us, now_us + list_us);
+    /* a long list has its pause */
+    now_us += SECOND_US;
+    next_us = assignment_informer_next_us(now_us, now_us + SECOND_US, period_ms, &paid_us);
+    ck_assert_int_ge(next_us, now_us + 4 * SECOND_US - SECOND_US / 10);
+}
+END_TEST
+
 CHECK_MAIN_WITH("assignment_informer", true, begin_storage, end,
                 unchanged_assignments_are_not_delivered_again,
                 failed_queries_and_invalid_documents_change_nothing,
@@ -246,4 +271,5 @@ CHECK_MAIN_WITH("assignment_informer", true, begin_storage, end,
                 a_local_volume_without_a_document_is_not_changed,
                 a_list_with_a_lost_marker_is_read_again, an_invalid_list_is_not_an_empty_one,
                 a_page_that_comes_again_ends_the_list, a_document_has_the_requested_name_or_uid,
-                a_list_during_a_suspension_delays_the_next_by_ten_periods)
+                a_list_during_a_suspension_delays_the_next_by_ten_periods,
+                a_few_short_lists_follow_at_once_and_many_with_their_pauses)
