@@ -22,7 +22,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PAUSE_MS 5
 #define LOG_MOST (64 * 1024)
 /* A daemon has this time to release its files before it is killed. */
 #define RELEASE_US (3 * SECOND_US)
@@ -202,12 +201,13 @@ static const char *last_output(struct arena *arena, const char *run) {
 static int await_ready(const char *run, int64_t timeout_ms, struct error *err) {
     autoarena struct arena *arena = arena_new();
     int64_t until_us = deadline_after_us(timeout_ms);
+    unsigned pauses = 0;
 
     while (!exists(run, "pid")) {
         if (!daemon_runs(run))
             return error_set(err, ERROR_BACKEND, "the storage daemon ended: %s",
                              last_output(arena, run));
-        if (!deadline_pause(PAUSE_MS, &until_us))
+        if (!deadline_pause_again(&pauses, &until_us))
             return error_set(err, ERROR_UNAVAILABLE, "the storage daemon does not become ready");
     }
     return 0;
@@ -261,9 +261,10 @@ int daemon_start(const char *run, const char *program, int64_t timeout_ms, struc
 
 int daemon_await_end(const char *run, int64_t timeout_ms, struct error *err) {
     int64_t until_us = deadline_after_us(timeout_ms);
+    unsigned pauses = 0;
 
     while (daemon_runs(run)) {
-        if (!deadline_pause(PAUSE_MS, &until_us))
+        if (!deadline_pause_again(&pauses, &until_us))
             return error_set(err, ERROR_UNAVAILABLE, "the storage daemon in %s does not end", run);
     }
     return 0;
@@ -305,6 +306,7 @@ int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
     int64_t until_us = deadline_after_us(timeout_ms);
     int64_t reserve_us = timeout_ms * 1000 - lesser(RELEASE_US, timeout_ms * 1000 / 2);
     pid_t released = 0;
+    unsigned pauses = 0;
 
     /* A new process may not have written its id yet: it is read again. */
     while (daemon_runs(run)) {
@@ -319,7 +321,7 @@ int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
                 release(process);
             released = pid;
         }
-        if (!deadline_pause(PAUSE_MS, &until_us))
+        if (!deadline_pause_again(&pauses, &until_us))
             return error_set(err, ERROR_UNAVAILABLE, "the storage daemon in %s cannot be ended",
                              run);
     }

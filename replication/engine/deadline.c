@@ -7,6 +7,10 @@
 /* A wait that takes longer by that was interrupted by a suspension. */
 #define SUSPENDED_US SECOND_US
 
+#define SHORT_MS    1
+#define SHORT_COUNT 50
+#define LONG_MS     5
+
 int64_t deadline_after_us(int64_t timeout_ms) {
     return clock_boottime_us() + timeout_ms * 1000;
 }
@@ -28,4 +32,8 @@ bool deadline_pause(int64_t pause_ms, int64_t *until_us) {
         return false;
     (void)deadline_poll(-1, 0, pause_ms, until_us);
     return true;
+}
+
+bool deadline_pause_again(unsigned *count, int64_t *until_us) {
+    return deadline_pause((*count)++ < SHORT_COUNT ? SHORT_MS : LONG_MS, until_us);
 }

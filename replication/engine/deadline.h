@@ -17,3 +17,6 @@ int deadline_poll(int fd, short events, int64_t wait_ms, int64_t *until_us);
 
 /* A pause; false, without one: the deadline has passed. */
 bool deadline_pause(int64_t pause_ms, int64_t *until_us);
+/* One of several pauses, of which *count is the number so far: short ones at first, as a process
+ * mostly starts or ends within milliseconds. */
+bool deadline_pause_again(unsigned *count, int64_t *until_us);

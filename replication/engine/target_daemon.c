@@ -6,16 +6,15 @@
 #include "replication/engine/daemon.h"
 #include "replication/engine/deadline.h"
 
-#define PAUSE_MS 5
-
 /* A monitor that has not yet noticed its former client's disconnection closes the connection. */
 int target_connect(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = daemon_path(arena, target->run, "qmp");
     int64_t until_us = deadline_after_us(target->timeout_ms);
+    unsigned pauses = 0;
 
     while (qmp_connect(path, target->timeout_ms, &target->qmp, err) < 0) {
-        if (!daemon_runs(target->run) || !deadline_pause(PAUSE_MS, &until_us))
+        if (!daemon_runs(target->run) || !deadline_pause_again(&pauses, &until_us))
             return -1;
     }
     return 0;
@@ -50,12 +49,13 @@ int target_launch(struct target *target, struct error *err) {
 int target_end_export(struct target *target, struct error *err) {
     int64_t until_us = deadline_after_us(target->timeout_ms);
     int there = graph_export(target, err);
+    unsigned pauses = 0;
 
     if (there > 0 && graph_end_export(target, err) < 0)
         return -1;
     while (there > 0) {
         there = graph_export(target, err);
-        if (there > 0 && !deadline_pause(PAUSE_MS, &until_us))
+        if (there > 0 && !deadline_pause_again(&pauses, &until_us))
             return error_set(err, ERROR_UNAVAILABLE, "the export does not end");
     }
     return there;

@@ -142,8 +142,11 @@ static const char *export_id(const struct target *target, char text[NODE_SIZE]) 
 int graph_add_export(struct target *target, struct error *err) {
     char id[NODE_SIZE];
 
-    if (GRAPH_DO(target, err, "object-add", "{s:s, s:s, s:o}", "qom-type", "throttle-group", "id",
-                 THROTTLE, "limits", limits(&target->qos)) < 0 ||
+    /* Limits that are not named are none here: the daemon reads commands byte by byte, slowly. */
+    if (GRAPH_DO(target, err, "object-add", "{s:s, s:s, s:{s:I, s:I}}", "qom-type",
+                 "throttle-group", "id", THROTTLE, "limits", "iops-total",
+                 (json_int_t)target->qos.iops, "bps-total",
+                 (json_int_t)target->qos.bytes_per_second) < 0 ||
         GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:s, s:s, s:s}", "driver", "throttle",
                  "node-name", TOP, "throttle-group", THROTTLE, "file", QUORUM, "discard",
                  "unmap") < 0)
