@@ -37,3 +37,10 @@ bool deadline_pause(int64_t pause_ms, int64_t *until_us) {
 bool deadline_pause_again(unsigned *count, int64_t *until_us) {
     return deadline_pause((*count)++ < SHORT_COUNT ? SHORT_MS : LONG_MS, until_us);
 }
+
+void deadline_end_step(int64_t begun_us, int64_t most_us, int64_t *until_us) {
+    int64_t over_us = clock_boottime_us() - begun_us - most_us;
+
+    if (over_us > 0)
+        *until_us += over_us;
+}

@@ -20,3 +20,7 @@ bool deadline_pause(int64_t pause_ms, int64_t *until_us);
 /* One of several pauses, of which *count is the number so far: short ones at first, as a process
  * mostly starts or ends within milliseconds. */
 bool deadline_pause_again(unsigned *count, int64_t *until_us);
+
+/* After a step with waits that end by themselves within most_us: *until_us is postponed by the rest
+ * of the time since it began, as this process was suspended in it. */
+void deadline_end_step(int64_t begun_us, int64_t most_us, int64_t *until_us);

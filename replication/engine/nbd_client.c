@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/nbd_protocol.h"
 
 #include <endian.h>
@@ -13,8 +14,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ZEROS     124
-#define NAME_MOST 128
+#define ZEROS        124
+#define NAME_MOST    128
+#define SUSPENDED_US SECOND_US /* a wait that takes longer by that was suspended */
 
 struct __attribute__((packed)) option {
     uint32_t flags;
@@ -27,6 +29,16 @@ struct __attribute__((packed)) option {
 
 static int fail(struct error *err) {
     return error_errno(err, ERROR_UNAVAILABLE, "the storage daemon's NBD server");
+}
+
+/* The limit of a wait has expired late: the server, which is of this host, was suspended with this
+ * process, and had no time to reply. */
+static bool was_suspended(int fd, int64_t begun_us) {
+    struct timeval limit = { 0 };
+    socklen_t size = sizeof(limit);
+
+    return getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &size) == 0 &&
+           clock_boottime_us() - begun_us > limit.tv_sec * SECOND_US + limit.tv_usec + SUSPENDED_US;
 }
 
 static int put(int fd, const void *data, size_t size, struct error *err) {
@@ -49,9 +61,10 @@ static int get(int fd, void *data, size_t size, struct error *err) {
     char *next = data;
 
     while (size > 0) {
+        int64_t begun_us = clock_boottime_us();
         ssize_t got = recv(fd, next, size, 0);
 
-        if (got < 0 && errno == EINTR)
+        if (got < 0 && (errno == EINTR || (errno == EAGAIN && was_suspended(fd, begun_us))))
             continue;
         if (got == 0)
             errno = ECONNRESET;

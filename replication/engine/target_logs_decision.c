@@ -24,6 +24,7 @@
 #define BATCH       32    /* blocks that are read at once */
 #define TIME_US     (5 * SECOND_US / 2)
 #define STEP_MS     1000 /* for one reply */
+#define STEP_US     (STEP_MS * INT64_C(1000))
 #define PAUSE_MS    2
 #define EXPORT      "write-log-"
 
@@ -162,12 +163,14 @@ static bool is_inside(const struct target *target, uint64_t block) {
     return block < (uint64_t)(target->size_bytes + JUSTIFY_BLOCK - 1) / JUSTIFY_BLOCK;
 }
 
-/* From the last written block on, as long as there is time. */
+/* From the last written block on, as long as there is time, that of a suspension excepted. */
 static int decide_all(struct decision *decision, struct error *err) {
     int64_t until_us = clock_boottime_us() + TIME_US;
     bool more = true;
 
     for (unsigned rank = 0; more; rank++) {
+        int64_t begun_us = clock_boottime_us();
+
         more = false;
         for (unsigned i = 0; i < decision->count; i++) {
             const struct list *list = &decision->voters[i].list;
@@ -183,6 +186,7 @@ static int decide_all(struct decision *decision, struct error *err) {
             if (decision->batched == BATCH && decide_batch(decision, err) < 0)
                 return -1;
         }
+        deadline_end_step(begun_us, STEP_US, &until_us);
         if (clock_boottime_us() >= until_us)
             return error_set(err, ERROR_UNAVAILABLE, "timed out");
     }

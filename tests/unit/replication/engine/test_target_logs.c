@@ -4,14 +4,29 @@
  */
 #include "replication/engine/write_log_format.h"
 #include "tests/lib/nbd.h"
+#include "tests/lib/wall.h"
 #include "tests/unit/replication/engine/target_test.h"
 
+#include <errno.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #define KILLS       25
 #define SPARE_KILLS 8
 
 static char log_path[128];
+static int replies_before_suspension = -1; /* none: no suspension */
+
+/* In place of the C library's.  A wait of the engine's NBD client, alone without flags, is
+ * interrupted by a suspension of this process and of the daemon for an hour. */
+ssize_t recv(int fd, void *data, size_t size, int flags) {
+    if (flags == 0 && replies_before_suspension >= 0 && replies_before_suspension-- == 0) {
+        boot_pass(3600);
+        errno = EAGAIN;
+        return -1;
+    }
+    return recvfrom(fd, data, size, flags, NULL, NULL);
+}
 
 /* A volume of two replicas. */
 static void make_two(void) {
@@ -133,6 +148,17 @@ START_TEST(a_write_that_one_replica_lacks_is_completed) {
     ck_assert(resynchronize());
     target_status(target, &status);
     ck_assert_int_eq(status.failures, 0);
+}
+END_TEST
+
+START_TEST(a_suspension_during_a_start_leaves_no_block_undecided) {
+    make_two();
+    for (unsigned i = 0; i < 4; i++) {
+        write_some(100);
+        replies_before_suspension = 5 + 10 * (int)i;
+        interrupt_writes(i % 2);
+        ck_assert_int_lt(replies_before_suspension, 0);
+    }
 }
 END_TEST
 
@@ -740,6 +766,7 @@ CHECK_MAIN_WITH("target logs", adopt_daemons(), begin, end,
                 a_replica_loses_its_log_before_it_leaves_the_quorum,
                 an_eviction_during_a_rebuild_leaves_no_block_undecided,
                 a_write_that_one_replica_lacks_is_completed,
+                a_suspension_during_a_start_leaves_no_block_undecided,
                 rot_in_a_block_written_before_the_kill_is_repaired, rot_in_both_replicas_is_refused,
                 rot_in_a_block_without_entries_is_refused, lost_logs_justify_no_content,
                 truncated_logs_justify_no_content, logs_of_another_format_justify_no_content,
