@@ -156,8 +156,11 @@ int document_replace(struct work *work, const struct document *before, const jso
     if (is_same(before, ret))
         return 0;
     ret->generation += json_equal(before->body, ret->body) ? 0 : 1;
-    return dry_run ? document_quota_check(work, before, ret, err)
-                   : document_store(work, before, ret, err);
+    if (dry_run)
+        return document_quota_check(work, before, ret, err);
+    if (document_store(work, before, ret, err) < 0)
+        return -1;
+    return kind->follow_edit ? kind->follow_edit(work, before, ret, err) : 0;
 }
 
 /* A null without a counterpart stays; the schema decides later whether the field is known. */

@@ -38,6 +38,9 @@ struct document_kind {
     int (*check)(struct work *work, struct document *document, struct error *err);
     int (*check_edit)(struct work *work, const struct document *before, struct document *after,
                       struct error *err);
+    /* Changes of its objects in the transaction of an edit. NULL: none. */
+    int (*follow_edit)(struct work *work, const struct document *before,
+                       const struct document *after, struct error *err);
     /* May it be deleted? ERROR_CONFLICT. */
     int (*check_delete)(struct work *work, const struct document *document, struct error *err);
     /* The object that it counts as in its project's quotas (operation/quota_limit.h), and its size.

@@ -21,10 +21,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Its node has stopped. */
-static bool is_released(const struct reconcile *r) {
+/* A stop was requested of its node, which reports no target. */
+static bool is_stopped(const struct reconcile *r) {
     return text_is(tree_text(json_object_get(r->volume.before.body, "spec"), "nodeId"), "") &&
-           volume_is_done(r) && !json_object_get(update_status(&r->volume), "target");
+           !json_object_get(update_status(&r->volume), "target");
+}
+
+/* And the report is about that request. */
+static bool is_released(const struct reconcile *r) {
+    return is_stopped(r) && volume_is_done(r);
 }
 
 /* Its node may have started. */
@@ -312,7 +317,9 @@ int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
             return wait_for_node(r, node, err);
     }
     clear_waiting(r);
-    if (holder && text_is(holder, node)) {
+    if (holder && text_is(holder, node) && !is_released(r)) {
+        if (is_stopped(r)) /* its phase is from before the stop */
+            update_advance(r, &r->volume, &volume_states, VOLUME_ASSIGNED);
         update_put_spec(r, &r->volume, "nodeId", json_string(node));
         return renew_epoch(r, err);
     }

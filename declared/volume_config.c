@@ -1,6 +1,7 @@
 #include "common/quantity.h"
 #include "common/replicas.h"
 #include "declared/config_reclaim.h"
+#include "declared/document_own.h"
 #include "declared/document_store.h"
 #include "declared/name.h"
 #include "declared/phases.h"
@@ -327,6 +328,29 @@ static int size_of(struct work *work, const struct document *config, struct docu
     return 0;
 }
 
+/* A volume that is published is not served before its node has reported it: a client that waits for
+ * its phase must not find the one of its last publish, even before the controller assigns it. */
+static int follow_publish(struct work *work, const struct document *before,
+                          const struct document *after, struct error *err) {
+    struct document *volumes, volume;
+    const struct state_row *row;
+    int count;
+
+    if (node_of(before) || !node_of(after))
+        return 0;
+    count = document_owned(work, after->id, &kind_replicated_volume, &volumes, err);
+    if (count <= 0 || json_object_get(volumes->status, "target"))
+        return count < 0 ? -1 : 0;
+    row = phase_next(&volume_states, json_text_of(volumes->status, "phase"), VOLUME_ASSIGNED);
+    if (!row || phase_is(&volume_states, volumes->status, row->next))
+        return 0;
+    volume = *volumes;
+    volume.status = json_keep(work->arena, json_deep_copy(volumes->status));
+    json_object_set_new(volume.status, "phase", json_string(volume_states.states[row->next]));
+    json_object_del(volume.status, "servedPhase");
+    return document_own_write(work, volumes, &volume, err);
+}
+
 /* P48, P49 */
 static int check_config_delete(struct work *work, const struct document *config,
                                struct error *err) {
@@ -363,6 +387,7 @@ const struct document_kind kind_volume_config = {
     .finalizer = "cvc.openebs.io/finalizer",
     .check = check_config,
     .check_edit = check_config_edit,
+    .follow_edit = follow_publish,
     .check_delete = check_config_delete,
     .counts_as = QUOTA_VOLUMES,
     .size = size_of,

@@ -352,6 +352,50 @@ WORK_TEST(a_volume_is_revoked_from_a_node_with_a_claim_by_its_report_alone) {
     ck_assert_int_eq(claimed_epoch(work, id), volume_epoch(work, id));
 }
 
+WORK_TEST(a_published_volume_is_not_served_yet_before_the_controller_assigns_it) {
+    const char *id = served(work);
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    report_stopped(work, id);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Healthy\"");
+    OK(edit(work, id, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", err));
+    ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Healthy\"");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
+    ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Init\"");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Init\"");
+    report_served(work, id, -1, NULL);
+    ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Healthy\"");
+}
+
+/* No look of the controller lies between the report and the next publish. */
+WORK_TEST(a_volume_published_again_behind_its_stop_is_not_served_yet) {
+    const char *id = served(work);
+    int64_t epoch = volume_epoch(work, id);
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    report_stopped(work, id);
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-a\"");
+    ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Init\"");
+    ck_assert_int_gt(volume_epoch(work, id), epoch);
+
+    /* With another change the report is not about all of the request. */
+    report_served(work, id, -1, NULL);
+    OK(settle(work, id));
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    report_stopped(work, id);
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\",\"export\":\"file\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Init\"");
+}
+
 /* A report without an epoch is about the current one. */
 WORK_TEST(a_target_without_an_epoch_is_taken_for_the_present_ones) {
     const char *id = served(work);
@@ -841,6 +885,8 @@ CHECK_MAIN("reconcile", an_epoch_that_replicas_know_to_be_over_is_renewed,
            another_node_gets_it_when_the_first_reports_its_stop,
            a_volume_is_revoked_at_once_from_a_node_without_a_claim,
            a_volume_is_revoked_from_a_node_with_a_claim_by_its_report_alone,
+           a_published_volume_is_not_served_yet_before_the_controller_assigns_it,
+           a_volume_published_again_behind_its_stop_is_not_served_yet,
            a_target_without_an_epoch_is_taken_for_the_present_ones, the_export_is_a_file_on_request,
            a_node_that_is_assigned_again_continues, a_volume_that_is_not_served_grows_at_once,
            a_volume_in_use_has_grown_when_its_node_reports_it,
