@@ -295,6 +295,11 @@ int operation_on(struct work *work, const char *volume_id, struct operation **re
 
 int operation_about(struct work *work, const char *volume_id, const char *object_id,
                     struct operation **ret, struct error *err) {
+    int any = any_on(work, volume_id, err);
+
+    *ret = NULL;
+    if (any <= 0)
+        return any;
     return operation_all(work,
                          db_query(work->tx, err,
                                   "SELECT " OPERATION_COLUMNS " FROM operations WHERE id IN "

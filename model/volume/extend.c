@@ -96,7 +96,7 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
     if (check_type_limits(work, volume, new_gb, err) < 0 ||
         placement_check_size(work, volume->host, new_gb, err) < 0 ||
         conflict_resolve(work, volume->id, ACTION_EXTEND, err) < 0 ||
-        volume_extend_clear_keys(work, volume->id, err) < 0 ||
+        (volume->admin_metadata.count > 0 && volume_extend_clear_keys(work, volume->id, err) < 0) ||
         volume_begin(work, &changed, &kind_extend, &fields, &operation_id, err) < 0 ||
         volume_quota_reserve_growth(work, volume, operation_id, new_gb, err) < 0)
         return -1;
