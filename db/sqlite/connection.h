@@ -15,6 +15,7 @@ struct connection {
     sqlite3 *handle;
     struct statement_cache *statements;
     bool unsynced;          /* during a commit: it does not wait for the disk */
+    bool collects;          /* during a commit: writes to the log */
     bool log_begins;        /* its header was written and not flushed yet */
     bool in_doubt;          /* a flush failed: no commit before sqlite_renew() */
     bool full;              /* a failure was for lack of space; see sqlite_make_space() */
@@ -23,6 +24,9 @@ struct connection {
     struct sqlite_map map;  /* of one that reads */
     sqlite3_io_methods log; /* of the WAL (log_flush.h), and SQLite's own */
     const sqlite3_io_methods *sqlites_log;
+    uint8_t *log_bytes; /* collected: where they belong, and their number */
+    sqlite3_int64 log_at;
+    size_t log_size;
     struct connection *next; /* of engine.c's unused readers */
 };
 

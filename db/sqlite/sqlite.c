@@ -242,6 +242,7 @@ void sqlite_close(struct connection *connection) {
     sqlite_map_use(&connection->map);
     sqlite3_close(connection->handle);
     sqlite_map_end(&connection->map);
+    free(connection->log_bytes);
     free(connection);
     if (full)
         sqlite_reserve_make_of_rest(full);

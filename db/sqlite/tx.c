@@ -1,6 +1,7 @@
 #include "db/sqlite/tx.h"
 
 #include "common/assert.h"
+#include "db/sqlite/log_flush.h"
 #include "db/sqlite/statement.h"
 
 int sqlite_tx_control(struct connection *connection, const char *sql, struct error *err) {
@@ -13,10 +14,9 @@ int sqlite_tx_control(struct connection *connection, const char *sql, struct err
 int sqlite_tx_commit(struct connection *connection, bool unsynced, struct error *err) {
     int result;
 
-    assert(!connection->unsynced);
-    connection->unsynced = unsynced;
+    sqlite_log_commit_begin(connection, unsynced);
     result = sqlite_tx_control(connection, "COMMIT", err);
-    connection->unsynced = false; /* a checkpoint flushes the log */
+    sqlite_log_commit_end(connection, result == 0); /* a checkpoint flushes the log */
     return result;
 }
 

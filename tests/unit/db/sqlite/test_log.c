@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-enum { PAGE = 4096, PAGES = 1024, ROWS = 400, FLUSHES_MOST = 300 };
+enum { PAGE = 4096, PAGES = 1024, ROWS = 400, WRITES_MOST = 20, FLUSHES_MOST = 300 };
 
 struct disk_file {
     bool named; /* its name in the directory is on the disk */
@@ -35,7 +35,9 @@ static struct world {
     bool watching;
     char directory[32];
     struct disk_file files[3];
-    int countdown;     /* the n-th flush from now fails */
+    int countdown; /* the n-th flush from now fails */
+    int written;   /* the n-th write of the log from now fails, half done */
+    int log_writes;
     bool fails_always; /* from then on */
     bool drops_cache;  /* forgotten pages cannot be read any more, either */
     int reach;         /* so many failing flushes have brought all to the disk before they fail */
@@ -123,11 +125,16 @@ static int flush(int fd) {
 static ssize_t write_at(int fd, const void *bytes, size_t size, off_t at) {
     char path[256];
     struct disk_file *file = file_of(fd, path, sizeof(path));
-    ssize_t written = syscall(SYS_pwrite64, fd, bytes, size, at);
+    bool logs = file && file == &world->files[1];
+    bool fails = logs && world->written > 0 && --world->written == 0;
+    ssize_t written = syscall(SYS_pwrite64, fd, bytes, fails ? size / 2 : size, at);
 
+    world->log_writes += logs;
     for (off_t i = at / PAGE; file && written > 0 && i <= (at + written - 1) / PAGE; i++)
         file->dirty[i] = true;
-    return written;
+    if (fails)
+        errno = EIO;
+    return fails ? -1 : written;
 }
 
 /* clang-format off */
@@ -171,7 +178,7 @@ static void world_make(struct scratch *scratch) {
         world->files[i].size = 0;
         memset(world->files[i].dirty, 0, sizeof(world->files[i].dirty));
     }
-    world->countdown = 0;
+    world->countdown = world->written = 0;
     world->fails_always = world->drops_cache = false;
     atomic_store(&world->failed, 0);
     memset(world->answers, 0, sizeof(world->answers));
@@ -468,9 +475,74 @@ START_TEST(another_program_sees_no_difference) {
 }
 END_TEST
 
+static int fill_body(struct db_tx *tx, void *arg, struct error *err) {
+    return db_run(tx, err, "INSERT INTO item (id, value) VALUES ($1, hex(zeroblob(60000)))",
+                  DB_INT(*(const int *)arg));
+}
+
+/* Of 30 pages, which are several writes. */
+static void fill(struct db *db, int id) {
+    struct error err;
+
+    world->answers[id] = db_transaction(db, fill_body, &id, &err) < 0 ? REFUSED : ANSWERED;
+}
+
+/* The next commit, of another program, is at the same place in the log. */
+static bool try_nth_write(int n) {
+    autoscratch struct scratch scratch;
+    struct db *db, *other;
+    bool reached;
+
+    prepare(&scratch);
+    db = scratch_open(scratch.url, true);
+    other = scratch_open(scratch.url, true);
+    insert(db, 0, false);
+    world->written = n;
+    fill(db, 1);
+    reached = world->written == 0;
+    world->written = 0;
+    ck_assert_int_eq(world->answers[1], reached ? REFUSED : ANSWERED);
+    insert(other, 2, false);
+    check_rows(&scratch, true);
+    insert(db, 3, true);
+    insert(other, 4, false);
+    ck_assert_int_eq(world->answers[4], ANSWERED);
+    power_fail(&scratch);
+    check_rows(&scratch, true);
+    db_close(other);
+    db_close(db);
+    return reached;
+}
+
+START_TEST(a_commit_that_cannot_be_written_leaves_nothing) {
+    int n = 1;
+
+    while (try_nth_write(n))
+        ck_assert_int_lt(++n, WRITES_MOST);
+    ck_assert_int_gt(n, 2);
+}
+END_TEST
+
+START_TEST(pages_of_a_commit_are_written_together) {
+    autoscratch struct scratch scratch;
+    struct db *db;
+
+    prepare(&scratch);
+    db = scratch_open(scratch.url, true);
+    insert(db, 0, false);
+    world->log_writes = 0;
+    fill(db, 1);
+    ck_assert_int_le(world->log_writes, 4);
+    insert(db, 2, true);
+    ck_assert_int_le(world->log_writes, 5);
+    db_close(db);
+}
+END_TEST
+
 CHECK_MAIN("db/sqlite_log", a_failed_flush_loses_no_confirmed_commit,
            confirmed_commits_depend_on_no_later_flush,
            a_copy_to_the_file_that_cannot_flush_loses_nothing,
            no_commit_is_confirmed_while_the_disk_fails, a_failed_commit_does_not_reappear,
            a_program_that_ends_in_doubt_leaves_the_file_as_it_is,
-           another_program_sees_no_difference)
+           another_program_sees_no_difference, a_commit_that_cannot_be_written_leaves_nothing,
+           pages_of_a_commit_are_written_together)
