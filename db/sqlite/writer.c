@@ -22,7 +22,8 @@ struct outcome {
 struct group {
     struct db_job *first;
     unsigned count;
-    bool divided; /* a savepoint for each body */
+    bool divided;    /* a savepoint for each body */
+    bool has_undone; /* a body failed after a change */
     struct outcome *outcomes;
     struct sqlite_tx tx;
 };
@@ -31,6 +32,7 @@ struct writer {
     pthread_mutex_t using_connection;
     struct connection *connection;
     int64_t checkpoint_us; /* of the last one by space_limit(); guarded as the connection */
+    bool divides;          /* the last group of several had to be; guarded as the connection */
     db_fault *fault;
     void *fault_arg;
 
@@ -103,8 +105,10 @@ static int jobs_run(struct group *group, struct error *err) {
             *err = outcome->err;
             return -1;
         }
-        if (!group->divided && group->count > 1 && outcome->result < 0 &&
-            sqlite3_total_changes(handle) != changes)
+        if (outcome->result >= 0 || sqlite3_total_changes(handle) == changes)
+            continue;
+        group->has_undone = true;
+        if (!group->divided && group->count > 1)
             return UNDIVIDED;
     }
     return 0;
@@ -157,16 +161,22 @@ static int group_begin(struct writer *writer, struct group *group, struct error 
 }
 
 /* A savepoint costs a copy of each page that is changed after it, so there is none as long as no
- * body needs one: most succeed, or fail before their first change. */
+ * body needs one: most succeed, or fail before their first change.  Requests that are refused later,
+ * one after the other, do not make every group run twice. */
 static int group_try(struct writer *writer, struct group *group, struct error *err) {
+    bool several = group->count > 1;
     int result;
 
-    group->divided = false;
+    group->divided = several && writer->divides;
+    group->has_undone = false;
     result = group_begin(writer, group, err);
-    if (result != UNDIVIDED)
-        return result;
-    group->divided = true;
-    return group_begin(writer, group, err);
+    if (result == UNDIVIDED) {
+        group->divided = true;
+        result = group_begin(writer, group, err);
+    }
+    if (several)
+        writer->divides = group->has_undone;
+    return result;
 }
 
 static void group_run(struct writer *writer, struct group *group) {
