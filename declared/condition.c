@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "json/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,18 +32,12 @@ const struct schema_field condition_fields[] = {
 };
 /* clang-format on */
 
-static bool has_text(const json_t *object, const char *key, const char *text) {
-    const char *value = json_string_value(json_object_get(object, key));
-
-    return value && strcmp(value, text) == 0;
-}
-
 /* json_array_size(): there is none. */
 static size_t index_of(const json_t *conditions, const char *type) {
     size_t i = 0;
 
     while (i < json_array_size(conditions) &&
-           !has_text(json_array_get(conditions, i), "type", type))
+           !json_text_is(json_array_get(conditions, i), "type", type))
         i++;
     return i;
 }
@@ -52,7 +47,7 @@ const json_t *condition_find(const json_t *conditions, const char *type) {
 }
 
 bool condition_is(const json_t *conditions, const char *type, const char *status) {
-    return has_text(condition_find(conditions, type), "status", status);
+    return json_text_is(condition_find(conditions, type), "status", status);
 }
 
 /* To the second, with its zone, as instants in documents. */
@@ -64,7 +59,7 @@ static json_t *instant(int64_t now_us) {
 }
 
 static void set_members(json_t *object, const struct condition *condition, int64_t now_us) {
-    bool turns = !has_text(object, "status", condition->status);
+    bool turns = !json_text_is(object, "status", condition->status);
 
     json_object_set_new(object, "type", json_string(condition->type));
     json_object_set_new(object, "status", json_string(condition->status));
@@ -78,9 +73,9 @@ static void set_members(json_t *object, const struct condition *condition, int64
 bool condition_change(json_t *conditions, const struct condition *condition, int64_t now_us) {
     json_t *found = json_array_get(conditions, index_of(conditions, condition->type));
 
-    if (!found || (has_text(found, "status", condition->status) &&
-                   has_text(found, "reason", condition->reason) &&
-                   has_text(found, "message", condition->message)))
+    if (!found || (json_text_is(found, "status", condition->status) &&
+                   json_text_is(found, "reason", condition->reason) &&
+                   json_text_is(found, "message", condition->message)))
         return false;
     set_members(found, condition, now_us);
     return true;

@@ -1,22 +1,11 @@
 #include "declared/config_reclaim.h"
 
 #include "declared/phases.h"
+#include "declared/tree.h"
 #include "declared/volume_revert.h"
-#include "json/json.h"
 
 static const json_t *reclaim_of(const struct document *config) {
     return json_object_get(config->status, "reclaim");
-}
-
-static const json_t *wanted_of(const struct document *config) {
-    return json_at(config->body, "spec.reclaim");
-}
-
-/* NULL: none. */
-static const char *node_of(const struct document *config) {
-    const char *node = json_text_at(config->body, "publish.nodeId");
-
-    return node && *node ? node : NULL;
 }
 
 const json_t *config_reclaim_pending(const struct document *config) {
@@ -25,38 +14,38 @@ const json_t *config_reclaim_pending(const struct document *config) {
     return json_text_is(reclaim, "phase", RECLAIM_PHASE_PENDING) ? reclaim : NULL;
 }
 
-static bool is_new(const struct document *config, const json_t *wanted) {
-    return wanted && !json_text_is(reclaim_of(config), "request", json_text_of(wanted, "request"));
-}
-
 static int reclaim_begin(const struct document *before, struct document *after, struct error *err) {
     json_int_t number = json_int_at(reclaim_of(before), "number") + 1;
+    const char *node = tree_text(after->body, "publish.nodeId");
 
     if (!phase_is(&config_states, before->status, CONFIG_BOUND))
         return error_set(err, ERROR_CONFLICT, "spec.reclaim: Volume config %s is not Bound.",
                          before->name);
-    if (node_of(after))
+    if (*node)
         return error_set(
             err, ERROR_CONFLICT,
             "spec.reclaim: Volume config %s is published on node %s, where its file system reclaims space; its replicas do so while it is published nowhere.",
-            before->name, node_of(after));
+            before->name, node);
     if (volume_revert_pending(after))
         return error_set(err, ERROR_CONFLICT,
                          "spec.reclaim: Volume config %s is being reverted to a snapshot.",
                          before->name);
     json_object_set_new(after->status, "reclaim",
                         json_pack("{s:I, s:s, s:s}", "number", number, "request",
-                                  json_text_of(wanted_of(after), "request"), "phase",
+                                  json_text_at(after->body, "spec.reclaim.request"), "phase",
                                   RECLAIM_PHASE_PENDING));
     return 0;
 }
 
 int config_reclaim_edit(struct work *work, const struct document *before, struct document *after,
                         struct error *err) {
+    const json_t *wanted = json_at(after->body, "spec.reclaim");
+
     (void)work;
-    if (is_new(before, wanted_of(after)) && reclaim_begin(before, after, err) < 0)
+    if (wanted && !json_text_is(reclaim_of(before), "request", json_text_of(wanted, "request")) &&
+        reclaim_begin(before, after, err) < 0)
         return -1;
-    if (config_reclaim_pending(after) && node_of(after)) {
+    if (config_reclaim_pending(after) && *tree_text(after->body, "publish.nodeId")) {
         json_t *stopped = json_deep_copy(reclaim_of(after));
 
         json_object_set_new(stopped, "phase", json_string(RECLAIM_PHASE_STOPPED));

@@ -25,6 +25,11 @@ struct document {
     int64_t bytes;                              /* counted for its project, as in the database */
 };
 
+/* Its desired state. */
+static inline json_t *document_spec(const struct document *document) {
+    return json_object_get(document->body, "spec");
+}
+
 #define DOCUMENT_NOT_COUNTED (-1)
 #define DOCUMENT_ELSEWHERE   0
 #define DOCUMENT_WITHOUT_GB  (-2) /* counted as one object without gigabytes */

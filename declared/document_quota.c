@@ -3,6 +3,7 @@
 #include "common/assert.h"
 #include "operation/quota.h"
 #include "operation/quota_limit.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -19,10 +20,7 @@ static int64_t gigabytes(int64_t size_gb) {
 }
 
 static bool is_declared_elsewhere(const struct document *document) {
-    const char *value =
-        json_string_value(json_object_get(document->annotations, DOCUMENT_QUOTA_KEY));
-
-    return value && strcmp(value, "none") == 0;
+    return json_text_is(document->annotations, DOCUMENT_QUOTA_KEY, "none");
 }
 
 static int64_t counted_as(const struct work *work, const struct document *document,

@@ -138,9 +138,8 @@ static struct db_value counted(const struct document *document) {
 
 /* A replica stays in its pool. */
 static const char *pool_of(const struct document *document) {
-    return document->kind == &kind_volume_replica
-               ? json_text_of(json_object_get(document->body, "spec"), "poolName")
-               : NULL;
+    return document->kind == &kind_volume_replica ? json_text_at(document->body, "spec.poolName")
+                                                  : NULL;
 }
 
 int document_insert(struct work *work, struct document *document, struct error *err) {

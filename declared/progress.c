@@ -1,10 +1,9 @@
 #include "declared/progress.h"
 
 #include "common/clock.h"
-#include "json/json.h"
+#include "declared/tree.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #define BYTES_MOST ((int64_t)1 << 50)
@@ -33,22 +32,14 @@ struct operation {
     int64_t done, total;
 };
 
-static int64_t number_of(const json_t *object, const char *key) {
-    return json_integer_value(json_object_get(object, key));
-}
-
-static bool is_same(const char *a, const char *b) {
-    return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 /* The same operation in the previous list, if it has not restarted; NULL. */
 static const json_t *find_before(const json_t *list, const struct operation *operation) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
 
-        if (is_same(json_text_of(one, "operation"), operation->name) &&
-            is_same(json_text_of(one, "replicaId"), operation->replica) &&
-            number_of(one, "doneBytes") <= operation->done)
+        if (text_is(json_text_of(one, "operation"), operation->name) &&
+            text_is(json_text_of(one, "replicaId"), operation->replica) &&
+            json_int_at(one, "doneBytes") <= operation->done)
             return one;
     }
     return NULL;
@@ -64,7 +55,7 @@ static int64_t seconds_of(const char *text) {
 
 static void put_rate(json_t *entry, const struct operation *operation, int64_t now_us) {
     int64_t elapsed_s = now_us / SECOND_US - seconds_of(json_text_of(entry, "startedAt"));
-    int64_t moved = operation->done - number_of(entry, "startedBytes"), rate;
+    int64_t moved = operation->done - json_int_at(entry, "startedBytes"), rate;
 
     if (elapsed_s <= 0 || moved < elapsed_s)
         return;
@@ -89,14 +80,14 @@ static void put(json_t *list, const json_t *before, const struct operation *oper
                       (json_int_t)(operation->done * 100 / operation->total), "doneBytes",
                       (json_int_t)operation->done, "totalBytes", (json_int_t)operation->total,
                       "startedAt", old ? json_text_of(old, "startedAt") : now, "startedBytes",
-                      (json_int_t)(old ? number_of(old, "startedBytes") : operation->done));
+                      (json_int_t)(old ? json_int_at(old, "startedBytes") : operation->done));
     put_rate(entry, operation, now_us);
     json_array_append_new(list, entry);
 }
 
 static struct operation operation_of(const char *name, const char *replica, const json_t *object) {
-    return (struct operation){ name, replica, number_of(object, "doneBytes"),
-                               number_of(object, "totalBytes") };
+    return (struct operation){ name, replica, json_int_at(object, "doneBytes"),
+                               json_int_at(object, "totalBytes") };
 }
 
 json_t *progress_of(struct arena *arena, const json_t *before, const json_t *status,

@@ -69,7 +69,7 @@ static int load_snapshots(struct reconcile *r, struct error *err) {
 /* Serves it where it is published; or else, without admitting clients, where it is reverted or a
  * snapshot is taken. */
 static int serve(struct reconcile *r, struct error *err) {
-    const char *node = tree_text(json_object_get(r->config.before.body, "publish"), "nodeId");
+    const char *node = tree_text(r->config.before.body, "publish.nodeId");
     bool is_published = *node && !reconcile_reverts(r);
 
     if (!is_published && reconcile_snapshot_node(r, &node, err) < 0)
@@ -165,7 +165,7 @@ static bool is_replica_settled(const struct reconcile *r, const struct document 
 /* Each state that depends on time, on an unresponsive node or on documents of another config begins
  * with one of these. */
 static bool is_settled(const struct reconcile *r) {
-    const json_t *spec = json_object_get(r->volume.before.body, "spec");
+    const json_t *spec = document_spec(&r->volume.before);
     bool settled = r->has_volume && !r->again && !r->writes && !r->scaling &&
                    config_is(r, CONFIG_BOUND) && !r->config.before.deleted_at &&
                    !json_object_get(update_status(&r->config), "replacement") &&

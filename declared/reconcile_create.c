@@ -21,9 +21,11 @@
 
 /* "": none is named, and the defaults apply. */
 static const char *policy_name(const struct document *config) {
-    const char *name = tree_text(config->annotations, POLICY_NAME);
+    const char *name = json_text_of(config->annotations, POLICY_NAME);
 
-    return *name ? name : tree_text(config->labels, POLICY_NAME);
+    if (!name || !*name)
+        name = json_text_of(config->labels, POLICY_NAME);
+    return name ? name : "";
 }
 
 /* 1, or 0 when its project has none of this name. */
@@ -58,7 +60,7 @@ static int take_policy(struct reconcile *r, json_t **ret, struct error *err) {
         there = find_policy(r, name, &found, err);
         if (there <= 0)
             return there < 0 ? -1 : report_missing_policy(r, name, err);
-        *ret = json_keep(arena, json_deep_copy(json_object_get(found.body, "spec")));
+        *ret = json_keep(arena, json_deep_copy(document_spec(&found)));
     } else
         *ret = json_keep(arena, json_object());
     return schema_accept(arena, volume_policy_fields, "spec.policy", *ret, err) < 0 ? -1 : 1;

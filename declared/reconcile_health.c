@@ -53,8 +53,8 @@ static const char *find_near_full(const struct reconcile *r, const json_t *condi
 
 static int find_facts(const struct reconcile *r, const json_t *conditions, struct volume_facts *ret,
                       struct error *err) {
-    const json_t *publish = json_object_get(r->config.before.body, "publish");
-    struct volume_facts facts = { .is_wanted = *tree_text(publish, "nodeId") != '\0',
+    struct volume_facts facts = { .is_wanted =
+                                      *tree_text(r->config.before.body, "publish.nodeId") != '\0',
                                   .has_node = r->volume.after.node != NULL,
                                   .near_full = find_near_full(r, conditions) };
     const json_t *old;
@@ -148,8 +148,7 @@ static void add_progress(json_t *list, const json_t *status) {
 
 /* Once for each start that found any. */
 static int put_decided(struct reconcile *r, struct error *err) {
-    const json_t *target = json_object_get(update_status(&r->volume), "target");
-    json_int_t decided = json_int_at(target, "decidedBlocks");
+    json_int_t decided = json_int_at(update_status(&r->volume), "target.decidedBlocks");
     bool is_new = decided != json_int_at(update_status(&r->config), "decidedBlocks");
 
     update_put_status(r, &r->config, "decidedBlocks", decided > 0 ? json_integer(decided) : NULL);

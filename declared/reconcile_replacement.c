@@ -164,15 +164,12 @@ static int cancel(struct reconcile *r, const struct document *old, const struct 
 static int continue_replacement(struct reconcile *r, struct error *err) {
     struct document *old = replica_of(r, "replicaId"), *new = replica_of(r, "newReplicaId");
 
-    if (!old || old->deleted_at) {
-        const json_t *replacement = replacement_of(r);
-
+    if (!old || old->deleted_at)
         return end(r, "Normal", "ReplacementFinished",
                    arena_format(r->work->arena, "Replica %s has replaced replica %s.",
-                                tree_text(replacement, "newReplicaId"),
-                                tree_text(replacement, "replicaId")),
+                                tree_text(replacement_of(r), "newReplicaId"),
+                                tree_text(replacement_of(r), "replicaId")),
                    err);
-    }
     if (!new || new->deleted_at) {
         if (new && !is_cancelled(r))
             put_pool(r, replica_pool_of(new), replica_pool_of(old));
@@ -219,7 +216,7 @@ static unsigned count_others(const struct reconcile *r, const struct document *r
 }
 
 static const char *publish_node(const struct reconcile *r) {
-    return tree_text(json_object_get(r->config.before.body, "publish"), "nodeId");
+    return tree_text(r->config.before.body, "publish.nodeId");
 }
 
 /* Number of the other replicas that can be copied from. */
@@ -271,12 +268,12 @@ static void name_others(struct reconcile *r, const struct document *old,
                         struct replica_placement *ret) {
     const char **pools = arena_alloc(r->work->arena, (r->count + 1) * sizeof *pools);
     const char **nodes = arena_alloc(r->work->arena, (r->count + 1) * sizeof *nodes);
-    const char *node = tree_text(json_object_get(old->body, "spec"), "nodeId");
+    const char *node = tree_text(old->body, "spec.nodeId");
 
     ret->apart = true;
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *other = &r->replicas[i];
-        const char *at = tree_text(json_object_get(other->body, "spec"), "nodeId");
+        const char *at = tree_text(other->body, "spec.nodeId");
 
         pools[ret->without_count++] = replica_pool_of(other);
         if (other == old || other->deleted_at)
@@ -398,11 +395,9 @@ const char *reconcile_replacement_node(const struct reconcile *r) {
 
         if (r->replicas[i].deleted_at || is_offline(r, &r->replicas[i]))
             continue;
-        for (unsigned k = 0; k < r->count; k++) {
-            const json_t *spec = json_object_get(r->replicas[k].body, "spec");
-
-            count += !r->replicas[k].deleted_at && text_is(tree_text(spec, "nodeId"), pool->node);
-        }
+        for (unsigned k = 0; k < r->count; k++)
+            count += !r->replicas[k].deleted_at &&
+                     text_is(tree_text(r->replicas[k].body, "spec.nodeId"), pool->node);
         if (text_is(pool->node, r->volume.after.node))
             return pool->node;
         if (count > most)

@@ -27,12 +27,8 @@ bool replica_is_healthy(const struct reconcile *r, const struct document *replic
 }
 
 bool replica_is_counted(const struct reconcile *r, const struct document *replica) {
-    const json_t *pools = json_object_get(update_status(&r->config), "poolInfo");
-
-    for (size_t i = 0; i < json_array_size(pools); i++)
-        if (text_is(json_string_value(json_array_get(pools, i)), replica_pool_of(replica)))
-            return true;
-    return false;
+    return json_list_has(json_object_get(update_status(&r->config), "poolInfo"),
+                         replica_pool_of(replica));
 }
 
 int reconcile_read_pools(struct reconcile *r, struct error *err) {
@@ -48,11 +44,9 @@ int reconcile_read_pools(struct reconcile *r, struct error *err) {
 
 const struct replica_pool *reconcile_pool(const struct reconcile *r,
                                           const struct document *replica) {
-    const json_t *spec = json_object_get(replica->body, "spec");
-
     for (unsigned i = 0; i < r->pool_count; i++)
         if (text_is(r->pools[i].id, replica_pool_of(replica)) &&
-            text_is(r->pools[i].node, tree_text(spec, "nodeId")))
+            text_is(r->pools[i].node, tree_text(replica->body, "spec.nodeId")))
             return &r->pools[i];
     return NULL;
 }
@@ -75,7 +69,7 @@ json_t *replica_entry(const char *id, const struct replica_pool *pool) {
 
 /* With the last reported address of its pool. */
 json_t *replica_entry_of(const struct reconcile *r, const struct document *replica) {
-    const json_t *spec = json_object_get(replica->body, "spec");
+    const json_t *spec = document_spec(replica);
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
     return entry(replica->id, tree_text(spec, "poolName"), tree_text(spec, "nodeId"),

@@ -7,8 +7,7 @@
 #include "declared/snapshot_node.h"
 
 static bool is_at(const struct document *replica, const char *node) {
-    return !replica->deleted_at &&
-           text_is(tree_text(json_object_get(replica->body, "spec"), "nodeId"), node);
+    return !replica->deleted_at && text_is(tree_text(replica->body, "spec.nodeId"), node);
 }
 
 /* The node with most of the replicas, if it can; NULL: no such node is up. */

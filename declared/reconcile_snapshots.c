@@ -17,16 +17,17 @@
 
 enum holding { HOLDS_UNKNOWN, HOLDS_NOT, HOLDS };
 
-static const json_t *entry_of(const json_t *list, const char *uid) {
-    return tree_entry(list, "uid", uid);
-}
-
-static const json_t *spec_of(const struct document *replica) {
-    return json_object_get(replica->body, "spec");
-}
-
 static const char *node_of(const struct document *replica) {
-    return tree_text(spec_of(replica), "nodeId");
+    return tree_text(replica->body, "spec.nodeId");
+}
+
+/* Of the snapshot, in the replica's spec; and as its node reports it. NULL: none. */
+static const json_t *wanted_of(const struct document *replica, const char *uid) {
+    return tree_entry(json_at(replica->body, "spec.snapshots"), "uid", uid);
+}
+
+static const json_t *report_of(const struct document *replica, const char *uid) {
+    return tree_entry(json_object_get(replica->status, "snapshots"), "uid", uid);
 }
 
 /* Its node's report is about its current spec. */
@@ -42,7 +43,7 @@ static bool is_going(const struct reconcile *r, const struct document *replica) 
 }
 
 static enum holding holding_of(const struct document *replica, const char *uid) {
-    const json_t *report = entry_of(json_object_get(replica->status, "snapshots"), uid);
+    const json_t *report = report_of(replica, uid);
 
     if (replica->deleted_at)
         return HOLDS_NOT;
@@ -118,10 +119,10 @@ const struct document_update *reconcile_only_copy_of(const struct reconcile *r,
 /* Why it is not taken yet; NULL: it is about to be. The node's own reason is for administrators. */
 static const char *find_failure(const struct reconcile *r, const struct document_update *snapshot,
                                 const json_t *report) {
-    const json_t *publish = json_object_get(r->config.before.body, "publish");
     const char *name = snapshot->before.name, *node = r->volume.after.node;
-    const char *obstacle = snapshot_node_obstacle(r->work->arena, update_spec(&r->volume),
-                                                  tree_text(publish, "nodeId"));
+    const char *obstacle =
+        snapshot_node_obstacle(r->work->arena, update_spec(&r->volume),
+                               tree_text(r->config.before.body, "publish.nodeId"));
 
     if (obstacle)
         return arena_format(r->work->arena, "Snapshot %s is not taken yet: %s.", name, obstacle);
@@ -144,7 +145,7 @@ static int read_report(struct reconcile *r, struct error *err) {
 
     for (unsigned i = 0; i < r->snapshot_count; i++) {
         struct document_update *snapshot = &r->snapshots[i];
-        const json_t *report = entry_of(list, id_of(snapshot));
+        const json_t *report = tree_entry(list, "uid", id_of(snapshot));
 
         if (!is_wanted(snapshot))
             continue;
@@ -189,8 +190,7 @@ static bool is_source(const struct document *source, const struct document *repl
  * none. */
 static const struct document *source_of(const struct reconcile *r, const struct document *replica,
                                         const char *uid) {
-    const json_t *before = entry_of(json_object_get(spec_of(replica), "snapshots"), uid);
-    const struct document *source = replica_called(r, tree_text(before, "source"));
+    const struct document *source = replica_called(r, tree_text(wanted_of(replica, uid), "source"));
 
     if (is_source(source, replica, uid))
         return source;
@@ -201,9 +201,7 @@ static const struct document *source_of(const struct reconcile *r, const struct 
 }
 
 static bool is_copied(const struct document *replica, const char *uid) {
-    const json_t *before = entry_of(json_object_get(spec_of(replica), "snapshots"), uid);
-
-    return *tree_text(before, "source") != '\0';
+    return *tree_text(wanted_of(replica, uid), "source") != '\0';
 }
 
 static json_t *entry_for(const char *uid, bool remove) {
@@ -224,7 +222,7 @@ static json_t *held_entry(const struct reconcile *r, const struct document *repl
         return entry;
     assert(source != replica && holding_of(source, uid) == HOLDS);
     json_object_set_new(entry, "source", json_string(source->id));
-    json_object_set_new(entry, "sourcePath", json_string(tree_text(spec_of(source), "path")));
+    json_object_set_new(entry, "sourcePath", json_string(tree_text(source->body, "spec.path")));
     *copies = true;
     return entry;
 }
@@ -352,13 +350,9 @@ static bool is_gone(const struct reconcile *r, const struct document_update *sna
         return false;
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
-        const json_t *entry =
-            entry_of(json_object_get(spec_of(replica), "snapshots"), id_of(snapshot));
 
-        if (replica->deleted_at)
-            continue;
-        if (!json_true_at(entry, "remove") || !has_reported(replica) ||
-            entry_of(json_object_get(replica->status, "snapshots"), id_of(snapshot)))
+        if (!replica->deleted_at && (!json_true_at(wanted_of(replica, id_of(snapshot)), "remove") ||
+                                     !has_reported(replica) || report_of(replica, id_of(snapshot))))
             return false;
     }
     return true;

@@ -23,7 +23,7 @@
 
 /* A stop was requested of its node, which reports no target. */
 static bool is_stopped(const struct reconcile *r) {
-    return text_is(tree_text(json_object_get(r->volume.before.body, "spec"), "nodeId"), "") &&
+    return text_is(tree_text(r->volume.before.body, "spec.nodeId"), "") &&
            !json_object_get(update_status(&r->volume), "target");
 }
 
@@ -35,9 +35,8 @@ static bool is_released(const struct reconcile *r) {
 /* Its node may have started. */
 static bool is_claimed(const struct reconcile *r) {
     const struct document *volume = &r->volume.before;
-    const json_t *spec = json_object_get(volume->body, "spec");
 
-    return json_int_at(volume->status, "claimedEpoch") >= json_int_at(spec, "epoch");
+    return json_int_at(volume->status, "claimedEpoch") >= json_int_at(volume->body, "spec.epoch");
 }
 
 static json_int_t present_epoch(const struct reconcile *r) {
@@ -46,9 +45,7 @@ static json_int_t present_epoch(const struct reconcile *r) {
 
 /* The epoch that its node has found in a replica; 0: none is higher. */
 static json_int_t higher_epoch(const struct reconcile *r) {
-    const json_t *target = json_object_get(r->volume.before.status, "target");
-
-    return json_int_at(target, "highestEpoch");
+    return json_int_at(r->volume.before.status, "target.highestEpoch");
 }
 
 /* Up to 65,536: see begin_epoch(). */
@@ -91,7 +88,7 @@ static int renew_epoch(struct reconcile *r, struct error *err) {
 
 /* NBD is the default export. */
 static void put_export(struct reconcile *r) {
-    const char *wanted = tree_text(json_object_get(r->config.before.body, "publish"), "export");
+    const char *wanted = tree_text(r->config.before.body, "publish.export");
     const char *had = tree_text(update_spec(&r->volume), "export");
 
     if (!*wanted)
@@ -175,8 +172,7 @@ static json_int_t count_needed(const struct reconcile *r) {
 
 /* Why it cannot be revoked; NULL: it can. */
 static const char *find_obstacle(const struct reconcile *r, const char *node) {
-    const json_t *spec = update_spec(&r->volume);
-    json_int_t wanted = json_int_at(spec, "replicationFactor");
+    json_int_t wanted = json_int_at(update_spec(&r->volume), "replicationFactor");
     json_int_t fences = count_fences(r, node, 0);
 
     if (wanted < FENCE_LEAST)

@@ -8,7 +8,7 @@
 /* ---- trees ---- */
 
 json_t *update_spec(const struct document_update *update) {
-    return json_object_get(update->after.body, "spec");
+    return document_spec(&update->after);
 }
 
 json_t *update_status(const struct document_update *update) {
@@ -125,10 +125,8 @@ bool volume_is_done(const struct reconcile *r) {
 }
 
 bool volume_is_served(const struct reconcile *r) {
-    const json_t *target = json_object_get(update_status(&r->volume), "target");
-
     return r->volume.after.node && volume_is_done(r) &&
-           text_is(tree_text(target, "state"), "Serving");
+           text_is(tree_text(update_status(&r->volume), "target.state"), "Serving");
 }
 
 json_t *reconcile_other_finalizers(struct reconcile *r, const struct document *document) {
@@ -148,7 +146,7 @@ bool replica_is(const struct document *replica, enum replica_phase phase) {
 }
 
 const char *replica_pool_of(const struct document *replica) {
-    return tree_text(json_object_get(replica->body, "spec"), "poolName");
+    return tree_text(replica->body, "spec.poolName");
 }
 
 int replica_put_spec(struct reconcile *r, struct document *replica, const char *key, json_t *value,
@@ -156,13 +154,13 @@ int replica_put_spec(struct reconcile *r, struct document *replica, const char *
     struct document after = *replica;
 
     assert(!replica->deleted_at);
-    if (has_value(json_object_get(replica->body, "spec"), key, value)) {
+    if (has_value(document_spec(replica), key, value)) {
         json_decref(value);
         return 0;
     }
     r->writes = true;
     after.body = json_keep(r->work->arena, json_deep_copy(replica->body));
-    put(json_object_get(after.body, "spec"), key, value);
+    put(document_spec(&after), key, value);
     if (r->dry_run)
         return 0;
     if (document_own_write(r->work, replica, &after, err) < 0)

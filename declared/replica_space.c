@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static int64_t bytes_at(const json_t *object, const char *key) {
-    const char *text = json_text_of(object, key);
+static int64_t bytes_at(const json_t *tree, const char *path) {
+    const char *text = json_text_at(tree, path);
     int64_t bytes;
 
     return text && quantity_read(text, &bytes) ? bytes : -1;
@@ -15,14 +15,13 @@ static int64_t bytes_at(const json_t *object, const char *key) {
 
 /* Bytes allocated for its file; -1: not reported yet. */
 static int64_t used_bytes(const struct document *replica) {
-    return bytes_at(json_object_get(replica->status, "capacity"), "used");
+    return bytes_at(replica->status, "capacity.used");
 }
 
 static int64_t growth_of(const struct document *replica, int64_t bytes) {
     int64_t used = used_bytes(replica);
-    int64_t has = used >= 0 ? used : bytes_at(json_object_get(replica->body, "spec"), "capacity");
 
-    return bytes - has;
+    return bytes - (used >= 0 ? used : bytes_at(replica->body, "spec.capacity"));
 }
 
 static int64_t snapshot_of(const struct document *replica, int64_t ignored) {

@@ -233,7 +233,7 @@ static int keep_claim(struct work *work, const struct document *before, struct d
     /* The phase that its node reports, or a worse one implied by the replicas in the report. */
     phase = json_text_of(before->status, "phase");
     json_object_del(after->status, "servedPhase");
-    volume_facts_read(json_object_get(before->body, "spec"), after->status, &facts);
+    volume_facts_read(document_spec(before), after->status, &facts);
     row = phase_reported(&volume_states, phase, VOLUME_FOUND + volume_phase_of(&facts), before->id);
     if (row)
         phase = volume_phase_names[row->next];

@@ -5,35 +5,28 @@
 #include <stdint.h>
 #include <string.h>
 
-static const json_t *replicas_of(const json_t *volume) {
-    return json_object_get(volume, "replicas");
-}
-
-static json_int_t needed_for(const json_t *volume) {
-    return json_int_at(volume, "consistencyFactor");
-}
-
 static bool is_file_of(const json_t *replica, const char *node) {
-    const char *at = json_text_of(replica, "nodeId");
-
-    return !json_text_of(replica, "address") || (at && strcmp(at, node) == 0);
+    return !json_text_of(replica, "address") || json_text_is(replica, "nodeId", node);
 }
 
 static unsigned count_files(const json_t *volume, const char *node) {
+    const json_t *replicas = json_object_get(volume, "replicas");
     unsigned count = 0;
 
-    for (size_t i = 0; i < json_array_size(replicas_of(volume)); i++)
-        count += is_file_of(json_array_get(replicas_of(volume), i), node);
+    for (size_t i = 0; i < json_array_size(replicas); i++)
+        count += is_file_of(json_array_get(replicas, i), node);
     return count;
 }
 
 bool snapshot_node_can(const json_t *volume, const char *node) {
-    return (json_int_t)count_files(volume, node) >= needed_for(volume);
+    return count_files(volume, node) >= json_int_at(volume, "consistencyFactor");
 }
 
 static bool any_can(const json_t *volume) {
-    for (size_t i = 0; i < json_array_size(replicas_of(volume)); i++) {
-        const char *node = json_text_of(json_array_get(replicas_of(volume), i), "nodeId");
+    const json_t *replicas = json_object_get(volume, "replicas");
+
+    for (size_t i = 0; i < json_array_size(replicas); i++) {
+        const char *node = json_text_of(json_array_get(replicas, i), "nodeId");
 
         if (node && snapshot_node_can(volume, node))
             return true;
@@ -43,7 +36,7 @@ static bool any_can(const json_t *volume) {
 
 const char *snapshot_node_obstacle(struct arena *arena, const json_t *volume,
                                    const char *published) {
-    intmax_t needed = (intmax_t)needed_for(volume);
+    intmax_t needed = json_int_at(volume, "consistencyFactor");
     unsigned there = count_files(volume, published);
 
     if (*published && !snapshot_node_can(volume, published))

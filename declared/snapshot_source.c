@@ -1,8 +1,8 @@
 #include "declared/snapshot_source.h"
 
-#include "common/quantity.h"
 #include "declared/document_store.private.h"
 #include "declared/name.h"
+#include "declared/phases.h"
 #include "declared/pool_list.h"
 #include "operation/query.h"
 #include "json/json.h"
@@ -10,10 +10,6 @@
 #include <string.h>
 
 #define SOURCE "spec.cstorVolumeSource"
-
-static const json_t *spec_of(const struct document *document) {
-    return json_object_get(document->body, "spec");
-}
 
 /* ---- lookup ---- */
 
@@ -36,19 +32,12 @@ int snapshot_source_find(struct work *work, const char *project_id, const char *
 
 /* ---- checks ---- */
 
-static int64_t storage_of(const json_t *holder) {
-    const char *text = json_text_at(holder, "capacity.storage");
-    int64_t bytes;
-
-    return text && quantity_read(text, &bytes) ? bytes : 0;
-}
-
 /* P37 */
 static int check_pools(const struct document *config, const struct document *snapshot,
                        struct error *err) {
-    const json_t *pools = json_object_get(snapshot->status, "poolInfo"), *spec = spec_of(config);
-    const json_t *named = json_at(spec, "policy.replicaPoolInfo");
-    json_int_t replicas = json_int_at(spec, "provision.replicaCount");
+    const json_t *pools = json_object_get(snapshot->status, "poolInfo");
+    const json_t *named = json_at(config->body, "spec.policy.replicaPoolInfo");
+    json_int_t replicas = json_int_at(config->body, "spec.provision.replicaCount");
 
     if ((size_t)replicas > json_array_size(pools))
         return error_set(
@@ -67,24 +56,22 @@ static int check_pools(const struct document *config, const struct document *sna
 }
 
 int snapshot_source_check(struct work *work, struct document *config, struct error *err) {
-    const char *source = json_text_of(spec_of(config), "cstorVolumeSource");
+    const char *source = json_text_at(config->body, SOURCE);
     struct snapshot_source found;
-    const char *phase;
-    const char *capacity;
 
     if (!source)
         return 0;
     if (snapshot_source_find(work, config->project_id, source, &found, err) < 0)
         return -1;
-    phase = json_text_of(found.snapshot.status, "phase");
-    capacity = json_text_at(found.snapshot.status, "capacity.storage");
-    if (!phase || strcmp(phase, "Ready") != 0)
+    if (!phase_is(&snapshot_states, found.snapshot.status, SNAPSHOT_READY))
         return error_set(err, ERROR_BAD_REQUEST, SOURCE ": Snapshot %s is not ready.",
                          found.snapshot.name);
-    if (storage_of(spec_of(config)) < storage_of(found.snapshot.status))
+    if (json_bytes_at(config->body, "spec.capacity.storage") <
+        json_bytes_at(found.snapshot.status, "capacity.storage"))
         return error_set(err, ERROR_BAD_REQUEST,
                          "spec.capacity.storage: a clone of snapshot %s has at least %s.",
-                         found.snapshot.name, capacity);
+                         found.snapshot.name,
+                         json_text_at(found.snapshot.status, "capacity.storage"));
     if (check_pools(config, &found.snapshot, err) < 0)
         return -1;
     if (!name_is_label_value(found.config.name))
@@ -96,7 +83,7 @@ int snapshot_source_check(struct work *work, struct document *config, struct err
 }
 
 void snapshot_source_keep_label(struct work *work, struct document *config) {
-    const char *source = json_text_of(spec_of(config), "cstorVolumeSource");
+    const char *source = json_text_at(config->body, SOURCE);
 
     if (!source)
         return;
@@ -109,23 +96,18 @@ void snapshot_source_keep_label(struct work *work, struct document *config) {
 static bool is_unmade(const struct document *replica) {
     const char *phase = json_text_of(replica->status, "phase");
 
-    return !replica->deleted_at && json_object_get(spec_of(replica), "source") &&
+    return !replica->deleted_at && json_at(replica->body, "spec.source") &&
            (!phase || strcmp(phase, "Init") == 0);
-}
-
-static bool has_phase(const struct document *config, const char *phase) {
-    const char *has = json_text_of(config->status, "phase");
-
-    return has && strcmp(has, phase) == 0;
 }
 
 int snapshot_source_is_needed(struct work *work, const struct document *config, struct error *err) {
     struct document *volume = NULL, *replicas = NULL;
     int count;
 
-    if (!json_text_of(spec_of(config), "cstorVolumeSource"))
+    if (!json_text_at(config->body, SOURCE))
         return 0;
-    if (!has_phase(config, "Bound") && !has_phase(config, "Reconciling"))
+    if (!phase_is(&config_states, config->status, CONFIG_BOUND) &&
+        !phase_is(&config_states, config->status, CONFIG_RECONCILING))
         return 1;
     count = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
     if (count > 0)
@@ -143,13 +125,6 @@ int snapshot_source_is_needed(struct work *work, const struct document *config, 
     "l.value = $3 AND d.kind = $4 AND d.deleted_at IS NULL AND "                                  \
     "d.status LIKE '%\"phase\":\"Pending\"%'"
 
-/* The pattern also matches a complete clone whose revert is Pending. */
-static bool is_being_made(const struct document *clone) {
-    const char *phase = json_text_of(clone->status, "phase");
-
-    return phase && strcmp(phase, "Pending") == 0;
-}
-
 int snapshot_source_begun(struct work *work, const struct document *config, const char *snapshot,
                           struct error *err) {
     struct db_rows *rows =
@@ -160,9 +135,10 @@ int snapshot_source_begun(struct work *work, const struct document *config, cons
     int count = query_all(work, rows, document_row_read, &clones, err), begun = 0;
 
     for (int i = 0; i < count; i++) {
-        const char *source = json_text_of(spec_of(&clones[i]), "cstorVolumeSource");
+        const char *source = json_text_at(clones[i].body, SOURCE);
 
-        begun += source && is_being_made(&clones[i]) &&
+        /* The pattern also matches a complete clone whose revert is Pending. */
+        begun += source && phase_is(&config_states, clones[i].status, CONFIG_PENDING) &&
                  (snapshot ? strcmp(source, name) == 0 : strncmp(source, name, strlen(name)) == 0);
     }
     return count < 0 ? -1 : begun;

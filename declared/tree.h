@@ -1,14 +1,15 @@
 /*
- * Texts of JSON objects; a missing one is "".  Objects in a list that are found by a text of theirs.
+ * Texts of JSON objects, by path as json_text_at(); a missing one is "".  Objects in a list that are
+ * found by a text of theirs.
  */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
+#include "json/json.h"
+
 #include <string.h>
 
-static inline const char *tree_text(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
+static inline const char *tree_text(const json_t *tree, const char *path) {
+    const char *text = json_text_at(tree, path);
 
     return text ? text : "";
 }

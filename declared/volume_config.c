@@ -8,9 +8,9 @@
 #include "declared/pool_list.h"
 #include "declared/replica_space.h"
 #include "declared/snapshot_source.h"
+#include "declared/tree.h"
 #include "declared/volume_revert.h"
 #include "operation/quota_limit.h"
-#include "json/json.h"
 
 #include <string.h>
 
@@ -100,10 +100,6 @@ static const struct schema_field fields[] = {
 };
 /* clang-format on */
 
-static json_t *spec_of(const struct document *config) {
-    return json_object_get(config->body, "spec");
-}
-
 static const char *node_of(const struct document *config) {
     const char *node = json_text_at(config->body, "publish.nodeId");
 
@@ -149,9 +145,8 @@ static int check_move(const struct document *before, const struct document *afte
 
 /* P36: pools named before the volume exists are as many as its replicas. */
 static int check_pool_count(const struct document *config, struct error *err) {
-    const json_t *spec = spec_of(config), *provision = json_object_get(spec, "provision");
-    json_int_t replicas = json_int_at(provision, "replicaCount");
-    size_t pools = pool_list_count(json_object_get(spec, "policy"));
+    json_int_t replicas = json_int_at(config->body, "spec.provision.replicaCount");
+    size_t pools = pool_list_count(json_at(config->body, "spec.policy"));
 
     if (pools == 0 || pools == (size_t)replicas)
         return 0;
@@ -163,7 +158,7 @@ static int check_pool_count(const struct document *config, struct error *err) {
 
 /* P10: the first size is the requested one. */
 static int check_config(struct work *work, struct document *config, struct error *err) {
-    json_t *spec = spec_of(config);
+    json_t *spec = document_spec(config);
     json_t *provision = json_object_get(spec, "provision");
 
     if (check_pool_count(config, err) < 0 || check_clients(config, err) < 0)
@@ -206,13 +201,11 @@ static const json_t *pools_of(struct arena *arena, const struct document *config
 }
 
 static bool is_healthy(const struct document *volume, const struct document *replica) {
-    const json_t *list = json_object_get(volume->status, "replicaStatuses");
-    bool is_healthy = phase_is(&replica_states, replica->status, REPLICA_HEALTHY);
+    const json_t *report =
+        tree_entry(json_object_get(volume->status, "replicaStatuses"), "replicaId", replica->id);
 
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(json_text_of(json_array_get(list, i), "replicaId"), replica->id) == 0)
-            is_healthy &= strcmp(json_text_of(json_array_get(list, i), "mode"), "Healthy") == 0;
-    return is_healthy;
+    return phase_is(&replica_states, replica->status, REPLICA_HEALTHY) &&
+           (!report || json_text_is(report, "mode", "Healthy"));
 }
 
 /* 1: the volume's replica on this pool is not healthy, and none is being removed. */
@@ -222,15 +215,14 @@ static int is_replaceable(struct work *work, const struct document *config, cons
     int count = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
     bool found = false;
 
-    if (count <= 0 || json_text_of(spec_of(volume), "removing"))
+    if (count <= 0 || json_text_at(volume->body, "spec.removing"))
         return count < 0 ? -1 : 0;
     count = document_owned(work, volume->id, &kind_volume_replica, &replicas, err);
     for (int i = 0; i < count; i++) {
-        bool is_there = strcmp(json_text_of(spec_of(&replicas[i]), "poolName"), pool) == 0;
-
         if (replicas[i].deleted_at)
             return 0;
-        found |= is_there && !is_healthy(volume, &replicas[i]);
+        found |= json_text_is(document_spec(&replicas[i]), "poolName", pool) &&
+                 !is_healthy(volume, &replicas[i]);
     }
     return count < 0 ? -1 : found;
 }
@@ -240,8 +232,8 @@ static int is_replaceable(struct work *work, const struct document *config, cons
 static int check_pools(struct work *work, const struct document *before,
                        const struct document *after, struct error *err) {
     struct arena *arena = work->arena;
-    const json_t *old_policy = json_object_get(spec_of(before), "policy");
-    const json_t *policy = json_object_get(spec_of(after), "policy");
+    const json_t *old_policy = json_at(before->body, "spec.policy");
+    const json_t *policy = json_at(after->body, "spec.policy");
     const json_t *replaced = json_object_get(before->status, "replacedPools");
     const json_t *old, *wanted;
     const char *gone;
@@ -278,13 +270,13 @@ static int check_pools(struct work *work, const struct document *before,
 static int check_size(struct work *work, const struct document *before,
                       const struct document *after, struct error *err) {
     int64_t has = json_bytes_at(before->status, "capacity.storage"),
-            wanted = json_bytes_at(spec_of(before), "capacity.storage");
+            wanted = json_bytes_at(before->body, "spec.capacity.storage");
 
-    if (json_bytes_at(spec_of(after), "capacity.storage") == wanted)
+    if (json_bytes_at(after->body, "spec.capacity.storage") == wanted)
         return 0;
     if (has == 0 || has >= wanted)
         return replica_space_check_growth(work, before,
-                                          json_bytes_at(spec_of(after), "capacity.storage"), err);
+                                          json_bytes_at(after->body, "spec.capacity.storage"), err);
     return error_set(err, ERROR_CONFLICT,
                      "spec.capacity.storage: the volume is being extended to %s; try again.",
                      quantity_text(work->arena, wanted));
@@ -293,8 +285,8 @@ static int check_size(struct work *work, const struct document *before,
 /* P20: an edited policy has to be applied again. */
 static int check_config_edit(struct work *work, const struct document *before,
                              struct document *after, struct error *err) {
-    const json_t *old_policy = json_object_get(spec_of(before), "policy");
-    const json_t *policy = json_object_get(spec_of(after), "policy");
+    const json_t *old_policy = json_at(before->body, "spec.policy");
+    const json_t *policy = json_at(after->body, "spec.policy");
 
     int needs_source = json_object_get(after->labels, LABEL_SOURCE)
                            ? 1
@@ -324,7 +316,7 @@ static int check_config_edit(struct work *work, const struct document *before,
 static int size_of(struct work *work, const struct document *config, struct document_size *ret,
                    struct error *err) {
     (void)work, (void)err;
-    *ret = (struct document_size){ .bytes = json_bytes_at(spec_of(config), "capacity.storage") };
+    *ret = (struct document_size){ .bytes = json_bytes_at(config->body, "spec.capacity.storage") };
     return 0;
 }
 

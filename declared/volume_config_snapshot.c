@@ -8,9 +8,9 @@
 #include "declared/replica_space.h"
 #include "declared/snapshot_node.h"
 #include "declared/snapshot_source.h"
+#include "declared/tree.h"
 #include "declared/volume_revert.h"
 #include "operation/quota_limit.h"
-#include "json/json.h"
 
 #include <string.h>
 
@@ -58,12 +58,10 @@ static int check_snapshot(struct work *work, struct document *snapshot, struct e
     if (count < 0)
         return -1;
     /* Where the volume is published now, the snapshot would wait for ever. */
-    published = json_text_at(config.body, "publish.nodeId");
+    published = tree_text(config.body, "publish.nodeId");
     found = document_owned(work, config.id, &kind_replicated_volume, &volume, err);
-    obstacle = found > 0
-                   ? snapshot_node_obstacle(work->arena, json_object_get(volume->body, "spec"),
-                                            published ? published : "")
-                   : NULL;
+    obstacle =
+        found > 0 ? snapshot_node_obstacle(work->arena, document_spec(volume), published) : NULL;
     if (obstacle)
         return error_set(err, ERROR_CONFLICT, "spec.volumeName: Volume config %s: %s.", config.name,
                          obstacle);
@@ -74,9 +72,7 @@ static int check_snapshot(struct work *work, struct document *snapshot, struct e
 
 /* A failed snapshot is useless for a revert. */
 static bool is_reverted_to(const struct document *config, const struct document *snapshot) {
-    const char *uid = json_text_of(volume_revert_pending(config), "uid");
-
-    return uid && strcmp(uid, snapshot->id) == 0 &&
+    return json_text_is(volume_revert_pending(config), "uid", snapshot->id) &&
            !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_FAILED);
 }
 

@@ -39,14 +39,12 @@ void volume_facts_read(const json_t *spec, const json_t *status, struct volume_f
     const json_t *list = json_object_get(status, "replicaStatuses");
     const char *served = tree_text(status, "servedPhase");
 
-    facts->needed = (unsigned)json_integer_value(json_object_get(spec, "consistencyFactor"));
+    facts->needed = (unsigned)json_int_at(spec, "consistencyFactor");
     facts->reached = phase_of(*served ? served : tree_text(status, "phase"));
     facts->is_assigned = *tree_text(spec, "nodeId") != '\0';
-    facts->is_serving =
-        strcmp(tree_text(json_object_get(status, "target"), "state"), "Serving") == 0;
+    facts->is_serving = strcmp(tree_text(status, "target.state"), "Serving") == 0;
     facts->is_listed = json_object_get(status, "target") && json_array_size(list) > 0;
-    facts->undecided =
-        json_integer_value(json_object_get(json_object_get(status, "scrub"), "undecidedBlocks"));
+    facts->undecided = json_int_at(status, "scrub.undecidedBlocks");
     for (size_t i = 0; facts->is_listed && i < json_array_size(list); i++)
         count_status(json_array_get(list, i), facts);
 }

@@ -99,7 +99,7 @@ static const struct schema_field fields[] = {
 
 static int check_policy(struct work *work, struct document *document, struct error *err) {
     (void)work;
-    return pool_list_check(json_object_get(document->body, "spec"), "spec", err);
+    return pool_list_check(document_spec(document), "spec", err);
 }
 
 static int check_policy_edit(struct work *work, const struct document *before,

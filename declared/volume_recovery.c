@@ -10,14 +10,6 @@
 
 #include <string.h>
 
-static const json_t *spec_of(const struct document *volume) {
-    return json_object_get(volume->body, "spec");
-}
-
-static json_int_t count_of(const json_t *object, const char *key) {
-    return json_integer_value(json_object_get(object, key));
-}
-
 /* ---- refusals ---- */
 
 const char *const recovery_reasons[] = { "HasVotes", "Away", "Unfit", "Unfilled", NULL };
@@ -63,24 +55,19 @@ static int check_node_responds(struct work *work, const struct document *volume,
                : unresponsive;
 }
 
-/* Blocks without a majority: reads of these fail. */
-static int64_t count_undecided(const struct document *volume) {
-    return count_of(json_object_get(volume->status, "scrub"), "undecidedBlocks");
-}
-
 /* Its node must have the replicas open, in this epoch, and report that they are too few, as a
  * needed one may have failed while it is served, or that they differ undecidably. */
 static int check_target(const struct document *volume, struct error *err) {
-    const json_t *spec = spec_of(volume), *target = json_object_get(volume->status, "target");
+    const json_t *spec = document_spec(volume), *target = json_object_get(volume->status, "target");
     const char *node = tree_text(spec, "nodeId"), *state = tree_text(target, "state");
-    json_int_t reported = count_of(target, "epoch");
+    json_int_t reported = json_int_at(target, "epoch");
 
     if (!*node || !volume->node || strcmp(volume->node, node) != 0)
         return error_set(
             err, ERROR_CONFLICT,
             "Volume %s has no node that reports its replicas: publish its config first.",
             volume->name);
-    if (!target || (reported > 0 && reported < count_of(spec, "epoch")))
+    if (!target || (reported > 0 && reported < json_int_at(spec, "epoch")))
         return error_set(err, ERROR_CONFLICT,
                          "Node %s has not reported the replicas of volume %s yet.", node,
                          volume->name);
@@ -89,8 +76,8 @@ static int check_target(const struct document *volume, struct error *err) {
             err, ERROR_CONFLICT,
             "The replicas of volume %s are being resynchronized: it may have a quorum.",
             volume->name);
-    if (count_undecided(volume) == 0 &&
-        count_healthy(volume) >= count_of(spec, "consistencyFactor"))
+    if (json_int_at(volume->status, "scrub.undecidedBlocks") == 0 &&
+        count_healthy(volume) >= json_int_at(spec, "consistencyFactor"))
         return error_set(err, ERROR_CONFLICT, "Volume %s is %s: nothing is lost.", volume->name,
                          tree_text(volume->status, "phase"));
     return 0;
@@ -103,17 +90,17 @@ unsigned volume_recovery_state(const json_t *spec) {
 
     if (!wanted)
         return RECOVERY_IS_NONE;
-    return count_of(wanted, "number") == count_of(spec, "salvaged") ? RECOVERY_IS_CONFIRMED
-                                                                    : RECOVERY_IS_REQUESTED;
+    return json_int_at(wanted, "number") == json_int_at(spec, "salvaged") ? RECOVERY_IS_CONFIRMED
+                                                                          : RECOVERY_IS_REQUESTED;
 }
 
 /* A confirmed one may have been completed already, and the quorum lost again before that was
  * reported. */
 static bool is_requested(const struct document *volume, const struct document *replica) {
-    const json_t *spec = spec_of(volume), *wanted = json_object_get(spec, "salvage");
+    const json_t *spec = document_spec(volume);
 
-    return strcmp(tree_text(wanted, "replicaId"), replica->id) == 0 &&
-           count_of(wanted, "number") != count_of(spec, "salvaged");
+    return text_is(tree_text(spec, "salvage.replicaId"), replica->id) &&
+           json_int_at(spec, "salvage.number") != json_int_at(spec, "salvaged");
 }
 
 /* Its number is the generation that the document gets by it, and so greater than any before. */
@@ -121,7 +108,7 @@ static void put_request(struct work *work, const struct document *replica,
                         const struct document *before, struct document *after) {
     assert(!before->deleted_at && !replica->deleted_at);
     after->body = json_keep(work->arena, json_deep_copy(before->body));
-    json_object_set_new(json_object_get(after->body, "spec"), "salvage",
+    json_object_set_new(document_spec(after), "salvage",
                         json_pack("{s:I, s:s}", "number", (json_int_t)before->generation + 1,
                                   "replicaId", replica->id));
     after->status = json_keep(work->arena, json_deep_copy(before->status));
@@ -164,7 +151,7 @@ int volume_recovery_request(struct work *work, const struct document *replica,
             err, ERROR_CONFLICT,
             "%s lost volume %s without confirming its stop and may still serve it; confirm that nothing of it runs there: stopped=%s.",
             unresponsive, before.name, unresponsive);
-    state = volume_recovery_state(spec_of(&before));
+    state = volume_recovery_state(document_spec(&before));
     if (!state_table_next(&recovery_states, &state, RECOVERY_REQUESTED))
         return error_set(err, ERROR_CONFLICT, "Volume %s is not recovered now.", before.name);
     after = before;
@@ -179,10 +166,10 @@ int volume_recovery_request(struct work *work, const struct document *replica,
 /* ---- reports of its node ---- */
 
 void volume_recovery_keep(const struct document *before, struct document *after) {
-    const json_t *wanted = json_object_get(spec_of(before), "salvage");
+    const json_t *wanted = json_object_get(document_spec(before), "salvage");
     const json_t *report = json_object_get(after->status, "salvage");
 
-    if (!wanted || count_of(report, "number") != count_of(wanted, "number"))
+    if (!wanted || json_int_at(report, "number") != json_int_at(wanted, "number"))
         json_object_del(after->status, "salvage");
 }
 
@@ -190,10 +177,10 @@ void volume_silent_nodes_keep(const struct document *before, struct document *af
     json_t *unresponsive = json_object_get(before->status, "silentNodes");
     const json_t *target = json_object_get(after->status, "target");
     const char *state = tree_text(target, "state");
-    json_int_t reported = count_of(target, "epoch");
+    json_int_t reported = json_int_at(target, "epoch");
     bool has_quorum = strcmp(state, "Levelling") == 0 || strcmp(state, "Serving") == 0;
 
     if (unresponsive &&
-        !(has_quorum && (reported == 0 || reported >= count_of(spec_of(before), "epoch"))))
+        !(has_quorum && (reported == 0 || reported >= json_int_at(document_spec(before), "epoch"))))
         json_object_set(after->status, "silentNodes", unresponsive);
 }

@@ -1,26 +1,17 @@
 #include "declared/volume_revert.h"
 
 #include "common/md5.h"
-#include "common/quantity.h"
 #include "declared/document_store.h"
 #include "declared/phases.h"
 #include "declared/snapshot_node.h"
-#include "json/json.h"
+#include "declared/tree.h"
 
 #include <string.h>
 
 #define REMEMBERED 64
 
-static const json_t *spec_of(const struct document *document) {
-    return json_object_get(document->body, "spec");
-}
-
 static const json_t *revert_of(const struct document *config) {
     return json_object_get(config->status, "revert");
-}
-
-static bool is_same(const char *a, const char *b) {
-    return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
 const json_t *volume_revert_pending(const struct document *config) {
@@ -35,8 +26,8 @@ static bool is_new(const struct document *config, const json_t *wanted) {
 
     return wanted &&
            !(last &&
-             is_same(json_text_of(last, "snapshotName"), json_text_of(wanted, "snapshotName")) &&
-             is_same(json_text_of(last, "request"), json_text_of(wanted, "request")));
+             text_is(json_text_of(last, "snapshotName"), json_text_of(wanted, "snapshotName")) &&
+             text_is(json_text_of(last, "request"), json_text_of(wanted, "request")));
 }
 
 /* ---- earlier requests ---- */
@@ -65,10 +56,7 @@ static json_t *earlier_of(struct arena *arena, const struct document *config) {
 }
 
 static int64_t storage_of(const json_t *holder) {
-    const char *text = json_text_at(holder, "capacity.storage");
-    int64_t bytes;
-
-    return text && quantity_read(text, &bytes) ? bytes : 0;
+    return json_bytes_at(holder, "capacity.storage");
 }
 
 /* ---- permitted requests ---- */
@@ -80,7 +68,7 @@ static int find_snapshot(struct work *work, const struct document *config, const
 
     if (found < 0)
         return -1;
-    if (!found || !is_same(ret->owner_id, config->id))
+    if (!found || !text_is(ret->owner_id, config->id))
         return error_set(err, ERROR_NOT_FOUND,
                          "spec.revert.snapshotName: Snapshot %s of volume config %s could not be "
                          "found.",
@@ -89,7 +77,7 @@ static int find_snapshot(struct work *work, const struct document *config, const
         return error_set(err, ERROR_CONFLICT, "spec.revert.snapshotName: Snapshot %s is %s.",
                          ret->name, ret->deleted_at ? "being deleted" : "not ready");
     if (storage_of(ret->status) != storage_of(config->status) ||
-        storage_of(spec_of(config)) > storage_of(config->status))
+        storage_of(document_spec(config)) > storage_of(config->status))
         return error_set(err, ERROR_CONFLICT,
                          "spec.revert.snapshotName: Snapshot %s differs in size from the volume.",
                          ret->name);
@@ -134,7 +122,7 @@ static int revert_begin(struct work *work, const struct document *before, struct
     list = json_object_get(revert_of(before), "earlier");
     mark = mark_of(work->arena, wanted);
     for (size_t i = 0; i < json_array_size(list); i++)
-        if (is_same(json_string_value(json_array_get(list, i)), mark))
+        if (text_is(json_string_value(json_array_get(list, i)), mark))
             return error_set(
                 err, ERROR_CONFLICT,
                 "spec.revert.request: Volume config %s was reverted by this request before, and by others since; another request reverts it again.",
@@ -144,7 +132,7 @@ static int revert_begin(struct work *work, const struct document *before, struct
         return -1;
     /* A target reverts from files of its own node. */
     found = document_owned(work, after->id, &kind_replicated_volume, &volume, err);
-    obstacle = found > 0 ? snapshot_node_obstacle(work->arena, spec_of(volume), "") : NULL;
+    obstacle = found > 0 ? snapshot_node_obstacle(work->arena, document_spec(volume), "") : NULL;
     if (obstacle)
         return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s: %s.", after->name,
                          obstacle);
@@ -165,7 +153,7 @@ static int revert_begin(struct work *work, const struct document *before, struct
 
 int volume_revert_edit(struct work *work, const struct document *before, struct document *after,
                        struct error *err) {
-    const json_t *wanted = json_object_get(spec_of(after), "revert");
+    const json_t *wanted = json_object_get(document_spec(after), "revert");
     const char *node = json_text_at(after->body, "publish.nodeId");
 
     if (is_new(before, wanted) && revert_begin(work, before, after, wanted, err) < 0)
@@ -177,7 +165,7 @@ int volume_revert_edit(struct work *work, const struct document *before, struct 
             err, ERROR_CONFLICT,
             "publish.nodeId: Volume config %s is being reverted to a snapshot, and cannot be published.",
             before->name);
-    if (storage_of(spec_of(after)) != storage_of(spec_of(before)))
+    if (storage_of(document_spec(after)) != storage_of(document_spec(before)))
         return error_set(
             err, ERROR_CONFLICT,
             "spec.capacity.storage: Volume config %s is being reverted to a snapshot, and cannot be extended.",
@@ -187,25 +175,19 @@ int volume_revert_edit(struct work *work, const struct document *before, struct 
 
 /* ---- reports of its node ---- */
 
-static json_int_t attempt_of(const struct document *volume) {
-    return json_int_at(revert_of(volume), "attempt");
-}
-
 /* Attempts of another revert do not count. */
 static bool is_current(const struct document *before, const struct document *after) {
-    const json_t *wanted = json_object_get(spec_of(before), "revert");
-
-    return json_equal(json_object_get(wanted, "number"),
+    return json_equal(json_at(document_spec(before), "revert.number"),
                       json_object_get(revert_of(after), "number")) &&
-           attempt_of(after) >= attempt_of(before);
+           json_int_at(revert_of(after), "attempt") >= json_int_at(revert_of(before), "attempt");
 }
 
 void volume_revert_keep(const struct document *before, struct document *after) {
     json_t *last = json_object_get(before->status, "revert");
 
-    if (json_object_get(spec_of(before), "revert") && is_current(before, after))
+    if (json_object_get(document_spec(before), "revert") && is_current(before, after))
         return;
-    if (json_object_get(spec_of(before), "revert") && last)
+    if (json_object_get(document_spec(before), "revert") && last)
         json_object_set(after->status, "revert", last);
     else
         json_object_del(after->status, "revert");
