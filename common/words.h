@@ -15,6 +15,14 @@ static inline bool words_have(const char *const *words, size_t count, const char
     return false;
 }
 
+/* Of a list ended with NULL; NULL is an empty one. */
+static inline bool words_list_has(const char *const *words, const char *word) {
+    for (; words && *words; words++)
+        if (strcmp(*words, word) == 0)
+            return true;
+    return false;
+}
+
 /* FNV-1a. */
 static inline uint32_t word_hash(const char *word) {
     uint32_t hash = 2166136261U;

@@ -1,6 +1,7 @@
 #include "config/option.h"
 
 #include "common/arena.h"
+#include "common/words.h"
 #include "config/option_list.h"
 
 #include <string.h>
@@ -151,13 +152,6 @@ static void print_usage_of(struct arena *arena, const struct option *option, FIL
     print_indented(option->help ? option->help : "", out);
 }
 
-static bool is_one_of(const char *const *sections, const char *section) {
-    for (; *sections; sections++)
-        if (strcmp(*sections, section) == 0)
-            return true;
-    return false;
-}
-
 void option_print_usage(const struct option *const *tables, const char *const *sections,
                         FILE *out) {
     autoarena struct arena *arena = arena_new();
@@ -168,7 +162,7 @@ void option_print_usage(const struct option *const *tables, const char *const *s
         const struct option *option = list.options[i];
         const struct option_names *names = option_names_of(option->section);
 
-        if (!sections || is_one_of(sections, option->section))
+        if (!sections || words_list_has(sections, option->section))
             print_usage_of(arena, option, out);
         else if (begins_section(&list, i))
             others = arena_join(arena, others ? others : "", others ? ", " : "",

@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "common/cleanup.h"
+#include "common/words.h"
 #include "db/engine.h"
 #include "db/migrate.h"
 
@@ -16,13 +17,6 @@ static bool is_ours(const char *table) {
     return strcmp(table, version_table) != 0 && strcmp(table, "sqlite_sequence") != 0;
 }
 
-static bool is_filled(const char *table) {
-    for (size_t i = 0; i < LENGTH(filled); i++)
-        if (strcmp(table, filled[i]) == 0)
-            return true;
-    return false;
-}
-
 static int rows_count(struct db_tx *tx, struct arena *arena, const char *table, int64_t *ret,
                       struct error *err) {
     return db_query_int(tx, ret, err, arena_format(arena, "SELECT COUNT(*) FROM %s", table));
@@ -34,7 +28,7 @@ static int target_check(struct db_tx *tx, struct copy *copy, const struct tables
     for (unsigned i = 0; i < tables->count; i++) {
         int64_t rows = 0;
 
-        if (!is_ours(tables->names[i]) || is_filled(tables->names[i]))
+        if (!is_ours(tables->names[i]) || words_have(filled, LENGTH(filled), tables->names[i]))
             continue;
         if (rows_count(tx, copy->arena, tables->names[i], &rows, err) < 0)
             return error_context(err, "table %s", tables->names[i]);

@@ -27,13 +27,6 @@ static int check_limits(struct work *work, const struct document_kind *kind, con
     return 0;
 }
 
-static bool has_finalizer(const struct document *document, const char *name) {
-    for (size_t i = 0; i < json_array_size(document->finalizers); i++)
-        if (strcmp(json_string_value(json_array_get(document->finalizers, i)), name) == 0)
-            return true;
-    return false;
-}
-
 /* The service's own finalizer is set by the service alone: a new document (NULL) has it, others
  * keep it or its absence. */
 static int put_finalizers(struct work *work, const struct document *before, const json_t *given,
@@ -41,7 +34,7 @@ static int put_finalizers(struct work *work, const struct document *before, cons
     const char *own = ret->kind->finalizer;
     json_t *finalizers = json_keep(work->arena, json_array());
 
-    if (own && (!before || has_finalizer(before, own)))
+    if (own && (!before || json_list_has(before->finalizers, own)))
         json_array_append_new(finalizers, json_string(own));
     for (size_t i = 0; i < json_array_size(given); i++)
         if (!own || strcmp(json_string_value(json_array_get(given, i)), own) != 0)
@@ -143,7 +136,8 @@ int document_replace(struct work *work, const struct document *before, const jso
             return error_set(err, ERROR_CONFLICT, "%s %s is being deleted.", before->kind->label,
                              before->name);
         for (size_t i = 0; i < json_array_size(ret->finalizers); i++)
-            if (!has_finalizer(before, json_string_value(json_array_get(ret->finalizers, i))))
+            if (!json_list_has(before->finalizers,
+                               json_string_value(json_array_get(ret->finalizers, i))))
                 return error_set(err, ERROR_CONFLICT,
                                  "metadata.finalizers: %s %s is being deleted; none can be added.",
                                  before->kind->label, before->name);

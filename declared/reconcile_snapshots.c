@@ -62,19 +62,10 @@ static bool is_deleted(const struct document_update *snapshot) {
     return snapshot->before.deleted_at != 0;
 }
 
-static bool has_finalizer(const struct document_update *snapshot) {
-    const json_t *finalizers = snapshot->before.finalizers;
-
-    for (size_t i = 0; i < json_array_size(finalizers); i++)
-        if (text_is(json_string_value(json_array_get(finalizers, i)),
-                    snapshot->before.kind->finalizer))
-            return true;
-    return false;
-}
-
 /* Its files are to be removed. */
 static bool is_leaving(const struct document_update *snapshot) {
-    return is_deleted(snapshot) && has_finalizer(snapshot);
+    return is_deleted(snapshot) &&
+           json_list_has(snapshot->before.finalizers, snapshot->before.kind->finalizer);
 }
 
 static bool is_taken(const struct document_update *snapshot) {

@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "common/quantity.h"
+#include "common/words.h"
 
 #include <string.h>
 
@@ -30,18 +31,11 @@ const char *replica_placement_fault(const struct replica_pool *pool, int64_t byt
     return fault == FAULTS ? NULL : faults[fault];
 }
 
-static bool is_among(const char *const *names, unsigned count, const char *name) {
-    for (unsigned i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static bool is_allowed(const struct replica_placement *wanted, const struct replica_pool *pool) {
-    if (is_among(wanted->without, wanted->without_count, pool->id) ||
-        (wanted->apart && is_among(wanted->nodes, wanted->node_count, pool->node)))
+    if (words_have(wanted->without, wanted->without_count, pool->id) ||
+        (wanted->apart && words_have(wanted->nodes, wanted->node_count, pool->node)))
         return false;
-    return !wanted->of_source || is_among(wanted->of_source, wanted->source_count, pool->id);
+    return !wanted->of_source || words_have(wanted->of_source, wanted->source_count, pool->id);
 }
 
 /* ---- named pools ---- */
@@ -64,7 +58,7 @@ static int take_named(struct arena *arena, const struct replica_placement *wante
                          wanted->named_count, wanted->count);
     for (unsigned i = 0; i < wanted->count; i++) {
         ret[i] = pool_called(pools, pool_count, wanted->named[i]);
-        if (is_among(wanted->named, i, wanted->named[i]))
+        if (words_have(wanted->named, i, wanted->named[i]))
             return error_set(err, ERROR_BAD_REQUEST, "Pool %s is named twice.", wanted->named[i]);
         fault = ret[i] ? replica_placement_fault(ret[i], wanted->bytes) : "does not exist";
         if (fault)
@@ -115,9 +109,9 @@ static bool is_better(const struct replica_placement *wanted, const struct repli
     bool local_one = local && strcmp(pool->node, local) == 0;
     bool local_other = local && strcmp(than->node, local) == 0;
     bool again_one = has_node(taken, count, pool->node) ||
-                     is_among(wanted->nodes, wanted->node_count, pool->node);
+                     words_have(wanted->nodes, wanted->node_count, pool->node);
     bool again_other = has_node(taken, count, than->node) ||
-                       is_among(wanted->nodes, wanted->node_count, than->node);
+                       words_have(wanted->nodes, wanted->node_count, than->node);
 
     if (local_one != local_other)
         return local_one;

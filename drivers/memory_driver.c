@@ -1,5 +1,6 @@
 #include "drivers/memory.h"
 
+#include "common/words.h"
 #include "data/volume_io.h"
 #include "drivers/memory.private.h"
 
@@ -251,29 +252,21 @@ static int memory_get_size(void *handle, struct arena *arena, const struct drive
     return 0;
 }
 
-static bool is_among(const char *const *hosts, const char *host) {
-    for (; hosts && *hosts; hosts++) {
-        if (strcmp(*hosts, host) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int take_connection(const struct memory *memory, struct memory_volume *found,
                            const struct driver_volume *volume, const json_t *connector,
                            struct error *err) {
     const char *host = json_string_value(json_object_get(connector, "host"));
     bool first = !found->host[0] || strcmp(found->host, host) == 0;
 
-    if (!first && !(memory->shares_connections && (is_among(volume->hosts, found->host) ||
-                                                   is_among(volume->hosts, found->other))))
+    if (!first && !(memory->shares_connections && (words_list_has(volume->hosts, found->host) ||
+                                                   words_list_has(volume->hosts, found->other))))
         return error_set(err, ERROR_CONFLICT, "The volume is connected to another host.");
     snprintf(first ? found->host : found->other, sizeof found->host, "%s", host);
     return 0;
 }
 
 static void leave_connection(struct memory_volume *found, const struct driver_volume *volume) {
-    if (!is_among(volume->hosts, found->other))
+    if (!words_list_has(volume->hosts, found->other))
         found->other[0] = '\0';
     if (!volume->hosts || !*volume->hosts)
         found->host[0] = '\0';

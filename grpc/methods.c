@@ -4,6 +4,7 @@
 #include "grpc/server.private.h"
 
 #include "common/assert.h"
+#include "common/words.h"
 
 #include <string.h>
 
@@ -43,19 +44,12 @@ static void add_methods(struct grpc_server *server, const struct grpc_service *s
     }
 }
 
-static bool is_among(const char *path, const char *const *paths) {
-    for (; paths && *paths; paths++)
-        if (strcmp(path, *paths) == 0)
-            return true;
-    return false;
-}
-
 static void mark(struct grpc_server *server, const struct grpc_server_settings *settings) {
     for (size_t i = 0; i < server->entry_count; i++) {
         struct grpc_entry *entry = &server->entries[i];
 
-        entry->quick = is_among(entry->path, settings->quick);
-        entry->ahead = is_among(entry->path, settings->ahead);
+        entry->quick = words_list_has(settings->quick, entry->path);
+        entry->ahead = words_list_has(settings->ahead, entry->path);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
+#include "common/words.h"
 #include "json/json.h"
 
 #include <errno.h>
@@ -46,13 +47,6 @@ static int next_event(struct reader *reader) {
 
 /* ---- scalars ---- */
 
-static bool is_one_of(const char *text, const char *const *words) {
-    for (; *words; words++)
-        if (strcmp(text, *words) == 0)
-            return true;
-    return false;
-}
-
 /* Digits of the base only; a number beyond JSON's integers is text. */
 static json_t *read_integer(const char *text) {
     const char *digits = text + (*text == '-' || *text == '+');
@@ -95,10 +89,10 @@ static json_t *read_plain(const char *text) {
     static const char *const falses[] = { "false", "False", "FALSE", NULL };
     json_t *number;
 
-    if (is_one_of(text, nulls))
+    if (words_list_has(nulls, text))
         return json_null();
-    if (is_one_of(text, trues) || is_one_of(text, falses))
-        return json_boolean(is_one_of(text, trues));
+    if (words_list_has(trues, text) || words_list_has(falses, text))
+        return json_boolean(words_list_has(trues, text));
     number = read_integer(text);
     return number ? number : read_real(text);
 }

@@ -1,6 +1,7 @@
 #include "model/host_rename.h"
 
 #include "common/cleanup.h"
+#include "common/words.h"
 #include "model/scheduler/pool.h"
 #include "operation/host.h"
 #include "operation/query.h"
@@ -26,13 +27,6 @@ static int read_unserved(struct work *work, const struct db_rows *rows, void *re
     return 0;
 }
 
-static bool is_served(const char *const *served, const char *host) {
-    for (; *served; served++)
-        if (strcmp(*served, host) == 0)
-            return true;
-    return false;
-}
-
 int host_unserved(struct work *work, const char *const *served, struct unserved_host **ret,
                   struct error *err) {
     struct db_rows *rows = db_query(
@@ -53,7 +47,8 @@ int host_unserved(struct work *work, const char *const *served, struct unserved_
     for (int i = 0; i < all; i++) {
         struct unserved_host *host = &(*ret)[i];
 
-        if (host->volumes + host->groups + host->operations > 0 && !is_served(served, host->host))
+        if (host->volumes + host->groups + host->operations > 0 &&
+            !words_list_has(served, host->host))
             (*ret)[count++] = *host;
     }
     return all < 0 ? -1 : count;

@@ -3,6 +3,8 @@
  * instance moves, is a client there.
  */
 #include "replicated/replicated.private.h"
+
+#include "common/words.h"
 #include "json/json.h"
 
 #include <stdint.h>
@@ -13,14 +15,6 @@ static json_t *all_clients(const struct replicated_call *call) {
     const json_t *clients = replicated_clients(call);
 
     return json_array_size(clients) > 0 ? json_deep_copy(clients) : json_null();
-}
-
-static bool is_among(const char *const *hosts, const char *host) {
-    for (; hosts && *hosts; hosts++) {
-        if (strcmp(*hosts, host) == 0)
-            return true;
-    }
-    return false;
 }
 
 /* A node has clients only where other nodes can reach it. */
@@ -46,10 +40,10 @@ static bool is_moving(const struct replicated_call *call, const char *node, cons
     for (size_t i = 0; i < json_array_size(clients); i++) {
         const char *client = json_text_of(json_array_get(clients, i), "nodeId");
 
-        if (client && is_among(call->hosts, client))
+        if (client && words_list_has(call->hosts, client))
             return true;
     }
-    return is_among(call->hosts, node);
+    return words_list_has(call->hosts, node);
 }
 
 /* It stays where it is served, and this host becomes a client. */
@@ -142,7 +136,7 @@ static json_t *clients_left(const struct replicated_call *call) {
         json_t *client = json_array_get(clients, i);
         const char *node = json_text_of(client, "nodeId");
 
-        if (node && is_among(call->hosts, node))
+        if (node && words_list_has(call->hosts, node))
             json_array_append(left, client);
     }
     return left;

@@ -1,5 +1,6 @@
 #include "rest/page_sort.h"
 
+#include "common/words.h"
 #include "operation/pairs.h"
 
 #include <string.h>
@@ -19,13 +20,6 @@ static void sort_add(struct page_sort *sort, const char *sql, bool text, bool de
     sort->keys[sort->count++].descending = descending;
 }
 
-static bool is_for_admins(const struct resource *resource, const char *key) {
-    for (const char *const *name = resource->admin_sorts; name && *name; name++)
-        if (strcmp(*name, key) == 0)
-            return true;
-    return false;
-}
-
 /* The two columns that are never NULL are used plain, so that an index can serve them. */
 static int sort_add_key(struct request *request, const struct resource *resource,
                         struct page_sort *sort, const char *key, bool descending,
@@ -40,7 +34,7 @@ static int sort_add_key(struct request *request, const struct resource *resource
                  key[0] == 'i', descending);
         return 0;
     }
-    if (!column || (!request->context.is_admin && is_for_admins(resource, key)) ||
+    if (!column || (!request->context.is_admin && words_list_has(resource->admin_sorts, key)) ||
         (request->minor < resource->name_sorts_since && strcmp(key, "name") == 0))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid sort key: %s", key);
     text = column->type == COLUMN_TEXT || column->type == COLUMN_FILLED ||

@@ -1,6 +1,8 @@
 #include "api/group/resource.h"
+
 #include "api/routes.h"
 #include "common/scoria_headers.h"
+#include "common/words.h"
 #include "model/group/create.h"
 #include "model/group/delete.h"
 #include "model/group/update.h"
@@ -105,13 +107,6 @@ static int check_update(struct request *request, struct error *err) {
                      "the request body.");
 }
 
-static bool among(const char *const *ids, unsigned count, const char *id) {
-    for (unsigned i = 0; i < count; i++)
-        if (strcmp(ids[i], id) == 0)
-            return true;
-    return false;
-}
-
 /* The items between commas, each once; `uuids`: in canonical form. */
 static unsigned split(struct arena *arena, const char *list, bool uuids, const char *const **ret) {
     const char **ids = arena_alloc(arena, (list ? strlen(list) : 0) * sizeof *ids + 1);
@@ -123,7 +118,7 @@ static unsigned split(struct arena *arena, const char *list, bool uuids, const c
 
         if (uuids && uuid_parse(word, uuid))
             word = arena_text(arena, uuid);
-        if (*word && !among(ids, count, word))
+        if (*word && !words_have(ids, count, word))
             ids[count++] = word;
     }
     *ret = ids;

@@ -27,15 +27,8 @@ bool view_is_admin_key(const char *key) {
 
 /* ---- volumes ---- */
 
-static bool has_role(const struct context *context, const char *role) {
-    for (const char *const *at = context->roles; at && *at; at++)
-        if (strcmp(*at, role) == 0)
-            return true;
-    return false;
-}
-
 bool view_shows_hosts(const struct context *context) {
-    return context->is_admin || context->from_service || has_role(context, "service");
+    return context->is_admin || context->from_service || words_list_has(context->roles, "service");
 }
 
 /* Visibility of a volume's parts: first those of a policy rule, bit N of rule N. */

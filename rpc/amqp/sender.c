@@ -4,11 +4,11 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/thread.h"
+#include "common/words.h"
 #include "rpc/amqp/declare.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/eventfd.h>
 
 enum { DRAIN_MS = 2000, INTERRUPT_MS = 3000, DECLARED_MOST = 64, DEAD_MOST = 10000 };
@@ -47,13 +47,6 @@ static void forget_declared(struct sender *sender) {
     sender->exchange_declared = false;
 }
 
-static bool is_declared(const struct sender *sender, const char *queue) {
-    for (unsigned i = 0; i < sender->declared_count; i++)
-        if (strcmp(sender->declared[i], queue) == 0)
-            return true;
-    return false;
-}
-
 static void remember_declared(struct sender *sender, const char *queue) {
     char **place;
 
@@ -81,7 +74,7 @@ static int queue_ensure(struct sender *sender, const struct declare_queue *queue
                         struct error *err) {
     int result;
 
-    if (is_declared(sender, queue->name))
+    if (words_have((const char *const *)sender->declared, sender->declared_count, queue->name))
         return 0;
     result = declare_queue(sender->link, queue, err);
     if (result < 0)
