@@ -10,7 +10,9 @@ libscoria_a_SOURCES += \
 	manager/check/round.c \
 	manager/check/snapshots.c \
 	manager/import/cinder.c manager/import/cinder.h \
+	manager/import/cinder_tables.c manager/import/cinder_tables.h \
 	manager/import/import.c manager/import/import.h \
+	manager/import/import_backend.c manager/import/import_backend.h \
 	manager/import/mariadb.c manager/import/mariadb.h \
 	manager/import/source.c manager/import/source.h \
 	manager/import/source_table.c manager/import/source_table.h \

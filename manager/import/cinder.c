@@ -1,104 +1,18 @@
 #include "manager/import/cinder.h"
 
-#include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/words.h"
-#include "manager/import/source.h"
+#include "manager/import/cinder_tables.h"
 #include "model/attachment/attachment.h"
 #include "json/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- queries ---- */
-
-#define PRESENT "deleted IS NOT TRUE "
-/* Without rows of no owner, or without a key. */
-#define OF(owner)   owner " IS NOT NULL AND " PRESENT
-#define PAIR(owner) "\"key\" IS NOT NULL AND " OF(owner)
-
-enum {
-    QOS,
-    QOS_PAIRS,
-    TYPES,
-    SPECS,
-    PROJECTS,
-    ENCRYPTION,
-    DEFAULTS,
-    QUOTAS,
-    CLASSES,
-    VOLUMES,
-    METADATA,
-    ADMIN_METADATA,
-    IMAGE_METADATA,
-    ATTACHMENTS,
-    SNAPSHOTS,
-    SNAPSHOT_METADATA,
-    GROUPS,
-    BACKUPS,
-    TRANSFERS,
-    RELEASE,
-    SERVICES,
-    QUERIES
-};
-
-/* In the dialect of all engines; MariaDB takes quoted names as these do (mariadb.c). */
-static const char *const queries[QUERIES] = {
-    [QOS] = "SELECT id, value, created_at FROM quality_of_service_specs "
-            "WHERE specs_id IS NULL AND " PRESENT "ORDER BY id",
-    [QOS_PAIRS] = "SELECT specs_id, \"key\", value FROM quality_of_service_specs "
-                  "WHERE " PAIR("specs_id") "ORDER BY specs_id, \"key\"",
-    [TYPES] = "SELECT id, name, description, is_public, qos_specs_id, created_at, updated_at "
-              "FROM volume_types WHERE " PRESENT "ORDER BY id",
-    [SPECS] = "SELECT volume_type_id, \"key\", value FROM volume_type_extra_specs "
-              "WHERE " PAIR("volume_type_id") "ORDER BY volume_type_id, \"key\"",
-    [PROJECTS] = "SELECT volume_type_id, project_id FROM volume_type_projects "
-                 "WHERE deleted = 0 AND volume_type_id IS NOT NULL AND project_id IS NOT NULL "
-                 "ORDER BY volume_type_id, project_id",
-    [ENCRYPTION] = "SELECT volume_type_id, encryption_id, provider, control_location, cipher, "
-                   "key_size, created_at FROM encryption WHERE " OF(
-                       "volume_type_id") "ORDER BY volume_type_id",
-    [DEFAULTS] = "SELECT project_id, volume_type_id FROM default_volume_types "
-                 "WHERE " PRESENT "ORDER BY project_id",
-    [QUOTAS] = "SELECT project_id, resource, hard_limit FROM quotas "
-               "WHERE " PRESENT "ORDER BY project_id, resource",
-    [CLASSES] = "SELECT class_name, resource, hard_limit FROM quota_classes "
-                "WHERE " PRESENT "ORDER BY class_name, resource",
-    [VOLUMES] = "SELECT id, _name_id, project_id, user_id, host, availability_zone, display_name, "
-                "display_description, size, status, attach_status, migration_status, "
-                "replication_status, volume_type_id, snapshot_id, source_volid, "
-                "COALESCE(group_id, consistencygroup_id), bootable, multiattach, use_quota, "
-                "shared_targets, encryption_key_id, provider_location, provider_id, created_at, "
-                "updated_at, launched_at FROM volumes WHERE " PRESENT "ORDER BY id",
-    [METADATA] = "SELECT volume_id, \"key\", value FROM volume_metadata "
-                 "WHERE " PAIR("volume_id") "ORDER BY volume_id, \"key\"",
-    [ADMIN_METADATA] = "SELECT volume_id, \"key\", value FROM volume_admin_metadata "
-                       "WHERE " PAIR("volume_id") "ORDER BY volume_id, \"key\"",
-    [IMAGE_METADATA] = "SELECT volume_id, \"key\", value FROM volume_glance_metadata "
-                       "WHERE " PAIR("volume_id") "ORDER BY volume_id, \"key\"",
-    [ATTACHMENTS] = "SELECT volume_id, id, instance_uuid, attached_host, mountpoint, "
-                    "attach_status, attach_mode, connector, connection_info, attach_time, "
-                    "created_at, updated_at FROM volume_attachment "
-                    "WHERE " OF("volume_id") "ORDER BY volume_id, created_at, id",
-    [SNAPSHOTS] = "SELECT volume_id, id, project_id, user_id, display_name, display_description, "
-                  "volume_size, status, use_quota, encryption_key_id, "
-                  "COALESCE(group_snapshot_id, cgsnapshot_id), created_at, updated_at "
-                  "FROM snapshots WHERE " OF("volume_id") "ORDER BY volume_id, created_at, id",
-    [SNAPSHOT_METADATA] = "SELECT snapshot_id, \"key\", value FROM snapshot_metadata "
-                          "WHERE " PAIR("snapshot_id") "ORDER BY snapshot_id, \"key\"",
-    [GROUPS] = "SELECT COUNT(*) FROM \"groups\" WHERE " PRESENT,
-    [BACKUPS] = "SELECT COUNT(*) FROM backups WHERE " PRESENT,
-    [TRANSFERS] = "SELECT COUNT(*) FROM transfers WHERE " PRESENT,
-    [RELEASE] = "SELECT version_num FROM alembic_version",
-    [SERVICES] = "SELECT CURRENT_TIMESTAMP, updated_at, host, \"binary\" FROM services "
-                 "WHERE updated_at IS NOT NULL AND " PRESENT "ORDER BY updated_at DESC",
-};
-
 /* ---- cells ---- */
 
 struct reader {
     struct arena *arena;
-    struct source_table tables[QUERIES];
+    struct source_table tables[CINDER_TABLES];
     bool no_snapshot_gb_quota;
 };
 
@@ -129,29 +43,9 @@ static int64_t instant_or_first(const char *cell) {
     return us ? us : 1;
 }
 
-/* The rows of an owner in a table whose first column is its id; how many, from *ret_first. */
-static size_t rows_of(const struct source_table *table, const char *id, size_t *ret_first) {
-    size_t first = 0, end = table->rows, count = 0;
-
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-
-        if (strcmp(source_cell(table, middle, 0), id) < 0)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    while (first + count < table->rows && strcmp(source_cell(table, first + count, 0), id) == 0)
-        count++;
-    *ret_first = first;
-    return count;
-}
-
-/* Without those with the `but_count` keys of `but`. */
-static struct pairs pairs_but(const struct reader *reader, int query, const char *id,
-                              const char *const *but, size_t but_count) {
+static struct pairs pairs_of(const struct reader *reader, int query, const char *id) {
     const struct source_table *table = &reader->tables[query];
-    size_t first, count = rows_of(table, id, &first);
+    size_t first, count = source_rows_of(table, id, &first);
     struct pair *items = arena_alloc(reader->arena, (count + 1) * sizeof *items);
     struct pairs pairs = { .items = items };
 
@@ -159,16 +53,23 @@ static struct pairs pairs_but(const struct reader *reader, int query, const char
         const char *key = source_cell(table, i, 1), *value = source_cell(table, i, 2);
         bool again = pairs.count > 0 && strcmp(items[pairs.count - 1].key, key) == 0;
 
-        if (words_have(but, but_count, key))
-            continue;
         items[pairs.count - again] = (struct pair){ key, value ? value : "" };
         pairs.count += !again;
     }
     return pairs;
 }
 
-static struct pairs pairs_of(const struct reader *reader, int query, const char *id) {
-    return pairs_but(reader, query, id, NULL, 0);
+/* Takes the key out of the set: its value; NULL: there is none. */
+static const char *pairs_take(struct pairs *pairs, const char *key) {
+    const char *value = pairs_get(pairs, key);
+    struct pair *items = (struct pair *)(uintptr_t)pairs->items;
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < pairs->count; i++)
+        if (strcmp(items[i].key, key) != 0)
+            items[kept++] = items[i];
+    pairs->count = kept;
+    return value;
 }
 
 /* ---- QoS specs, types, limits ---- */
@@ -179,14 +80,14 @@ static void read_qos(const struct reader *reader, struct cinder *ret) {
     ret->qos = arena_alloc(reader->arena, (table->rows + 1) * sizeof *ret->qos);
     for (size_t i = 0; i < table->rows; i++) {
         const char *id = source_cell(table, i, 0);
-        const struct pairs all = pairs_of(reader, QOS_PAIRS, id);
-        const char *consumer = pairs_get(&all, QOS_CONSUMER);
+        struct pairs specs = pairs_of(reader, QOS_PAIRS, id);
+        const char *consumer = pairs_take(&specs, QOS_CONSUMER);
 
         ret->qos[ret->qos_count++] = (struct qos_specs){
             .id = id,
             .name = source_cell(table, i, 1),
             .consumer = consumer ? consumer : QOS_BACK_END,
-            .specs = pairs_but(reader, QOS_PAIRS, id, (const char *const[]){ QOS_CONSUMER }, 1),
+            .specs = specs,
             .created_at = instant_or_first(source_cell(table, i, 2)),
         };
     }
@@ -194,7 +95,7 @@ static void read_qos(const struct reader *reader, struct cinder *ret) {
 
 static const char *const *projects_of(const struct reader *reader, const char *type_id) {
     const struct source_table *table = &reader->tables[PROJECTS];
-    size_t first, count = rows_of(table, type_id, &first);
+    size_t first, count = source_rows_of(table, type_id, &first);
     const char **projects = arena_alloc(reader->arena, (count + 1) * sizeof *projects);
 
     for (size_t i = 0; i < count; i++)
@@ -208,7 +109,7 @@ static const struct type_encryption *encryption_of(const struct reader *reader,
     struct type_encryption *encryption;
     size_t i;
 
-    if (rows_of(table, type_id, &i) == 0)
+    if (source_rows_of(table, type_id, &i) == 0)
         return NULL;
     encryption = arena_alloc(reader->arena, sizeof *encryption);
     *encryption = (struct type_encryption){
@@ -285,7 +186,7 @@ static bool is_json(const struct reader *reader, const char *text) {
 static void read_attachments(const struct reader *reader, struct cinder_volume *volume) {
     const struct source_table *table = &reader->tables[ATTACHMENTS];
     struct volume *row = &volume->adopted.volume;
-    size_t first, count = rows_of(table, row->id, &first);
+    size_t first, count = source_rows_of(table, row->id, &first);
     struct attachment *attachments = arena_alloc(reader->arena, (count + 1) * sizeof *attachments);
 
     for (size_t i = 0; i < count; i++) {
@@ -337,7 +238,7 @@ static const char *snapshot_refusal(const struct reader *reader, const struct so
 static void read_snapshots(const struct reader *reader, struct cinder_volume *volume) {
     const struct source_table *table = &reader->tables[SNAPSHOTS];
     const struct volume *row = &volume->adopted.volume;
-    size_t first, count = rows_of(table, row->id, &first);
+    size_t first, count = source_rows_of(table, row->id, &first);
     struct snapshot *snapshots = arena_alloc(reader->arena, (count + 1) * sizeof *snapshots);
 
     for (size_t i = 0; i < count; i++) {
@@ -408,7 +309,7 @@ static const char *name_refusal(const struct reader *reader, const struct volume
     size_t at;
 
     if (!volume->name_id || strcmp(volume->name_id, volume->id) == 0 ||
-        rows_of(table, volume->name_id, &at) == 0)
+        source_rows_of(table, volume->name_id, &at) == 0)
         return NULL;
     theirs = source_cell(table, at, NAME_ID);
     return theirs && strcmp(theirs, volume->name_id) != 0
@@ -417,11 +318,12 @@ static const char *name_refusal(const struct reader *reader, const struct volume
 }
 
 static void read_volume(const struct reader *reader, size_t i, struct cinder_volume *ret) {
-    static const char *const formats[] = { "format", "base_format" };
     const struct source_table *table = &reader->tables[VOLUMES];
 #define CELL(column) source_cell(table, i, column)
-    const struct pairs admin = pairs_of(reader, ADMIN_METADATA, CELL(ID));
+    struct pairs admin = pairs_of(reader, ADMIN_METADATA, CELL(ID));
     const char *temporary = pairs_get(&admin, "temporary");
+    const char *format = pairs_take(&admin, "format");
+    const char *base_format = pairs_take(&admin, "base_format");
 
     *ret = (struct cinder_volume){
         .adopted.volume = {
@@ -449,15 +351,15 @@ static void read_volume(const struct reader *reader, size_t i, struct cinder_vol
             .updated_at = instant(CELL(UPDATED)),
             .launched_at = instant(CELL(LAUNCHED)),
             .metadata = pairs_of(reader, METADATA, CELL(ID)),
-            .admin_metadata = pairs_but(reader, ADMIN_METADATA, CELL(ID), formats, LENGTH(formats)),
+            .admin_metadata = admin,
             .image_metadata = pairs_of(reader, IMAGE_METADATA, CELL(ID)),
         },
         .host = CELL(HOST),
         .status = CELL(STATUS_TEXT),
         .migration_status = CELL(MIGRATION),
         .group_id = CELL(GROUP),
-        .format = pairs_get(&admin, "format"),
-        .base_format = pairs_get(&admin, "base_format"),
+        .format = format,
+        .base_format = base_format,
     };
 #undef CELL
     ret->refusal = name_refusal(reader, &ret->adopted.volume);
@@ -466,18 +368,6 @@ static void read_volume(const struct reader *reader, size_t i, struct cinder_vol
 }
 
 /* ---- the whole ---- */
-
-static int check_release(const struct reader *reader, struct error *err) {
-    static const char known[] = "c92a3e68beed";
-    const struct source_table *table = &reader->tables[RELEASE];
-    const char *found = table->rows > 0 ? source_cell(table, 0, 0) : NULL;
-
-    if (table->rows == 1 && found && strcmp(found, known) == 0)
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Cinder's database has the schema %s: it must be %s, of release 21.",
-                     found ? found : "of no release", known);
-}
 
 /* PostgreSQL prints the hours of a zone alone. */
 static int64_t instant_of_clock(const struct reader *reader, const char *cell) {
@@ -509,9 +399,7 @@ int cinder_read(struct arena *arena, const char *url, bool no_snapshot_gb_quota,
     struct reader reader = { .arena = arena, .no_snapshot_gb_quota = no_snapshot_gb_quota };
     size_t count;
 
-    if (source_read(arena, url, queries, QUERIES, reader.tables, err) < 0)
-        return error_context(err, "reading Cinder's database");
-    if (check_release(&reader, err) < 0)
+    if (cinder_tables_read(arena, url, reader.tables, err) < 0)
         return -1;
     *ret = (struct cinder){
         .groups = number(source_cell(&reader.tables[GROUPS], 0, 0), 0),

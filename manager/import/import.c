@@ -3,26 +3,13 @@
 #include "common/cleanup.h"
 #include "common/words.h"
 #include "manager/import/cinder.h"
+#include "manager/import/import_backend.h"
 #include "manager/runtime/job.h"
-#include "manager/runtime/known.h"
 #include "model/attachment/attachment.h"
-#include "operation/host.h"
 #include "operation/status.h"
 #include "json/json.h"
 
 #include <string.h>
-
-struct import_backend {
-    const struct manager_backend *backend;
-    const char *host; /* node@backend */
-    struct driver_backend settings;
-    struct known known;
-    bool tried;
-    void *handle; /* NULL: not open, for this reason */
-    struct error why;
-    struct driver_pool *pools;
-    int pool_count;
-};
 
 struct ids {
     const char **texts;
@@ -34,8 +21,7 @@ struct run {
     struct arena *arena;
     struct work base;
     struct cinder cinder;
-    struct import_backend *backends;
-    size_t backend_count;
+    struct import_backends backends;
     struct ids types; /* that are there, or will be */
 };
 
@@ -108,15 +94,8 @@ static int adopt_default_body(struct work *work, const void *object, bool dry_ru
 
 /* ---- QoS specs, types, limits ---- */
 
-static bool has_id(const struct ids *ids, const char *id) {
-    for (size_t i = 0; id && i < ids->count; i++)
-        if (strcmp(ids->texts[i], id) == 0)
-            return true;
-    return false;
-}
-
 static bool has_type(const struct run *run, const char *id) {
-    return has_id(&run->types, id);
+    return id && words_have(run->types.texts, run->types.count, id);
 }
 
 /* As take_one() of an object that needs a name. */
@@ -160,7 +139,8 @@ static int take_types(struct run *run, struct error *err) {
         const struct volume_type *type = &cinder->types[i].type;
         int taken;
 
-        cinder->types[i].without_qos = type->qos_specs_id && !has_id(&qos, type->qos_specs_id);
+        cinder->types[i].without_qos =
+            type->qos_specs_id && !words_have(qos.texts, qos.count, type->qos_specs_id);
         taken =
             take_named(run, adopt_type_body, &cinder->types[i], "type", type->id, type->name, err);
 
@@ -179,9 +159,8 @@ static bool is_resource(const struct run *run, const char *name) {
                                          QUOTA_BACKUP_GIGABYTES, QUOTA_GROUPS,
                                          QUOTA_PER_VOLUME,       NULL };
 
-    for (const char *const *one = fixed; *one; one++)
-        if (strcmp(name, *one) == 0)
-            return true;
+    if (words_list_has(fixed, name))
+        return true;
     for (size_t i = 0; i < run->cinder.type_count; i++)
         for (const char *const *one = volume_type_quotas.resources; *one; one++)
             if (has_type(run, run->cinder.types[i].type.id) &&
@@ -227,85 +206,6 @@ static int take_limits(struct run *run, struct error *err) {
         if (take_limit(run, &cinder->limits[i], err) < 0)
             return -1;
     return 0;
-}
-
-/* ---- backends ---- */
-
-static bool is_prefix(const char *text, size_t length, const char *whole) {
-    return strlen(whole) == length && strncmp(text, whole, length) == 0;
-}
-
-/* Of "host@backend" of Cinder: the name of the backend here. */
-static const char *name_here(const struct run *run, const char *their_host) {
-    const char *at = strrchr(their_host, '@'), *name = at ? at + 1 : their_host;
-
-    for (const char *const *renamed = run->import->renamed; renamed && *renamed; renamed++) {
-        size_t length = strcspn(*renamed, "=");
-
-        if (is_prefix(*renamed, length, their_host) || is_prefix(*renamed, length, name))
-            return *renamed + length + ((*renamed)[length] == '=');
-    }
-    return name;
-}
-
-static struct import_backend *find_backend(struct run *run, const char *their_host) {
-    const char *name = name_here(run, host_backend(run->arena, their_host));
-
-    for (size_t i = 0; i < run->backend_count; i++)
-        if (strcmp(run->backends[i].backend->name, name) == 0)
-            return &run->backends[i];
-    return NULL;
-}
-
-/* Like a check it makes no marker. */
-static void open_backend(struct run *run, struct import_backend *of) {
-    const struct driver *driver = of->backend->driver;
-
-    of->tried = true;
-    of->settings = of->backend->settings;
-    of->settings.probe_only = true;
-    of->known = (struct known){ run->import->db, run->import->settings, of->host };
-    known_set(&of->settings, &of->known);
-    if (driver->open(&of->settings, &of->handle, &of->why) < 0) {
-        of->handle = NULL;
-        return;
-    }
-    of->pool_count = driver->get_pools(of->handle, run->arena, &of->pools, &of->why);
-    for (int i = 0; i < of->pool_count; i++)
-        json_keep(run->arena, of->pools[i].capabilities);
-    if (of->pool_count > 0)
-        return;
-    driver->close(of->handle);
-    of->handle = NULL;
-}
-
-static void list_backends(struct run *run) {
-    const struct manager_backend *backends = run->import->backends;
-    size_t count = 0;
-
-    while (backends[count].name)
-        count++;
-    run->backends = arena_alloc(run->arena, (count + 1) * sizeof *run->backends);
-    for (; run->backend_count < count; run->backend_count++)
-        run->backends[run->backend_count] = (struct import_backend){
-            .backend = &backends[run->backend_count],
-            .host =
-                manager_backend_host(run->arena, &backends[run->backend_count], run->import->node),
-        };
-}
-
-static void close_backends(const struct run *run) {
-    for (size_t i = 0; i < run->backend_count; i++)
-        if (run->backends[i].handle)
-            run->backends[i].backend->driver->close(run->backends[i].handle);
-}
-
-/* The only pool, or that of the volume's share. */
-static const char *pool_of(const struct import_backend *of, const char *location) {
-    for (int i = 0; of->pool_count > 1 && i < of->pool_count; i++)
-        if (strcmp(of->pools[i].name, location) == 0)
-            return of->pools[i].name;
-    return of->pool_count == 1 ? of->pools[0].name : NULL;
 }
 
 /* ---- a volume ---- */
@@ -423,7 +323,7 @@ static const char *place(const struct run *run, const struct import_backend *bac
     struct volume *volume = &of->adopted.volume;
     struct snapshot *snapshots = arena_copy(run->arena, of->adopted.snapshots,
                                             (of->adopted.snapshot_count + 1) * sizeof *snapshots);
-    const char *pool = pool_of(backend, volume->provider_location);
+    const char *pool = import_backend_pool(backend, volume->provider_location);
     int64_t gb = found->bytes / GIB + (found->bytes % GIB > 0);
     unsigned status;
 
@@ -451,7 +351,7 @@ static const char *place(const struct run *run, const struct import_backend *bac
 }
 
 static const char *storage_refusal(struct run *run, struct cinder_volume *of) {
-    struct import_backend *backend = find_backend(run, of->host);
+    struct import_backend *backend = import_backend_find(&run->backends, of->host);
     const struct driver_volume object = {
         .id = of->adopted.volume.id,
         .name_id = of->adopted.volume.name_id ? of->adopted.volume.name_id : of->adopted.volume.id,
@@ -468,9 +368,7 @@ static const char *storage_refusal(struct run *run, struct cinder_volume *of) {
     if (!backend->backend->driver->inspect_volume)
         return arena_format(run->arena, "the driver %s takes over no volumes of another service",
                             backend->backend->driver->name);
-    if (!backend->tried)
-        open_backend(run, backend);
-    if (!backend->handle)
+    if (!import_backend_open(&run->backends, backend))
         return arena_format(run->arena, "its backend cannot be used: %s", backend->why.message);
     if (backend->backend->driver->inspect_volume(backend->handle, run->arena, &object, &recorded,
                                                  &found, &why) < 0)
@@ -507,7 +405,12 @@ int import_run(struct import *import, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct run run = { .import = import,
                        .arena = arena,
-                       .base = work_own(import->settings, arena) };
+                       .base = work_own(import->settings, arena),
+                       .backends = { .arena = arena,
+                                     .db = import->db,
+                                     .settings = import->settings,
+                                     .node = import->node,
+                                     .renamed = import->renamed } };
     int result;
 
     if (cinder_read(arena, import->url, import->settings->no_snapshot_gb_quota, &run.cinder, err) <
@@ -522,8 +425,8 @@ int import_run(struct import *import, struct error *err) {
     import->groups = run.cinder.groups;
     import->backups = run.cinder.backups;
     import->transfers = run.cinder.transfers;
-    list_backends(&run);
+    import_backends_list(&run.backends, import->backends);
     result = run_all(&run, err);
-    close_backends(&run);
+    import_backends_close(&run.backends);
     return result;
 }

@@ -47,3 +47,20 @@ void source_table_sort(struct arena *arena, struct source_table *table) {
         memcpy(cells + i * columns, rows[i].cells, columns * sizeof *cells);
     table->cells = cells;
 }
+
+size_t source_rows_of(const struct source_table *table, const char *id, size_t *ret_first) {
+    size_t first = 0, end = table->rows, count = 0;
+
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+
+        if (strcmp(source_cell(table, middle, 0), id) < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    while (first + count < table->rows && strcmp(source_cell(table, first + count, 0), id) == 0)
+        count++;
+    *ret_first = first;
+    return count;
+}

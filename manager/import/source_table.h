@@ -23,3 +23,5 @@ void source_table_add(struct arena *arena, struct source_table *table, const cha
 /* Into the order of the bytes of the first column, then of the rows as they were: engines sort text
  * by the rules of languages. */
 void source_table_sort(struct arena *arena, struct source_table *table);
+/* The rows of an owner in a table whose first column is its id; how many, from *ret_first. */
+size_t source_rows_of(const struct source_table *table, const char *id, size_t *ret_first);
