@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,9 +27,15 @@ static inline void cleanup_fclose(FILE *const *file) {
         fclose(*file);
 }
 
-#define autofree  __attribute__((cleanup(cleanup_free)))
-#define autoclose __attribute__((cleanup(cleanup_close)))
-#define autofile  __attribute__((cleanup(cleanup_fclose)))
+static inline void cleanup_closedir(DIR *const *directory) {
+    if (*directory)
+        closedir(*directory);
+}
+
+#define autofree      __attribute__((cleanup(cleanup_free)))
+#define autoclose     __attribute__((cleanup(cleanup_close)))
+#define autofile      __attribute__((cleanup(cleanup_fclose)))
+#define autodirectory __attribute__((cleanup(cleanup_closedir)))
 
 #define take(pointer)                           \
     __extension__({                             \

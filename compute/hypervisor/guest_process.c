@@ -3,17 +3,10 @@
 #include "common/cleanup.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 
 #define COMMAND_ROOM 8192 /* the UUID is within it */
-
-static void cleanup_folder(DIR *const *folder) {
-    if (*folder)
-        closedir(*folder);
-}
-#define autofolder __attribute__((cleanup(cleanup_folder)))
 
 /* Returns the length read; 0 when the process is gone or hidden. */
 static size_t read_part(const char *pid, const char *name, char *text, size_t size) {
@@ -49,7 +42,7 @@ static bool is_stopped(const char *pid) {
 }
 
 bool guest_process_is_stopped(const char *uuid) {
-    autofolder DIR *folder = opendir("/proc");
+    autodirectory DIR *folder = opendir("/proc");
     const struct dirent *entry;
 
     while (folder && (entry = readdir(folder)))

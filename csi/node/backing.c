@@ -4,7 +4,6 @@
 #include "csi/node/kubelet_path.h"
 #include "csi/node/volume.private.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,13 +44,8 @@ static int search_below(const struct loop *loop, const char *root, const char *p
     return file;
 }
 
-static void cleanup_dir(DIR *const *dir) {
-    if (*dir)
-        closedir(*dir);
-}
-
 static int search_shares(const struct loop *loop, const char *directory, const char *path) {
-    __attribute__((cleanup(cleanup_dir))) DIR *shares = opendir(directory);
+    autodirectory DIR *shares = opendir(directory);
     const struct dirent *entry;
     char root[PATH_MAX];
     int file = -1;
@@ -81,7 +75,7 @@ static int open_numbered(const struct loop *loop, const char *root, int director
 }
 
 int node_backing_open_target(const struct node_places *places, const struct loop *loop) {
-    __attribute__((cleanup(cleanup_dir))) DIR *targets =
+    autodirectory DIR *targets =
         places->target_directory ? opendir(places->target_directory) : NULL;
     const struct dirent *entry;
     dev_t device;

@@ -7,7 +7,6 @@
 #include "csi/node/mount.h"
 #include "csi/node/volume_lock.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -196,13 +195,8 @@ static void leave(const struct node_places *places, struct arena *arena, const c
         log_warning(NULL, "share cannot be unmounted", "point", point, "reason", err.message, NULL);
 }
 
-static void cleanup_dir(DIR *const *dir) {
-    if (*dir)
-        closedir(*dir);
-}
-
 void node_image_release_unused(const struct node_places *places, struct arena *arena) {
-    __attribute__((cleanup(cleanup_dir))) DIR *shares = opendir(places->share_directory);
+    autodirectory DIR *shares = opendir(places->share_directory);
     const struct dirent *entry;
 
     while (shares && (entry = readdir(shares)))

@@ -7,7 +7,6 @@
 #include "csi/node/loop.private.h"
 #include "csi/node/loop_identity.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -49,16 +48,11 @@ static int open_control(struct error *err) {
     return take_fd(fd);
 }
 
-static void cleanup_dir(DIR *const *dir) {
-    if (*dir)
-        closedir(*dir);
-}
-
 /* The first device that matches, or -1 if the state of a possible match is unknown.  The devices
  * are those of the whole machine: one with a stale or unresponsive file does not hide others. */
 static int search(bool (*matches)(const struct loop_seen *seen, const void *arg), const void *arg,
                   struct loop *ret, struct loop_seen *ret_seen, struct error *err) {
-    __attribute__((cleanup(cleanup_dir))) DIR *devices = opendir(LOOP_DEVICES);
+    autodirectory DIR *devices = opendir(LOOP_DEVICES);
     const struct dirent *entry;
     unsigned number;
 

@@ -2,7 +2,6 @@
 
 #include "common/cleanup.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -155,11 +154,6 @@ static int set_v1(struct arena *arena, const char *group, dev_t device,
     return 0;
 }
 
-static void cleanup_dir(DIR *const *dir) {
-    if (*dir)
-        closedir(*dir);
-}
-
 static int set_below(struct arena *arena, const char *group, dev_t device,
                      const struct throttle *wanted, unsigned depth, struct error *err);
 
@@ -173,7 +167,7 @@ static int set_child(struct arena *arena, const char *group, dev_t device,
 
 static int set_below(struct arena *arena, const char *group, dev_t device,
                      const struct throttle *wanted, unsigned depth, struct error *err) {
-    __attribute__((cleanup(cleanup_dir))) DIR *dir = opendir(group);
+    autodirectory DIR *dir = opendir(group);
     const struct dirent *entry;
 
     while (dir && (entry = readdir(dir)))

@@ -4,7 +4,6 @@
 #include "drivers/file/image.h"
 #include "drivers/file/unlink.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -39,17 +38,12 @@ const char *snapshot_name(struct arena *arena, const char *name_id, struct error
     return name(arena, SNAPSHOT_NAME_PREFIX, name_id, err);
 }
 
-static void cleanup_closedir(DIR *const *stream) {
-    if (*stream)
-        closedir(*stream);
-}
-
 int volume_name_each(const struct directory *directory, const char *begins,
                      void (*each)(void *arg, const char *rest), void *arg, struct error *err) {
     const size_t prefix = strlen(begins);
     /* A new descriptor has a position of its own, so that lists may run side by side. */
     autoclose int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream __attribute__((cleanup(cleanup_closedir))) = fd < 0 ? NULL : fdopendir(fd);
+    autodirectory DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
 
     if (!stream)

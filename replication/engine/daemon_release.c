@@ -4,7 +4,8 @@
  */
 #include "replication/engine/daemon_release.h"
 
-#include <dirent.h>
+#include "common/cleanup.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -121,7 +122,7 @@ static void add_fd(int fd) {
 }
 
 static void list_fds(void) {
-    DIR *list = opendir("/proc/self/fd");
+    autodirectory DIR *list = opendir("/proc/self/fd");
     const struct dirent *entry;
 
     while (list && fd_count < FDS_MOST && (entry = readdir(list))) {
@@ -130,8 +131,6 @@ static void list_fds(void) {
         if (entry->d_name[0] != '.' && fd != dirfd(list) && fd != DAEMON_LOCK_FD)
             add_fd(fd);
     }
-    if (list)
-        closedir(list);
 }
 
 static int is_replaced(int fd) {

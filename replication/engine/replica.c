@@ -6,7 +6,6 @@
 #include "replication/engine/epoch.h"
 #include "replication/engine/replica.private.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -294,7 +293,7 @@ void replica_probe_settled(const struct replica *replica, const char *volume,
 
 int replica_remove_snapshots(const struct replica *replica, bool all, struct error *err) {
     autoclose int directory = replica_open(replica, err);
-    DIR *list = directory < 0 ? NULL : fdopendir(directory);
+    autodirectory DIR *list = directory < 0 ? NULL : fdopendir(directory);
     const size_t prefix = strlen(REPLICA_SNAPSHOT);
     const struct dirent *entry;
     char name[UUID_SIZE];
@@ -311,7 +310,6 @@ int replica_remove_snapshots(const struct replica *replica, bool all, struct err
             unlinkat(dirfd(list), entry->d_name, 0) < 0)
             result = replica_errno(err, replica, "removing a snapshot");
     }
-    closedir(list);
     return result;
 }
 

@@ -4,7 +4,6 @@
 #include "common/heap.h"
 #include "replication/engine/replica.private.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -92,26 +91,21 @@ static bool parse_name(const char *file, char ret[UUID_SIZE]) {
     return strncmp(file, PREFIX, strlen(PREFIX)) == 0 && uuid_parse(file + strlen(PREFIX), ret);
 }
 
-static DIR *open_list(const struct replica *replica, struct error *err) {
-    autoclose int directory = replica_open(replica, err);
-    DIR *list = directory < 0 ? NULL : fdopendir(directory);
-
-    if (list)
-        (void)take_fd(directory);
-    else if (directory >= 0)
-        fail(err, replica, "listing the snapshots");
-    return list;
-}
-
 int replica_snapshot_list(const struct replica *replica, struct replica_snapshot *ret,
                           unsigned most, struct error *err) {
-    DIR *list = open_list(replica, err);
+    autoclose int directory = replica_open(replica, err);
+    autodirectory DIR *list = directory < 0 ? NULL : fdopendir(directory);
     unsigned count = 0;
     struct dirent *entry;
     struct replica_snapshot one;
     struct stat facts;
 
-    while (list && (entry = readdir(list))) {
+    if (directory >= 0 && !list)
+        fail(err, replica, "listing the snapshots");
+    if (!list)
+        return -1;
+    (void)take_fd(directory);
+    while ((entry = readdir(list))) {
         if (!parse_name(entry->d_name, one.name) ||
             fstatat(dirfd(list), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
@@ -121,9 +115,6 @@ int replica_snapshot_list(const struct replica *replica, struct replica_snapshot
             ret[count] = one;
         count++;
     }
-    if (!list)
-        return -1;
-    closedir(list);
     return (int)count;
 }
 

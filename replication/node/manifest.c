@@ -1,6 +1,7 @@
 #include "replication/node/manifest.h"
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,4 +39,27 @@ const char *manifest_read(struct arena *arena, const char *run) {
         return NULL;
     text = arena_alloc(arena, (size_t)facts.st_size + 1);
     return read(fd, text, (size_t)facts.st_size) == facts.st_size ? text : NULL;
+}
+
+const char **manifest_uids(struct arena *arena, const char *directory, const char *prefix) {
+    autodirectory DIR *list = opendir(directory);
+    const char **uids = arena_alloc(arena, sizeof(*uids));
+    const struct dirent *entry;
+    char uid[UUID_SIZE];
+    size_t count = 0, capacity = 1, length = strlen(prefix);
+
+    while (list && (entry = readdir(list))) {
+        if (strncmp(entry->d_name, prefix, length) != 0 || !uuid_parse(entry->d_name + length, uid))
+            continue;
+        if (count + 1 == capacity) {
+            const char **more = arena_alloc(arena, 2 * capacity * sizeof(*more));
+
+            memcpy(more, uids, capacity * sizeof(*more));
+            uids = more;
+            capacity *= 2;
+        }
+        uids[count++] = arena_text(arena, uid);
+    }
+    uids[count] = NULL;
+    return uids;
 }

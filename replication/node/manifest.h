@@ -12,3 +12,5 @@ void manifest_write(const char *run, const char *text);
 void manifest_remove(const char *run);
 /* NULL: none. */
 const char *manifest_read(struct arena *arena, const char *run);
+/* The uids behind `prefix` in the names of run directories below `directory`; ended with NULL. */
+const char **manifest_uids(struct arena *arena, const char *directory, const char *prefix);

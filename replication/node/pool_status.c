@@ -3,7 +3,6 @@
 #include "common/cleanup.h"
 #include "json/json.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -46,7 +45,7 @@ static bool counts(const char *name) {
 
 static void read_unmarked(int fd, const char *path, struct pool_status *status) {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+    autodirectory DIR *directory = copy < 0 ? NULL : fdopendir(copy);
     const struct dirent *entry = NULL;
     bool empty = directory != NULL;
 
@@ -63,9 +62,7 @@ static void read_unmarked(int fd, const char *path, struct pool_status *status) 
         status->state = POOL_FOREIGN;
         error_set(&status->why, ERROR_UNAVAILABLE, "%s has no mark and is not empty", path);
     }
-    if (directory)
-        closedir(directory);
-    else if (copy >= 0)
+    if (!directory && copy >= 0)
         close(copy);
 }
 

@@ -13,12 +13,11 @@
 #include "replication/node/manifest.h"
 #include "json/json.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PREFIX 's' /* with the digits of the uid: differs from the uid of a volume */
+#define PREFIX "s" /* with the digits of the uid: differs from the uid of a volume */
 
 struct sessions {
     struct sessions_settings settings;
@@ -31,7 +30,7 @@ static const char *run_of(struct arena *arena, const struct sessions *sessions, 
     char *run = arena_alloc(arena, strlen(directory) + UUID_SIZE + 2), *end = run;
 
     assert(strlen(uid) < UUID_SIZE);
-    end += sprintf(run, "%s/%c", directory, PREFIX);
+    end += sprintf(run, "%s/" PREFIX, directory);
     for (; *uid; uid++) {
         if (*uid != '-')
             *end++ = *uid;
@@ -255,28 +254,7 @@ int sessions_begin(struct sessions *sessions, const struct replica *replica,
 /* ---- all ---- */
 
 const char **sessions_all(struct sessions *sessions, struct arena *arena) {
-    DIR *directory = opendir(sessions->settings.run_directory);
-    const char **all = arena_alloc(arena, sizeof(*all));
-    const struct dirent *entry;
-    char uid[UUID_SIZE];
-    size_t count = 0, capacity = 1;
-
-    while (directory && (entry = readdir(directory))) {
-        if (entry->d_name[0] != PREFIX || !uuid_parse(entry->d_name + 1, uid))
-            continue;
-        if (count + 1 == capacity) {
-            const char **more = arena_alloc(arena, 2 * capacity * sizeof(*more));
-
-            memcpy(more, all, capacity * sizeof(*more));
-            all = more;
-            capacity *= 2;
-        }
-        all[count++] = arena_text(arena, uid);
-    }
-    if (directory)
-        closedir(directory);
-    all[count] = NULL;
-    return all;
+    return manifest_uids(arena, sessions->settings.run_directory, PREFIX);
 }
 
 static void clear_stale(struct sessions *sessions) {

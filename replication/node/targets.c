@@ -9,7 +9,6 @@
 #include "replication/node/manifest.h"
 #include "json/json.h"
 
-#include <dirent.h>
 #include <string.h>
 #include <sys/queue.h>
 
@@ -131,27 +130,7 @@ static void adopt(struct targets *targets, const char *uid, const char *run) {
 }
 
 const char **targets_local_volumes(struct targets *targets, struct arena *arena) {
-    DIR *directory = opendir(targets->settings.run_directory);
-    const char **uids = arena_alloc(arena, sizeof(*uids));
-    const struct dirent *entry;
-    size_t count = 0, capacity = 1;
-
-    while (directory && (entry = readdir(directory))) {
-        if (!uuid_is_canonical(entry->d_name))
-            continue;
-        if (count + 1 == capacity) {
-            const char **more = arena_alloc(arena, 2 * capacity * sizeof(*more));
-
-            memcpy(more, uids, capacity * sizeof(*more));
-            uids = more;
-            capacity *= 2;
-        }
-        uids[count++] = arena_text(arena, entry->d_name);
-    }
-    if (directory)
-        closedir(directory);
-    uids[count] = NULL;
-    return uids;
+    return manifest_uids(arena, targets->settings.run_directory, "");
 }
 
 /* Removes remains of a crash of the machine. */
