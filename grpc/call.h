@@ -35,11 +35,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct grpc_metadata {
-    const struct grpc_metadata *next;
-    const char *name, *value; /* the name in lower case */
-};
-
 #define GRPC_REQUEST_ID_SIZE (sizeof("req-") - 1 + UUID_SIZE)
 
 struct grpc_call {
@@ -60,13 +55,11 @@ struct grpc_call {
      * which ends that call then.
      */
     int64_t until_us;
-    const struct grpc_metadata *metadata; /* metadata of the client beside gRPC's own headers */
 };
 
 /* The client no longer reads the response.  Work that has not started need not start; work in
  * progress continues or is undone by the service's own rules. */
 bool grpc_call_is_over(const struct grpc_call *call);
-const char *grpc_call_metadata(const struct grpc_call *call, const char *name); /* or NULL */
 
 /*
  * 0: `response`, initially an empty message, is the response.  -1: see err; its kind becomes a code

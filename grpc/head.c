@@ -56,10 +56,6 @@ static void read_grpc_timeout(struct grpc_head *head, const char *value) {
     head->bad_timeout = !read_timeout(value, &head->timeout_us);
 }
 
-static void ignore(struct grpc_head *head, const char *value) {
-    (void)head, (void)value;
-}
-
 /* clang-format off */
 static const struct {
     const char *name;
@@ -67,35 +63,18 @@ static const struct {
 } known[] = {
     { ":path", read_path },
     { ":method", read_method },
-    { ":scheme", ignore },
-    { ":authority", ignore },
     { "content-type", read_content_type },
     { "grpc-timeout", read_grpc_timeout },
-    { "grpc-encoding", ignore },
-    { "grpc-accept-encoding", ignore },
-    { "te", ignore },
-    { "user-agent", ignore },
 };
 /* clang-format on */
 
 bool grpc_head_add(struct grpc_head *head, struct arena *arena, const char *name, size_t name_size,
                    const char *value, size_t value_size) {
-    struct grpc_metadata *metadata;
-    char *kept;
-
     head->size += name_size + value_size + GRPC_ENTRY_SIZE;
     if (head->size > GRPC_HEAD_MOST)
         return false;
-    kept = arena_text_n(arena, value, value_size);
     for (size_t i = 0; i < LENGTH(known); i++)
-        if (strlen(known[i].name) == name_size && memcmp(known[i].name, name, name_size) == 0) {
-            known[i].read(head, kept);
-            return true;
-        }
-    metadata = arena_alloc(arena, sizeof(*metadata));
-    metadata->name = arena_text_n(arena, name, name_size);
-    metadata->value = kept;
-    metadata->next = head->metadata;
-    head->metadata = metadata;
+        if (strlen(known[i].name) == name_size && memcmp(known[i].name, name, name_size) == 0)
+            known[i].read(head, arena_text_n(arena, value, value_size));
     return true;
 }

@@ -14,8 +14,7 @@ struct grpc_head {
     bool post, grpc;    /* the method is POST; the content type is gRPC's */
     int64_t timeout_us; /* -1: none */
     bool bad_timeout;   /* malformed */
-    const struct grpc_metadata *metadata;
-    size_t size; /* as HTTP/2 counts it: names, values, 32 for each */
+    size_t size;        /* as HTTP/2 counts it: names, values, 32 for each */
 };
 
 /* Texts go into the arena.  False: above the limit, and this one is not kept. */

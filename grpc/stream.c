@@ -45,7 +45,6 @@ static void drop_body(struct grpc_stream *stream) {
 static void forget_request(struct grpc_stream *stream) {
     drop_body(stream);
     stream->head = (struct grpc_head){ 0 };
-    stream->call.metadata = NULL;
     arena_reset(stream->call.arena);
 }
 
@@ -165,7 +164,6 @@ static void begin_call(struct grpc_stream *stream) {
 
     call->service = stream->entry->arg;
     call->path = stream->entry->path;
-    call->metadata = stream->head.metadata;
     snprintf(call->request_id, sizeof(call->request_id), "req-%s", clock_uuid(&clock_system, uuid));
     call->log.request_id = call->request_id;
 }

@@ -45,11 +45,10 @@ static int probe(struct grpc_call *call, const void *request, void *response, st
 /* The caller, and how it calls. */
 static int tell(struct grpc_call *call, const void *request, void *response, struct error *err) {
     Csi__V1__GetPluginInfoResponse *answer = response;
-    const char *colour = grpc_call_metadata(call, "colour");
 
     (void)request, (void)err;
-    answer->name = arena_format(call->arena, "%u %u %d %s %s", call->uid, call->gid, call->pid,
-                                call->path, colour ? colour : "none");
+    answer->name =
+        arena_format(call->arena, "%u %u %d %s", call->uid, call->gid, call->pid, call->path);
     answer->vendor_version = call->request_id;
     log_info(NULL, "a call begins", NULL);
     return 0;
