@@ -11,7 +11,6 @@ libscoria_a_SOURCES += \
 	model/attachment/attachment.c model/attachment/attachment.h \
 	model/attachment/connect.c model/attachment/connect.h \
 	model/attachment/connection.c model/attachment/connection.h \
-	model/attachment/connector.c model/attachment/connector.private.h \
 	model/attachment/disconnect.c model/attachment/disconnect.h \
 	model/group/copy.c model/group/copy.h \
 	model/group/create.c model/group/create.h \

@@ -17,7 +17,6 @@ libscoria_a_SOURCES += \
 	replication/engine/replica_access.h replication/engine/replica_local.c \
 	replication/engine/replica_reclaim.c replication/engine/replica_reclaim.h \
 	replication/engine/replica_epoch.c replication/engine/replica_epoch.h \
-	replication/engine/replica_sums.c replication/engine/replica_sums.h \
 	replication/engine/replica_snapshot.c replication/engine/replica_snapshot.h \
 	replication/engine/replica_state.c \
 	replication/engine/target.c replication/engine/target.h replication/engine/target.private.h replication/engine/target_phases.c replication/engine/target_phases.h \

@@ -1,10 +1,11 @@
 #include "model/attachment/connect.h"
 
 #include "common/assert.h"
+#include "common/cleanup.h"
+#include "common/utf8.h"
 #include "model/attachment/attach.h"
 #include "model/attachment/attach_status.h"
 #include "model/attachment/connection.h"
-#include "model/attachment/connector.private.h"
 #include "model/attachment/disconnect.h"
 #include "model/conflict.h"
 #include "model/notification.h"
@@ -14,6 +15,30 @@
 #include "json/json.h"
 
 #include <string.h>
+
+#define CONNECTOR_BYTES 8192 /* a host with sixteen ports of Fibre Channel needs 2,000 */
+#define TEXT_CHARACTERS 255  /* of those that are shown again */
+
+/* Of a client, and stored with the attachment; only the driver interprets it. */
+static int connector_check(const json_t *connector, struct error *err) {
+    static const char *const shown[] = { "host", "mountpoint", "mode" };
+
+    for (size_t i = 0; i < LENGTH(shown); i++) {
+        const char *text = json_string_value(json_object_get(connector, shown[i]));
+
+        if (text && utf8_count(text, strlen(text)) > TEXT_CHARACTERS)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Invalid input for field/attribute connector: %s must be at most %d "
+                             "characters long.",
+                             shown[i], TEXT_CHARACTERS);
+    }
+    if (json_dumpb(connector, NULL, 0, JSON_COMPACT) > CONNECTOR_BYTES)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input for field/attribute connector: it must be at most %d bytes "
+                         "long.",
+                         CONNECTOR_BYTES);
+    return 0;
+}
 
 static const char *connector_text(struct arena *arena, const json_t *connector, const char *key) {
     return arena_text(arena, json_string_value(json_object_get(connector, key)));
