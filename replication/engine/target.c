@@ -108,25 +108,6 @@ void target_close(struct target *target) {
     free(target);
 }
 
-int target_create(struct target *target, struct error *err) {
-    const char *uids[MEMBERS_MOST];
-    struct generation first;
-
-    if (target->count > REPLICAS_MOST)
-        return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
-                         REPLICAS_MOST, target->count);
-    for (unsigned i = 0; i < target->count; i++)
-        uids[i] = target->members[i].replica.uid;
-    generation_first(target->volume, target->size_bytes, uids, target->count, &first);
-    for (unsigned i = 0; i < target->count; i++) {
-        if (member_is_local(&target->members[i]) &&
-            replica_create(&target->members[i].replica, target->volume, target->maximum_bytes,
-                           &first, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* ---- settings ---- */
 
 void target_clear(struct target *target) {

@@ -130,9 +130,6 @@ struct target;
 int target_open(const struct target_settings *settings, struct target **ret, struct error *err);
 void target_close(struct target *target);
 
-/* Makes the files of all replicas, with the first generation, of a new volume. */
-int target_create(struct target *target, struct error *err);
-
 /* Serves it, at once even after an unclean stop. ERROR_UNAVAILABLE: too few replicas may vote. -1
  * of one that serves: its file is missing. */
 int target_start(struct target *target, struct error *err);

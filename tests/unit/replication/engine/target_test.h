@@ -59,6 +59,19 @@ static inline void open_target(void) {
     assert_done(target_open(&settings, &target, &err));
 }
 
+/* The files of all replicas, with the first generation, of a new volume. */
+static inline void create_replicas(void) {
+    const char *names[MEMBERS_MOST];
+    struct generation first;
+
+    for (unsigned i = 0; i < settings.count; i++)
+        names[i] = settings.replicas[i].uid;
+    generation_first(settings.volume, settings.size_bytes, names, settings.count, &first);
+    for (unsigned i = 0; i < settings.count; i++)
+        assert_done(replica_create(&settings.replicas[i], settings.volume, settings.maximum_bytes,
+                                   &first, &err));
+}
+
 static inline void begin(void) {
     begin_log("TARGET_LOG");
     strcpy(top, "/tmp/test-target-XXXXXX");
@@ -79,7 +92,7 @@ static inline void begin(void) {
     }
     checker_init(&checker, BLOCKS, STRIDE, 1);
     open_target();
-    assert_done(target_create(target, &err));
+    create_replicas();
 }
 
 static inline int remove_one(const char *path, const struct stat *facts, int kind,

@@ -478,7 +478,7 @@ START_TEST(one_replica_is_served_without_a_vote) {
     settings.volume = "00000000-0000-4000-8000-00000000f001";
     settings.replicas[0].uid = uids[3];
     open_target();
-    assert_done(target_create(target, &err));
+    create_replicas();
     serve();
     write_some(50);
     kill_daemon();

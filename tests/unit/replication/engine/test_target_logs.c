@@ -38,7 +38,7 @@ static void make_two(void) {
     }
     settings.count = 2;
     open_target();
-    assert_done(target_create(target, &err));
+    create_replicas();
     serve();
 }
 
@@ -577,7 +577,7 @@ static bool serve_full(void) {
     }
     settings.replicas[0] = (struct replica){ .pool = pools[REPLICAS], .uid = uids[REPLICAS] };
     open_target();
-    assert_done(target_create(target, &err));
+    create_replicas();
     serve();
     fd = open(junk_path(), O_WRONLY | O_CREAT, 0600);
     while (write(fd, junk, sizeof(junk)) > 0)

@@ -49,7 +49,7 @@ static void begin_with(unsigned count) {
     for (unsigned i = 0; i < count; i++)
         settings.replicas[i] = all[i];
     open_target();
-    assert_done(target_create(target, &err));
+    create_replicas();
 }
 
 static void begin_three(void) {
@@ -290,15 +290,6 @@ START_TEST(a_target_is_opened_with_the_replaced_replica_and_the_new_one) {
 }
 END_TEST
 
-START_TEST(a_volume_of_eight_replicas_is_not_created) {
-    target_close(target);
-    settings.count = assign("abcdefgh", settings.replicas);
-    open_target();
-    ck_assert_int_eq(target_create(target, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
-}
-END_TEST
-
 /* The one that cannot be rebuilt makes way for it. */
 START_TEST(another_replica_joins_after_one_that_failed_to_join) {
     struct replica assigned[REPLICAS_MOST];
@@ -426,7 +417,6 @@ CHECK_MAIN_WITH("target scale", adopt_daemons(), begin_three, end, one_becomes_t
                 the_status_has_the_eighth_replica_while_one_of_seven_is_replaced,
                 eight_replicas_are_started_and_resynchronized_after_a_kill,
                 a_target_is_opened_with_the_replaced_replica_and_the_new_one,
-                a_volume_of_eight_replicas_is_not_created,
                 another_replica_joins_after_one_that_failed_to_join,
                 another_replica_joins_beside_one_that_failed_to_join,
                 a_lost_replica_is_removed_from_the_number,
