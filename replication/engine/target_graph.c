@@ -250,9 +250,7 @@ static int has_node(struct target *target, const char *node, bool *ret, struct e
         return -1;
     *ret = false;
     json_array_foreach(nodes, i, one) {
-        const char *name = json_text_of(one, "node-name");
-
-        *ret |= name && strcmp(name, node) == 0;
+        *ret |= json_text_is(one, "node-name", node);
     }
     return 0;
 }

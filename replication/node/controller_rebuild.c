@@ -9,19 +9,10 @@
 
 #include <string.h>
 
-static const struct target_replica *status_of(const struct volume_controller *controller,
-                                              const char *uid) {
-    for (unsigned i = 0; i < controller->status.count; i++) {
-        if (strcmp(controller->status.replicas[i].replica.uid, uid) == 0)
-            return &controller->status.replicas[i];
-    }
-    return NULL;
-}
-
 /* A mount point without its file system takes no replica. */
 static bool may_be_rebuilt(const struct volume_controller *controller,
                            const struct replica *replica) {
-    const struct target_replica *seen = status_of(controller, replica->uid);
+    const struct target_replica *seen = volume_controller_status_of(controller, replica->uid);
     struct pool_status pool;
 
     if (seen && seen->probe.health == REPLICA_FAILING)
@@ -57,7 +48,7 @@ static bool is_ready(const struct change *change, const char *uid) {
 
 static void add_assigned(struct volume_controller *controller, const struct replica *replica,
                          struct change *change) {
-    const struct target_replica *seen = status_of(controller, replica->uid);
+    const struct target_replica *seen = volume_controller_status_of(controller, replica->uid);
 
     bool ready = (seen && seen->votes) || may_be_rebuilt(controller, replica);
 
@@ -78,7 +69,8 @@ static void find_missing(const struct volume_controller *controller, struct chan
     unsigned count = 0;
 
     for (unsigned i = 0; i < change->count; i++) {
-        const struct target_replica *seen = status_of(controller, change->assigned[i].uid);
+        const struct target_replica *seen =
+            volume_controller_status_of(controller, change->assigned[i].uid);
 
         if ((seen && seen->votes) || !is_ready(change, change->assigned[i].uid))
             continue;
@@ -113,7 +105,7 @@ static struct change find_change(struct volume_controller *controller) {
 
         if (assigned->removing && strcmp(assigned->removing, replica.uid) == 0)
             continue;
-        known += status_of(controller, replica.uid) != NULL;
+        known += volume_controller_status_of(controller, replica.uid) != NULL;
         add_assigned(controller, &replica, &change);
     }
     change.surplus = controller->status.count > known || controller->status.wanted != change.count;

@@ -90,14 +90,11 @@ json_t *volume_controller_snapshots_json(const struct volume_controller *control
     for (unsigned i = 0; i < volume->snapshot_count; i++) {
         const char *uid = volume->snapshots[i].uid;
         int64_t bytes = size_of(controller, uid);
-        json_t *entry =
-            json_pack("{s:s, s:s}", "uid", uid, "phase", bytes > 0 ? "Ready" : "Pending");
 
-        if (bytes > 0)
-            json_object_set_new(entry, "sizeBytes", json_integer(bytes));
-        else if (why)
-            json_object_set_new(entry, "message", assignment_message(why));
-        json_array_append_new(list, entry);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o*, s:o*}", "uid", uid, "phase",
+                                              bytes > 0 ? "Ready" : "Pending", "sizeBytes",
+                                              bytes > 0 ? json_integer(bytes) : NULL, "message",
+                                              bytes <= 0 && why ? assignment_message(why) : NULL));
     }
     return list;
 }

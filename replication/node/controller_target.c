@@ -41,6 +41,15 @@ static void close_revert(struct volume_controller *controller) {
 
 /* ---- the assignment ---- */
 
+const struct target_replica *volume_controller_status_of(const struct volume_controller *controller,
+                                                         const char *uid) {
+    for (unsigned i = 0; i < controller->status.count; i++) {
+        if (strcmp(controller->status.replicas[i].replica.uid, uid) == 0)
+            return &controller->status.replicas[i];
+    }
+    return NULL;
+}
+
 bool volume_controller_is_assigned(const struct volume_controller *controller) {
     return !controller->assignment->deleting &&
            strcmp(controller->assignment->volume.node, controller->settings->node) == 0;

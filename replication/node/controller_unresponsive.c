@@ -27,15 +27,6 @@ struct hang {
     const char *unseen;
 };
 
-static const struct target_replica *status_of(const struct volume_controller *controller,
-                                              const char *uid) {
-    for (unsigned i = 0; i < controller->status.count; i++) {
-        if (strcmp(controller->status.replicas[i].replica.uid, uid) == 0)
-            return &controller->status.replicas[i];
-    }
-    return NULL;
-}
-
 static bool is_used(const struct volume_controller *controller, const struct target_replica *seen) {
     return controller->status.state == TARGET_SERVING && seen->votes;
 }
@@ -53,7 +44,7 @@ static int64_t unresponsive_ms(const struct volume_controller *controller, const
 
 static void check_pool(struct volume_controller *controller, unsigned i, struct hang *hang) {
     const struct replica *replica = &controller->assignment->volume.replicas[i];
-    const struct target_replica *seen = status_of(controller, replica->uid);
+    const struct target_replica *seen = volume_controller_status_of(controller, replica->uid);
     int64_t ms =
         volume_controller_is_remote(controller, i) ? 0 : unresponsive_ms(controller, replica->pool);
     bool known = seen && seen->replica.access == &replica_unresponsive;

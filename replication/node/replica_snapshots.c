@@ -72,14 +72,10 @@ static void work(struct pass *pass) {
 
 static json_t *entry_json(const struct assignment_snapshot *assigned,
                           const struct replica_snapshot *there, const struct error *why) {
-    json_t *entry = json_pack("{s:s, s:s}", "uid", assigned->uid, "phase",
-                              there && !assigned->remove ? "Ready" : "Pending");
-
-    if (there)
-        json_object_set_new(entry, "sizeBytes", json_integer(there->size_bytes));
-    if (why->kind != ERROR_NONE)
-        json_object_set_new(entry, "message", assignment_message(why->message));
-    return entry;
+    return json_pack("{s:s, s:s, s:o*, s:o*}", "uid", assigned->uid, "phase",
+                     there && !assigned->remove ? "Ready" : "Pending", "sizeBytes",
+                     there ? json_integer(there->size_bytes) : NULL, "message",
+                     why->kind != ERROR_NONE ? assignment_message(why->message) : NULL);
 }
 
 static void report(struct pass *pass) {

@@ -13,7 +13,6 @@
 #include "replication/node/snapshot_copier.h"
 #include "json/json.h"
 
-#include <dirent.h>
 #include <string.h>
 #include <sys/queue.h>
 
@@ -67,15 +66,12 @@ static const char *status_text(struct arena *arena, const struct replicas *repli
                                const struct file *file, const struct replica_probe *probe,
                                const char *message, bool counters) {
     json_t *status = json_pack(
-        "{s:s, s:o, s:I, s:o*, s:o*}", "phase", file->phase, "message", assignment_message(message),
-        "observedGeneration", (json_int_t)file->assignment->generation, "reclaim",
-        reclaim_json(&file->reclaim, replicas->jobs, file->assignment, counters), "copying",
-        copying_json(replicas, file, counters));
+        "{s:s, s:o, s:I, s:o*, s:o*, s:o*, s:O*}", "phase", file->phase, "message",
+        assignment_message(message), "observedGeneration", (json_int_t)file->assignment->generation,
+        "reclaim", reclaim_json(&file->reclaim, replicas->jobs, file->assignment, counters),
+        "copying", copying_json(replicas, file, counters), "capacity",
+        probe ? capacity_json(arena, probe, counters) : NULL, "snapshots", file->snapshots);
 
-    if (probe)
-        json_object_set_new(status, "capacity", capacity_json(arena, probe, counters));
-    if (file->snapshots)
-        json_object_set(status, "snapshots", file->snapshots);
     return json_text(arena, json_keep(arena, status));
 }
 
@@ -412,7 +408,7 @@ void replicas_set(struct replicas *replicas, struct assignment *const *assignmen
 }
 
 void replicas_log_unknown(struct replicas *replicas) {
-    DIR *directory = opendir(replicas->settings.path);
+    autodirectory DIR *directory = opendir(replicas->settings.path);
     const struct dirent *entry;
     char uid[UUID_SIZE], last[UUID_SIZE] = "";
     unsigned count = 0;
@@ -423,8 +419,6 @@ void replicas_log_unknown(struct replicas *replicas) {
         strcpy(last, uid);
         count++;
     }
-    if (directory)
-        closedir(directory);
     if (count > replicas->unknown)
         log_warning(NULL, "unknown directories in the pool", "pool", replicas->settings.pool,
                     "directories", LOG_INT(count), "one", last, NULL);

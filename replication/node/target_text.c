@@ -11,6 +11,16 @@ static json_t *count_json(int64_t count, bool counters) {
     return json_integer(counters ? count : count > 0);
 }
 
+/* NULL: none. */
+static json_t *positive_json(int64_t number) {
+    return number > 0 ? json_integer(number) : NULL;
+}
+
+static void put_progress(json_t *object, int64_t done, int64_t total, bool counters) {
+    json_object_set_new(object, "doneBytes", json_integer(counters ? done : 0));
+    json_object_set_new(object, "totalBytes", json_integer(counters ? total : 0));
+}
+
 static json_t *replica_json(const struct target_text *text, unsigned i, bool counters) {
     const struct target_status *status = text->status;
     const struct target_replica *replica = &status->replicas[i];
@@ -22,10 +32,8 @@ static json_t *replica_json(const struct target_text *text, unsigned i, bool cou
         assignment_message(health->message), "mismatches",
         count_json(replica->mismatches, counters), "errors", count_json(replica->errors, counters));
 
-    if (status->job == TARGET_REBUILD && strcmp(status->job_replica, replica->replica.uid) == 0) {
-        json_object_set_new(object, "doneBytes", json_integer(counters ? status->done_bytes : 0));
-        json_object_set_new(object, "totalBytes", json_integer(counters ? status->total_bytes : 0));
-    }
+    if (status->job == TARGET_REBUILD && strcmp(status->job_replica, replica->replica.uid) == 0)
+        put_progress(object, status->done_bytes, status->total_bytes, counters);
     return object;
 }
 
@@ -75,19 +83,15 @@ static int64_t highest_epoch(const struct target_status *status) {
 }
 
 static json_t *target_json(struct arena *arena, const struct target_text *text) {
-    json_t *target = json_pack("{s:s, s:s, s:s*}", "nodeId", text->node, "state",
-                               states[text->status->state], "address", address_of(arena, text));
     json_t *clients = json_keep(arena, clients_json(text));
+    int64_t highest = highest_epoch(text->status);
 
-    if (json_array_size(clients) > 0)
-        json_object_set(target, "clients", clients);
-    if (text->epoch > 0)
-        json_object_set_new(target, "epoch", json_integer(text->epoch));
-    if (text->epoch > 0 && highest_epoch(text->status) > text->epoch)
-        json_object_set_new(target, "highestEpoch", json_integer(highest_epoch(text->status)));
-    if (text->status->decided_blocks > 0)
-        json_object_set_new(target, "decidedBlocks", json_integer(text->status->decided_blocks));
-    return target;
+    return json_pack("{s:s, s:s, s:s*, s:O*, s:o*, s:o*, s:o*}", "nodeId", text->node, "state",
+                     states[text->status->state], "address", address_of(arena, text), "clients",
+                     json_array_size(clients) > 0 ? clients : NULL, "epoch",
+                     positive_json(text->epoch), "highestEpoch",
+                     text->epoch > 0 && highest > text->epoch ? json_integer(highest) : NULL,
+                     "decidedBlocks", positive_json(text->status->decided_blocks));
 }
 
 /* The current or last size seen by clients. */
@@ -105,11 +109,8 @@ static json_t *scrub_json(const struct target_text *text, bool counters) {
     json_t *object = json_pack("{s:o, s:o}", "damagedBlocks", count_json(scrub->damaged, counters),
                                "undecidedBlocks", count_json(scrub->undecided, counters));
 
-    if (text->scrubs) {
-        json_object_set_new(object, "doneBytes", json_integer(counters ? scrub->at_bytes : 0));
-        json_object_set_new(object, "totalBytes",
-                            json_integer(counters ? text->status->size_bytes : 0));
-    }
+    if (text->scrubs)
+        put_progress(object, scrub->at_bytes, text->status->size_bytes, counters);
     if (text->status->resynchronizing)
         json_object_set_new(object, "resynchronizing", json_true());
     if (*text->scrubbed_at)
@@ -123,10 +124,8 @@ static json_t *revert_json(const struct target_text *text, bool counters) {
         "{s:I, s:I, s:s}", "number", (json_int_t)text->assignment->volume.revert.number, "attempt",
         (json_int_t)text->attempt, "phase", text->reverted ? "Done" : "Pending");
 
-    if (status->job == TARGET_REVERT) {
-        json_object_set_new(object, "doneBytes", json_integer(counters ? status->done_bytes : 0));
-        json_object_set_new(object, "totalBytes", json_integer(counters ? status->total_bytes : 0));
-    }
+    if (status->job == TARGET_REVERT)
+        put_progress(object, status->done_bytes, status->total_bytes, counters);
     return object;
 }
 
@@ -139,12 +138,12 @@ static json_t *recovery_json(const struct target_text *text) {
 
 const char *target_text(struct arena *arena, const struct target_text *text, bool counters) {
     json_t *status =
-        json_keep(arena, json_pack("{s:s, s:I, s:o}", "phase", text->health->volume.phase,
+        json_keep(arena, json_pack("{s:s, s:I, s:o, s:s}", "phase", text->health->volume.phase,
                                    "observedGeneration", (json_int_t)text->generation, "message",
-                                   assignment_message(text->health->volume.message)));
+                                   assignment_message(text->health->volume.message), "capacity",
+                                   quantity_text(arena, size_of(text))));
     json_t *replicas;
 
-    json_object_set_new(status, "capacity", json_string(quantity_text(arena, size_of(text))));
     if (!text->status)
         return json_text(arena, status);
     replicas = json_array();

@@ -86,6 +86,9 @@ const struct state_row *volume_controller_take_revert(struct volume_controller *
 
 bool volume_controller_is_assigned(const struct volume_controller *controller);
 bool volume_controller_is_remote(const struct volume_controller *controller, unsigned i);
+/* The replica in the last status of its target; NULL: none. */
+const struct target_replica *volume_controller_status_of(const struct volume_controller *controller,
+                                                         const char *uid);
 /* The i-th of its assignment, with this node's access to it. */
 struct replica volume_controller_replica(const struct volume_controller *controller, unsigned i);
 /* A forced recovery is requested and not confirmed: the volume is not exported. */
