@@ -38,7 +38,7 @@ static const char *condition_fault(const json_t *condition) {
     return NULL;
 }
 
-const char *config_fault_in(const json_t *conditions) {
+static const char *fault_in(const json_t *conditions) {
     const char *fault = NULL;
 
     for (size_t i = 0; i < json_array_size(conditions) && !fault; i++)
@@ -73,7 +73,7 @@ int config_decode(struct arena *arena, const json_t *document, struct volume_con
         .replicas = json_int_at(spec, "provision.replicaCount"),
         .block_size = json_int_at(spec, "policy.provision.blockSize"),
         .progress = json_object_get(status, "progress"),
-        .trouble = config_fault_in(json_object_get(status, "conditions")),
+        .trouble = fault_in(json_object_get(status, "conditions")),
         .has_policy = json_at(spec, "policy") != NULL,
         .finalizers = finalizers,
         .reclaim = json_object_get(status, "reclaim"),

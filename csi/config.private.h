@@ -28,7 +28,7 @@ struct volume_config {
     int64_t bytes;                          /* desired, */
     int64_t has_bytes;                      /* and actual size; 0: none yet */
     int64_t replicas, block_size;
-    const char *trouble; /* fault in its conditions (config_fault_in()); NULL: none */
+    const char *trouble; /* fault in its conditions, in a sentence for users; NULL: none */
     bool has_policy;     /* its own copy of the policy */
     const json_t *finalizers, *reclaim; /* the result of the last reclaim */
     const json_t *progress;             /* of running operations; NULL: none */
@@ -48,8 +48,6 @@ extern const struct remote_documents config_documents;
 bool config_is_id(const char *id);
 /* "" and 0 for missing members. */
 const char *config_text_of(const json_t *object, const char *key);
-/* The fault that they report, in a sentence for users; NULL: none. */
-const char *config_fault_in(const json_t *conditions);
 /* Decodes a document; texts belong to it. */
 int config_decode(struct arena *arena, const json_t *document, struct volume_config *ret,
                   struct error *err);

@@ -38,7 +38,6 @@ struct reconcile {
 
 json_t *update_spec(const struct document_update *update);
 json_t *update_status(const struct document_update *update);
-const char *update_phase(const struct document_update *update);
 /* Advances its phase by the table: the row; NULL: the event is refused, and nothing changes. */
 const struct state_row *update_advance(struct reconcile *r, struct document_update *update,
                                        const struct state_table *table, unsigned event);

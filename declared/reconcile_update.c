@@ -15,10 +15,6 @@ json_t *update_status(const struct document_update *update) {
     return update->after.status;
 }
 
-const char *update_phase(const struct document_update *update) {
-    return tree_text(update->after.status, "phase");
-}
-
 bool config_is(const struct reconcile *r, enum config_phase phase) {
     return phase_is(&config_states, r->config.after.status, phase);
 }
@@ -65,7 +61,8 @@ void update_put_status(struct reconcile *r, struct document_update *update, cons
 
 const struct state_row *update_advance(struct reconcile *r, struct document_update *update,
                                        const struct state_table *table, unsigned event) {
-    const struct state_row *row = phase_next(table, update_phase(update), event);
+    const struct state_row *row =
+        phase_next(table, tree_text(update->after.status, "phase"), event);
 
     if (row)
         update_put_status(r, update, "phase", json_string(table->states[row->next]));

@@ -55,8 +55,9 @@ static enum volume_phase worse(enum volume_phase one, enum volume_phase other) {
     return one > other ? one : other;
 }
 
-/* Only the node knows how many replicas are needed: one after a forced recovery. */
-enum volume_phase volume_phase_served(const struct volume_facts *facts) {
+/* With a node, by its report alone: only the node knows how many replicas are needed, one after a
+ * forced recovery. */
+static enum volume_phase served_phase(const struct volume_facts *facts) {
     if (!facts->is_serving && facts->is_assigned && facts->reached == VOLUME_IS_HEALTHY)
         return VOLUME_IS_INIT; /* a report from before the assignment to the node */
     if (!facts->is_serving || !facts->is_listed)
@@ -70,7 +71,7 @@ enum volume_phase volume_phase_served(const struct volume_facts *facts) {
 
 enum volume_phase volume_phase_of(const struct volume_facts *facts) {
     if (facts->has_node)
-        return volume_phase_served(facts);
+        return served_phase(facts);
     if (facts->present < facts->needed)
         return worse(facts->reached, VOLUME_IS_OFFLINE);
     if (facts->reached == VOLUME_IS_HEALTHY && facts->present < facts->replicas)

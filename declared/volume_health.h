@@ -56,9 +56,6 @@ struct volume_health {
 /* Facts in spec and status of a CStorVolume; the texts belong to these. */
 void volume_facts_read(const json_t *spec, const json_t *status, struct volume_facts *facts);
 
-/* Of a volume with a node, by its report alone. */
-enum volume_phase volume_phase_served(const struct volume_facts *facts);
-/* Of any. */
 enum volume_phase volume_phase_of(const struct volume_facts *facts);
 
 /* The texts are in the arena. */

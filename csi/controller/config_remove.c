@@ -91,7 +91,9 @@ int config_clone_release(const struct grpc_call *call, const struct client *api,
                        config->id);
 }
 
-int config_clone_sweep(const struct client *api, struct arena *arena,
+/* Deletes snapshots of the volume that were taken for clones; returns the number of the remaining
+ * ones, or -1. */
+static int clone_sweep(const struct client *api, struct arena *arena,
                        const struct volume_config *source, struct error *err) {
     const json_t *all = documents_fetch(api, arena, &config_snapshot_documents, err), *one;
     int count = 0;
@@ -130,8 +132,7 @@ static int drop(const struct grpc_call *call, const struct client *api,
             err->kind == ERROR_NOT_FOUND)
             return 0;
         refusal = *err;
-        swept =
-            refusal.kind == ERROR_CONFLICT ? config_clone_sweep(api, call->arena, config, err) : 0;
+        swept = refusal.kind == ERROR_CONFLICT ? clone_sweep(api, call->arena, config, err) : 0;
         if (swept < 0)
             return -1;
     } while (swept > 0 && poll_again(call, &wait));

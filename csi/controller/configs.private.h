@@ -96,10 +96,6 @@ int config_clone_undo(const struct client *api, struct arena *arena,
 /* Deletes the clone's snapshot, and releases its config. */
 int config_clone_release(const struct grpc_call *call, const struct client *api,
                          struct volume_config *config, struct error *err);
-/* Deletes snapshots of the volume that were taken for clones; returns the number of the remaining
- * ones, or -1. */
-int config_clone_sweep(const struct client *api, struct arena *arena,
-                       const struct volume_config *source, struct error *err);
 /* Deletes it, and the snapshot that it was being cloned from. */
 int config_remove(const struct grpc_call *call, const struct client *api, const char *id,
                   struct error *err);

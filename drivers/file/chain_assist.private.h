@@ -26,7 +26,3 @@ int chain_assist_complete_delete(const struct chain_assist *assist, enum driver_
                                  struct error *err);
 /* An overlay that was prepared and that the guest does not use: 1 it was undone, 0 it is none. */
 int chain_assist_undo_unused(const struct chain_assist *assist, struct error *err);
-/* For a create: where an earlier request was never completed, the overlay may have lost its name
- * while the info still has it. */
-int chain_assist_find_overlay(const struct chain_assist *assist, const char *overlay, int *ret_fd,
-                              struct error *err);

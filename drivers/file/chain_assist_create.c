@@ -44,8 +44,10 @@ int chain_assist_prepare_create(const struct chain_assist *assist, struct driver
 
 /* ---- create: settle ---- */
 
-int chain_assist_find_overlay(const struct chain_assist *assist, const char *overlay, int *ret_fd,
-                              struct error *err) {
+/* For a create: where an earlier request was never completed, the overlay may have lost its name
+ * while the info still has it. */
+static int find_overlay(const struct chain_assist *assist, const char *overlay, int *ret_fd,
+                        struct error *err) {
     int directory_fd = assist->directory->fd;
     int found = image_find(directory_fd, overlay, O_RDWR, ret_fd, err);
 
@@ -181,7 +183,7 @@ static int open_overlay(struct undoing *undoing, struct error *err) {
     assert(assist->chain.active);
     if (strcmp(assist->chain.active, undoing->overlay) != 0)
         return 0;
-    found = chain_assist_find_overlay(assist, undoing->overlay, &undoing->overlay_fd, err);
+    found = find_overlay(assist, undoing->overlay, &undoing->overlay_fd, err);
     if (found == 0)
         return error_set(err, ERROR_BACKEND, "%s is missing.", undoing->overlay);
     if (found > 0)

@@ -6,7 +6,8 @@
 #include "model/volume/quota.h"
 #include "operation/message.h"
 
-int group_remove(struct work *work, const struct volume_group *group, struct error *err) {
+/* The rows, and its quota. */
+static int group_remove(struct work *work, const struct volume_group *group, struct error *err) {
     static const char *const texts[] = {
         "DELETE FROM group_volume_types WHERE group_id = $1",
         "DELETE FROM volume_groups WHERE id = $1",

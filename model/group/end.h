@@ -7,8 +7,6 @@
 
 #include "model/group/group.h"
 
-/* The rows, and its quota. */
-int group_remove(struct work *work, const struct volume_group *group, struct error *err);
 /* Removes a deleted group without volumes. */
 int group_finish_delete(struct work *work, const char *group_id, struct error *err);
 /* The delete of one of its volumes has failed. */

@@ -19,11 +19,6 @@ static const char *const healths[] = {
     [REPLICA_READ_ONLY] = "read_only", [REPLICA_FAILING] = "failing",
 };
 
-const char *replica_health_text(enum replica_health health) {
-    assert(health < LENGTH(healths));
-    return healths[health];
-}
-
 enum replica_health replica_health_of(const char *text) {
     for (size_t i = 0; text && i < LENGTH(healths); i++) {
         if (strcmp(text, healths[i]) == 0)
@@ -74,7 +69,8 @@ static int run_look(struct replica_call_request *request, struct error *err) {
 
     (void)err;
     replica_probe(&request->replica, request->volume, &probe);
-    out_put_text(request->out, "health", replica_health_text(probe.health));
+    assert(probe.health < LENGTH(healths));
+    out_put_text(request->out, "health", healths[probe.health]);
     if (probe.health != REPLICA_GOOD) {
         out_put_int(request->out, "why", error_http_status(probe.why.kind));
         out_put_text(request->out, "message", probe.why.message);

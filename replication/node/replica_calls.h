@@ -33,6 +33,5 @@ struct replica_call {
 /* NULL: unknown. */
 const struct replica_call *replica_call_find(const char *name);
 
-/* The text of a health, and back; an unknown text is "failing". */
-const char *replica_health_text(enum replica_health health);
+/* An unknown text is "failing". */
 enum replica_health replica_health_of(const char *text);
