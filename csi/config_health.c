@@ -27,23 +27,19 @@ const char *config_fault(const struct volume_config *config, const struct config
     return NULL;
 }
 
-static int64_t number_of(const json_t *object, const char *key) {
-    return json_integer_value(json_object_get(object, key));
-}
-
 /* " Rebuild: 43 %, 120 MiB/s, 75 s left." of each running operation. */
 static const char *progress_text(struct arena *arena, const json_t *list) {
     const char *text = "";
 
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
-        double rate = (double)number_of(one, "bytesPerSecond") / (1 << 20);
+        double rate = (double)json_int_at(one, "bytesPerSecond") / (1 << 20);
         const char *speed = rate > 0 ? arena_format(arena, ", %.1f MiB/s, %jd s left", rate,
-                                                    (intmax_t)number_of(one, "remainingSeconds"))
+                                                    (intmax_t)json_int_at(one, "remainingSeconds"))
                                      : "";
 
         text = arena_format(arena, "%s %s: %jd %%%s.", text, config_text_of(one, "operation"),
-                            (intmax_t)number_of(one, "percent"), speed);
+                            (intmax_t)json_int_at(one, "percent"), speed);
     }
     return text;
 }

@@ -30,10 +30,6 @@ static const json_t *replicas_of(const struct replicated_call *call, struct erro
                                 "replicas", "volume_replicas", err);
 }
 
-static bool is_going(const json_t *document) {
-    return json_text_at(document, "metadata.deletionTimestamp") != NULL;
-}
-
 /* ---- usage ---- */
 
 /* As last reported by its nodes. */
@@ -53,7 +49,7 @@ int replicated_get_usage(void *handle, struct arena *arena, const struct driver_
     for (size_t i = 0; i < json_array_size(replicas); i++) {
         const json_t *replica = json_array_get(replicas, i);
 
-        if (!is_going(replica))
+        if (!json_text_at(replica, "metadata.deletionTimestamp"))
             bytes += json_bytes_at(replica, "status.capacity.used");
     }
     if (replicas)

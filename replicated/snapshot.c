@@ -21,10 +21,6 @@ int replicated_read_snapshot(const struct replicated_call *call, struct replicat
     return taking->found || failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
 }
 
-static const char *config_of(const struct replicated_taking *taking) {
-    return json_text_at(taking->found, "spec.volumeName");
-}
-
 static bool is_going(const struct replicated_taking *taking) {
     return json_text_at(taking->found, "metadata.deletionTimestamp") != NULL;
 }
@@ -46,9 +42,9 @@ static int check_state(struct replicated_call *call, const struct replicated_tak
                        struct error *err) {
     const json_t *status = json_object_get(taking->found, "status");
     const char *phase = json_text_of(status, "phase"), *message = json_text_of(status, "message");
-    const char *config = config_of(taking);
 
-    if (is_going(taking) || !config || strcmp(config, taking->config) != 0) {
+    if (is_going(taking) ||
+        !json_text_is(json_object_get(taking->found, "spec"), "volumeName", taking->config)) {
         call->over = true;
         return error_set(err, ERROR_CONFLICT, "Snapshot %s already exists and is another one.",
                          taking->name);

@@ -72,10 +72,6 @@ static const json_t *call_service(const struct replica_client *client, struct ar
     return NULL;
 }
 
-static int64_t number_of(const json_t *answer, const char *key) {
-    return json_integer_value(json_object_get(answer, key));
-}
-
 /* ---- sessions ---- */
 
 /* "host:port" without the port, and without the brackets of an IPv6 address. */
@@ -99,7 +95,7 @@ static int open_session(const struct replica_client *client, struct replica_requ
                                       LONG };
     const json_t *answer = call_service(client, arena, &call, err);
     const char *name = json_text_of(answer, "export"), *address = request->replica->address;
-    int64_t port = number_of(answer, "port");
+    int64_t port = json_int_at(answer, "port");
     struct replica_data *ret = request->data;
 
     if (!answer)
@@ -122,13 +118,13 @@ static void read_look(struct arena *arena, const json_t *answer, const char *uid
     *ret = (struct replica_probe){
         .health = replica_health_of(json_text_of(answer, "health")),
         .held = json_is_true(json_object_get(answer, "held")),
-        .bytes = number_of(answer, "bytes"),
-        .used_bytes = number_of(answer, "used_bytes"),
-        .free_bytes = number_of(answer, "free_bytes"),
-        .epoch = number_of(answer, "epoch"),
+        .bytes = json_int_at(answer, "bytes"),
+        .used_bytes = json_int_at(answer, "used_bytes"),
+        .free_bytes = json_int_at(answer, "free_bytes"),
+        .epoch = json_int_at(answer, "epoch"),
     };
     if (ret->health != REPLICA_GOOD)
-        error_set(&ret->why, answer_kind_of((int)number_of(answer, "why")), "%s",
+        error_set(&ret->why, answer_kind_of((int)json_int_at(answer, "why")), "%s",
                   message ? message : "");
     ret->has_state =
         state && replica_state_parse(arena, state, strlen(state), &ret->state, &ret->why) == 0 &&
@@ -196,7 +192,7 @@ static int sums(const struct replica_client *client, struct replica_request *req
     const json_t *answer = call_service(client, arena, &call, err);
     const json_t *list = json_object_get(answer, "sums");
     size_t got = json_array_size(list);
-    int64_t begin = number_of(answer, "at");
+    int64_t begin = json_int_at(answer, "at");
 
     if (!answer)
         return -1;
@@ -232,7 +228,7 @@ static int read_log(const struct replica_client *client, struct replica_request 
     if (!nonce || strlen(nonce) >= NONCE_SIZE || !entries)
         return error_set(err, ERROR_UNAVAILABLE, "%s: invalid write log",
                          request->replica->address);
-    *ret = (struct write_log){ .generation.number = number_of(answer, "generation") };
+    *ret = (struct write_log){ .generation.number = json_int_at(answer, "generation") };
     strcpy(ret->generation.nonce, nonce);
     write_log_parse(request->arena, entries, ret);
     return 0;
