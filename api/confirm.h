@@ -4,8 +4,17 @@
  */
 #pragma once
 
-#include "api/attachment/release.h"
 #include "api/volume/image.h"
+#include "model/attachment/attachment.h"
+
+/* The compute service alone knows that a server does not use its disk any more. */
+struct release {
+    /* Does its server use the disk?  1, 0, or -1: unknown (err). Blocks for a while, called from
+     * several threads. */
+    int (*server_uses)(void *arg, struct arena *arena, const struct attachment *attachment,
+                       const char *request_id, struct error *err);
+    void *arg;
+};
 
 struct confirm {
     struct release release;    /* without a function: nothing is confirmed */

@@ -11,7 +11,6 @@ libscoria_a_SOURCES += \
 	api/attachment/actions.c \
 	api/attachment/attachments.c \
 	api/attachment/connect.c api/attachment/connect.h \
-	api/attachment/release.c api/attachment/release.h \
 	api/confirm.c api/confirm.h \
 	api/documents/agent_instance.c api/documents/agent_instance.h \
 	api/documents/documents.c \
@@ -29,7 +28,6 @@ libscoria_a_SOURCES += \
 	api/snapshot/snapshots.c \
 	api/type/default_types.c \
 	api/type/encryption.c \
-	api/type/group_type_resource.c api/type/group_type_resource.h \
 	api/type/group_types.c \
 	api/type/qos.c \
 	api/type/resource.c api/type/resource.h \
