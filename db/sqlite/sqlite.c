@@ -216,8 +216,17 @@ bool sqlite_make_space(struct connection *connection) {
 
 int sqlite_check_space(const struct connection *connection, struct error *err) {
     const char *path = sqlite3_db_filename(connection->handle, "main");
+    int moved = 0;
 
-    if (!*path || sqlite_reserve_suffices(path))
+    if (!*path)
+        return 0;
+    sqlite3_file_control(connection->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (moved)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%s is not the open database any more: it was moved, or a mount has come "
+                         "or gone. Restore it; new objects would be lost at the next start.",
+                         path);
+    if (sqlite_reserve_suffices(path))
         return 0;
     return error_set(err, ERROR_UNAVAILABLE,
                      "The disk of the database is nearly full: objects can only be deleted.");
