@@ -88,7 +88,7 @@ int image_copy(int from, int to, bool sparse, const struct image_copy *how, stru
         return -1;
     if (ftruncate(to, 0) < 0)
         return error_errno(err, ERROR_BACKEND, "emptying the copy");
-    if (image_grow_raw(to, source->size, sparse, NULL, err) < 0)
+    if (image_fill_raw(to, source->size, sparse, true, NULL, err) < 0) /* the copy flushes */
         return -1;
     target = open_io(to, true, sparse, err);
     if (!target)
