@@ -27,6 +27,7 @@ struct probed {
     uint64_t requested, answered; /* numbers of probes */
     int64_t begun_us;             /* of the running probe; 0: none */
     int64_t written_us;           /* last write of a probe; its thread's */
+    int refusal;                  /* errno of that write; 0: it was done, or not refused for good */
     /* Observed by callers: */
     int64_t observed_us, unresponsive_us;
 };
@@ -46,26 +47,35 @@ static int open_probe(int directory) {
         openat(directory, POOL_PROBE, O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
     struct stat facts;
 
-    if (fd < 0 || fstat(fd, &facts) < 0 || !S_ISREG(facts.st_mode) || facts.st_nlink != 1)
+    if (fd < 0)
         return -1;
+    if (fstat(fd, &facts) < 0 || !S_ISREG(facts.st_mode) || facts.st_nlink != 1) {
+        errno = 0;
+        return -1;
+    }
     return take_fd(fd);
 }
 
-/* Writes one block to the disk, in a temporary file.  An error is a response, too: a full or
- * read-only file system is responsive. */
-static void write_probe(int directory) {
-    static const char block[BLOCK];
-    autoclose int fd = open_probe(directory);
-
-    if (fd < 0)
-        return;
-    if (pwrite(fd, block, sizeof(block), 0) > 0)
-        (void)fdatasync(fd);
-    (void)unlinkat(directory, POOL_PROBE, 0);
+/* No write of this file system can be done; one that is full has space again when files go. */
+static bool is_refusal(int code) {
+    return code == EIO || code == EROFS || code == EUCLEAN || code == ESHUTDOWN;
 }
 
-/* Bypasses the page cache where the file system supports that.  Only a pool is written to. */
-static void probe(struct probed *probed) {
+/* Writes one block to the disk, in a temporary file.  An error is a response, too: a full or
+ * read-only file system is responsive.  The errno of a refusal, or 0. */
+static int write_probe(int directory) {
+    static const char block[BLOCK];
+    autoclose int fd = open_probe(directory);
+    int code = fd < 0 || pwrite(fd, block, sizeof(block), 0) < 0 || fdatasync(fd) < 0 ? errno : 0;
+
+    if (fd >= 0)
+        (void)unlinkat(directory, POOL_PROBE, 0);
+    return is_refusal(code) ? code : 0;
+}
+
+/* Bypasses the page cache where the file system supports that.  Only a pool is written to.
+ * *refusal follows a write. */
+static void probe(struct probed *probed, int *refusal) {
     _Alignas(BLOCK) char block[BLOCK];
     autoclose int fd = open(probed->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     autoclose int mark =
@@ -78,7 +88,7 @@ static void probe(struct probed *probed) {
     if (probed->written_us > 0 && now_us < probed->written_us + WRITE_US)
         return;
     probed->written_us = now_us;
-    write_probe(fd);
+    *refusal = write_probe(fd);
 }
 
 static void *run(void *arg) {
@@ -88,6 +98,7 @@ static void *run(void *arg) {
     pthread_mutex_lock(lock);
     while (!probed->all->ends) {
         uint64_t number = probed->requested;
+        int refusal = probed->refusal;
 
         if (number == probed->answered) {
             pthread_cond_wait(&probed->changed, lock);
@@ -95,8 +106,9 @@ static void *run(void *arg) {
         }
         probed->begun_us = probed->observed_us = clock_monotonic_us();
         pthread_mutex_unlock(lock);
-        probe(probed);
+        probe(probed, &refusal);
         pthread_mutex_lock(lock);
+        probed->refusal = refusal;
         probed->begun_us = probed->unresponsive_us = 0;
         probed->answered = number;
         pthread_cond_broadcast(&probed->changed);
@@ -160,6 +172,17 @@ int64_t health_probes_unresponsive_ms(struct health_probes *health_probes, const
     ms = probed ? probe_and_wait(probed) : 0; /* no thread can be started: unknown */
     pthread_mutex_unlock(&health_probes->lock);
     return ms;
+}
+
+int health_probes_refusal(struct health_probes *health_probes, const char *directory) {
+    const struct probed *probed;
+    int code;
+
+    pthread_mutex_lock(&health_probes->lock);
+    probed = probed_find(health_probes, directory);
+    code = probed ? probed->refusal : 0;
+    pthread_mutex_unlock(&health_probes->lock);
+    return code;
 }
 
 /* ---- begin and end ---- */

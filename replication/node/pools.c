@@ -47,6 +47,20 @@ struct pools {
 
 /* ---- the thread ---- */
 
+/* A mark that can be read, on a disk that fails each write. */
+static void check_writes(const struct pool *pool, struct pool_status *status) {
+    struct health_probes *health_probes = pool->all->settings.health_probes;
+    int code = health_probes && status->state == POOL_ONLINE
+                   ? health_probes_refusal(health_probes, pool->settings->path)
+                   : 0;
+
+    if (code == 0)
+        return;
+    status->state = POOL_READ_ONLY;
+    error_set(&status->why, ERROR_UNAVAILABLE, "%s takes no writes: %s", pool->settings->path,
+              strerror(code));
+}
+
 /* An unresponsive pool is not accessed. */
 static void probe_and_read(const struct pool *pool, struct pool_status *ret) {
     struct health_probes *health_probes = pool->all->settings.health_probes;
@@ -56,6 +70,7 @@ static void probe_and_read(const struct pool *pool, struct pool_status *ret) {
 
     if (unresponsive_ms == 0) {
         pool_status_read(path, pool->settings->name, ret);
+        check_writes(pool, ret);
         return;
     }
     *ret = (struct pool_status){ .state = POOL_FAILING, .unresponsive_ms = unresponsive_ms };

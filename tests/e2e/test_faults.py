@@ -117,7 +117,7 @@ class Faults(DeclaredCase):
             return status["phase"] == "Degraded" and modes.get(POOLS[2]) != "Healthy"
         until(reported, 120, "the volume to be Degraded")
 
-    def suffer(self, kind, fault, name):
+    def suffer(self, kind, fault, name, check=lambda name: None):
         self.declare(name)
         disk = self.publish(name, NODE)
         writer = Writer(disk)
@@ -126,6 +126,7 @@ class Faults(DeclaredCase):
             self.set_fault(kind, fault)
             self.assert_reported(name)
             writer.goes_on()
+            check(name)
             self.set_fault("", "")
             self.await_phase(name, "Healthy")
             writer.goes_on()
@@ -136,14 +137,40 @@ class Faults(DeclaredCase):
         disk.check()
         self.end(name, disk)
 
+    def condition(self, name, kind):
+        return next((row["status"], row["reason"]) for row in self.config(name)["status"]["conditions"]
+                    if row["type"] == kind)
+
+    def assert_full(self, name):
+        """Its node retries, and reports why in vain."""
+        until(lambda: self.condition(name, "Rebuilding") == ("False", "NoSpace"), 120,
+              "the reason for which the replica is not rebuilt")
+        until(lambda: self.condition(name, "NearFull") == ("True", "PoolNearFull"), 60,
+              "the pool to be reported as full")
+        self.assertEqual(self.condition(name, "Redundant"), ("False", "OutOfSync"))
+
+    def assert_read_only(self, name):
+        """No replica is placed there, and after its time the present one is replaced."""
+        until(lambda: {pool["name"]: pool["state"] for pool in self.api.ask(
+            "GET", "/replica_pools")["replica_pools"]}[POOLS[2]] == "ReadOnly", 60,
+              "the pool to be reported as read-only")
+        until(lambda: self.condition(name, "Redundant") == ("False", "PoolOffline"), 60,
+              "the replica to be reported")
+
     def test_a_pool_that_fails_on_writes_loses_only_its_replica(self):
-        self.suffer("write", "fails", "unwritten")
+        self.suffer("write", "fails", "unwritten", self.assert_read_only)
 
     def test_a_pool_that_fails_on_flushes_loses_only_its_replica(self):
-        self.suffer("fsync", "fails", "unflushed")
+        self.suffer("fsync", "fails", "unflushed", self.assert_read_only)
 
     def test_a_pool_that_fails_on_reads_loses_only_its_replica(self):
         self.suffer("read", "fails", "unread")
+
+    def test_a_pool_that_is_full_loses_only_its_replica(self):
+        self.suffer("write", "is-full", "filled", self.assert_full)
+
+    def test_a_pool_that_is_read_only_loses_only_its_replica(self):
+        self.suffer("write", "is-read-only", "unchangeable", self.assert_read_only)
 
     def test_a_pool_that_hangs_on_flushes_loses_only_its_replica(self):
         self.suffer("fsync", "hangs", "waiting-flush")

@@ -3,7 +3,8 @@
  * requests it: fault_disk DIRECTORY CONTROL MOUNTPOINT [OPTION OF FUSE]...
  *
  * The file has a line `KIND FAULT`: each `read`, `write` or `fsync` of all files `fails` with an
- * I/O error, or `hangs` until the line is another.  Everything else is done in the directory.
+ * I/O error, or `hangs` until the line is another.  With `write is-full` no write has space, with
+ * `write is-read-only` no change is possible at all.  Everything else is done in the directory.
  */
 #define FUSE_USE_VERSION 31
 
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -47,7 +49,15 @@ static int has_fault(const char *kind, const char *fault) {
 static int fault_of(const char *kind) {
     while (has_fault(kind, "hangs"))
         usleep(PAUSE_US);
-    return has_fault(kind, "fails") ? -EIO : 0;
+    return has_fault(kind, "fails")          ? -EIO
+           : has_fault(kind, "is-full")      ? -ENOSPC
+           : has_fault(kind, "is-read-only") ? -EROFS
+                                             : 0;
+}
+
+/* Of a change of a directory or of a file's attributes. */
+static bool is_read_only(void) {
+    return has_fault("write", "is-read-only");
 }
 
 /* A removed file is gone, also while it is open. */
@@ -63,40 +73,51 @@ static int do_getattr(const char *path, struct stat *facts, struct fuse_file_inf
 }
 
 static int do_mkdir(const char *path, mode_t mode) {
-    return result_of(mkdirat(directory, below(path), mode));
+    return is_read_only() ? -EROFS : result_of(mkdirat(directory, below(path), mode));
 }
 
 static int do_unlink(const char *path) {
-    return result_of(unlinkat(directory, below(path), 0));
+    return is_read_only() ? -EROFS : result_of(unlinkat(directory, below(path), 0));
 }
 
 static int do_rmdir(const char *path) {
-    return result_of(unlinkat(directory, below(path), AT_REMOVEDIR));
+    return is_read_only() ? -EROFS : result_of(unlinkat(directory, below(path), AT_REMOVEDIR));
 }
 
 static int do_rename(const char *from, const char *to, unsigned flags) {
-    return result_of(renameat2(directory, below(from), directory, below(to), flags));
+    return is_read_only()
+               ? -EROFS
+               : result_of(renameat2(directory, below(from), directory, below(to), flags));
 }
 
 static int do_chmod(const char *path, mode_t mode, struct fuse_file_info *info) {
+    if (is_read_only())
+        return -EROFS;
     return result_of(info ? fchmod((int)info->fh, mode)
                           : fchmodat(directory, below(path), mode, 0));
 }
 
 static int do_chown(const char *path, uid_t user, gid_t group, struct fuse_file_info *info) {
     (void)info;
-    return result_of(fchownat(directory, below(path), user, group, AT_SYMLINK_NOFOLLOW));
+    return is_read_only()
+               ? -EROFS
+               : result_of(fchownat(directory, below(path), user, group, AT_SYMLINK_NOFOLLOW));
 }
 
 static int do_utimens(const char *path, const struct timespec times[2],
                       struct fuse_file_info *info) {
     (void)info;
-    return result_of(utimensat(directory, below(path), times, AT_SYMLINK_NOFOLLOW));
+    return is_read_only()
+               ? -EROFS
+               : result_of(utimensat(directory, below(path), times, AT_SYMLINK_NOFOLLOW));
 }
 
 static int open_as(const char *path, mode_t mode, int flags, struct fuse_file_info *info) {
-    int fd = openat(directory, below(path), (flags & ~O_DIRECT) | O_CLOEXEC, mode);
+    int fd = -1;
 
+    if ((flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != O_RDONLY && is_read_only())
+        return -EROFS;
+    fd = openat(directory, below(path), (flags & ~O_DIRECT) | O_CLOEXEC, mode);
     if (fd < 0)
         return -errno;
     info->fh = (uint64_t)fd;
@@ -179,8 +200,12 @@ static off_t do_lseek(const char *path, off_t at, int whence, struct fuse_file_i
 }
 
 static int do_statfs(const char *path, struct statvfs *facts) {
+    int result = result_of(fstatvfs(directory, facts));
+
     (void)path;
-    return result_of(fstatvfs(directory, facts));
+    if (result == 0 && has_fault("write", "is-full"))
+        facts->f_bfree = facts->f_bavail = 0;
+    return result;
 }
 
 static int do_readdir(const char *path, void *list, fuse_fill_dir_t fill, off_t at,

@@ -5,6 +5,7 @@
 #include "tests/lib/hung_disk.h"
 #include "tests/lib/wall.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,23 @@ START_TEST(a_full_pool_is_not_unresponsive) {
     while (write(fd, block, sizeof(block)) > 0)
         ;
     ck_assert_int_eq(health_probes_unresponsive_ms(health_probes, top), 0);
+    ck_assert_int_eq(health_probes_refusal(health_probes, top), 0);
+    umount2(top, MNT_DETACH);
+}
+END_TEST
+
+START_TEST(a_pool_that_refuses_writes_is_reported_until_it_takes_them) {
+    if (!small_disk(top, "size=1m"))
+        return;
+    make_file("scoria-pool", "{}");
+    ck_assert_int_eq(health_probes_unresponsive_ms(health_probes, top), 0);
+    ck_assert_int_eq(health_probes_refusal(health_probes, top), 0);
+    ck_assert_int_eq(mount(NULL, top, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+    while (health_probes_refusal(health_probes, top) != EROFS)
+        ck_assert_int_eq(health_probes_unresponsive_ms(health_probes, top), 0);
+    ck_assert_int_eq(mount(NULL, top, NULL, MS_REMOUNT, NULL), 0);
+    while (health_probes_refusal(health_probes, top) != 0)
+        ck_assert_int_eq(health_probes_unresponsive_ms(health_probes, top), 0);
     umount2(top, MNT_DETACH);
 }
 END_TEST
@@ -148,4 +166,5 @@ CHECK_MAIN_WITH("health_probes", true, begin, end, a_missing_directory_is_respon
                 a_pool_that_hangs_on_writes_alone_is_unresponsive,
                 a_probe_leaves_nothing_in_the_pool, a_directory_that_is_no_pool_is_not_written_to,
                 a_probe_follows_no_link, a_probe_writes_to_no_file_with_another_name,
-                a_full_pool_is_not_unresponsive)
+                a_full_pool_is_not_unresponsive,
+                a_pool_that_refuses_writes_is_reported_until_it_takes_them)
