@@ -7,11 +7,11 @@
 #include "model/group/snapshot_part.h"
 #include "model/group/snapshot_turn.h"
 #include "model/notification.h"
-#include "model/scheduler/placement.h"
 #include "model/scheduler/pool.h"
 #include "model/snapshot/create.h"
 #include "model/type/group_type.h"
 #include "model/type/type.h"
+#include "model/volume/image_cache_entry.h"
 #include "operation/message.h"
 #include "json/json.h"
 
@@ -119,7 +119,7 @@ static int members_fit(struct work *work, const struct volume *volumes, int coun
     assert(count > 0);
     for (int i = 0; i < count; i++)
         size_gb += volumes[i].size_gb;
-    return placement_fits(work, volumes[0].host, size_gb, err);
+    return image_cache_yield(work, volumes[0].host, NULL, size_gb, err);
 }
 
 /* *ret: the snapshots of those that are attached. */

@@ -204,7 +204,16 @@ int placement_check_size(struct work *work, const char *host, int64_t size_gb, s
     return found < 0 ? -1 : 0;
 }
 
-int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct error *err) {
+/* Blocks that others share stay in use: the next report tells. */
+static void release_room(struct room *room, int64_t freed_gb) {
+    room->provisioned_gb -= (double)freed_gb;
+    room->free_gb += (double)freed_gb;
+    if (room->free_gb > room->total_gb)
+        room->free_gb = room->total_gb;
+}
+
+int placement_fits_without(struct work *work, const char *host, const struct volume_type *type,
+                           int64_t delta_gb, int64_t freed_gb, struct error *err) {
     struct pool pool;
     struct room room;
     int found = host ? pool_find(work, host, &pool, err) : 0;
@@ -213,8 +222,13 @@ int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct
         return -1;
     if (found == 0)
         return 1;
-    room = read_room(work, &pool, pool_reported(work, &pool), NULL);
+    room = read_room(work, &pool, pool_reported(work, &pool), type);
+    release_room(&room, freed_gb);
     return has_room(&room, delta_gb);
+}
+
+int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct error *err) {
+    return placement_fits_without(work, host, NULL, delta_gb, 0, err);
 }
 
 /* ---- choice ---- */
@@ -275,6 +289,32 @@ static const char *describe_refusals(struct work *work, const enum filter *refus
     return arena_format(work->arena, "Each backend %s.", text);
 }
 
+/* Of the pools that have no space, that with most once the evictable part is released: 2, or 0. */
+static int pick_evictable(struct work *work, const struct placement *request,
+                          const struct pool *pools, const enum filter *refused, int count,
+                          struct pool *ret, struct error *err) {
+    double best_weight = 0;
+    int picked = 0;
+
+    for (int i = 0; i < count && request->evictable; i++) {
+        struct room room;
+        int64_t freed_gb;
+
+        if (refused[i] != FILTER_SPACE)
+            continue;
+        if (request->evictable(work, pools[i].name, &freed_gb, err) < 0)
+            return -1;
+        room = read_room(work, &pools[i], pool_reported(work, &pools[i]), request->type);
+        release_room(&room, freed_gb);
+        if (!has_room(&room, request->size_gb) || (picked && room_left(&room) <= best_weight))
+            continue;
+        *ret = pools[i];
+        best_weight = room_left(&room);
+        picked = 2;
+    }
+    return picked;
+}
+
 int placement_pick_pool(struct work *work, const struct placement *request, struct pool *ret,
                         const char **ret_why, struct error *err) {
     struct placement_hint hint;
@@ -282,7 +322,7 @@ int placement_pick_pool(struct work *work, const struct placement *request, stru
     enum filter *refused;
     const struct pool *best = NULL;
     double best_weight = 0;
-    int count;
+    int count, picked;
 
     if (placement_hint_read(work, request->hints, &hint, err) < 0)
         return -1;
@@ -304,14 +344,17 @@ int placement_pick_pool(struct work *work, const struct placement *request, stru
             best_weight = weight;
         }
     }
-    if (!best) {
-        log_refusals(work, request, pools, refused, count);
-        if (ret_why)
-            *ret_why = describe_refusals(work, refused, count);
-        return 0;
+    if (best) {
+        *ret = *best;
+        return 1;
     }
-    *ret = *best;
-    return 1;
+    picked = pick_evictable(work, request, pools, refused, count, ret, err);
+    if (picked != 0)
+        return picked;
+    log_refusals(work, request, pools, refused, count);
+    if (ret_why)
+        *ret_why = describe_refusals(work, refused, count);
+    return 0;
 }
 
 int placement_pick(struct work *work, const struct placement *request, const char **ret_host,

@@ -21,12 +21,16 @@ struct placement {
     bool of_image;       /* filled with the content of an image */
     const json_t *hints; /* may be NULL */
     const char *backend; /* node@backend; NULL: any */
+    /* GiB of a pool that would be released for the volume: where no pool has space otherwise.
+     * NULL: none. */
+    int (*evictable)(struct work *work, const char *pool, int64_t *ret_gb, struct error *err);
     /* Further types that the pool must accept. */
     const struct volume_type *other_types;
     unsigned other_type_count;
 };
 
-/* 1 with *ret in the arena, 0 when nothing fits, -1 failed: a malformed hint is ERROR_BAD_REQUEST.
+/* 1 with *ret in the arena, 2 the same and its evictable part must be released, 0 when nothing
+ * fits, -1 failed: a malformed hint is ERROR_BAD_REQUEST.
  * When nothing fits, *ret_why (NULL: not wanted) is a sentence for the user, without names of
  * hosts; which filter refused each pool is logged. */
 int placement_pick_pool(struct work *work, const struct placement *request, struct pool *ret,
@@ -37,6 +41,10 @@ int placement_pick(struct work *work, const struct placement *request, const cha
 
 /* Has the pool of `host` space to grow by delta_gb?  1 yes (also when unknown), 0 no, -1 failed. */
 int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct error *err);
+
+/* The same for a new volume of that type (may be NULL), once freed_gb of the pool are released. */
+int placement_fits_without(struct work *work, const char *host, const struct volume_type *type,
+                           int64_t delta_gb, int64_t freed_gb, struct error *err);
 
 /* ERROR_BAD_REQUEST: the pool of `host` reports a smaller largest volume. */
 int placement_check_size(struct work *work, const char *host, int64_t size_gb, struct error *err);

@@ -6,9 +6,9 @@
 #include "model/group/snapshot_part.h"
 #include "model/notification.h"
 #include "model/operations.h"
-#include "model/scheduler/placement.h"
 #include "model/scheduler/pool.h"
 #include "model/volume/create.h"
+#include "model/volume/image_cache_entry.h"
 #include "model/volume/quota.h"
 #include "operation/message.h"
 #include "operation/service.h"
@@ -118,7 +118,7 @@ int snapshot_create(struct work *work, const struct volume *volume,
         .host = volume->host,
     };
     struct snapshot_new checked = *request;
-    int fits = placement_fits(work, volume->host, volume->size_gb, err);
+    int fits = image_cache_yield(work, volume->host, NULL, volume->size_gb, err);
 
     checked.no_space = fits == 0;
     if (fits < 0 || snapshot_add(work, volume, &checked, ret, err) < 0)

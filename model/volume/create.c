@@ -13,6 +13,7 @@
 #include "model/type/type.h"
 #include "model/volume/delete.h"
 #include "model/volume/image.h"
+#include "model/volume/image_cache_entry.h"
 #include "model/volume/quota.h"
 #include "model/volume/source.h"
 #include "operation/host.h"
@@ -197,7 +198,15 @@ static int place_at_source(struct work *work, const struct volume_source *source
     assert(source->given && size_gb > 0);
     if (found <= 0 || !ret->active)
         return found < 0 ? -1 : 0;
-    return placement_fits(work, source->volume.host, size_gb, err);
+    return image_cache_yield(work, source->volume.host, NULL, size_gb, err);
+}
+
+static int place_anywhere(struct work *work, const struct placement *placement, struct pool *ret,
+                          const char **ret_why, struct error *err) {
+    int placed = placement_pick_pool(work, placement, ret, ret_why, err);
+
+    return placed > 1 ? image_cache_yield(work, ret->name, placement->type, placement->size_gb, err)
+                      : placed;
 }
 
 /* 1 with host, its service and zone, 0 when no backend fits. */
@@ -206,7 +215,7 @@ static int place(struct work *work, const struct placement *placement,
                  struct error *err) {
     struct pool pool = { .name = NULL };
     int placed = source->given ? place_at_source(work, source, volume->size_gb, &pool, err)
-                               : placement_pick_pool(work, placement, &pool, ret_why, err);
+                               : place_anywhere(work, placement, &pool, ret_why, err);
 
     if (placed < 0)
         return -1;
@@ -277,6 +286,7 @@ static int find_place(struct work *work, const struct volume_new *request, struc
                                    .hints = request->hints,
                                    .size_gb = volume->size_gb,
                                    .of_image = request->image != NULL,
+                                   .evictable = image_cache_evictable,
                                    .backend = host_backend(work->arena, new->group.host) };
 
     assert(volume->size_gb > 0);
@@ -334,7 +344,7 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
 int volume_create_clone(struct work *work, const struct operation *held, const struct volume *from,
                         const struct volume *clone, struct error *err) {
     const struct volume_source source = { .given = true, .volume = *from };
-    int fits = placement_fits(work, from->host, from->size_gb, err);
+    int fits = image_cache_yield(work, from->host, NULL, from->size_gb, err);
 
     assert(clone->use_quota && clone->source_volid && clone->status == VOLUME_CREATING);
     if (fits <= 0)

@@ -7,6 +7,7 @@
 #include "model/notification.h"
 #include "model/scheduler/placement.h"
 #include "model/type/type.h"
+#include "model/volume/image_cache_entry.h"
 #include "model/volume/notify.h"
 #include "model/volume/quota.h"
 #include "operation/message.h"
@@ -96,14 +97,15 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
     if (check_type_limits(work, volume, new_gb, err) < 0 ||
         placement_check_size(work, volume->host, new_gb, err) < 0 ||
         conflict_resolve(work, volume->id, ACTION_EXTEND, err) < 0 ||
-        (volume->admin_metadata.count > 0 && volume_extend_clear_keys(work, volume->id, err) < 0) ||
-        volume_begin(work, &changed, &kind_extend, &fields, &operation_id, err) < 0 ||
+        (volume->admin_metadata.count > 0 && volume_extend_clear_keys(work, volume->id, err) < 0))
+        return -1;
+    assert(new_gb >= volume->size_gb);
+    /* Before the operation: so are its evictions. */
+    fits = image_cache_yield(work, volume->host, NULL, new_gb - volume->size_gb, err);
+    if (fits < 0 || volume_begin(work, &changed, &kind_extend, &fields, &operation_id, err) < 0 ||
         volume_quota_reserve_growth(work, volume, operation_id, new_gb, err) < 0)
         return -1;
-    assert(operation_id && new_gb >= volume->size_gb);
-    fits = placement_fits(work, volume->host, new_gb - volume->size_gb, err);
-    if (fits < 0)
-        return -1;
+    assert(operation_id);
     if (fits == 0)
         return give_up_for_room(work, volume, operation_id, err);
     if (db_run(work->tx, err,

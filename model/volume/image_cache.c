@@ -7,7 +7,6 @@
 #include "model/scheduler/placement.h"
 #include "model/scheduler/pool.h"
 #include "model/volume/create.h"
-#include "model/volume/delete.h"
 #include "model/volume/image.h"
 #include "operation/host.h"
 
@@ -15,74 +14,27 @@
 
 #define IS_ENTRY "v.project_id = $1 AND v.use_quota = 0 AND "
 
-#define NAME        "image-"
 #define FORMER_NAME "former-"
 
 static const char *name_of(const struct work *work, const struct volume_image *image) {
-    return arena_join(work->arena, NAME, image->id, NULL);
+    return arena_join(work->arena, IMAGE_CACHE_NAME, image->id, NULL);
 }
 
 static int notify(struct work *work, const char *event, const struct volume *entry,
                   struct error *err) {
-    return notification_put_image_cache(work, event, entry->name + strlen(NAME), entry->host, err);
-}
-
-static bool has_name_of_entry(const struct volume *volume) {
-    return !volume->use_quota && volume->name && strncmp(volume->name, NAME, strlen(NAME)) == 0;
-}
-
-static bool has_status_of_entry(const struct volume *volume) {
-    return volume->status == VOLUME_MAINTENANCE || volume->status == VOLUME_DOWNLOADING ||
-           volume->status == VOLUME_ERROR || volume->status == VOLUME_ERROR_DELETING;
+    return notification_put_image_cache(work, event, entry->name + strlen(IMAGE_CACHE_NAME),
+                                        entry->host, err);
 }
 
 int image_cache_release(struct work *work, const struct volume *volume, struct error *err) {
-    if (!has_name_of_entry(volume))
+    if (!image_cache_is_named(volume))
         return 0;
     return db_change(work->tx, err, "UPDATE volumes SET display_name = $1 WHERE id = $2",
                      DB_TEXT(arena_join(work->arena, FORMER_NAME, volume->name, NULL)),
                      DB_TEXT(volume->id));
 }
 
-/* ---- eviction ---- */
-
-int image_cache_evict(struct work *work, void *arg, struct error *err) {
-    const struct volume *entry = arg;
-    struct volume now;
-
-    if (volume_attached(work, entry->id, &now, err) < 0)
-        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    if (!has_name_of_entry(&now) || !has_status_of_entry(&now))
-        return 0;
-    return volume_delete(work, &now, DELETE_FORCE, err) < 0
-               ? -1
-               : notify(work, "image_volume_cache.evict", entry, err);
-}
-
-static bool may_be_evicted(const struct volume *entry) {
-    return has_status_of_entry(entry) && entry->status != VOLUME_DOWNLOADING;
-}
-
-/* All of the backend, with those that could not be created or deleted; the least recently used
- * first. */
-static int list_entries(struct work *work, const char *host, struct volume **ret,
-                        struct error *err) {
-    const char *backend = host_backend(work->arena, host);
-    const struct db_value values[] = { DB_TEXT(work->settings->internal_project_id),
-                                       DB_TEXT(arena_join(work->arena, backend, "#", NULL)),
-                                       DB_INT(strlen(backend) + 1) };
-    const struct query query = {
-        .where = IS_ENTRY "v.status IN ('maintenance', 'downloading', 'error', 'error_deleting') "
-                          "AND v.display_name LIKE 'image-%' AND "
-                          "substr(v.host, 1, CAST($3 AS INTEGER)) = $2",
-        .values = values,
-        .value_count = LENGTH(values),
-        .order = "COALESCE(v.updated_at, v.created_at), v.id",
-        .limit = -1,
-    };
-
-    return volume_list(work, &query, ret, err);
-}
+/* ---- limits ---- */
 
 /* Of entries, with a new one. */
 struct used {
@@ -104,18 +56,19 @@ static bool is_within(const struct image_cache_limits *limits, const struct used
 static int make_space(struct work *work, const struct image_cache_search *search, int64_t size_gb,
                       struct error *err) {
     struct volume *entries;
-    int count = list_entries(work, search->volume->host, &entries, err);
+    const char *backend = host_backend(work->arena, search->volume->host);
+    int count = image_cache_list(work, backend, &entries, err);
     struct used used = { 1, size_gb }, kept = used;
 
     for (int i = 0; i < count; i++) {
         add(&used, entries[i].size_gb);
-        if (!may_be_evicted(&entries[i]))
+        if (!image_cache_may_evict(&entries[i]))
             add(&kept, entries[i].size_gb);
     }
     if (count < 0 || !is_within(search->limits, &kept))
         return count < 0 ? -1 : 0;
     for (int i = 0; i < count && !is_within(search->limits, &used); i++) {
-        if (!may_be_evicted(&entries[i]))
+        if (!image_cache_may_evict(&entries[i]))
             continue;
         if (image_cache_evict(work, &entries[i], err) < 0)
             return -1;

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "model/volume/volume.h"
+#include "model/volume/image_cache_entry.h"
 #include "operation/operation.h"
 
 struct image_cache_limits {
@@ -37,9 +37,6 @@ struct image_cache_search {
  * the image on the pool of the volume, or begins to create one. */
 int image_cache_find(struct work *work, const struct operation *held, void *search,
                      struct error *err);
-/* A work_body with a struct volume: an entry of which no clone can be made is deleted, unless it is
- * an entry no longer. */
-int image_cache_evict(struct work *work, void *entry, struct error *err);
 /* An administrator has set the status of the volume: an entry becomes a volume as any other, with
  * the name former-image-..., as its content may be changed from now on. */
 int image_cache_release(struct work *work, const struct volume *volume, struct error *err);

@@ -74,9 +74,9 @@ static void serve(struct fixture *fixture, int byte, const char *status) {
     }
 }
 
-static void begin(struct fixture *fixture) {
+static void begin_with(struct fixture *fixture, const struct world_settings *settings) {
     static const struct option *const tables[] = { images_options, own_user_options, NULL };
-    struct world *world = fixture->world = world_new(NULL);
+    struct world *world = fixture->world = world_new(settings);
     struct error err;
 
     fixture->members = "";
@@ -94,6 +94,10 @@ static void begin(struct fixture *fixture) {
     world_restart(world);
     shown = (struct shown){ ID("1"), "2026-01-01T00:00:00Z" };
     serve(fixture, 7, "active");
+}
+
+static void begin(struct fixture *fixture) {
+    begin_with(fixture, NULL);
 }
 
 static void end_without_check(struct fixture *fixture) {
@@ -317,6 +321,123 @@ START_TEST(entries_are_evicted_where_that_reaches_the_limit_alone) {
                          rows[i / 2].left_of_first);
         end_without_check(&fixture); /* no operation has such a status */
     }
+}
+END_TEST
+
+static int64_t entries_of(struct world *world, const char *image) {
+    return world_count(world, PATH("SELECT COUNT(*) FROM volumes WHERE " IS_ENTRY
+                                   " AND display_name = 'image-%s'",
+                                   image));
+}
+
+static void remove_one(struct world *world, const char *id) {
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s", id), NULL), 202);
+    world_settle(world);
+    world_advance(world, 61); /* with a new report */
+}
+
+/* A pool of 4 GiB with entries of two images, the first one used least recently, and 2 GiB left. */
+static void begin_full(struct fixture *fixture) {
+    const struct world_settings small = { .capacity_gb = 4 };
+    struct world *world;
+
+    begin_with(fixture, &small);
+    world = fixture->world;
+    world->settings.max_over_subscription_ratio = 1;
+    world_restart(world);
+    for (size_t i = 0; i < 2; i++) {
+        shown.id = ids[i];
+        remove_one(world, make_one(world, 1, 7));
+    }
+    ck_assert_int_eq(entries(world), 2);
+}
+
+static const char *empty_one(struct world *world, int size_gb) {
+    ck_assert_int_eq(
+        world_call(world, "POST", "/volumes", PATH("{\"volume\": {\"size\": %d}}", size_gb)), 202);
+    return world_answer_id(world, "volume");
+}
+
+START_TEST(a_volume_without_space_evicts_the_least_recently_used_entries) {
+    struct fixture fixture;
+    struct world *world;
+    const char *id, *refused;
+
+    begin_full(&fixture);
+    world = fixture.world;
+    id = empty_one(world, 3);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_int_eq(entries_of(world, ID("1")), 0);
+    ck_assert_int_eq(entries_of(world, ID("2")), 1);
+    world_advance(world, 61);
+    /* nothing is evicted in vain */
+    refused = empty_one(world, 2);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, refused), "error");
+    ck_assert_int_eq(entries_of(world, ID("2")), 1);
+    ck_assert_int_eq(world_action(world, id, "{\"os-extend\": {\"new_size\": 4}}"), 202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_int_eq(world_size(world, id), 4);
+    ck_assert_int_eq(all_entries(world), 0);
+    end(&fixture);
+}
+END_TEST
+
+/* Several requests before the first entry is gone. */
+START_TEST(an_entry_that_is_being_deleted_is_space_for_one_volume) {
+    struct fixture fixture;
+    struct world *world;
+    const char *made[3];
+
+    begin_full(&fixture);
+    world = fixture.world;
+    made[0] = empty_one(world, 2);
+    ck_assert_int_eq(entries(world), 2);
+    made[1] = empty_one(world, 1);
+    ck_assert_int_eq(entries(world), 1);
+    made[2] = empty_one(world, 1);
+    ck_assert_int_eq(entries(world), 0);
+    world_settle(world);
+    for (size_t i = 0; i < LENGTH(made); i++)
+        ck_assert_str_eq(world_status(world, made[i]), "available");
+    ck_assert_int_eq(all_entries(world), 0);
+    end(&fixture);
+}
+END_TEST
+
+START_TEST(a_clone_or_a_snapshot_without_space_evicts_entries) {
+    struct fixture fixture;
+    struct world *world;
+    const char *id, *clone;
+
+    begin_full(&fixture);
+    world = fixture.world;
+    id = empty_one(world, 1);
+    world_settle(world);
+    empty_one(world, 1);
+    world_settle(world);
+    world_advance(world, 61);
+    ck_assert_int_eq(entries(world), 2);
+    ck_assert_int_eq(
+        world_call(world, "POST", "/volumes", PATH("{\"volume\": {\"source_volid\": \"%s\"}}", id)),
+        202);
+    clone = world_answer_id(world, "volume");
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, clone), "available");
+    ck_assert_int_eq(entries_of(world, ID("1")), 0);
+    ck_assert_int_eq(entries_of(world, ID("2")), 1);
+    world_advance(world, 61);
+    ck_assert_int_eq(world_call(world, "POST", "/snapshots",
+                                PATH("{\"snapshot\": {\"volume_id\": \"%s\"}}", id)),
+                     202);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM snapshots WHERE status = "
+                                        "'available'"),
+                     1);
+    ck_assert_int_eq(all_entries(world), 0);
+    end(&fixture);
 }
 END_TEST
 
@@ -896,6 +1017,9 @@ END_TEST
 CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            another_version_of_an_image_is_downloaded, the_least_recently_used_entry_is_evicted,
            entries_are_evicted_where_that_reaches_the_limit_alone,
+           a_volume_without_space_evicts_the_least_recently_used_entries,
+           an_entry_that_is_being_deleted_is_space_for_one_volume,
+           a_clone_or_a_snapshot_without_space_evicts_entries,
            a_listener_is_notified_of_each_use_of_the_cache,
            without_an_internal_project_or_a_feature_there_are_no_entries,
            an_entry_that_cannot_be_cloned_is_replaced_by_the_image,
