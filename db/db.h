@@ -5,8 +5,10 @@
  * failure or with its group, so it has no effect outside the database and the memory of its arena.
  * A body that returns -1 is rolled back; any other result commits and is returned to the caller.
  *
- * SQLite: one writer thread takes the queued bodies in groups and commits each group with one flush;
- * readers run beside it, each with a connection of its own.
+ * SQLite: one writer thread takes the queued bodies in groups, and commits each group with one
+ * flush; readers run beside it, each with a connection of its own.
+ *
+ * On both engines the projects whose bodies are queued take turns (db/job_queue.h).
  *
  * PostgreSQL: see postgresql.h.  While the server is unreachable calls fail with ERROR_UNAVAILABLE.
  * A commit whose response was lost is neither repeated blindly nor reported as failed:
@@ -87,9 +89,11 @@ struct db_job {
     db_body *body;
     void (*done)(struct db_job *job, int result, struct error *err);
     void *arg;
-    bool unsynced;       /* as by db_transaction_unsynced() */
-    bool awaited;        /* a thread waits for the result */
-    struct db_job *next; /* the queue's */
+    const char *group; /* jobs of different groups take turns; NULL: the service's own */
+    bool unsynced;     /* as by db_transaction_unsynced() */
+    bool awaited;      /* a thread waits for the result */
+    /* the queue's */
+    struct db_job *next, *next_group, *group_last;
 };
 void db_submit(struct db *db, struct db_job *job);
 

@@ -3,6 +3,7 @@ libscoria_a_SOURCES += \
 	db/copy.c db/copy.h \
 	db/db.c db/db.h \
 	db/engine.h \
+	db/job_queue.c db/job_queue.h \
 	db/migrate.c db/migrate.h \
 	db/outbox.c db/outbox.h \
 	db/reset.c db/reset.h \

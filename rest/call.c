@@ -282,7 +282,10 @@ void call_run(struct call *call) {
     } else if (api->settings.inline_transactions) {
         call_end(call, db_transaction(api->settings.db, call_body, call, &err), &err);
     } else {
-        call->job = (struct db_job){ .body = call_body, .done = call_done, .arg = call };
+        call->job = (struct db_job){ .body = call_body,
+                                     .done = call_done,
+                                     .arg = call,
+                                     .group = call->request.context.project_id };
         atomic_fetch_add(&api->in_flight, 1);
         db_submit(api->settings.db, &call->job);
     }
@@ -347,7 +350,10 @@ static void call_make(struct call *call) {
     struct api *api = call->request.api;
     struct error err = { .kind = ERROR_NONE };
 
-    call->job = (struct db_job){ .body = call_make_body, .done = call_made, .arg = call };
+    call->job = (struct db_job){ .body = call_make_body,
+                                 .done = call_made,
+                                 .arg = call,
+                                 .group = call->request.context.project_id };
     atomic_fetch_add(&api->in_flight, 1);
     if (api->settings.inline_transactions)
         call_made(&call->job, db_transaction(api->settings.db, call_make_body, call, &err), &err);

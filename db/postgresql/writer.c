@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "common/heap.h"
+#include "db/job_queue.h"
 #include "db/postgresql/transaction.h"
 
 #include <stdlib.h>
@@ -13,23 +14,20 @@ struct postgresql_writer {
 
     pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t wake;
-    struct db_job *first, **end;
+    struct job_queue queue;
     bool stopping;
 };
 
 /* Called with the lock held. */
 static unsigned group_take(struct postgresql_writer *writer, struct db_job **ret) {
-    struct db_job **end = &writer->first;
+    struct db_job **end = ret;
     unsigned count = 0;
 
-    assert(writer->first);
-    *ret = writer->first;
-    for (; *end && count < writer->group_most; count++)
+    assert(writer->queue.count > 0);
+    for (; writer->queue.count > 0 && count < writer->group_most; count++) {
+        *end = job_queue_take(&writer->queue);
         end = &(*end)->next;
-    writer->first = *end;
-    *end = NULL;
-    if (!writer->first)
-        writer->end = &writer->first;
+    }
     return count;
 }
 
@@ -40,9 +38,9 @@ static void *writer_main(void *arg) {
 
     pthread_mutex_lock(&writer->lock);
     for (;;) {
-        while (!writer->first && !writer->stopping)
+        while (writer->queue.count == 0 && !writer->stopping)
             pthread_cond_wait(&writer->wake, &writer->lock);
-        if (!writer->first)
+        if (writer->queue.count == 0)
             break;
         count = group_take(writer, &first);
         pthread_mutex_unlock(&writer->lock);
@@ -61,7 +59,6 @@ struct postgresql_writer *postgresql_writer_new(struct postgresql_db *db, unsign
     writer->db = db;
     writer->thread_count = threads;
     writer->group_most = group_most;
-    writer->end = &writer->first;
     pthread_mutex_init(&writer->lock, NULL);
     pthread_cond_init(&writer->wake, NULL);
     for (unsigned i = 0; i < threads; i++)
@@ -78,7 +75,7 @@ void postgresql_writer_stop(struct postgresql_writer *writer) {
     pthread_mutex_unlock(&writer->lock);
     for (unsigned i = 0; i < writer->thread_count; i++)
         pthread_join(writer->threads[i], NULL);
-    assert(!writer->first); /* each queued body has run */
+    assert(writer->queue.count == 0); /* each queued body has run */
     pthread_cond_destroy(&writer->wake);
     pthread_mutex_destroy(&writer->lock);
     free(writer->threads);
@@ -95,8 +92,7 @@ void postgresql_writer_submit(struct postgresql_writer *writer, struct db_job *j
     }
     pthread_mutex_lock(&writer->lock);
     assert(!writer->stopping);
-    *writer->end = job;
-    writer->end = &job->next;
+    job_queue_put(&writer->queue, job);
     pthread_cond_signal(&writer->wake);
     pthread_mutex_unlock(&writer->lock);
 }

@@ -3,16 +3,20 @@
 #include "common/assert.h"
 #include "common/heap.h"
 #include "common/thread.h"
+#include "db/job_queue.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* A checkpoint stalls the writer, so it is made while idle.  But most commits write the same pages,
  * and a reader that looks for one passes every frame of it in the WAL: 4 MB of that are deferred
  * only while checkpoints follow each other closely, and 16 MB never. */
 enum { FRAMES_FULL = 25, FRAMES_WORTH_IDLE = 200, FRAMES_MANY = 1000, FRAMES_MOST = 4000 };
 enum { IDLE_MS = 100, CHECKPOINT_MS = 250, GROUP_MOST = 64 };
+/* Processor time after which a group takes no further body: those behind it wait for its commit. */
+#define GROUP_NS INT64_C(10000000)
 
 struct outcome {
     int result;
@@ -20,10 +24,12 @@ struct outcome {
 };
 
 struct group {
-    struct db_job *first;
+    struct db_job *first, *last;
     unsigned count;
-    bool divided;    /* a savepoint for each body */
-    bool has_undone; /* a body failed after a change */
+    unsigned most;    /* it grows to so many bodies */
+    int64_t begun_ns; /* of the thread's processor time */
+    bool divided;     /* a savepoint for each body */
+    bool has_undone;  /* a body failed after a change */
     struct outcome *outcomes;
     struct sqlite_tx tx;
 };
@@ -49,7 +55,7 @@ struct writer {
 
     pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t wake;
-    struct db_job *first, **end;
+    struct job_queue queue;
     bool stopping;
 };
 
@@ -87,11 +93,31 @@ static int divided_run(struct group *group, const struct db_job *job, struct out
     return sqlite_tx_control(connection, "RELEASE body", &outcome->err);
 }
 
+static int64_t thread_ns(void) {
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return used.tv_sec * INT64_C(1000000000) + used.tv_nsec;
+}
+
+static void group_add(struct writer *writer, struct group *group) {
+    pthread_mutex_lock(&writer->lock);
+    group->last->next = job_queue_take(&writer->queue);
+    pthread_mutex_unlock(&writer->lock);
+    group->last = group->last->next;
+    group->count++;
+}
+
+static void group_grow(struct writer *writer, struct group *group) {
+    if (group->count < group->most && thread_ns() - group->begun_ns <= GROUP_NS)
+        group_add(writer, group);
+}
+
 /* -1: as body_run().  UNDIVIDED: a body failed after a change, and the others need a savepoint each
  * to remain without it. */
 enum { UNDIVIDED = 1 };
 
-static int jobs_run(struct group *group, struct error *err) {
+static int jobs_run(struct writer *writer, struct group *group, struct error *err) {
     sqlite3 *handle = group->tx.connection->handle;
     const struct db_job *job = group->first;
 
@@ -100,16 +126,20 @@ static int jobs_run(struct group *group, struct error *err) {
         struct outcome *outcome = &group->outcomes[i];
         int changes = sqlite3_total_changes(handle);
 
+        outcome->err.kind = ERROR_NONE;
+        outcome->err.message[0] = '\0';
         if ((group->divided ? divided_run(group, job, outcome) : body_run(group, job, outcome)) <
             0) {
             *err = outcome->err;
             return -1;
         }
-        if (outcome->result >= 0 || sqlite3_total_changes(handle) == changes)
-            continue;
-        group->has_undone = true;
-        if (!group->divided && group->count > 1)
-            return UNDIVIDED;
+        if (outcome->result < 0 && sqlite3_total_changes(handle) != changes) {
+            group->has_undone = true;
+            if (!group->divided && group->most > 1)
+                return UNDIVIDED;
+        }
+        if (i + 1 == group->count)
+            group_grow(writer, group);
     }
     return 0;
 }
@@ -124,15 +154,18 @@ static bool group_is_unsynced(const struct group *group) {
 }
 
 /* -1: nothing of the group took effect, or a fault simulates that.  UNDIVIDED: as jobs_run(). */
-static int group_commit(const struct writer *writer, struct group *group, struct error *err) {
+static int group_commit(struct writer *writer, struct group *group, struct error *err) {
     struct connection *connection = group->tx.connection;
     int result;
 
     assert(group->count > 0 && group->tx.connection == writer->connection);
     if (sqlite_renew(connection, err) < 0 ||
-        sqlite_tx_control(connection, "BEGIN IMMEDIATE", err) < 0)
+        sqlite_tx_control(connection, "BEGIN IMMEDIATE", err) < 0) {
+        while (group->count < group->most) /* a lock is not waited for once for each of them */
+            group_add(writer, group);
         return -1;
-    result = jobs_run(group, err);
+    }
+    result = jobs_run(writer, group, err);
     if (result != 0) {
         sqlite_tx_rollback(connection);
         return result;
@@ -151,20 +184,16 @@ static int group_commit(const struct writer *writer, struct group *group, struct
 }
 
 static int group_begin(struct writer *writer, struct group *group, struct error *err) {
-    for (unsigned i = 0; i < group->count; i++) {
-        group->outcomes[i].err.kind = ERROR_NONE;
-        group->outcomes[i].err.message[0] = '\0';
-    }
     group->tx = (struct sqlite_tx){ .base = { .engine = &sqlite_engine, .writes = true },
                                     .connection = writer->connection };
     return group_commit(writer, group, err);
 }
 
 /* A savepoint costs a copy of each page that is changed after it, so there is none as long as no
- * body needs one: most succeed, or fail before their first change.  Requests that are refused later,
- * one after the other, do not make every group run twice. */
+ * body needs one: most succeed, or fail before their first change.  Requests that are refused
+ * later, one after the other, do not make every group run twice. */
 static int group_try(struct writer *writer, struct group *group, struct error *err) {
-    bool several = group->count > 1;
+    bool several = group->most > 1;
     int result;
 
     group->divided = several && writer->divides;
@@ -246,33 +275,32 @@ static void space_limit(struct writer *writer) {
     pthread_mutex_unlock(&writer->using_connection);
 }
 
-/* Takes up to group_most queued jobs.  Called with the lock held. */
+/* Of the first job; up to group_most of those that are queued now may join it.  Called with the
+ * lock held. */
 static void group_take(struct writer *writer, struct group *group) {
-    struct db_job **end = &writer->first;
+    unsigned queued = writer->queue.count;
 
-    group->first = writer->first;
-    group->outcomes = writer->outcomes;
-    for (group->count = 0; *end && group->count < writer->group_most; group->count++)
-        end = &(*end)->next;
-    writer->first = *end;
-    if (!writer->first)
-        writer->end = &writer->first;
-    assert(group->count > 0 && group->count <= writer->group_most);
+    *group = (struct group){ .first = job_queue_take(&writer->queue),
+                             .count = 1,
+                             .most = queued < writer->group_most ? queued : writer->group_most,
+                             .begun_ns = queued > 1 ? thread_ns() : 0,
+                             .outcomes = writer->outcomes };
+    group->last = group->first;
 }
 
 /* One idle moment: false when work arrived or at the end.  Called with the lock held. */
 static bool writer_rests(struct writer *writer) {
     int64_t until_us = clock_monotonic_us() + IDLE_MS * 1000;
 
-    while (!writer->first && !writer->stopping)
+    while (writer->queue.count == 0 && !writer->stopping)
         if (!thread_cond_wait(&writer->wake, &writer->lock, until_us))
-            return !writer->first && !writer->stopping;
+            return writer->queue.count == 0 && !writer->stopping;
     return false;
 }
 
 /* Called with the lock held.  false: nothing is queued and nothing will be. */
 static bool writer_waits(struct writer *writer) {
-    while (!writer->first && !writer->stopping) {
+    while (writer->queue.count == 0 && !writer->stopping) {
         if (writer->connection->wal_frames < FRAMES_WORTH_IDLE) {
             pthread_cond_wait(&writer->wake, &writer->lock);
         } else if (writer_rests(writer)) {
@@ -281,7 +309,7 @@ static bool writer_waits(struct writer *writer) {
             pthread_mutex_lock(&writer->lock);
         }
     }
-    return writer->first != NULL;
+    return writer->queue.count > 0;
 }
 
 static void *writer_main(void *arg) {
@@ -306,7 +334,6 @@ struct writer *writer_new(struct connection *connection, unsigned group_most) {
 
     writer->connection = connection;
     writer->group_most = group_most ? group_most : GROUP_MOST;
-    writer->end = &writer->first;
     pthread_mutex_init(&writer->using_connection, NULL);
     pthread_mutex_init(&writer->hook_lock, NULL);
     pthread_mutex_init(&writer->lock, NULL);
@@ -330,7 +357,7 @@ void writer_stop(struct writer *writer) {
     pthread_mutex_unlock(&writer->lock);
     if (writer->threaded)
         pthread_join(writer->thread, NULL);
-    assert(!writer->first); /* each queued body has run */
+    assert(writer->queue.count == 0); /* each queued body has run */
     sqlite_close(writer->connection);
     pthread_cond_destroy(&writer->wake);
     pthread_mutex_destroy(&writer->lock);
@@ -362,8 +389,7 @@ void writer_submit(struct writer *writer, struct db_job *job) {
     assert(!job->awaited || !pthread_equal(writer->thread, pthread_self()));
     pthread_mutex_lock(&writer->lock);
     assert(!writer->stopping);
-    *writer->end = job;
-    writer->end = &job->next;
+    job_queue_put(&writer->queue, job);
     pthread_cond_signal(&writer->wake);
     pthread_mutex_unlock(&writer->lock);
 }

@@ -65,6 +65,21 @@ static int answer_nothing(struct request *request, struct error *err) {
     return 0;
 }
 
+/* Bodies of changes in their order, by the thread that writes; "held" waits there. */
+static char changed[16];
+static unsigned changes;
+
+static int change_thing(struct request *request, struct error *err) {
+    (void)err;
+    if (strcmp(request->id, "held") == 0) {
+        sem_post(&begun);
+        wait_for(&gate);
+    } else if (changes < sizeof(changed) - 1) {
+        changed[changes++] = request->id[0];
+    }
+    return 0;
+}
+
 static const struct route_query things_queries[] = { { .name = "few" },
                                                      { .name = "held" },
                                                      { .name = NULL } };
@@ -83,7 +98,7 @@ static const struct route things[] = {
       .status = 200,
       .flags = ROUTE_BROAD },
     { .method = "GET", .path = "/things/{id}", .handler = answer_nothing, .status = 200 },
-    { .method = "PUT", .path = "/things/{id}", .handler = answer_nothing, .status = 200 },
+    { .method = "PUT", .path = "/things/{id}", .handler = change_thing, .status = 200 },
     ROUTES_END,
 };
 
@@ -234,6 +249,30 @@ START_TEST(a_project_leaves_a_reader_to_the_others) {
 }
 END_TEST
 
+START_TEST(changes_of_projects_take_turns) {
+    static const struct {
+        const char *project, *path;
+    } requests[] = {
+        { PROJECT_A, "/v3/things/held" }, { PROJECT_A, "/v3/things/1" },
+        { PROJECT_A, "/v3/things/2" },    { PROJECT_A, "/v3/things/3" },
+        { PROJECT_B, "/v3/things/4" },    { PROJECT_B, "/v3/things/5" },
+    };
+    struct test_exchange *sent[LENGTH(requests)];
+    autoservice struct service service;
+
+    service_start(&service);
+    for (size_t i = 0; i < LENGTH(requests); i++) {
+        sent[i] = send_to(&service, requests[i].project, "PUT", requests[i].path, "");
+        if (i == 0)
+            wait_for(&begun);
+    }
+    sem_post(&gate);
+    for (size_t i = 0; i < LENGTH(requests); i++)
+        end_with(sent[i], 200);
+    ck_assert_str_eq(changed, "14253");
+}
+END_TEST
+
 START_TEST(a_read_that_became_small_is_served_at_once) {
     autoservice struct service service;
 
@@ -357,7 +396,7 @@ START_TEST(waiting_reads_are_answered_at_shutdown) {
 END_TEST
 
 CHECK_MAIN("reads", small_requests_never_wait_for_large_reads,
-           a_project_leaves_a_reader_to_the_others, a_read_that_became_small_is_served_at_once,
-           a_project_leaves_slots_for_waiting_reads,
+           a_project_leaves_a_reader_to_the_others, changes_of_projects_take_turns,
+           a_read_that_became_small_is_served_at_once, a_project_leaves_slots_for_waiting_reads,
            a_client_that_leaves_while_it_waits_costs_no_read, refusals_of_a_project_are_logged_once,
            waiting_reads_are_answered_at_shutdown)
