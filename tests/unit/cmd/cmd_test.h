@@ -42,7 +42,7 @@ struct output {
     pid_t pid;
     FILE *out;
     FILE *err;
-    char text[1 << 19], error[1 << 12];
+    char text[1 << 20], error[1 << 12];
     int status;
 };
 
