@@ -16,10 +16,13 @@ static char *behind(char *text, const char *word) {
     return strncmp(text, word, size) == 0 && text[size] ? text + size : NULL;
 }
 
-static int awaited_refuse(struct error *err) {
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "no condition given: --for=phase=PHASE, --for=condition=TYPE[=STATUS], "
-                     "--for=jsonpath={.PATH}=VALUE or --for=delete");
+static int awaited_refuse(const char *text, struct error *err) {
+    static const char forms[] = "--for=phase=PHASE, --for=condition=TYPE[=STATUS], "
+                                "--for=jsonpath={.PATH}=VALUE or --for=delete";
+
+    return *text ? error_set(err, ERROR_BAD_REQUEST, "--for=%s: unknown condition (expected %s)",
+                             text, forms)
+                 : error_set(err, ERROR_BAD_REQUEST, "no condition given: %s", forms);
 }
 
 static void read_condition(char *text, struct awaited *ret) {
@@ -30,14 +33,14 @@ static void read_condition(char *text, struct awaited *ret) {
     *ret = (struct awaited){ AWAITED_CONDITION, text, status ? status : "True" };
 }
 
-static int read_member(char *text, struct awaited *ret, struct error *err) {
+static bool read_member(char *text, struct awaited *ret) {
     char *end = strstr(text, MEMBER_ENDS);
 
     if (strncmp(text, MEMBER_BEGINS, strlen(MEMBER_BEGINS)) != 0 || !end)
-        return awaited_refuse(err);
+        return false;
     *end = '\0';
     *ret = (struct awaited){ AWAITED_MEMBER, text + 1, end + strlen(MEMBER_ENDS) };
-    return 0;
+    return true;
 }
 
 int awaited_read(struct arena *arena, const char *text, struct awaited *ret, struct error *err) {
@@ -49,10 +52,8 @@ int awaited_read(struct arena *arena, const char *text, struct awaited *ret, str
         *ret = (struct awaited){ AWAITED_PHASE, rest, NULL };
     else if ((rest = behind(kept, "condition=")))
         read_condition(rest, ret);
-    else if ((rest = behind(kept, "jsonpath=")))
-        return read_member(rest, ret, err);
-    else
-        return awaited_refuse(err);
+    else if (!(rest = behind(kept, "jsonpath=")) || !read_member(rest, ret))
+        return awaited_refuse(text, err);
     return 0;
 }
 

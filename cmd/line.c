@@ -1,5 +1,6 @@
 #include "cmd/line.h"
 
+#include "cmd/parts.h"
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/nearest.h"
@@ -275,13 +276,26 @@ static void try_all(struct nearest *nearest, const struct command *command) {
     nearest_try(nearest, "--version");
 }
 
+/* Of the section DEFAULT, or nearer to one of its keys than to the option of the line. */
+static bool is_key(const char *name, const struct nearest *option_of_line) {
+    struct nearest key = { .wanted = name + strlen("--"), .distance = option_of_line->distance };
+
+    for (const struct option *const *table = parts_option_tables(); *table; table++)
+        for (const struct option *option = *table; option->type != OPTION_TYPE_END; option++)
+            if (strcmp(option->section, "DEFAULT") == 0)
+                nearest_try(&key, option->key);
+    return key.word != NULL;
+}
+
 static int check_option(const struct command *command, const char *option, struct error *err) {
     autofree char *name = strndup(option, strcspn(option, "="));
     struct nearest nearest = nearest_to(name);
 
-    if (strchr(name, '.') || !strchr(name + strlen("--"), '-'))
+    if (strchr(name, '.'))
         return 0;
     try_all(&nearest, command);
+    if (!strchr(name + strlen("--"), '-') && (!nearest.word || is_key(name, &nearest)))
+        return 0; /* the configuration takes or refuses it */
     if (nearest.word)
         return error_set(err, ERROR_BAD_REQUEST, "%s: unknown option; did you mean %s?", name,
                          nearest.word);

@@ -122,6 +122,18 @@ int usage_no_command(const char *name) {
     return EXIT_USAGE;
 }
 
+/* The subcommands that begin with this word.  false: there is none. */
+static bool print_continued(const struct command *command, const char *word) {
+    unsigned count = 0;
+
+    for (const struct command_word *each = command->words; each && each->name && *word; each++)
+        if (begins_with(each->name, word))
+            fprintf(stderr, "%s \"%s\"", count++ ? " or" : "; did you mean", each->name);
+    if (count)
+        fputc('?', stderr);
+    return count > 0;
+}
+
 int usage_no_word(const struct command *command, const char *word) {
     struct nearest nearest = nearest_to(word);
 
@@ -131,7 +143,7 @@ int usage_no_word(const struct command *command, const char *word) {
         fprintf(stderr, "scoria %s: unexpected argument \"%s\"", command->name, word);
     else
         fprintf(stderr, "scoria %s: no subcommand given", command->name);
-    if (nearest.word)
+    if (!print_continued(command, word) && nearest.word)
         fprintf(stderr, "; did you mean \"%s\"?", nearest.word);
     fprintf(stderr, "\nSee scoria %s --help.\n", command->name);
     return EXIT_USAGE;

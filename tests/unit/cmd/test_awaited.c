@@ -75,6 +75,7 @@ START_TEST(a_malformed_condition_is_refused) {
     for (size_t i = 0; i < LENGTH(nonsense); i++) {
         ck_assert_msg(awaited_read(arena, nonsense[i], &awaited, &err) < 0, "%s", nonsense[i]);
         ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+        ck_assert_msg(strstr(err.message, nonsense[i]) != NULL, "%s", err.message);
         ck_assert_str_eq(awaited.what, "kept");
     }
 }

@@ -70,6 +70,10 @@ START_TEST(an_unknown_option_is_refused_with_the_nearest) {
     assert_output("csi --end-point=unix:///x", EXIT_FAILURE, "", "did you mean --endpoint?");
     assert_output("api --completely-unknown", EXIT_FAILURE, "",
                   "--completely-unknown: unknown option; see scoria api --help.");
+    assert_output("manage check --foramt json", EXIT_FAILURE, "",
+                  "--foramt: unknown option; did you mean --format?");
+    assert_output("manage check --hosd=x", EXIT_FAILURE, "",
+                  "hosd: unknown key; did you mean host?");
     assert_output("manage check --format=xml", EXIT_USAGE, "",
                   "--format: unknown format \"xml\" (expected table or json)\n");
 }
@@ -100,6 +104,9 @@ START_TEST(an_unknown_command_is_refused_with_the_nearest) {
     assert_output("help computte", EXIT_USAGE, "", "did you mean \"compute\"?");
     assert_output("xyzzyxyzzy", EXIT_USAGE, "", "unknown command \"xyzzyxyzzy\"\n");
     assert_output("manage db syncc", EXIT_USAGE, "", "did you mean \"db sync\"?");
+    assert_output("manage db", EXIT_USAGE, "",
+                  "\"db\"; did you mean \"db sync\" or \"db version\" or \"db copy\"?\n");
+    assert_output("manage host", EXIT_USAGE, "", "\"host\"; did you mean \"host rename\"?\n");
     assert_output("manage", EXIT_USAGE, "", "scoria manage: no subcommand given");
     assert_output("serve now", EXIT_USAGE, "", "scoria serve: unexpected argument \"now\"");
     assert_output("serve --quota_volume=3", EXIT_FAILURE, "", "quota_volumes");
