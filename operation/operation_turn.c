@@ -303,10 +303,9 @@ int operation_leave(struct work *work, const char *object_id, const struct opera
 }
 
 int operation_end(struct work *work, const struct operation *ended, struct error *err) {
-    int deleted = db_run(work->tx, err, "DELETE FROM operations WHERE id = $1", DB_TEXT(ended->id));
-
-    assert(deleted <= 1);
-    return deleted <= 0 ? deleted : queue_advance_ended(work, ended, err);
+    return db_change(work->tx, err, "DELETE FROM operations WHERE id = $1", DB_TEXT(ended->id)) < 0
+               ? -1
+               : queue_advance_ended(work, ended, err);
 }
 
 int operation_end_of(struct work *work, const char *target_id, struct error *err) {

@@ -166,7 +166,7 @@ int queue_advance_ended(struct work *work, const struct operation *ended, struct
     struct passed passed = passed_of(ended);
 
     assert(ended->id && ended->object_id && ended->volume_id);
-    return notify_passed(work, &passed, err) < 0 || forget_turns(work, &passed, err) < 0 ? -1 : 1;
+    return notify_passed(work, &passed, err) < 0 || forget_turns(work, &passed, err) < 0 ? -1 : 0;
 }
 
 int queue_advance_past(struct work *work, const struct operation *operation, struct error *err) {

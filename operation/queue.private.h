@@ -94,7 +94,7 @@
  * none before them now.  How many it has ended, 1 or 0; or -1. */
 int queue_advance(struct work *work, struct db_rows *query, struct error *err);
 /* The same for one whose row is deleted already, as it was read in this transaction or since it was
- * claimed: 1, or -1. */
+ * claimed. */
 int queue_advance_ended(struct work *work, const struct operation *ended, struct error *err);
 /* The same for an operation that is gone. */
 int queue_advance_removed(struct work *work, struct db_rows *query, struct error *err);

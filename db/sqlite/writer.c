@@ -14,7 +14,7 @@
  * and a reader that looks for one passes every frame of it in the WAL: 4 MB of that are deferred
  * only while checkpoints follow each other closely, and 16 MB never. */
 enum { FRAMES_FULL = 25, FRAMES_WORTH_IDLE = 200, FRAMES_MANY = 1000, FRAMES_MOST = 4000 };
-enum { IDLE_MS = 100, CHECKPOINT_MS = 250, GROUP_MOST = 64 };
+enum { IDLE_MS = 100, CHECKPOINT_MS = 250, GROUP_MOST = 64, DIVIDED_NEXT = 16 };
 /* Processor time after which a group takes no further body: those behind it wait for its commit. */
 #define GROUP_NS INT64_C(10000000)
 
@@ -38,7 +38,7 @@ struct writer {
     pthread_mutex_t using_connection;
     struct connection *connection;
     int64_t checkpoint_us; /* of the last one by space_limit(); guarded as the connection */
-    bool divides;          /* the last group of several had to be; guarded as the connection */
+    unsigned divided_next; /* groups of several; guarded as the connection */
     db_fault *fault;
     void *fault_arg;
 
@@ -196,15 +196,17 @@ static int group_try(struct writer *writer, struct group *group, struct error *e
     bool several = group->most > 1;
     int result;
 
-    group->divided = several && writer->divides;
+    group->divided = several && writer->divided_next > 0;
     group->has_undone = false;
     result = group_begin(writer, group, err);
     if (result == UNDIVIDED) {
         group->divided = true;
         result = group_begin(writer, group, err);
     }
-    if (several)
-        writer->divides = group->has_undone;
+    if (group->has_undone)
+        writer->divided_next = DIVIDED_NEXT;
+    else if (group->divided)
+        writer->divided_next--;
     return result;
 }
 
