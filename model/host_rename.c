@@ -233,24 +233,24 @@ static int count_all(struct work *work, struct host_rename *rename, struct error
 
 /* ---- conditions ---- */
 
-static int check_name(const char *what, const char *name, struct error *err) {
+/* Names with a blank, and an empty node, were accepted once. */
+static int check_name(bool is_old, const char *name, struct error *err) {
     size_t length = strlen(name);
     const char *backend = strchr(name, '@'), *pool = strchr(name, '#');
-    bool odd = length == 0 || length > NAME_MOST || backend == name || pool == name ||
+    bool odd = length == 0 || length > NAME_MOST || (backend == name && !is_old) || pool == name ||
                name[length - 1] == '@' || name[length - 1] == '#' ||
                (pool && (!backend || backend > pool || pool == backend + 1));
 
     for (const char *at = name; *at; at++)
-        odd |= (unsigned char)*at <= ' ' || *at == 127;
+        odd |= (unsigned char)*at < ' ' || *at == 127 || (*at == ' ' && !is_old);
     return odd ? error_set(err, ERROR_BAD_REQUEST,
                            "The %s name \"%s\" is no NODE, NODE@BACKEND or NODE@BACKEND#POOL.",
-                           what, name)
+                           is_old ? "old" : "new", name)
                : 0;
 }
 
 static int check_names(struct arena *arena, const struct host_rename *rename, struct error *err) {
-    if (check_name("old", rename->old_name, err) < 0 ||
-        check_name("new", rename->new_name, err) < 0)
+    if (check_name(true, rename->old_name, err) < 0 || check_name(false, rename->new_name, err) < 0)
         return -1;
     if (end_of(rename->old_name) != end_of(rename->new_name))
         return error_set(err, ERROR_BAD_REQUEST,

@@ -175,6 +175,24 @@ START_TEST(invalid_names_are_refused) {
 }
 END_TEST
 
+/* Without a new name the present program would not serve them. */
+START_TEST(names_that_were_accepted_once_are_renamed) {
+    autoworld struct world *world = world_new(NULL);
+
+    world_volume(world, 1);
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    world_sql(world, "UPDATE volumes SET host = '@memory#pool'");
+    ck_assert_int_eq(renamed(world, "@memory", "x@a").volumes, 1);
+    world_sql(world, "UPDATE volumes SET host = 'x@a b#pool'");
+    ck_assert_int_eq(renamed(world, "x@a b", "x@a-b").volumes, 1);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes WHERE host = 'x@a-b#pool'"),
+                     1);
+    world_sql(world, "DELETE FROM volumes");
+    world_sql(world, "DELETE FROM quota_usages");
+    world_sql(world, "UPDATE pools SET allocated_gb = 0");
+}
+END_TEST
+
 START_TEST(a_dry_run_counts_and_changes_nothing) {
     autoworld struct world *world = world_new(NULL);
     struct host_rename rename = { .old_name = WORLD_NODE, .new_name = "x", .dry_run = true };
@@ -195,4 +213,5 @@ CHECK_MAIN("host_rename", objects_of_a_renamed_node_are_served_again,
            before_its_manager_reports_the_new_name_may_be_given,
            messages_of_work_that_moves_much_data_are_renamed_too, names_that_only_begin_alike_stay,
            a_pool_gets_another_name_at_its_backend, objects_of_a_live_service_keep_their_host,
-           invalid_names_are_refused, a_dry_run_counts_and_changes_nothing)
+           invalid_names_are_refused, names_that_were_accepted_once_are_renamed,
+           a_dry_run_counts_and_changes_nothing)
