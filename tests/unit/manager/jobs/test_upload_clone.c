@@ -9,7 +9,6 @@
 #include "identity/own_user.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/images.h"
-#include "tests/lib/other_manager.h"
 #include "tests/lib/script_server.h"
 
 #include <stdio.h>
@@ -486,6 +485,37 @@ START_TEST(an_upload_that_is_reset_leaves_no_clone) {
 }
 END_TEST
 
+static void suspend_worker(void *arg) {
+    struct fixture *fixture = arg;
+
+    take_place(fixture);
+    fixture->world->now_us += 300 * INT64_C(1000000);
+}
+
+/* Its lease has expired when the response arrives. */
+START_TEST(a_worker_suspended_during_the_registration_leaves_the_clone) {
+    static const int responses[] = { 202, 503 };
+
+    for (size_t i = 0; i < LENGTH(responses); i++) {
+        struct fixture fixture;
+
+        begin(&fixture, NULL);
+        script_server_add(fixture.server,
+                          &(struct script_rule){ "POST", LOCATIONS, responses[i], .body = "",
+                                                 .before = suspend_worker, .arg = &fixture });
+        upload(&fixture);
+        assert_former(&fixture, "available");
+        ck_assert(!has_failed(&fixture));
+        ck_assert_int_eq(clones(fixture.world), 1);
+        ck_assert_uint_eq(memory_count(fixture.world->memory), 2);
+        ck_assert_uint_eq(sent(&fixture, "POST", LOCATIONS), 1);
+        ck_assert_uint_eq(sent(&fixture, "PUT", NULL), 0);
+        ck_assert_uint_eq(sent(&fixture, "DELETE", NULL), 0);
+        end(&fixture);
+    }
+}
+END_TEST
+
 /* ---- the volume of such an image ---- */
 
 static const json_t *find(void *arg, const struct request *request, const char *reference,
@@ -545,4 +575,5 @@ CHECK_MAIN("upload_clone", a_clone_is_the_place_of_the_content,
            a_clone_remains_exactly_where_the_image_service_knows_it,
            a_stop_between_any_two_steps_leaves_an_image_with_its_clone,
            an_upload_that_is_reset_leaves_no_clone,
+           a_worker_suspended_during_the_registration_leaves_the_clone,
            a_volume_of_the_image_is_a_clone_without_a_download)
