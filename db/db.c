@@ -255,7 +255,8 @@ int db_query_int_values(struct db_tx *tx, int64_t *ret, struct error *err, const
         return more;
     if (db_is_null(rows, 0))
         return 0;
-    *ret = db_int(rows, 0);
+    if (ret)
+        *ret = db_int(rows, 0);
     return 1;
 }
 

@@ -225,6 +225,9 @@ char *db_copy(const struct db_rows *rows, unsigned column, struct arena *arena);
 /* One integer of one row: 1 with *ret set, 0 when there is no row (or it is NULL), -1 failed. */
 #define db_query_int(tx, ret, err, sql, ...) \
     db_query_int_values(tx, ret, err, sql, DB_VALUES(__VA_ARGS__) + 1, DB_COUNT(__VA_ARGS__))
+/* Is there such a row?  1, 0 when there is none, or -1. */
+#define db_query_any(tx, err, sql, ...) \
+    db_query_int_values(tx, NULL, err, sql, DB_VALUES(__VA_ARGS__) + 1, DB_COUNT(__VA_ARGS__))
 int db_query_int_values(struct db_tx *tx, int64_t *ret, struct error *err, const char *sql,
                         const struct db_value *values, size_t count);
 

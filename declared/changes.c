@@ -108,8 +108,7 @@ static int read_waiting(struct work *work, int64_t version, struct changes *ret,
     struct found found = { .count = 0 };
 
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
-        int64_t one;
-        int changed = db_query_int(work->tx, &one, err, waits[i].changed, DB_INT(version));
+        int changed = db_query_any(work->tx, err, waits[i].changed, DB_INT(version));
 
         if (changed < 0 || (changed && read_ids(work, waits[i].waiting, version, &found, err) < 0))
             return -1;

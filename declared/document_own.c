@@ -12,9 +12,8 @@
 /* `name`, or if it is in use, with the beginning of the document's id appended. */
 static int free_name(struct work *work, const struct document *document, const char *name,
                      const char **ret, struct error *err) {
-    int64_t one;
     int taken =
-        db_query_int(work->tx, &one, err,
+        db_query_any(work->tx, err,
                      "SELECT 1 FROM documents "
                      "WHERE kind = $1 AND project_id = $2 AND name = $3",
                      DB_TEXT(document->kind->name), DB_TEXT(document->project_id), DB_TEXT(name));

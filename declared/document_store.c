@@ -236,13 +236,12 @@ static int delete_row(struct work *work, const struct document *document, struct
 
 /* Deleted, without finalizers and owned documents: 1; else 0, or -1. */
 static int is_removable(struct work *work, const struct document *document, struct error *err) {
-    int64_t one;
     int owns;
 
     assert(document->id);
     if (!document->deleted_at || json_array_size(document->finalizers) > 0)
         return 0;
-    owns = db_query_int(work->tx, &one, err, "SELECT 1 FROM documents WHERE owner_id = $1 LIMIT 1",
+    owns = db_query_any(work->tx, err, "SELECT 1 FROM documents WHERE owner_id = $1 LIMIT 1",
                         DB_TEXT(document->id));
     return owns < 0 ? -1 : !owns;
 }

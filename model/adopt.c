@@ -11,9 +11,7 @@
 
 /* 1 a row, 0 none. */
 static int adopt_find(struct work *work, const char *sql, const char *value, struct error *err) {
-    int64_t one;
-
-    return db_query_int(work->tx, &one, err, sql, DB_TEXT(value));
+    return db_query_any(work->tx, err, sql, DB_TEXT(value));
 }
 
 /* ---- QoS specs ---- */
@@ -165,8 +163,7 @@ int adopt_default_type(struct work *work, const char *project_id, const char *ty
 int adopt_limit(struct work *work, const struct adopted_limit *limit, bool dry_run,
                 struct error *err) {
     const char *owner = limit->project_id ? limit->project_id : limit->class_name;
-    int64_t one;
-    int there = db_query_int(work->tx, &one, err,
+    int there = db_query_any(work->tx, err,
                              limit->project_id ? "SELECT 1 FROM quotas WHERE project_id = $1 AND "
                                                  "resource = $2"
                                                : "SELECT 1 FROM quota_classes WHERE "

@@ -25,12 +25,11 @@ int manage_reference(struct work *work, enum manage_object object, const char **
         [MANAGE_SNAPSHOT] = { "snapshot-", "SELECT 1 FROM snapshots WHERE id = $1", "Snapshot" },
     };
     const char *prefix = objects[object].prefix, *id = id_in(*reference, prefix);
-    int64_t one;
     int known;
 
     if (!id)
         return 0;
-    known = db_query_int(work->tx, &one, err, objects[object].sql, DB_TEXT(id));
+    known = db_query_any(work->tx, err, objects[object].sql, DB_TEXT(id));
     if (known > 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input for field/attribute ref: %s %s is managed already.",

@@ -218,11 +218,9 @@ int operation_held(struct work *work, const char *id, const char *owner, struct 
 }
 
 int operation_is_held(struct work *work, const char *id, const char *owner, struct error *err) {
-    int64_t one;
-
     assert(owner && *owner);
-    return db_query_int(
-        work->tx, &one, err,
+    return db_query_any(
+        work->tx, err,
         "SELECT 1 FROM operations WHERE id = $1 AND owner = $2 AND " IS_NOT_CANCELLED, DB_TEXT(id),
         DB_TEXT(owner));
 }
@@ -260,9 +258,7 @@ int operation_begun(struct work *work, const char *volume_id, struct operation *
 
 /* Mostly there is none, which costs a sixth of the query for all of them. */
 static int any_on(struct work *work, const char *volume_id, struct error *err) {
-    int64_t one;
-
-    return db_query_int(work->tx, &one, err,
+    return db_query_any(work->tx, err,
                         "SELECT 1 FROM operations WHERE volume_id = $1 UNION ALL " ANY_OF_QUEUE,
                         DB_TEXT(volume_id));
 }

@@ -432,9 +432,7 @@ int operation_orphans(struct work *work, const char *host, const struct orphan_r
 }
 
 int operation_any(struct work *work, struct error *err) {
-    int64_t one;
-
-    return db_query_int(work->tx, &one, err, "SELECT 1 FROM operations LIMIT 1");
+    return db_query_any(work->tx, err, "SELECT 1 FROM operations LIMIT 1");
 }
 
 int operation_redeliver(struct work *work, const struct operation *orphan,

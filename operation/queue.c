@@ -88,9 +88,7 @@ static int notify_at_files(struct work *work, const struct passed *passed, bool 
 }
 
 static int queue_is_used(struct work *work, const char *turn_of, struct error *err) {
-    int64_t one;
-
-    return db_query_int(work->tx, &one, err, ANY_OF_QUEUE, DB_TEXT(turn_of));
+    return db_query_any(work->tx, err, ANY_OF_QUEUE, DB_TEXT(turn_of));
 }
 
 static int notify_after(struct work *work, const struct passed *passed, struct error *err) {
@@ -110,10 +108,9 @@ static int notify_after(struct work *work, const struct passed *passed, struct e
 }
 
 static int find_several(struct work *work, struct passed *passed, struct error *err) {
-    int64_t one;
     int found = passed->turn_of
                     ? 0
-                    : db_query_int(work->tx, &one, err,
+                    : db_query_any(work->tx, err,
                                    "SELECT 1 FROM operation_turns WHERE operation_id = $1 LIMIT 1",
                                    DB_TEXT(passed->id));
 

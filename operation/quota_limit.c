@@ -107,10 +107,9 @@ int quota_limit_known(struct work *work, const struct quota_types *types, const 
         return 1;
     for (size_t i = 0; types->resources[i]; i++) {
         size_t length = strlen(types->resources[i]);
-        int64_t one;
 
         if (strncmp(resource, types->resources[i], length) == 0 && resource[length] == '_')
-            return db_query_int(work->tx, &one, err,
+            return db_query_any(work->tx, err,
                                 arena_format(work->arena,
                                              "SELECT 1 FROM (%s) AS t WHERE t.name = $3",
                                              types->names),

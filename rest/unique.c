@@ -17,7 +17,6 @@ static int read_key(const struct request *request, const char **ret, struct erro
 int unique_check_pair(struct request *request, const struct resource *resource,
                       const struct pairs *metadata, struct error *err) {
     const char *key, *value;
-    int64_t one;
     int found;
 
     if (read_key(request, &key, err) < 0)
@@ -25,7 +24,7 @@ int unique_check_pair(struct request *request, const struct resource *resource,
     value = key ? pairs_get(metadata, key) : NULL;
     if (!value)
         return 0;
-    found = db_query_int(request->work.tx, &one, err, resource->metadata->rows->sought,
+    found = db_query_any(request->work.tx, err, resource->metadata->rows->sought,
                          DB_TEXT(request->context.project_id), DB_TEXT(key), DB_TEXT(value));
     return found > 0 ? unique_refuse(resource, key, err) : found;
 }
@@ -33,7 +32,6 @@ int unique_check_pair(struct request *request, const struct resource *resource,
 int unique_check_name(struct request *request, const struct resource *resource, const char *name,
                       const char *description, struct error *err) {
     const char *key, *query;
-    int64_t one;
     int found;
 
     if (read_key(request, &key, err) < 0)
@@ -44,7 +42,7 @@ int unique_check_name(struct request *request, const struct resource *resource, 
                          "SELECT 1 FROM %s WHERE project_id = $1 AND display_name = $2 AND "
                          "COALESCE(display_description, '') = $3 LIMIT 1",
                          resource->table);
-    found = db_query_int(request->work.tx, &one, err, query, DB_TEXT(request->context.project_id),
+    found = db_query_any(request->work.tx, err, query, DB_TEXT(request->context.project_id),
                          DB_TEXT(name), DB_TEXT(description ? description : ""));
     return found > 0 ? unique_refuse(resource, key, err) : found;
 }

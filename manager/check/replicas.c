@@ -92,9 +92,8 @@ struct look {
 
 static int find_document(struct work *work, void *arg, struct error *err) {
     const struct look *look = arg;
-    int64_t one;
 
-    return db_query_int(work->tx, &one, err, "SELECT 1 FROM documents WHERE kind = $1 AND id = $2",
+    return db_query_any(work->tx, err, "SELECT 1 FROM documents WHERE kind = $1 AND id = $2",
                         DB_TEXT(look->kind), DB_TEXT(look->id));
 }
 

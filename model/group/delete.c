@@ -13,9 +13,8 @@ static int group_delete_refuse(const struct volume_group *group, const char *why
 
 /* Group snapshots of it, and groups that are being created from it or one of those. */
 static int check_unused(struct work *work, const struct volume_group *group, struct error *err) {
-    int64_t one;
-    int used = db_query_int(
-        work->tx, &one, err,
+    int used = db_query_any(
+        work->tx, err,
         "SELECT 1 WHERE EXISTS (SELECT 1 FROM group_snapshots WHERE group_id = $1) OR EXISTS "
         "(SELECT 1 FROM volume_groups WHERE source_group_id = $1 AND status = 'creating')",
         DB_TEXT(group->id));

@@ -32,9 +32,8 @@ static int has_volume(struct work *work, const struct volume_group *group, const
                       struct error *err) {
     const char *sql = arena_format(
         work->arena, "SELECT 1 FROM volumes v WHERE v.group_id = $1 AND %s LIMIT 1", so);
-    int64_t one;
 
-    return db_query_int(work->tx, &one, err, sql, DB_TEXT(group->id));
+    return db_query_any(work->tx, err, sql, DB_TEXT(group->id));
 }
 
 int group_finish_delete(struct work *work, const char *group_id, struct error *err) {

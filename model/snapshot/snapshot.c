@@ -158,9 +158,7 @@ int snapshot_of_group(struct work *work, const char *group_snapshot_id, struct s
 }
 
 int snapshot_any_of(struct work *work, const char *volume_id, struct error *err) {
-    int64_t one;
-
-    return db_query_int(work->tx, &one, err, "SELECT 1 FROM snapshots WHERE volume_id = $1 LIMIT 1",
+    return db_query_any(work->tx, err, "SELECT 1 FROM snapshots WHERE volume_id = $1 LIMIT 1",
                         DB_TEXT(volume_id));
 }
 

@@ -105,9 +105,8 @@ int group_type_refuse_reserved(const char *name, struct error *err) {
 /* ---- changing ---- */
 
 static int check_name_free(struct work *work, const char *name, struct error *err) {
-    int64_t one;
-    int taken = db_query_int(work->tx, &one, err, "SELECT 1 FROM group_types WHERE name = $1",
-                             DB_TEXT(name));
+    int taken =
+        db_query_any(work->tx, err, "SELECT 1 FROM group_types WHERE name = $1", DB_TEXT(name));
 
     if (taken > 0)
         return error_set(err, ERROR_CONFLICT, "Group Type %s already exists.", name);
@@ -153,8 +152,7 @@ int group_type_update(struct work *work, const struct group_type *type, const ch
 
 static int check_unused(struct work *work, const struct group_type *type, struct error *err) {
     const char *name = work->settings->default_group_type;
-    int64_t one;
-    int used = db_query_int(work->tx, &one, err,
+    int used = db_query_any(work->tx, err,
                             "SELECT 1 WHERE EXISTS (SELECT 1 FROM volume_groups "
                             "WHERE group_type_id = $1) OR EXISTS (SELECT 1 FROM group_snapshots "
                             "WHERE group_type_id = $1)",

@@ -91,9 +91,8 @@ int qos_specs_types(struct work *work, const struct qos_specs *qos, struct qos_t
 /* ---- changing ---- */
 
 static int check_name_free(struct work *work, const char *name, struct error *err) {
-    int64_t one;
     int taken =
-        db_query_int(work->tx, &one, err, "SELECT 1 FROM qos_specs WHERE name = $1", DB_TEXT(name));
+        db_query_any(work->tx, err, "SELECT 1 FROM qos_specs WHERE name = $1", DB_TEXT(name));
 
     if (taken > 0)
         return error_set(err, ERROR_CONFLICT, "QoS Specs %s already exists.", name);
@@ -188,10 +187,9 @@ int qos_specs_disassociate(struct work *work, const struct qos_specs *qos,
 /* ---- the end ---- */
 
 static int check_unused(struct work *work, const struct qos_specs *qos, struct error *err) {
-    int64_t one;
-    int used = db_query_int(work->tx, &one, err,
-                            "SELECT 1 FROM volume_types WHERE qos_specs_id = $1 LIMIT 1",
-                            DB_TEXT(qos->id));
+    int used =
+        db_query_any(work->tx, err, "SELECT 1 FROM volume_types WHERE qos_specs_id = $1 LIMIT 1",
+                     DB_TEXT(qos->id));
 
     if (used > 0)
         return error_set(err, ERROR_BAD_REQUEST, "QoS Specs %s is still associated with entities.",

@@ -238,9 +238,8 @@ static int check_specs(const struct pairs *present, const struct pairs *added, s
 /* ---- changing ---- */
 
 static int check_name_free(struct work *work, const char *name, struct error *err) {
-    int64_t one;
-    int taken = db_query_int(work->tx, &one, err, "SELECT 1 FROM volume_types WHERE name = $1",
-                             DB_TEXT(name));
+    int taken =
+        db_query_any(work->tx, err, "SELECT 1 FROM volume_types WHERE name = $1", DB_TEXT(name));
 
     if (taken > 0)
         return error_set(err, ERROR_CONFLICT, "Volume Type %s already exists.", name);
@@ -248,9 +247,8 @@ static int check_name_free(struct work *work, const char *name, struct error *er
 }
 
 int volume_type_check_unused(struct work *work, const struct volume_type *type, struct error *err) {
-    int64_t one;
     int used =
-        db_query_int(work->tx, &one, err, "SELECT 1 FROM volumes WHERE volume_type_id = $1 LIMIT 1",
+        db_query_any(work->tx, err, "SELECT 1 FROM volumes WHERE volume_type_id = $1 LIMIT 1",
                      DB_TEXT(type->id));
 
     if (used > 0)
@@ -305,8 +303,7 @@ int volume_type_update(struct work *work, const struct volume_type *type, const 
 }
 
 static int check_no_group(struct work *work, const struct volume_type *type, struct error *err) {
-    int64_t one;
-    int used = db_query_int(work->tx, &one, err,
+    int used = db_query_any(work->tx, err,
                             "SELECT 1 FROM group_volume_types WHERE volume_type_id = $1 LIMIT 1",
                             DB_TEXT(type->id));
 
@@ -318,8 +315,7 @@ static int check_no_group(struct work *work, const struct volume_type *type, str
 }
 
 static int check_no_default(struct work *work, const struct volume_type *type, struct error *err) {
-    int64_t one;
-    int used = db_query_int(work->tx, &one, err,
+    int used = db_query_any(work->tx, err,
                             "SELECT 1 FROM default_volume_types WHERE volume_type_id = $1 LIMIT 1",
                             DB_TEXT(type->id));
 

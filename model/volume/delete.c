@@ -77,9 +77,7 @@ static int frozen(struct work *work, const struct volume *volume, struct error *
 /* Most volumes have none: one query is cheaper than all these changes of nothing. */
 static int remove_parts(struct work *work, const char *volume_id, struct error *err) {
     static const char *const texts[] = { PARTS(REMOVE_FROM) };
-    int64_t one;
-    int any =
-        db_query_int(work->tx, &one, err, "SELECT 1 WHERE 1 = 0" PARTS(IS_IN), DB_TEXT(volume_id));
+    int any = db_query_any(work->tx, err, "SELECT 1 WHERE 1 = 0" PARTS(IS_IN), DB_TEXT(volume_id));
 
     if (any <= 0)
         return any;

@@ -388,10 +388,9 @@ int volume_row(struct work *work, const char *id, struct volume *ret, struct err
 int volume_recorded(struct work *work, const char *host, const char *location, const char *name_id,
                     struct error *err) {
     const char *first = arena_format(work->arena, "%s#", host);
-    int64_t one;
 
     assert(host && *host);
-    return db_query_int(work->tx, &one, err,
+    return db_query_any(work->tx, err,
                         "SELECT 1 FROM volumes WHERE substr(host, 1, LENGTH($1)) = $1 "
                         "AND provider_location IS NOT NULL "
                         "AND ($2 = '' OR provider_location = $2) "
@@ -422,9 +421,7 @@ bool volume_is_free(const struct volume *volume, enum volume_status status) {
 
 int volume_row_is_free(struct work *work, const char *id, enum volume_status status,
                        struct error *err) {
-    int64_t one;
-
-    return db_query_int(work->tx, &one, err,
+    return db_query_any(work->tx, err,
                         "SELECT 1 FROM volumes v WHERE v.id = $1 AND v.status = $2 AND "
                         "v.attach_status <> 'attached' AND NOT EXISTS "
                         "(SELECT 1 FROM attachments a WHERE a.volume_id = v.id)",
