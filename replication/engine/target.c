@@ -119,9 +119,7 @@ void target_clear(struct target *target) {
 
 /* Files that are too short for the new size would leave too few voters. */
 static int check_capacity(struct target *target, int64_t size_bytes, struct error *err) {
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (!member_votes(member) || !target_serves(target))
             continue;
         member_probe(target, member);

@@ -96,6 +96,11 @@ struct target {
     int64_t done_bytes, total_bytes;
 };
 
+/* Each member, in order. */
+#define TARGET_FOREACH(member, target)                                 \
+    for (__typeof__(&(target)->members[0]) member = (target)->members; \
+         member < (target)->members + (target)->count; member++)
+
 /* ---- target_replicas.c ---- */
 
 /* Only this function changes its state. */

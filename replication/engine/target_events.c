@@ -150,8 +150,7 @@ static void fail_reads(struct target *target, struct member *member) {
 }
 
 void watch_files(struct target *target) {
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
+    TARGET_FOREACH(member, target) {
         const struct replica_probe *probe = &member->probe;
 
         member_probe(target, member);

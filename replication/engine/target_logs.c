@@ -95,9 +95,7 @@ void logs_follow(struct target *target) {
     assert(!rebuilds || target->rebuilt < target->count);
     if (rebuilds && member_votes(&target->members[target->rebuilt]))
         return;
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (member_votes(member) && (member_is_local(member) || !rebuilds))
             set_log(target, member, &no_generation,
                     fits ? entries_of(target, member) : &no_generation);
@@ -106,9 +104,7 @@ void logs_follow(struct target *target) {
 
 void logs_begin(struct target *target, const struct logs *logs) {
     assert(!logs->usable || target->plan.verdict == QUORUM_RESYNC);
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         member->logged = (struct generation_id){ .number = member_is_local(member) ? -1 : 0 };
         if (member_votes(member))
             set_log(target, member, logs->usable ? &target->plan.current.id : &no_generation,
@@ -136,9 +132,7 @@ void logs_note_lost_reports(struct target *target) {
 }
 
 void logs_end(struct target *target) {
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (member_is_local(member))
             logs_remove(target, member);
         else if (member->opened && member->logged.number > 0)
@@ -182,9 +176,7 @@ static bool is_complete(struct target *target) {
     const struct generation *found = &target->plan.current;
     unsigned voters = 0;
 
-    for (unsigned i = 0; i < target->count; i++) {
-        const struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (member_votes(member) && !generation_has(found, member->replica.uid))
             return false;
         voters += member_votes(member);

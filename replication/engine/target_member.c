@@ -177,9 +177,7 @@ static void probe_all(struct target *target) {
 }
 
 int target_open_replicas(struct target *target, struct error *err) {
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         member->probe_us = 0;
         member_next(member, member_open(target, member, &member->why) < 0 ? MEMBER_NOT_OPENED
                                                                           : MEMBER_OPENED);

@@ -23,9 +23,7 @@
 /* One that neither votes nor is named by the generation, as a replica that failed to join: it can
  * make way for another one. NULL: none. */
 static struct member *find_dispensable(struct target *target) {
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (!member_votes(member) && !generation_has(&target->current, member->replica.uid))
             return member;
     }

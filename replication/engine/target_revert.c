@@ -98,9 +98,7 @@ static int complete_revert(struct target *target, struct error *err) {
     assert(target->sealed);
     if (is_incomplete(target, err))
         return -1;
-    for (unsigned i = 0; i < target->count; i++) {
-        const struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (member_votes(member) && member_fails(member))
             return error_pass(err, &member->why);
         if (member_votes(member) && member_flush(target, member, err) < 0)

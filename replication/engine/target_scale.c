@@ -64,9 +64,7 @@ static struct member *find_surplus(struct target *target, const struct assignmen
 /* NULL: none. Others, which failed to join, replace no vote. */
 static const struct member *find_surplus_voter(const struct target *target,
                                                const struct assignment *assignment) {
-    for (unsigned i = 0; i < target->count; i++) {
-        const struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (member_votes(member) && !is_assigned(assignment, member->replica.uid))
             return member;
     }
@@ -89,9 +87,7 @@ static int add(struct target *target, const struct assignment *assignment,
 
 /* May a voter, but for `without`, have missed a write? */
 static bool may_lack_writes(const struct target *target, const char *without) {
-    for (unsigned i = 0; i < target->count; i++) {
-        const struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (member_votes(member) && !(without && strcmp(member->replica.uid, without) == 0) &&
             (member_fails(member) || member->errors > 0 || member->mismatches > 0))
             return true;

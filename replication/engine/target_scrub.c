@@ -51,9 +51,7 @@ static void begin_copies(struct target *target, struct copies *copies, bool fail
         copies->sums |= member_votes(&target->members[i]) && !member_is_local(&target->members[i]);
     copies->quiet_us = copies->sums ? target->silence_ms * 1000 + REMOTE_SLACK_US : 0;
     copies->buffer = heap_new(MEMBERS_MOST * PIECE);
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (!member_votes(member) || (member_fails(member) && !failing))
             continue;
         assert(copies->count < LENGTH(copies->members));

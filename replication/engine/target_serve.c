@@ -114,9 +114,7 @@ static int add_replica(struct target *target, struct member *member, struct erro
 /* One that cannot be opened, or is too short for the new size, is evicted like any that fails. Of
  * one with a failed probe the daemon checks the length. */
 static void add_replicas(struct target *target, struct error *err) {
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         member->mismatches = 0;
         if (!member_votes(member) || add_replica(target, member, err) == 0)
             continue;

@@ -35,9 +35,7 @@ static int add_copies(struct target *target, struct error *err) {
 
     assert(target->snapshot[0] && target->threshold > 0);
     json_keep(arena, nodes);
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         member_name_next_copy(member); /* reports of the last one are not taken for this one's */
         member->copied = member_votes(member) && is_possible(member, &reason) &&
                          member_snapshot(target, member, REPLICA_SNAPSHOT_BEGIN, &reason) == 0 &&
@@ -70,9 +68,7 @@ int copies_tidy(struct target *target, struct error *err) {
 
     if (graph_remove_node(target, COPIES, err) < 0)
         return -1;
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         member->copied = false;
         if (graph_remove_copies(target, member, err) < 0)
             return -1;
@@ -148,9 +144,7 @@ static int keep(struct target *target, struct error *err) {
     unsigned kept = 0;
 
     assert(target->snapshot[0] && target->threshold > 0);
-    for (unsigned i = 0; i < target->count; i++) {
-        const struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (member->copied && member_snapshot(target, member, REPLICA_SNAPSHOT_END, err) == 0)
             kept++;
         else if (member->copied && member_snapshot_size(member, target->snapshot) < 0)

@@ -62,9 +62,7 @@ int target_lock_replicas(struct target *target, struct error *err) {
 void target_note_compared(struct target *target) {
     if (target->phase != TARGET_IS_RESYNCHRONIZING || target->compared_bytes < target->size_bytes)
         return;
-    for (unsigned i = 0; i < target->count; i++) {
-        const struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (member_votes(member) && (member_fails(member) || member->mismatches > 0))
             return;
     }

@@ -13,8 +13,7 @@
  * opened in a higher epoch. A file that replaced a voter's, as after the exchange of a disk, is no
  * evidence. */
 static bool is_taken_over(const struct target *target) {
-    for (unsigned i = 0; i < target->count; i++) {
-        const struct member *member = &target->members[i];
+    TARGET_FOREACH(member, target) {
         const struct generation_id *id = &member->probe.state.generation.id;
 
         if (member->probe.epoch > target->epoch)
@@ -68,9 +67,7 @@ int target_evict(struct target *target, const char *replica, struct error *err) 
 static int evict_failing(struct target *target, struct error *err) {
     int result = 0;
 
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (member_votes(member) && member_fails(member) &&
             target_evict(target, member->replica.uid, err) < 0)
             result = -1;
@@ -100,9 +97,7 @@ static int refuse_unlinked(struct target *target, struct error *err) {
     unsigned linked = 0;
     struct error reason;
 
-    for (unsigned i = 0; i < target->count; i++) {
-        const struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         linked += member_votes(member) && member->state != MEMBER_IS_UNLINKED;
         if (member->state == MEMBER_IS_UNLINKED && !first)
             first = member;
@@ -202,8 +197,7 @@ void target_status(struct target *target, struct target_status *ret) {
     if (ret->has_file && ret->size_bytes > target->file_bytes)
         ret->size_bytes = target->file_bytes;
     assert(target->count <= LENGTH(ret->replicas));
-    for (unsigned i = 0; i < target->count; i++) {
-        const struct member *member = &target->members[i];
+    TARGET_FOREACH(member, target) {
         bool votes = serves && member_votes(member);
         struct target_replica *replica = &ret->replicas[ret->count++];
 
@@ -289,9 +283,7 @@ static int adopt_voters(struct target *target, struct error *err) {
 
 /* The files are ours as long as the daemon has them; a remote session is of one epoch. */
 static int adopt_epoch(struct target *target, struct error *err) {
-    for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         if (member_is_local(member)) {
             if (member_votes(member) && member_adopt(target, member, err) < 0)
                 return -1;
@@ -308,9 +300,7 @@ static int adopt_epoch(struct target *target, struct error *err) {
 static int adopt_generation(struct target *target, struct error *err) {
     bool same = true;
 
-    for (unsigned i = 0; i < target->count; i++) {
-        const struct member *member = &target->members[i];
-
+    TARGET_FOREACH(member, target) {
         same &= member_votes(member) == generation_has(&target->current, member->replica.uid) &&
                 (!member_votes(member) ||
                  generation_same(&member->probe.state.generation.id, &target->current.id));
