@@ -224,8 +224,6 @@ int reconcile_health(struct reconcile *r, struct error *err) {
         if (!r->replicas[i].deleted_at && pool && pool->up)
             add_progress(list, r->replicas[i].status);
     }
-    update_put_status(r, &r->config, "progress",
-                      json_array_size(list) > 0 ? json_incref(list) : NULL);
-    json_decref(list);
+    update_put_status(r, &r->config, "progress", tree_unless_empty(list));
     return 0;
 }

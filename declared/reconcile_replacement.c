@@ -57,13 +57,6 @@ static const json_t *policy_of(const struct reconcile *r) {
     return json_object_get(update_spec(&r->config), "policy");
 }
 
-static void put_replaced(struct reconcile *r, json_t *replaced) {
-    bool any = json_object_size(replaced) > 0;
-
-    update_put_status(r, &r->config, "replacedPools", any ? json_incref(replaced) : NULL);
-    json_decref(replaced);
-}
-
 static json_t *replaced_pools(const struct reconcile *r) {
     const json_t *replaced = json_object_get(update_status(&r->config), "replacedPools");
 
@@ -88,7 +81,7 @@ static void put_pool(struct reconcile *r, const char *before, const char *now) {
         json_object_del(replaced, name);
     else if (pool_list_names(policy_of(r), name))
         json_object_set_new(replaced, name, json_string(now));
-    put_replaced(r, replaced);
+    update_put_status(r, &r->config, "replacedPools", tree_unless_empty(replaced));
 }
 
 /* Drops names that the policy no longer has, or whose replacement it names itself. */
@@ -99,7 +92,7 @@ static void drop_stale_names(struct reconcile *r) {
     json_object_foreach(replaced, from, to) if (pool_list_names(policy_of(r), from) &&
                                                 pool_list_is_replaced(policy_of(r), replaced, from))
         json_object_set(kept, from, to);
-    put_replaced(r, kept);
+    update_put_status(r, &r->config, "replacedPools", tree_unless_empty(kept));
     json_decref(replaced);
 }
 

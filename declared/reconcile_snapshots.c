@@ -161,12 +161,7 @@ static void put_wanted(struct reconcile *r) {
         if (is_wanted(&r->snapshots[i]))
             json_array_append_new(list, json_pack("{s:s, s:s}", "uid", id_of(&r->snapshots[i]),
                                                   "name", r->snapshots[i].before.name));
-    if (json_array_size(list) > 0) {
-        update_put_spec(r, &r->volume, "snapshots", list);
-        return;
-    }
-    json_decref(list);
-    update_put_spec(r, &r->volume, "snapshots", NULL);
+    update_put_spec(r, &r->volume, "snapshots", tree_unless_empty(list));
 }
 
 /* ---- holding ---- */
@@ -235,15 +230,6 @@ static json_t *list_for(const struct reconcile *r, const struct document *replic
     return list;
 }
 
-/* Takes over the list. */
-static int put_list(struct reconcile *r, struct document *replica, json_t *list,
-                    struct error *err) {
-    if (json_array_size(list) > 0)
-        return replica_put_spec(r, replica, "snapshots", list, err);
-    json_decref(list);
-    return replica_put_spec(r, replica, "snapshots", NULL, err);
-}
-
 /* A node that could make one must have read that it is no longer wanted, before its files are
  * removed. */
 static bool none_is_being_taken(const struct reconcile *r) {
@@ -255,7 +241,8 @@ static int put_lists(struct reconcile *r, struct error *err) {
 
     for (unsigned i = 0; i < r->count; i++)
         if (!r->replicas[i].deleted_at &&
-            put_list(r, &r->replicas[i], list_for(r, &r->replicas[i], removes), err) < 0)
+            replica_put_spec(r, &r->replicas[i], "snapshots",
+                             tree_unless_empty(list_for(r, &r->replicas[i], removes)), err) < 0)
             return -1;
     return 0;
 }
@@ -326,11 +313,7 @@ static int put_holders(struct reconcile *r, struct document_update *snapshot, st
 
     assert(is_held(snapshot) && holders.count <= holders.living);
     update_put_status(r, snapshot, "poolInfo", holders.pools);
-    if (json_array_size(holders.pending) == 0) {
-        json_decref(holders.pending);
-        holders.pending = NULL;
-    }
-    update_put_status(r, snapshot, "pendingPoolInfo", holders.pending);
+    update_put_status(r, snapshot, "pendingPoolInfo", tree_unless_empty(holders.pending));
     return put_phase(r, snapshot, &holders, err);
 }
 

@@ -19,6 +19,14 @@ static inline bool text_is(const char *text, const char *other) {
     return strcmp(text ? text : "", other ? other : "") == 0;
 }
 
+/* A list or an object to be put; an empty one is released: NULL. */
+static inline json_t *tree_unless_empty(json_t *tree) {
+    if (json_array_size(tree) > 0 || json_object_size(tree) > 0)
+        return tree;
+    json_decref(tree);
+    return NULL;
+}
+
 /* The first object of the list with this text; NULL: none. */
 static inline const json_t *tree_entry(const json_t *list, const char *key, const char *text) {
     for (size_t i = 0; i < json_array_size(list); i++)
