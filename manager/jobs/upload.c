@@ -37,7 +37,7 @@ struct uploading {
     char sum[CHECKSUM_IO_TEXT]; /* of what was sent; "": nothing by this worker */
     bool is_wrong;              /* the image has other bytes */
     bool has_snapshot;          /* perhaps, by this worker */
-    bool image_stays;           /* it was not deleted after a failure */
+    bool image_stays;           /* perhaps: it was not deleted after a failure */
 };
 
 /* Without the one that began a clone. */
@@ -384,7 +384,7 @@ static int fail(struct uploading *uploading, const struct error *failure, struct
 }
 
 int job_upload(struct job *job, struct error *err) {
-    struct uploading uploading = { .job = job };
+    struct uploading uploading = { .job = job, .image_stays = true };
     struct upload_ending done = { .failure = NULL };
     struct error failure = { 0 };
     int uploaded, ended, dropped;
@@ -413,10 +413,24 @@ int job_upload(struct job *job, struct error *err) {
     return ended < 0 ? -1 : 0;
 }
 
-int job_discard_upload(struct job *job, struct error *err) {
-    struct uploading uploading = { .job = job };
-    bool has_target = volume_upload_target(job->arena, &job->operation, &uploading.target);
+/* As noted last: this worker itself may have begun to register a clone since its claim.  0: another
+ * worker has ended the operation, or it has no target. */
+static int noted_target(struct work *work, void *arg, struct error *err) {
+    struct uploading *uploading = arg;
+    struct operation operation;
+    int found = operation_get(work, uploading->job->operation.id, &operation, err);
 
+    if (found <= 0)
+        return found;
+    return volume_upload_target(uploading->job->arena, &operation, &uploading->target);
+}
+
+int job_discard_upload(struct job *job, struct error *err) {
+    struct uploading uploading = { .job = job, .image_stays = true };
+    int has_target = job_read(job, noted_target, &uploading, err);
+
+    if (has_target < 0)
+        return -1;
     if (has_target && images_of(job))
         discard_image(&uploading, NULL, err);
     if (has_target && uploading.target.clone_id &&

@@ -69,6 +69,8 @@ int job_upload_clone(struct job *job, const struct upload_target *target, struct
 
     if (!target->clone_id)
         return begin(job, target, err);
+    if (!job->manager->settings.images)
+        return error_set(err, ERROR_BACKEND, "No image service is configured.");
     if (job_read(job, look, &looking, err) < 0)
         return -1;
     if (!looking.is_available)

@@ -516,6 +516,52 @@ START_TEST(a_worker_suspended_during_the_registration_leaves_the_clone) {
 }
 END_TEST
 
+static void reset_and_take_place(void *fixture) {
+    reset_now(NULL);
+    take_place(fixture);
+}
+
+START_TEST(a_reset_during_the_registration_leaves_the_clone_of_an_active_image) {
+    struct fixture fixture;
+
+    begin(&fixture, NULL);
+    resetting.world = fixture.world;
+    resetting.id = fixture.id;
+    serve_locations(&fixture, SCRIPT_WHOLE, reset_and_take_place);
+    upload(&fixture);
+    assert_former(&fixture, "error");
+    ck_assert_int_eq(clones(fixture.world), 1);
+    ck_assert_uint_eq(memory_count(fixture.world->memory), 2);
+    ck_assert_uint_eq(sent(&fixture, "DELETE", NULL), 0);
+    end(&fixture);
+}
+END_TEST
+
+START_TEST(a_registered_clone_remains_without_a_configured_image_service) {
+    for (int reset = 0; reset <= 1; reset++) {
+        struct fixture fixture;
+        struct world *world;
+
+        begin(&fixture, NULL);
+        world = fixture.world;
+        serve_locations(&fixture, SCRIPT_CLOSE, take_place);
+        ck_assert_int_eq(world_action(world, fixture.id, UPLOAD, "raw"), 202);
+        world_settle(world);
+        ck_assert_str_eq(world_status(world, fixture.id), "uploading");
+        world->images = NULL;
+        world_restart(world);
+        if (reset)
+            ck_assert_int_eq(world_action(world, fixture.id, RESET), 202);
+        settle_for_minutes(world);
+        assert_former(&fixture, reset ? "error" : "available");
+        ck_assert(has_failed(&fixture) == !reset);
+        ck_assert_int_eq(clones(world), 1);
+        ck_assert_uint_eq(memory_count(world->memory), 2);
+        end(&fixture);
+    }
+}
+END_TEST
+
 /* ---- the volume of such an image ---- */
 
 static const json_t *find(void *arg, const struct request *request, const char *reference,
@@ -576,4 +622,6 @@ CHECK_MAIN("upload_clone", a_clone_is_the_place_of_the_content,
            a_stop_between_any_two_steps_leaves_an_image_with_its_clone,
            an_upload_that_is_reset_leaves_no_clone,
            a_worker_suspended_during_the_registration_leaves_the_clone,
+           a_reset_during_the_registration_leaves_the_clone_of_an_active_image,
+           a_registered_clone_remains_without_a_configured_image_service,
            a_volume_of_the_image_is_a_clone_without_a_download)
