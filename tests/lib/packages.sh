@@ -26,6 +26,7 @@ test_packages=(
 
 # Of ./test conformance alone.
 openstack_packages=(
-    cinder-common mariadb-server nova-api nova-compute nova-compute-qemu nova-conductor nova-scheduler placement-api
-    python3-cinder python3-psycopg2 python3-pymysql sudo
+    chromium chromium-driver cinder-common mariadb-server nova-api nova-compute nova-compute-qemu nova-conductor
+    nova-scheduler openstack-dashboard placement-api python3-cinder python3-psycopg2 python3-pymysql python3-selenium
+    sudo
 )

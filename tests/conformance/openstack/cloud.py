@@ -32,7 +32,8 @@ MODULES = ("virtio_pci", "virtio_blk")
 TIMEOUT_S = 600  # of a machine that has other things to do
 COMPUTE_VERSION = "2.93"
 COPIED = ("/etc/nova", "/etc/libvirt", "/var/cache/libvirt")
-EMPTY = ("/var/lib/nova", "/var/lib/libvirt", "/var/log/libvirt")
+EMPTY = ("/var/lib/nova", "/var/lib/libvirt", "/var/lib/openstack-dashboard/secret-key",
+         "/var/log/libvirt")
 
 LIBVIRTD = """\
 auth_unix_rw = "none"
@@ -173,11 +174,12 @@ done
 
 
 class Nothing(http.server.BaseHTTPRequestHandler):
-    """Of each kind of object there is none."""
+    """Of each kind of object there is none, and no quota."""
 
     def do_GET(self):
         kind = self.path.partition("?")[0].rstrip("/").rpartition("/")[2]
-        text = json.dumps({kind.replace("-", "_"): []}).encode()
+        answer = {"quota": {}} if "/quotas/" in self.path else {kind.replace("-", "_"): []}
+        text = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
@@ -201,6 +203,8 @@ class Service(BlockStorage):
 
 
 class Cloud:
+    only = None  # that of this process
+
     def __init__(self, place):
         self.place = place
         self.processes, self.roles = {}, {}

@@ -9,7 +9,7 @@ import re
 import unittest
 
 from block_storage import until
-from cloud import TIMEOUT_S
+from cloud import TIMEOUT_S, Cloud
 from hypervisor import virsh
 
 GIB = 1 << 30
@@ -17,10 +17,11 @@ SECTOR = 512
 
 
 class Servers(unittest.TestCase):
-    cloud = server = None
+    server = None
 
     @classmethod
     def setUpClass(cls):
+        cls.cloud = Cloud.only
         cls.nova, cls.volumes = cls.cloud.compute(), cls.cloud.volumes()
         cls.server = cls.boot("shared")
         cls.addClassCleanup(cls.remove_server, cls.server)
