@@ -60,11 +60,6 @@ static const json_t *get_image(const struct uploading *uploading, struct error *
                       &caller, err);
 }
 
-/* The image service may compute a checksum before it is active. */
-static bool has_place(const char *status) {
-    return strcmp(status, "active") == 0 || strcmp(status, "importing") == 0;
-}
-
 /* 0: it waits for its data; 1: an earlier worker has sent all, or has registered their place. */
 static int look_at_image(const struct uploading *uploading, struct error *err) {
     const json_t *image = get_image(uploading, err);
@@ -76,7 +71,7 @@ static int look_at_image(const struct uploading *uploading, struct error *err) {
         status = "without status";
     if (strcmp(status, "queued") == 0)
         return 0;
-    if (uploading->target.registers ? has_place(status)
+    if (uploading->target.registers ? job_upload_has_place(status)
                                     : strcmp(status, "active") == 0 &&
                                           !uploading->target.clone_id && attempts(uploading) > 1)
         return 1;

@@ -1,4 +1,5 @@
 #include "manager/jobs/upload_clone.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -34,8 +35,15 @@ static int begin(struct job *job, const struct upload_target *target, struct err
     return UPLOAD_CLONE_UNUSED;
 }
 
+/* A request with the place whose response was lost may take effect at any time: after one the clone
+ * remains as long as the image. */
 static int leave(struct job *job, const struct upload_target *target, const char *reason,
                  struct error *err) {
+    if (target->registers)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "the image service may have accepted an earlier request with volume %s: "
+                         "%s",
+                         target->clone_id, reason);
     log_unused(job, target, reason);
     return job_must_hold(job, volume_upload_leave_clone, NULL, err) < 0 ? -1 : UPLOAD_CLONE_UNUSED;
 }
@@ -56,12 +64,41 @@ static int look(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
+bool job_upload_has_place(const char *status) {
+    /* the image service may compute a checksum before it is active */
+    return strcmp(status, "active") == 0 || strcmp(status, "importing") == 0;
+}
+
+/* Also an intermediary may have sent a request twice: the image itself decides. */
+static int after_refusal(struct job *job, const struct upload_target *target,
+                         const struct images_caller *caller, const char *reason,
+                         struct error *err) {
+    const json_t *image =
+        images_get(job->manager->settings.images, job->arena, target->image_id, caller, err);
+    const char *status = json_text_of(image, "status");
+
+    if (!image)
+        return -1;
+    if (status && job_upload_has_place(status))
+        return UPLOAD_CLONE_REGISTERED;
+    if (status && strcmp(status, "queued") == 0)
+        return leave(job, target, reason, err);
+    return error_set(err, ERROR_UNAVAILABLE, "image %s is %.32s: %s", target->image_id,
+                     status ? status : "without status", reason);
+}
+
 static int add_location(struct job *job, const struct upload_target *target, struct error *err) {
     const struct images_caller caller = { .request_id = job->operation.request_id };
+    struct error refusal;
 
-    return images_add_location(job->manager->settings.images, job->arena, target->image_id,
-                               arena_join(job->arena, "cinder://", target->clone_id, NULL), &caller,
-                               err);
+    if (images_add_location(job->manager->settings.images, job->arena, target->image_id,
+                            arena_join(job->arena, "cinder://", target->clone_id, NULL), &caller,
+                            &refusal) == 0)
+        return UPLOAD_CLONE_REGISTERED;
+    if (refusal.kind != ERROR_UNAVAILABLE)
+        return after_refusal(job, target, &caller, refusal.message, err);
+    error_pass(err, &refusal);
+    return -1;
 }
 
 int job_upload_clone(struct job *job, const struct upload_target *target, struct error *err) {
@@ -77,7 +114,5 @@ int job_upload_clone(struct job *job, const struct upload_target *target, struct
         return leave(job, target, "the volume could not be cloned", err);
     if (job_must_hold(job, volume_upload_register, NULL, err) < 0)
         return -1;
-    if (add_location(job, target, err) == 0)
-        return UPLOAD_CLONE_REGISTERED;
-    return err->kind == ERROR_UNAVAILABLE ? -1 : leave(job, target, err->message, err);
+    return add_location(job, target, err);
 }

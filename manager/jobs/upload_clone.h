@@ -11,6 +11,9 @@
 /* Is a clone to be made, as the backend is configured, or was one begun? */
 bool job_upload_clones(const struct job *job, const struct upload_target *target);
 
+/* Of an image with this status whose place was to be registered. */
+bool job_upload_has_place(const char *status);
+
 enum upload_clone_outcome {
     UPLOAD_CLONE_REGISTERED = 0,
     UPLOAD_CLONE_UNUSED, /* there is none any more: the bytes are to be sent */

@@ -390,6 +390,63 @@ START_TEST(a_clone_remains_exactly_where_the_image_service_knows_it) {
 }
 END_TEST
 
+/* The response to an earlier request is missing, or an intermediary has repeated the only one. */
+START_TEST(a_refused_place_that_an_earlier_request_registered_keeps_the_clone) {
+    static const struct {
+        void (*arrival)(void *);
+        bool has_earlier, is_done, has_clone;
+    } rows[] = {
+        { take_place, true, true, true },  { begin_import, true, true, true },
+        { take_place, false, true, true }, { withdraw, true, false, true },
+        { withdraw, false, false, true },  { NULL, true, false, false },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct fixture fixture;
+
+        begin(&fixture, NULL);
+        if (rows[i].has_earlier)
+            script_server_add(fixture.server, &(struct script_rule){ "POST", LOCATIONS, 504,
+                                                                     .body = "", .times = 1 });
+        script_server_add(fixture.server,
+                          &(struct script_rule){ "POST", LOCATIONS, 409, .body = "",
+                                                 .before = rows[i].arrival, .arg = &fixture });
+        upload(&fixture);
+        assert_former(&fixture, "available");
+        ck_assert(has_failed(&fixture) == !rows[i].is_done);
+        ck_assert_int_eq(clones(fixture.world), rows[i].has_clone);
+        ck_assert_uint_eq(memory_count(fixture.world->memory), rows[i].has_clone ? 2 : 1);
+        ck_assert_uint_eq(sent(&fixture, "DELETE", BY_ID), rows[i].has_clone ? 0 : 1);
+        ck_assert_uint_eq(sent(&fixture, "PUT", NULL), 0);
+        end(&fixture);
+    }
+}
+END_TEST
+
+/* Its project deletes it. */
+START_TEST(no_bytes_are_sent_while_an_earlier_request_may_register_a_deleted_clone) {
+    struct fixture fixture;
+    const char *clone;
+
+    begin(&fixture, NULL);
+    add(&fixture, "POST", LOCATIONS, 504, "");
+    ck_assert_int_eq(world_action(fixture.world, fixture.id, UPLOAD, "raw"), 202);
+    world_settle(fixture.world);
+    clone = clone_of(fixture.world, WORLD_PROJECT);
+    ck_assert_ptr_nonnull(clone);
+    ck_assert_int_eq(world_call(fixture.world, "DELETE",
+                                arena_join(fixture.world->arena, "/volumes/", clone, NULL), NULL),
+                     202);
+    settle_for_minutes(fixture.world);
+    assert_former(&fixture, "available");
+    ck_assert(has_failed(&fixture));
+    ck_assert_uint_eq(sent(&fixture, "PUT", NULL), 0);
+    ck_assert_uint_eq(sent(&fixture, "DELETE", BY_ID), 1);
+    ck_assert_int_eq(clones(fixture.world), 0);
+    end(&fixture);
+}
+END_TEST
+
 START_TEST(a_stop_between_any_two_steps_leaves_an_image_with_its_clone) {
     bool died = true;
 
@@ -619,6 +676,8 @@ CHECK_MAIN("upload_clone", a_clone_is_the_place_of_the_content,
            the_bytes_are_sent_where_no_clone_can_be_made, another_format_or_backend_sends_the_bytes,
            an_upload_above_the_quota_fails_without_an_image,
            a_clone_remains_exactly_where_the_image_service_knows_it,
+           a_refused_place_that_an_earlier_request_registered_keeps_the_clone,
+           no_bytes_are_sent_while_an_earlier_request_may_register_a_deleted_clone,
            a_stop_between_any_two_steps_leaves_an_image_with_its_clone,
            an_upload_that_is_reset_leaves_no_clone,
            a_worker_suspended_during_the_registration_leaves_the_clone,
