@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
@@ -34,15 +35,29 @@ static off_t file_size(const char *path) {
     return stat(path, &found) == 0 ? found.st_size : 0;
 }
 
-static bool file_fill(const char *path, off_t size) {
-    const off_t before = file_size(path);
-    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+/* A tool may run as root: the file is the database's owner's, who completes it later.  Only a new
+ * one, which cannot be a link to a file of root. */
+static int file_create(const char *database_path, const char *path) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    struct stat owner;
 
+    if (fd >= 0 && geteuid() == 0 && stat(database_path, &owner) == 0 &&
+        fchown(fd, owner.st_uid, owner.st_gid) < 0)
+        log_info(NULL, "database: owner of the reserve not set", "path", path, NULL);
+    return fd;
+}
+
+static bool file_fill(const char *database_path, const char *path, off_t size) {
+    autoclose int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    const bool partial = fd >= 0 && file_size(path) > 0;
+
+    if (fd < 0 && (errno == ENOENT || (errno == EACCES && unlink(path) == 0)))
+        fd = file_create(database_path, path);
     if (fd < 0)
         return false;
     if (posix_fallocate(fd, 0, size) == 0)
         return true;
-    if (before == 0)
+    if (!partial)
         unlink(path);
     return false;
 }
@@ -55,7 +70,7 @@ bool sqlite_reserve_make(const char *database_path) {
     if (file_size(path) >= SQLITE_RESERVE_BYTES)
         return true;
     return free_bytes(database_path) > 4ULL * SQLITE_RESERVE_BYTES &&
-           file_fill(path, SQLITE_RESERVE_BYTES);
+           file_fill(database_path, path, SQLITE_RESERVE_BYTES);
 }
 
 void sqlite_reserve_make_of_rest(const char *database_path) {
@@ -63,7 +78,7 @@ void sqlite_reserve_make_of_rest(const char *database_path) {
     char path[PATH_MAX];
 
     if (reserve_path(database_path, path) && file_size(path) == 0 && space >= REST_LEAST)
-        file_fill(path, (off_t)((space < most ? space : most) - REST_FREE));
+        file_fill(database_path, path, (off_t)((space < most ? space : most) - REST_FREE));
 }
 
 bool sqlite_reserve_suffices(const char *database_path) {

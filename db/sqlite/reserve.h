@@ -16,7 +16,8 @@
 enum { SQLITE_RESERVE_BYTES = 8 << 20 };
 
 /* Creates the file unless it exists, or completes it, unless the file system has less than four
- * times its size; a failure leaves it as it was.  true: it is complete. */
+ * times its size; a partial one that may not be opened is replaced, any other failure leaves it as
+ * it was.  Its owner is that of the database.  true: it is complete. */
 bool sqlite_reserve_make(const char *database_path);
 /* Without the file: creates it of the free space, of which 128 KiB are left to tools that read. */
 void sqlite_reserve_make_of_rest(const char *database_path);

@@ -218,6 +218,60 @@ START_TEST(no_object_is_added_to_a_database_that_is_not_at_its_path) {
 }
 END_TEST
 
+enum { SERVICE = 65534 };
+
+/* A database of the service, without a reserve, in a directory of its own. */
+static void own_by_service(const struct scratch *scratch) {
+    db_close(scratch_open(scratch->url, true));
+    ck_assert(sqlite_reserve_release(scratch->path));
+    ck_assert_int_eq(chown(scratch->path, SERVICE, SERVICE), 0);
+    ck_assert_int_eq(chown(scratch->directory, SERVICE, SERVICE), 0);
+}
+
+START_TEST(a_reserve_that_root_makes_has_the_owner_of_the_database) {
+    for (int of_rest = 0; of_rest <= 1 && geteuid() == 0; of_rest++) {
+        autoscratch struct scratch scratch;
+        struct stat found;
+
+        scratch_make(&scratch);
+        own_by_service(&scratch);
+        if (of_rest)
+            sqlite_reserve_make_of_rest(scratch.path);
+        else
+            ck_assert(sqlite_reserve_make(scratch.path));
+        ck_assert_int_eq(stat(reserve_of(&scratch), &found), 0);
+        ck_assert_uint_eq(found.st_uid, SERVICE);
+        ck_assert_uint_eq(found.st_gid, SERVICE);
+        ck_assert_int_eq(found.st_mode & 0777, 0600);
+    }
+}
+END_TEST
+
+/* As an earlier version left it. */
+START_TEST(a_partial_reserve_of_another_user_is_replaced) {
+    autoscratch struct scratch scratch;
+    struct stat found;
+    int fd, status;
+    pid_t child;
+
+    scratch_make(&scratch);
+    if (geteuid() != 0)
+        return;
+    own_by_service(&scratch);
+    fd = open(reserve_of(&scratch), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_eq(ftruncate(fd, 4096), 0);
+    close(fd);
+    child = fork();
+    if (child == 0)
+        _exit(setgid(SERVICE) < 0 || setuid(SERVICE) < 0 || !sqlite_reserve_make(scratch.path));
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(stat(reserve_of(&scratch), &found), 0);
+    ck_assert_int_eq(found.st_size, SQLITE_RESERVE_BYTES);
+    ck_assert_uint_eq(found.st_uid, SERVICE);
+}
+END_TEST
+
 START_TEST(a_path_without_space_for_the_name_has_none) {
     char path[PATH_MAX];
 
@@ -237,4 +291,6 @@ CHECK_MAIN("reserve", a_database_has_a_reserve_with_mode_0600,
            released_space_is_the_databases_beside_guests_that_take_all,
            the_last_space_is_left_to_deletes,
            no_object_is_added_to_a_database_that_is_not_at_its_path,
+           a_reserve_that_root_makes_has_the_owner_of_the_database,
+           a_partial_reserve_of_another_user_is_replaced,
            a_path_without_space_for_the_name_has_none)
