@@ -75,12 +75,15 @@ int operation_follow(struct work *work, const struct operation *held, const char
                      DB_TEXT(held->owner));
 }
 
+/* It may have waited for files in use, and those that are to pass read them. */
 int operation_let_pass(struct work *work, const struct operation *held, struct error *err) {
     assert(held->owner && *held->owner && held->turn_of);
-    return db_change(work->tx, err,
-                     "UPDATE operations SET owner = NULL, lease_until = NULL, "
-                     "updated_at = $1 WHERE id = $2 AND owner = $3",
-                     DB_INT(work->clock_us), DB_TEXT(held->id), DB_TEXT(held->owner));
+    if (db_change(work->tx, err,
+                  "UPDATE operations SET owner = NULL, lease_until = NULL, waits_for = NULL, "
+                  "updated_at = $1 WHERE id = $2 AND owner = $3",
+                  DB_INT(work->clock_us), DB_TEXT(held->id), DB_TEXT(held->owner)) < 0)
+        return -1;
+    return held->waits_for ? queue_advance_past(work, held, err) : 0;
 }
 
 int operation_unfollow(struct work *work, const struct operation *held, struct error *err) {

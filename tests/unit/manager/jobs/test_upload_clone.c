@@ -390,6 +390,38 @@ START_TEST(a_clone_remains_exactly_where_the_image_service_knows_it) {
 }
 END_TEST
 
+static struct fault_decision find_files_in_use(void *arg, const char *call, const char *volume_id) {
+    struct world *world = arg;
+
+    (void)volume_id;
+    if (strcmp(call, "open_volume_data") != 0)
+        return (struct fault_decision){ .action = FAULT_PASS };
+    world->decide = NULL;
+    world_sql(world, "UPDATE pools SET allocated_gb = 2");
+    return (struct fault_decision){ .action = FAULT_BUSY };
+}
+
+/* There is space for the clone since then. */
+START_TEST(an_upload_that_has_waited_for_files_in_use_lets_its_clone_pass) {
+    const struct world_settings small = { .capacity_gb = 3 };
+    struct fixture fixture;
+    struct world *world;
+
+    begin(&fixture, &small);
+    world = fixture.world;
+    world_sql(world, "UPDATE pools SET allocated_gb = 60");
+    world->decide = find_files_in_use;
+    serve_locations(&fixture, SCRIPT_WHOLE, take_place);
+    upload(&fixture);
+    ck_assert(!world->decide);
+    assert_former(&fixture, "available");
+    ck_assert(!has_failed(&fixture));
+    ck_assert_int_eq(clones(world), 1);
+    ck_assert_uint_eq(sent(&fixture, "POST", LOCATIONS), 1);
+    end(&fixture);
+}
+END_TEST
+
 /* The response to an earlier request is missing, or an intermediary has repeated the only one. */
 START_TEST(a_refused_place_that_an_earlier_request_registered_keeps_the_clone) {
     static const struct {
@@ -673,7 +705,9 @@ CHECK_MAIN("upload_clone", a_clone_is_the_place_of_the_content,
            an_image_service_without_locations_gets_a_member,
            a_clone_of_the_internal_project_counts_there,
            the_bytes_are_sent_where_the_place_is_refused,
-           the_bytes_are_sent_where_no_clone_can_be_made, another_format_or_backend_sends_the_bytes,
+           the_bytes_are_sent_where_no_clone_can_be_made,
+           an_upload_that_has_waited_for_files_in_use_lets_its_clone_pass,
+           another_format_or_backend_sends_the_bytes,
            an_upload_above_the_quota_fails_without_an_image,
            a_clone_remains_exactly_where_the_image_service_knows_it,
            a_refused_place_that_an_earlier_request_registered_keeps_the_clone,
