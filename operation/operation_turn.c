@@ -343,21 +343,24 @@ static bool leaves_traces(const struct operation *operation) {
 }
 
 /* Inspecting the effects of its former worker moves no data: it runs on the workers for short
- * work. */
+ * work.  The volume's place in the queue is free for the next operation. */
+static int make_cancelled(struct work *work, const char *id, struct error *err) {
+    return db_change(work->tx, err,
+                     "UPDATE operations SET phase = $1, target_id = id, deadline = NULL, "
+                     "is_long = 0, owner = NULLIF(owner, ''), updated_at = $2, "
+                     "lease_until = CASE WHEN owner <> '' THEN lease_until END WHERE id = $3",
+                     DB_TEXT(operation_phase_text(PHASE_CANCELLED)), DB_INT(work->clock_us),
+                     DB_TEXT(id));
+}
+
 static int leave_to_inspect(struct work *work, const struct operation *operation,
                             struct error *err) {
     struct operation cancelled = *operation;
 
     cancelled.is_long = false;
-    /* The volume's place in the queue is free for the next operation. */
-    if (db_run(work->tx, err,
-               "UPDATE operations SET phase = $1, target_id = id, deadline = NULL, "
-               "is_long = 0, owner = NULLIF(owner, ''), updated_at = $2, "
-               "lease_until = CASE WHEN owner <> '' THEN lease_until END WHERE id = $3",
-               DB_TEXT(operation_phase_text(PHASE_CANCELLED)), DB_INT(work->clock_us),
-               DB_TEXT(operation->id)) < 0)
-        return -1;
-    return operation_notify(work, &cancelled, NULL, err);
+    return make_cancelled(work, operation->id, err) < 0
+               ? -1
+               : operation_notify(work, &cancelled, NULL, err);
 }
 
 int operation_cancel(struct work *work, const struct operation *operation, struct error *err) {
@@ -372,14 +375,10 @@ int operation_cancel(struct work *work, const struct operation *operation, struc
 
 int operation_inspect(struct work *work, const struct operation_kind *kind,
                       const struct operation *fields, struct error *err) {
-    struct operation inserted;
     const char *id;
 
-    assert(kind->leaves_traces);
-    return operation_insert(work, kind, fields, &id, err) < 0 ||
-                   operation_get(work, id, &inserted, err) <= 0
-               ? -1
-               : leave_to_inspect(work, &inserted, err);
+    assert(kind->leaves_traces && !fields->is_long);
+    return operation_insert(work, kind, fields, &id, err) < 0 ? -1 : make_cancelled(work, id, err);
 }
 
 int operation_close(struct work *work, const struct operation *operation, const char *owner,

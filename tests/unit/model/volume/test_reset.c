@@ -251,6 +251,24 @@ START_TEST(a_volume_whose_delete_failed_can_be_used_again) {
 }
 END_TEST
 
+START_TEST(repeated_resets_of_a_volume_whose_delete_failed_leave_one_inspection) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = destroyed_in_error_deleting(world);
+
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(world_action(world, id, RESET("error_deleting")), 202);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 1);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM outbox WHERE method = '"
+                                            "delete_volume'"),
+                         1);
+    }
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "error");
+    assert_can_be_deleted(world, id);
+    assert_settled(world);
+}
+END_TEST
+
 /* As an older API wrote it, also while a create is open. */
 START_TEST(check_reports_usable_volumes_without_storage) {
     static const char *const statuses[] = { "available", "in-use", "maintenance", "reserved" };
@@ -330,5 +348,6 @@ CHECK_MAIN("reset", a_reset_to_deleting_is_accepted_and_deletes_nothing,
            a_volume_whose_create_failed_is_not_reset_to_a_usable_status,
            a_volume_whose_delete_failed_is_usable_only_with_its_storage,
            a_volume_whose_delete_failed_can_be_used_again,
+           repeated_resets_of_a_volume_whose_delete_failed_leave_one_inspection,
            check_reports_usable_volumes_without_storage, refused_resets_change_nothing,
            reset_of_the_attach_status_detaches)
