@@ -84,17 +84,20 @@ static int find_facts(const struct reconcile *r, const json_t *conditions, struc
     return 0;
 }
 
-/* ---- the phase of a volume without a node ---- */
+/* ---- the phase of a volume that no node serves as published ---- */
 
+/* Of a volume with a node: the reported one. */
 static void put_phase(struct reconcile *r, const struct volume_facts *facts,
                       enum volume_phase phase) {
-    bool is_same = phase == facts->reached;
-
+    if (facts->has_node)
+        phase = facts->reached;
+    if (volume_is_awaited(r->config.before.body, r->volume.after.body) &&
+        volume_phase_is_usable(phase))
+        phase = VOLUME_IS_INIT;
     update_put_status(r, &r->volume, "servedPhase",
-                      facts->has_node || is_same ? NULL
-                                                 : json_string(volume_phase_names[facts->reached]));
-    if (!facts->has_node)
-        update_advance(r, &r->volume, &volume_states, VOLUME_FOUND + phase);
+                      phase == facts->reached ? NULL
+                                              : json_string(volume_phase_names[facts->reached]));
+    update_advance(r, &r->volume, &volume_states, VOLUME_FOUND + phase);
 }
 
 /* ---- events ---- */

@@ -16,20 +16,16 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "declared/condition.h"
+#include "declared/volume_health.h"
 #include "json/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A stop was requested of its node, which reports no target. */
-static bool is_stopped(const struct reconcile *r) {
-    return text_is(tree_text(r->volume.before.body, "spec.nodeId"), "") &&
-           !json_object_get(update_status(&r->volume), "target");
-}
-
-/* And the report is about that request. */
+/* Its node has stopped. */
 static bool is_released(const struct reconcile *r) {
-    return is_stopped(r) && volume_is_done(r);
+    return text_is(tree_text(r->volume.before.body, "spec.nodeId"), "") && volume_is_done(r) &&
+           !json_object_get(update_status(&r->volume), "target");
 }
 
 /* Its node may have started. */
@@ -99,8 +95,17 @@ static void put_export(struct reconcile *r) {
 
 static void set_node(struct reconcile *r, const char *node) {
     begin_epoch(r);
+    update_put_status(r, &r->volume, "servedPhase", NULL);
     update_put_spec(r, &r->volume, "nodeId", json_string(node));
     r->volume.after.node = *node ? node : NULL;
+}
+
+/* Until now a stop was requested of its node, or clients were not admitted. */
+static bool begins_to_serve(const struct reconcile *r) {
+    const json_t *config = r->config.before.body;
+
+    return volume_is_awaited(config, r->volume.before.body) &&
+           !volume_is_awaited(config, r->volume.after.body);
 }
 
 /* The phase under its previous node does not predict when it can be reached. */
@@ -314,9 +319,11 @@ int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
     }
     clear_waiting(r);
     if (holder && text_is(holder, node) && !is_released(r)) {
-        if (is_stopped(r)) /* its phase is from before the stop */
-            update_advance(r, &r->volume, &volume_states, VOLUME_ASSIGNED);
         update_put_spec(r, &r->volume, "nodeId", json_string(node));
+        if (begins_to_serve(r)) { /* its phase is from before the publish */
+            update_put_status(r, &r->volume, "servedPhase", NULL);
+            update_advance(r, &r->volume, &volume_states, VOLUME_ASSIGNED);
+        }
         return renew_epoch(r, err);
     }
     if (holder && release(r, err) < 0)

@@ -3,7 +3,7 @@
  */
 #include "common/replicas.h"
 #include "declared/condition.h"
-#include "declared/document.h"
+#include "declared/document_store.h"
 #include "declared/name.h"
 #include "declared/phases.h"
 #include "declared/progress.h"
@@ -187,7 +187,7 @@ static const struct schema_field scrub_fields[] = {
 static const struct schema_field status_fields[] = {
     { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = volume_phase_names, .about = "Its phase." },
     { "servedPhase", SCHEMA_WORD, SCHEMA_READ_ONLY, .words = volume_phase_names,
-      .about = "The phase last reported by a node, where the pools imply another." },
+      .about = "The phase last reported by a node, where the pools or a publish imply another." },
     { "capacity", SCHEMA_QUANTITY, .about = "Its real size." },
     { "observedGeneration", SCHEMA_INT, .about = "Generation of the spec that this status is about." },
     { "claimedEpoch", SCHEMA_INT, SCHEMA_READ_ONLY,
@@ -211,6 +211,32 @@ static const struct schema_field status_fields[] = {
 };
 /* clang-format on */
 
+/* The phase found in a report that ends Init, which a published volume has until the node that it
+ * is published on has reported the spec that assigns it. */
+static int keep_init(struct work *work, const struct document *before, struct document *after,
+                     enum volume_phase *phase, struct error *err) {
+    const struct db_value values[] = { DB_TEXT(before->owner_id) };
+    const struct query query = {
+        .where = "d.id = $1", .values = values, .value_count = 1, .limit = 1
+    };
+    json_int_t seen = json_int_at(after->status, "observedGeneration");
+    struct document *config = NULL;
+    int count;
+
+    if (!phase_is(&volume_states, before->status, VOLUME_IS_INIT) ||
+        !volume_phase_is_usable(*phase))
+        return 0;
+    count = before->owner_id ? document_list(work, &query, &config, err) : 0;
+    if (count < 0)
+        return -1;
+    if (count > 0 && volume_is_awaited(config->body, before->body))
+        json_object_set_new(after->status, "servedPhase", json_string(volume_phase_names[*phase]));
+    else if (seen == 0 || seen >= before->generation)
+        return 0;
+    *phase = VOLUME_IS_INIT;
+    return 0;
+}
+
 /* A node that reports a target has the volume, or is about to start it: from then on only its own
  * report releases the volume for another. That holds until the next epoch, whatever the node
  * reports later. */
@@ -222,10 +248,10 @@ static int keep_claim(struct work *work, const struct document *before, struct d
     json_int_t claimed = json_int_at(before->status, "claimedEpoch");
     const char *phase;
     struct volume_facts facts = { .has_node = true };
+    enum volume_phase found;
     const struct state_row *row;
     json_t *progress;
 
-    (void)err;
     if (target && (reported == 0 || reported >= epoch))
         claimed = epoch;
     if (claimed > 0)
@@ -234,7 +260,10 @@ static int keep_claim(struct work *work, const struct document *before, struct d
     phase = json_text_of(before->status, "phase");
     json_object_del(after->status, "servedPhase");
     volume_facts_read(document_spec(before), after->status, &facts);
-    row = phase_reported(&volume_states, phase, VOLUME_FOUND + volume_phase_of(&facts), before->id);
+    found = volume_phase_of(&facts);
+    if (keep_init(work, before, after, &found, err) < 0)
+        return -1;
+    row = phase_reported(&volume_states, phase, VOLUME_FOUND + found, before->id);
     if (row)
         phase = volume_phase_names[row->next];
     json_object_set_new(after->status, "phase", json_string(phase));

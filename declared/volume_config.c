@@ -9,6 +9,7 @@
 #include "declared/replica_space.h"
 #include "declared/snapshot_source.h"
 #include "declared/tree.h"
+#include "declared/volume_health.h"
 #include "declared/volume_revert.h"
 #include "operation/quota_limit.h"
 
@@ -321,25 +322,30 @@ static int size_of(struct work *work, const struct document *config, struct docu
 }
 
 /* A volume that is published is not served before its node has reported it: a client that waits for
- * its phase must not find the one of its last publish, even before the controller assigns it. */
+ * its phase must not find the one at its former node, even before the controller assigns it. An
+ * edit may take the publish back before that: servedPhase has the former one. */
 static int follow_publish(struct work *work, const struct document *before,
                           const struct document *after, struct error *err) {
+    const char *had = node_of(before), *has = node_of(after);
     struct document *volumes, volume;
     const struct state_row *row;
+    json_t *phase;
     int count;
 
-    if (node_of(before) || !node_of(after))
+    if (!has || (had && strcmp(had, has) == 0))
         return 0;
     count = document_owned(work, after->id, &kind_replicated_volume, &volumes, err);
-    if (count <= 0 || json_object_get(volumes->status, "target"))
+    if (count <= 0 || !volume_is_awaited(after->body, volumes->body))
         return count < 0 ? -1 : 0;
     row = phase_next(&volume_states, json_text_of(volumes->status, "phase"), VOLUME_ASSIGNED);
     if (!row || phase_is(&volume_states, volumes->status, row->next))
         return 0;
     volume = *volumes;
     volume.status = json_keep(work->arena, json_deep_copy(volumes->status));
+    phase = json_object_get(volumes->status, "phase");
+    if (!json_object_get(volume.status, "servedPhase"))
+        json_object_set(volume.status, "servedPhase", phase);
     json_object_set_new(volume.status, "phase", json_string(volume_states.states[row->next]));
-    json_object_del(volume.status, "servedPhase");
     return document_own_write(work, volumes, &volume, err);
 }
 

@@ -79,6 +79,17 @@ enum volume_phase volume_phase_of(const struct volume_facts *facts) {
     return facts->reached;
 }
 
+bool volume_is_awaited(const json_t *config, const json_t *volume) {
+    const char *wanted = tree_text(config, "publish.nodeId");
+    const json_t *serve = json_at(volume, "spec.serve");
+
+    return *wanted && (!text_is(tree_text(volume, "spec.nodeId"), wanted) || json_is_false(serve));
+}
+
+bool volume_phase_is_usable(enum volume_phase phase) {
+    return phase == VOLUME_IS_HEALTHY || phase == VOLUME_IS_DEGRADED;
+}
+
 /* ---- conditions ---- */
 
 static const char *in_pools(struct arena *arena, const struct volume_facts *facts) {

@@ -58,6 +58,12 @@ void volume_facts_read(const json_t *spec, const json_t *status, struct volume_f
 
 enum volume_phase volume_phase_of(const struct volume_facts *facts);
 
+/* By their bodies: the config is published on a node that the volume's spec does not assign, or not
+ * for clients. Reports of its present node say nothing about when it can be reached. */
+bool volume_is_awaited(const json_t *config, const json_t *volume);
+/* Clients may take the volume for one that they can reach. */
+bool volume_phase_is_usable(enum volume_phase phase);
+
 /* The texts are in the arena. */
 struct volume_health volume_health_of(struct arena *arena, const struct volume_facts *facts);
 

@@ -396,6 +396,86 @@ WORK_TEST(a_volume_published_again_behind_its_stop_is_not_served_yet) {
     ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Init\"");
 }
 
+/* Its node serves the volume, by the spec before. */
+static void report_served_late(struct work *work, const char *id) {
+    struct document volume = volume_of(work, id);
+
+    report(work, &volume,
+           arena_format(work->arena,
+                        "{\"phase\":\"Healthy\",\"capacity\":\"10Gi\",\"observedGeneration\":%jd,"
+                        "\"target\":{\"nodeId\":\"%s\",\"state\":\"Serving\",\"address\":\"x\"}}",
+                        (intmax_t)volume.generation - 1, volume.node));
+}
+
+static void publish(struct work *work, const char *id, const char *node) {
+    struct error err = { 0 };
+
+    ck_assert_int_eq(
+        edit(work, id, arena_format(work->arena, "{\"publish\":{\"nodeId\":\"%s\"}}", node), &err),
+        0);
+}
+
+static void take_step(struct work *work, const char *id, char step) {
+    switch (step) {
+    case 'l': /* the controller looks */
+        settle(work, id);
+        break;
+    case 'r':
+        report_served(work, id, -1, NULL);
+        break;
+    case 'o':
+        report_served_late(work, id);
+        break;
+    case 's':
+        report_stopped(work, id);
+        break;
+    default:
+        publish(work, id, step == 'a' ? "host-a" : step == 'b' ? "host-b" : "");
+    }
+}
+
+/* Each begins with a volume that host-a serves, and has the phase (its first letter) after each
+ * step. */
+static const char *const publishes[][2] = {
+    { "-al", "HHH" },             /* the stop was not requested */
+    { "-lblorslr", "HHIIIIIIH" }, /* elsewhere, while its node stops */
+    { "blorslr", "IIIIIIH" },     /* the same in one edit */
+    { "-lalor", "HHIIIH" },       /* there again */
+    { "-lsalr", "HHHIIH" },       /* and behind the stop */
+    /* Taken back: */
+    { "-lsla-l", "HHHHIIH" }, /* before the controller looked */
+    { "bal", "IIH" },         /* the volume was served meanwhile */
+    { "-la-l", "HHIIH" },     /* while its node stops */
+    { "bl-lsl", "IIIHHH" },
+    { "bls-l", "IIIIH" },
+};
+
+WORK_TEST(a_published_volume_has_no_phase_of_its_former_node) {
+    const char *id = served(work);
+
+    (void)err;
+    for (size_t i = 0; i < LENGTH(publishes); i++) {
+        const char *steps = publishes[i][0], *phases = publishes[i][1];
+
+        for (size_t k = 0; steps[k]; k++) {
+            const char *phase;
+
+            take_step(work, id, steps[k]);
+            phase = volume_at(work, id, "status.phase");
+            ck_assert_msg(phase[1] == phases[k], "%s, step %zu: %s", steps, k, phase);
+        }
+        ck_assert_str_eq(volume_at(work, id, "status.servedPhase"), "null");
+        take_step(work, id, '-');
+        settle(work, id);
+        if (volume_of(work, id).node)
+            take_step(work, id, 's');
+        settle(work, id);
+        for (const char *step = "alrl"; *step; step++)
+            take_step(work, id, *step);
+        ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Healthy\"");
+    }
+}
+
 /* A report without an epoch is about the current one. */
 WORK_TEST(a_target_without_an_epoch_is_taken_for_the_present_ones) {
     const char *id = served(work);
@@ -887,6 +967,7 @@ CHECK_MAIN("reconcile", an_epoch_that_replicas_know_to_be_over_is_renewed,
            a_volume_is_revoked_from_a_node_with_a_claim_by_its_report_alone,
            a_published_volume_is_not_served_yet_before_the_controller_assigns_it,
            a_volume_published_again_behind_its_stop_is_not_served_yet,
+           a_published_volume_has_no_phase_of_its_former_node,
            a_target_without_an_epoch_is_taken_for_the_present_ones, the_export_is_a_file_on_request,
            a_node_that_is_assigned_again_continues, a_volume_that_is_not_served_grows_at_once,
            a_volume_in_use_has_grown_when_its_node_reports_it,
