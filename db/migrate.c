@@ -97,14 +97,23 @@ static int refuse_newer(int64_t number, struct error *err) {
                      (long long)number, migrate_newest());
 }
 
+/* Of this number. */
+static int refuse_others(struct db_tx *tx, int64_t number, struct error *err) {
+    if (number > migrate_newest())
+        return refuse_newer(number, err);
+    return number == 0 ? refuse_foreign(tx, err) : 0;
+}
+
+int migrate_refuse(struct db_tx *tx, struct error *err) {
+    int64_t number;
+
+    return migrate_number(tx, &number, err) < 0 ? -1 : refuse_others(tx, number, err);
+}
+
 int migrate_check(struct db_tx *tx, struct error *err) {
     int64_t number;
 
-    if (migrate_number(tx, &number, err) < 0)
-        return -1;
-    if (number > migrate_newest())
-        return refuse_newer(number, err);
-    if (number == 0 && refuse_foreign(tx, err) < 0)
+    if (migrate_number(tx, &number, err) < 0 || refuse_others(tx, number, err) < 0)
         return -1;
     if (number == 0)
         return error_set(err, ERROR_BAD_REQUEST,
@@ -168,9 +177,7 @@ int migrate_run(struct db_tx *tx, const struct migrate_settings *settings, struc
     if (db_run(tx, err, "CREATE TABLE IF NOT EXISTS schema_version (number BIGINT NOT NULL)") < 0 ||
         db_query_int(tx, &number, err, "SELECT MAX(number) FROM schema_version") < 0)
         return -1;
-    if (number > migrate_newest())
-        return refuse_newer(number, err);
-    if (number == 0 && refuse_foreign(tx, err) < 0)
+    if (refuse_others(tx, number, err) < 0)
         return -1;
     return number < migrate_newest() ? migrate(tx, settings, number, err) : 0;
 }

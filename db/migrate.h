@@ -26,6 +26,9 @@ struct migrate_settings {
 };
 int migrate_run(struct db_tx *tx, const struct migrate_settings *settings, struct error *err);
 
+/* Before the first change: refuses a newer schema, and tables of another program. */
+int migrate_refuse(struct db_tx *tx, struct error *err);
+
 /* For a read-only program: refuses a schema of another number, with advice. */
 int migrate_check(struct db_tx *tx, struct error *err);
 

@@ -4,6 +4,7 @@
 #include "db/migrate.h"
 #include "db/reset.h"
 #include "db/sqlite/backup.h"
+#include "db/sqlite/reserve.h"
 #include "db/sqlite/sqlite.h"
 #include "db/sqlite/statement.h"
 #include "db/sqlite/writer.h"
@@ -12,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct sqlite_db {
@@ -149,6 +151,35 @@ static int check_to_change(const struct db_settings *settings, const char *path,
     return 0;
 }
 
+static int refuse_body(struct db_tx *tx, void *arg, struct error *err) {
+    (void)arg;
+    return migrate_refuse(tx, err);
+}
+
+/* The same for a file that may be another program's, as it has no reserve.  Where it cannot be
+ * read, as without space for a log, the writer has the error, or the remedy. */
+static int check_to_serve(const struct db_settings *settings, const char *path, struct error *err) {
+    struct error why = { .kind = ERROR_NONE };
+    struct connection *reader;
+    struct sqlite_db *db;
+    struct stat found;
+    int result = 0;
+
+    if (!*path || sqlite_reserve_exists(path) || stat(path, &found) < 0 || found.st_size == 0)
+        return 0;
+    db = db_new(path, settings->clock);
+    reader = reader_take(db, &why);
+    if (reader) {
+        reader_put(db, reader);
+        result = db_read(&db->base, refuse_body, NULL, &why);
+    }
+    engine_close(&db->base);
+    if (result == 0 || why.kind == ERROR_UNAVAILABLE)
+        return 0;
+    *err = why;
+    return error_context(err, "database %s", path);
+}
+
 static int engine_open(const struct db_settings *settings, struct db **ret, struct error *err) {
     struct connection *connection;
     const char *path;
@@ -160,7 +191,8 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
         return -1;
     if (settings->access >= DB_READS)
         return open_to_read(settings, path, settings->access, ret, err);
-    if (settings->access == DB_CHANGES && check_to_change(settings, path, err) < 0)
+    if ((settings->access == DB_CHANGES ? check_to_change(settings, path, err)
+                                        : check_to_serve(settings, path, err)) < 0)
         return -1;
     if (sqlite_open(path, SQLITE_WRITER, &connection, err) < 0)
         return -1;

@@ -73,6 +73,12 @@ bool sqlite_reserve_make(const char *database_path) {
            file_fill(database_path, path, SQLITE_RESERVE_BYTES);
 }
 
+bool sqlite_reserve_exists(const char *database_path) {
+    char path[PATH_MAX];
+
+    return reserve_path(database_path, path) && access(path, F_OK) == 0;
+}
+
 void sqlite_reserve_make_of_rest(const char *database_path) {
     const uint64_t space = free_bytes(database_path), most = SQLITE_RESERVE_BYTES + REST_FREE;
     char path[PATH_MAX];

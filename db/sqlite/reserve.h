@@ -19,6 +19,8 @@ enum { SQLITE_RESERVE_BYTES = 8 << 20 };
  * times its size; a partial one that may not be opened is replaced, any other failure leaves it as
  * it was.  Its owner is that of the database.  true: it is complete. */
 bool sqlite_reserve_make(const char *database_path);
+/* Databases have one but on a full file system, or before they were first opened. */
+bool sqlite_reserve_exists(const char *database_path);
 /* Without the file: creates it of the free space, of which 128 KiB are left to tools that read. */
 void sqlite_reserve_make_of_rest(const char *database_path);
 /* false: half of it is gone, perhaps released by another process, and is not free either. */

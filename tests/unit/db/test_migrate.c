@@ -299,6 +299,51 @@ START_TEST(tables_of_another_program_are_refused_and_get_none_beside) {
 }
 END_TEST
 
+static void file_read(const char *path, char *content, size_t size, size_t *ret_length) {
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = read(fd, content, size);
+
+    ck_assert_int_gt(length, 0);
+    ck_assert_int_lt(length, (ssize_t)size);
+    *ret_length = (size_t)length;
+}
+
+/* A service that is configured with its path: the file keeps its journal mode. */
+START_TEST(the_file_of_another_program_is_left_as_it_is) {
+    static const char *const theirs[] = {
+        "CREATE TABLE users (id TEXT)",
+        "CREATE TABLE schema_version (number BIGINT); "
+        "INSERT INTO schema_version VALUES (4711)",
+        "CREATE TABLE schema_version (version_rank INT)",
+        "PRAGMA journal_mode = WAL; CREATE TABLE users (id TEXT)",
+    };
+
+    for (size_t i = 0; i < LENGTH(theirs); i++) {
+        static char before[65536], after[65536];
+        autoscratch struct scratch scratch;
+        autoarena struct arena *arena = arena_new();
+        size_t length, length_after;
+        struct db_settings settings;
+        struct error err = { 0 };
+        struct db *db;
+        sqlite3 *raw;
+
+        scratch_make(&scratch);
+        ck_assert_int_eq(sqlite3_open(scratch.path, &raw), SQLITE_OK);
+        ck_assert_int_eq(sqlite3_exec(raw, theirs[i], NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(raw);
+        file_read(scratch.path, before, sizeof(before), &length);
+        settings = (struct db_settings){ .url = scratch.url, .inline_writes = true };
+        ck_assert_int_eq(db_open(&settings, &db, &err), -1);
+        ck_assert_msg(count_of(err.message, scratch.path) == 1, "%s", err.message);
+        file_read(scratch.path, after, sizeof(after), &length_after);
+        ck_assert_uint_eq(length_after, length);
+        ck_assert_msg(memcmp(before, after, length) == 0, "%s", theirs[i]);
+        ck_assert_int_ne(access(arena_format(arena, "%s-reserve", scratch.path), F_OK), 0);
+    }
+}
+END_TEST
+
 START_TEST(a_newer_schema_is_refused_with_the_path) {
     autoscratch struct scratch scratch;
     struct db_settings settings;
@@ -743,7 +788,8 @@ CHECK_MAIN(
     other_schemas_are_left_as_they_are_by_reading, a_database_that_cannot_be_changed_stays_as_it_is,
     a_newer_schema_is_refused_with_the_path,
     tables_of_another_program_are_refused_and_get_none_beside,
-    a_text_that_fails_is_named_and_nothing_stays, a_text_is_cut_at_the_ends_of_its_statements,
+    the_file_of_another_program_is_left_as_it_is, a_text_that_fails_is_named_and_nothing_stays,
+    a_text_is_cut_at_the_ends_of_its_statements,
     metadata_get_the_project_and_creation_time_of_their_object,
     an_empty_database_gets_the_schema_that_all_steps_make,
     a_new_file_has_the_schema_and_rows_of_the_statements, a_foreign_schema_version_is_an_error)
