@@ -11,6 +11,10 @@
 
 int64_t deadline_after_us(int64_t timeout_ms);
 
+/* After one wait, begun at begun_us, that ends by itself within most_us: true if this process was
+ * suspended in it, and *until_us is postponed. */
+bool deadline_end_wait(int64_t begun_us, int64_t most_us, int64_t *until_us);
+
 /* poll() of one descriptor, -1 for none: 1 it is ready, 0 it is not.  *until_us is postponed if
  * this process was suspended meanwhile. */
 int deadline_poll(int fd, short events, int64_t wait_ms, int64_t *until_us);
@@ -20,7 +24,3 @@ bool deadline_pause(int64_t pause_ms, int64_t *until_us);
 /* One of several pauses, of which *count is the number so far: short ones at first, as a process
  * mostly starts or ends within milliseconds. */
 bool deadline_pause_again(unsigned *count, int64_t *until_us);
-
-/* After a step with waits that end by themselves within most_us: *until_us is postponed by the rest
- * of the time since it began, as this process was suspended in it. */
-void deadline_end_step(int64_t begun_us, int64_t most_us, int64_t *until_us);

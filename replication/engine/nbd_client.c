@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/nbd_protocol.h"
+#include "replication/engine/deadline.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -14,9 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ZEROS        124
-#define NAME_MOST    128
-#define SUSPENDED_US SECOND_US /* a wait that takes longer by that was suspended */
+#define ZEROS     124
+#define NAME_MOST 128
 
 struct __attribute__((packed)) option {
     uint32_t flags;
@@ -31,23 +31,28 @@ static int fail(struct error *err) {
     return error_errno(err, ERROR_UNAVAILABLE, "the storage daemon's NBD server");
 }
 
-/* The limit of a wait has expired late: the server, which is of this host, was suspended with this
- * process, and had no time to reply. */
-static bool was_suspended(int fd, int64_t begun_us) {
+/* The server, which is of this host, was suspended with this process, and had no time to reply. */
+static bool was_suspended(int fd, int64_t begun_us, int64_t *until_us) {
     struct timeval limit = { 0 };
     socklen_t size = sizeof(limit);
+    int failure = errno;
+    bool suspended =
+        getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &size) == 0 &&
+        deadline_end_wait(begun_us, limit.tv_sec * SECOND_US + limit.tv_usec, until_us);
 
-    return getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &size) == 0 &&
-           clock_boottime_us() - begun_us > limit.tv_sec * SECOND_US + limit.tv_usec + SUSPENDED_US;
+    errno = failure;
+    return suspended;
 }
 
-static int put(int fd, const void *data, size_t size, struct error *err) {
+static int put(int fd, const void *data, size_t size, int64_t *until_us, struct error *err) {
     const char *next = data;
 
     while (size > 0) {
+        int64_t begun_us = clock_boottime_us();
         ssize_t sent = send(fd, next, size, MSG_NOSIGNAL);
+        bool suspended = was_suspended(fd, begun_us, until_us);
 
-        if (sent < 0 && errno == EINTR)
+        if (sent < 0 && (errno == EINTR || (errno == EAGAIN && suspended)))
             continue;
         if (sent <= 0)
             return fail(err);
@@ -57,14 +62,15 @@ static int put(int fd, const void *data, size_t size, struct error *err) {
     return 0;
 }
 
-static int get(int fd, void *data, size_t size, struct error *err) {
+static int get(int fd, void *data, size_t size, int64_t *until_us, struct error *err) {
     char *next = data;
 
     while (size > 0) {
         int64_t begun_us = clock_boottime_us();
         ssize_t got = recv(fd, next, size, 0);
+        bool suspended = was_suspended(fd, begun_us, until_us);
 
-        if (got < 0 && (errno == EINTR || (errno == EAGAIN && was_suspended(fd, begun_us))))
+        if (got < 0 && (errno == EINTR || (errno == EAGAIN && suspended)))
             continue;
         if (got == 0)
             errno = ECONNRESET;
@@ -86,8 +92,9 @@ static int choose_export(int fd, const char *export, struct error *err) {
     size_t length = strlen(export);
     char facts[10 + ZEROS]; /* size and flags */
     uint32_t flags;
+    int64_t until_us = 0; /* each wait has its limit alone */
 
-    if (get(fd, &hello, sizeof(hello), err) < 0)
+    if (get(fd, &hello, sizeof(hello), &until_us, err) < 0)
         return -1;
     if (be64toh(hello.magic) != NBD_HELLO_MAGIC ||
         be64toh(hello.option_magic) != NBD_OPTION_MAGIC || length > NAME_MOST)
@@ -97,9 +104,9 @@ static int choose_export(int fd, const char *export, struct error *err) {
     option.flags = htobe32(flags);
     option.length = htobe32((uint32_t)length);
     memcpy(option.name, export, length);
-    if (put(fd, &option, offsetof(struct option, name) + length, err) < 0)
+    if (put(fd, &option, offsetof(struct option, name) + length, &until_us, err) < 0)
         return -1;
-    return get(fd, facts, flags & NBD_NO_ZEROES ? 10 : sizeof(facts), err);
+    return get(fd, facts, flags & NBD_NO_ZEROES ? 10 : sizeof(facts), &until_us, err);
 }
 
 int nbd_client_open(const char *path, const char *export, int64_t timeout_ms, struct error *err) {
@@ -121,7 +128,7 @@ int nbd_client_open(const char *path, const char *export, int64_t timeout_ms, st
 /* ---- requests ---- */
 
 static int send_request(int fd, uint16_t command, uint64_t handle, uint64_t offset, uint32_t size,
-                        struct error *err) {
+                        int64_t *until_us, struct error *err) {
     const struct nbd_request request = { htobe32(NBD_REQUEST_MAGIC),
                                          0,
                                          htobe16(command),
@@ -129,11 +136,11 @@ static int send_request(int fd, uint16_t command, uint64_t handle, uint64_t offs
                                          htobe64(offset),
                                          htobe32(size) };
 
-    return put(fd, &request, sizeof(request), err);
+    return put(fd, &request, sizeof(request), until_us, err);
 }
 
-static int get_reply(int fd, struct nbd_simple *ret, struct error *err) {
-    if (get(fd, ret, sizeof(*ret), err) < 0)
+static int get_reply(int fd, struct nbd_simple *ret, int64_t *until_us, struct error *err) {
+    if (get(fd, ret, sizeof(*ret), until_us, err) < 0)
         return -1;
     if (be32toh(ret->magic) != NBD_SIMPLE_MAGIC)
         return error_set(err, ERROR_BACKEND, "unexpected reply of the storage daemon's NBD server");
@@ -142,46 +149,52 @@ static int get_reply(int fd, struct nbd_simple *ret, struct error *err) {
     return 0;
 }
 
-int nbd_client_read(int fd, struct nbd_read *reads, unsigned count, struct error *err) {
+int nbd_client_read(int fd, struct nbd_read *reads, unsigned count, int64_t *until_us,
+                    struct error *err) {
     assert(fd >= 0);
     for (unsigned i = 0; i < count; i++) {
-        if (send_request(fd, NBD_COMMAND_READ, i, reads[i].offset, reads[i].size, err) < 0)
+        if (send_request(fd, NBD_COMMAND_READ, i, reads[i].offset, reads[i].size, until_us, err) <
+            0)
             return -1;
     }
     for (unsigned i = 0; i < count; i++) {
         struct nbd_simple reply;
 
-        if (get_reply(fd, &reply, err) < 0)
+        if (get_reply(fd, &reply, until_us, err) < 0)
             return -1;
         if (reply.handle >= count)
             return error_set(err, ERROR_BACKEND,
                              "unexpected reply of the storage daemon's NBD server");
         reads[reply.handle].code = (int)reply.code;
-        if (reply.code == 0 && get(fd, reads[reply.handle].data, reads[reply.handle].size, err) < 0)
+        if (reply.code == 0 &&
+            get(fd, reads[reply.handle].data, reads[reply.handle].size, until_us, err) < 0)
             return -1;
     }
     return 0;
 }
 
-static int finish(int fd, const char *what, struct error *err) {
+static int finish(int fd, const char *what, int64_t *until_us, struct error *err) {
     struct nbd_simple reply;
 
-    if (get_reply(fd, &reply, err) < 0)
+    if (get_reply(fd, &reply, until_us, err) < 0)
         return -1;
     return reply.code == 0 ? 0
                            : error_set(err, ERROR_BACKEND, "the storage daemon failed to %s: %s",
                                        what, strerror((int)reply.code));
 }
 
-int nbd_client_write(int fd, uint64_t offset, const void *data, uint32_t size, struct error *err) {
+int nbd_client_write(int fd, uint64_t offset, const void *data, uint32_t size, int64_t *until_us,
+                     struct error *err) {
     assert(fd >= 0 && size > 0);
-    return send_request(fd, NBD_COMMAND_WRITE, 0, offset, size, err) < 0 ||
-                   put(fd, data, size, err) < 0
+    return send_request(fd, NBD_COMMAND_WRITE, 0, offset, size, until_us, err) < 0 ||
+                   put(fd, data, size, until_us, err) < 0
                ? -1
-               : finish(fd, "write", err);
+               : finish(fd, "write", until_us, err);
 }
 
-int nbd_client_flush(int fd, struct error *err) {
+int nbd_client_flush(int fd, int64_t *until_us, struct error *err) {
     assert(fd >= 0);
-    return send_request(fd, NBD_COMMAND_FLUSH, 0, 0, 0, err) < 0 ? -1 : finish(fd, "flush", err);
+    return send_request(fd, NBD_COMMAND_FLUSH, 0, 0, 0, until_us, err) < 0
+               ? -1
+               : finish(fd, "flush", until_us, err);
 }

@@ -24,7 +24,6 @@
 #define BATCH       32    /* blocks that are read at once */
 #define TIME_US     (5 * SECOND_US / 2)
 #define STEP_MS     1000 /* for one reply */
-#define STEP_US     (STEP_MS * INT64_C(1000))
 #define PAUSE_MS    2
 #define EXPORT      "write-log-"
 
@@ -83,6 +82,7 @@ struct decision {
     uint64_t batch[BATCH];
     unsigned batched;
     unsigned decided, undecided;
+    int64_t until_us; /* later by a suspension */
 };
 
 static uint32_t size_at(const struct target *target, uint64_t block) {
@@ -102,7 +102,8 @@ static int read_batch(struct decision *decision, struct error *err) {
                 .size = size_at(decision->target, decision->batch[j]),
                 .data = voter->buffer + (size_t)j * JUSTIFY_BLOCK,
             };
-        if (nbd_client_read(voter->fd, voter->reads, decision->batched, err) < 0)
+        if (nbd_client_read(voter->fd, voter->reads, decision->batched, &decision->until_us, err) <
+            0)
             return -1;
     }
     return 0;
@@ -132,7 +133,8 @@ static int decide_block(struct decision *decision, unsigned j, struct error *err
     decision->undecided += outcome == JUSTIFY_UNDECIDED;
     if (outcome != JUSTIFY_CHOSEN)
         return 0;
-    return nbd_client_write(decision->fd, block * JUSTIFY_BLOCK, chosen, size, err);
+    return nbd_client_write(decision->fd, block * JUSTIFY_BLOCK, chosen, size, &decision->until_us,
+                            err);
 }
 
 static int decide_batch(struct decision *decision, struct error *err) {
@@ -165,12 +167,10 @@ static bool is_inside(const struct target *target, uint64_t block) {
 
 /* From the last written block on, as long as there is time, that of a suspension excepted. */
 static int decide_all(struct decision *decision, struct error *err) {
-    int64_t until_us = clock_boottime_us() + TIME_US;
     bool more = true;
 
+    decision->until_us = clock_boottime_us() + TIME_US;
     for (unsigned rank = 0; more; rank++) {
-        int64_t begun_us = clock_boottime_us();
-
         more = false;
         for (unsigned i = 0; i < decision->count; i++) {
             const struct list *list = &decision->voters[i].list;
@@ -186,11 +186,13 @@ static int decide_all(struct decision *decision, struct error *err) {
             if (decision->batched == BATCH && decide_batch(decision, err) < 0)
                 return -1;
         }
-        deadline_end_step(begun_us, STEP_US, &until_us);
-        if (clock_boottime_us() >= until_us)
+        if (clock_boottime_us() >= decision->until_us)
             return error_set(err, ERROR_UNAVAILABLE, "timed out");
     }
-    return decide_batch(decision, err) < 0 || nbd_client_flush(decision->fd, err) < 0 ? -1 : 0;
+    return decide_batch(decision, err) < 0 ||
+                   nbd_client_flush(decision->fd, &decision->until_us, err) < 0
+               ? -1
+               : 0;
 }
 
 /* ---- nodes of the daemon ---- */

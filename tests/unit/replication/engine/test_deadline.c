@@ -4,15 +4,20 @@
  */
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/nbd_protocol.h"
 #include "replication/engine/daemon.h"
 #include "replication/engine/deadline.h"
+#include "replication/engine/nbd_client.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/daemons.h"
 #include "tests/lib/wall.h"
 
+#include <endian.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #define LIMIT_MS 20000
@@ -22,6 +27,7 @@ static char run[64], program[64], trapped[80];
 static struct error err;
 static unsigned suspensions; /* of the next waits */
 static bool becomes_ready;   /* after them */
+static bool suspends_send;   /* the next one */
 static bool ran;             /* the daemon, after the last one */
 
 static void make_file(const char *path, const char *text, mode_t mode) {
@@ -46,6 +52,16 @@ int poll(struct pollfd *polled, nfds_t count, int timeout_ms) {
     if (becomes_ready)
         make_file(path, "", 0600);
     return 0;
+}
+
+/* In place of the C library's. */
+ssize_t send(int fd, const void *data, size_t size, int flags) {
+    if (!suspends_send)
+        return sendto(fd, data, size, flags, NULL, 0);
+    suspends_send = false;
+    boot_pass(3600);
+    errno = EAGAIN;
+    return -1;
 }
 
 static void begin(void) {
@@ -129,8 +145,43 @@ START_TEST(a_pause_ends_at_the_deadline) {
 }
 END_TEST
 
+/* A wait of 1000 s at most, and the seconds that it took. */
+START_TEST(a_wait_that_takes_longer_than_it_can_was_suspended) {
+    static const struct {
+        int64_t seconds, postponed;
+    } waits[] = { { 0, 0 }, { 900, 0 }, { 3600, 2600 } };
+
+    for (size_t i = 0; i < LENGTH(waits); i++) {
+        int64_t begun_us = clock_boottime_us() - waits[i].seconds * SECOND_US, until_us = 0;
+
+        ck_assert(deadline_end_wait(begun_us, 1000 * SECOND_US, &until_us) ==
+                  (waits[i].postponed > 0));
+        ck_assert_int_ge(until_us, waits[i].postponed * SECOND_US);
+        ck_assert(until_us == 0 || waits[i].postponed > 0);
+    }
+}
+END_TEST
+
+START_TEST(a_request_whose_send_was_suspended_is_sent) {
+    const struct nbd_simple reply = { .magic = htobe32(NBD_SIMPLE_MAGIC) };
+    struct nbd_request request;
+    int64_t until_us = 0;
+    int ends[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ck_assert_int_eq(write(ends[1], &reply, sizeof(reply)), sizeof(reply));
+    suspends_send = true;
+    ck_assert_msg(nbd_client_flush(ends[0], &until_us, &err) == 0, "%s", err.message);
+    ck_assert_int_ge(until_us, 3600 * SECOND_US);
+    ck_assert_int_eq(read(ends[1], &request, sizeof(request)), sizeof(request));
+    close(ends[0]);
+    close(ends[1]);
+}
+END_TEST
+
 CHECK_MAIN_WITH("deadline", adopt_daemons(), begin, end, a_suspended_start_continues,
                 a_suspended_end_continues,
                 a_daemon_that_was_suspended_with_its_end_has_time_to_release_its_files,
                 a_daemon_that_does_not_become_ready_has_no_more_than_its_time,
-                a_pause_ends_at_the_deadline)
+                a_pause_ends_at_the_deadline, a_request_whose_send_was_suspended_is_sent,
+                a_wait_that_takes_longer_than_it_can_was_suspended)

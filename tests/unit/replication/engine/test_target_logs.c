@@ -16,10 +16,13 @@
 
 static char log_path[128];
 static int replies_before_suspension = -1; /* none: no suspension */
+static bool slow;                          /* each part of a reply takes a second */
 
 /* In place of the C library's.  A wait of the engine's NBD client, alone without flags, is
  * interrupted by a suspension of this process and of the daemon for an hour. */
 ssize_t recv(int fd, void *data, size_t size, int flags) {
+    if (flags == 0 && slow)
+        boot_pass(1);
     if (flags == 0 && replies_before_suspension >= 0 && replies_before_suspension-- == 0) {
         boot_pass(3600);
         errno = EAGAIN;
@@ -123,16 +126,21 @@ START_TEST(two_of_three_killed_under_writes_have_no_unreadable_block) {
 }
 END_TEST
 
-static void interrupt_writes(unsigned lacking) {
+/* Returns the number of blocks that one replica lacks. */
+static unsigned kill_with_writes(unsigned writes, unsigned lacking) {
     static char before[BLOCKS][CHECKER_BLOCK];
-    unsigned count;
 
     for (unsigned block = 0; block < BLOCKS; block++)
         read_block(0, block, before[block]);
-    write_some(40);
+    write_some(writes);
     checker_disconnect(&checker);
     kill_daemon();
-    count = take_back(lacking, before);
+    return take_back(lacking, before);
+}
+
+static void interrupt_writes(unsigned lacking) {
+    unsigned count = kill_with_writes(40, lacking);
+
     kill_and_start();
     target_status(target, &status);
     ck_assert_int_eq(status.decided_blocks, count);
@@ -159,6 +167,20 @@ START_TEST(a_suspension_during_a_start_leaves_no_block_undecided) {
         interrupt_writes(i % 2);
         ck_assert_int_lt(replies_before_suspension, 0);
     }
+}
+END_TEST
+
+/* One batch of blocks takes longer than all of them may. */
+START_TEST(a_slow_disk_gets_no_more_time_for_a_start) {
+    make_two();
+    write_some(100);
+    ck_assert_uint_gt(kill_with_writes(400, 0), 64);
+    slow = true;
+    kill_and_start();
+    slow = false;
+    target_status(target, &status);
+    ck_assert_int_gt(status.decided_blocks, 0);
+    ck_assert_int_le(status.decided_blocks, 32);
 }
 END_TEST
 
@@ -767,6 +789,7 @@ CHECK_MAIN_WITH("target logs", adopt_daemons(), begin, end,
                 an_eviction_during_a_rebuild_leaves_no_block_undecided,
                 a_write_that_one_replica_lacks_is_completed,
                 a_suspension_during_a_start_leaves_no_block_undecided,
+                a_slow_disk_gets_no_more_time_for_a_start,
                 rot_in_a_block_written_before_the_kill_is_repaired, rot_in_both_replicas_is_refused,
                 rot_in_a_block_without_entries_is_refused, lost_logs_justify_no_content,
                 truncated_logs_justify_no_content, logs_of_another_format_justify_no_content,
