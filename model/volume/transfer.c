@@ -157,6 +157,11 @@ static int check_snapshots(struct work *work, const struct volume *volume, struc
                              "Invalid snapshot: Snapshot %s cannot be transferred: it is part of "
                              "a group snapshot.",
                              snapshots[i].id);
+        if (strcmp(snapshots[i].project_id, volume->project_id) != 0)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Invalid snapshot: Snapshot %s cannot be transferred: it is another "
+                             "project's. Volume %s can be offered without its snapshots.",
+                             snapshots[i].id, volume->id);
     }
     return count < 0 ? -1 : 0;
 }

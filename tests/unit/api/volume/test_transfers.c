@@ -219,6 +219,39 @@ START_TEST(snapshots_stay_where_no_snapshots_is_requested) {
 }
 END_TEST
 
+/* As a transfer without snapshots leaves them. */
+START_TEST(a_snapshot_of_another_project_is_neither_offered_nor_accepted) {
+    static const char *const callers[] = { TAKER, "admin:" WORLD_OTHER };
+
+    for (size_t i = 0; i < LENGTH(callers); i++) {
+        autoworld struct world *world = enter(NULL);
+        const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
+        const char *body = PATH("{\"transfer\": {\"volume_id\": \"%s\"}}", volume);
+        const char *id, *key;
+
+        ck_assert_int_eq(offer_at(world, "/volume-transfers", volume, ", \"no_snapshots\": true"),
+                         202);
+        ck_assert_int_eq(accept(world, TAKER, answered(world, "id"), answered(world, "auth_key")),
+                         202);
+        world->token = callers[i];
+        ck_assert_int_eq(world_call(world, "POST", "/volume-transfers", body), 400);
+        assert_volume(world, volume, WORLD_OTHER, "available");
+        /* it is the other project's only after the offer */
+        world_sql(world, "UPDATE snapshots SET project_id = '" WORLD_OTHER "'");
+        world->token = callers[i];
+        ck_assert_int_eq(world_call(world, "POST", "/volume-transfers", body), 202);
+        id = answered(world, "id");
+        key = answered(world, "auth_key");
+        world_sql(world, "UPDATE snapshots SET project_id = '" WORLD_PROJECT "'");
+        ck_assert_int_eq(accept(world, callers[i], id, key), 400);
+        assert_volume(world, volume, WORLD_OTHER, "awaiting-transfer");
+        ck_assert_int_eq(
+            COUNT("snapshots WHERE id = '%s' AND project_id = '" WORLD_PROJECT "'", snapshot), 1);
+        ck_assert_int_eq(world_in_use(world, "snapshots"), 1);
+    }
+}
+END_TEST
+
 START_TEST(an_offer_is_accepted_within_its_project) {
     const struct world_settings settings = { .quota_volumes = 1 };
     autoworld struct world *world = enter(&settings);
@@ -462,9 +495,11 @@ END_TEST
 CHECK_MAIN("transfers", an_offer_shows_its_key_once, keys_come_with_their_microversions,
            lists_filter_and_page, an_offer_of_another_project_is_not_found,
            an_accepted_volume_is_the_takers_with_all_that_counts,
-           snapshots_stay_where_no_snapshots_is_requested, an_offer_is_accepted_within_its_project,
-           a_wrong_key_changes_nothing, a_key_of_digits_may_be_a_number,
-           a_taker_past_its_quota_changes_nothing, a_taker_that_may_not_use_the_type_is_refused,
+           snapshots_stay_where_no_snapshots_is_requested,
+           a_snapshot_of_another_project_is_neither_offered_nor_accepted,
+           an_offer_is_accepted_within_its_project, a_wrong_key_changes_nothing,
+           a_key_of_digits_may_be_a_number, a_taker_past_its_quota_changes_nothing,
+           a_taker_that_may_not_use_the_type_is_refused,
            a_deleted_offer_leaves_the_volume_available, a_reset_ends_the_offer,
            an_offered_volume_is_deleted_by_force_alone, an_impossible_offer_changes_nothing,
            a_member_of_a_group_is_not_offered, a_volume_is_offered_once_and_by_its_project,
