@@ -105,7 +105,9 @@ int attach_status_follow(struct work *work, const char *volume_id, struct error 
         return -1;
     if (status_is_transient(volume.status))
         return operation_reevaluate(work, volume_id, err);
-    if (volume.status == VOLUME_MAINTENANCE || volume.migration_status)
+    /* Z1: an offer is open until that status is left */
+    if (volume.status == VOLUME_MAINTENANCE || volume.status == VOLUME_AWAITING_TRANSFER ||
+        volume.migration_status)
         return 0;
     return attach_status_write(work, &volume, attachment_status_of(&volume), err);
 }

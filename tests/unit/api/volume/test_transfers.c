@@ -382,6 +382,30 @@ START_TEST(a_reset_ends_the_offer) {
 }
 END_TEST
 
+START_TEST(a_detach_leaves_the_volume_offered) {
+    static const char *const actions[] = {
+        "{\"os-detach\": {}}",
+        "{\"os-force_detach\": {\"connector\": null}}",
+        "{\"os-unreserve\": null}",
+        "{\"os-roll_detaching\": null}",
+        "{\"os-terminate_connection\": {\"connector\": null}}",
+    };
+    autoworld struct world *world = enter(NULL);
+    const char *volume = world_volume(world, 1), *id, *key;
+
+    ck_assert_int_eq(offer(world, volume), 202);
+    id = answered(world, "id");
+    key = answered(world, "auth_key");
+    for (size_t i = 0; i < LENGTH(actions); i++) {
+        world->token = ADMIN;
+        ck_assert_int_eq(world_action(world, volume, "%s", actions[i]), 202);
+        assert_offered(world, volume);
+    }
+    ck_assert_int_eq(accept(world, TAKER, id, key), 202);
+    assert_volume(world, volume, WORLD_OTHER, "available");
+}
+END_TEST
+
 START_TEST(an_offered_volume_is_deleted_by_force_alone) {
     autoworld struct world *world = enter(NULL);
     const char *volume = world_volume(world, 1), *id, *key;
@@ -501,6 +525,6 @@ CHECK_MAIN("transfers", an_offer_shows_its_key_once, keys_come_with_their_microv
            a_key_of_digits_may_be_a_number, a_taker_past_its_quota_changes_nothing,
            a_taker_that_may_not_use_the_type_is_refused,
            a_deleted_offer_leaves_the_volume_available, a_reset_ends_the_offer,
-           an_offered_volume_is_deleted_by_force_alone, an_impossible_offer_changes_nothing,
-           a_member_of_a_group_is_not_offered, a_volume_is_offered_once_and_by_its_project,
-           listeners_get_each_step)
+           a_detach_leaves_the_volume_offered, an_offered_volume_is_deleted_by_force_alone,
+           an_impossible_offer_changes_nothing, a_member_of_a_group_is_not_offered,
+           a_volume_is_offered_once_and_by_its_project, listeners_get_each_step)
