@@ -173,7 +173,7 @@ static inline struct db_value db_int_value(int64_t integer) {
 /* clang-format on */
 
 /* Before a change that adds objects: ERROR_UNAVAILABLE when only deletes may still use the disk
- * space of the database, or when its file is not at its path any more. */
+ * space of the database. */
 int db_check_space(struct db_tx *tx, struct error *err);
 
 /* Runs a statement without rows.  Returns the number of rows changed, or -1 (ERROR_COLLISION for a

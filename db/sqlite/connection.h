@@ -8,11 +8,15 @@
 #include "db/sqlite/map.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 struct statement_cache;
 
 struct connection {
     sqlite3 *handle;
+    char *path;        /* as given to sqlite_open(), with links; "": in memory */
+    struct stat place; /* of the file at the path when it was opened */
+    bool leaves_log;   /* when it is closed: the file at the path is another one */
     struct statement_cache *statements;
     bool unsynced;          /* during a commit: it does not wait for the disk */
     bool collects;          /* during a commit: writes to the log */

@@ -29,6 +29,21 @@ static struct sqlite_db *sqlite_db(struct db *db) {
     return (struct sqlite_db *)db; /* its first member */
 }
 
+static struct connection *reader_open(const struct sqlite_db *db, struct error *err) {
+    const struct connection *writer = db->writer ? writer_connection(db->writer) : NULL;
+    struct connection *reader;
+
+    if ((writer && sqlite_check_place(writer, err) < 0) ||
+        sqlite_open(db->path, writer ? SQLITE_READER : SQLITE_LOOKER, &reader, err) < 0)
+        return NULL;
+    if (!writer || sqlite_is_same_file(reader, writer))
+        return reader;
+    reader->leaves_log = true;
+    sqlite_close(reader);
+    error_set(err, ERROR_UNAVAILABLE, "%s is not the open database any more.", db->path);
+    return NULL;
+}
+
 /* The one used last is taken first: with few readers at once few connections have the schema, and
  * warm caches. */
 static struct connection *reader_take(struct sqlite_db *db, struct error *err) {
@@ -39,10 +54,10 @@ static struct connection *reader_take(struct sqlite_db *db, struct error *err) {
     if (reader)
         db->readers = reader->next;
     pthread_mutex_unlock(&db->lock);
-    if (!reader &&
-        sqlite_open(db->path, db->writer ? SQLITE_READER : SQLITE_LOOKER, &reader, err) < 0)
-        return NULL;
-    sqlite_map_use(&reader->map);
+    if (!reader)
+        reader = reader_open(db, err);
+    if (reader)
+        sqlite_map_use(&reader->map);
     return reader;
 }
 

@@ -170,8 +170,11 @@ static int connection_open(const char *path, enum sqlite_use use, bool created,
 
     connection->statements = statement_cache_new();
     sqlite_map_use(&connection->map);
+    connection->path = heap_text(path);
     result = connection_setup(connection, path, use, created, err);
     sqlite_map_use(NULL);
+    if (*path && stat(path, &connection->place) < 0 && result == 0)
+        result = error_errno(err, ERROR_UNAVAILABLE, "The file is not at its path");
     if (result < 0 || (*path && writer && log_prepare(connection, path, err) < 0)) {
         *ret_full = connection->full;
         sqlite_close(connection);
@@ -202,9 +205,38 @@ int sqlite_open(const char *path, enum sqlite_use use, struct connection **ret, 
     return 0;
 }
 
+static bool is_same(const struct stat *one, const struct stat *other) {
+    return one->st_dev == other->st_dev && one->st_ino == other->st_ino;
+}
+
+bool sqlite_is_same_file(const struct connection *one, const struct connection *other) {
+    return is_same(&one->place, &other->place);
+}
+
+/* SQLite's own test compares inode numbers alone, at the path without its links. */
+static bool is_moved(const struct connection *connection) {
+    struct stat found;
+
+    if (!*connection->path)
+        return false;
+    if (stat(connection->path, &found) < 0)
+        return errno == ENOENT || errno == ENOTDIR;
+    return !is_same(&connection->place, &found);
+}
+
+int sqlite_check_place(const struct connection *connection, struct error *err) {
+    return is_moved(connection)
+               ? error_set(
+                     err, ERROR_UNAVAILABLE,
+                     "%s is not the open database any more: it was moved, or a mount has come "
+                     "or gone. Restore it; changes would be lost at the next start.",
+                     connection->path)
+               : 0;
+}
+
 bool sqlite_make_space(struct connection *connection) {
     const char *path = sqlite3_db_filename(connection->handle, "main");
-    bool full = connection->full && *path;
+    bool full = connection->full && *path && !is_moved(connection);
 
     connection->full = false;
     connection->no_reserve |= full; /* also when another process has released it */
@@ -216,42 +248,36 @@ bool sqlite_make_space(struct connection *connection) {
 
 int sqlite_check_space(const struct connection *connection, struct error *err) {
     const char *path = sqlite3_db_filename(connection->handle, "main");
-    int moved = 0;
 
-    if (!*path)
-        return 0;
-    sqlite3_file_control(connection->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-    if (moved)
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "%s is not the open database any more: it was moved, or a mount has come "
-                         "or gone. Restore it; new objects would be lost at the next start.",
-                         path);
-    if (sqlite_reserve_suffices(path))
+    if (!*path || sqlite_reserve_suffices(path))
         return 0;
     return error_set(err, ERROR_UNAVAILABLE,
                      "The disk of the database is nearly full: objects can only be deleted.");
 }
 
 void sqlite_renew_reserve(struct connection *connection) {
-    if (connection->no_reserve)
+    if (connection->no_reserve && !is_moved(connection))
         connection->no_reserve =
             !sqlite_reserve_make(sqlite3_db_filename(connection->handle, "main"));
 }
 
-/* The last connection copies the log to the file: not one with a hole. */
+/* The last connection copies the log to the file, and removes that at the path: not one with a
+ * hole, nor that of another file. */
 void sqlite_close(struct connection *connection) {
+    bool moved = connection->leaves_log || is_moved(connection);
     autofree char *full = NULL;
 
     sqlite_renew_reserve(connection); /* the next start may need it */
-    if (connection->no_reserve)
+    if (connection->no_reserve && !moved)
         full = heap_text(sqlite3_db_filename(connection->handle, "main"));
-    if (connection->in_doubt && sqlite_log_renew(connection, NULL) != 0)
+    if (moved || (connection->in_doubt && sqlite_log_renew(connection, NULL) != 0))
         sqlite3_db_config(connection->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     statement_cache_free(connection->statements);
     sqlite_map_use(&connection->map);
     sqlite3_close(connection->handle);
     sqlite_map_end(&connection->map);
     free(connection->log_bytes);
+    free(connection->path);
     free(connection);
     if (full)
         sqlite_reserve_make_of_rest(full);

@@ -31,6 +31,12 @@ void sqlite_close(struct connection *connection);
  * later commit. */
 void sqlite_checkpoint(struct connection *connection);
 
+/* Is the open file still that at its path?  Where a mount has come over it, say, changes would be
+ * lost at the next start. */
+int sqlite_check_place(const struct connection *connection, struct error *err);
+/* Did both find the same file at their path? */
+bool sqlite_is_same_file(const struct connection *one, const struct connection *other);
+
 /* See db_check_space(). */
 int sqlite_check_space(const struct connection *connection, struct error *err);
 

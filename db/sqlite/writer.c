@@ -159,7 +159,7 @@ static int group_commit(struct writer *writer, struct group *group, struct error
     int result;
 
     assert(group->count > 0 && group->tx.connection == writer->connection);
-    if (sqlite_renew(connection, err) < 0 ||
+    if (sqlite_check_place(connection, err) < 0 || sqlite_renew(connection, err) < 0 ||
         sqlite_tx_control(connection, "BEGIN IMMEDIATE", err) < 0) {
         while (group->count < group->most) /* a lock is not waited for once for each of them */
             group_add(writer, group);

@@ -188,36 +188,6 @@ START_TEST(the_last_space_is_left_to_deletes) {
 }
 END_TEST
 
-/* The mount of the state directory comes late, with the database of before or empty. */
-START_TEST(no_object_is_added_to_a_database_that_is_not_at_its_path) {
-    autoscratch struct scratch scratch;
-    struct error err = { 0 };
-    char aside[64];
-    struct db *db;
-
-    scratch_make(&scratch);
-    snprintf(aside, sizeof aside, "%s-aside", scratch.path);
-    db = scratch_open(scratch.url, false);
-    ck_assert_int_eq(db_transaction(db, space_body, NULL, &err), 0);
-    for (int other = 0; other <= 1; other++) {
-        int fd = -1;
-
-        ck_assert_int_eq(rename(scratch.path, aside), 0);
-        if (other)
-            fd = open(scratch.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-        ck_assert_int_eq(db_transaction(db, space_body, NULL, &err), -1);
-        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
-        ck_assert_msg(strstr(err.message, "is not the open database any more") != NULL, "%s",
-                      err.message);
-        if (other)
-            close(fd);
-        ck_assert_int_eq(rename(aside, scratch.path), 0);
-        ck_assert_int_eq(db_transaction(db, space_body, NULL, &err), 0);
-    }
-    db_close(db);
-}
-END_TEST
-
 enum { SERVICE = 65534 };
 
 /* A database of the service, without a reserve, in a directory of its own. */
@@ -290,7 +260,6 @@ CHECK_MAIN("reserve", a_database_has_a_reserve_with_mode_0600,
            a_reserve_is_made_again_after_one_change_and_at_the_end,
            released_space_is_the_databases_beside_guests_that_take_all,
            the_last_space_is_left_to_deletes,
-           no_object_is_added_to_a_database_that_is_not_at_its_path,
            a_reserve_that_root_makes_has_the_owner_of_the_database,
            a_partial_reserve_of_another_user_is_replaced,
            a_path_without_space_for_the_name_has_none)

@@ -4,7 +4,9 @@
 #include "tests/unit/db/scratch.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 /* Opens and expects a refusal that has `words` and names the path. */
@@ -299,9 +301,122 @@ START_TEST(a_confirmed_commit_survives_kill_9) {
 }
 END_TEST
 
+static const char create_item[] = "CREATE TABLE item (id BIGINT)";
+static const char insert_item[] = "INSERT INTO item (id) VALUES (1)";
+static const char count_items[] = "SELECT COUNT(*) FROM item";
+
+/* A database whose row is in its log alone, as after a kill. */
+static void make_killed(const char *url) {
+    pid_t child = fork();
+    int status;
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        struct db *db = scratch_open(url, true);
+
+        sql_run(db, create_item);
+        sql_run(db, insert_item);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+static int read_body(struct db_tx *tx, void *arg, struct error *err) {
+    int64_t count;
+
+    (void)arg;
+    return db_query_int(tx, &count, err, count_items);
+}
+
+/* Another file is at the path of an open database without readers: it is neither changed nor read,
+ * and a close leaves it its log. */
+static void assert_other(struct db *db, const char *url) {
+    struct error err = { 0 };
+
+    ck_assert_int_eq(sql_refused(db, insert_item), ERROR_UNAVAILABLE);
+    ck_assert_int_eq(db_read(db, read_body, NULL, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_msg(strstr(err.message, "is not the open database any more") != NULL, "%s",
+                  err.message);
+    db_close(db);
+    db = scratch_open(url, true);
+    ck_assert_int_eq(sql_int(db, count_items), 1);
+    db_close(db);
+}
+
+START_TEST(nothing_is_changed_in_a_file_that_is_not_at_its_path) {
+    autoscratch struct scratch scratch, aside;
+    struct db *db;
+
+    scratch_make(&scratch);
+    scratch_make(&aside);
+    db = scratch_open(scratch.url, true);
+    sql_run(db, create_item);
+    ck_assert_int_eq(rename(scratch.directory, aside.directory), 0);
+    ck_assert_int_eq(sql_refused(db, insert_item), ERROR_UNAVAILABLE);
+    ck_assert_int_eq(rename(aside.directory, scratch.directory), 0);
+    sql_run(db, insert_item);
+
+    ck_assert_int_eq(rename(scratch.directory, aside.directory), 0);
+    ck_assert_int_eq(mkdir(scratch.directory, 0700), 0);
+    make_killed(scratch.url);
+    assert_other(db, scratch.url);
+    db = scratch_open(aside.url, true);
+    ck_assert_int_eq(sql_int(db, count_items), 1);
+    db_close(db);
+}
+END_TEST
+
+/* Each file system numbers its own. */
+START_TEST(a_file_with_the_same_number_on_a_mount_is_another) {
+    autoscratch struct scratch scratch, aside;
+    struct stat covered, other;
+    struct db *db;
+
+    if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return; /* without the right to mount */
+    scratch_make(&scratch);
+    scratch_make(&aside);
+    ck_assert_int_eq(mount("other", scratch.directory, "tmpfs", 0, NULL), 0);
+    make_killed(scratch.url);
+    ck_assert_int_eq(stat(scratch.path, &other), 0);
+    ck_assert_int_eq(mount(scratch.directory, aside.directory, NULL, MS_MOVE, NULL), 0);
+    ck_assert_int_eq(mount("covered", scratch.directory, "tmpfs", 0, NULL), 0);
+    db = scratch_open(scratch.url, true);
+    ck_assert_int_eq(stat(scratch.path, &covered), 0);
+    ck_assert_uint_eq(covered.st_ino, other.st_ino);
+    ck_assert_int_eq(mount(aside.directory, scratch.directory, NULL, MS_MOVE, NULL), 0);
+    assert_other(db, scratch.url);
+    ck_assert_int_eq(umount2(scratch.directory, MNT_DETACH), 0);
+    ck_assert_int_eq(umount2(scratch.directory, MNT_DETACH), 0);
+}
+END_TEST
+
+START_TEST(the_file_behind_a_link_that_moves_is_another) {
+    autoscratch struct scratch first, second, place;
+    char link[48], url[64];
+    struct db *db;
+
+    scratch_make(&first);
+    scratch_make(&second);
+    scratch_make(&place);
+    snprintf(link, sizeof(link), "%s/link", place.directory);
+    snprintf(url, sizeof(url), "sqlite://%s/db", link);
+    make_killed(second.url);
+    ck_assert_int_eq(symlink(first.directory, link), 0);
+    db = scratch_open(url, true);
+    ck_assert_int_eq(unlink(link), 0);
+    ck_assert_int_eq(symlink(second.directory, link), 0);
+    assert_other(db, url);
+}
+END_TEST
+
 CHECK_MAIN("sqlite", a_url_names_a_file_or_memory, a_wrong_url_opens_nothing,
            a_new_file_is_for_its_owner_only, a_missing_directory_is_refused,
            a_file_that_is_no_database_is_refused_and_kept, a_truncated_or_damaged_file_is_refused,
            damage_below_the_schema_is_an_error_of_its_statement,
            a_read_only_file_or_directory_is_refused, broken_rules_are_conflicts_or_bugs,
-           a_confirmed_commit_survives_kill_9)
+           a_confirmed_commit_survives_kill_9, nothing_is_changed_in_a_file_that_is_not_at_its_path,
+           a_file_with_the_same_number_on_a_mount_is_another,
+           the_file_behind_a_link_that_moves_is_another)
