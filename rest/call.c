@@ -195,9 +195,14 @@ static void request_begin(struct call *call, struct db_tx *tx) {
     json_out_init(&request->out, request->http->arena, 2048);
 }
 
+/* Callers without a project have one share together, beside the service's own. */
+static const char *share_of(const char *project) {
+    return project ? project : "";
+}
+
 int call_take_slot(struct call *call, const char *project, struct error *err) {
     struct request_slots *slots = call->request.api->slots;
-    const char *holder = project ? project : ""; /* a token without project has a share, too */
+    const char *holder = share_of(project);
 
     if (!slots || call->slot)
         return 0;
@@ -285,7 +290,7 @@ void call_run(struct call *call) {
         call->job = (struct db_job){ .body = call_body,
                                      .done = call_done,
                                      .arg = call,
-                                     .group = call->request.context.project_id };
+                                     .group = share_of(call->request.context.project_id) };
         atomic_fetch_add(&api->in_flight, 1);
         db_submit(api->settings.db, &call->job);
     }
@@ -353,7 +358,7 @@ static void call_make(struct call *call) {
     call->job = (struct db_job){ .body = call_make_body,
                                  .done = call_made,
                                  .arg = call,
-                                 .group = call->request.context.project_id };
+                                 .group = share_of(call->request.context.project_id) };
     atomic_fetch_add(&api->in_flight, 1);
     if (api->settings.inline_transactions)
         call_made(&call->job, db_transaction(api->settings.db, call_make_body, call, &err), &err);

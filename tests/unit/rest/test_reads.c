@@ -25,6 +25,7 @@
 #define PROJECT_A "aaaa"
 #define PROJECT_B "bbbb"
 #define PROJECT_C "cccc"
+#define UNSCOPED  "d" /* a token without a project */
 
 /* ---- a small API ---- */
 
@@ -106,6 +107,20 @@ const struct route *const api_routes[] = { things, NULL };
 
 /* ---- the service around it ---- */
 
+static enum identity_outcome authenticate(const struct identity *identity,
+                                          struct http_exchange *exchange, const char *path_project,
+                                          const struct identity_later *later,
+                                          struct context *context, struct error *err) {
+    enum identity_outcome outcome =
+        identity_none.authenticate(identity, exchange, path_project, later, context, err);
+
+    if (context->project_id && strcmp(context->project_id, UNSCOPED) == 0)
+        context->project_id = NULL;
+    return outcome;
+}
+
+static const struct identity identity_of_tests = { .name = "tests", .authenticate = authenticate };
+
 struct service {
     char directory[64];
     struct db *db;
@@ -132,7 +147,7 @@ static void service_start(struct service *service) {
     ck_assert_int_eq(api_new(&(struct api_settings){ .db = service->db,
                                                      .settings = &service->settings,
                                                      .policy = service->policy,
-                                                     .identity = &identity_none,
+                                                     .identity = &identity_of_tests,
                                                      .readers = READERS,
                                                      .slots = SLOTS },
                              &service->api, &err),
@@ -163,6 +178,7 @@ static const struct http_header *headers_of(const char *project) {
         { { "X-Auth-Token", "admin:" PROJECT_A }, { NULL, NULL } },
         { { "X-Auth-Token", "admin:" PROJECT_B }, { NULL, NULL } },
         { { "X-Auth-Token", "admin:" PROJECT_C }, { NULL, NULL } },
+        { { "X-Auth-Token", "admin:" UNSCOPED }, { NULL, NULL } },
     };
 
     return of[project[0] - 'a'];
@@ -270,6 +286,37 @@ START_TEST(changes_of_projects_take_turns) {
     for (size_t i = 0; i < LENGTH(requests); i++)
         end_with(sent[i], 200);
     ck_assert_str_eq(changed, "14253");
+}
+END_TEST
+
+static int change_of_the_service(struct db_tx *tx, void *arg, struct error *err) {
+    (void)tx, (void)arg, (void)err;
+    changed[changes++] = 's';
+    return 0;
+}
+
+static void end_of_the_service(struct db_job *job, int result, struct error *err) {
+    (void)job, (void)result, (void)err;
+}
+
+START_TEST(changes_of_callers_without_a_project_take_turns_with_the_services_own) {
+    static const char *const paths[] = { "/v3/things/held", "/v3/things/1", "/v3/things/2",
+                                         "/v3/things/3" };
+    struct db_job job = { .body = change_of_the_service, .done = end_of_the_service };
+    struct test_exchange *sent[LENGTH(paths)];
+    autoservice struct service service;
+
+    service_start(&service);
+    for (size_t i = 0; i < LENGTH(paths); i++) {
+        sent[i] = send_to(&service, UNSCOPED, "PUT", paths[i], "");
+        if (i == 0)
+            wait_for(&begun);
+    }
+    db_submit(service.db, &job);
+    sem_post(&gate);
+    for (size_t i = 0; i < LENGTH(paths); i++)
+        end_with(sent[i], 200);
+    ck_assert_str_eq(changed, "1s23");
 }
 END_TEST
 
@@ -397,6 +444,7 @@ END_TEST
 
 CHECK_MAIN("reads", small_requests_never_wait_for_large_reads,
            a_project_leaves_a_reader_to_the_others, changes_of_projects_take_turns,
+           changes_of_callers_without_a_project_take_turns_with_the_services_own,
            a_read_that_became_small_is_served_at_once, a_project_leaves_slots_for_waiting_reads,
            a_client_that_leaves_while_it_waits_costs_no_read, refusals_of_a_project_are_logged_once,
            waiting_reads_are_answered_at_shutdown)
