@@ -32,7 +32,7 @@ int volume_reimage_check(const struct volume *volume, bool reserved_too, struct 
                          "Invalid volume: Volume %s is encrypted and cannot be written anew from "
                          "an image.",
                          volume->id);
-    return 0;
+    return volume_check_content(volume, "be written anew from an image", err);
 }
 
 int volume_reimage(struct work *work, const struct volume *volume, const struct volume_image *image,

@@ -47,7 +47,8 @@ int volume_revert(struct work *work, const struct volume *volume, const char *sn
     struct snapshot snapshot = { 0 };
     struct operation fields;
 
-    if (find_newest(work, volume, snapshot_id, &snapshot, err) < 0)
+    if (volume_check_content(volume, "be reverted", err) < 0 ||
+        find_newest(work, volume, snapshot_id, &snapshot, err) < 0)
         return -1;
     fields = (struct operation){
         .arguments = arena_format(work->arena, "{\"snapshot_id\": \"%s\"}", snapshot.id),

@@ -139,7 +139,7 @@ static int check_volume(const struct volume *volume, enum volume_status needs, s
         return refuse(volume, "it belongs to a group", err);
     if (volume->encryption_key_id)
         return refuse(volume, "it is encrypted", err);
-    return 0;
+    return volume_check_content(volume, "be transferred", err);
 }
 
 static int check_snapshots(struct work *work, const struct volume *volume, struct error *err) {
@@ -185,12 +185,17 @@ static int check_type(struct work *work, const struct volume *volume, struct err
                : -1;
 }
 
+/* With the metadata image_owner the former project could clone it, as the content of an image. */
 static int move_volume(struct work *work, const char *volume_id, struct error *err) {
     const struct context *context = work->context;
 
     if (db_run(work->tx, err,
                "UPDATE volumes SET project_id = $1, user_id = $2, updated_at = $3 WHERE id = $4",
                DB_TEXT(context->project_id), DB_TEXT(context->user_id), DB_INT(work->now_us),
+               DB_TEXT(volume_id)) < 0 ||
+        db_run(work->tx, err,
+               "DELETE FROM volume_metadata WHERE volume_id = $1 AND key IN ('image_owner', "
+               "'glance_image_id')",
                DB_TEXT(volume_id)) < 0)
         return -1;
     return db_change(work->tx, err,

@@ -118,6 +118,16 @@ int volume_admin_metadata_set(struct work *work, const char *volume_id, const ch
                      DB_TEXT(volume_id), DB_TEXT(key), DB_TEXT(value));
 }
 
+int volume_check_content(const struct volume *volume, const char *action, struct error *err) {
+    const char *image_id = pairs_get(&volume->admin_metadata, VOLUME_KEY_CONTENT);
+
+    if (!image_id)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid volume: Volume %s is the content of image %s and cannot %s.",
+                     volume->id, image_id, action);
+}
+
 bool volume_is_readonly(const struct volume *volume) {
     const char *flag = pairs_get(&volume->admin_metadata, "readonly");
 
@@ -138,7 +148,8 @@ int volume_set_readonly(struct work *work, const struct volume *volume, bool rea
                          "Invalid volume: Volume %s status must be available to update the "
                          "readonly flag, but it is %s.",
                          volume->id, status_shown(volume->status));
-    if (conflict_resolve(work, volume->id, ACTION_READONLY, err) < 0 ||
+    if ((!readonly && volume_check_content(volume, "become writable", err) < 0) ||
+        conflict_resolve(work, volume->id, ACTION_READONLY, err) < 0 ||
         volume_admin_metadata_set(work, volume->id, "readonly", readonly ? "True" : "False", err) <
             0)
         return -1;

@@ -208,7 +208,11 @@ static int insert_clone(struct work *work, const struct operation *held,
         .metadata = { items, LENGTH(items) },
     };
     inserted = volume_create_clone(work, held, &from, &clone, err);
-    return inserted > 0 && volume_admin_metadata_set(work, clone.id, "readonly", "True", err) < 0
+    if (inserted <= 0)
+        return inserted;
+    return volume_admin_metadata_set(work, clone.id, "readonly", "True", err) < 0 ||
+                   volume_admin_metadata_set(work, clone.id, VOLUME_KEY_CONTENT, target->image_id,
+                                             err) < 0
                ? -1
                : inserted;
 }
@@ -251,7 +255,7 @@ int volume_upload_drop_clone(struct work *work, void *arg, struct error *err) {
         return 0;
     if (volume_details(work, target->clone_id, &clone, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    image_id = pairs_get(&clone.metadata, "glance_image_id");
+    image_id = pairs_get(&clone.admin_metadata, VOLUME_KEY_CONTENT);
     if (!image_id || strcmp(image_id, target->image_id) != 0 || clone.status == VOLUME_DELETING)
         return 0;
     return volume_delete(work, &clone, DELETE_FORCE, err) < 0 && err->kind != ERROR_BAD_REQUEST ? -1

@@ -91,6 +91,11 @@ int volume_image_metadata_delete(struct work *work, const struct volume *volume,
 int volume_admin_metadata_set(struct work *work, const char *volume_id, const char *key,
                               const char *value, struct error *err);
 
+/* The admin metadata of a volume that is the place of an image's content: the id of the image. */
+#define VOLUME_KEY_CONTENT "content_of_image"
+/* ERROR_BAD_REQUEST for such a volume, whose bytes and project stay: it cannot `action`. */
+int volume_check_content(const struct volume *volume, const char *action, struct error *err);
+
 /* By its admin metadata. */
 /* Would a volume without storage be usable in that status? */
 bool volume_lacks_storage(const struct volume *volume, enum volume_status status);

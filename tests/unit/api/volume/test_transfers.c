@@ -171,7 +171,8 @@ START_TEST(an_accepted_volume_is_the_takers_with_all_that_counts) {
 
     world->token = ADMIN;
     ck_assert_int_eq(world_call(world, "POST", PATH("/volumes/%s/metadata", volume),
-                                "{\"metadata\": {\"k\": \"v\"}}"),
+                                "{\"metadata\": {\"k\": \"v\", \"image_owner\": \"" WORLD_PROJECT
+                                "\", \"glance_image_id\": \"i\"}}"),
                      200);
     ck_assert_int_eq(offer(world, volume), 202);
     id = answered(world, "id");
@@ -183,6 +184,7 @@ START_TEST(an_accepted_volume_is_the_takers_with_all_that_counts) {
     ck_assert_int_eq(
         COUNT("snapshots WHERE id = '%s' AND project_id = '" WORLD_OTHER "'", snapshot), 1);
     ck_assert_int_eq(COUNT("volume_metadata WHERE project_id = '" WORLD_OTHER "'"), 1);
+    ck_assert_int_eq(COUNT("volume_metadata WHERE key = 'k'"), 1);
     ck_assert_int_eq(world_in_use(world, "volumes"), 0);
     ck_assert_int_eq(world_in_use(world, "snapshots"), 0);
     ck_assert_int_eq(world_in_use(world, "gigabytes"), 0);

@@ -196,6 +196,47 @@ START_TEST(a_clone_is_the_place_of_the_content) {
 }
 END_TEST
 
+/* Also for an administrator, and without the metadata that its project may delete. */
+START_TEST(a_clone_keeps_its_content_and_its_project) {
+    struct fixture fixture;
+    struct world *world;
+    const char *clone, *snapshot, *actions[3];
+
+    begin(&fixture, NULL);
+    world = fixture.world;
+    add(&fixture, "POST", LOCATIONS, 202, "");
+    upload(&fixture);
+    clone = clone_of(world, WORLD_PROJECT);
+    ck_assert_int_eq(world_call(world, "PUT",
+                                arena_format(world->arena, "/volumes/%s/metadata", clone),
+                                "{\"metadata\": {}}"),
+                     200);
+    ck_assert_int_eq(
+        world_call(world, "POST", "/snapshots",
+                   arena_format(world->arena, "{\"snapshot\": {\"volume_id\": \"%s\"}}", clone)),
+        202);
+    snapshot = world_answer_id(world, "snapshot");
+    world_settle(world);
+    actions[0] = "{\"os-update_readonly_flag\": {\"readonly\": false}}";
+    actions[1] = "{\"os-reimage\": {\"image_id\": \"" IMAGES_ID "\"}}";
+    actions[2] = arena_format(world->arena, "{\"revert\": {\"snapshot_id\": \"%s\"}}", snapshot);
+    for (size_t i = 0; i < LENGTH(actions); i++) {
+        ck_assert_int_eq(world_action(world, clone, "%s", actions[i]), 400);
+        ck_assert_ptr_nonnull(strstr(world->answer_text, "is the content of image " IMAGES_ID));
+    }
+    ck_assert_int_eq(
+        world_call(world, "POST", "/volume-transfers",
+                   arena_format(world->arena, "{\"transfer\": {\"volume_id\": \"%s\"}}", clone)),
+        400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "is the content of image " IMAGES_ID));
+    ck_assert_int_eq(
+        world_action(world, clone, "{\"os-update_readonly_flag\": {\"readonly\": true}}"), 202);
+    ck_assert_str_eq(world_status(world, clone), "available");
+    ck_assert_int_eq(memory_read(world->memory, clone), 7);
+    end(&fixture);
+}
+END_TEST
+
 START_TEST(an_image_service_without_locations_gets_a_member) {
     static const int without[] = { 404, 405, 501 };
 
@@ -712,6 +753,7 @@ CHECK_MAIN("upload_clone", a_clone_is_the_place_of_the_content,
            a_clone_remains_exactly_where_the_image_service_knows_it,
            a_refused_place_that_an_earlier_request_registered_keeps_the_clone,
            no_bytes_are_sent_while_an_earlier_request_may_register_a_deleted_clone,
+           a_clone_keeps_its_content_and_its_project,
            a_stop_between_any_two_steps_leaves_an_image_with_its_clone,
            an_upload_that_is_reset_leaves_no_clone,
            a_worker_suspended_during_the_registration_leaves_the_clone,
