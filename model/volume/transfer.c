@@ -131,8 +131,8 @@ static int check_volume(const struct volume *volume, enum volume_status needs, s
                          "Invalid volume: Volume %s status must be %s to be transferred, but it "
                          "is %s.",
                          volume->id, status_shown(needs), status_shown(volume->status));
-    if (volume->attachment_count > 0)
-        return refuse(volume, "it has an attachment", err);
+    if (!volume_is_free(volume, needs))
+        return refuse(volume, "it has an attachment, or its attach_status is attached", err);
     if (volume_is_migrating(volume))
         return refuse(volume, "it is migrating", err);
     if (volume->group_id)

@@ -435,6 +435,7 @@ START_TEST(an_impossible_offer_changes_nothing) {
     static const char *const changes[] = {
         "UPDATE volumes SET status = 'in-use'",
         "UPDATE volumes SET status = 'error'",
+        "UPDATE volumes SET attach_status = 'attached'",
         "UPDATE volumes SET encryption_key_id = 'k'",
         "UPDATE volumes SET migration_status = 'migrating'",
         "UPDATE snapshots SET status = 'error'",
