@@ -3,6 +3,7 @@
 #include "common/assert.h"
 #include "common/hex.h"
 #include "common/log.h"
+#include "common/log_limit.h"
 #include "model/conflict.h"
 #include "model/notification.h"
 #include "model/snapshot/snapshot.h"
@@ -104,6 +105,17 @@ static const char *digest_of(struct arena *arena, const char *salt, const char *
     return digits;
 }
 
+/* However many keys a project tries. */
+static void log_wrong_key(const struct work *work, const struct transfer *transfer) {
+    static struct log_limit wrong = LOG_LIMIT;
+    const char *key = arena_join(work->arena, work->context->project_id, " ", transfer->id, NULL);
+    unsigned others;
+
+    if (log_limit_allows(&wrong, key, clock_monotonic_us(), &others))
+        log_warning(&work->context->log, "transfer refused: wrong key", "transfer_id", transfer->id,
+                    "volume_id", transfer->volume_id, "others", LOG_INT(others), NULL);
+}
+
 /* The comparison takes as long for each wrong key. */
 static int check_key(const struct work *work, const struct transfer *transfer, const char *auth_key,
                      struct error *err) {
@@ -112,8 +124,7 @@ static int check_key(const struct work *work, const struct transfer *transfer, c
     if (strlen(transfer->digest) == strlen(digest) &&
         memeql_sec(transfer->digest, digest, strlen(digest)))
         return 0;
-    log_warning(&work->context->log, "transfer refused: wrong key", "transfer_id", transfer->id,
-                "volume_id", transfer->volume_id, NULL);
+    log_wrong_key(work, transfer);
     return error_set(err, ERROR_BAD_REQUEST,
                      "Invalid auth key: the key does not accept transfer %s.", transfer->id);
 }

@@ -3,10 +3,14 @@
  * it with the key.
  */
 #include "common/cleanup.h"
+#include "common/log.h"
 #include "tests/lib/groups.h"
 #include "tests/lib/roles.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define GIVER "member:" WORLD_PROJECT
 #define TAKER "member:" WORLD_OTHER
@@ -288,6 +292,38 @@ START_TEST(a_wrong_key_changes_nothing) {
 }
 END_TEST
 
+static unsigned lines_with(int log, const char *text) {
+    char line[4097];
+    autofile FILE *file = fdopen(dup(log), "r");
+    unsigned count = 0;
+
+    rewind(file);
+    while (fgets(line, sizeof(line), file))
+        count += strstr(line, text) != NULL;
+    return count;
+}
+
+START_TEST(wrong_keys_of_a_project_for_an_offer_are_logged_once) {
+    enum { KEYS = 20 };
+    autoworld struct world *world = enter(NULL);
+    const char *volume = world_volume(world, 1), *id;
+    autoclose int log = memfd_create("log", MFD_CLOEXEC);
+
+    ck_assert_int_eq(offer(world, volume), 202);
+    id = answered(world, "id");
+    log_open(log, LOG_WARNING, LOG_TEXT);
+    for (unsigned i = 0; i < KEYS; i++) {
+        ck_assert_int_eq(accept(world, TAKER, id, "0123456789abcdef"), 400);
+        ck_assert_int_eq(accept(world, GIVER, id, "0123456789abcdef"), 400);
+    }
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    ck_assert_uint_eq(lines_with(log, "wrong key"), 2); /* of each project */
+    ck_assert_uint_eq(lines_with(log, id), 2);
+    ck_assert_uint_eq(lines_with(log, "others=0"), 2);
+    assert_offered(world, volume);
+}
+END_TEST
+
 START_TEST(a_key_of_digits_may_be_a_number) {
     autoworld struct world *world = enter(NULL);
     const char *volume = world_volume(world, 1);
@@ -525,8 +561,8 @@ CHECK_MAIN("transfers", an_offer_shows_its_key_once, keys_come_with_their_microv
            snapshots_stay_where_no_snapshots_is_requested,
            a_snapshot_of_another_project_is_neither_offered_nor_accepted,
            an_offer_is_accepted_within_its_project, a_wrong_key_changes_nothing,
-           a_key_of_digits_may_be_a_number, a_taker_past_its_quota_changes_nothing,
-           a_taker_that_may_not_use_the_type_is_refused,
+           wrong_keys_of_a_project_for_an_offer_are_logged_once, a_key_of_digits_may_be_a_number,
+           a_taker_past_its_quota_changes_nothing, a_taker_that_may_not_use_the_type_is_refused,
            a_deleted_offer_leaves_the_volume_available, a_reset_ends_the_offer,
            a_detach_leaves_the_volume_offered, an_offered_volume_is_deleted_by_force_alone,
            an_impossible_offer_changes_nothing, a_member_of_a_group_is_not_offered,
