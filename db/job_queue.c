@@ -34,9 +34,10 @@ void job_queue_put(struct job_queue *queue, struct db_job *job) {
 }
 
 struct db_job *job_queue_take(struct job_queue *queue) {
-    struct db_job *job = queue->first, *behind = job->next;
+    struct db_job *job = queue->first, *behind;
 
     assert(job && queue->count > 0);
+    behind = job->next;
     queue->count--;
     queue->first = job->next_group;
     if (!queue->first)

@@ -114,6 +114,8 @@ EXTRA_DIST += \
 	tests/conformance/kubernetes/tools.go \
 	tests/conformance/left_out \
 	tests/conformance/openstack/cloud.py \
+	tests/conformance/openstack/dashboard.py \
+	tests/conformance/openstack/horizon.py \
 	tests/conformance/openstack/mount.nfs \
 	tests/conformance/openstack/nova-compute-with-completion \
 	tests/conformance/openstack/run \

@@ -97,9 +97,9 @@ struct target {
 };
 
 /* Each member, in order. */
-#define TARGET_FOREACH(member, target)                                 \
-    for (__typeof__(&(target)->members[0]) member = (target)->members; \
-         member < (target)->members + (target)->count; member++)
+#define TARGET_FOREACH(member, target)                                                         \
+    for (__auto_type member = (target)->members; member < (target)->members + (target)->count; \
+         member++)
 
 /* ---- target_replicas.c ---- */
 
