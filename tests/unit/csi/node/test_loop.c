@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <linux/fs.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -245,6 +247,18 @@ START_TEST(an_unresponsive_device_does_not_block_others) {
 }
 END_TEST
 
+/* The lock is that of a node of the device: other tests have another one. */
+static void own_control_device(void) {
+    const char *node = path_of("control");
+    struct stat control;
+
+    ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+    ck_assert_int_eq(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    ck_assert_int_eq(stat("/dev/loop-control", &control), 0);
+    ck_assert_int_eq(mknod(node, S_IFCHR | 0600, control.st_rdev), 0);
+    ck_assert_int_eq(mount(node, "/dev/loop-control", NULL, MS_BIND, NULL), 0);
+}
+
 /* Another process, that of the driver before or any other, is suspended with the lock. */
 START_TEST(a_lock_that_is_never_released_ends_a_search_after_seconds) {
     autoimage int file = image_make("image", 8 * MIB);
@@ -253,6 +267,7 @@ START_TEST(a_lock_that_is_never_released_ends_a_search_after_seconds) {
     pid_t holder;
     char byte;
 
+    own_control_device();
     ck_assert_int_eq(pipe2(locked, O_CLOEXEC), 0);
     holder = fork();
     if (holder == 0) {
@@ -268,6 +283,8 @@ START_TEST(a_lock_that_is_never_released_ends_a_search_after_seconds) {
     ck_assert_int_eq(kill(holder, SIGKILL), 0);
     ck_assert_int_eq(waitpid(holder, NULL, 0), holder);
     assert_none(file);
+    ck_assert_int_eq(umount2("/dev/loop-control", MNT_DETACH), 0);
+    ck_assert_int_eq(unlink(path_of("control")), 0);
     close(locked[0]);
     close(locked[1]);
 }
