@@ -56,6 +56,12 @@ int image_cache_list(struct work *work, const char *host, struct volume **ret, s
 
 /* ---- space for other objects ---- */
 
+/* volume_delete() refuses the others; a reset by an administrator makes them. */
+#define MAY_GO                                                                         \
+    "v.status IN ('maintenance', 'error') AND v.attach_status <> 'attached' AND "      \
+    "COALESCE(v.migration_status, 'success') IN ('deleting', 'error', 'success') AND " \
+    "NOT EXISTS (SELECT 1 FROM attachments a WHERE a.volume_id = v.id)"
+
 static int sum_of(struct work *work, const char *pool, bool with_all, int64_t *ret_gb,
                   struct error *err) {
     *ret_gb = 0;
@@ -64,8 +70,7 @@ static int sum_of(struct work *work, const char *pool, bool with_all, int64_t *r
     return db_query_int(
                work->tx, ret_gb, err,
                "SELECT COALESCE(CAST(SUM(v.size_gb) AS BIGINT), 0) FROM volumes v WHERE " IS_ENTRY
-               "v.host = $2 AND (v.status = 'deleting' OR (v.status IN ('maintenance', "
-               "'error') AND $3 = 1))",
+               "v.host = $2 AND (v.status = 'deleting' OR ($3 = 1 AND " MAY_GO "))",
                DB_TEXT(work->settings->internal_project_id), DB_TEXT(pool), DB_INT(with_all)) < 0
                ? -1
                : 0;

@@ -385,6 +385,43 @@ START_TEST(a_volume_without_space_evicts_the_least_recently_used_entries) {
 }
 END_TEST
 
+/* The first entry is not evicted for a volume that would need the space of both. */
+START_TEST(an_entry_that_cannot_be_deleted_is_no_space) {
+    static const struct {
+        const char *change;
+        bool stays;
+    } rows[] = {
+        { "attach_status = 'attached'", true },      { "migration_status = 'migrating'", true },
+        { "migration_status = 'completing'", true }, { "migration_status = 'error'", false },
+        { "migration_status = 'success'", false },   { "status = 'error'", false },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        const char *id, *shown_status = rows[i].stays ? "error" : "available";
+        struct fixture fixture;
+        struct world *world;
+
+        begin_full(&fixture);
+        world = fixture.world;
+        world_sql(world, PATH("UPDATE volumes SET %s WHERE display_name = 'image-" ID("2") "'",
+                              rows[i].change));
+        id = empty_one(world, 4);
+        world_settle(world);
+        ck_assert_msg(strcmp(world_status(world, id), shown_status) == 0, "%s", rows[i].change);
+        ck_assert_int_eq(entries_of(world, ID("1")), rows[i].stays);
+        ck_assert_int_eq(entries_of(world, ID("2")), rows[i].stays);
+        if (rows[i].stays) {
+            id = empty_one(world, 3);
+            world_settle(world);
+            ck_assert_str_eq(world_status(world, id), "available");
+            ck_assert_int_eq(entries_of(world, ID("1")), 0);
+            ck_assert_int_eq(entries_of(world, ID("2")), 1);
+        }
+        end_without_check(&fixture); /* no operation writes these */
+    }
+}
+END_TEST
+
 /* Several requests before the first entry is gone. */
 START_TEST(an_entry_that_is_being_deleted_is_space_for_one_volume) {
     struct fixture fixture;
@@ -1018,6 +1055,7 @@ CHECK_MAIN("image_cache", an_image_is_downloaded_once_for_all_its_volumes,
            another_version_of_an_image_is_downloaded, the_least_recently_used_entry_is_evicted,
            entries_are_evicted_where_that_reaches_the_limit_alone,
            a_volume_without_space_evicts_the_least_recently_used_entries,
+           an_entry_that_cannot_be_deleted_is_no_space,
            an_entry_that_is_being_deleted_is_space_for_one_volume,
            a_clone_or_a_snapshot_without_space_evicts_entries,
            a_listener_is_notified_of_each_use_of_the_cache,
