@@ -314,6 +314,34 @@ START_TEST(the_bytes_are_sent_where_the_place_is_refused) {
 }
 END_TEST
 
+static void offer_clone(void *arg) {
+    struct world *world = arg;
+    const char *clone = clone_of(world, WORLD_PROJECT);
+
+    ck_assert_int_eq(
+        world_call(world, "POST", "/volume-transfers",
+                   arena_format(world->arena, "{\"transfer\": {\"volume_id\": \"%s\"}}", clone)),
+        400);
+}
+
+/* The clone of an upload that fails is deleted, and never another project's volume. */
+START_TEST(a_clone_is_not_transferred_during_its_upload) {
+    struct fixture fixture;
+
+    begin(&fixture, NULL);
+    script_server_add(fixture.server,
+                      &(struct script_rule){ "POST", LOCATIONS, 403, .body = "",
+                                             .before = offer_clone, .arg = fixture.world });
+    serve_data(&fixture);
+    upload(&fixture);
+    assert_former(&fixture, "available");
+    ck_assert(has_failed(&fixture));
+    ck_assert_uint_eq(sent(&fixture, "POST", LOCATIONS), 1);
+    ck_assert_int_eq(clones(fixture.world), 0);
+    end(&fixture);
+}
+END_TEST
+
 START_TEST(the_bytes_are_sent_where_no_clone_can_be_made) {
     for (int i = 0; i < 3; i++) {
         const struct world_settings small = { .capacity_gb = 3 };
@@ -753,7 +781,7 @@ CHECK_MAIN("upload_clone", a_clone_is_the_place_of_the_content,
            a_clone_remains_exactly_where_the_image_service_knows_it,
            a_refused_place_that_an_earlier_request_registered_keeps_the_clone,
            no_bytes_are_sent_while_an_earlier_request_may_register_a_deleted_clone,
-           a_clone_keeps_its_content_and_its_project,
+           a_clone_keeps_its_content_and_its_project, a_clone_is_not_transferred_during_its_upload,
            a_stop_between_any_two_steps_leaves_an_image_with_its_clone,
            an_upload_that_is_reset_leaves_no_clone,
            a_worker_suspended_during_the_registration_leaves_the_clone,
