@@ -245,7 +245,7 @@ int volume_upload_register(struct work *work, const struct operation *held, void
     return note(work, held, &target, err);
 }
 
-/* One that cannot be deleted, as its project has taken a snapshot of it, is left to that. */
+/* One that cannot be deleted, as its project has taken a snapshot of it, is then a plain volume. */
 int volume_upload_drop_clone(struct work *work, void *arg, struct error *err) {
     const struct upload_target *target = arg;
     struct volume clone;
@@ -258,8 +258,11 @@ int volume_upload_drop_clone(struct work *work, void *arg, struct error *err) {
     image_id = pairs_get(&clone.admin_metadata, VOLUME_KEY_CONTENT);
     if (!image_id || strcmp(image_id, target->image_id) != 0 || clone.status == VOLUME_DELETING)
         return 0;
-    return volume_delete(work, &clone, DELETE_FORCE, err) < 0 && err->kind != ERROR_BAD_REQUEST ? -1
-                                                                                                : 0;
+    if (volume_delete(work, &clone, DELETE_FORCE, err) >= 0)
+        return 0;
+    return err->kind == ERROR_BAD_REQUEST
+               ? volume_admin_metadata_set(work, clone.id, VOLUME_KEY_CONTENT, NULL, err)
+               : -1;
 }
 
 int volume_upload_leave_clone(struct work *work, const struct operation *held, void *arg,

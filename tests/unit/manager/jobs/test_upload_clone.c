@@ -342,6 +342,37 @@ START_TEST(a_clone_is_not_transferred_during_its_upload) {
 }
 END_TEST
 
+static void snapshot_clone(void *arg) {
+    struct world *world = arg;
+    const char *clone = clone_of(world, WORLD_PROJECT);
+
+    ck_assert_int_eq(
+        world_call(world, "POST", "/snapshots",
+                   arena_format(world->arena, "{\"snapshot\": {\"volume_id\": \"%s\"}}", clone)),
+        202);
+}
+
+START_TEST(a_clone_with_a_snapshot_is_the_content_of_no_failed_image) {
+    struct fixture fixture;
+    const char *clone;
+
+    begin(&fixture, NULL);
+    script_server_add(fixture.server,
+                      &(struct script_rule){ "POST", LOCATIONS, 403, .body = "",
+                                             .before = snapshot_clone, .arg = fixture.world });
+    serve_data(&fixture);
+    upload(&fixture);
+    ck_assert(has_failed(&fixture));
+    clone = clone_of(fixture.world, WORLD_PROJECT);
+    ck_assert_ptr_nonnull(clone);
+    ck_assert_str_eq(world_status(fixture.world, clone), "available");
+    ck_assert_int_eq(
+        world_action(fixture.world, clone, "{\"os-update_readonly_flag\": {\"readonly\": false}}"),
+        202);
+    end(&fixture);
+}
+END_TEST
+
 START_TEST(the_bytes_are_sent_where_no_clone_can_be_made) {
     for (int i = 0; i < 3; i++) {
         const struct world_settings small = { .capacity_gb = 3 };
@@ -782,6 +813,7 @@ CHECK_MAIN("upload_clone", a_clone_is_the_place_of_the_content,
            a_refused_place_that_an_earlier_request_registered_keeps_the_clone,
            no_bytes_are_sent_while_an_earlier_request_may_register_a_deleted_clone,
            a_clone_keeps_its_content_and_its_project, a_clone_is_not_transferred_during_its_upload,
+           a_clone_with_a_snapshot_is_the_content_of_no_failed_image,
            a_stop_between_any_two_steps_leaves_an_image_with_its_clone,
            an_upload_that_is_reset_leaves_no_clone,
            a_worker_suspended_during_the_registration_leaves_the_clone,
