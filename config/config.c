@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "common/nearest.h"
+#include "config/host_name.h"
 #include "config/option_file.private.h"
 #include "config/option_list.h"
 #include "config/value.private.h"
@@ -227,8 +228,7 @@ static const char **find_names(struct arena *arena, const struct option_list *li
 
 static int add_section(struct config *config, const struct option_list *list,
                        const struct option_names *named, const char *name, struct error *err) {
-    /* in the host of a volume, NODE@BACKEND#POOL, and in names of files */
-    if (strpbrk(name, "@#/ \t"))
+    if (!host_name_is_section(name))
         return error_set(err, ERROR_BAD_REQUEST,
                          "[%s] %s: \"%s\" cannot be a %s's name: it has \"@\", \"#\", \"/\" or a "
                          "blank in it",

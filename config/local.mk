@@ -1,5 +1,6 @@
 libscoria_a_SOURCES += \
 	config/config.c config/config.h \
+	config/host_name.c config/host_name.h \
 	config/option.h \
 	config/option_file.c config/option_file.private.h \
 	config/option_list.c config/option_list.h \

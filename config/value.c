@@ -1,6 +1,7 @@
 #include "config/value.private.h"
 
 #include "common/cleanup.h"
+#include "config/host_name.h"
 #include "config/option_list.h"
 
 #include <errno.h>
@@ -59,15 +60,9 @@ static bool parse_text(struct value *value, const char *text) {
     return true;
 }
 
-/* "#" begins the pool in the host of a volume. */
 static bool parse_host(struct value *value, const char *text) {
-    static const char characters[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-        "-._@:/+[]";
-    size_t length = strlen(text);
-
     (void)value;
-    return length > 0 && length <= OPTION_HOST_MOST && strspn(text, characters) == length;
+    return host_name_is_node(text);
 }
 
 static bool (*const parsers[])(struct value *value, const char *text) = {

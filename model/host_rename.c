@@ -2,6 +2,8 @@
 
 #include "common/cleanup.h"
 #include "common/words.h"
+#include "config/host_name.h"
+#include "config/option.h"
 #include "model/scheduler/pool.h"
 #include "operation/host.h"
 #include "operation/query.h"
@@ -249,6 +251,27 @@ static int check_name(bool is_old, const char *name, struct error *err) {
                : 0;
 }
 
+/* A manager serves it by its options. A pool's backend stays as it is. */
+static int check_parts(struct arena *arena, const char *name, struct error *err) {
+    const char *section = strrchr(name, '@'), *node = name;
+
+    if (end_of(name) == '\0')
+        return 0;
+    if (section)
+        node = arena_text_n(arena, name, (size_t)(section - name));
+    if (!host_name_is_node(node))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "The new name \"%s\" is none that the option host accepts: a node has 1 "
+                         "to %d letters, digits and -._@:/+[].",
+                         node, OPTION_HOST_MOST);
+    if (section && !host_name_is_section(section + 1))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "The new name \"%s\" is none of a section: a backend has no \"@\", \"#\", "
+                         "\"/\", comma or blank in it.",
+                         section + 1);
+    return 0;
+}
+
 static int check_names(struct arena *arena, const struct host_rename *rename, struct error *err) {
     if (check_name(true, rename->old_name, err) < 0 || check_name(false, rename->new_name, err) < 0)
         return -1;
@@ -257,6 +280,8 @@ static int check_names(struct arena *arena, const struct host_rename *rename, st
                          "%s and %s must both be a NODE, both NODE@BACKEND or both "
                          "NODE@BACKEND#POOL.",
                          rename->old_name, rename->new_name);
+    if (check_parts(arena, rename->new_name, err) < 0)
+        return -1;
     if (strcmp(rename->old_name, rename->new_name) == 0)
         return error_set(err, ERROR_BAD_REQUEST, "The host has the name %s already.",
                          rename->new_name);

@@ -3,6 +3,7 @@
  */
 #include "model/host_rename.h"
 
+#include "config/option.h"
 #include "tests/lib/extend.h"
 #include "tests/lib/groups.h"
 
@@ -175,6 +176,42 @@ START_TEST(invalid_names_are_refused) {
 }
 END_TEST
 
+#define TEN     "aaaaaaaaaa"
+#define FIFTY   TEN TEN TEN TEN TEN
+#define LONGEST FIFTY FIFTY FIFTY FIFTY
+
+/* As the options host and enabled_backends accept it. */
+START_TEST(a_new_name_is_one_that_the_configuration_accepts) {
+    static const struct {
+        const char *old_name, *new_name;
+        bool accepted;
+    } rows[] = {
+        { WORLD_NODE, "n,x", false },  { WORLD_NODE, "n\xc3\xb6", false },
+        { WORLD_NODE, "n=x", false },  { WORLD_NODE, "rack/1:a_b.[c]+d-e", true },
+        { OLD, "n,x@memory", false },  { OLD, "n@a/b", false },
+        { OLD, "n@a,b", false },       { OLD, "n@a.b=c", true },
+        { OLD, "n@x@memory", true },   { OLD "#pool", OLD "#a/b,c", true },
+        { WORLD_NODE, LONGEST, true }, { WORLD_NODE, LONGEST "a", false },
+        { OLD, LONGEST "@b", true },   { OLD, LONGEST "a@b", false },
+    };
+    autoworld struct world *world = world_new(NULL);
+
+    ck_assert_uint_eq(strlen(LONGEST), OPTION_HOST_MOST);
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        struct host_rename rename = { .old_name = rows[i].old_name,
+                                      .new_name = rows[i].new_name,
+                                      .dry_run = true };
+        struct error err = { .kind = ERROR_NONE };
+
+        try_rename(world, &rename, &err);
+        ck_assert_msg((err.kind == ERROR_BAD_REQUEST) != rows[i].accepted, "%s -> %s: %s",
+                      rows[i].old_name, rows[i].new_name, err.message);
+    }
+    world_advance(world, 20);
+}
+END_TEST
+
 /* Without a new name the present program would not serve them. */
 START_TEST(names_that_were_accepted_once_are_renamed) {
     autoworld struct world *world = world_new(NULL);
@@ -213,5 +250,5 @@ CHECK_MAIN("host_rename", objects_of_a_renamed_node_are_served_again,
            before_its_manager_reports_the_new_name_may_be_given,
            messages_of_work_that_moves_much_data_are_renamed_too, names_that_only_begin_alike_stay,
            a_pool_gets_another_name_at_its_backend, objects_of_a_live_service_keep_their_host,
-           invalid_names_are_refused, names_that_were_accepted_once_are_renamed,
-           a_dry_run_counts_and_changes_nothing)
+           invalid_names_are_refused, a_new_name_is_one_that_the_configuration_accepts,
+           names_that_were_accepted_once_are_renamed, a_dry_run_counts_and_changes_nothing)
