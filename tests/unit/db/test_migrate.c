@@ -310,10 +310,11 @@ static void file_read(const char *path, char *content, size_t size, size_t *ret_
 
 /* A service that is configured with its path: the file keeps its journal mode. */
 START_TEST(the_file_of_another_program_is_left_as_it_is) {
+    static const char later_version[] = "CREATE TABLE schema_version (number BIGINT); "
+                                        "INSERT INTO schema_version VALUES (4711)";
     static const char *const theirs[] = {
         "CREATE TABLE users (id TEXT)",
-        "CREATE TABLE schema_version (number BIGINT); "
-        "INSERT INTO schema_version VALUES (4711)",
+        later_version,
         "CREATE TABLE schema_version (version_rank INT)",
         "PRAGMA journal_mode = WAL; CREATE TABLE users (id TEXT)",
     };
