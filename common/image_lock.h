@@ -18,6 +18,9 @@ enum image_hold {
     IMAGE_HELD = 1,         /* in use by a holder that does not share it */
 };
 
+/* Of an image that is held, behind its name, as the end of a message. */
+#define IMAGE_HELD_TEXT "is open in a running guest, or a suspended process has locked it."
+
 /*
  * Takes the byte locks of qemu-img resize, so that a guest that starts meanwhile fails with QEMU's
  * own lock error, and checks for a guest that forbids it.  `fd` is open for reading and writing.

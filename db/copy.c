@@ -8,14 +8,8 @@
 
 #include <string.h>
 
-static const char version_table[] = "schema_version";
 /* An empty database has a row in these, too: it is replaced by the source's. */
 static const char *const filled[] = { "clock", "document_versions" };
-
-/* Tables that an engine uses internally. */
-static bool is_ours(const char *table) {
-    return strcmp(table, version_table) != 0 && strcmp(table, "sqlite_sequence") != 0;
-}
 
 static int rows_count(struct db_tx *tx, struct arena *arena, const char *table, int64_t *ret,
                       struct error *err) {
@@ -28,7 +22,8 @@ static int target_check(struct db_tx *tx, struct copy *copy, const struct tables
     for (unsigned i = 0; i < tables->count; i++) {
         int64_t rows = 0;
 
-        if (!is_ours(tables->names[i]) || words_have(filled, LENGTH(filled), tables->names[i]))
+        if (!table_has_objects(tables->names[i]) ||
+            words_have(filled, LENGTH(filled), tables->names[i]))
             continue;
         if (rows_count(tx, copy->arena, tables->names[i], &rows, err) < 0)
             return error_context(err, "table %s", tables->names[i]);
@@ -83,7 +78,7 @@ static int to_body(struct db_tx *to, void *arg, struct error *err) {
     if (target_check(to, copy, &move->tables, err) < 0 || clear_filled(to, copy->arena, err) < 0)
         return -1;
     for (unsigned i = 0; i < move->tables.count; i++)
-        if (is_ours(move->tables.names[i]) &&
+        if (table_has_objects(move->tables.names[i]) &&
             table_move(to, move->from, copy, move->tables.names[i], err) < 0)
             return -1;
     return clock_move(to, err);

@@ -8,7 +8,7 @@
  * SQLite: one writer thread takes the queued bodies in groups, and commits each group with one
  * flush; readers run beside it, each with a connection of its own.
  *
- * On both engines the projects whose bodies are queued take turns (db/job_queue.h).
+ * On both engines the projects with queued bodies take turns (db/job_queue.h).
  *
  * PostgreSQL: see postgresql.h.  While the server is unreachable calls fail with ERROR_UNAVAILABLE.
  * A commit whose response was lost is neither repeated blindly nor reported as failed:

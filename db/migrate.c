@@ -63,12 +63,11 @@ int migrate_text(struct db_tx *tx, const char *sql, const char *serial_words, st
 
 /* A database that is not empty but has no schema of this program is left as it is. */
 static int refuse_foreign(struct db_tx *tx, struct error *err) {
-    static const char *const known[] = { "schema_version", "sqlite_sequence" };
     autorows struct db_rows *rows = db_query(tx, err, tx->engine->tables_sql);
     int more = rows ? 0 : -1;
 
     while (rows && (more = db_next(rows, err)) > 0)
-        if (strcmp(db_text(rows, 0), known[0]) != 0 && strcmp(db_text(rows, 0), known[1]) != 0)
+        if (table_has_objects(db_text(rows, 0)))
             return error_set(err, ERROR_BAD_REQUEST,
                              "It is a database of another program: it has a table \"%s\" and no "
                              "schema of scoria. Name a file that is missing, or an empty database.",

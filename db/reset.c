@@ -20,6 +20,10 @@ int tables_read(struct db_tx *tx, struct arena *arena, struct tables *ret, struc
     return more;
 }
 
+bool table_has_objects(const char *table) {
+    return strcmp(table, "schema_version") != 0 && strcmp(table, "sqlite_sequence") != 0;
+}
+
 static int row_copy(struct db_tx *to, const char *sql, const struct db_rows *from,
                     struct db_value *values, unsigned columns, struct error *err) {
     assert(columns > 0);

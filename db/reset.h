@@ -15,6 +15,9 @@ struct tables {
 /* The tables of a database, in memory of the arena. */
 int tables_read(struct db_tx *tx, struct arena *arena, struct tables *ret, struct error *err);
 
+/* Not one with the number of the schema, nor SQLite's own with the last keys. */
+bool table_has_objects(const char *table);
+
 /* Copies the rows of one table, and returns their number; `progress` (or NULL) is called for each
  * 1000th. */
 typedef void reset_progress(void *arg, const char *table, int64_t rows);

@@ -35,8 +35,8 @@ static off_t file_size(const char *path) {
     return stat(path, &found) == 0 ? found.st_size : 0;
 }
 
-/* A tool may run as root: the file is the database's owner's, who completes it later.  Only a new
- * one, which cannot be a link to a file of root. */
+/* A tool may run as root: the file is the database's owner's, and can be completed by the service.
+ * Only a new one, which cannot be a link to a file of root. */
 static int file_create(const char *database_path, const char *path) {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
     struct stat owner;
@@ -94,7 +94,7 @@ bool sqlite_reserve_suffices(const char *database_path) {
            free_bytes(database_path) > SQLITE_RESERVE_BYTES / 2;
 }
 
-/* By a descriptor of its own: SQLite locks other files, whose locks a close would end. */
+/* By a descriptor of its own: SQLite has locks on its other files, and a close would end these. */
 void sqlite_reserve_space_of_log(const char *database_path) {
     const uint64_t space = free_bytes(database_path) / 4 * 3;
     char path[PATH_MAX];

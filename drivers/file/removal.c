@@ -29,9 +29,7 @@ int removal_refuse_held(enum image_hold hold, const char *name, struct error *er
     case IMAGE_LOCKED:
         return 0;
     case IMAGE_HELD:
-        return error_set(err, ERROR_BACKEND,
-                         "%s is open in a running guest, or a suspended process has locked it.",
-                         name);
+        return error_set(err, ERROR_BACKEND, "%s " IMAGE_HELD_TEXT, name);
     case IMAGE_LOCK_FAILED:
         break;
     }

@@ -101,10 +101,7 @@ static int hold_alone(const struct driver_volume *volume, int fd, struct error *
     if (hold == IMAGE_LOCKED) /* a guest that shares it with others does not lock it */
         hold = image_lock_look(fd, err);
     if (hold == IMAGE_HELD)
-        return error_set(
-            err, ERROR_BACKEND,
-            "Volume %s is open in a running guest, or a suspended process has locked it.",
-            volume->id);
+        return error_set(err, ERROR_BACKEND, "Volume %s " IMAGE_HELD_TEXT, volume->id);
     return hold == IMAGE_LOCKED ? 0 : -1;
 }
 

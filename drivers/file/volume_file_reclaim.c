@@ -21,10 +21,7 @@ static int lock_out_writers(const struct driver_volume *volume, int fd, struct e
     enum image_hold hold = volume->attached ? IMAGE_HELD : image_lock_still(fd, err);
 
     if (hold == IMAGE_HELD)
-        return error_set(
-            err, ERROR_CONFLICT,
-            "Volume %s is open in a running guest, or a suspended process has locked it.",
-            volume->id);
+        return error_set(err, ERROR_CONFLICT, "Volume %s " IMAGE_HELD_TEXT, volume->id);
     return hold == IMAGE_LOCKED ? 0 : -1;
 }
 

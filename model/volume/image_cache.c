@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-#define IS_ENTRY "v.project_id = $1 AND v.use_quota = 0 AND "
-
 #define FORMER_NAME "former-"
 
 static const char *name_of(const struct work *work, const struct volume_image *image) {
@@ -141,8 +139,8 @@ static int find_entry(struct work *work, const char *name, const char *host, str
     const struct db_value values[] = { DB_TEXT(work->settings->internal_project_id), DB_TEXT(name),
                                        DB_TEXT(host) };
     const struct query query = {
-        .where = IS_ENTRY "v.display_name = $2 AND v.host = $3 AND "
-                          "v.status IN ('maintenance', 'downloading')",
+        .where = "v.project_id = $1 AND v.use_quota = 0 AND v.display_name = $2 AND v.host = $3 "
+                 "AND v.status IN ('maintenance', 'downloading')",
         .values = values,
         .value_count = LENGTH(values),
         .order = "v.created_at DESC, v.id",

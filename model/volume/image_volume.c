@@ -40,7 +40,7 @@ const char *const *image_volumes_of(struct arena *arena, const json_t *image) {
 }
 
 static bool is_of_owner(const struct volume *found, const char *owner) {
-    const char *named = pairs_get(&found->metadata, "image_owner");
+    const char *named = pairs_get(&found->metadata, VOLUME_KEY_IMAGE_OWNER);
 
     return owner && *owner &&
            (strcmp(found->project_id, owner) == 0 || (named && strcmp(named, owner) == 0));

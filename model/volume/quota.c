@@ -101,22 +101,33 @@ static int read_share(struct work *work, const struct db_rows *rows, void *item,
     return 0;
 }
 
-static struct quota_demands of_type(const struct work *work, const struct share *share,
-                                    const char *type_name) {
+/* `of_type_alone`: of the quotas of the type, not of those of all. */
+static void demand_share(struct quota_demands *demands, struct arena *arena,
+                         const struct share *share, const char *type_name, bool of_type_alone) {
     const struct {
         const char *resource;
         int64_t amount;
     } rows[] = { { QUOTA_VOLUMES, share->volumes },
                  { QUOTA_SNAPSHOTS, share->snapshots },
                  { QUOTA_GIGABYTES, share->gigabytes } };
-    struct quota_demands demands = { .count = 0 };
 
     assert(share->volumes >= 0 && share->snapshots >= 0 && share->gigabytes >= 0);
-    for (size_t i = 0; i < LENGTH(rows); i++)
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        const char *resource = of_type_alone
+                                   ? quota_limit_of_type(arena, rows[i].resource, type_name)
+                                   : rows[i].resource;
+
         if (rows[i].amount > 0)
-            quota_demand_add(&demands, work->arena,
-                             quota_limit_of_type(work->arena, rows[i].resource, type_name), NULL,
+            quota_demand_add(demands, arena, resource, of_type_alone ? NULL : type_name,
                              rows[i].amount);
+    }
+}
+
+static struct quota_demands of_type(const struct work *work, const struct share *share,
+                                    const char *type_name) {
+    struct quota_demands demands = { .count = 0 };
+
+    demand_share(&demands, work->arena, share, type_name, true);
     return demands;
 }
 
@@ -160,17 +171,6 @@ int volume_quota_retype(struct work *work, const struct volume *volume, const ch
 
 /* ---- of another project ---- */
 
-static void demand_share(struct quota_demands *demands, struct arena *arena,
-                         const struct share *share, const char *type_name) {
-    assert(share->volumes >= 0 && share->snapshots >= 0 && share->gigabytes >= 0);
-    if (share->volumes > 0)
-        quota_demand_add(demands, arena, QUOTA_VOLUMES, type_name, share->volumes);
-    if (share->snapshots > 0)
-        quota_demand_add(demands, arena, QUOTA_SNAPSHOTS, type_name, share->snapshots);
-    if (share->gigabytes > 0)
-        quota_demand_add(demands, arena, QUOTA_GIGABYTES, type_name, share->gigabytes);
-}
-
 int volume_quota_transfer(struct work *work, const struct volume *volume, const char *project_id,
                           bool with_snapshots, struct error *err) {
     struct quota_demands more = { .count = 0 };
@@ -180,7 +180,7 @@ int volume_quota_transfer(struct work *work, const struct volume *volume, const 
     for (int i = 0; i < count; i++) {
         struct quota_demands less = { .count = 0 };
 
-        demand_share(&less, work->arena, &shares[i], volume->type_name);
+        demand_share(&less, work->arena, &shares[i], volume->type_name, false);
         if (quota_give_back(work, shares[i].project_id, &less, err) < 0)
             return -1;
         all.volumes += shares[i].volumes;
@@ -190,7 +190,7 @@ int volume_quota_transfer(struct work *work, const struct volume *volume, const 
     if (count < 0)
         return -1;
     quota_demand_add(&more, work->arena, QUOTA_PER_VOLUME, NULL, volume->size_gb);
-    demand_share(&more, work->arena, &all, volume->type_name);
+    demand_share(&more, work->arena, &all, volume->type_name, false);
     return quota_take(work, project_id, &more, err);
 }
 

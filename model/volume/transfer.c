@@ -205,8 +205,8 @@ static int move_volume(struct work *work, const char *volume_id, struct error *e
                DB_TEXT(context->project_id), DB_TEXT(context->user_id), DB_INT(work->now_us),
                DB_TEXT(volume_id)) < 0 ||
         db_run(work->tx, err,
-               "DELETE FROM volume_metadata WHERE volume_id = $1 AND key IN ('image_owner', "
-               "'glance_image_id')",
+               "DELETE FROM volume_metadata WHERE volume_id = $1 AND "
+               "key IN ('" VOLUME_KEY_IMAGE_OWNER "', '" VOLUME_KEY_IMAGE_ID "')",
                DB_TEXT(volume_id)) < 0)
         return -1;
     return db_change(work->tx, err,

@@ -178,8 +178,8 @@ int volume_upload_note(struct work *work, const struct operation *held, void *by
 static int insert_clone(struct work *work, const struct operation *held,
                         const struct upload_target *target, const struct upload_clone *owner,
                         struct error *err) {
-    const struct pair items[] = { { "glance_image_id", target->image_id },
-                                  { "image_owner", target->project_id } };
+    const struct pair items[] = { { VOLUME_KEY_IMAGE_ID, target->image_id },
+                                  { VOLUME_KEY_IMAGE_OWNER, target->project_id } };
     struct volume from, clone;
     int inserted;
 

@@ -91,6 +91,9 @@ int volume_image_metadata_delete(struct work *work, const struct volume *volume,
 int volume_admin_metadata_set(struct work *work, const char *volume_id, const char *key,
                               const char *value, struct error *err);
 
+/* Metadata of a volume with the content of an image: the image's owner may clone it. */
+#define VOLUME_KEY_IMAGE_OWNER "image_owner"
+#define VOLUME_KEY_IMAGE_ID    "glance_image_id"
 /* The admin metadata of a volume that is the place of an image's content: the id of the image. */
 #define VOLUME_KEY_CONTENT "content_of_image"
 /* ERROR_BAD_REQUEST for such a volume, whose bytes and project stay: it cannot `action`. */
