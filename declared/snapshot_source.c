@@ -137,7 +137,7 @@ int snapshot_source_begun(struct work *work, const struct document *config, cons
     for (int i = 0; i < count; i++) {
         const char *source = json_text_at(clones[i].body, SOURCE);
 
-        /* The pattern also matches a complete clone whose revert is Pending. */
+        /* The pattern also matches a complete clone with a revert that is Pending. */
         begun += source && phase_is(&config_states, clones[i].status, CONFIG_PENDING) &&
                  (snapshot ? strcmp(source, name) == 0 : strncmp(source, name, strlen(name)) == 0);
     }

@@ -24,13 +24,13 @@
  * another: a file system made with one sector size is not readable with a larger one. */
 #define LOOP_SECTOR 512
 
-/* A search takes as long as the devices whose servers have just become unresponsive
+/* A search takes as long as devices of servers that have just become unresponsive
  * (csi/node/async_call.h). */
 #define LOCK_WAIT_US  (15 * SECOND_US)
 #define LOCK_PAUSE_NS 20000000
 
 /* The control device, locked; -1: failed with err.  The lock ends with the descriptor.  Another
- * process that is suspended with it, or whose call the kernel holds, keeps it for any time. */
+ * process that is suspended with it, or is held in a call by the kernel, keeps it for any time. */
 static int open_control(struct error *err) {
     const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
     const int64_t until_us = clock_monotonic_us() + LOCK_WAIT_US;
