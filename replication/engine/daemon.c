@@ -173,12 +173,6 @@ static int launch_daemon(const char *run, const char *const *arguments, struct e
     return errno ? error_errno(err, ERROR_INTERNAL, "cannot run %s", arguments[0]) : 0;
 }
 
-static bool exists(const char *run, const char *name) {
-    autoarena struct arena *arena = arena_new();
-
-    return access(daemon_path(arena, run, name), F_OK) == 0;
-}
-
 /* The end of its output, in one line. */
 static const char *last_output(struct arena *arena, const char *run) {
     autoclose int fd = open_in(run, "log", O_RDONLY);
@@ -200,10 +194,11 @@ static const char *last_output(struct arena *arena, const char *run) {
 /* It writes its pid file when all sockets listen. */
 static int await_ready(const char *run, int64_t timeout_ms, struct error *err) {
     autoarena struct arena *arena = arena_new();
+    const char *pid_file = daemon_path(arena, run, "pid");
     int64_t until_us = deadline_after_us(timeout_ms);
     unsigned pauses = 0;
 
-    while (!exists(run, "pid")) {
+    while (access(pid_file, F_OK) < 0) {
         if (!daemon_runs(run))
             return error_set(err, ERROR_BACKEND, "the storage daemon ended: %s",
                              last_output(arena, run));
@@ -270,56 +265,50 @@ int daemon_await_end(const char *run, int64_t timeout_ms, struct error *err) {
     return 0;
 }
 
-/* Of the daemon that holds the lock, or 0. No other one starts: we hold RUN/lock. */
-static pid_t read_pid(const char *run) {
-    autoclose int fd = open_in(run, "daemon", O_RDONLY);
-    char text[32] = "";
-
-    return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
-}
-
-/* Has it the locked file open? The number may be of another namespace. */
-static bool has_lock(const char *run, pid_t pid) {
-    char path[64];
+/* The process of the daemon that holds the lock, and its id; -1: unknown. No other one starts: we
+ * hold RUN/lock. */
+static int open_process(const char *run, pid_t *ret) {
+    autoclose int file = open_in(run, "daemon", O_RDONLY), process = -1;
+    char text[32] = "", path[64];
     struct stat ours, its;
-    autoclose int fd = open_in(run, "daemon", O_RDONLY);
+    pid_t pid = 0;
 
+    if (file >= 0 && read(file, text, sizeof(text) - 1) > 0)
+        pid = (pid_t)strtol(text, NULL, 10);
+    if (pid > 1)
+        process = (int)syscall(SYS_pidfd_open, pid, 0);
+    /* It runs now, and did when its id was resolved. */
+    if (process < 0 || !daemon_runs(run))
+        return -1;
+    /* Has it the locked file open? The number may be of another namespace. */
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, LOCK_FD);
-    return fd >= 0 && fstat(fd, &ours) == 0 && stat(path, &its) == 0 && is_same_file(&ours, &its);
+    if (fstat(file, &ours) < 0 || stat(path, &its) < 0 || !is_same_file(&ours, &its))
+        return -1;
+    *ret = pid;
+    return take_fd(process);
 }
 
 static void send_signal(int process, int number) {
     syscall(SYS_pidfd_send_signal, process, number, NULL, 0);
 }
 
-static int64_t lesser(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-/* A stopped process continues for that. */
-static void release(int process) {
-    send_signal(process, DAEMON_RELEASE_SIGNAL);
-    send_signal(process, SIGCONT);
-}
-
 int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
-    int64_t until_us = deadline_after_us(timeout_ms);
-    int64_t reserve_us = timeout_ms * 1000 - lesser(RELEASE_US, timeout_ms * 1000 / 2);
+    int64_t until_us = deadline_after_us(timeout_ms), half_us = timeout_ms * 1000 / 2;
+    int64_t reserve_us = timeout_ms * 1000 - (RELEASE_US < half_us ? RELEASE_US : half_us);
     pid_t released = 0;
     unsigned pauses = 0;
 
     /* A new process may not have written its id yet: it is read again. */
     while (daemon_runs(run)) {
-        pid_t pid = read_pid(run);
-        autoclose int process = pid > 1 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+        pid_t pid = 0;
+        autoclose int process = open_process(run, &pid);
 
-        /* It runs now, and did when its id was resolved. */
-        if (process >= 0 && daemon_runs(run) && has_lock(run, pid)) {
-            if (released == pid && clock_boottime_us() >= until_us - reserve_us)
-                send_signal(process, SIGKILL);
-            else if (released != pid)
-                release(process);
+        if (process >= 0 && released != pid) {
+            send_signal(process, DAEMON_RELEASE_SIGNAL);
+            send_signal(process, SIGCONT); /* a stopped process continues for that */
             released = pid;
+        } else if (process >= 0 && clock_boottime_us() >= until_us - reserve_us) {
+            send_signal(process, SIGKILL);
         }
         if (!deadline_pause_again(&pauses, &until_us))
             return error_set(err, ERROR_UNAVAILABLE, "the storage daemon in %s cannot be ended",

@@ -44,14 +44,6 @@ int daemon_preload_open(void) {
 static const char *const defaults[][2] = { { "MALLOC_MMAP_THRESHOLD_", "1126400" },
                                            { "MALLOC_TRIM_THRESHOLD_", "67108864" } };
 
-/* Beside an operator's preloaded objects. */
-static char *preload(struct arena *arena, int fd) {
-    const char *before = getenv(PRELOAD);
-
-    return arena_format(arena, PRELOAD "=/proc/self/fd/%d%s%s", fd, before ? ":" : "",
-                        before ? before : "");
-}
-
 static bool sets(const char *entry, const char *name) {
     size_t length = strlen(name);
 
@@ -59,6 +51,7 @@ static bool sets(const char *entry, const char *name) {
 }
 
 char *const *daemon_environment(struct arena *arena, int preload_fd, const char *logs) {
+    const char *preloaded = getenv(PRELOAD); /* an operator's objects */
     size_t most = 0, count = 0;
     char **all;
 
@@ -74,7 +67,8 @@ char *const *daemon_environment(struct arena *arena, int preload_fd, const char 
             all[count++] = arena_join(arena, defaults[i][0], "=", defaults[i][1], NULL);
     }
     if (preload_fd >= 0)
-        all[count++] = preload(arena, preload_fd);
+        all[count++] = arena_format(arena, PRELOAD "=/proc/self/fd/%d%s%s", preload_fd,
+                                    preloaded ? ":" : "", preloaded ? preloaded : "");
     all[count++] = arena_join(arena, WRITE_LOG_VARIABLE "=", logs, NULL);
     all[count] = NULL;
     return all;

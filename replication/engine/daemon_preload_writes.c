@@ -35,23 +35,12 @@ __attribute__((constructor)) static void begin_logs(void) {
 
 /* ---- a descriptor's log ---- */
 
-/* Is it the data of a replica? Then its uid. */
-static bool read_uid(const char *path, size_t length, char ret[UID_SIZE + 1]) {
-    const size_t name = sizeof(DATA_NAME) - 1;
-
-    if (length < name + UID_SIZE + 1 || strcmp(path + length - name, DATA_NAME) != 0 ||
-        path[length - name - UID_SIZE - 1] != '/')
-        return false;
-    memcpy(ret, path + length - name - UID_SIZE, UID_SIZE);
-    ret[UID_SIZE] = '\0';
-    return strspn(ret, "0123456789abcdef-") == UID_SIZE;
-}
-
 /* The uid of the replica with its data open there; false: of none. */
 static bool find_uid(int fd, char ret[UID_SIZE + 1]) {
     static const char gone[] = " (deleted)";
+    const size_t name = sizeof(DATA_NAME) - 1, end = sizeof(gone) - 1;
     char link[32], path[4096];
-    size_t length, end = sizeof(gone) - 1;
+    size_t length;
     ssize_t got;
 
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -62,17 +51,12 @@ static bool find_uid(int fd, char ret[UID_SIZE + 1]) {
     path[length] = '\0';
     if (length > end && strcmp(path + length - end, gone) == 0)
         path[length -= end] = '\0';
-    return read_uid(path, length, ret);
-}
-
-static void *find_log(int fd) {
-    char uid[UID_SIZE + 1];
-    void *log;
-
-    if (!find_uid(fd, uid))
-        return &no_log;
-    log = write_log_open_in(directory, uid);
-    return log ? log : &lost_log;
+    if (length < name + UID_SIZE + 1 || strcmp(path + length - name, DATA_NAME) != 0 ||
+        path[length - name - UID_SIZE - 1] != '/')
+        return false;
+    memcpy(ret, path + length - name - UID_SIZE, UID_SIZE);
+    ret[UID_SIZE] = '\0';
+    return strspn(ret, "0123456789abcdef-") == UID_SIZE;
 }
 
 /* With each write: another process, or descriptor, may have made one since. */
@@ -91,10 +75,13 @@ static void unmap(void *log) {
 
 static void *get_log(int fd) {
     void *found = atomic_load(&logs[fd]), *none = NULL;
+    char uid[UID_SIZE + 1];
 
     if (found)
         return found;
-    found = find_log(fd);
+    found = find_uid(fd, uid) ? write_log_open_in(directory, uid) : (void *)&no_log;
+    if (!found)
+        found = &lost_log;
     if (atomic_compare_exchange_strong(&logs[fd], &none, found))
         return found;
     unmap(found);
@@ -121,34 +108,27 @@ void daemon_writes_end(void) {
     atomic_store(&ended, true);
 }
 
-static void forget(int fd) {
-    if (fd >= 0 && fd < FDS_MOST)
-        unmap(atomic_exchange(&logs[fd], NULL));
-}
-
 /* ---- liburing ---- */
-
-static void note_submission(const struct write_log_ring *ring, const struct io_uring_sqe *sqe) {
-    const struct iovec one = { (void *)(uintptr_t)sqe->addr, sqe->len };
-    bool is_one = sqe->opcode == IORING_OP_WRITE;
-    const struct iovec *iov = is_one ? &one : (const struct iovec *)(uintptr_t)sqe->addr;
-    size_t count = is_one ? 1 : sqe->len;
-    struct write_log_header *log;
-
-    if ((!is_one && sqe->opcode != IORING_OP_WRITEV) || sqe->flags & IOSQE_FIXED_FILE)
-        return;
-    log = log_of(sqe->fd);
-    if (log && sqe->flags) /* it may have no completion */
-        write_log_append(log, sqe->off, iov, count);
-    else if (log)
-        write_log_append_shared(log, &latest, ring, sqe->user_data, sqe->off, iov, count);
-}
 
 static void note_submissions(const struct write_log_ring *ring) {
     const struct write_log_submissions *submitted = &ring->submitted;
 
-    for (unsigned at = submitted->begun; at != submitted->end; at++)
-        note_submission(ring, &submitted->sqes[at & *submitted->mask]);
+    for (unsigned at = submitted->begun; at != submitted->end; at++) {
+        const struct io_uring_sqe *sqe = &submitted->sqes[at & *submitted->mask];
+        const struct iovec one = { (void *)(uintptr_t)sqe->addr, sqe->len };
+        bool is_one = sqe->opcode == IORING_OP_WRITE;
+        const struct iovec *iov = is_one ? &one : (const struct iovec *)(uintptr_t)sqe->addr;
+        size_t count = is_one ? 1 : sqe->len;
+        struct write_log_header *log;
+
+        if ((!is_one && sqe->opcode != IORING_OP_WRITEV) || sqe->flags & IOSQE_FIXED_FILE)
+            continue;
+        log = log_of(sqe->fd);
+        if (log && sqe->flags) /* it may have no completion */
+            write_log_append(log, sqe->off, iov, count);
+        else if (log)
+            write_log_append_shared(log, &latest, ring, sqe->user_data, sqe->off, iov, count);
+    }
 }
 
 /* Errors include those after which QEMU fails a write that is in the ring. */
@@ -231,7 +211,8 @@ int close(int fd) {
 
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "close");
-    forget(fd);
+    if (fd >= 0 && fd < FDS_MOST)
+        unmap(atomic_exchange(&logs[fd], NULL));
     return real(fd);
 }
 /* NOLINTEND */

@@ -37,21 +37,6 @@ static int dead_end = -1; /* of a path alone: each request fails, and no read re
 static int fds[FDS_MOST], rings[RINGS_MOST];
 static unsigned fd_count, ring_count;
 
-/* A request in flight keeps its file, with all locks, whatever became of the descriptor. */
-static void await_unlocked(const char *path) {
-    struct flock lock = { .l_type = F_WRLCK };
-    struct stat facts;
-    int fd =
-        stat(path, &facts) == 0 && S_ISREG(facts.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-
-    while (fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) {
-        usleep(PAUSE_US);
-        lock = (struct flock){ .l_type = F_WRLCK };
-    }
-    if (fd >= 0)
-        close(fd);
-}
-
 /* The path of a descriptor's file; empty: unknown. */
 static void read_path(int fd, char ret[PATH_MAX]) {
     char link[32];
@@ -70,21 +55,24 @@ static void replace(int fd) {
 }
 
 static void *replace_and_await(void *arg) {
-    int fd = (int)(intptr_t)arg;
+    struct flock lock = { .l_type = F_WRLCK };
     char path[PATH_MAX];
+    struct stat facts;
+    int fd = (int)(intptr_t)arg, file;
 
     read_path(fd, path);
     replace(fd);
-    await_unlocked(path);
+    /* A request in flight keeps its file, with all locks, whatever became of the descriptor. */
+    file =
+        stat(path, &facts) == 0 && S_ISREG(facts.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    while (file >= 0 && fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) {
+        usleep(PAUSE_US);
+        lock = (struct flock){ .l_type = F_WRLCK };
+    }
+    if (file >= 0)
+        close(file);
     atomic_fetch_sub(&locked, 1);
     return NULL;
-}
-
-static int is_socket(int fd) {
-    int type;
-    socklen_t size = sizeof(type);
-
-    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
 }
 
 static int start(void *(*run)(void *arg), void *arg) {
@@ -111,30 +99,22 @@ static void release(int fd) {
     atomic_fetch_sub(&locked, 1);
 }
 
-static void add_fd(int fd) {
-    char path[PATH_MAX];
-
-    read_path(fd, path);
-    if (strcmp(path, "anon_inode:[io_uring]") == 0 && ring_count < RINGS_MOST)
-        rings[ring_count++] = fd;
-    else
-        fds[fd_count++] = fd;
-}
-
 static void list_fds(void) {
     autodirectory DIR *list = opendir("/proc/self/fd");
     const struct dirent *entry;
+    char path[PATH_MAX];
 
     while (list && fd_count < FDS_MOST && (entry = readdir(list))) {
         int fd = atoi(entry->d_name);
 
-        if (entry->d_name[0] != '.' && fd != dirfd(list) && fd != DAEMON_LOCK_FD)
-            add_fd(fd);
+        if (entry->d_name[0] == '.' || fd == dirfd(list) || fd == DAEMON_LOCK_FD)
+            continue;
+        read_path(fd, path);
+        if (strcmp(path, "anon_inode:[io_uring]") == 0 && ring_count < RINGS_MOST)
+            rings[ring_count++] = fd;
+        else
+            fds[fd_count++] = fd;
     }
-}
-
-static int is_replaced(int fd) {
-    return fcntl(fd, F_GETFL) & O_PATH;
 }
 
 /*
@@ -143,7 +123,7 @@ static int is_replaced(int fd) {
  */
 static void await_replaced(void) {
     for (unsigned i = 0; i < fd_count; i++) {
-        while (fds[i] >= 0 && !is_replaced(fds[i]))
+        while (fds[i] >= 0 && !(fcntl(fds[i], F_GETFL) & O_PATH))
             usleep(PAUSE_US);
     }
     for (unsigned i = 0; i < CLOSE_MOST && atomic_load(&closing) > 0; i++)
@@ -177,18 +157,22 @@ static void cancel_queued(void) {
 }
 
 /* Is it a socket of a client or the monitor, or their listener? Those have the name of the
- * listener, and connections to remote replicas have none. */
+ * listener, and connections to remote replicas have none. 1, 0, -1 it is no socket. */
 static int is_named(int fd) {
     struct sockaddr_un address;
-    socklen_t size = sizeof(address);
+    int type;
+    socklen_t size = sizeof(type);
 
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0)
+        return -1;
+    size = sizeof(address);
     return getsockname(fd, (struct sockaddr *)&address, &size) == 0 &&
            size > offsetof(struct sockaddr_un, sun_path);
 }
 
 static void end_sockets(int named) {
     for (unsigned i = 0; i < fd_count; i++) {
-        if (fds[i] >= 0 && is_socket(fds[i]) && is_named(fds[i]) >= named) {
+        if (fds[i] >= 0 && is_named(fds[i]) >= named) {
             shutdown(fds[i], SHUT_RDWR); /* a thread that polls it would keep it open */
             dup2(dead_end, fds[i]);
             fds[i] = -1;
@@ -215,13 +199,6 @@ static void release_all(void) {
     close(DAEMON_LOCK_FD);
 }
 
-/* A dying process that waits for one stuck request closes no other file: it lives until they are
- * unlocked. */
-static void await_requests(void) {
-    for (unsigned i = 0; i < REQUEST_MOST && atomic_load(&locked) > 0; i++)
-        usleep(PAUSE_US);
-}
-
 static void *await_signal(void *arg) {
     const struct timespec interval = { .tv_sec = DAEMON_TRIM_S };
     sigset_t *set = arg;
@@ -231,7 +208,10 @@ static void *await_signal(void *arg) {
             daemon_trim();
     }
     release_all();
-    await_requests();
+    /* A dying process that waits for one stuck request closes no other file: it lives until they
+     * are unlocked. */
+    for (unsigned i = 0; i < REQUEST_MOST && atomic_load(&locked) > 0; i++)
+        usleep(PAUSE_US);
     kill(getpid(), SIGKILL);
     return NULL;
 }

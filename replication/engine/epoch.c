@@ -61,18 +61,6 @@ int64_t epoch_read(int directory, struct error *err) {
     return read_digits(fd, &epoch, err) < 0 ? -1 : epoch;
 }
 
-/* It is held for moments only, so its end is awaited. */
-static int lock(int fd, struct error *err) {
-    for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; waited += PAUSE_MS) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return fail(err, "locking");
-        if (waited >= WAIT_MS)
-            return error_set(err, ERROR_UNAVAILABLE, "The epoch is locked by another process.");
-        poll(NULL, 0, PAUSE_MS);
-    }
-    return 0;
-}
-
 static int open_locked(int directory, bool *ret_new, struct error *err) {
     autoclose int fd =
         openat(directory, EPOCH_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
@@ -80,8 +68,14 @@ static int open_locked(int directory, bool *ret_new, struct error *err) {
 
     if (fd < 0)
         return fail(err, "opening");
-    if (lock(fd, err) < 0)
-        return -1;
+    /* It is held for moments only, so its end is awaited. */
+    for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; waited += PAUSE_MS) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return fail(err, "locking");
+        if (waited >= WAIT_MS)
+            return error_set(err, ERROR_UNAVAILABLE, "The epoch is locked by another process.");
+        poll(NULL, 0, PAUSE_MS);
+    }
     if (fstat(fd, &facts) < 0 || facts.st_nlink == 0)
         return error_set(err, ERROR_NOT_FOUND, "The epoch was removed.");
     *ret_new = facts.st_size == 0;

@@ -155,19 +155,8 @@ static const char *checked_line(struct arena *arena, const char *text, size_t si
     return arena_text_n(arena, text, (size_t)(end - text));
 }
 
-static int read_members(const json_t *members, struct generation *ret) {
-    for (size_t i = 0; i < json_array_size(members); i++) {
-        const char *member = json_string_value(json_array_get(members, i));
-        char uid[UUID_SIZE];
-
-        if (!member || !uuid_parse(member, uid) || generation_has(ret, uid))
-            return -1;
-        generation_add(ret, uid);
-    }
-    return 0;
-}
-
-static void set_state(const struct stored *stored, struct replica_state *ret) {
+/* -1: it has an invalid member. */
+static int set_state(const struct stored *stored, struct replica_state *ret) {
     struct generation *generation = &ret->generation;
 
     assert(stored->wanted >= 0 && stored->wanted <= REPLICAS_MOST);
@@ -181,6 +170,15 @@ static void set_state(const struct stored *stored, struct replica_state *ret) {
     strcpy(ret->replica, stored->replica);
     snprintf(generation->id.nonce, NONCE_SIZE, "%s", stored->nonce);
     snprintf(generation->base.nonce, NONCE_SIZE, "%s", stored->base_nonce);
+    for (size_t i = 0; i < json_array_size(stored->members); i++) {
+        const char *member = json_string_value(json_array_get(stored->members, i));
+        char uid[UUID_SIZE];
+
+        if (!member || !uuid_parse(member, uid) || generation_has(generation, uid))
+            return -1;
+        generation_add(generation, uid);
+    }
+    return 0;
 }
 
 int replica_state_parse(struct arena *arena, const char *text, size_t size,
@@ -196,8 +194,7 @@ int replica_state_parse(struct arena *arena, const char *text, size_t size,
     object = json_parse(arena, line, strlen(line), &reason);
     if (!object || json_decode(arena, object, "state", fields, 0, true, &stored, &reason) < 0)
         return error_set(err, ERROR_BACKEND, "the state of the replica: %.300s", reason.message);
-    set_state(&stored, &state);
-    if (read_members(stored.members, &state.generation) < 0)
+    if (set_state(&stored, &state) < 0)
         return error_set(err, ERROR_BACKEND, "the state of the replica has an invalid member");
     *ret = state;
     return 0;

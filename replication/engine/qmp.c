@@ -78,25 +78,20 @@ static int send_text(struct qmp *qmp, const char *text, size_t size, int64_t *un
     return 0;
 }
 
-static void reserve_text(struct qmp *qmp) {
-    size_t capacity = qmp->capacity * 2 + READ_SIZE;
-    char *text;
-
-    if (qmp->capacity - qmp->size >= READ_SIZE)
-        return;
-    text = heap_new(capacity);
-    if (qmp->size > 0)
-        memcpy(text, qmp->text, qmp->size);
-    free(qmp->text);
-    qmp->text = text;
-    qmp->capacity = capacity;
-}
-
 /* 1 there is more than before, 0 nothing now, -1 broken. */
 static int read_some(struct qmp *qmp, struct error *err) {
     ssize_t got;
 
-    reserve_text(qmp);
+    if (qmp->capacity - qmp->size < READ_SIZE) {
+        size_t capacity = qmp->capacity * 2 + READ_SIZE;
+        char *text = heap_new(capacity);
+
+        if (qmp->size > 0)
+            memcpy(text, qmp->text, qmp->size);
+        free(qmp->text);
+        qmp->text = text;
+        qmp->capacity = capacity;
+    }
     assert(qmp->capacity - qmp->size >= READ_SIZE);
     got = recv(qmp->fd, qmp->text + qmp->size, READ_SIZE, MSG_DONTWAIT);
     if (got > 0) {
@@ -134,15 +129,15 @@ static int take_line(struct qmp *qmp, json_t **ret, struct error *err) {
     return 1;
 }
 
-static void keep_event(struct qmp *qmp, json_t *event) {
-    if (qmp->waiting == EVENTS_MOST) {
-        json_decref(qmp->events[qmp->first]);
-        qmp->first = (qmp->first + 1) % EVENTS_MOST;
-        qmp->waiting--;
-        qmp->lost = true;
-    }
-    assert(qmp->waiting < EVENTS_MOST);
-    qmp->events[(qmp->first + qmp->waiting++) % EVENTS_MOST] = event;
+/* The oldest event: the reference is the caller's. */
+static json_t *pop_event(struct qmp *qmp) {
+    json_t *event;
+
+    assert(qmp->waiting > 0 && qmp->first < EVENTS_MOST);
+    event = qmp->events[qmp->first];
+    qmp->first = (qmp->first + 1) % EVENTS_MOST;
+    qmp->waiting--;
+    return event;
 }
 
 /* The next line that is no event: 1, 0 none now, -1. */
@@ -155,7 +150,12 @@ static int take_answer(struct qmp *qmp, json_t **ret, struct error *err) {
             *ret = line;
             return 1;
         }
-        keep_event(qmp, line);
+        if (qmp->waiting == EVENTS_MOST) {
+            json_decref(pop_event(qmp));
+            qmp->lost = true;
+        }
+        assert(qmp->waiting < EVENTS_MOST);
+        qmp->events[(qmp->first + qmp->waiting++) % EVENTS_MOST] = line;
     }
     return taken;
 }
@@ -250,10 +250,7 @@ int qmp_event(struct qmp *qmp, struct arena *arena, json_t **ret, struct error *
         read_events(qmp);
     if (qmp->waiting == 0)
         return qmp->fd < 0 ? broken(qmp, err) : 0;
-    assert(qmp->waiting > 0 && qmp->first < EVENTS_MOST);
-    *ret = json_keep(arena, qmp->events[qmp->first]);
-    qmp->first = (qmp->first + 1) % EVENTS_MOST;
-    qmp->waiting--;
+    *ret = json_keep(arena, pop_event(qmp));
     return 1;
 }
 
@@ -270,20 +267,6 @@ bool qmp_events_lost(struct qmp *qmp) {
 
 /* ---- begin and end ---- */
 
-static int connect_socket(const char *path, struct error *err) {
-    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-    if (fd < 0)
-        return error_errno(err, ERROR_INTERNAL, "socket");
-    if (strlen(path) >= sizeof(address.sun_path))
-        return error_set(err, ERROR_BAD_REQUEST, "The path of the socket is too long: %s", path);
-    memcpy(address.sun_path, path, strlen(path));
-    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-        return error_errno(err, ERROR_UNAVAILABLE, "connecting to %s", path);
-    return take_fd(fd);
-}
-
 static int await_greeting(struct qmp *qmp, struct arena *arena, int64_t timeout_ms,
                           struct error *err) {
     int64_t until_us = deadline_after_us(timeout_ms);
@@ -298,13 +281,19 @@ static int await_greeting(struct qmp *qmp, struct arena *arena, int64_t timeout_
 static int qmp_begin(const char *path, int64_t timeout_ms, bool negotiates, struct qmp **ret,
                      struct error *err) {
     autoarena struct arena *arena = arena_new();
-    int fd = connect_socket(path, err);
+    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
     struct qmp *qmp;
 
     if (fd < 0)
-        return -1;
+        return error_errno(err, ERROR_INTERNAL, "socket");
+    if (strlen(path) >= sizeof(address.sun_path))
+        return error_set(err, ERROR_BAD_REQUEST, "The path of the socket is too long: %s", path);
+    memcpy(address.sun_path, path, strlen(path));
+    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+        return error_errno(err, ERROR_UNAVAILABLE, "connecting to %s", path);
     qmp = heap_new(sizeof(*qmp));
-    qmp->fd = fd;
+    qmp->fd = take_fd(fd);
     qmp->first_id = qmp->next_id = clock_boottime_us(); /* no former client had these ids */
     if (await_greeting(qmp, arena, timeout_ms, err) < 0 ||
         (negotiates &&
@@ -334,10 +323,8 @@ void qmp_close(struct qmp *qmp) {
         return;
     if (qmp->fd >= 0)
         close(qmp->fd);
-    for (; qmp->waiting > 0; qmp->waiting--) {
-        json_decref(qmp->events[qmp->first]);
-        qmp->first = (qmp->first + 1) % EVENTS_MOST;
-    }
+    while (qmp->waiting > 0)
+        json_decref(pop_event(qmp));
     free(qmp->text);
     free(qmp);
 }

@@ -6,18 +6,6 @@
 
 typedef const struct replica_state *const *states_t;
 
-static bool is_usable(const struct replica_state *state, const char *volume, int64_t floor) {
-    return state && state->mark != REPLICA_EMPTY && state->generation.id.number > 0 &&
-           state->generation.id.number >= floor && strcmp(state->volume, volume) == 0;
-}
-
-/* Has the generation, or its base. */
-static bool votes_for(const struct replica_state *state, const struct generation *generation) {
-    return generation_has(generation, state->replica) &&
-           (generation_same(&state->generation.id, &generation->id) ||
-            generation_same(&state->generation.id, &generation->base));
-}
-
 static bool is_duplicate(states_t states, unsigned i) {
     for (unsigned j = 0; j < i; j++) {
         if (states[j] && strcmp(states[j]->replica, states[i]->replica) == 0)
@@ -26,27 +14,22 @@ static bool is_duplicate(states_t states, unsigned i) {
     return false;
 }
 
+/* Each replica with the generation, or its base, votes for it. */
 static unsigned count_votes(states_t states, unsigned count, const struct generation *generation,
                             bool ret[MEMBERS_MOST]) {
     unsigned voters = 0;
 
     assert(count <= MEMBERS_MOST);
     for (unsigned i = 0; i < count; i++) {
-        ret[i] = states[i] && votes_for(states[i], generation) && !is_duplicate(states, i);
+        const struct generation_id *id = states[i] ? &states[i]->generation.id : NULL;
+
+        ret[i] = id && generation_has(generation, states[i]->replica) &&
+                 (generation_same(id, &generation->id) || generation_same(id, &generation->base)) &&
+                 !is_duplicate(states, i);
         voters += ret[i];
     }
     assert(voters <= generation->count); /* each member votes once */
     return voters;
-}
-
-static int64_t highest(states_t states, unsigned count) {
-    int64_t number = 0;
-
-    for (unsigned i = 0; i < count; i++) {
-        if (states[i] && states[i]->generation.id.number > number)
-            number = states[i]->generation.id.number;
-    }
-    return number;
 }
 
 /*
@@ -69,15 +52,14 @@ static bool has_base(states_t states, unsigned count, const bool *votes,
     return true;
 }
 
-static bool is_majority(states_t states, unsigned count, const bool *votes, unsigned voters,
-                        const struct generation *generation) {
-    return voters >= generation_needed(generation) && has_base(states, count, votes, generation);
-}
-
 /* Of the highest generations the one with a majority; without one, the first is shown. */
 static void choose(states_t states, unsigned count, struct quorum_plan *plan) {
-    int64_t number = highest(states, count);
+    int64_t number = 0;
 
+    for (unsigned i = 0; i < count; i++) {
+        if (states[i] && states[i]->generation.id.number > number)
+            number = states[i]->generation.id.number;
+    }
     for (unsigned i = 0; i < count && plan->verdict != QUORUM_AMBIGUOUS; i++) {
         const struct generation *one = states[i] ? &states[i]->generation : NULL;
         bool votes[MEMBERS_MOST] = { false };
@@ -88,7 +70,7 @@ static void choose(states_t states, unsigned count, struct quorum_plan *plan) {
             (plan->needed > 0 && generation_same(&one->id, &plan->current.id)))
             continue;
         voters = count_votes(states, count, one, votes);
-        counts = is_majority(states, count, votes, voters, one);
+        counts = voters >= generation_needed(one) && has_base(states, count, votes, one);
         if (plan->verdict == QUORUM_SERVES && counts) {
             plan->verdict = QUORUM_AMBIGUOUS;
         } else if (plan->needed == 0 || counts) {
@@ -102,38 +84,34 @@ static void choose(states_t states, unsigned count, struct quorum_plan *plan) {
     }
 }
 
-/* All of them have the generation itself, and their last writer stopped cleanly. */
-static bool is_clean(states_t states, unsigned count, const struct quorum_plan *plan) {
-    for (unsigned i = 0; i < count; i++) {
-        if (plan->votes[i] && (states[i]->mark != REPLICA_CLEAN ||
-                               !generation_same(&states[i]->generation.id, &plan->current.id)))
-            return false;
-    }
-    return true;
-}
-
-static void evaluate(states_t states, unsigned count, struct quorum_plan *ret) {
-    assert(ret->verdict == QUORUM_NONE);
-    choose(states, count, ret);
-    if (ret->verdict != QUORUM_SERVES)
-        return;
-    ret->stopped_clean = is_clean(states, count, ret);
-    assert(ret->needed > 0 && ret->voters >= ret->needed);
-    if (!ret->stopped_clean && ret->voters > 1)
-        ret->verdict = QUORUM_RESYNC;
-}
-
 void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
                  int64_t floor, struct quorum_plan *ret) {
     const struct replica_state *usable[MEMBERS_MOST] = { NULL };
 
     assert(count <= MEMBERS_MOST && floor >= 0);
-    for (unsigned i = 0; i < count; i++)
-        usable[i] = is_usable(states[i], volume, floor) ? states[i] : NULL;
+    for (unsigned i = 0; i < count; i++) {
+        const struct replica_state *state = states[i];
+
+        if (state && state->mark != REPLICA_EMPTY && state->generation.id.number > 0 &&
+            state->generation.id.number >= floor && strcmp(state->volume, volume) == 0)
+            usable[i] = state;
+    }
     *ret = (struct quorum_plan){ .verdict = QUORUM_NONE };
-    evaluate(usable, count, ret);
+    choose(usable, count, ret);
     assert(ret->verdict == QUORUM_NONE || ret->current.id.number >= floor);
     assert(ret->voters <= count);
+    if (ret->verdict != QUORUM_SERVES)
+        return;
+    assert(ret->needed > 0 && ret->voters >= ret->needed);
+    /* All of them have the generation itself, and their last writer stopped cleanly. */
+    ret->stopped_clean = true;
+    for (unsigned i = 0; i < count; i++) {
+        if (ret->votes[i])
+            ret->stopped_clean &= usable[i]->mark == REPLICA_CLEAN &&
+                                  generation_same(&usable[i]->generation.id, &ret->current.id);
+    }
+    if (!ret->stopped_clean && ret->voters > 1)
+        ret->verdict = QUORUM_RESYNC;
 }
 
 bool quorum_spares(const struct generation *current, const char *replica) {

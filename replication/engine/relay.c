@@ -172,18 +172,6 @@ static void set_number(int fd, int level, int name, int value) {
     (void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* Keepalive detects a dead host before the timeout of silence. */
-static void set_limits(int fd, int64_t silence_ms) {
-    int part_s = (int)(silence_ms / 1000 / (PROBES + 1));
-
-    set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    set_number(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)silence_ms);
-    set_number(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_number(fd, IPPROTO_TCP, TCP_KEEPIDLE, part_s > 0 ? part_s : 1);
-    set_number(fd, IPPROTO_TCP, TCP_KEEPINTVL, part_s > 0 ? part_s : 1);
-    set_number(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
-}
-
 /* A descriptor, or -1 with errno. */
 static int connect_one(const struct addrinfo *address, int64_t until_us) {
     autoclose int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -209,6 +197,7 @@ static int connect_one(const struct addrinfo *address, int64_t until_us) {
 static int connect_peer(const char *host, const char *port, int64_t silence_ms, struct error *err) {
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
     int64_t until_us = clock_monotonic_us() + silence_ms * 1000;
+    const int part_s = (int)(silence_ms / 1000 / (PROBES + 1));
     struct addrinfo *list;
     int fd = -1, code = getaddrinfo(host, port, &hints, &list);
 
@@ -222,7 +211,13 @@ static int connect_peer(const char *host, const char *port, int64_t silence_ms, 
     errno = code;
     if (fd < 0)
         return error_errno(err, ERROR_UNAVAILABLE, "connecting to %.200s port %s", host, port);
-    set_limits(fd, silence_ms);
+    /* Keepalive detects a dead host before the timeout of silence. */
+    set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_number(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)silence_ms);
+    set_number(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_number(fd, IPPROTO_TCP, TCP_KEEPIDLE, part_s > 0 ? part_s : 1);
+    set_number(fd, IPPROTO_TCP, TCP_KEEPINTVL, part_s > 0 ? part_s : 1);
+    set_number(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
     return fd;
 }
 
@@ -234,27 +229,21 @@ static int name_socket(const char *path, struct sockaddr_un *ret, struct error *
     return 0;
 }
 
-static int listen_at(const char *path, struct error *err) {
-    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_un address;
-
-    if (name_socket(path, &address, err) < 0)
-        return -1;
-    if (fd < 0 || (unlink(path) < 0 && errno != ENOENT) ||
-        bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0600) < 0 ||
-        listen(fd, 1) < 0)
-        return error_errno(err, ERROR_BACKEND, "listening at %s", path);
-    return take_fd(fd);
-}
-
 int relay_start(const struct relay_settings *settings, struct error *err) {
     autoclose int peer = connect_peer(settings->host, settings->port, settings->silence_ms, err);
-    autoclose int listener = peer < 0 ? -1 : listen_at(settings->path, err);
+    autoclose int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     autoclose int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     struct relay relay = { .silence_us = settings->silence_ms * 1000, .query_fd = -1 };
+    struct sockaddr_un address;
     pid_t pid;
 
-    if (peer < 0 || listener < 0 || name_socket(settings->volume, &relay.volume, err) < 0)
+    if (peer < 0 || name_socket(settings->path, &address, err) < 0)
+        return -1;
+    if (listener < 0 || (unlink(settings->path) < 0 && errno != ENOENT) ||
+        bind(listener, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+        chmod(settings->path, 0600) < 0 || listen(listener, 1) < 0)
+        return error_errno(err, ERROR_BACKEND, "listening at %s", settings->path);
+    if (name_socket(settings->volume, &relay.volume, err) < 0)
         return -1;
     for (int i = NULL_FD; i <= ERR_FD; i++)
         relay.fds[i] = null_fd;

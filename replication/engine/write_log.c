@@ -50,14 +50,6 @@ static bool is_of(const struct write_log_header *log, const struct generation_id
            strncmp(log->nonce, generation->nonce, sizeof(log->nonce)) == 0;
 }
 
-/* Between the first and the last store it is of no generation. */
-static void set_generation(struct write_log_header *log, const struct generation_id *generation) {
-    atomic_store(&log->generation, 0);
-    memset(log->nonce, 0, sizeof(log->nonce));
-    memcpy(log->nonce, generation->nonce, strnlen(generation->nonce, NONCE_SIZE - 1));
-    atomic_store(&log->generation, generation->number);
-}
-
 /* A store to memory that a full file system cannot back would end the daemon. */
 static bool reserve(const char *path) {
     autoclose int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -71,7 +63,11 @@ static void log_header_begin(struct write_log_header *log, const struct generati
         atomic_store(&log->generation, 0);
         atomic_store(&log->floor, atomic_load(&log->made));
     }
-    set_generation(log, next);
+    /* Between the first and the last store it is of no generation. */
+    atomic_store(&log->generation, 0);
+    memset(log->nonce, 0, sizeof(log->nonce));
+    memcpy(log->nonce, next->nonce, strnlen(next->nonce, NONCE_SIZE - 1));
+    atomic_store(&log->generation, next->number);
     atomic_store(&log->active, 1);
 }
 
@@ -179,22 +175,6 @@ void write_log_parse(struct arena *arena, const char *text, struct write_log *re
 
 /* ---- blocks ---- */
 
-/* The slot of the block, or the free one for it, in a table that is never full. */
-struct index {
-    uint32_t *slots; /* 1 + the index of a block; 0: free */
-    size_t size;     /* a power of 2 */
-};
-
-static uint32_t *find_slot(const struct index *index, const struct write_log_block *blocks,
-                           uint64_t block) {
-    size_t at = (size_t)(block * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (index->size - 1);
-
-    assert((index->size & (index->size - 1)) == 0);
-    while (index->slots[at] && blocks[index->slots[at] - 1].block != block)
-        at = (at + 1) & (index->size - 1);
-    return &index->slots[at];
-}
-
 /* Adds an older entry: sectors that are known already stay. */
 static void add_older(struct write_log_block *block, unsigned mask, unsigned known,
                       const uint32_t *sums) {
@@ -209,7 +189,8 @@ static void add_older(struct write_log_block *block, unsigned mask, unsigned kno
 }
 
 struct listing {
-    struct index index;
+    uint32_t *slots; /* 1 + the index of a block; 0: free */
+    size_t size;     /* a power of 2: the table is never full */
     struct write_log_block *blocks;
     unsigned count, most;
     uint64_t steps; /* of runs: when they are used up, older entries are skipped */
@@ -217,8 +198,14 @@ struct listing {
 
 static void list_block(struct listing *listing, uint64_t block, unsigned mask, unsigned known,
                        const uint32_t *sums) {
-    uint32_t *slot = find_slot(&listing->index, listing->blocks, block);
+    const size_t last = listing->size - 1;
+    size_t at = (size_t)(block * UINT64_C(0x9e3779b97f4a7c15) >> 32) & last;
+    uint32_t *slot;
 
+    assert((listing->size & last) == 0);
+    while (listing->slots[at] && listing->blocks[listing->slots[at] - 1].block != block)
+        at = (at + 1) & last;
+    slot = &listing->slots[at]; /* the block's, or the free one for it */
     assert(listing->count <= listing->most);
     if (!*slot && listing->count == listing->most)
         return;
@@ -251,14 +238,14 @@ static void list_run(struct listing *listing, const struct write_log_entry *entr
 }
 
 unsigned write_log_blocks(const struct write_log *log, struct write_log_block *ret, unsigned most) {
-    struct listing listing = { .blocks = ret, .most = most, .index.size = 16 };
+    struct listing listing = { .blocks = ret, .most = most, .size = 16 };
 
     assert(most > 0);
     prepare();
-    while (listing.index.size < (size_t)most * 2)
-        listing.index.size *= 2;
-    listing.index.slots = heap_new(listing.index.size * sizeof(*listing.index.slots));
-    assert(listing.index.size >= (size_t)most * 2); /* never full */
+    while (listing.size < (size_t)most * 2)
+        listing.size *= 2;
+    listing.slots = heap_new(listing.size * sizeof(*listing.slots));
+    assert(listing.size >= (size_t)most * 2); /* never full */
     for (unsigned i = log->count; i > 0 && listing.steps < STEPS_MOST; i--) {
         const struct write_log_entry *entry = &log->entries[i - 1];
         unsigned mask = (unsigned)(entry->where >> 8) & 0xff;
@@ -270,6 +257,6 @@ unsigned write_log_blocks(const struct write_log *log, struct write_log_block *r
             list_run(&listing, entry);
     }
     assert(listing.count <= most);
-    free(listing.index.slots);
+    free(listing.slots);
     return listing.count;
 }
