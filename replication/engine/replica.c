@@ -313,30 +313,8 @@ int replica_remove_snapshots(const struct replica *replica, bool all, struct err
     return result;
 }
 
-/* The data first: as long as a state is there, the deletion is repeated. */
-static int remove_files(int directory, const struct replica *replica, struct error *err) {
-    static const char *const names[] = { DATA, STATE, STATE_NEW, LOCK, EPOCH_FILE };
-
-    for (size_t i = 0; i < LENGTH(names); i++) {
-        if (unlinkat(directory, names[i], 0) < 0 && errno != ENOENT)
-            return replica_errno(err, replica, "removing a file");
-        if (fsync(directory) < 0)
-            return replica_errno(err, replica, "removing a file");
-    }
-    return 0;
-}
-
-static int remove_directory(const struct replica *replica, struct error *err) {
-    autoclose int pool = replica_open_pool(replica, err);
-
-    if (pool < 0)
-        return -1;
-    if ((unlinkat(pool, replica->uid, AT_REMOVEDIR) < 0 && errno != ENOENT) || fsync(pool) < 0)
-        return replica_errno(err, replica, "removing the directory");
-    return 0;
-}
-
 int replica_delete(const struct replica *replica, struct error *err) {
+    static const char *const names[] = { DATA, STATE, STATE_NEW, LOCK, EPOCH_FILE };
     autoclose int pool = replica_open_pool(replica, err);
     autoclose int directory = -1, lock = -1, data = -1;
     struct error reason;
@@ -352,8 +330,14 @@ int replica_delete(const struct replica *replica, struct error *err) {
     data = open_data(directory, O_RDONLY);
     if (data >= 0 && refuse_held(data, replica, err) < 0)
         return -1;
-    if (replica_remove_snapshots(replica, true, err) < 0 ||
-        remove_files(directory, replica, err) < 0)
+    if (replica_remove_snapshots(replica, true, err) < 0)
         return -1;
-    return remove_directory(replica, err);
+    /* The data first: as long as a state is there, the deletion is repeated. */
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        if ((unlinkat(directory, names[i], 0) < 0 && errno != ENOENT) || fsync(directory) < 0)
+            return replica_errno(err, replica, "removing a file");
+    }
+    if ((unlinkat(pool, replica->uid, AT_REMOVEDIR) < 0 && errno != ENOENT) || fsync(pool) < 0)
+        return replica_errno(err, replica, "removing the directory");
+    return 0;
 }

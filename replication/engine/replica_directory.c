@@ -9,16 +9,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* A file of a wrong type; any other error leaves the replica's condition unknown. */
-static bool is_wrong_type(int code) {
-    return code == ELOOP || code == ENOTDIR || code == EISDIR || code == ENXIO;
-}
-
 int replica_errno(struct error *err, const struct replica *replica, const char *what) {
-    enum error_kind kind = errno == ENOENT        ? ERROR_NOT_FOUND
-                           : is_wrong_type(errno) ? ERROR_BACKEND
-                                                  : ERROR_UNAVAILABLE;
+    enum error_kind kind = ERROR_UNAVAILABLE; /* its condition is unknown */
 
+    if (errno == ENOENT)
+        kind = ERROR_NOT_FOUND;
+    else if (errno == ELOOP || errno == ENOTDIR || errno == EISDIR || errno == ENXIO)
+        kind = ERROR_BACKEND; /* a file of a wrong type */
     return error_errno(err, kind, "%s of the replica %s in %s", what, replica->uid, replica->pool);
 }
 

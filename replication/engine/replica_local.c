@@ -52,40 +52,38 @@ static int read_data(int fd, int64_t at, size_t size, char *ret) {
     return 0;
 }
 
-static int sum_block(int fd, int64_t at, size_t size, unsigned char ret[REPLICA_SUM_SIZE]) {
-    char bytes[REPLICA_SUMS_BLOCK];
-
-    if (read_data(fd, at, size, bytes) < 0)
-        return -1;
-    md5_bytes(bytes, size, ret);
-    return 0;
-}
-
 /* Drops cached pages, so that the disk is read, except where a write has just been. */
 static void forget(int fd, int64_t at, int64_t size) {
     if (size > 0)
         posix_fadvise(fd, at, size, POSIX_FADV_DONTNEED);
 }
 
-/* As replica_access.sums, in any epoch; a `count` of 0: only the position of the first block. */
-static int replica_sums(const struct replica *replica, int64_t *at, int64_t end, unsigned count,
-                        unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err) {
-    autoclose int fd = open_data(replica, err);
-    int64_t from;
+/* A `count` of 0: only the position of the first block. */
+static int sum_local(struct replica_request *request, struct error *err) {
+    int64_t highest = replica_epoch(request->replica, err), from;
+    autoclose int fd = -1;
+    char bytes[REPLICA_SUMS_BLOCK];
     unsigned sums = 0;
 
+    if (highest < 0)
+        return -1;
+    if (highest > request->epoch)
+        return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
+                         request->replica->uid);
+    fd = open_data(request->replica, err);
     if (fd < 0)
         return -1;
-    from = find_data(fd, *at, end);
-    forget(fd, from, count * BLOCK);
-    for (; sums < count && from + sums * BLOCK < end; sums++) {
-        int64_t left = end - from - sums * BLOCK;
+    from = find_data(fd, request->at, request->end);
+    forget(fd, from, request->count * BLOCK);
+    for (; sums < request->count && from + sums * BLOCK < request->end; sums++) {
+        int64_t left = request->end - from - sums * BLOCK;
+        size_t size = left < BLOCK ? (size_t)left : (size_t)BLOCK;
 
-        if (sum_block(fd, from + sums * BLOCK, left < BLOCK ? (size_t)left : (size_t)BLOCK,
-                      ret[sums]) < 0)
-            return error_errno(err, ERROR_BACKEND, "reading the data of %s", replica->uid);
+        if (read_data(fd, from + sums * BLOCK, size, bytes) < 0)
+            return error_errno(err, ERROR_BACKEND, "reading the data of %s", request->replica->uid);
+        md5_bytes(bytes, size, request->sums[sums]);
     }
-    *at = from;
+    request->at = from;
     return (int)sums;
 }
 
@@ -120,18 +118,6 @@ static int open_local(struct replica_request *request, struct error *err) {
     snprintf(request->data->export, sizeof(request->data->export), "%s",
              replica_data_path(arena, replica));
     return 0;
-}
-
-static int sum_local(struct replica_request *request, struct error *err) {
-    int64_t highest = replica_epoch(request->replica, err);
-
-    if (highest < 0)
-        return -1;
-    if (highest > request->epoch)
-        return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
-                         request->replica->uid);
-    return replica_sums(request->replica, &request->at, request->end, request->count, request->sums,
-                        err);
 }
 
 static int call_local(void *arg, struct replica_request *request, struct error *err) {

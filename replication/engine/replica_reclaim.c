@@ -40,43 +40,6 @@ static int may_punch(void *arg, off_t at, struct error *err) {
 
 /* ---- one part ---- */
 
-static int check_epoch(const struct reclaim *reclaim, struct error *err) {
-    int64_t epoch = replica_epoch(reclaim->replica, err);
-
-    if (epoch < 0)
-        return -1;
-    return epoch == reclaim->epoch
-               ? 0
-               : error_set(err, ERROR_CONFLICT, "The replica %s was opened meanwhile.",
-                           reclaim->replica->uid);
-}
-
-/* Its data, with writers excluded as long as that is open; the caller has the replica's lock. */
-static int open_unused(const struct reclaim *reclaim, struct error *err) {
-    autoclose int data =
-        check_epoch(reclaim, err) < 0 ? -1 : replica_open_data(reclaim->replica, err);
-    enum image_hold hold = data < 0 ? IMAGE_LOCK_FAILED : image_lock_still(data, err);
-
-    assert(reclaim->epoch >= 0);
-    if (hold == IMAGE_HELD)
-        return error_set(err, ERROR_CONFLICT, "The replica %s is in use.", reclaim->replica->uid);
-    return hold == IMAGE_LOCKED ? take_fd(data) : -1;
-}
-
-static int punch_step(struct reclaim *reclaim, off_t stop, struct error *err) {
-    off_t end = (reclaim->at / PART_LEAST + 1) * PART_LEAST;
-
-    assert(reclaim->at <= stop && stop <= reclaim->end);
-    if (end > stop)
-        end = stop;
-    if (image_puncher_punch(&reclaim->puncher, reclaim->at, end, err) < 0)
-        return -1;
-    reclaim->at = end;
-    if (reclaim->how->at_byte)
-        atomic_store(reclaim->how->at_byte, end);
-    return 0;
-}
-
 /* The next data are searched first: the hole in front of them needs no part of its own. */
 static int punch_part(struct reclaim *reclaim, struct error *err) {
     struct image_puncher *puncher = &reclaim->puncher;
@@ -92,21 +55,42 @@ static int punch_part(struct reclaim *reclaim, struct error *err) {
     reclaim->at = data.begin < reclaim->end ? data.begin : reclaim->end;
     stop = reclaim->end - reclaim->at < reclaim->part ? reclaim->end : reclaim->at + reclaim->part;
     do {
-        if (punch_step(reclaim, stop, err) < 0)
+        off_t end = (reclaim->at / PART_LEAST + 1) * PART_LEAST;
+
+        assert(reclaim->at <= stop && stop <= reclaim->end);
+        if (end > stop)
+            end = stop;
+        if (image_puncher_punch(puncher, reclaim->at, end, err) < 0)
             return -1;
+        reclaim->at = end;
+        if (reclaim->how->at_byte)
+            atomic_store(reclaim->how->at_byte, end);
     } while (reclaim->at < stop && clock_monotonic_us() - begun_us <= SLOW_US);
     return 0;
 }
 
-/* Closed in this order: the replica's own lock goes last. */
+/* With the replica's lock, and its data open: as long as these are, writers are excluded. Closed in
+ * this order: the replica's own lock goes last. */
 static int do_locked(struct reclaim *reclaim,
                      int (*step)(struct reclaim *reclaim, struct error *err), struct error *err) {
     autoclose int lock = -1, data = -1;
+    enum image_hold hold;
+    int64_t epoch;
 
     if (replica_lock(reclaim->replica, &lock, err) < 0)
         return -1;
-    data = open_unused(reclaim, err);
-    if (data < 0)
+    epoch = replica_epoch(reclaim->replica, err);
+    assert(reclaim->epoch >= 0);
+    if (epoch < 0)
+        return -1;
+    if (epoch != reclaim->epoch)
+        return error_set(err, ERROR_CONFLICT, "The replica %s was opened meanwhile.",
+                         reclaim->replica->uid);
+    data = replica_open_data(reclaim->replica, err);
+    hold = data < 0 ? IMAGE_LOCK_FAILED : image_lock_still(data, err);
+    if (hold == IMAGE_HELD)
+        return error_set(err, ERROR_CONFLICT, "The replica %s is in use.", reclaim->replica->uid);
+    if (hold != IMAGE_LOCKED)
         return -1;
     reclaim->puncher.fd = data;
     return step(reclaim, err);
@@ -114,35 +98,21 @@ static int do_locked(struct reclaim *reclaim,
 
 /* ---- the whole ---- */
 
-static void adapt_part(struct reclaim *reclaim, int64_t spent_us) {
-    assert(reclaim->part >= PART_LEAST && reclaim->part <= PART_MOST);
-    if (spent_us < QUICK_US && reclaim->part < PART_MOST)
-        reclaim->part *= 2;
-    else if (spent_us > SLOW_US && reclaim->part > PART_LEAST)
-        reclaim->part /= 2;
-}
-
 static int punch_all(struct reclaim *reclaim, struct error *err) {
     while (reclaim->at < reclaim->end) {
-        int64_t begun_us = clock_monotonic_us();
+        int64_t begun_us = clock_monotonic_us(), spent_us;
 
         if (do_locked(reclaim, punch_part, err) < 0)
             return -1;
-        adapt_part(reclaim, clock_monotonic_us() - begun_us);
+        spent_us = clock_monotonic_us() - begun_us;
+        assert(reclaim->part >= PART_LEAST && reclaim->part <= PART_MOST);
+        if (spent_us < QUICK_US && reclaim->part < PART_MOST)
+            reclaim->part *= 2;
+        else if (spent_us > SLOW_US && reclaim->part > PART_LEAST)
+            reclaim->part /= 2;
         poll(NULL, 0, PAUSE_MS);
     }
     return 0;
-}
-
-/* No write was ever beyond the volume's end. */
-static int find_end(struct reclaim *reclaim, struct error *err) {
-    autoclose int directory = replica_open(reclaim->replica, err);
-    struct replica_state state;
-    int found = directory < 0 ? -1 : replica_read_state(directory, reclaim->replica, &state, err);
-    int64_t size = found > 0 ? state.generation.size_bytes : 0;
-
-    reclaim->end = size > 0 && size < reclaim->puncher.length ? size : reclaim->puncher.length;
-    return found < 0 ? -1 : 0;
 }
 
 static int reclaim_begin(struct reclaim *reclaim, struct error *err) {
@@ -151,19 +121,25 @@ static int reclaim_begin(struct reclaim *reclaim, struct error *err) {
 
 /* Without the lock: flushing and the search for holes take long, and change nothing. */
 static int scan(struct reclaim *reclaim, struct replica_reclaimed *reclaimed, struct error *err) {
-    autoclose int data = replica_open_data(reclaim->replica, err);
+    autoclose int data = replica_open_data(reclaim->replica, err), directory = -1;
+    struct replica_state state;
+    int found;
 
     reclaim->puncher.fd = data;
     if (data < 0 ||
-        (reclaimed->before_bytes == 0 && image_get_usage(data, &reclaimed->before_bytes, err) < 0))
+        (reclaimed->before_bytes == 0 &&
+         image_get_usage(data, &reclaimed->before_bytes, err) < 0) ||
+        image_puncher_scan(&reclaim->puncher, err) < 0)
         return -1;
-    return image_puncher_scan(&reclaim->puncher, err);
-}
-
-static int measure(const struct replica *replica, int64_t *ret_bytes, struct error *err) {
-    autoclose int data = replica_open_data(replica, err);
-
-    return data < 0 ? -1 : image_get_usage(data, ret_bytes, err);
+    directory = replica_open(reclaim->replica, err);
+    found = directory < 0 ? -1 : replica_read_state(directory, reclaim->replica, &state, err);
+    if (found < 0)
+        return -1;
+    /* No write was ever beyond the volume's end. */
+    reclaim->end = reclaim->puncher.length;
+    if (found > 0 && state.generation.size_bytes > 0 && state.generation.size_bytes < reclaim->end)
+        reclaim->end = state.generation.size_bytes;
+    return 0;
 }
 
 int replica_reclaim(const struct replica *replica, const struct replica_reclaim *how,
@@ -175,16 +151,18 @@ int replica_reclaim(const struct replica *replica, const struct replica_reclaim 
         .at = reclaimed->at_byte,
         .part = PART_FIRST,
     };
+    autoclose int data = -1;
     int result;
 
     reclaim.puncher.arg = &reclaim;
     reclaim.epoch = replica_epoch(replica, err);
     if (reclaim.epoch < 0 || do_locked(&reclaim, reclaim_begin, err) < 0)
         return -1;
-    result = scan(&reclaim, reclaimed, err) < 0 || find_end(&reclaim, err) < 0
-                 ? -1
-                 : punch_all(&reclaim, err);
+    result = scan(&reclaim, reclaimed, err) < 0 ? -1 : punch_all(&reclaim, err);
     image_puncher_end(&reclaim.puncher);
     reclaimed->at_byte = reclaim.at;
-    return result < 0 ? -1 : measure(replica, &reclaimed->after_bytes, err);
+    if (result < 0)
+        return -1;
+    data = replica_open_data(replica, err);
+    return data < 0 ? -1 : image_get_usage(data, &reclaimed->after_bytes, err);
 }

@@ -16,7 +16,7 @@
 #define PREFIX    REPLICA_SNAPSHOT
 #define BEGUN     ".new"
 #define NAME_MOST (sizeof(PREFIX) + UUID_SIZE + sizeof(BEGUN))
-#define BLOCK     512
+#define BLOCK     512 /* of st_blocks */
 #define PIECE     ((size_t)1 << 20)
 
 static int fail(struct error *err, const struct replica *replica, const char *what) {
@@ -86,11 +86,6 @@ int replica_snapshot_end(const struct replica *replica, const char *name, struct
 
 /* ---- reading ---- */
 
-/* The name in a file's name; false: of no complete one. */
-static bool parse_name(const char *file, char ret[UUID_SIZE]) {
-    return strncmp(file, PREFIX, strlen(PREFIX)) == 0 && uuid_parse(file + strlen(PREFIX), ret);
-}
-
 int replica_snapshot_list(const struct replica *replica, struct replica_snapshot *ret,
                           unsigned most, struct error *err) {
     autoclose int directory = replica_open(replica, err);
@@ -106,7 +101,8 @@ int replica_snapshot_list(const struct replica *replica, struct replica_snapshot
         return -1;
     (void)take_fd(directory);
     while ((entry = readdir(list))) {
-        if (!parse_name(entry->d_name, one.name) ||
+        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 ||
+            !uuid_parse(entry->d_name + strlen(PREFIX), one.name) || /* an incomplete one */
             fstatat(dirfd(list), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         one.size_bytes = facts.st_size;
@@ -186,21 +182,6 @@ int replica_snapshot_step(const struct replica *replica, enum replica_snapshot_s
 
 /* ---- cloning ---- */
 
-static int write_piece(int fd, const char *bytes, size_t size, off_t at) {
-    while (size > 0) {
-        ssize_t written = pwrite(fd, bytes, size, at);
-
-        if (written < 0 && errno != EINTR)
-            return -1;
-        if (written > 0) {
-            bytes += written;
-            at += written;
-            size -= (size_t)written;
-        }
-    }
-    return 0;
-}
-
 struct source {
     int fd;
     struct replica_copy *copy; /* NULL: no other thread reads it */
@@ -218,7 +199,7 @@ static int copy_extent(const struct source *source, int to, off_t at, off_t end,
         if (got == 0)
             errno = EIO; /* it was longer a moment ago */
         if (got == 0 || (got < 0 && errno != EINTR) ||
-            (got > 0 && write_piece(to, buffer, (size_t)got, at) < 0))
+            (got > 0 && replica_write_bytes(to, buffer, (size_t)got, at) < 0))
             return -1;
         at += got > 0 ? got : 0;
         if (source->copy && got > 0)
@@ -227,21 +208,14 @@ static int copy_extent(const struct source *source, int to, off_t at, off_t end,
     return 0;
 }
 
-#define BLOCK 512 /* of st_blocks */
-
-static void note_total(const struct source *source) {
-    struct stat facts;
-
-    if (source->copy && fstat(source->fd, &facts) == 0)
-        atomic_store(&source->copy->total_bytes, (int64_t)facts.st_blocks * BLOCK);
-}
-
 /* Holes stay holes. */
 static int copy_data(const struct source *source, int to) {
     autofree char *buffer = heap_new(PIECE);
     off_t at = 0, end;
+    struct stat facts;
 
-    note_total(source);
+    if (source->copy && fstat(source->fd, &facts) == 0)
+        atomic_store(&source->copy->total_bytes, (int64_t)facts.st_blocks * BLOCK);
     while ((at = lseek(source->fd, at, SEEK_DATA)) >= 0) {
         end = lseek(source->fd, at, SEEK_HOLE);
         if (end < 0 || copy_extent(source, to, at, end, buffer) < 0)

@@ -11,26 +11,19 @@
 
 #define STATE_MOST 8192
 
-static int write_all(int fd, const char *text, size_t size) {
+int replica_write_bytes(int fd, const char *bytes, size_t size, off_t at) {
     while (size > 0) {
-        ssize_t written = write(fd, text, size);
+        ssize_t written = pwrite(fd, bytes, size, at);
 
         if (written < 0 && errno != EINTR)
             return -1;
         if (written > 0) {
-            text += written;
+            bytes += written;
+            at += written;
             size -= (size_t)written;
         }
     }
     return 0;
-}
-
-/* The two are exchanged: the next state overwrites a file with allocated space, however full the
- * pool is. */
-static int exchange_states(int directory) {
-    if (renameat2(directory, STATE_NEW, directory, STATE, RENAME_EXCHANGE) == 0)
-        return 0;
-    return renameat(directory, STATE_NEW, directory, STATE);
 }
 
 int replica_put_state(int directory, const struct replica *replica,
@@ -40,10 +33,15 @@ int replica_put_state(int directory, const struct replica *replica,
     autoclose int fd = openat(directory, STATE_NEW,
                               O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 
-    if (fd < 0 || write_all(fd, text, strlen(text)) < 0 || ftruncate(fd, (off_t)strlen(text)) < 0 ||
-        fsync(fd) < 0 || exchange_states(directory) < 0 || fsync(directory) < 0)
+    if (fd < 0 || replica_write_bytes(fd, text, strlen(text), 0) < 0 ||
+        ftruncate(fd, (off_t)strlen(text)) < 0 || fsync(fd) < 0)
         return replica_errno(err, replica, "writing the state");
-    return 0;
+    /* The two are exchanged: the next state overwrites a file with allocated space, however full
+     * the pool is. */
+    if (renameat2(directory, STATE_NEW, directory, STATE, RENAME_EXCHANGE) < 0 &&
+        renameat(directory, STATE_NEW, directory, STATE) < 0)
+        return replica_errno(err, replica, "writing the state");
+    return fsync(directory) < 0 ? replica_errno(err, replica, "writing the state") : 0;
 }
 
 int replica_write_state(const struct replica *replica, const struct replica_state *state,
