@@ -117,8 +117,15 @@ void target_clear(struct target *target) {
         daemon_clear(target->run);
 }
 
-/* Files that are too short for the new size would leave too few voters. */
-static int check_capacity(struct target *target, int64_t size_bytes, struct error *err) {
+int target_resize(struct target *target, int64_t size_bytes, struct error *err) {
+    if (size_bytes < target->size_bytes)
+        return error_set(err, ERROR_BAD_REQUEST, "A volume does not shrink.");
+    if (size_bytes > target->maximum_bytes || size_bytes % SECTOR != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "The volume grows to at most %jd bytes.",
+                         (intmax_t)target->maximum_bytes);
+    if (size_bytes == target->size_bytes && target_serves(target))
+        return file_reconcile(target, err);
+    /* Files that are too short for the new size would leave too few voters. */
     TARGET_FOREACH(member, target) {
         if (!member_votes(member) || !target_serves(target))
             continue;
@@ -130,19 +137,7 @@ static int check_capacity(struct target *target, int64_t size_bytes, struct erro
                              member->replica.uid, member->replica.pool,
                              (intmax_t)member->probe.bytes);
     }
-    return 0;
-}
-
-int target_resize(struct target *target, int64_t size_bytes, struct error *err) {
-    if (size_bytes < target->size_bytes)
-        return error_set(err, ERROR_BAD_REQUEST, "A volume does not shrink.");
-    if (size_bytes > target->maximum_bytes || size_bytes % SECTOR != 0)
-        return error_set(err, ERROR_BAD_REQUEST, "The volume grows to at most %jd bytes.",
-                         (intmax_t)target->maximum_bytes);
-    if (size_bytes == target->size_bytes && target_serves(target))
-        return file_reconcile(target, err);
-    if (check_capacity(target, size_bytes, err) < 0 ||
-        (target_serves(target) && target_stop_serving(target, err) < 0))
+    if (target_serves(target) && target_stop_serving(target, err) < 0)
         return -1;
     target->size_bytes = size_bytes;
     return target_start(target, err);

@@ -280,9 +280,6 @@ bool target_job_is(const struct target *target, enum target_job kind); /* that, 
 enum target_job target_job_now(const struct target *target);
 /* Its replica; NULL: none */
 const char *target_job_replica(const struct target *target);
-/* Of its copy, in this attempt. */
-int target_job_granularity(const struct target *target);
-int target_job_buffer(const struct target *target);
 /* Error of a request during another job. -1. */
 int target_job_refuse(const struct target *target, struct error *err);
 /* Only this function changes its state, and performs the action; false: the table has no row. */
@@ -290,6 +287,10 @@ bool target_job_next(struct target *target, enum job_event event);
 /* Clears the status of the job before. */
 void target_job_begin(struct target *target, enum target_job kind);
 void target_job_fail(struct target *target, const struct error *why);
+/* Starts its copy of a node to another one. `replaces`: the node whose place that one takes at the
+ * end; NULL. `waits`: a client's write completes when the copy has it, too. */
+int target_job_mirror(struct target *target, const char *device, const char *node,
+                      const char *replaces, bool waits, struct error *err);
 /* Is the copy to be repeated, block by block? */
 bool target_job_repeat(struct target *target, const struct graph_job *job);
 /* All is copied: the daemon ends the copy between two requests. */

@@ -17,21 +17,18 @@ static void note_failing(struct target *target, struct member *member, enum memb
     target_next(target, TARGET_WRITE_MISSED);
 }
 
-static void note_refused(struct target *target, int64_t at) {
-    for (unsigned i = 0; i < target->refused_count; i++) {
-        if (target->refused[i] == at)
-            return;
-    }
-    if (target->refused_count < REFUSED_MOST)
-        target->refused[target->refused_count++] = at;
-}
-
 void target_note_refused(struct target *target, int64_t at, int64_t bytes) {
     int64_t end = at + bytes < target->size_bytes ? at + bytes : target->size_bytes;
 
     for (at -= at % REFUSED_BLOCK; at < end && end - at <= REFUSED_BLOCK * REFUSED_MOST;
-         at += REFUSED_BLOCK)
-        note_refused(target, at);
+         at += REFUSED_BLOCK) {
+        unsigned i = 0;
+
+        while (i < target->refused_count && target->refused[i] != at)
+            i++;
+        if (i == target->refused_count && i < REFUSED_MOST)
+            target->refused[target->refused_count++] = at;
+    }
 }
 
 /* An outvoted read means damaged data; a failed write, stale data. A remote replica with a failed
@@ -61,19 +58,14 @@ static void take_report(struct target *target, const json_t *data) {
     note_failing(target, member, MEMBER_MISSED);
 }
 
-static bool is_of_copies(const json_t *data) {
-    const char *reference = json_text_of(data, "reference");
-
-    return reference && strcmp(reference, COPIES) == 0;
-}
-
 static void take_event(struct target *target, const json_t *event) {
     const char *name = json_text_of(event, "event");
     const json_t *data = json_object_get(event, "data");
 
     if (name && strcmp(name, "QUORUM_REPORT_BAD") == 0)
         take_report(target, data);
-    else if (name && strcmp(name, "QUORUM_FAILURE") == 0 && is_of_copies(data)) {
+    else if (name && strcmp(name, "QUORUM_FAILURE") == 0 &&
+             json_text_is(data, "reference", COPIES)) {
         log_warning(NULL, "files of a snapshot have no majority", "volume_id", target->volume,
                     "sector", LOG_INT(json_integer_value(json_object_get(data, "sector-num"))),
                     NULL);
@@ -117,15 +109,11 @@ static bool is_exchanged(struct member *member) {
            (member->device != probe->device || member->inode != probe->inode);
 }
 
-/* Writes to it are found by its path, whatever its state is. */
-static bool is_linked(struct member *member) {
-    return member_is_local(member) && member->probe.held && member->probe.inode != 0 &&
-           !is_exchanged(member);
-}
-
 static void fail_file(struct target *target, struct member *member) {
     const struct replica_probe *probe = &member->probe;
-    bool linked = is_linked(member);
+    /* Writes to it are found by its path, whatever its state is. */
+    bool linked =
+        member_is_local(member) && probe->held && probe->inode != 0 && !is_exchanged(member);
 
     if (member_fails(member) && (linked || member->state != MEMBER_IS_FAILING))
         return;
@@ -140,15 +128,6 @@ static void fail_file(struct target *target, struct member *member) {
     note_failing(target, member, linked ? MEMBER_MISSED : MEMBER_FILE_LOST);
 }
 
-/* Neither its data nor its state could be read: overwriting them repairs nothing. */
-static void fail_reads(struct target *target, struct member *member) {
-    member->why = member->probe.why;
-    member->mismatches = 0;
-    log_warning(NULL, "replica cannot be read", "volume_id", target->volume, "replica_id",
-                member->replica.uid, "reason", member->why.message, NULL);
-    note_failing(target, member, MEMBER_MISSED);
-}
-
 void watch_files(struct target *target) {
     TARGET_FOREACH(member, target) {
         const struct replica_probe *probe = &member->probe;
@@ -159,7 +138,13 @@ void watch_files(struct target *target) {
              (probe->health == REPLICA_GOOD && (!probe->held || is_exchanged(member)))))
             fail_file(target, member);
         else if (member->state == MEMBER_IS_VOTING && probe->health == REPLICA_FAILING &&
-                 member->mismatches > 0)
-            fail_reads(target, member);
+                 member->mismatches > 0) {
+            /* Neither its data nor its state could be read: overwriting them repairs nothing. */
+            member->why = probe->why;
+            member->mismatches = 0;
+            log_warning(NULL, "replica cannot be read", "volume_id", target->volume, "replica_id",
+                        member->replica.uid, "reason", member->why.message, NULL);
+            note_failing(target, member, MEMBER_MISSED);
+        }
     }
 }

@@ -75,33 +75,27 @@ static int file_do(struct target *target, struct arena *arena, const char *comma
 
 /* ---- its mount point ---- */
 
-/* A mount whose daemon has ended or hangs receives no request. */
-static void unmount(const char *run) {
+/* No file system is mounted there. */
+static int make_mount_point(const struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const char *path = file_path(arena, run);
-    int left = MOUNTS_MOST;
-
-    while (left-- > 0 && umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
-        ;
-}
-
-/* Replaces any other file atomically. */
-static int make_socket(struct arena *arena, const char *path, struct error *err) {
-    const char *draft = arena_format(arena, "%s.new", path);
+    const char *path = file_path(arena, target->run), *draft = arena_format(arena, "%s.new", path);
+    const char *run = file_run(arena, target), *empty = arena_format(arena, "%s/" EMPTY, run);
+    struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
+    autoclose int file = -1, tree = -1;
     struct stat found;
 
-    if (lstat(path, &found) == 0 && S_ISSOCK(found.st_mode))
-        return 0;
-    unlink(draft);
-    if (mknod(draft, S_IFSOCK, 0) < 0 || rename(draft, path) < 0)
-        return error_errno(err, ERROR_BACKEND, "making %s", path);
-    return 0;
-}
-
-static int mount_empty(const char *empty, const char *path, struct error *err) {
-    struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
-    autoclose int file = open(empty, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0400), tree = -1;
-
+    if (strlen(run) > RUN_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "The path of a socket would be too long: %s.",
+                         run);
+    if (mkdir(run, 0700) < 0 && errno != EEXIST)
+        return error_errno(err, ERROR_BACKEND, "making %s", run);
+    if (lstat(path, &found) < 0 || !S_ISSOCK(found.st_mode)) {
+        unlink(draft);
+        /* Replaces any other file atomically. */
+        if (mknod(draft, S_IFSOCK, 0) < 0 || rename(draft, path) < 0)
+            return error_errno(err, ERROR_BACKEND, "making %s", path);
+    }
+    file = open(empty, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0400);
     if (file < 0)
         return error_errno(err, ERROR_BACKEND, "making %s", empty);
     tree = open_tree(file, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
@@ -109,23 +103,6 @@ static int mount_empty(const char *empty, const char *path, struct error *err) {
         move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
         return error_errno(err, ERROR_BACKEND, "mounting a read-only file at %s", path);
     return 0;
-}
-
-/* No file system is mounted there. */
-static int make_mount_point(const struct target *target, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const char *path = file_path(arena, target->run);
-    const char *run = file_run(arena, target);
-
-    if (strlen(run) > RUN_MOST)
-        return error_set(err, ERROR_BAD_REQUEST, "The path of a socket would be too long: %s.",
-                         run);
-    if (mkdir(run, 0700) < 0 && errno != EEXIST)
-        return error_errno(err, ERROR_BACKEND, "making %s", run);
-    return make_socket(arena, path, err) < 0 ||
-                   mount_empty(arena_format(arena, "%s/" EMPTY, run), path, err) < 0
-               ? -1
-               : 0;
 }
 
 /* ---- its daemon ---- */
@@ -138,10 +115,14 @@ static void close_monitor(struct target *target) {
 
 static int end(const char *run, int64_t timeout_ms, struct error *err) {
     autoarena struct arena *arena = arena_new();
+    const char *path = file_path(arena, run);
+    int left = MOUNTS_MOST;
 
     if (daemon_kill(daemon_path(arena, run, ID), timeout_ms, err) < 0)
         return -1;
-    unmount(run);
+    /* A mount whose daemon has ended or hangs receives no request. */
+    while (left-- > 0 && umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+        ;
     return 0;
 }
 
@@ -214,11 +195,6 @@ struct nodes {
     const char *sources[8];
 };
 
-static bool is_source(const char *name) {
-    return strncmp(name, SOURCE, strlen(SOURCE)) == 0 ||
-           strncmp(name, OLD_SOURCE, strlen(OLD_SOURCE)) == 0;
-}
-
 static int read_nodes(struct target *target, struct arena *arena, struct nodes *ret,
                       struct error *err) {
     json_t *list = NULL;
@@ -235,7 +211,9 @@ static int read_nodes(struct target *target, struct arena *arena, struct nodes *
         if (name && strcmp(name, TOP) == 0)
             ret->bytes =
                 json_integer_value(json_object_get(json_object_get(node, "image"), "virtual-size"));
-        else if (name && is_source(name) && ret->count < LENGTH(ret->sources))
+        else if (name && ret->count < LENGTH(ret->sources) &&
+                 (strncmp(name, SOURCE, strlen(SOURCE)) == 0 ||
+                  strncmp(name, OLD_SOURCE, strlen(OLD_SOURCE)) == 0))
             ret->sources[ret->count++] = name;
     }
     return 0;
@@ -271,27 +249,11 @@ static int grow(struct target *target, struct error *err) {
     return 0;
 }
 
-static int build(struct target *target, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const char *source = name_source(arena, target->size_bytes);
-
-    assert(target->file && target->size_bytes > 0);
-    if (add_source(target, source, err) < 0 ||
-        file_do(target, arena, "blockdev-add", top_json(target->size_bytes, source), NULL, err) <
-            0 ||
-        FILE_DO(target, err, "block-export-add", "{s:s, s:s, s:s, s:s, s:b, s:b}", "type", "fuse",
-                "id", ID, "node-name", TOP, "mountpoint", file_path(arena, target->run), "writable",
-                true, "growable", false) < 0)
-        return -1;
-    target->file_bytes = target->size_bytes;
-    return 0;
-}
-
 /* ---- together ---- */
 
 static int launch(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const char *run = file_run(arena, target);
+    const char *run = file_run(arena, target), *source = name_source(arena, target->size_bytes);
 
     assert(target->export == TARGET_EXPORT_FILE && !target->sealed);
     close_monitor(target);
@@ -300,45 +262,35 @@ static int launch(struct target *target, struct error *err) {
         qmp_await_ready(daemon_path(arena, run, "qmp"), target->timeout_ms, err) < 0 ||
         qmp_connect(daemon_path(arena, run, "qmp"), target->timeout_ms, &target->file, err) < 0)
         return -1;
-    if (build(target, err) < 0) {
+    assert(target->file && target->size_bytes > 0);
+    if (add_source(target, source, err) < 0 ||
+        file_do(target, arena, "blockdev-add", top_json(target->size_bytes, source), NULL, err) <
+            0 ||
+        FILE_DO(target, err, "block-export-add", "{s:s, s:s, s:s, s:s, s:b, s:b}", "type", "fuse",
+                "id", ID, "node-name", TOP, "mountpoint", file_path(arena, target->run), "writable",
+                true, "growable", false) < 0) {
         close_monitor(target);
         return -1;
     }
+    target->file_bytes = target->size_bytes;
     log_info(NULL, "file of the volume served", "volume_id", target->volume, NULL);
     return 0;
-}
-
-/* Its events are not used, and received so that they do not pile up. False: the monitor is broken.
- */
-static bool drain_events(struct target *target, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    json_t *event;
-    int received;
-
-    do {
-        received = qmp_event(target->file, arena, &event, err);
-    } while (received > 0);
-    return received < 0;
-}
-
-/* Has it the right size, on the right source? While there is another source it may still be on
- * that: an owner has added the right one, and died. */
-static bool is_whole(struct arena *arena, const struct target *target, const struct nodes *nodes) {
-    return nodes->bytes > target->size_bytes ||
-           (nodes->bytes == target->size_bytes && nodes->count == 1 &&
-            has_source(nodes, name_source(arena, nodes->bytes)));
 }
 
 /* 2 it has its export, which is right, 1 which is not, 0 it has none. */
 static int inspect(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = daemon_path(arena, file_run(arena, target), "qmp");
-    json_t *exports = NULL;
+    json_t *event, *exports = NULL;
     struct nodes nodes;
+    int received;
 
     if (!target->file && qmp_connect(path, target->timeout_ms, &target->file, err) < 0)
         return -1;
-    if (drain_events(target, err) || read_nodes(target, arena, &nodes, err) < 0 ||
+    do { /* its events are not used, and received so that they do not pile up */
+        received = qmp_event(target->file, arena, &event, err);
+    } while (received > 0);
+    if (received < 0 || read_nodes(target, arena, &nodes, err) < 0 ||
         file_do(target, arena, "query-block-exports", NULL, &exports, err) < 0) {
         close_monitor(target); /* it runs, and so does the file: it is queried again */
         return -1;
@@ -346,7 +298,13 @@ static int inspect(struct target *target, struct error *err) {
     target->file_bytes = nodes.bytes;
     if (nodes.bytes == 0 || json_array_size(exports) == 0)
         return 0;
-    return is_whole(arena, target, &nodes) ? 2 : 1;
+    /* While there is another source it may still be on that: an owner has added the right one, and
+     * died. */
+    return nodes.bytes > target->size_bytes ||
+                   (nodes.bytes == target->size_bytes && nodes.count == 1 &&
+                    has_source(&nodes, name_source(arena, nodes.bytes)))
+               ? 2
+               : 1;
 }
 
 int file_reconcile(struct target *target, struct error *err) {

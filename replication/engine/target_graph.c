@@ -42,17 +42,6 @@ int graph_add_file(struct target *target, const struct file_node *node, struct e
                        : refuse_without_daemon(err);
 }
 
-/* The present certificates: an open connection keeps those that it has read. */
-static int add_credentials(struct target *target, struct error *err) {
-    return GRAPH_DO(target, err, "object-add", "{s:s, s:s, s:s, s:s, s:b, s:s}", "qom-type",
-                    "tls-creds-x509", "id", CREDENTIALS, "dir", target->tls_directory, "endpoint",
-                    "client", "verify-peer", true, "priority", DAEMON_TLS);
-}
-
-static int remove_credentials(struct target *target, struct error *err) {
-    return GRAPH_DO(target, err, "object-del", "{s:s}", "id", CREDENTIALS);
-}
-
 /* reconnect-delay=0: a lost connection stays lost, and missed writes are reported. The relay limits
  * a peer's silence. */
 static int add_client(struct target *target, const struct member *member, const char *node,
@@ -87,11 +76,19 @@ int graph_add_connection(struct target *target, const struct member *member, con
     int result;
 
     assert(member->data.host[0] && size_bytes > 0);
-    if (relay_start(&relay, err) < 0 || (tls && add_credentials(target, err) < 0))
+    if (relay_start(&relay, err) < 0)
+        return -1;
+    /* The present certificates: an open connection keeps those that it has read. */
+    if (tls && GRAPH_DO(target, err, "object-add", "{s:s, s:s, s:s, s:s, s:b, s:s}", "qom-type",
+                        "tls-creds-x509", "id", CREDENTIALS, "dir", target->tls_directory,
+                        "endpoint", "client", "verify-peer", true, "priority", DAEMON_TLS) < 0)
         return -1;
     result = add_client(target, member, node, path, size_bytes, discard, err);
     unlink(path);
-    return tls && remove_credentials(target, result < 0 ? &ignored : err) < 0 ? -1 : result;
+    if (tls &&
+        GRAPH_DO(target, result < 0 ? &ignored : err, "object-del", "{s:s}", "id", CREDENTIALS) < 0)
+        return -1;
+    return result;
 }
 
 int graph_add_replica(struct target *target, const struct member *member, int64_t size_bytes,
@@ -121,16 +118,15 @@ int graph_add_quorum(struct target *target, unsigned threshold, struct error *er
                     pattern, "rewrite-corrupted", false, "discard", "unmap", "children", children);
 }
 
-/* An omitted limit keeps its value: all are named. */
-static json_t *limits(const struct target_qos *qos) {
-    return json_pack("{s:I, s:i, s:i, s:I, s:i, s:i}", "iops-total", (json_int_t)qos->iops,
-                     "iops-read", 0, "iops-write", 0, "bps-total",
-                     (json_int_t)qos->bytes_per_second, "bps-read", 0, "bps-write", 0);
-}
-
 int graph_set_qos(struct target *target, struct error *err) {
+    /* An omitted limit keeps its value: all are named. */
+    json_t *limits =
+        json_pack("{s:I, s:i, s:i, s:I, s:i, s:i}", "iops-total", (json_int_t)target->qos.iops,
+                  "iops-read", 0, "iops-write", 0, "bps-total",
+                  (json_int_t)target->qos.bytes_per_second, "bps-read", 0, "bps-write", 0);
+
     return GRAPH_DO(target, err, "qom-set", "{s:s, s:s, s:o}", "path", QOM_PATH, "property",
-                    "limits", "value", limits(&target->qos));
+                    "limits", "value", limits);
 }
 
 static const char *export_id(const struct target *target, char text[NODE_SIZE]) {
@@ -240,7 +236,7 @@ static int query_nodes(struct target *target, struct arena *arena, json_t **ret,
                     err);
 }
 
-static int has_node(struct target *target, const char *node, bool *ret, struct error *err) {
+int graph_remove_node(struct target *target, const char *node, struct error *err) {
     autoarena struct arena *arena = arena_new();
     json_t *nodes = NULL;
     const json_t *one;
@@ -248,19 +244,11 @@ static int has_node(struct target *target, const char *node, bool *ret, struct e
 
     if (query_nodes(target, arena, &nodes, err) < 0)
         return -1;
-    *ret = false;
     json_array_foreach(nodes, i, one) {
-        *ret |= json_text_is(one, "node-name", node);
+        if (json_text_is(one, "node-name", node))
+            return GRAPH_DO(target, err, "blockdev-del", "{s:s}", "node-name", node);
     }
     return 0;
-}
-
-int graph_remove_node(struct target *target, const char *node, struct error *err) {
-    bool there = false;
-
-    if (has_node(target, node, &there, err) < 0)
-        return -1;
-    return there ? GRAPH_DO(target, err, "blockdev-del", "{s:s}", "node-name", node) : 0;
 }
 
 int graph_remove_copies(struct target *target, const struct member *member, struct error *err) {

@@ -51,18 +51,6 @@ const char *target_job_replica(const struct target *target) {
     return kinds[target->job].of_replica ? target->members[target->rebuilt].replica.uid : NULL;
 }
 
-static bool is_by_blocks(const struct target *target) {
-    return target->job_state >= JOB_IS_COPYING_BLOCKS && target->job_state <= JOB_IS_ENDING_BLOCKS;
-}
-
-int target_job_granularity(const struct target *target) {
-    return is_by_blocks(target) ? FINE : COARSE;
-}
-
-int target_job_buffer(const struct target *target) {
-    return is_by_blocks(target) ? FINE : BUFFER;
-}
-
 int target_job_refuse(const struct target *target, struct error *err) {
     return error_set(err, ERROR_CONFLICT, "The volume %s is being copied already.", target->volume);
 }
@@ -82,22 +70,19 @@ static void log_end(const struct target *target, bool done) {
                     target->job_error.message, NULL);
 }
 
-static void clear(struct target *target) {
-    target->job = TARGET_NO_JOB;
-    target->job_error = (struct error){ 0 };
-    target->done_bytes = target->total_bytes = 0;
-    target->failures_before = target->failures;
-}
-
 bool target_job_next(struct target *target, enum job_event event) {
     const struct state_row *row = state_table_next(&job_states, &target->job_state, event);
 
-    if (row && row->action == JOB_CLEARS)
-        clear(target);
-    else if (row && row->action == JOB_NOTES_END)
+    if (row && row->action == JOB_CLEARS) {
+        target->job = TARGET_NO_JOB;
+        target->job_error = (struct error){ 0 };
+        target->done_bytes = target->total_bytes = 0;
+        target->failures_before = target->failures;
+    } else if (row && row->action == JOB_NOTES_END) {
         error_set(&target->job_error, ERROR_UNAVAILABLE, "%s", row->sentence);
-    else if (row && row->action != JOB_NO_ACTION)
+    } else if (row && row->action != JOB_NO_ACTION) {
         log_end(target, row->action == JOB_LOGS);
+    }
     return row != NULL;
 }
 
@@ -110,6 +95,20 @@ void target_job_begin(struct target *target, enum target_job kind) {
 void target_job_fail(struct target *target, const struct error *why) {
     target->job_error = *why;
     target_job_next(target, JOB_FAILS);
+}
+
+int target_job_mirror(struct target *target, const char *device, const char *node,
+                      const char *replaces, bool waits, struct error *err) {
+    bool by_blocks =
+        target->job_state >= JOB_IS_COPYING_BLOCKS && target->job_state <= JOB_IS_ENDING_BLOCKS;
+
+    return GRAPH_DO(target, err, "blockdev-mirror",
+                    "{s:s, s:s, s:s, s:s*, s:s, s:s*, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB,
+                    "device", device, "target", node, "replaces", replaces, "sync", "full",
+                    "copy-mode", waits ? "write-blocking" : NULL, "speed",
+                    (json_int_t)target->speed, "granularity", by_blocks ? FINE : COARSE, "buf-size",
+                    by_blocks ? FINE : BUFFER, "auto-dismiss", false, "on-source-error", "report",
+                    "on-target-error", "report");
 }
 
 bool target_job_repeat(struct target *target, const struct graph_job *job) {

@@ -46,22 +46,6 @@ static const struct generation_id *entries_of(const struct target *target,
     return is_kept(target, current) && counts ? &current->id : &no_generation;
 }
 
-static int begin_log(struct target *target, struct member *member,
-                     const struct generation_id *before, const struct generation_id *next,
-                     struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    struct replica_request request = { .kind = ACCESS_BEGIN_LOG,
-                                       .replica = &member->replica,
-                                       .epoch = target->epoch,
-                                       .before = before,
-                                       .next = next };
-
-    if (member_is_local(member))
-        return write_log_begin(write_log_directory(arena, target->run), member->replica.uid, before,
-                               next, err);
-    return replica_request(member->access, &request, err);
-}
-
 int logs_remove(const struct target *target, const struct member *member) {
     autoarena struct arena *arena = arena_new();
 
@@ -73,13 +57,23 @@ int logs_remove(const struct target *target, const struct member *member) {
 /* Without a log no content is justified; that has no other effect. */
 static void set_log(struct target *target, struct member *member,
                     const struct generation_id *before, const struct generation_id *next) {
+    autoarena struct arena *arena = arena_new();
+    struct replica_request request = { .kind = ACCESS_BEGIN_LOG,
+                                       .replica = &member->replica,
+                                       .epoch = target->epoch,
+                                       .before = before,
+                                       .next = next };
     struct error reason;
+    int outcome;
 
     assert(next->number >= 0);
     if (generation_same(&member->logged, next))
         return;
     member->logged = *next;
-    if (begin_log(target, member, before, next, &reason) == 0)
+    outcome = member_is_local(member) ? write_log_begin(write_log_directory(arena, target->run),
+                                                        member->replica.uid, before, next, &reason)
+                                      : replica_request(member->access, &request, &reason);
+    if (outcome == 0)
         return;
     logs_remove(target, member);
     log_warning(NULL, "write log not available", "volume_id", target->volume, "replica_id",
@@ -143,58 +137,49 @@ void logs_end(struct target *target) {
 /* ---- their entries ---- */
 
 /* A peer of another version has none. */
-static void read_remote_log(struct target *target, struct member *member, struct arena *arena,
-                            struct write_log *ret) {
-    struct replica_request request = { .kind = ACCESS_READ_LOG,
-                                       .replica = &member->replica,
-                                       .epoch = target->epoch,
-                                       .arena = arena,
-                                       .log = ret };
-    struct error reason;
-
-    *ret = (struct write_log){ .count = 0 };
-    if (replica_request(member->access, &request, &reason) < 0)
-        log_warning(NULL, "write log not available", "volume_id", target->volume, "replica_id",
-                    member->replica.uid, "reason", reason.message, NULL);
-}
-
 static void read_log(struct target *target, unsigned i, struct logs *logs) {
     struct member *member = &target->members[i];
     struct write_log *log = &logs->logs[i];
+    struct replica_request request = { .kind = ACCESS_READ_LOG,
+                                       .replica = &member->replica,
+                                       .epoch = target->epoch,
+                                       .arena = logs->arena,
+                                       .log = log };
+    struct error reason;
 
+    *log = (struct write_log){ .count = 0 };
     if (member_is_local(member))
         write_log_read(logs->arena, write_log_directory(logs->arena, target->run),
                        member->replica.uid, log);
-    else
-        read_remote_log(target, member, logs->arena, log);
+    else if (replica_request(member->access, &request, &reason) < 0)
+        log_warning(NULL, "write log not available", "volume_id", target->volume, "replica_id",
+                    member->replica.uid, "reason", reason.message, NULL);
     if (!generation_same(&log->generation, &target->plan.current.id))
         log->count = 0;
-}
-
-/* Is each answered write on as many voters as are needed? */
-static bool is_complete(struct target *target) {
-    const struct generation *found = &target->plan.current;
-    unsigned voters = 0;
-
-    TARGET_FOREACH(member, target) {
-        if (member_votes(member) && !generation_has(found, member->replica.uid))
-            return false;
-        voters += member_votes(member);
-    }
-    return is_kept(target, found) && voters >= generation_needed(found);
 }
 
 /* A remote host with false entries must not decide about another replica's content: its log counts
  * only without a local replica. */
 void logs_read(struct target *target, struct arena *arena, struct logs *ret) {
-    bool local = !is_exact(&target->plan.current);
+    const struct generation *found = &target->plan.current;
+    bool local = !is_exact(found);
+    unsigned voters = 0;
 
     *ret = (struct logs){ .arena = arena };
-    if (target->plan.verdict != QUORUM_RESYNC || !is_complete(target))
+    if (target->plan.verdict != QUORUM_RESYNC || !is_kept(target, found))
+        return;
+    /* Each answered write is on as many voters as are needed. */
+    TARGET_FOREACH(member, target) {
+        if (!member_votes(member))
+            continue;
+        if (!generation_has(found, member->replica.uid))
+            return;
+        voters++;
+        local |= member_is_local(member);
+    }
+    if (voters < generation_needed(found))
         return;
     ret->usable = true;
-    for (unsigned i = 0; i < target->count; i++)
-        local |= member_votes(&target->members[i]) && member_is_local(&target->members[i]);
     for (unsigned i = 0; i < target->count; i++) {
         if (member_votes(&target->members[i]) && member_is_local(&target->members[i]) == local)
             read_log(target, i, ret);

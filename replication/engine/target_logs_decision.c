@@ -92,23 +92,6 @@ static uint32_t size_at(const struct target *target, uint64_t block) {
     return left < JUSTIFY_BLOCK ? (uint32_t)left : JUSTIFY_BLOCK;
 }
 
-static int read_batch(struct decision *decision, struct error *err) {
-    for (unsigned i = 0; i < decision->count; i++) {
-        struct voter *voter = &decision->voters[i];
-
-        for (unsigned j = 0; j < decision->batched; j++)
-            voter->reads[j] = (struct nbd_read){
-                .offset = decision->batch[j] * JUSTIFY_BLOCK,
-                .size = size_at(decision->target, decision->batch[j]),
-                .data = voter->buffer + (size_t)j * JUSTIFY_BLOCK,
-            };
-        if (nbd_client_read(voter->fd, voter->reads, decision->batched, &decision->until_us, err) <
-            0)
-            return -1;
-    }
-    return 0;
-}
-
 /* A block that a replica cannot read is left to the vote. */
 static int decide_block(struct decision *decision, unsigned j, struct error *err) {
     unsigned char chosen[JUSTIFY_BLOCK];
@@ -138,8 +121,19 @@ static int decide_block(struct decision *decision, unsigned j, struct error *err
 }
 
 static int decide_batch(struct decision *decision, struct error *err) {
-    if (read_batch(decision, err) < 0)
-        return -1;
+    for (unsigned i = 0; i < decision->count; i++) {
+        struct voter *voter = &decision->voters[i];
+
+        for (unsigned j = 0; j < decision->batched; j++)
+            voter->reads[j] = (struct nbd_read){
+                .offset = decision->batch[j] * JUSTIFY_BLOCK,
+                .size = size_at(decision->target, decision->batch[j]),
+                .data = voter->buffer + (size_t)j * JUSTIFY_BLOCK,
+            };
+        if (nbd_client_read(voter->fd, voter->reads, decision->batched, &decision->until_us, err) <
+            0)
+            return -1;
+    }
     for (unsigned j = 0; j < decision->batched; j++) {
         if (decide_block(decision, j, err) < 0)
             return -1;
@@ -161,12 +155,10 @@ static bool is_repeated(const struct decision *decision, unsigned i, unsigned ra
     return repeated;
 }
 
-static bool is_inside(const struct target *target, uint64_t block) {
-    return block < (uint64_t)(target->size_bytes + JUSTIFY_BLOCK - 1) / JUSTIFY_BLOCK;
-}
-
 /* From the last written block on, as long as there is time, that of a suspension excepted. */
 static int decide_all(struct decision *decision, struct error *err) {
+    const uint64_t blocks =
+        (uint64_t)(decision->target->size_bytes + JUSTIFY_BLOCK - 1) / JUSTIFY_BLOCK;
     bool more = true;
 
     decision->until_us = clock_boottime_us() + TIME_US;
@@ -178,8 +170,7 @@ static int decide_all(struct decision *decision, struct error *err) {
             if (rank >= list->count)
                 continue;
             more = true;
-            if (!is_inside(decision->target, list->blocks[rank].block) ||
-                is_repeated(decision, i, rank))
+            if (list->blocks[rank].block >= blocks || is_repeated(decision, i, rank))
                 continue;
             assert(decision->batched < BATCH);
             decision->batch[decision->batched++] = list->blocks[rank].block;

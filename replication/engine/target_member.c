@@ -169,20 +169,17 @@ int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t
     return result;
 }
 
-static void probe_all(struct target *target) {
-    for (unsigned i = 0; i < target->count; i++) {
-        target->members[i].probe_us = 0;
-        member_probe(target, &target->members[i]);
-    }
-}
-
 int target_open_replicas(struct target *target, struct error *err) {
     TARGET_FOREACH(member, target) {
         member->probe_us = 0;
         member_next(member, member_open(target, member, &member->why) < 0 ? MEMBER_NOT_OPENED
                                                                           : MEMBER_OPENED);
         if (member->state == MEMBER_IS_EXCLUDED && member->why.kind == ERROR_CONFLICT) {
-            probe_all(target); /* for the highest epoch, which the owner's status reports */
+            /* For the highest epoch, which the owner's status reports. */
+            for (unsigned i = 0; i < target->count; i++) {
+                target->members[i].probe_us = 0;
+                member_probe(target, &target->members[i]);
+            }
             return error_pass(err, &member->why);
         }
     }

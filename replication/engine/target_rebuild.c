@@ -53,19 +53,6 @@ static int check(struct target *target, const struct replica *replica, const cha
     return 0;
 }
 
-/* `replaced_node`: the node that it replaces; NULL: it joins the next daemon. */
-static int start_mirror(struct target *target, const struct member *member,
-                        const char *replaced_node, struct error *err) {
-    assert(!member_votes(member));
-    return GRAPH_DO(target, err, "blockdev-mirror",
-                    "{s:s, s:s, s:s, s:s*, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB,
-                    "device", TOP, "target", member->node, "replaces", replaced_node, "sync",
-                    "full", "copy-mode", "write-blocking", "speed", (json_int_t)target->speed,
-                    "granularity", target_job_granularity(target), "buf-size",
-                    target_job_buffer(target), "auto-dismiss", false, "on-source-error", "report",
-                    "on-target-error", "report");
-}
-
 static struct member *find_replaced(struct target *target) {
     return target->replaced[0] ? member_find(target, target->replaced) : NULL;
 }
@@ -82,29 +69,15 @@ static int tidy(struct target *target, struct error *err) {
     return old && !member_votes(old) ? graph_remove_child(target, old->node, err) : 0;
 }
 
-/* Unless it votes already. */
-static void evict_rebuilt(struct target *target) {
+static int fail(struct target *target, const struct error *why) {
     struct member *member = &target->members[target->rebuilt];
+    struct error ignored;
 
     assert(target->rebuilt < target->count);
     if (!member_votes(member))
         member_next(member, MEMBER_EVICTED);
-}
-
-static int fail(struct target *target, const struct error *why) {
-    struct error ignored;
-
-    evict_rebuilt(target);
     target_job_fail(target, why);
     return tidy(target, &ignored);
-}
-
-/* Is another number of votes needed with one more? */
-static bool raises_threshold(const struct target *target) {
-    const struct generation more = { .wanted = target->current.count + 1 };
-
-    return target->grows && more.wanted > target->current.wanted &&
-           generation_needed(&more) != target->threshold;
 }
 
 /* A local one with a damaged state is created again; a foreign one stays, and so does one in
@@ -128,6 +101,7 @@ static int prepare_replica(struct target *target, struct member *member, struct 
 static int begin_copy(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
     const struct member *old = find_replaced(target);
+    const struct generation more = { .wanted = target->current.count + 1 };
 
     assert(target->rebuilt < target->count);
     member_next(member, MEMBER_REBUILDS);
@@ -139,36 +113,34 @@ static int begin_copy(struct target *target, struct error *err) {
     member_name_next(member);
     if (graph_add_replica(target, member, target->size_bytes, err) < 0)
         return -1;
-    if (raises_threshold(target)) {
+    assert(!member_votes(member));
+    /* If another number of votes is needed with one more, it joins the next daemon. */
+    if (target->grows && more.wanted > target->current.wanted &&
+        generation_needed(&more) != target->threshold) {
         target_job_next(target, JOB_NEEDS_RESTART);
-        return start_mirror(target, member, NULL, err);
+        return target_job_mirror(target, TOP, member->node, NULL, true, err);
     }
     if (!old && graph_add_failing_child(target, err) < 0)
         return -1;
-    return start_mirror(target, member, old ? old->node : PLACEHOLDER, err);
-}
-
-static struct member *add_member(struct target *target, const struct replica *replica) {
-    struct member *dispensable = find_dispensable(target);
-
-    if (target->count == LENGTH(target->members)) {
-        assert(dispensable);
-        member_close(target, dispensable);
-        member_remove(target, dispensable->replica.uid);
-    }
-    return member_add(target, replica);
+    return target_job_mirror(target, TOP, member->node, old ? old->node : PLACEHOLDER, true, err);
 }
 
 int rebuild_start(struct target *target, const struct replica *replica, const char *replaces,
                   bool grows, int64_t speed, struct error *err) {
-    struct member *member;
+    struct member *member, *dispensable;
     struct error reason;
 
     if (check(target, replica, replaces, grows, err) < 0)
         return -1;
     member = member_find(target, replica->uid);
+    if (!member && target->count == LENGTH(target->members)) {
+        dispensable = find_dispensable(target);
+        assert(dispensable);
+        member_close(target, dispensable);
+        member_remove(target, dispensable->replica.uid);
+    }
     if (!member)
-        member = add_member(target, replica);
+        member = member_add(target, replica);
     target->speed = speed;
     strcpy(target->replaced, replaces ? replaces : "");
     target->rebuilt = (unsigned)(member - target->members);
@@ -186,13 +158,6 @@ int target_rebuild(struct target *target, const struct replica *replica, const c
     return rebuild_start(target, replica, replaces, false, speed, err);
 }
 
-/* Without a spare replica, a new one that misses a write while it joins could not leave again: the
- * generation needs it then, though the daemon still has the replaced one. */
-static bool can_leave_again(const struct target *target, const struct member *old) {
-    return !old || !generation_has(&target->current, old->replica.uid) ||
-           quorum_spares(&target->current, old->replica.uid);
-}
-
 /* All is copied, and new writes go there, too. A second completion would crash the daemon. */
 static int join_quorum(struct target *target, struct error *err) {
     struct member *old = find_replaced(target);
@@ -201,7 +166,10 @@ static int join_quorum(struct target *target, struct error *err) {
                              .with = member->replica.uid };
 
     assert(target->rebuilt < target->count && !member_votes(member));
-    if (!can_leave_again(target, old))
+    /* Without a spare replica, a new one that misses a write while it joins could not leave again:
+     * the generation needs it then, though the daemon still has the replaced one. */
+    if (old && generation_has(&target->current, old->replica.uid) &&
+        !quorum_spares(&target->current, old->replica.uid))
         return error_set(err, ERROR_CONFLICT,
                          "The volume %s has no spare replica: none is replaced in one step.",
                          target->volume);
@@ -282,21 +250,17 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
     return 0;
 }
 
-/* It was to join the quorum, and did not. */
-static int withdraw(struct target *target, struct error *err) {
+/* It was to join the quorum, and did not. Two replicas may have different bad blocks in one
+ * request: blocks are read one by one. */
+static int repeat_copy(struct target *target, const struct graph_job *job, struct error *reason) {
     struct member *member = &target->members[target->rebuilt];
+    struct error ignored;
 
     assert(target->rebuilt < target->count);
     member_next(member, MEMBER_EVICTED);
-    return generation_has(&target->current, member->replica.uid)
-               ? generation_change(target, (struct change){ 0 }, err)
-               : 0;
-}
-
-/* Two replicas may have different bad blocks in one request: blocks are read one by one. */
-static int repeat_copy(struct target *target, const struct graph_job *job, struct error *reason) {
-    struct error ignored;
-
+    if (generation_has(&target->current, member->replica.uid) &&
+        generation_change(target, (struct change){ 0 }, &ignored) < 0)
+        return -1;
     watch_events(target, &ignored);
     if (target->failures == target->failures_before || tidy(target, &ignored) < 0 ||
         !target_job_repeat(target, job))
@@ -335,7 +299,7 @@ int rebuild_advance(struct target *target, struct error *err) {
         return refuse_join(target, &reason, err);
     if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0)
         return 0;
-    if (withdraw(target, err) == 0 && repeat_copy(target, &job, &reason) == 0)
+    if (repeat_copy(target, &job, &reason) == 0)
         return 0;
     fail(target, &reason);
     return error_pass(err, &reason);

@@ -49,29 +49,17 @@ int repair_tidy(struct target *target, struct error *err) {
     return graph_remove_node(target, REPAIR, err);
 }
 
-static int start_backup(struct target *target, struct error *err) {
-    return GRAPH_DO(target, err, "blockdev-backup", "{s:s, s:s, s:s, s:s, s:I, s:b, s:s, s:s}",
-                    "job-id", JOB, "device", TOP, "target", REPAIR, "sync", "full", "speed",
-                    (json_int_t)target->speed, "auto-dismiss", false, "on-source-error", "report",
-                    "on-target-error", "report");
-}
-
-static int start_mirror(struct target *target, struct error *err) {
-    return GRAPH_DO(
-        target, err, "blockdev-mirror", "{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}",
-        "job-id", JOB, "device", TOP, "target", REPAIR, "sync", "full", "copy-mode",
-        "write-blocking", "speed", (json_int_t)target->speed, "granularity",
-        target_job_granularity(target), "buf-size", target_job_buffer(target), "auto-dismiss",
-        false, "on-source-error", "report", "on-target-error", "report");
-}
-
 static int repair_begin(struct target *target, struct error *err) {
     assert(target->rebuilt < target->count);
     if (repair_tidy(target, err) < 0 ||
         add_file(target, &target->members[target->rebuilt], err) < 0)
         return -1;
-    return target->job_state == JOB_IS_COPYING_BLOCKS ? start_mirror(target, err)
-                                                      : start_backup(target, err);
+    if (target->job_state == JOB_IS_COPYING_BLOCKS)
+        return target_job_mirror(target, TOP, REPAIR, NULL, true, err);
+    return GRAPH_DO(target, err, "blockdev-backup", "{s:s, s:s, s:s, s:s, s:I, s:b, s:s, s:s}",
+                    "job-id", JOB, "device", TOP, "target", REPAIR, "sync", "full", "speed",
+                    (json_int_t)target->speed, "auto-dismiss", false, "on-source-error", "report",
+                    "on-target-error", "report");
 }
 
 int target_repair(struct target *target, const char *replica, int64_t speed, struct error *err) {
@@ -111,11 +99,6 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
     return 0;
 }
 
-/* Perhaps a read has failed, but not yet of a single block: the daemon's report may come later. */
-static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
-    return target_job_repeat(target, job) ? repair_begin(target, reason) : -1;
-}
-
 int repair_advance(struct target *target, struct error *err) {
     struct graph_job job = { 0 };
     struct error reason;
@@ -127,8 +110,11 @@ int repair_advance(struct target *target, struct error *err) {
         return target_job_end(target, err);
     if (found > 0 && strcmp(job.status, "concluded") != 0)
         return 0;
-    if (found > 0 &&
-        (conclude(target, &job, &reason) == 0 || begin_again(target, &job, &reason) == 0))
+    if (found > 0 && conclude(target, &job, &reason) == 0)
+        return 0;
+    /* Perhaps a read has failed, but not yet of a single block: the daemon's report may come later.
+     */
+    if (found > 0 && target_job_repeat(target, &job) && repair_begin(target, &reason) == 0)
         return 0;
     fail(target, &reason);
     return error_pass(err, &reason);

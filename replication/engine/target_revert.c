@@ -29,43 +29,33 @@ static int add_file(struct target *target, const struct member *member, int64_t 
     return graph_add_file(target, &node, err);
 }
 
-static int add_files(struct target *target, struct error *err) {
-    json_t *nodes = json_array();
-    int result = 0, count;
+static int revert_begin(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *nodes = json_keep(arena, json_array());
+    int count;
 
-    for (unsigned i = 0; i < target->count && result == 0; i++) {
-        const struct member *member = &target->members[i];
+    assert(target->sealed);
+    if (copies_tidy(target, err) < 0)
+        return -1;
+    TARGET_FOREACH(member, target) {
         int64_t bytes =
             member_is_local(member) ? member_snapshot_size(member, target->snapshot) : 0;
 
         if (bytes <= 0)
             continue;
-        result = add_file(target, member, bytes, err);
+        if (add_file(target, member, bytes, err) < 0)
+            return -1;
         json_array_append_new(nodes, json_string(member->copy_node));
     }
     count = (int)json_array_size(nodes);
-    if (result == 0 && count == 0)
-        result = error_set(err, ERROR_NOT_FOUND, "No local replica holds the snapshot %s.",
-                           target->snapshot);
-    if (result < 0) {
-        json_decref(nodes);
+    if (count == 0)
+        return error_set(err, ERROR_NOT_FOUND, "No local replica holds the snapshot %s.",
+                         target->snapshot);
+    if (GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:b, s:i, s:O}", "driver", "quorum",
+                 "node-name", COPIES, "read-only", true, "vote-threshold", count / 2 + 1,
+                 "children", nodes) < 0)
         return -1;
-    }
-    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:b, s:i, s:o}", "driver", "quorum",
-                    "node-name", COPIES, "read-only", true, "vote-threshold", count / 2 + 1,
-                    "children", nodes);
-}
-
-static int revert_begin(struct target *target, struct error *err) {
-    assert(target->sealed);
-    if (copies_tidy(target, err) < 0 || add_files(target, err) < 0)
-        return -1;
-    return GRAPH_DO(target, err, "blockdev-mirror",
-                    "{s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB, "device",
-                    COPIES, "target", QUORUM, "sync", "full", "speed", (json_int_t)target->speed,
-                    "granularity", target_job_granularity(target), "buf-size",
-                    target_job_buffer(target), "auto-dismiss", false, "on-source-error", "report",
-                    "on-target-error", "report");
+    return target_job_mirror(target, COPIES, QUORUM, NULL, false, err);
 }
 
 int target_revert(struct target *target, const char *name, int64_t speed, struct error *err) {
@@ -94,9 +84,10 @@ static bool is_incomplete(const struct target *target, struct error *why) {
 }
 
 /* Flushes all voters, if none is known to have missed a write. */
-static int complete_revert(struct target *target, struct error *err) {
+static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
     assert(target->sealed);
-    if (is_incomplete(target, err))
+    if (copies_conclude(target, job, err) < 0 || copies_tidy(target, err) < 0 ||
+        is_incomplete(target, err))
         return -1;
     TARGET_FOREACH(member, target) {
         if (member_votes(member) && member_fails(member))
@@ -106,20 +97,8 @@ static int complete_revert(struct target *target, struct error *err) {
     }
     assert(target->phase == TARGET_IS_SEALED);
     target_next(target, TARGET_REVERT_ENDED);
-    return 0;
-}
-
-static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
-    if (copies_conclude(target, job, err) < 0 || copies_tidy(target, err) < 0 ||
-        complete_revert(target, err) < 0)
-        return -1;
     target_job_next(target, JOB_COMPLETED);
     return 0;
-}
-
-/* Two files may have different bad blocks in one request: blocks are read one by one. */
-static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
-    return target_job_repeat(target, job) ? revert_begin(target, reason) : -1;
 }
 
 int revert_advance(struct target *target, struct error *err) {
@@ -135,8 +114,10 @@ int revert_advance(struct target *target, struct error *err) {
     }
     if (strcmp(job.status, "ready") == 0 && target_job_may(target, JOB_COPIED))
         return target_job_end(target, err);
-    if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0 ||
-        begin_again(target, &job, &reason) == 0)
+    if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0)
+        return 0;
+    /* Two files may have different bad blocks in one request: blocks are read one by one. */
+    if (target_job_repeat(target, &job) && revert_begin(target, &reason) == 0)
         return 0;
     target_job_fail(target, &reason);
     return error_pass(err, &reason);

@@ -15,25 +15,6 @@ struct assignment {
     unsigned count;
 };
 
-static bool is_assigned(const struct assignment *assignment, const char *uid) {
-    for (unsigned i = 0; i < assignment->count; i++) {
-        if (strcmp(assignment->replicas[i].uid, uid) == 0)
-            return true;
-    }
-    return false;
-}
-
-static int check(const struct target *target, const struct assignment *assignment,
-                 struct error *err) {
-    assert(target->count <= MEMBERS_MOST);
-    if (assignment->count == 0 || assignment->count > REPLICAS_MOST)
-        return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
-                         REPLICAS_MOST, assignment->count);
-    if (!target_serves(target))
-        return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
-    return 0;
-}
-
 /* One that does not vote; another one before that of the last failed rebuild. */
 static const struct replica *find_missing(struct target *target,
                                           const struct assignment *assignment) {
@@ -53,19 +34,15 @@ static const struct replica *find_missing(struct target *target,
     return last;
 }
 
-static struct member *find_surplus(struct target *target, const struct assignment *assignment) {
-    for (unsigned i = 0; i < target->count; i++) {
-        if (!is_assigned(assignment, target->members[i].replica.uid))
-            return &target->members[i];
-    }
-    return NULL;
-}
-
-/* NULL: none. Others, which failed to join, replace no vote. */
-static const struct member *find_surplus_voter(const struct target *target,
-                                               const struct assignment *assignment) {
+/* `votes`: only one that does; others, which failed to join, replace no vote. NULL: none. */
+static struct member *find_surplus(struct target *target, const struct assignment *assignment,
+                                   bool votes) {
     TARGET_FOREACH(member, target) {
-        if (member_votes(member) && !is_assigned(assignment, member->replica.uid))
+        bool assigned = false;
+
+        for (unsigned i = 0; i < assignment->count; i++)
+            assigned |= strcmp(assignment->replicas[i].uid, member->replica.uid) == 0;
+        if (!assigned && (!votes || member_votes(member)))
             return member;
     }
     return NULL;
@@ -75,7 +52,7 @@ static const struct member *find_surplus_voter(const struct target *target,
  * one of a volume without a spare (target_rebuild()). */
 static int add(struct target *target, const struct assignment *assignment,
                const struct replica *replica, int64_t speed, struct error *err) {
-    const struct member *surplus = find_surplus_voter(target, assignment);
+    const struct member *surplus = find_surplus(target, assignment, true);
     bool full = target->current.count >= target->current.wanted;
 
     if (full && surplus && quorum_spares(&target->current, surplus->replica.uid))
@@ -85,24 +62,19 @@ static int add(struct target *target, const struct assignment *assignment,
     return rebuild_start(target, replica, NULL, full, speed, err);
 }
 
-/* May a voter, but for `without`, have missed a write? */
-static bool may_lack_writes(const struct target *target, const char *without) {
-    TARGET_FOREACH(member, target) {
-        if (member_votes(member) && !(without && strcmp(member->replica.uid, without) == 0) &&
-            (member_fails(member) || member->errors > 0 || member->mismatches > 0))
-            return true;
-    }
-    return false;
-}
-
 /* A leaving voter takes its vote with it, and a lower wanted number needs fewer votes: only of
  * voters that are known to be equal. */
 static int check_equal(const struct target *target, const struct change *change,
                        struct error *err) {
-    if (may_lack_writes(target, change->without))
-        return error_set(err, ERROR_CONFLICT,
-                         "A replica that stays in the volume %s may have missed a write.",
-                         target->volume);
+    TARGET_FOREACH(member, target) {
+        bool stays = !change->without || strcmp(member->replica.uid, change->without) != 0;
+
+        if (member_votes(member) && stays &&
+            (member_fails(member) || member->errors > 0 || member->mismatches > 0))
+            return error_set(err, ERROR_CONFLICT,
+                             "A replica that stays in the volume %s may have missed a write.",
+                             target->volume);
+    }
     if (!target_is_equal(target) && target->current.count > 1)
         return error_set(err, ERROR_CONFLICT,
                          "The replicas of the volume %s are not resynchronized yet: none is "
@@ -138,10 +110,6 @@ static int shrink(struct target *target, struct member *surplus, unsigned wanted
     return outcome;
 }
 
-static unsigned larger(unsigned a, unsigned b) {
-    return a > b ? a : b;
-}
-
 int target_scale(struct target *target, const struct replica *replicas, unsigned count,
                  int64_t speed, struct error *err) {
     const struct assignment assignment = { replicas, count };
@@ -151,21 +119,25 @@ int target_scale(struct target *target, const struct replica *replicas, unsigned
     unsigned voters;
     int outcome;
 
-    if (check(target, &assignment, err) < 0)
-        return -1;
+    assert(target->count <= MEMBERS_MOST);
+    if (count == 0 || count > REPLICAS_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
+                         REPLICAS_MOST, count);
+    if (!target_serves(target))
+        return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     if (target_job_runs(target))
         return 1;
     missing = find_missing(target, &assignment);
     if (missing)
         return add(target, &assignment, missing, speed, err) < 0 ? -1 : 1;
-    surplus = find_surplus(target, &assignment);
+    surplus = find_surplus(target, &assignment, false);
     voters = current->count - (surplus && generation_has(current, surplus->replica.uid));
     if (voters == 0) /* a change of the quorum that was not completed has left no other */
         return error_set(err, ERROR_CONFLICT, "The last voting replica cannot be removed.");
     if (!surplus && current->wanted == count)
         return 0;
-    outcome = shrink(target, surplus, larger(count, voters), err);
-    return outcome < 0
-               ? -1
-               : outcome > 0 || find_surplus(target, &assignment) || current->wanted != count;
+    outcome = shrink(target, surplus, count > voters ? count : voters, err);
+    return outcome < 0 ? -1
+                       : outcome > 0 || find_surplus(target, &assignment, false) ||
+                             current->wanted != count;
 }

@@ -60,26 +60,21 @@ static void begin_copies(struct target *target, struct copies *copies, bool fail
     }
 }
 
-/* -1: unknown. A remote replica has to sum a block for that. */
-static int64_t next_data(const struct copies *copies, unsigned i, int64_t from, int64_t end) {
-    unsigned char sum[1][REPLICA_SUM_SIZE];
-    unsigned count = member_is_local(copies->members[i]) ? 0 : 1;
-    struct error ignored;
-    int64_t at = from;
-
-    return member_sums(copies->members[i], copies->epoch, &at, end, count, sum, &ignored) < 0 ? -1
-                                                                                              : at;
-}
-
-/* The first byte from there on that is no hole in all of them. */
+/* The first byte from there on that is no hole in all of them. A remote replica has to sum a block
+ * for that. */
 static int64_t find_data(const struct copies *copies, int64_t from, int64_t end) {
+    unsigned char sum[1][REPLICA_SUM_SIZE];
     int64_t first = end;
+    struct error ignored;
 
     for (unsigned i = 0; i < copies->count; i++) {
-        int64_t at = next_data(copies, i, from, end);
+        unsigned count = member_is_local(copies->members[i]) ? 0 : 1;
+        int64_t at = from;
 
+        if (member_sums(copies->members[i], copies->epoch, &at, end, count, sum, &ignored) < 0)
+            at = from; /* unknown */
         if (at < first)
-            first = at < 0 ? from : at;
+            first = at;
     }
     return first - first % (int64_t)BLOCK > from ? first - first % (int64_t)BLOCK : from;
 }
@@ -114,19 +109,13 @@ static int sum_one(const struct copies *copies, unsigned i, int64_t from, size_t
     return 0;
 }
 
-static int sum_all(const struct copies *copies, int64_t at, size_t size, struct error *err) {
-    for (unsigned i = 0; i < copies->count; i++) {
-        if (sum_one(copies, i, at, size, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int read_all(const struct copies *copies, int64_t at, size_t size, struct error *err) {
-    if (copies->sums)
-        return sum_all(copies, at, size, err);
     for (unsigned i = 0; i < copies->count; i++) {
-        if (member_read(copies->members[i], at, size, copies->pieces[i], err) < 0)
+        int outcome = copies->sums
+                          ? sum_one(copies, i, at, size, err)
+                          : member_read(copies->members[i], at, size, copies->pieces[i], err);
+
+        if (outcome < 0)
             return -1;
     }
     return 0;
@@ -164,14 +153,6 @@ static bool is_given_up(const struct copies *copies, const struct observation *o
                          : observation->reads >= READS_MOST);
 }
 
-static void note_read(struct observation *observation, bool changed) {
-    observation->reads++;
-    observation->same = changed ? 0 : observation->same + 1;
-    observation->changes += changed;
-    if (changed)
-        observation->since_us = clock_boottime_us();
-}
-
 /* Of one block, at the beginning of the pieces: 1 it differs without writes, 0 it does not, -1;
  * *ret_busy: that cannot be determined, or not in the available time. */
 static int read_again(const struct copies *copies, int64_t at, bool *ret_busy, struct error *err) {
@@ -195,7 +176,11 @@ static int read_again(const struct copies *copies, int64_t at, bool *ret_busy, s
             changed |= memcmp(before[i], copies->pieces[i], width(copies, copies->block)) != 0;
             memcpy(before[i], copies->pieces[i], width(copies, copies->block));
         }
-        note_read(&observation, changed);
+        observation.reads++;
+        observation.same = changed ? 0 : observation.same + 1;
+        observation.changes += changed;
+        if (changed)
+            observation.since_us = clock_boottime_us();
     }
     *ret_busy = !is_quiet(copies, &observation);
     return *ret_busy ? 0 : 1;
@@ -246,19 +231,9 @@ static void note_difference(struct target *target, const struct copies *copies, 
     }
 }
 
-/* A missed write is reported by now: that replica is stale, and not damaged. */
-static bool is_stale(struct target *target, const struct copies *copies) {
-    struct error ignored;
-    bool stale = false;
-
-    (void)watch_events(target, &ignored);
-    for (unsigned i = 0; i < copies->count; i++)
-        stale |= member_fails(copies->members[i]);
-    return stale;
-}
-
 static int compare_block(struct target *target, struct copies *copies, int64_t at,
                          struct target_scrub *scrub, struct error *err) {
+    struct error ignored;
     bool busy;
     int outcome;
 
@@ -266,10 +241,14 @@ static int compare_block(struct target *target, struct copies *copies, int64_t a
         copies->until_us = clock_boottime_us() + copies->quiet_us + target->timeout_ms * 1000;
     copies->patient = true;
     outcome = read_again(copies, at, &busy, err);
-    if (outcome > 0 && is_stale(target, copies))
-        busy = true;
-    else if (outcome > 0)
-        note_difference(target, copies, at, scrub);
+    if (outcome > 0) {
+        /* A missed write is reported by now: that replica is stale, and not damaged. */
+        (void)watch_events(target, &ignored);
+        for (unsigned i = 0; i < copies->count; i++)
+            busy |= member_fails(copies->members[i]);
+        if (!busy)
+            note_difference(target, copies, at, scrub);
+    }
     scrub->busy += busy;
     return outcome < 0 ? -1 : 0;
 }

@@ -11,15 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Clients first: each answered write is flushed with the rest. */
-static int end_gracefully(struct target *target, struct error *err) {
-    if (target_end_export(target, err) < 0)
-        return -1;
-    if (GRAPH_DO(target, err, "quit", "{}") < 0)
-        return -1;
-    return daemon_await_end(target->run, target->timeout_ms, err);
-}
-
 /* ---- start ---- */
 
 static int fail_start(struct target *target, struct error *err) {
@@ -92,31 +83,16 @@ static int follow_plan(struct target *target, struct error *err) {
     return 0;
 }
 
-static int begin_start(struct target *target, struct error *err) {
-    if (target_kill(target, err) < 0 || target_lock_replicas(target, err) < 0)
-        return -1;
-    assert(!target->qmp && !target_serves(target));
-    target_next(target, TARGET_STARTS);
-    if (target_open_replicas(target, err) < 0 || recovery_apply(target, err) < 0)
-        return fail_start(target, err);
-    target_plan(target, &target->plan);
-    if (check_plan(target, err) < 0)
-        return end_start(target, TARGET_FOUND_TOO_FEW, err);
-    return follow_plan(target, err) < 0 ? fail_start(target, err) : 0;
-}
-
-static int add_replica(struct target *target, struct member *member, struct error *err) {
-    if (member_is_short(member, target->size_bytes))
-        return error_set(err, ERROR_CONFLICT, "the file is too short");
-    return graph_add_replica(target, member, target->size_bytes, err);
-}
-
 /* One that cannot be opened, or is too short for the new size, is evicted like any that fails. Of
  * one with a failed probe the daemon checks the length. */
 static void add_replicas(struct target *target, struct error *err) {
     TARGET_FOREACH(member, target) {
         member->mismatches = 0;
-        if (!member_votes(member) || add_replica(target, member, err) == 0)
+        if (!member_votes(member))
+            continue;
+        if (member_is_short(member, target->size_bytes))
+            error_set(err, ERROR_CONFLICT, "the file is too short");
+        else if (graph_add_replica(target, member, target->size_bytes, err) == 0)
             continue;
         member_next(member, MEMBER_EVICTED);
         log_warning(NULL, "replica evicted at the start", "volume_id", target->volume, "replica_id",
@@ -206,8 +182,17 @@ static int evaluate(struct target *target, struct error *err) {
 int target_start(struct target *target, struct error *err) {
     if (target_serves(target) && watch_events(target, err) == 0)
         return file_reconcile(target, err);
-    if (begin_start(target, err) < 0)
+    if (target_kill(target, err) < 0 || target_lock_replicas(target, err) < 0)
         return -1;
+    assert(!target->qmp && !target_serves(target));
+    target_next(target, TARGET_STARTS);
+    if (target_open_replicas(target, err) < 0 || recovery_apply(target, err) < 0)
+        return fail_start(target, err);
+    target_plan(target, &target->plan);
+    if (check_plan(target, err) < 0)
+        return end_start(target, TARGET_FOUND_TOO_FEW, err);
+    if (follow_plan(target, err) < 0)
+        return fail_start(target, err);
     if (target->dry_run)
         return evaluate(target, err);
     return serve(target, err) < 0 ? fail_start(target, err) : file_reconcile(target, err);
@@ -228,33 +213,28 @@ static int check_member(const struct target *target, const struct member *member
     return 0;
 }
 
-/* A report after one of the same replica may have come too late to be received. */
-static bool may_be_unreported(const struct member *member, int64_t ended_us) {
-    return member->reported_us > 0 && ended_us < member->reported_us + EVENTS_LATE_US;
-}
-
 /* 0: all voters have every write, and on their disks. `unequal`: why they may not; NULL. */
 static int check_flushed(struct target *target, int64_t ended_us, const char *unequal,
                          struct error *err) {
-    int result = 0;
-
     assert(!target->qmp);
-    for (unsigned i = 0; i < target->count && result == 0; i++) {
-        const struct member *member = &target->members[i];
-
-        if (generation_has(&target->current, member->replica.uid))
-            result = check_member(target, member, err);
-        if (result == 0 && member_votes(member) && may_be_unreported(member, ended_us))
-            result = error_set(err, ERROR_CONFLICT, "the replica %s was outvoted a moment ago",
-                               member->replica.uid);
+    TARGET_FOREACH(member, target) {
+        if (generation_has(&target->current, member->replica.uid) &&
+            check_member(target, member, err) < 0)
+            return -1;
+        /* A report after one of the same replica may have come too late to be received. */
+        if (member_votes(member) && member->reported_us > 0 &&
+            ended_us < member->reported_us + EVENTS_LATE_US)
+            return error_set(err, ERROR_CONFLICT, "the replica %s was outvoted a moment ago",
+                             member->replica.uid);
     }
-    if (result == 0 && unequal)
-        result = error_set(err, ERROR_CONFLICT, "%s", unequal);
-    for (unsigned i = 0; i < target->count && result == 0; i++) {
-        if (generation_has(&target->current, target->members[i].replica.uid))
-            result = member_flush(target, &target->members[i], err);
+    if (unequal)
+        return error_set(err, ERROR_CONFLICT, "%s", unequal);
+    TARGET_FOREACH(member, target) {
+        if (generation_has(&target->current, member->replica.uid) &&
+            member_flush(target, member, err) < 0)
+            return -1;
     }
-    return result;
+    return 0;
 }
 
 int target_stop_serving(struct target *target, struct error *err) {
@@ -266,7 +246,10 @@ int target_stop_serving(struct target *target, struct error *err) {
     if (served && watch_events(target, &reason) == 0) {
         watch_files(target);
         ended_us = clock_boottime_us();
-        graceful = end_gracefully(target, &reason) == 0;
+        /* Clients first: each answered write is flushed with the rest. */
+        graceful = target_end_export(target, &reason) == 0 &&
+                   GRAPH_DO(target, &reason, "quit", "{}") == 0 &&
+                   daemon_await_end(target->run, target->timeout_ms, &reason) == 0;
         watch_events(target, NULL); /* the last ones; then the monitor is closed */
     }
     unequal = target_is_equal(target) ? NULL : target->reason;

@@ -13,33 +13,30 @@
 
 #include <string.h>
 
-static bool is_possible(const struct member *member, struct error *err) {
-    if (!member_is_local(member))
-        error_set(err, ERROR_CONFLICT, "the replica %s is remote", member->replica.uid);
-    return member_is_local(member);
-}
-
-static int add_copy(struct target *target, const struct member *member, struct error *err) {
+static int begin_copy(struct target *target, const struct member *member, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = replica_snapshot_path(arena, &member->replica, target->snapshot);
     const struct file_node node = { member->copy_node, path, target->size_bytes, false };
 
+    if (!member_is_local(member))
+        return error_set(err, ERROR_CONFLICT, "the replica %s is remote", member->replica.uid);
+    if (member_snapshot(target, member, REPLICA_SNAPSHOT_BEGIN, err) < 0)
+        return -1;
     return graph_add_file(target, &node, err);
 }
 
-static int add_copies(struct target *target, struct error *err) {
+static int snapshot_begin(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    json_t *nodes = json_array();
+    json_t *nodes = json_keep(arena, json_array());
     struct error reason = { 0 };
     unsigned count = 0;
 
     assert(target->snapshot[0] && target->threshold > 0);
-    json_keep(arena, nodes);
+    if (copies_tidy(target, err) < 0)
+        return -1;
     TARGET_FOREACH(member, target) {
         member_name_next_copy(member); /* reports of the last one are not taken for this one's */
-        member->copied = member_votes(member) && is_possible(member, &reason) &&
-                         member_snapshot(target, member, REPLICA_SNAPSHOT_BEGIN, &reason) == 0 &&
-                         add_copy(target, member, &reason) == 0;
+        member->copied = member_votes(member) && begin_copy(target, member, &reason) == 0;
         if (member->copied)
             json_array_append_new(nodes, json_string(member->copy_node));
         count += member->copied;
@@ -47,20 +44,11 @@ static int add_copies(struct target *target, struct error *err) {
     if (count < target->threshold)
         return error_set(err, ERROR_UNAVAILABLE, "Too few pools accept a snapshot: %.300s",
                          reason.message);
-    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:s, s:O}", "driver", "quorum",
-                    "node-name", COPIES, "vote-threshold", (int)target->threshold, "discard",
-                    "unmap", "children", nodes);
-}
-
-static int snapshot_begin(struct target *target, struct error *err) {
-    if (copies_tidy(target, err) < 0 || add_copies(target, err) < 0)
+    if (GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:s, s:O}", "driver", "quorum",
+                 "node-name", COPIES, "vote-threshold", (int)target->threshold, "discard", "unmap",
+                 "children", nodes) < 0)
         return -1;
-    return GRAPH_DO(
-        target, err, "blockdev-mirror", "{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}",
-        "job-id", JOB, "device", TOP, "target", COPIES, "sync", "full", "copy-mode",
-        "write-blocking", "speed", (json_int_t)target->speed, "granularity",
-        target_job_granularity(target), "buf-size", target_job_buffer(target), "auto-dismiss",
-        false, "on-source-error", "report", "on-target-error", "report");
+    return target_job_mirror(target, TOP, COPIES, NULL, true, err);
 }
 
 int copies_tidy(struct target *target, struct error *err) {
@@ -126,38 +114,6 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
     return error_pass(err, &reason);
 }
 
-static void delete_copies(struct target *target) {
-    struct error ignored;
-
-    assert(target->snapshot[0]);
-    for (unsigned i = 0; i < target->count; i++) {
-        if (member_is_local(&target->members[i]))
-            (void)member_snapshot(target, &target->members[i], REPLICA_SNAPSHOT_DELETE, &ignored);
-    }
-}
-
-/* If one is missing, the others may be too few: then all are deleted. But in an unresponsive pool
- * one may remain: then all complete ones stay, as the next of that name would be of another moment.
- */
-static int keep(struct target *target, struct error *err) {
-    bool known = true;
-    unsigned kept = 0;
-
-    assert(target->snapshot[0] && target->threshold > 0);
-    TARGET_FOREACH(member, target) {
-        if (member->copied && member_snapshot(target, member, REPLICA_SNAPSHOT_END, err) == 0)
-            kept++;
-        else if (member->copied && member_snapshot_size(member, target->snapshot) < 0)
-            known = false;
-    }
-    if (kept >= target->threshold)
-        return 0;
-    if (known)
-        delete_copies(target);
-    return error_set(err, ERROR_BACKEND, "only %u of %u copies are complete", kept,
-                     target->threshold);
-}
-
 int copies_conclude(struct target *target, const struct graph_job *job, struct error *err) {
     if (watch_events(target, err) < 0 ||
         GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
@@ -168,20 +124,41 @@ int copies_conclude(struct target *target, const struct graph_job *job, struct e
     return 0;
 }
 
-static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
-    if (copies_conclude(target, job, err) < 0 || graph_remove_node(target, COPIES, err) < 0 ||
-        keep(target, err) < 0 || copies_tidy(target, err) < 0)
-        return -1;
-    target_job_next(target, JOB_COMPLETED);
-    return 0;
+static void delete_copies(struct target *target) {
+    struct error ignored;
+
+    TARGET_FOREACH(member, target) {
+        if (member_is_local(member))
+            (void)member_snapshot(target, member, REPLICA_SNAPSHOT_DELETE, &ignored);
+    }
 }
 
-/* Two replicas may have different bad blocks in one request: blocks are read one by one. Not where
- * the copy was completed and its files were not: one of those may remain. */
-static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
-    return target->failures > target->failures_before && target_job_repeat(target, job)
-               ? snapshot_begin(target, reason)
-               : -1;
+/* If one is missing, the others may be too few: then all are deleted. But in an unresponsive pool
+ * one may remain: then all complete ones stay, as the next of that name would be of another moment.
+ */
+static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
+    bool known = true;
+    unsigned kept = 0;
+
+    if (copies_conclude(target, job, err) < 0 || graph_remove_node(target, COPIES, err) < 0)
+        return -1;
+    assert(target->snapshot[0] && target->threshold > 0);
+    TARGET_FOREACH(member, target) {
+        if (member->copied && member_snapshot(target, member, REPLICA_SNAPSHOT_END, err) == 0)
+            kept++;
+        else if (member->copied && member_snapshot_size(member, target->snapshot) < 0)
+            known = false;
+    }
+    if (kept >= target->threshold) {
+        if (copies_tidy(target, err) < 0)
+            return -1;
+        target_job_next(target, JOB_COMPLETED);
+        return 0;
+    }
+    if (known)
+        delete_copies(target);
+    return error_set(err, ERROR_BACKEND, "only %u of %u copies are complete", kept,
+                     target->threshold);
 }
 
 int copies_advance(struct target *target, struct error *err) {
@@ -196,7 +173,12 @@ int copies_advance(struct target *target, struct error *err) {
     if (strcmp(job.status, "ready") == 0 && target_job_may(target, JOB_COPIED))
         return target_job_end(target, err);
     if (strcmp(job.status, "concluded") != 0 || clock_boottime_us() < target->adopted_us ||
-        conclude(target, &job, &reason) == 0 || begin_again(target, &job, &reason) == 0)
+        conclude(target, &job, &reason) == 0)
+        return 0;
+    /* Two replicas may have different bad blocks in one request: blocks are read one by one. Not
+     * where the copy was completed and its files were not: one of those may remain. */
+    if (target->failures > target->failures_before && target_job_repeat(target, &job) &&
+        snapshot_begin(target, &reason) == 0)
         return 0;
     fail(target, &reason);
     return error_pass(err, &reason);

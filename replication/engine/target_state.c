@@ -40,21 +40,16 @@ void target_unlock_replicas(struct target *target) {
     }
 }
 
-/* A session of a remote replica is exclusive by itself. */
-static int lock_member(struct member *member, struct error *err) {
+int target_lock_replicas(struct target *target, struct error *err) {
     struct error reason;
 
-    if (!member_is_local(member) || member->lock >= 0 || member_lock(member, &reason) == 0)
-        return 0;
-    return reason.kind == ERROR_CONFLICT ? error_pass(err, &reason) : 0;
-}
-
-int target_lock_replicas(struct target *target, struct error *err) {
-    for (unsigned i = 0; i < target->count; i++) {
-        if (lock_member(&target->members[i], err) < 0) {
-            target_unlock_replicas(target);
-            return -1;
-        }
+    TARGET_FOREACH(member, target) {
+        /* A session of a remote replica is exclusive by itself. */
+        if (!member_is_local(member) || member->lock >= 0 || member_lock(member, &reason) == 0 ||
+            reason.kind != ERROR_CONFLICT)
+            continue;
+        target_unlock_replicas(target);
+        return error_pass(err, &reason);
     }
     return 0;
 }

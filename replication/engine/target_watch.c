@@ -126,10 +126,16 @@ static int watch_job(struct target *target, struct error *err) {
     return target_job_runs(target) ? steps[target->job](target, err) : 0;
 }
 
-static int watch_serving(struct target *target, struct error *err) {
+int target_watch(struct target *target, struct error *err) {
     struct error ignored;
     int result;
 
+    if (!target_serves(target))
+        return 0;
+    if (watch_events(target, err) < 0) {
+        target_kill(target, &ignored);
+        return error_context(err, "the volume %s", target->volume);
+    }
     assert(target->threshold > 0);
     watch_files(target);
     if (refuse_unlinked(target, err) < 0)
@@ -152,33 +158,18 @@ static int watch_serving(struct target *target, struct error *err) {
     return file_reconcile(target, err) < 0 ? -1 : result;
 }
 
-int target_watch(struct target *target, struct error *err) {
-    struct error reason;
-
-    if (!target_serves(target))
-        return 0;
-    if (watch_events(target, err) < 0) {
-        target_kill(target, &reason);
-        return error_context(err, "the volume %s", target->volume);
-    }
-    return watch_serving(target, err);
-}
-
 int target_fd(const struct target *target) {
     return target->qmp ? qmp_fd(target->qmp) : -1;
-}
-
-static enum target_finding finding_of(const struct target *target) {
-    return target->phase == TARGET_IS_WITHOUT_QUORUM ? TARGET_LACKS_QUORUM
-           : target->phase == TARGET_IS_ABLE         ? TARGET_HAS_QUORUM
-                                                     : TARGET_NO_FINDING;
 }
 
 void target_status(struct target *target, struct target_status *ret) {
     bool serves = target_serves(target);
 
     *ret = (struct target_status){ .state = serves ? TARGET_SERVING : TARGET_DOWN,
-                                   .finding = finding_of(target),
+                                   .finding = target->phase == TARGET_IS_WITHOUT_QUORUM
+                                                  ? TARGET_LACKS_QUORUM
+                                              : target->phase == TARGET_IS_ABLE ? TARGET_HAS_QUORUM
+                                                                                : TARGET_NO_FINDING,
                                    .wanted = target->current.wanted,
                                    .needed = generation_needed(&target->current),
                                    .size_bytes = target->size_bytes,
@@ -236,14 +227,6 @@ static int end_job(struct target *target, struct error *err) {
     return found;
 }
 
-static bool is_child(struct member *member, const char *const *children, int count) {
-    for (int i = 0; i < count; i++) {
-        if (member_is_named(member, children[i]))
-            return true;
-    }
-    return false;
-}
-
 /* A partly rebuilt one may have any name. */
 static int remove_nodes(struct target *target, struct member *member, struct error *err) {
     const char first = member->node[0];
@@ -270,9 +253,10 @@ static int adopt_voters(struct target *target, struct error *err) {
     target->size_bytes = target->current.size_bytes;
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
+        bool serves = false;
 
-        bool serves = is_child(member, children, count);
-
+        for (int j = 0; j < count && !serves; j++)
+            serves = member_is_named(member, children[j]);
         if (target->plan.votes[i] && member->probe.held && serves)
             member_next(member, MEMBER_CHOSEN);
         if (!serves && remove_nodes(target, member, err) < 0)
@@ -281,29 +265,23 @@ static int adopt_voters(struct target *target, struct error *err) {
     return 0;
 }
 
-/* The files are ours as long as the daemon has them; a remote session is of one epoch. */
-static int adopt_epoch(struct target *target, struct error *err) {
-    TARGET_FOREACH(member, target) {
-        if (member_is_local(member)) {
-            if (member_votes(member) && member_adopt(target, member, err) < 0)
-                return -1;
-            continue;
-        }
-        member->opened = member_votes(member);
-        if (member_votes(member) && member->probe.epoch != target->epoch)
-            return error_set(err, ERROR_CONFLICT, "it serves in another epoch");
-    }
-    return 0;
-}
-
-/* An unchanged generation is not written: a pool may be full. */
-static int adopt_generation(struct target *target, struct error *err) {
+/* The files are ours as long as the daemon has them; a remote session is of one epoch. An unchanged
+ * generation is not written: a pool may be full. */
+static int adopt_members(struct target *target, struct error *err) {
     bool same = true;
 
     TARGET_FOREACH(member, target) {
-        same &= member_votes(member) == generation_has(&target->current, member->replica.uid) &&
-                (!member_votes(member) ||
-                 generation_same(&member->probe.state.generation.id, &target->current.id));
+        bool votes = member_votes(member), local = member_is_local(member);
+
+        if (!local)
+            member->opened = votes;
+        if (votes && local && member_adopt(target, member, err) < 0)
+            return -1;
+        if (votes && !local && member->probe.epoch != target->epoch)
+            return error_set(err, ERROR_CONFLICT, "it serves in another epoch");
+        same &=
+            votes == generation_has(&target->current, member->replica.uid) &&
+            (!votes || generation_same(&member->probe.state.generation.id, &target->current.id));
     }
     return same ? 0 : generation_change(target, (struct change){ 0 }, err);
 }
@@ -321,8 +299,7 @@ int target_adopt(struct target *target, struct error *err) {
     if (end_job(target, err) < 0 || adopt_voters(target, err) < 0 ||
         graph_remove_child(target, PLACEHOLDER, err) < 0 || remove_unknown_nodes(target, err) < 0 ||
         copies_tidy(target, err) < 0 || repair_tidy(target, err) < 0 ||
-        adopt_epoch(target, err) < 0 || adopt_generation(target, err) < 0 ||
-        graph_set_qos(target, err) < 0)
+        adopt_members(target, err) < 0 || graph_set_qos(target, err) < 0)
         return -1;
     if (target->threshold != generation_needed(&target->current))
         return error_set(err, ERROR_CONFLICT, "its quorum has another threshold");
