@@ -6,15 +6,7 @@
 
 typedef const struct replica_state *const *states_t;
 
-static bool is_duplicate(states_t states, unsigned i) {
-    for (unsigned j = 0; j < i; j++) {
-        if (states[j] && strcmp(states[j]->replica, states[i]->replica) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Each replica with the generation, or its base, votes for it. */
+/* Each replica with the generation, or its base, votes for it once. */
 static unsigned count_votes(states_t states, unsigned count, const struct generation *generation,
                             bool ret[MEMBERS_MOST]) {
     unsigned voters = 0;
@@ -24,8 +16,9 @@ static unsigned count_votes(states_t states, unsigned count, const struct genera
         const struct generation_id *id = states[i] ? &states[i]->generation.id : NULL;
 
         ret[i] = id && generation_has(generation, states[i]->replica) &&
-                 (generation_same(id, &generation->id) || generation_same(id, &generation->base)) &&
-                 !is_duplicate(states, i);
+                 (generation_same(id, &generation->id) || generation_same(id, &generation->base));
+        for (unsigned j = 0; j < i && ret[i]; j++)
+            ret[i] = !states[j] || strcmp(states[j]->replica, states[i]->replica) != 0;
         voters += ret[i];
     }
     assert(voters <= generation->count); /* each member votes once */

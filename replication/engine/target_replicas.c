@@ -47,19 +47,9 @@ static const char letters[] = "rtuv";
 /* Snapshots may follow each other within a second. */
 static const char copy_letters[] = "swxyzabcdefghijklmnopq";
 
-static void name_node(const char *uid, char ret[NODE_SIZE]) {
-    size_t length = 0;
-
-    ret[length++] = letters[0];
-    for (uid += 2; *uid && length < NODE_SIZE - 1; uid++) {
-        if (*uid != '-')
-            ret[length++] = *uid;
-    }
-    ret[length] = '\0';
-}
-
 struct member *member_add(struct target *target, const struct replica *replica) {
     struct member *member = &target->members[target->count];
+    size_t length = 0;
 
     assert(target->count < LENGTH(target->members) && !member_find(target, replica->uid));
     target->count++;
@@ -71,7 +61,11 @@ struct member *member_add(struct target *target, const struct replica *replica) 
                                             .access = replica->access } };
     if (replica->address)
         member->replica.address = arena_text(target->arena, replica->address);
-    name_node(replica->uid, member->node);
+    member->node[length++] = letters[0];
+    for (const char *digit = replica->uid + 2; *digit && length < NODE_SIZE - 1; digit++) {
+        if (*digit != '-')
+            member->node[length++] = *digit;
+    }
     strcpy(member->copy_node, member->node);
     member->copy_node[0] = copy_letters[0];
     return member;

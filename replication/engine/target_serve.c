@@ -31,31 +31,26 @@ static int end_start(struct target *target, enum target_event found, struct erro
     return -1;
 }
 
-static void name_missing(struct target *target, char *text, size_t size) {
-    text[0] = '\0';
-    for (unsigned i = 0; i < target->count; i++) {
-        const struct member *member = &target->members[i];
-        size_t length = strlen(text);
-
-        if (!target->plan.votes[i])
-            snprintf(text + length, size - length, " %s: %s.", member->replica.uid,
-                     member->state == MEMBER_IS_EXCLUDED    ? member->why.message
-                     : member->probe.health == REPLICA_GOOD ? "stale or empty"
-                                                            : member->probe.why.message);
-    }
-}
-
 static int check_plan(struct target *target, struct error *err) {
     const struct quorum_plan *plan = &target->plan;
-    char missing[400];
+    char missing[400] = "";
 
     if (plan->verdict == QUORUM_SERVES || plan->verdict == QUORUM_RESYNC)
         return 0;
-    name_missing(target, missing, sizeof(missing));
     if (plan->verdict == QUORUM_AMBIGUOUS)
         return error_set(err, ERROR_UNAVAILABLE,
                          "The latest replicas of the volume %s cannot be determined.",
                          target->volume);
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+        size_t length = strlen(missing);
+
+        if (!plan->votes[i])
+            snprintf(missing + length, sizeof(missing) - length, " %s: %s.", member->replica.uid,
+                     member->state == MEMBER_IS_EXCLUDED    ? member->why.message
+                     : member->probe.health == REPLICA_GOOD ? "stale or empty"
+                                                            : member->probe.why.message);
+    }
     if (plan->needed == 0)
         return error_set(err, ERROR_UNAVAILABLE,
                          "None of the %u replicas of the volume %s can be used:%s", target->count,
