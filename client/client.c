@@ -21,7 +21,7 @@ int client_find(const struct client *client, struct arena *arena, const char **r
                                            ret, err);
 }
 
-static bool may_come_twice(const char *method) {
+bool client_is_repeatable(const char *method) {
     return strcmp(method, "POST") != 0 && strcmp(method, "PATCH") != 0;
 }
 
@@ -42,7 +42,7 @@ int client_send(const struct client *client, struct arena *arena, const struct c
         .body = call->body,
         .timeout_ms = client->timeout_ms,
         .repeats = client->repeats,
-        .safe = may_come_twice(call->method),
+        .safe = client_is_repeatable(call->method),
         .wanted_header = call->wanted_header,
         .lines = call->lines,
         .until_us = client->until_us,
@@ -79,44 +79,36 @@ static int strange(const struct client *client, const char *method,
                      answer->body_size > 0 ? answer->body : "without a word");
 }
 
-static int failed(const struct client *client, struct arena *arena, const struct client_call *call,
-                  const struct http_answer *answer, struct error *err) {
-    struct answer said = answer_read(arena, answer);
-
-    if (said.form == ANSWER_STRANGE)
-        return strange(client, call->method, answer, err);
-    if (said.form == ANSWER_PATH && said.kind == ERROR_UNAVAILABLE && call->may_lack)
-        said.kind = ERROR_NOT_FOUND;
-    return error_set(err, said.kind, "%s %s: %s answered %d: %.200s", call->method,
-                     path_of(arena, call), client->name, answer->status, said.message);
-}
-
-static bool is_success(int status) {
-    return status >= 200 && status <= 299;
-}
-
 static int exchange(const struct client *client, struct arena *arena,
                     const struct client_call *call, struct http_answer *ret, struct error *err) {
     struct error failure = { 0 };
     const char *path = path_of(arena, call);
     char uuid[UUID_SIZE];
+    struct answer said;
 
     if (call->id && !uuid_parse(call->id, uuid))
         return error_set(err, ERROR_NOT_FOUND, "%s %s: there is no such id", call->method, path);
     if (client_send(client, arena, call, ret, &failure) != 0)
         return error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", call->method, path, failure.message);
-    return is_success(ret->status) ? 0 : failed(client, arena, call, ret, err);
-}
-
-static bool is_done(const struct client_call *call, int status) {
-    return call->done[0] == 0 || call->done[0] == status || call->done[1] == status;
+    if (ret->status >= 200 && ret->status <= 299)
+        return 0;
+    said = answer_read(arena, ret);
+    if (said.form == ANSWER_STRANGE)
+        return strange(client, call->method, ret, err);
+    if (said.form == ANSWER_PATH && said.kind == ERROR_UNAVAILABLE && call->may_lack)
+        said.kind = ERROR_NOT_FOUND;
+    return error_set(err, said.kind, "%s %s: %s answered %d: %.200s", call->method, path,
+                     client->name, ret->status, said.message);
 }
 
 int client_call(const struct client *client, struct arena *arena, const struct client_call *call,
                 struct http_answer *ret, struct error *err) {
+    bool done;
+
     if (exchange(client, arena, call, ret, err) < 0)
         return -1;
-    if (!is_done(call, ret->status) ||
+    done = call->done[0] == 0 || call->done[0] == ret->status || call->done[1] == ret->status;
+    if (!done ||
         (ret->body_size > 0 && !call->lines && !json_parse(arena, ret->body, ret->body_size, NULL)))
         return strange(client, call->method, ret, err);
     return 0;
@@ -137,20 +129,16 @@ const json_t *client_ask(const struct client *client, struct arena *arena,
     return root;
 }
 
-/* A cache, or a gateway that routes all paths to one resource, returns another object. */
-static bool is_its_own(const struct client_call *call, const json_t *member) {
-    const char *id = json_text_of(member, "id");
-
-    return !call->id || (call->behind && *call->behind != '?') ||
-           (id && strcasecmp(id, call->id) == 0);
-}
-
 const json_t *client_member(const struct client *client, struct arena *arena,
                             const struct client_call *call, const json_t *root, const char *name,
                             struct error *err) {
     const json_t *member = json_object_get(root, name);
+    const char *id = json_text_of(member, "id");
+    /* a cache, or a gateway that routes all paths to one resource, returns another object */
+    bool is_its_own = !call->id || (call->behind && *call->behind != '?') ||
+                      (id && strcasecmp(id, call->id) == 0);
 
-    if (member && is_its_own(call, member))
+    if (member && is_its_own)
         return member;
     if (root)
         error_set(err, ERROR_UNAVAILABLE, "%s %s: %s's answer has no %s%s", call->method,

@@ -63,6 +63,9 @@ void client_put_metadata(struct json_out *out, const struct remote_pair *pairs);
 int client_find(const struct client *client, struct arena *arena, const char **ret,
                 struct error *err);
 
+/* May a request of this method arrive twice? */
+bool client_is_repeatable(const char *method);
+
 /* Any response: results as of http_call(). */
 int client_send(const struct client *client, struct arena *arena, const struct client_call *call,
                 struct http_answer *ret, struct error *err);

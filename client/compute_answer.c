@@ -2,11 +2,6 @@
 
 #include "common/cleanup.h"
 
-/* The compute service's own 503, before any processing; a proxy's has another form. */
-static bool is_own_unavailable(const struct http_answer *answer, const json_t *root) {
-    return answer->status == 503 && json_int_at(root, "serviceUnavailable.code") == 503;
-}
-
 /*
  * Certain are only responses of the compute service itself that exclude any effect: its list of
  * events, or a status of a request refused before processing.  Any other response may be of an
@@ -19,5 +14,6 @@ bool compute_answer_refuses(const struct http_answer *answer, const json_t *root
     for (unsigned i = 0; i < LENGTH(at_the_door); i++)
         if (answer->status == at_the_door[i])
             return true;
-    return is_own_unavailable(answer, root);
+    /* the compute service's own 503, before any processing; a proxy's has another form */
+    return answer->status == 503 && json_int_at(root, "serviceUnavailable.code") == 503;
 }

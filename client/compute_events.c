@@ -78,24 +78,18 @@ static const char *name_of(const struct compute_event *event) {
     return event->name ? event->name : "volume-extended";
 }
 
-static bool is_our_event(const json_t *item, const struct compute_event *event) {
-    const char *name = json_text_of(item, "name");
-    const char *instance = json_text_of(item, "server_uuid");
-    const char *tag = json_text_of(item, "tag");
-
-    return name && instance && tag && strcmp(name, name_of(event)) == 0 &&
-           strcasecmp(instance, event->instance_uuid) == 0 &&
-           strcasecmp(tag, event->volume_id) == 0;
-}
-
 /* The code of this event in the response; 0 when it is missing. */
 static int64_t find_code(const json_t *root, const struct compute_event *event) {
     const json_t *list = json_object_get(root, "events");
 
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
+        const char *instance = json_text_of(item, "server_uuid");
+        const char *tag = json_text_of(item, "tag");
 
-        if (is_our_event(item, event))
+        if (json_text_is(item, "name", name_of(event)) && instance && tag &&
+            strcasecmp(instance, event->instance_uuid) == 0 &&
+            strcasecmp(tag, event->volume_id) == 0)
             return json_int_at(item, "code");
     }
     return 0;
@@ -120,8 +114,17 @@ static enum event_verdict judge(struct arena *arena, const struct compute_event 
     return listed || compute_answer_refuses(answer, root) ? EVENT_REFUSED : EVENT_UNKNOWN;
 }
 
-static const char *write_event(struct arena *arena, const struct compute_event *event) {
+static enum event_verdict post_event(const struct client *client, struct arena *arena,
+                                     const struct compute_event *event, struct error *err) {
+    struct client_call call = {
+        .method = "POST",
+        .path = "/os-server-external-events",
+        .request_id = event->request_id,
+        .header = { "X-OpenStack-Nova-API-Version", client->version },
+    };
+    struct http_answer answer;
     struct json_out out;
+    int outcome;
 
     json_out_begin(&out, arena, NULL);
     out_key(&out, "events");
@@ -134,21 +137,8 @@ static const char *write_event(struct arena *arena, const struct compute_event *
         out_put_text(&out, "status", "failed");
     out_end_object(&out);
     out_end_array(&out);
-    return json_out_end(&out);
-}
-
-static enum event_verdict post_event(const struct client *client, struct arena *arena,
-                                     const struct compute_event *event, struct error *err) {
-    const struct client_call call = {
-        .method = "POST",
-        .path = "/os-server-external-events",
-        .body = write_event(arena, event),
-        .request_id = event->request_id,
-        .header = { "X-OpenStack-Nova-API-Version", client->version },
-    };
-    struct http_answer answer;
-    int outcome = client_send(client, arena, &call, &answer, err);
-
+    call.body = json_out_end(&out);
+    outcome = client_send(client, arena, &call, &answer, err);
     if (outcome == 0)
         return judge(arena, event, &answer, err);
     error_context(err, "sending the event for host %s", event->host ? event->host : "-");

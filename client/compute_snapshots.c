@@ -28,33 +28,23 @@ static const char *write_create(struct arena *arena, const struct compute_assist
     return json_out_end(&out);
 }
 
-static const char *write_delete(struct arena *arena, const struct compute_assist *assist) {
+static struct client_call write_call(struct arena *arena, const struct compute_assist *assist) {
     struct json_out out;
 
+    if (assist->new_file)
+        return (struct client_call){ .method = "POST",
+                                     .path = PATH,
+                                     .body = write_create(arena, assist) };
     json_out_begin(&out, arena, NULL);
     out_put_text(&out, "volume_id", assist->volume_id);
     out_put_text(&out, "type", "qcow2");
     out_put_text(&out, "file_to_merge", assist->file_to_merge);
     out_put_text(&out, "merge_target_file", assist->merge_target_file);
-    return json_out_end(&out);
-}
-
-static struct client_call write_call(struct arena *arena, const struct compute_assist *assist) {
-    if (assist->new_file)
-        return (struct client_call){ .method = "POST",
-                                     .path = PATH,
-                                     .body = write_create(arena, assist) };
     return (struct client_call){
         .method = "DELETE",
         .path = arena_format(arena, PATH "/%s?delete_info=%s", assist->snapshot_id,
-                             http_encode(arena, write_delete(arena, assist))),
+                             http_encode(arena, json_out_end(&out))),
     };
-}
-
-/* An agent of an earlier version, without `together`. */
-static bool is_too_old(const struct compute_assist *assist, const struct http_answer *answer) {
-    return assist->together_count > 0 && answer->status == 400 &&
-           strstr(answer->body, "is not a known key of 'create_info'");
 }
 
 /* Only the compute side itself reports that it cannot be done, not an intermediary. */
@@ -65,7 +55,9 @@ static void explain(const struct compute_assist *assist, struct arena *arena,
                                ? ERROR_BAD_REQUEST
                                : ERROR_BACKEND;
 
-    if (is_too_old(assist, answer))
+    /* an agent of an earlier version, without `together` */
+    if (assist->together_count > 0 && answer->status == 400 &&
+        strstr(answer->body, "is not a known key of 'create_info'"))
         error_set(err, kind,
                   "the agent of host %s is older than this service and takes no snapshots of "
                   "several volumes at one moment: upgrade it",

@@ -72,10 +72,6 @@ const json_t *document_fetch_below(const struct client *client, struct arena *ar
     return client_ask_for(client, arena, &call, key, err);
 }
 
-static const char *uid_of(const json_t *document) {
-    return json_text_at(document, "metadata.uid");
-}
-
 /* Appends a page after *marker, and advances that: to NULL after the last one; objects without a
  * uid (pools) have one page.  An intermediary that drops the query would return the same page for
  * ever. */
@@ -85,7 +81,7 @@ static int add_page(const struct client *client, const json_t *page, json_t *all
     const char *last = NULL;
 
     for (size_t i = 0; i < count; i++) {
-        last = uid_of(json_array_get(page, i));
+        last = json_text_at(json_array_get(page, i), "metadata.uid");
         if (!last && !json_text_of(json_array_get(page, i), "name"))
             return error_set(err, ERROR_UNAVAILABLE, "%s described no document", client->name);
     }

@@ -137,11 +137,6 @@ static int select_server(const struct asking *asking, unsigned attempt, struct c
     return find_root(asking->images, asking->arena, asking->turn + attempt, &client->url, err);
 }
 
-/* A response of the image service, which refuses in HTML; `status` 0: none. */
-static bool is_refusal(int status) {
-    return status >= 300 && answer_kind_of(status) != ERROR_UNAVAILABLE;
-}
-
 /* NULL: see err; ERROR_UNAVAILABLE: no response. */
 static const json_t *get(const struct asking *asking, const struct client_call *call,
                          struct error *err) {
@@ -154,7 +149,8 @@ static const json_t *get(const struct asking *asking, const struct client_call *
         if (select_server(asking, attempt, &client, err) < 0)
             return NULL;
         root = client_ask(&client, asking->arena, call, &answer, err);
-        if (!root && is_refusal(answer.status))
+        /* the image service refuses in HTML */
+        if (!root && answer.status >= 300 && answer_kind_of(answer.status) != ERROR_UNAVAILABLE)
             err->kind = ERROR_BAD_REQUEST;
         if (root || err->kind != ERROR_UNAVAILABLE)
             return root;
@@ -168,51 +164,43 @@ static bool owns(const json_t *image, const char *key, const char *id) {
     return id && json_text_is(image, key, id);
 }
 
-static bool has_accepted(const struct asking *asking, const json_t *image) {
-    const char *id = json_text_of(image, "id");
-    const struct client_call call = {
-        .method = "GET",
-        .path = "/v2/images",
-        .id = id,
-        .behind = arena_join(asking->arena, "/members/",
-                             http_encode(asking->arena, asking->caller->project_id), NULL),
-        .request_id = asking->caller->request_id,
-    };
-    struct error err = { 0 };
-
-    return id && json_text_is(get(asking, &call, &err), "status", "accepted");
+/* The service's own user sees more than the caller may. */
+static struct client_call call_of(const char *method, const char *id,
+                                  const struct images_caller *caller) {
+    return (struct client_call){ .method = method,
+                                 .path = "/v2/images",
+                                 .id = id,
+                                 .token = caller->token,
+                                 .request_id = caller->request_id };
 }
 
 /* The service's own user sees more than the caller may. */
 static bool is_visible(const struct asking *asking, const json_t *image) {
     const struct images_caller *caller = asking->caller;
+    struct client_call members = call_of("GET", json_text_of(image, "id"), caller);
+    struct error err = { 0 };
 
-    return caller->token || caller->is_admin || json_text_is(image, "visibility", "public") ||
-           owns(image, "owner", caller->project_id) ||
-           owns(image, "owner_id", caller->project_id) ||
-           owns(image, "project_id", caller->project_id) ||
-           owns(image, "user_id", caller->user_id) ||
-           (json_text_is(image, "visibility", "shared") && has_accepted(asking, image));
+    if (caller->token || caller->is_admin || json_text_is(image, "visibility", "public") ||
+        owns(image, "owner", caller->project_id) || owns(image, "owner_id", caller->project_id) ||
+        owns(image, "project_id", caller->project_id) || owns(image, "user_id", caller->user_id))
+        return true;
+    if (!json_text_is(image, "visibility", "shared") || !members.id)
+        return false;
+    members.behind = arena_join(asking->arena, "/members/",
+                                http_encode(asking->arena, caller->project_id), NULL);
+    return json_text_is(get(asking, &members, &err), "status", "accepted");
 }
 
 /* ---- images by id or name ---- */
 
-/* `text` may be NULL. */
-static bool is_same_uuid(const char *text, const char *id) {
+static const json_t *find_by_id(const struct asking *asking, const char *id, struct error *err) {
+    const struct client_call call = call_of("GET", id, asking->caller);
+    const json_t *image = get(asking, &call, err);
+    const char *text = json_text_of(image, "id");
     char found[UUID_SIZE], wanted[UUID_SIZE];
 
-    return text && uuid_parse(text, found) && uuid_parse(id, wanted) && strcmp(found, wanted) == 0;
-}
-
-static const json_t *find_by_id(const struct asking *asking, const char *id, struct error *err) {
-    const struct client_call call = { .method = "GET",
-                                      .path = "/v2/images",
-                                      .id = id,
-                                      .token = asking->caller->token,
-                                      .request_id = asking->caller->request_id };
-    const json_t *image = get(asking, &call, err);
-
-    if (!image || (is_same_uuid(json_text_of(image, "id"), id) && is_visible(asking, image)))
+    if (!image || (text && uuid_parse(text, found) && uuid_parse(id, wanted) &&
+                   strcmp(found, wanted) == 0 && is_visible(asking, image)))
         return image;
     error_set(err, ERROR_NOT_FOUND, "%s has no such image", asking->images->client.name);
     return NULL;
@@ -271,10 +259,6 @@ const json_t *images_find(struct images *images, struct arena *arena, const char
 
 /* ---- one image ---- */
 
-static bool is_once(const char *method) {
-    return strcmp(method, "POST") == 0 || strcmp(method, "PATCH") == 0;
-}
-
 /* Any response.  A request that may have arrived is repeated at another server only where it may
  * come twice. */
 static int ask(const struct asking *asking, const struct client_call *call, struct http_answer *ret,
@@ -284,7 +268,7 @@ static int ask(const struct asking *asking, const struct client_call *call, stru
     int outcome = HTTP_NOT_SENT;
 
     for (unsigned attempt = 0; attempt < servers && outcome != 0; attempt++) {
-        if (outcome != HTTP_NOT_SENT && is_once(call->method))
+        if (outcome != HTTP_NOT_SENT && !client_is_repeatable(call->method))
             break;
         if (select_server(asking, attempt, &client, err) < 0)
             return -1;
@@ -304,15 +288,6 @@ static int refused(const struct asking *asking, const struct client_call *call, 
 
     return error_set(err, kind, "%s of image %s: %s answered %d", call->method,
                      call->id ? call->id : "-", asking->images->client.name, status);
-}
-
-static struct client_call call_of(const char *method, const char *id,
-                                  const struct images_caller *caller) {
-    return (struct client_call){ .method = method,
-                                 .path = "/v2/images",
-                                 .id = id,
-                                 .token = caller->token,
-                                 .request_id = caller->request_id };
 }
 
 static const json_t *read_image(const struct asking *asking, const struct http_answer *answer,
@@ -361,24 +336,6 @@ const json_t *images_get(struct images *images, struct arena *arena, const char 
 }
 
 /* Locations have routes of their own since Glance 2.17; before, they are a member of the image. */
-static bool lacks_route(int status) {
-    return status == 404 || status == 405 || status == 501;
-}
-
-static int add_as_member(const struct asking *asking, struct client_call *call, const char *url,
-                         struct http_answer *ret, struct error *err) {
-    json_t *changes = json_pack("[{s:s, s:s, s:{s:s, s:{}}}]", "op", "add", "path", "/locations/-",
-                                "value", "url", url, "metadata");
-
-    assert(changes);
-    call->method = "PATCH";
-    call->behind = NULL;
-    call->body = json_text(asking->arena, json_keep(asking->arena, changes));
-    call->header =
-        (struct http_header){ "Content-Type", "application/openstack-images-v2.1-json-patch" };
-    return ask(asking, call, ret, err);
-}
-
 int images_add_location(struct images *images, struct arena *arena, const char *id, const char *url,
                         const struct images_caller *caller, struct error *err) {
     const struct asking asking = asking_of(images, arena, caller);
@@ -389,9 +346,20 @@ int images_add_location(struct images *images, struct arena *arena, const char *
     assert(location && uuid_parse(id, NULL));
     call.behind = "/locations";
     call.body = json_text(arena, json_keep(arena, location));
-    if (ask(&asking, &call, &answer, err) < 0 ||
-        (lacks_route(answer.status) && add_as_member(&asking, &call, url, &answer, err) < 0))
+    if (ask(&asking, &call, &answer, err) < 0)
         return -1;
+    if (answer.status == 404 || answer.status == 405 || answer.status == 501) {
+        json_t *changes =
+            json_pack("[{s:s, s:s, s:O}]", "op", "add", "path", "/locations/-", "value", location);
+
+        assert(changes);
+        call = call_of("PATCH", id, caller);
+        call.body = json_text(arena, json_keep(arena, changes));
+        call.header =
+            (struct http_header){ "Content-Type", "application/openstack-images-v2.1-json-patch" };
+        if (ask(&asking, &call, &answer, err) < 0)
+            return -1;
+    }
     return answer.status >= 200 && answer.status <= 299
                ? 0
                : refused(&asking, &call, answer.status, err);
@@ -416,20 +384,17 @@ int images_delete(struct images *images, struct arena *arena, const char *id,
                : refused(&asking, &call, answer.status, err);
 }
 
-static const char *with_id(struct arena *arena, const char *description, const char *id) {
-    json_t *image = json_parse(arena, description, strlen(description), NULL);
-
-    return json_object_set_new(image, "id", json_string(id)) == 0 ? json_text(arena, image)
-                                                                  : description;
-}
-
 const json_t *images_create(struct images *images, struct arena *arena, const char *description,
                             const struct images_caller *caller, struct error *err) {
+    json_t *sent = json_parse(arena, description, strlen(description), NULL);
     char id[UUID_SIZE];
-    const json_t *image = create(
-        images, arena, with_id(arena, description, clock_uuid(&clock_system, id)), caller, err);
+    const json_t *image;
     struct error failure;
 
+    clock_uuid(&clock_system, id);
+    if (json_object_set_new(sent, "id", json_string(id)) == 0)
+        description = json_text(arena, sent);
+    image = create(images, arena, description, caller, err);
     if (!image && err->kind == ERROR_UNAVAILABLE && /* it may exist */
         images_delete(images, arena, id, caller, &failure) < 0)
         error_context(err, "image %s, which may be left without data", id);

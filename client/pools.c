@@ -2,18 +2,6 @@
 
 #include <string.h>
 
-static bool spec_is_true(const json_t *type, const char *key) {
-    const char *value = json_text_of(json_object_get(type, "extra_specs"), key);
-
-    return value && strcmp(value, "<is> True") == 0;
-}
-
-static bool names(const json_t *type, const char *wanted) {
-    const char *id = json_text_of(type, "id"), *name = json_text_of(type, "name");
-
-    return (id && strcmp(id, wanted) == 0) || (name && strcmp(name, wanted) == 0);
-}
-
 static int remote_pool_find(const struct client *api, struct arena *arena, const char *path,
                             const char *name, const char *wanted, struct remote_type *ret,
                             struct error *err) {
@@ -25,12 +13,13 @@ static int remote_pool_find(const struct client *api, struct arena *arena, const
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *type = json_array_get(list, i);
 
-        if (!names(type, wanted))
+        if (!json_text_is(type, "id", wanted) && !json_text_is(type, "name", wanted))
             continue;
         *ret = (struct remote_type){
             .id = json_text_of(type, "id"),
             .name = json_text_of(type, "name"),
-            .multiattach = spec_is_true(type, "multiattach"),
+            .multiattach =
+                json_text_is(json_object_get(type, "extra_specs"), "multiattach", "<is> True"),
         };
         return 0;
     }
@@ -48,23 +37,18 @@ int group_types_find(const struct client *api, struct arena *arena, const char *
 }
 
 /* "infinite" and "unknown" are no limits. */
-static int64_t free_of(const json_t *pool) {
-    const json_t *value = json_at(pool, "capabilities.free_capacity_gb");
-    double free_gb = json_number_value(value);
-
-    if (!json_is_number(value) || free_gb > FIELD_MAX_SIZE_GB)
-        return FIELD_MAX_SIZE_GB;
-    return free_gb > 0 ? (int64_t)free_gb : 0;
-}
-
 static int read_pool(struct arena *arena, const json_t *object, void *ret, struct error *err) {
     const json_t *said = json_object_get(object, "capabilities");
+    const json_t *value = json_object_get(said, "free_capacity_gb");
+    double free_gb = json_is_number(value) ? json_number_value(value) : FIELD_MAX_SIZE_GB;
 
     (void)arena, (void)err;
     *(struct remote_pool *)ret = (struct remote_pool){
         .name = json_text_of(object, "name"),
         .protocol = json_text_of(said, "storage_protocol"),
-        .free_gb = free_of(object),
+        .free_gb = free_gb > FIELD_MAX_SIZE_GB ? FIELD_MAX_SIZE_GB
+                   : free_gb > 0               ? (int64_t)free_gb
+                                               : 0,
     };
     return 0;
 }

@@ -28,18 +28,6 @@ int replica_pools_report(const struct client *api, struct arena *arena,
     return client_ask(api, arena, &call, &answer, err) ? 0 : -1;
 }
 
-static struct remote_replica_pool read_pool(const json_t *pool) {
-    return (struct remote_replica_pool){
-        .name = json_text_of(pool, "name"),
-        .node = json_text_of(pool, "node"),
-        .read_only = json_true_at(pool, "read_only"),
-        .total_bytes = json_int_at(pool, "total_bytes"),
-        .free_bytes = json_int_at(pool, "free_bytes"),
-        .state = json_text_of(pool, "state"),
-        .up = json_true_at(pool, "up"),
-    };
-}
-
 int replica_pools_list(const struct client *api, struct arena *arena,
                        struct remote_replica_pool **ret, struct error *err) {
     const struct client_call call = { .method = "GET", .path = "/replica_pools", .may_lack = true };
@@ -50,7 +38,17 @@ int replica_pools_list(const struct client *api, struct arena *arena,
     if (!list && err->kind != ERROR_NOT_FOUND)
         return -1;
     for (size_t i = 0; i < count; i++) {
-        pools[i] = read_pool(json_array_get(list, i));
+        const json_t *pool = json_array_get(list, i);
+
+        pools[i] = (struct remote_replica_pool){
+            .name = json_text_of(pool, "name"),
+            .node = json_text_of(pool, "node"),
+            .read_only = json_true_at(pool, "read_only"),
+            .total_bytes = json_int_at(pool, "total_bytes"),
+            .free_bytes = json_int_at(pool, "free_bytes"),
+            .state = json_text_of(pool, "state"),
+            .up = json_true_at(pool, "up"),
+        };
         if (!pools[i].name)
             return error_set(err, ERROR_BACKEND, "The volume API returned a pool without a name.");
     }

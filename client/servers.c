@@ -89,41 +89,32 @@ static enum server_use look_for_volume(struct asking *asking, struct error *err)
                                                                        : SERVER_USES_NOT;
 }
 
-static bool has_volume(const json_t *server, const char *volume_id) {
-    const json_t *volumes = json_object_get(server, "os-extended-volumes:volumes_attached");
-    bool has = !json_is_array(volumes); /* a response without the attachment */
-
-    for (size_t i = 0; i < json_array_size(volumes) && !has; i++)
-        has = is_id(json_array_get(volumes, i), "id", volume_id);
-    return has;
-}
-
 /* Listing all projects is refused to users without that right.  A migrating server has two
  * attachments of the volume, of which only one is returned. */
 static enum server_use look_for_server(struct asking *asking, bool other_attachment,
                                        struct error *err) {
+    const struct server_question *question = asking->question;
     const char *path =
         arena_format(asking->arena, "/servers/detail?all_tenants=True&soft_deleted=True&uuid=%s",
-                     asking->question->server_id);
+                     question->server_id);
     const json_t *root = get(asking, path, err);
     const json_t *list = json_object_get(root, "servers"), *server = json_array_get(list, 0);
+    const json_t *volumes = json_object_get(server, "os-extended-volumes:volumes_attached");
+    bool has_volume = !json_is_array(volumes); /* a response without the attachment */
 
     if (!root)
         return SERVER_USE_UNKNOWN;
     if (json_is_array(list) && json_array_size(list) == 0 && !other_attachment)
         return SERVER_USES_NOT;
-    if (json_array_size(list) == 1 && is_id(server, "id", asking->question->server_id) &&
+    for (size_t i = 0; i < json_array_size(volumes) && !has_volume; i++)
+        has_volume = is_id(json_array_get(volumes, i), "id", question->volume_id);
+    if (json_array_size(list) == 1 && is_id(server, "id", question->server_id) &&
         json_is_null(json_object_get(server, "OS-EXT-STS:task_state")) &&
-        (other_attachment || !has_volume(server, asking->question->volume_id)))
+        (other_attachment || !has_volume))
         return SERVER_USES_NOT;
     error_set(err, ERROR_BACKEND, "%s does not state for certain what the server uses",
               asking->client.name);
     return SERVER_USE_UNKNOWN;
-}
-
-/* An invalid id would lead to another path. */
-static bool are_ids(const struct server_question *question) {
-    return uuid_parse(question->server_id, NULL) && uuid_parse(question->volume_id, NULL);
 }
 
 enum server_use servers_ask(struct servers *servers, struct arena *arena,
@@ -137,7 +128,8 @@ enum server_use servers_ask(struct servers *servers, struct arena *arena,
     struct error none = { .kind = ERROR_NONE };
     enum server_use use;
 
-    if (!are_ids(question)) {
+    /* an invalid id would lead to another path */
+    if (!uuid_parse(question->server_id, NULL) || !uuid_parse(question->volume_id, NULL)) {
         error_set(err, ERROR_BAD_REQUEST, "server %s: no id", question->server_id);
         return SERVER_USE_UNKNOWN;
     }

@@ -65,33 +65,24 @@ static int fetch(const struct client *client, struct arena *arena, int64_t *ret_
     return 0;
 }
 
-static bool recall(struct version_range *range, int64_t *ret_least, int64_t *ret_newest) {
+int version_range_has(struct version_range *range, const struct client *client, struct arena *arena,
+                      int64_t version, struct error *err) {
+    int64_t least, newest;
     bool fresh;
 
     pthread_mutex_lock(&range->lock);
     fresh = clock_monotonic_us() < range->until_us;
-    *ret_least = range->least;
-    *ret_newest = range->newest;
+    least = range->least;
+    newest = range->newest;
     pthread_mutex_unlock(&range->lock);
-    return fresh;
-}
-
-static void keep(struct version_range *range, int64_t least, int64_t newest) {
-    pthread_mutex_lock(&range->lock);
-    range->until_us = clock_monotonic_us() + LIFE_US;
-    range->least = least;
-    range->newest = newest;
-    pthread_mutex_unlock(&range->lock);
-}
-
-int version_range_has(struct version_range *range, const struct client *client, struct arena *arena,
-                      int64_t version, struct error *err) {
-    int64_t least, newest;
-
-    if (!recall(range, &least, &newest)) {
+    if (!fresh) {
         if (fetch(client, arena, &least, &newest, err) < 0)
             return -1;
-        keep(range, least, newest);
+        pthread_mutex_lock(&range->lock);
+        range->until_us = clock_monotonic_us() + LIFE_US;
+        range->least = least;
+        range->newest = newest;
+        pthread_mutex_unlock(&range->lock);
     }
     return version < least || version > newest;
 }

@@ -34,12 +34,6 @@ bool volumes_is_elsewhere(const struct remote_volume *volume, const char *host) 
     return false;
 }
 
-static int64_t read_target(const char *text) {
-    int64_t target_gb;
-
-    return text && json_digits(text, &target_gb) && target_gb <= FIELD_MAX_SIZE_GB ? target_gb : 0;
-}
-
 static void read_attachments(struct arena *arena, const json_t *list, struct remote_volume *ret) {
     size_t count = json_array_size(list);
     struct remote_attachment *attachments = arena_alloc(arena, (count + 1) * sizeof(*attachments));
@@ -58,6 +52,7 @@ static void read_attachments(struct arena *arena, const json_t *list, struct rem
 
 static int read_volume(struct arena *arena, const json_t *object, void *ret, struct error *err) {
     const json_t *metadata = json_object_get(object, "metadata");
+    const char *target = json_text_of(metadata, "extend_new_size");
     struct remote_volume volume = {
         .id = json_text_of(object, "id"),
         .status = json_text_of(object, "status"),
@@ -74,8 +69,11 @@ static int read_volume(struct arena *arena, const json_t *object, void *ret, str
         .multiattach = json_true_at(object, "multiattach"),
         .size_gb = json_int_at(object, "size"),
         .has_target = json_object_get(metadata, "extend_new_size") != NULL,
-        .target_gb = read_target(json_text_of(metadata, "extend_new_size")),
     };
+    int64_t target_gb;
+
+    if (target && json_digits(target, &target_gb) && target_gb <= FIELD_MAX_SIZE_GB)
+        volume.target_gb = target_gb;
 
     if (!volume.id || !volume.status || volume.size_gb < 0 || volume.size_gb > FIELD_MAX_SIZE_GB)
         return error_set(err, ERROR_UNAVAILABLE, "the volume API described no volume");

@@ -19,19 +19,14 @@ struct watch {
     struct error *err;
 };
 
-static bool read_version(const json_t *object, int64_t *ret) {
-    const char *text = json_text_at(object, "metadata.resourceVersion");
-
-    return text && json_digits(text, ret);
-}
-
 static int read_event(struct watch *watch, const char *line, size_t size, struct error *err) {
     const json_t *event = json_parse(watch->arena, line, size, NULL);
     const json_t *object = json_object_get(event, "object");
     const char *type = json_text_of(event, "type");
+    const char *text = json_text_at(object, "metadata.resourceVersion");
     int64_t version;
 
-    if (!type || !read_version(object, &version))
+    if (!type || !text || !json_digits(text, &version))
         return error_set(err, ERROR_UNAVAILABLE, "unexpected response of %s: %.200s", watch->name,
                          line);
     watch->outcome = watch->each(watch->arg, type, object, err);
@@ -47,12 +42,6 @@ static bool take_line(void *arg, const char *line, size_t size) {
     watch->outcome = size > 0 ? read_event(watch, line, size, watch->err) : 0;
     arena_reset(watch->arena);
     return watch->outcome == 0;
-}
-
-static bool is_over(const int64_t *until_us) {
-    int64_t end_us = until_us ? __atomic_load_n(until_us, __ATOMIC_RELAXED) : 0;
-
-    return end_us != 0 && clock_monotonic_us() >= end_us;
 }
 
 static const char *path_from(struct arena *arena, const char *path, int64_t version) {
@@ -79,6 +68,7 @@ int client_watch(const struct client *client, struct arena *arena, const char *p
     };
     struct client lasting = *client;
     struct http_answer answer;
+    int64_t end_us;
     int result;
 
     lasting.repeats = 0;
@@ -87,7 +77,8 @@ int client_watch(const struct client *client, struct arena *arena, const char *p
     result = client_call(&lasting, arena, &call, &answer, &failure);
     if (watch.outcome < 0)
         return -1;
-    if (result == 0 || watch.outcome > 0 || is_over(until_us))
+    end_us = until_us ? __atomic_load_n(until_us, __ATOMIC_RELAXED) : 0;
+    if (result == 0 || watch.outcome > 0 || (end_us != 0 && clock_monotonic_us() >= end_us))
         return 0;
     if (failure.kind == ERROR_GONE)
         return 1;
