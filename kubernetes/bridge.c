@@ -56,14 +56,6 @@ static bool is_over(const struct bridge *bridge) {
     return __atomic_load_n(&bridge->until_us, __ATOMIC_RELAXED) != 0;
 }
 
-static void pause_for(const struct bridge *bridge, int64_t pause_us) {
-    for (; pause_us > 0 && !is_over(bridge); pause_us -= STEP_US) {
-        struct timespec step = clock_timespec(STEP_US);
-
-        nanosleep(&step, NULL);
-    }
-}
-
 /*
  * The pause between two watches.  A failure is logged once, until another kind of end; a watch that
  * ends at once is repeated with growing pauses, whatever the reason.
@@ -79,7 +71,12 @@ static void pause_after_watch(const struct bridge *bridge, const char *event, co
         *ends = 0;
     if (outcome < 0 && *ends == 0 && !is_over(bridge))
         log_warning(NULL, event, "kind", kind, "error", err->message, NULL);
-    pause_for(bridge, backoff_pause_us(&pauses, ++*ends));
+    for (int64_t pause_us = backoff_pause_us(&pauses, ++*ends); pause_us > 0 && !is_over(bridge);
+         pause_us -= STEP_US) {
+        struct timespec step = clock_timespec(STEP_US);
+
+        nanosleep(&step, NULL);
+    }
 }
 
 /* ---- events ---- */
@@ -178,52 +175,43 @@ static void *run_ours(void *arg) {
 
 /* ---- work ---- */
 
-static void work_on(struct bridge *bridge, const struct queue_item *item) {
-    autoarena struct arena *arena = arena_new();
-    const struct sync sync = { &bridge->cluster, &bridge->api, &sync_kinds[item->kind] };
-    struct error err = { 0 };
-    int outcome = sync_object(&sync, arena, item->namespace, item->name, &err);
-
-    if (outcome < 0 && !bridge->fails && item->tries % TOLD_EACH == 0 && !is_over(bridge))
-        log_warning(NULL, "object and document not reconciled yet", "kind", sync.kind->name,
-                    "namespace", item->namespace, "name", item->name, "error", err.message, NULL);
-    bridge->fails = outcome < 0;
-    if (outcome == 0)
-        queue_settle(bridge->queue, item);
-    else
-        queue_retry(bridge->queue, item);
-}
-
 static void *run_worker(void *arg) {
     struct bridge *bridge = arg;
     const struct queue_item *item;
 
-    while ((item = queue_take(bridge->queue)))
-        work_on(bridge, item);
+    while ((item = queue_take(bridge->queue))) {
+        autoarena struct arena *arena = arena_new();
+        const struct sync sync = { &bridge->cluster, &bridge->api, &sync_kinds[item->kind] };
+        struct error err = { 0 };
+        int outcome = sync_object(&sync, arena, item->namespace, item->name, &err);
+
+        if (outcome < 0 && !bridge->fails && item->tries % TOLD_EACH == 0 && !is_over(bridge))
+            log_warning(NULL, "object and document not reconciled yet", "kind", sync.kind->name,
+                        "namespace", item->namespace, "name", item->name, "error", err.message,
+                        NULL);
+        bridge->fails = outcome < 0;
+        if (outcome == 0)
+            queue_settle(bridge->queue, item);
+        else
+            queue_retry(bridge->queue, item);
+    }
     return NULL;
 }
 
 /* ---- start and stop ---- */
 
-/* As Kubernetes passes it to every pod. */
-static const char *own_cluster(struct arena *arena) {
-    const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
-    bool is_v6 = host && strchr(host, ':');
-
-    if (!host || !*host)
-        return NULL;
-    return arena_join(arena, "https://", is_v6 ? "[" : "", host, is_v6 ? "]" : "", ":",
-                      port && *port ? port : "443", NULL);
-}
-
 static int read_settings(struct bridge *bridge, const struct bridge_settings *settings,
                          struct error *err) {
     const struct config *config = settings->config;
+    /* as Kubernetes passes them to every pod */
+    const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
+    bool is_v6 = host && strchr(host, ':');
 
     bridge->cluster = (struct cluster){ .until_us = &bridge->until_us };
     config_fill(config, NULL, kubernetes_options, &bridge->cluster);
-    if (!bridge->cluster.url)
-        bridge->cluster.url = own_cluster(bridge->arena);
+    if (!bridge->cluster.url && host && *host)
+        bridge->cluster.url = arena_join(bridge->arena, "https://", is_v6 ? "[" : "", host,
+                                         is_v6 ? "]" : "", ":", port && *port ? port : "443", NULL);
     if (!bridge->cluster.url)
         return error_set(err, ERROR_BAD_REQUEST,
                          "[kubernetes] url is not given, and this is no pod of a cluster");

@@ -34,13 +34,6 @@ static int read_token(const struct cluster *cluster, struct arena *arena, const 
     return 0;
 }
 
-/* A missing object is reported by the server itself in a Status with this reason; an unknown path,
- * also at a gateway, in another form. */
-static bool is_status(const json_t *said, int status) {
-    return json_text_is(said, "kind", "Status") && json_int_at(said, "code") == status &&
-           (status != NOT_FOUND_STATUS || json_text_is(said, "reason", "NotFound"));
-}
-
 static int judge(const struct http_call *call, struct arena *arena,
                  const struct http_answer *answer, struct error *err) {
     enum error_kind kind = answer_kind_of(answer->status);
@@ -51,7 +44,11 @@ static int judge(const struct http_call *call, struct arena *arena,
         return 0;
     said = json_parse(arena, answer->body, answer->body_size, NULL);
     message = json_text_of(said, "message");
-    if (kind != ERROR_UNAVAILABLE && !is_status(said, answer->status))
+    /* a missing object is reported by the server itself in a Status with this reason; an unknown
+     * path, also at a gateway, in another form */
+    if (kind != ERROR_UNAVAILABLE &&
+        (!json_text_is(said, "kind", "Status") || json_int_at(said, "code") != answer->status ||
+         (answer->status == NOT_FOUND_STATUS && !json_text_is(said, "reason", "NotFound"))))
         return error_set(err, ERROR_UNAVAILABLE,
                          "%s: status %d at %s is not a response of Kubernetes: %.160s",
                          call->method, answer->status, call->url, answer->body);
@@ -131,12 +128,8 @@ static const json_t *read_object(struct arena *arena, struct json_span object) {
 
 /* ---- lists ---- */
 
-static const json_t *metadata_of(const json_t *object) {
-    return json_object_get(object, "metadata");
-}
-
 static bool keep_version(struct cluster_version *version, const json_t *object) {
-    const char *text = json_text_of(metadata_of(object), "resourceVersion");
+    const char *text = json_text_at(object, "metadata.resourceVersion");
 
     if (!text || !*text || strlen(text) >= sizeof version->text)
         return false;
@@ -203,27 +196,21 @@ struct watch {
     bool failed;
 };
 
-/* An error event of the server: the version is too old, or a failure. */
-static bool take_failure(struct watch *watch, struct json_span text) {
-    const json_t *status =
-        json_parse(watch->arena, text.begin, (size_t)(text.end - text.begin), NULL);
-    const char *message = json_text_of(status, "message");
-
-    watch->gone = json_int_at(status, "code") == GONE_STATUS;
-    watch->failed = !watch->gone;
-    error_set(watch->err, ERROR_UNAVAILABLE, "Kubernetes ends the watch: %s",
-              message ? message : "no reason given");
-    return false;
-}
-
 static bool take_event(struct watch *watch, struct json_span event) {
-    const char *type = text_below(watch->arena, event, "type");
+    const char *type = text_below(watch->arena, event, "type"), *message;
     struct json_span text = { "", "" };
     const json_t *object;
 
     json_span_member(event, "object", &text);
-    if (type && strcmp(type, "ERROR") == 0)
-        return take_failure(watch, text);
+    if (type && strcmp(type, "ERROR") == 0) { /* the version is too old, or a failure */
+        object = json_parse(watch->arena, text.begin, (size_t)(text.end - text.begin), NULL);
+        message = json_text_of(object, "message");
+        watch->gone = json_int_at(object, "code") == GONE_STATUS;
+        watch->failed = !watch->gone;
+        error_set(watch->err, ERROR_UNAVAILABLE, "Kubernetes ends the watch: %s",
+                  message ? message : "no reason given");
+        return false;
+    }
     object = read_object(watch->arena, text);
     if (!type || !keep_version(watch->version, object)) {
         watch->failed = true;

@@ -91,25 +91,21 @@ static int compare_spaces(const void *a, const void *b) {
     return strcmp(one->namespace, other->namespace);
 }
 
-static struct space *space_of(struct queue *queue, const char *namespace) {
-    const struct space wanted = { .namespace = namespace };
-    struct space **found = tfind(&wanted, &queue->space_tree, compare_spaces);
-    struct space *space;
-
-    if (found)
-        return *found;
-    space = heap_new(sizeof *space + strlen(namespace) + 1);
-    space->namespace = strcpy((char *)(space + 1), namespace);
-    TAILQ_INIT(&space->ready);
-    if (!tsearch(space, &queue->space_tree, compare_spaces))
-        abort();
-    TAILQ_INSERT_TAIL(&queue->spaces, space, link);
-    return space;
-}
-
 static void make_ready(struct queue *queue, struct waiting *entry) {
+    const struct space wanted = { .namespace = entry->namespace };
+    struct space **found = tfind(&wanted, &queue->space_tree, compare_spaces);
+    struct space *space = found ? *found : NULL;
+
+    if (!space) {
+        space = heap_new(sizeof *space + strlen(entry->namespace) + 1);
+        space->namespace = strcpy((char *)(space + 1), entry->namespace);
+        TAILQ_INIT(&space->ready);
+        if (!tsearch(space, &queue->space_tree, compare_spaces))
+            abort();
+        TAILQ_INSERT_TAIL(&queue->spaces, space, link);
+    }
     entry->state = READY;
-    TAILQ_INSERT_TAIL(&space_of(queue, entry->namespace)->ready, entry, link);
+    TAILQ_INSERT_TAIL(&space->ready, entry, link);
     pthread_cond_broadcast(&queue->changed);
 }
 
@@ -131,36 +127,29 @@ static struct waiting *next_ready(struct queue *queue) {
     return entry;
 }
 
-static struct waiting *add(struct queue *queue, const struct queue_item *item) {
-    struct waiting *entry = heap_new(sizeof *entry);
-
-    entry->namespace = heap_text(item->namespace);
-    entry->name = heap_text(item->name);
-    entry->item = (struct queue_item){ item->kind, entry->namespace, entry->name, 0 };
-    if (!tsearch(entry, &queue->tree, compare))
-        abort();
-    queue->size++;
-    return entry;
-}
-
-static void call_for(struct queue *queue, struct waiting *entry) {
-    if (entry->state == PAUSED) {
-        TAILQ_REMOVE(&queue->paused, entry, link);
-        make_ready(queue, entry);
-    }
-    entry->again = entry->state == TAKEN;
-}
-
 void queue_call(struct queue *queue, unsigned kind, const char *namespace, const char *name) {
     struct waiting wanted = { .item = { kind, namespace, name, 0 } };
-    struct waiting **found;
+    struct waiting **found, *entry;
 
     pthread_mutex_lock(&queue->lock);
     found = tfind(&wanted, &queue->tree, compare);
-    if (found)
-        call_for(queue, *found);
-    else
-        make_ready(queue, add(queue, &wanted.item));
+    if (!found) {
+        entry = heap_new(sizeof *entry);
+        entry->namespace = heap_text(namespace);
+        entry->name = heap_text(name);
+        entry->item = (struct queue_item){ kind, entry->namespace, entry->name, 0 };
+        if (!tsearch(entry, &queue->tree, compare))
+            abort();
+        queue->size++;
+        make_ready(queue, entry);
+    } else {
+        entry = *found;
+        if (entry->state == PAUSED) {
+            TAILQ_REMOVE(&queue->paused, entry, link);
+            make_ready(queue, entry);
+        }
+        entry->again = entry->state == TAKEN;
+    }
     pthread_mutex_unlock(&queue->lock);
 }
 

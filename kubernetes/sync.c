@@ -3,6 +3,7 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/words.h"
 #include "kubernetes/translate.h"
 #include "json/json.h"
 
@@ -77,13 +78,14 @@ static int put_object(struct hand *hand, const char *path, const json_t *object,
 
 /* Is the document missing, or the URL wrong?  In the latter case the list is missing, too. */
 static int check_absence(struct hand *hand, struct error *err) {
+    const struct remote_documents *kind = &hand->sync->kind->ours;
     const struct client_call call = {
         .method = "GET",
-        .path = arena_join(hand->arena, "/", hand->sync->kind->ours.collection,
+        .path = arena_join(hand->arena, "/", kind->collection,
                            "?name=", http_encode(hand->arena, hand->name), NULL),
     };
-    const json_t *list = client_ask_list(hand->sync->api, hand->arena, &call,
-                                         hand->sync->kind->ours.collection, err);
+    const json_t *list =
+        client_ask_list(hand->sync->api, hand->arena, &call, kind->collection, err);
 
     if (!list)
         return -1;
@@ -100,34 +102,28 @@ static int find_ours(struct hand *hand, struct error *err) {
     return failure.kind == ERROR_NOT_FOUND ? check_absence(hand, err) : error_pass(err, &failure);
 }
 
-/* The API's message, without the context of the call. */
-static const char *words_of(struct arena *arena, const struct error *failure) {
+/* A request that the API refused is reported in the object's status, with the API's message
+ * without the context of the call. */
+static int refused(struct hand *hand, const char *reason, const struct error *failure,
+                   struct error *err) {
     const char *answer = strstr(failure->message, " answered ");
     const char *words = answer ? strstr(answer, ": ") : NULL;
 
-    return arena_text(arena, words ? words + 2 : failure->message);
-}
-
-/* A request that the API refused is reported in the object's status. */
-static int refused(struct hand *hand, const char *reason, const struct error *failure,
-                   struct error *err) {
     if (failure->kind == ERROR_UNAVAILABLE || failure->kind == ERROR_UNAUTHORIZED)
         return error_pass(err, failure);
-    hand->verdict = (struct verdict){ "False", reason, words_of(hand->arena, failure) };
+    hand->verdict =
+        (struct verdict){ "False", reason,
+                          arena_text(hand->arena, words ? words + 2 : failure->message) };
     return REFUSED;
 }
 
 /* ---- status ---- */
 
-static const char *now_text(struct arena *arena) {
-    char text[CLOCK_TEXT_SIZE];
-
-    return arena_format(arena, "%.19sZ", clock_text(clock_now_us(&clock_system), text));
-}
-
 static int put_status(struct hand *hand, struct error *err) {
-    json_t *status = translate_status(hand->arena, hand->object, hand->ours, &hand->verdict,
-                                      now_text(hand->arena));
+    char text[CLOCK_TEXT_SIZE];
+    const char *now =
+        arena_format(hand->arena, "%.19sZ", clock_text(clock_now_us(&clock_system), text));
+    json_t *status = translate_status(hand->arena, hand->object, hand->ours, &hand->verdict, now);
     json_t *whole;
 
     if (json_equal(status, json_object_get(hand->object, "status")))
@@ -167,14 +163,6 @@ static int judge_refusal(struct hand *hand, const char *version, const struct er
     return refused(hand, "Refused", failure, err);
 }
 
-static int create_ours(struct hand *hand, const json_t *sent, struct error *err) {
-    struct error failure = { 0 };
-
-    hand->ours =
-        document_send(hand->sync->api, hand->arena, &hand->sync->kind->ours, sent, &failure);
-    return hand->ours ? check_made(hand, err) : judge_refusal(hand, "", &failure, err);
-}
-
 static int replace_ours(struct hand *hand, const json_t *sent, struct error *err) {
     struct error failure = { 0 };
     const json_t *ours =
@@ -187,27 +175,29 @@ static int replace_ours(struct hand *hand, const json_t *sent, struct error *err
     return 0;
 }
 
-/* Never creates an empty volume in place of one that had data, nor a snapshot of another moment. */
-static int refuse_lost(struct hand *hand) {
-    const char *rest = translate_was_taken(hand->object)
-                           ? "snapshot; another would be of another moment"
-                           : "volume. Without spec.cstorVolumeRef it is made anew, and empty";
-
-    hand->verdict =
-        (struct verdict){ "False", "Lost",
-                          arena_format(hand->arena,
-                                       "The service has no document %s any more, and so no %s.",
-                                       hand->name, rest) };
-    return REFUSED;
-}
-
 static int tell_ours(struct hand *hand, struct error *err) {
     json_t *sent = translate_document(hand->arena, hand->object, hand->ours);
+    struct error failure = { 0 };
 
-    if (!hand->ours && (translate_was_bound(hand->object) || translate_was_taken(hand->object)))
-        return refuse_lost(hand);
-    if (!hand->ours)
-        return create_ours(hand, sent, err);
+    /* never creates an empty volume in place of one that had data, nor a snapshot of another
+     * moment */
+    if (!hand->ours && (translate_was_bound(hand->object) || translate_was_taken(hand->object))) {
+        const char *rest = translate_was_taken(hand->object)
+                               ? "snapshot; another would be of another moment"
+                               : "volume. Without spec.cstorVolumeRef it is made anew, and empty";
+
+        hand->verdict =
+            (struct verdict){ "False", "Lost",
+                              arena_format(hand->arena,
+                                           "The service has no document %s any more, and so no %s.",
+                                           hand->name, rest) };
+        return REFUSED;
+    }
+    if (!hand->ours) {
+        hand->ours =
+            document_send(hand->sync->api, hand->arena, &hand->sync->kind->ours, sent, &failure);
+        return hand->ours ? check_made(hand, err) : judge_refusal(hand, "", &failure, err);
+    }
     if (translate_is_applied(hand->object) && translate_is_sent(hand->ours, sent))
         return 0;
     return replace_ours(hand, sent, err);
@@ -226,18 +216,10 @@ static int refuse_taken(struct hand *hand, struct error *err) {
     return put_status(hand, err) < 0 ? -1 : REFUSED;
 }
 
-static bool is_settled(const json_t *ours) {
-    static const char *const phases[] = { "Active", "Bound", "Ready", "Failed" };
-    const char *phase = json_text_at(ours, "status.phase");
-
-    for (size_t i = 0; phase && i < LENGTH(phases); i++)
-        if (strcmp(phase, phases[i]) == 0)
-            return true;
-    return !phase;
-}
-
 static int make_true(struct hand *hand, struct error *err) {
+    static const char *const settled[] = { "Active", "Bound", "Ready", "Failed" };
     int outcome, written;
+    const char *phase;
     json_t *whole;
 
     if (!object_has_finalizer(hand->object)) {
@@ -256,8 +238,11 @@ static int make_true(struct hand *hand, struct error *err) {
                 : NULL;
     if (whole && (written = put_object(hand, hand->path, whole, err)) != DONE)
         return written;
-    written = put_status(hand, err);
-    return written != DONE ? written : outcome == DONE && is_settled(hand->ours) ? DONE : CHANGED;
+    if ((written = put_status(hand, err)) != DONE)
+        return written;
+    phase = json_text_at(hand->ours, "status.phase");
+    return outcome == DONE && (!phase || words_have(settled, LENGTH(settled), phase)) ? DONE
+                                                                                      : CHANGED;
 }
 
 /* ---- deletion ---- */
@@ -266,22 +251,23 @@ static const char *node_of(const json_t *whole) {
     return json_text_at(whole, "publish.nodeId");
 }
 
-/* A published volume is not deleted: a deleted object may also end its publication. */
-static int unpublish_ours(struct hand *hand, struct error *err) {
-    const char *wanted = node_of(hand->object), *has = node_of(hand->ours);
-
-    if (!wanted || *wanted || !has || !*has || *object_text(hand->ours, "deletionTimestamp"))
-        return DONE;
-    return replace_ours(hand, translate_document(hand->arena, hand->object, hand->ours), err);
-}
-
 /* The object stays until the document is gone. */
-static int delete_ours(struct hand *hand, struct error *err) {
+static int make_gone(struct hand *hand, struct error *err) {
+    const char *wanted = node_of(hand->object), *has = node_of(hand->ours);
     struct error failure = { 0 };
-    int sent = unpublish_ours(hand, err);
+    int sent;
 
-    if (sent < 0 || sent == CHANGED)
-        return sent;
+    if (!object_has_finalizer(hand->object))
+        return 0;
+    if (!hand->ours || !translate_belongs(hand->ours, hand->object))
+        return put_object(hand, hand->path, object_with_finalizer(hand->arena, hand->object, false),
+                          err);
+    /* a published volume is not deleted: a deleted object may also end its publication */
+    if (wanted && !*wanted && has && *has && !*object_text(hand->ours, "deletionTimestamp")) {
+        sent = replace_ours(hand, translate_document(hand->arena, hand->object, hand->ours), err);
+        if (sent < 0 || sent == CHANGED)
+            return sent;
+    }
     hand->verdict = (struct verdict){ "True", "Deleting", "The service deletes it." };
     if (!*object_text(hand->ours, "deletionTimestamp") &&
         document_drop(hand->sync->api, hand->arena, &hand->sync->kind->ours,
@@ -289,15 +275,6 @@ static int delete_ours(struct hand *hand, struct error *err) {
         failure.kind != ERROR_NOT_FOUND && refused(hand, "DeletionRefused", &failure, err) < 0)
         return -1;
     return put_status(hand, err) < 0 ? -1 : 1;
-}
-
-static int make_gone(struct hand *hand, struct error *err) {
-    if (!object_has_finalizer(hand->object))
-        return 0;
-    if (hand->ours && translate_belongs(hand->ours, hand->object))
-        return delete_ours(hand, err);
-    return put_object(hand, hand->path, object_with_finalizer(hand->arena, hand->object, false),
-                      err);
 }
 
 int sync_object(const struct sync *sync, struct arena *arena, const char *namespace,

@@ -117,22 +117,18 @@ static json_t *annotations_for(struct arena *arena, const json_t *object) {
     return annotations;
 }
 
-/* A clone has the label even if its object does not. */
-static const char *source_of(struct arena *arena, const json_t *object) {
-    const char *source = json_text_at(object, "spec.cstorVolumeSource");
-
-    return source ? arena_format(arena, "%.*s", (int)strcspn(source, "@"), source)
-                  : json_text_of(json_at(object, "metadata.labels"), SOURCE);
-}
-
 /* A clone of another namespace does not retain its source.  An annotation has space for the longer
  * name of a policy. */
 static json_t *labels_for(struct arena *arena, const json_t *object) {
     json_t *labels = json_keep(arena, json_object());
-    const char *source = source_of(arena, object), *key;
+    const json_t *given = json_at(object, "metadata.labels");
+    const char *source = json_text_at(object, "spec.cstorVolumeSource"), *key;
     json_t *value;
 
-    json_object_foreach(json_at(object, "metadata.labels"), key, value) {
+    /* a clone has the label even if its object does not */
+    source = source ? arena_format(arena, "%.*s", (int)strcspn(source, "@"), source)
+                    : json_text_of(given, SOURCE);
+    json_object_foreach((json_t *)(uintptr_t)given, key, value) {
         if (!is_of(OWN, key))
             json_object_set(labels, key, value);
     }
@@ -198,67 +194,48 @@ json_t *translate_document(struct arena *arena, const json_t *object, const json
 
 /* ---- documents of the volume API ---- */
 
-static bool covers(const json_t *has, const json_t *sent);
-
-static bool covers_object(const json_t *has, const json_t *sent) {
+static bool covers(const json_t *has, const json_t *sent) {
     const char *key;
     json_t *value;
-
-    json_object_foreach((json_t *)(uintptr_t)sent, key, value) {
-        if (!covers(json_object_get(has, key), value))
-            return false;
-    }
-    return true;
-}
-
-static bool covers_list(const json_t *has, const json_t *sent) {
-    if (json_array_size(has) != json_array_size(sent))
-        return false;
-    for (size_t i = 0; i < json_array_size(sent); i++)
-        if (!covers(json_array_get(has, i), json_array_get(sent, i)))
-            return false;
-    return true;
-}
-
-/* A quantity accepted in both forms: number and text. */
-static bool is_text_of(const json_t *has, const json_t *sent) {
     char text[32];
 
+    if (json_is_object(sent)) {
+        json_object_foreach((json_t *)(uintptr_t)sent, key, value) {
+            if (!covers(json_object_get(has, key), value))
+                return false;
+        }
+        return json_is_object(has);
+    }
+    if (json_is_array(sent)) {
+        if (!json_is_array(has) || json_array_size(has) != json_array_size(sent))
+            return false;
+        for (size_t i = 0; i < json_array_size(sent); i++)
+            if (!covers(json_array_get(has, i), json_array_get(sent, i)))
+                return false;
+        return true;
+    }
+    /* a quantity is accepted in both forms: number and text */
     snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(sent));
-    return json_is_integer(sent) && json_is_string(has) &&
-           strcmp(json_string_value(has), text) == 0;
-}
-
-static bool covers(const json_t *has, const json_t *sent) {
-    if (json_is_object(sent))
-        return json_is_object(has) && covers_object(has, sent);
-    if (json_is_array(sent))
-        return json_is_array(has) && covers_list(has, sent);
-    return json_equal(has, sent) || is_text_of(has, sent);
-}
-
-static bool covers_but(const json_t *has, const json_t *sent, const char *but) {
-    json_t *rest = json_deep_copy(sent);
-    bool covered;
-
-    json_object_del(rest, but);
-    covered = covers(has, rest);
-    json_decref(rest);
-    return covered;
+    return json_equal(has, sent) || (json_is_integer(sent) && json_is_string(has) &&
+                                     strcmp(json_string_value(has), text) == 0);
 }
 
 /* The service sets the reference to the volume. */
 bool translate_is_sent(const json_t *ours, const json_t *sent) {
-    return json_equal(json_at(ours, "metadata.labels"), json_at(sent, "metadata.labels")) &&
-           json_equal(json_at(ours, "metadata.annotations"),
-                      json_at(sent, "metadata.annotations")) &&
-           covers_but(json_object_get(ours, "spec"), json_object_get(sent, "spec"),
-                      "cstorVolumeRef") &&
-           (!json_object_get(sent, "publish") ||
-            covers(json_object_get(ours, "publish"), json_object_get(sent, "publish"))) &&
-           (!json_object_get(sent, "versionDetails") ||
-            covers(json_object_get(ours, "versionDetails"),
-                   json_object_get(sent, "versionDetails")));
+    json_t *spec = json_deep_copy(json_object_get(sent, "spec"));
+    const json_t *publish = json_object_get(sent, "publish");
+    const json_t *details = json_object_get(sent, "versionDetails");
+    bool covered;
+
+    json_object_del(spec, "cstorVolumeRef");
+    covered =
+        json_equal(json_at(ours, "metadata.labels"), json_at(sent, "metadata.labels")) &&
+        json_equal(json_at(ours, "metadata.annotations"), json_at(sent, "metadata.annotations")) &&
+        covers(json_object_get(ours, "spec"), spec) &&
+        (!publish || covers(json_object_get(ours, "publish"), publish)) &&
+        (!details || covers(json_object_get(ours, "versionDetails"), details));
+    json_decref(spec);
+    return covered;
 }
 
 /* ---- back to the cluster ---- */
