@@ -102,13 +102,6 @@ static void exchange_begin(void *arg, struct http_exchange *exchange) {
     worker_pool_put(waiting->task->queries ? agent->queries : agent->front, &item);
 }
 
-static void dispatch(struct agent *agent, struct http_exchange *exchange, const struct task *task) {
-    struct waiting *waiting = arena_alloc(exchange->arena, sizeof(*waiting));
-
-    *waiting = (struct waiting){ .task = task, .agent = agent, .exchange = exchange };
-    event_authorize(agent->authtoken, exchange, exchange_begin, waiting);
-}
-
 static void *read_events(struct http_exchange *exchange, struct error *err) {
     return event_read(exchange, err);
 }
@@ -162,10 +155,15 @@ static const struct agent_route {
 
 static void answer(struct agent *agent, struct http_exchange *exchange,
                    const struct agent_route *route) {
-    if (route->show)
+    struct waiting *waiting;
+
+    if (route->show) {
         route->show(agent, exchange);
-    else
-        dispatch(agent, exchange, route->task);
+        return;
+    }
+    waiting = arena_alloc(exchange->arena, sizeof(*waiting));
+    *waiting = (struct waiting){ .task = route->task, .agent = agent, .exchange = exchange };
+    event_authorize(agent->authtoken, exchange, exchange_begin, waiting);
 }
 
 static bool path_matches(const char *pattern, const char *path) {
@@ -185,14 +183,6 @@ static bool path_matches(const char *pattern, const char *path) {
     return strcmp(pattern, path) == 0;
 }
 
-static void add_request_id(struct http_exchange *exchange) {
-    char uuid[UUID_SIZE];
-    const char *id = arena_format(exchange->arena, "req-%s", clock_uuid(&clock_system, uuid));
-
-    http_add_header(exchange, "X-OpenStack-Request-ID", id);
-    http_add_header(exchange, "X-Compute-Request-Id", id);
-}
-
 /* Checks that apply to every request. */
 static int check_request(const struct agent *agent, const struct http_exchange *exchange,
                          struct error *err) {
@@ -207,10 +197,13 @@ static int check_request(const struct agent *agent, const struct http_exchange *
 
 void agent_handle(void *arg, struct http_exchange *exchange) {
     const char *path = exchange->path[0] ? exchange->path : "/";
+    char uuid[UUID_SIZE];
+    const char *id = arena_format(exchange->arena, "req-%s", clock_uuid(&clock_system, uuid));
     struct error err = { 0 };
     bool known = false;
 
-    add_request_id(exchange);
+    http_add_header(exchange, "X-OpenStack-Request-ID", id);
+    http_add_header(exchange, "X-Compute-Request-Id", id);
     if (check_request(arg, exchange, &err) < 0) {
         reply_fault(exchange, &err);
         return;
@@ -338,21 +331,17 @@ unsigned agent_open_jobs(struct agent *agent) {
     return jobs_open(agent->jobs) + assists_open(agent->assists) + trims_open(agent->trims);
 }
 
-static void refuse_waiting(struct agent *agent) {
+void agent_stop(struct agent *agent) {
     struct waiting *waiting;
     struct error err;
 
+    worker_pool_stop(agent->front);
+    worker_pool_stop(agent->queries);
     error_set(&err, ERROR_UNAVAILABLE, "The agent is stopping.");
     while ((waiting = LIST_FIRST(&agent->waiting))) {
         LIST_REMOVE(waiting, next);
         reply_fault(waiting->exchange, &err);
     }
-}
-
-void agent_stop(struct agent *agent) {
-    worker_pool_stop(agent->front);
-    worker_pool_stop(agent->queries);
-    refuse_waiting(agent);
     reporter_free(agent->reporter);
     guard_cleaner_free(agent->cleaner);
     limiter_free(agent->limiter);

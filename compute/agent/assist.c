@@ -115,35 +115,29 @@ static struct assist_request *begin_read(struct http_exchange *exchange, struct 
     return request;
 }
 
-static int read_create(struct assist_request *request, const json_t *root, struct error *err) {
-    struct arena *arena = request->exchange->arena;
-    struct assist *assist = &request->assist;
+struct assist_request *assist_read_create(struct http_exchange *exchange, struct error *err) {
+    struct arena *arena = exchange->arena;
+    struct assist_request *request = begin_read(exchange, err);
+    const json_t *root = request ? request_body(exchange, err) : NULL;
     struct create_body body = { 0 };
     struct create_snapshot snapshot = { 0 };
     struct create_info info = { 0 };
+    struct assist *assist;
 
-    if (json_decode(arena, root, "body", create_body_fields, 1, true, &body, err) < 0 ||
+    if (!root || json_decode(arena, root, "body", create_body_fields, 1, true, &body, err) < 0 ||
         json_decode(arena, body.snapshot, "snapshot", create_snapshot_fields, 1, true, &snapshot,
                     err) < 0 ||
         json_decode(arena, snapshot.create_info, "create_info", create_info_fields, 1, true, &info,
                     err) < 0)
-        return -1;
+        return NULL;
+    assist = &request->assist;
     assist->volume_id = snapshot.volume_id;
     assist->snapshot_id = info.snapshot_id;
     request->id = info.id;
-    if (read_set(assist, info.together, arena, err) < 0)
-        return -1;
-    return copy_name(assist->change.new_file, info.new_file, info.new_file, "new_file", err);
-}
-
-struct assist_request *assist_read_create(struct http_exchange *exchange, struct error *err) {
-    struct assist_request *request = begin_read(exchange, err);
-    const json_t *root;
-
-    if (!request)
+    if (read_set(assist, info.together, arena, err) < 0 ||
+        copy_name(assist->change.new_file, info.new_file, info.new_file, "new_file", err) < 0)
         return NULL;
-    root = request_body(exchange, err);
-    return root && read_create(request, root, err) == 0 ? request : NULL;
+    return request;
 }
 
 /* ---- delete ---- */
@@ -226,16 +220,6 @@ struct assist_request *assist_read_delete(struct http_exchange *exchange, struct
 
 /* ---- the reply ---- */
 
-static void reply_create(const struct assist_request *request) {
-    struct json_out out;
-
-    json_out_begin(&out, request->exchange->arena, "snapshot");
-    out_put_text(&out, "id", request->id);
-    out_put_text(&out, "volumeId", request->assist.volume_id);
-    json_out_end(&out);
-    reply_json(request->exchange, 200, &out);
-}
-
 static void assist_refuse(const struct assist_request *request, enum error_kind kind,
                           struct error *err) {
     const struct log_context log = { .request_id = request->assist.request_id };
@@ -253,6 +237,7 @@ void assist_answer(struct assist_request *request, struct hypervisor *hypervisor
                                .volume_id = assist->volume_id,
                                .change = &assist->change };
     struct error err = { 0 };
+    struct json_out out;
 
     switch (overlay_check(&overlay, request->exchange->arena, &err)) {
     case OVERLAY_FAILED:
@@ -271,10 +256,17 @@ void assist_answer(struct assist_request *request, struct hypervisor *hypervisor
         break;
     }
     assist->instance_uuid = overlay.disk.instance_uuid;
-    if (assists_put(assists, assist, &err) < 0)
+    if (assists_put(assists, assist, &err) < 0) {
         assist_refuse(request, err.kind, &err);
-    else if (assist->change.remove)
+        return;
+    }
+    if (assist->change.remove) {
         reply_empty(request->exchange, 204);
-    else
-        reply_create(request);
+        return;
+    }
+    json_out_begin(&out, request->exchange->arena, "snapshot");
+    out_put_text(&out, "id", request->id);
+    out_put_text(&out, "volumeId", assist->volume_id);
+    json_out_end(&out);
+    reply_json(request->exchange, 200, &out);
 }

@@ -61,21 +61,16 @@ static const struct event_name {
     { "volume-reimaged", 93, false, false },
 };
 
-static const struct event_name *find_name(const char *name, unsigned minor) {
-    for (size_t i = 0; i < LENGTH(event_names); i++)
-        if (event_names[i].since <= minor && strcmp(event_names[i].name, name) == 0)
-            return &event_names[i];
-    return NULL;
-}
-
 /* A tag that is not the id of a volume gets the code of a missing tag: it cannot be processed. */
 static int read_event(struct arena *arena, const json_t *item, unsigned minor, struct event *ret,
                       struct error *err) {
-    const struct event_name *name;
+    const struct event_name *name = NULL;
 
     if (json_decode(arena, item, "event", event_fields, minor, true, ret, err) < 0)
         return -1;
-    name = find_name(ret->name, minor);
+    for (size_t i = 0; i < LENGTH(event_names) && !name; i++)
+        if (event_names[i].since <= minor && strcmp(event_names[i].name, ret->name) == 0)
+            name = &event_names[i];
     if (!name)
         return error_set(
             err, ERROR_BAD_REQUEST,
@@ -87,18 +82,6 @@ static int read_event(struct arena *arena, const json_t *item, unsigned minor, s
         ret->code = 400;
     if (name->extends && ret->code == 200 && !uuid_parse(ret->tag, ret->volume_id))
         ret->code = 400;
-    return 0;
-}
-
-static int read_events(struct event_request *request, const json_t *list, unsigned minor,
-                       struct error *err) {
-    struct arena *arena = request->exchange->arena;
-
-    request->count = json_array_size(list);
-    request->events = arena_alloc(arena, request->count * sizeof(*request->events));
-    for (size_t i = 0; i < request->count; i++)
-        if (read_event(arena, json_array_get(list, i), minor, &request->events[i], err) < 0)
-            return error_context(err, "events[%zu]", i);
     return 0;
 }
 
@@ -116,12 +99,20 @@ struct event_request *event_read(struct http_exchange *exchange, struct error *e
         return NULL;
     request->exchange = exchange;
     request->request_id = arena_text(arena, http_header(exchange, "X-OpenStack-Request-ID"));
-    return read_events(request, body.events, version.minor, err) < 0 ? NULL : request;
+    request->count = json_array_size(body.events);
+    request->events = arena_alloc(arena, request->count * sizeof(*request->events));
+    for (size_t i = 0; i < request->count; i++)
+        if (read_event(arena, json_array_get(body.events, i), version.minor, &request->events[i],
+                       err) < 0) {
+            error_context(err, "events[%zu]", i);
+            return NULL;
+        }
+    return request;
 }
 
-/* 404 takes precedence over 400, as in the compute service. */
-static int find_instances(struct event_request *request, struct hypervisor *hypervisor,
-                          struct error *err) {
+static int start_jobs(struct event_request *request, struct hypervisor *hypervisor,
+                      struct jobs *jobs, struct error *err) {
+    /* 404 takes precedence over 400, as in the compute service */
     for (size_t i = 0; i < request->count; i++) {
         struct event *event = &request->events[i];
         int found = hypervisor->has_instance(hypervisor, event->server_uuid, err);
@@ -131,10 +122,6 @@ static int find_instances(struct event_request *request, struct hypervisor *hype
         if (found == 0)
             event->code = 404;
     }
-    return 0;
-}
-
-static int start_jobs(struct event_request *request, struct jobs *jobs, struct error *err) {
     for (size_t i = 0; i < request->count; i++) {
         const struct event *event = &request->events[i];
 
@@ -143,19 +130,6 @@ static int start_jobs(struct event_request *request, struct jobs *jobs, struct e
             return -1;
     }
     return 0;
-}
-
-static void put_event(struct json_out *out, const struct event *event) {
-    const char *status = event->status ? event->status : "completed";
-
-    out_begin_object(out);
-    out_put_text(out, "name", event->name);
-    out_put_text(out, "server_uuid", json_text_of(event->as_sent, "server_uuid"));
-    if (event->tag)
-        out_put_text(out, "tag", event->tag);
-    out_put_text(out, "status", event->code == 200 ? status : "failed");
-    out_put_int(out, "code", event->code);
-    out_end_object(out);
 }
 
 static void reply_events(const struct event_request *request) {
@@ -168,8 +142,18 @@ static void reply_events(const struct event_request *request) {
     out_key(&out, "events");
     out_begin_array(&out);
     for (size_t i = 0; i < request->count; i++) {
-        put_event(&out, &request->events[i]);
-        if (request->events[i].code != 200)
+        const struct event *event = &request->events[i];
+        const char *result = event->status ? event->status : "completed";
+
+        out_begin_object(&out);
+        out_put_text(&out, "name", event->name);
+        out_put_text(&out, "server_uuid", json_text_of(event->as_sent, "server_uuid"));
+        if (event->tag)
+            out_put_text(&out, "tag", event->tag);
+        out_put_text(&out, "status", event->code == 200 ? result : "failed");
+        out_put_int(&out, "code", event->code);
+        out_end_object(&out);
+        if (event->code != 200)
             status = 207;
     }
     out_end_array(&out);
@@ -181,7 +165,7 @@ void event_answer(struct event_request *request, struct hypervisor *hypervisor, 
     struct log_context log = { .request_id = request->request_id };
     struct error err = { 0 };
 
-    if (find_instances(request, hypervisor, &err) < 0 || start_jobs(request, jobs, &err) < 0) {
+    if (start_jobs(request, hypervisor, jobs, &err) < 0) {
         log_warning(&log, "events refused", "reason", err.message, NULL);
         err.kind = ERROR_UNAVAILABLE;
         reply_fault(request->exchange, &err);

@@ -22,17 +22,13 @@ static void authorization_refuse(const struct authorization *auth, const struct 
     reply_fault(auth->exchange, err);
 }
 
-/* Access rules restrict a token to another purpose; with a service token they do not apply. */
-static bool is_authorized(const struct authorization *auth, const struct token *token) {
-    return (auth->from_service || !token->restricted) &&
-           (token_has_role(token, "service") || token_has_role(token, "admin"));
-}
-
 /* ---- the caller's token ---- */
 
 static void finish_caller(void *arg, const struct token *token, const struct error *verdict) {
     const struct authorization *auth = arg;
-    bool may = token && is_authorized(auth, token);
+    /* access rules restrict a token to another purpose; with a service token they do not apply */
+    bool may = token && (auth->from_service || !token->restricted) &&
+               (token_has_role(token, "service") || token_has_role(token, "admin"));
     struct error err = *verdict;
 
     if (token && !may)
@@ -77,20 +73,11 @@ static void finish_service(void *arg, const struct token *token, const struct er
     authorization_refuse(auth, &err);
 }
 
-static void check_service(struct authorization *auth, const char *text) {
-    const struct token *token = NULL;
-    struct error err = { .kind = ERROR_NONE };
-
-    auth->waiter =
-        (struct token_waiter){ .peer = auth->exchange->peer, .done = finish_service, .arg = auth };
-    if (token_check(auth->authtoken->checker, text, false, &auth->waiter, &token, &err) !=
-        TOKEN_LATER)
-        finish_service(auth, token, &err);
-}
-
 void event_authorize(const struct authtoken *authtoken, struct http_exchange *exchange,
                      http_handler *pass, void *arg) {
     const char *service = http_header(exchange, "X-Service-Token");
+    const struct token *token = NULL;
+    struct error err = { .kind = ERROR_NONE };
     struct authorization *auth;
 
     if (!authtoken) {
@@ -101,8 +88,12 @@ void event_authorize(const struct authtoken *authtoken, struct http_exchange *ex
     *auth = (struct authorization){
         .authtoken = authtoken, .exchange = exchange, .pass = pass, .arg = arg
     };
-    if (service && service[strspn(service, " \t")])
-        check_service(auth, service);
-    else
+    if (!service || !service[strspn(service, " \t")]) {
         check_caller(auth);
+        return;
+    }
+    auth->waiter =
+        (struct token_waiter){ .peer = exchange->peer, .done = finish_service, .arg = auth };
+    if (token_check(authtoken->checker, service, false, &auth->waiter, &token, &err) != TOKEN_LATER)
+        finish_service(auth, token, &err);
 }

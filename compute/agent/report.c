@@ -13,75 +13,54 @@ struct reporter {
     struct reporter_settings settings;
     struct work_item item;
     bool resumed;      /* the extending volumes were queried since the last outage */
-    bool out_of_reach; /* the outage is logged */
-    unsigned failures; /* in a row */
+    unsigned failures; /* in a row; the first is logged */
 };
-
-static bool is_resumable(const struct reporter *reporter, const struct remote_volume *volume,
-                         const char **ret_instance) {
-    for (unsigned i = 0; i < volume->attachment_count; i++) {
-        const struct remote_attachment *attachment = &volume->attachments[i];
-
-        if (attachment->host && strcmp(attachment->host, reporter->settings.host) == 0) {
-            *ret_instance = attachment->instance_uuid;
-            return volume->has_target && strcmp(volume->status, "extending") == 0;
-        }
-    }
-    return false;
-}
 
 static int resume_volume(const struct reporter *reporter, const struct remote_volume *volume,
                          struct error *err) {
+    const struct remote_attachment *own = NULL;
     char volume_id[UUID_SIZE], instance[UUID_SIZE];
-    const char *instance_uuid = NULL;
 
-    if (!is_resumable(reporter, volume, &instance_uuid) || !uuid_parse(volume->id, volume_id))
+    for (unsigned i = 0; i < volume->attachment_count && !own; i++)
+        if (volume->attachments[i].host &&
+            strcmp(volume->attachments[i].host, reporter->settings.host) == 0)
+            own = &volume->attachments[i];
+    if (!own || !volume->has_target || strcmp(volume->status, "extending") != 0 ||
+        !uuid_parse(volume->id, volume_id))
         return 0;
-    if (instance_uuid && !uuid_parse(instance_uuid, instance))
-        instance_uuid = NULL;
     log_info(NULL, "resuming an extend", "volume_id", volume_id, NULL);
-    return jobs_resume(reporter->settings.jobs, volume_id, instance_uuid ? instance : NULL, err);
-}
-
-static int resume_page(const struct reporter *reporter, struct arena *arena, const char **marker,
-                       struct error *err) {
-    struct remote_volume *volumes;
-    int count = volumes_extending(&reporter->settings.api, arena, *marker, &volumes, err);
-
-    for (int i = 0; i < count; i++)
-        if (resume_volume(reporter, &volumes[i], err) < 0)
-            return -1;
-    if (count > 0)
-        *marker = volumes[count - 1].id;
-    return count;
+    return jobs_resume(
+        reporter->settings.jobs, volume_id,
+        own->instance_uuid && uuid_parse(own->instance_uuid, instance) ? instance : NULL, err);
 }
 
 static int resume_extends(const struct reporter *reporter, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const char *marker = NULL;
+    const char *before, *marker = NULL;
+    struct remote_volume *volumes;
     int count;
 
     do {
-        const char *before = marker;
-
-        count = resume_page(reporter, arena, &marker, err);
+        before = marker;
+        count = volumes_extending(&reporter->settings.api, arena, before, &volumes, err);
+        for (int i = 0; i < count; i++)
+            if (resume_volume(reporter, &volumes[i], err) < 0)
+                return -1;
+        if (count > 0)
+            marker = volumes[count - 1].id;
         if (count > 0 && before && strcmp(before, marker) == 0)
             return error_set(err, ERROR_BACKEND, "the list of extending volumes has no end");
     } while (count > 0);
     return count;
 }
 
-static int send_heartbeat(const struct reporter *reporter, struct error *err) {
-    const struct reporter_settings *settings = &reporter->settings;
-    autoarena struct arena *arena = arena_new();
-
-    return volumes_report(&settings->api, arena, settings->host, settings->endpoint, err);
-}
-
 /* -1 when the round has to be repeated soon. */
 static int report_round(struct reporter *reporter, struct error *err) {
+    const struct reporter_settings *settings = &reporter->settings;
+    autoarena struct arena *arena = arena_new();
     struct error failure = { 0 };
-    int reported = send_heartbeat(reporter, &failure);
+    int reported =
+        volumes_report(&settings->api, arena, settings->host, settings->endpoint, &failure);
 
     if (reported < 0 && failure.kind == ERROR_UNAVAILABLE)
         reporter->resumed = false;
@@ -94,36 +73,26 @@ static int report_round(struct reporter *reporter, struct error *err) {
     return reported;
 }
 
-static void log_outage(struct reporter *reporter, int result, const struct error *err) {
-    const char *url = reporter->settings.api.url ? reporter->settings.api.url : "of the catalog";
-
-    if (result < 0 && !reporter->out_of_reach)
-        log_warning(NULL, "the volume API does not accept this host's reports", "url", url,
-                    "reason", err->message, NULL);
-    if (result == 0 && reporter->out_of_reach)
-        log_info(NULL, "the volume API accepts this host's reports again", "url", url, NULL);
-    reporter->out_of_reach = result < 0;
-}
-
-static int64_t pause_before_next(const struct reporter *reporter) {
+static void run_report(void *arg) {
+    struct reporter *reporter = arg;
     const struct reporter_settings *settings = &reporter->settings;
     const struct backoff_limits pauses = { .first_us = settings->retry_ms * 1000,
                                            .most_us = settings->heartbeat_ms * 1000,
                                            .jitter_percent = BACKOFF_JITTER };
-
-    if (reporter->failures == 0)
-        return settings->heartbeat_ms;
-    return backoff_pause_us(&pauses, reporter->failures) / 1000;
-}
-
-static void run_report(void *arg) {
-    struct reporter *reporter = arg;
+    const char *url = settings->api.url ? settings->api.url : "of the catalog";
+    int64_t pause_ms = settings->heartbeat_ms;
     struct error err = { 0 };
     int result = report_round(reporter, &err);
 
-    log_outage(reporter, result, &err);
+    if (result < 0 && reporter->failures == 0)
+        log_warning(NULL, "the volume API does not accept this host's reports", "url", url,
+                    "reason", err.message, NULL);
+    if (result == 0 && reporter->failures > 0)
+        log_info(NULL, "the volume API accepts this host's reports again", "url", url, NULL);
     reporter->failures = result < 0 ? reporter->failures + 1 : 0;
-    worker_pool_put_later(reporter->settings.pool, &reporter->item, pause_before_next(reporter));
+    if (reporter->failures > 0)
+        pause_ms = backoff_pause_us(&pauses, reporter->failures) / 1000;
+    worker_pool_put_later(settings->pool, &reporter->item, pause_ms);
 }
 
 struct reporter *reporter_new(const struct reporter_settings *settings) {

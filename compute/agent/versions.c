@@ -55,34 +55,22 @@ static const char *find_own(struct arena *arena, const char *list) {
     return NULL;
 }
 
-static const char *find_requested(const struct http_exchange *exchange) {
-    const char *standard = http_header(exchange, STANDARD_HEADER);
-    const char *own = standard ? find_own(exchange->arena, standard) : NULL;
-
-    return own ? own : http_header(exchange, LEGACY_HEADER);
-}
-
-static void add_version_headers(struct http_exchange *exchange,
-                                const struct compute_version *version) {
-    const char *text =
-        arena_format(exchange->arena, SERVICE " %u.%u", version->major, version->minor);
-
-    http_add_header(exchange, STANDARD_HEADER, text);
-    http_add_header(exchange, LEGACY_HEADER, text + strlen(SERVICE " "));
-    http_add_header(exchange, "Vary", STANDARD_HEADER ", " LEGACY_HEADER);
-}
-
 int versions_negotiate(struct http_exchange *exchange, struct compute_version *ret,
                        struct error *err) {
     struct compute_version version = { 2, COMPUTE_LEAST };
-    const char *requested = find_requested(exchange);
+    const char *standard = http_header(exchange, STANDARD_HEADER);
+    const char *own = standard ? find_own(exchange->arena, standard) : NULL;
+    const char *requested = own ? own : http_header(exchange, LEGACY_HEADER), *text;
 
     if (requested && !read_version(requested, &version))
         return error_set(err, ERROR_BAD_REQUEST,
                          "API Version String %.40s is of invalid format. Must be of format "
                          "MajorNum.MinorNum.",
                          requested);
-    add_version_headers(exchange, &version);
+    text = arena_format(exchange->arena, SERVICE " %u.%u", version.major, version.minor);
+    http_add_header(exchange, STANDARD_HEADER, text);
+    http_add_header(exchange, LEGACY_HEADER, text + strlen(SERVICE " "));
+    http_add_header(exchange, "Vary", STANDARD_HEADER ", " LEGACY_HEADER);
     if (version.major != 2 || version.minor < COMPUTE_LEAST || version.minor > COMPUTE_NEWEST)
         return error_set(err, ERROR_NOT_ACCEPTABLE,
                          "Version %u.%u is not supported by the API. Minimum is 2.%d and maximum "

@@ -39,11 +39,6 @@ static int check_overlay(const struct guest *guest, const struct disk_overlay *o
     return 0;
 }
 
-/* Is a guest agent connected that can flush the file systems? */
-static bool may_quiesce(const char *xml) {
-    return strstr(xml, "name='org.qemu.guest_agent.0' state='connected'") != NULL;
-}
-
 static int create(const struct guest *guest, const char *definition, unsigned flags,
                   struct error *err) {
     virDomainSnapshotPtr snapshot = virt.virDomainSnapshotCreateXML(
@@ -71,7 +66,8 @@ int blocks_snapshot(const struct guest *guest, const struct disk_overlay *overla
     for (unsigned i = 0; i < count; i++)
         if (check_overlay(guest, &overlays[i], err) < 0)
             return -1;
-    if (may_quiesce(xml)) {
+    /* a connected guest agent can flush the file systems */
+    if (strstr(xml, "name='org.qemu.guest_agent.0' state='connected'")) {
         struct error failure = { 0 };
 
         if (create(guest, definition, VIR_DOMAIN_SNAPSHOT_CREATE_QUIESCE, &failure) == 0)
@@ -113,14 +109,8 @@ int blocks_forget(const struct guest *guest, const struct disk *disk, struct err
     return 0;
 }
 
-static bool is_quiet(const json_t *job) {
-    static const char *const quiet[] = { "running", "paused", "ready", "standby" };
-    const char *status = json_text_of(job, "status");
-
-    return status && words_have(quiet, LENGTH(quiet), status);
-}
-
 bool blocks_job_ends(virDomainPtr domain) {
+    static const char *const quiet[] = { "running", "paused", "ready", "standby" };
     autoarena struct arena *arena = arena_new();
     autofree char *answer = NULL;
     const json_t *jobs;
@@ -128,8 +118,11 @@ bool blocks_job_ends(virDomainPtr domain) {
     if (virt.virDomainQemuMonitorCommand(domain, "{\"execute\": \"query-jobs\"}", &answer, 0) < 0)
         return false;
     jobs = json_object_get(json_parse(arena, answer, strlen(answer), NULL), "return");
-    for (size_t i = 0; i < json_array_size(jobs); i++)
-        if (!is_quiet(json_array_get(jobs, i)))
+    for (size_t i = 0; i < json_array_size(jobs); i++) {
+        const char *status = json_text_of(json_array_get(jobs, i), "status");
+
+        if (!status || !words_have(quiet, LENGTH(quiet), status))
             return true;
+    }
     return false;
 }

@@ -96,16 +96,6 @@ static int read_disk(const xmlNode *node, struct disk *ret, struct error *err) {
     return 1;
 }
 
-static bool is_of_nova(const xmlNode *root) {
-    const xmlNode *metadata = find_child(root, "metadata");
-
-    for (const xmlNode *node = metadata ? metadata->children : NULL; node; node = node->next)
-        if (node->type == XML_ELEMENT_NODE && node->ns && node->ns->href &&
-            strncmp((const char *)node->ns->href, NOVA, strlen(NOVA)) == 0)
-            return true;
-    return false;
-}
-
 /* A volume's id. */
 static bool has_id(const xmlNode *disk, char ret[UUID_SIZE]) {
     autotext xmlChar *text = child_text(disk, "serial");
@@ -203,13 +193,17 @@ int domain_xml_find_disk(const char *xml, const char *volume_id, struct disk *re
                          struct error *err) {
     autodocument xmlDocPtr document = NULL;
     struct disk disk = *ret;
-    const xmlNode *node;
+    const xmlNode *node, *metadata;
     int found = read_one(xml, volume_id, &document, &node, &disk, err);
 
     if (found <= 0)
         return found;
     snprintf(disk.serial, sizeof(disk.serial), "%s", volume_id);
-    disk.recorded = is_of_nova(virt.xmlDocGetRootElement(document));
+    metadata = find_child(virt.xmlDocGetRootElement(document), "metadata");
+    disk.recorded = false;
+    for (node = metadata ? metadata->children : NULL; node && !disk.recorded; node = node->next)
+        disk.recorded = node->type == XML_ELEMENT_NODE && node->ns && node->ns->href &&
+                        strncmp((const char *)node->ns->href, NOVA, strlen(NOVA)) == 0;
     *ret = disk;
     return 1;
 }
@@ -278,31 +272,24 @@ int domain_xml_find_server(const char *xml, const char *target, struct arena *ar
     return 0;
 }
 
-static int64_t read_limit(const xmlNode *tune, const char *name) {
-    autotext xmlChar *text = child_text(tune, name);
-
-    return text ? strtoll((const char *)text, NULL, 10) : 0;
-}
-
-static void read_limits(const xmlNode *disk, struct disk_limits *ret) {
-    const xmlNode *tune = find_child(disk, "iotune");
+/* 1; 0: it is not a volume. */
+static int read_limited(const xmlNode *node, struct disk_limits *ret, struct error *err) {
+    const xmlNode *tune = find_child(node, "iotune");
     autotext xmlChar *text = child_text(tune, "group_name");
     const char *group = text ? (const char *)text : "";
 
-    for (int i = 0; i < IO_LIMITS; i++)
-        ret->limits.of[i] = read_limit(tune, io_limit_names[i]);
-    ret->ours = strncmp(group, IOTUNE_GROUP, strlen(IOTUNE_GROUP)) == 0 &&
-                uuid_parse(group + strlen(IOTUNE_GROUP), ret->group);
-}
-
-/* 1; 0: it is not a volume. */
-static int read_limited(const xmlNode *node, struct disk_limits *ret, struct error *err) {
     if (!is_element(node, "disk") || !has_id(node, ret->disk.serial))
         return 0;
     if (read_disk(node, &ret->disk, err) < 0)
         return -1;
     read_file_id(ret->disk.source, ret->file_id);
-    read_limits(node, ret);
+    for (int i = 0; i < IO_LIMITS; i++) {
+        autotext xmlChar *limit = child_text(tune, io_limit_names[i]);
+
+        ret->limits.of[i] = limit ? strtoll((const char *)limit, NULL, 10) : 0;
+    }
+    ret->ours = strncmp(group, IOTUNE_GROUP, strlen(IOTUNE_GROUP)) == 0 &&
+                uuid_parse(group + strlen(IOTUNE_GROUP), ret->group);
     return 1;
 }
 
@@ -325,24 +312,14 @@ int domain_xml_list_limits(const char *xml, struct arena *arena, struct disk_lim
     return 0;
 }
 
-static int dump_node(const xmlNode *node, struct arena *arena, const char **ret,
-                     struct error *err) {
-    xmlBufferPtr buffer = virt.xmlBufferCreate();
-    int size = buffer ? virt.xmlNodeDump(buffer, node->doc, (xmlNode *)node, 0, 0) : -1;
-
-    if (size >= 0)
-        *ret = arena_text(arena, (const char *)virt.xmlBufferContent(buffer));
-    virt.xmlBufferFree(buffer);
-    return size < 0 ? error_set(err, ERROR_INTERNAL, "a disk's XML cannot be written") : 0;
-}
-
 int domain_xml_without_chain(const char *xml, const char *volume_id, const char *source,
                              struct arena *arena, const char **ret, struct error *err) {
     autodocument xmlDocPtr document = NULL;
     const xmlNode *node;
     xmlNode *below;
+    xmlBufferPtr buffer;
     struct disk disk = { 0 };
-    int found = read_one(xml, volume_id, &document, &node, &disk, err);
+    int found = read_one(xml, volume_id, &document, &node, &disk, err), size;
 
     if (found <= 0)
         return found;
@@ -351,7 +328,12 @@ int domain_xml_without_chain(const char *xml, const char *volume_id, const char 
         return 0;
     virt.xmlUnlinkNode(below);
     virt.xmlFreeNode(below);
-    return dump_node(node, arena, ret, err) < 0 ? -1 : 1;
+    buffer = virt.xmlBufferCreate();
+    size = buffer ? virt.xmlNodeDump(buffer, node->doc, (xmlNode *)node, 0, 0) : -1;
+    if (size >= 0)
+        *ret = arena_text(arena, (const char *)virt.xmlBufferContent(buffer));
+    virt.xmlBufferFree(buffer);
+    return size < 0 ? error_set(err, ERROR_INTERNAL, "a disk's XML cannot be written") : 1;
 }
 
 static void add_overlay(xmlNode *disks, const struct disk_overlay *overlay) {

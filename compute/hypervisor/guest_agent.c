@@ -40,13 +40,6 @@ static void free_file_systems(struct file_systems *all) {
 }
 #define autofilesystems __attribute__((cleanup(free_file_systems)))
 
-static bool lies_on(const virDomainFSInfo *file_system, const char *target) {
-    for (size_t i = 0; i < file_system->ndevAlias; i++)
-        if (strcmp(file_system->devAlias[i], target) == 0)
-            return true;
-    return false;
-}
-
 /* Only a mounted file system knows its free blocks. */
 static int find_file_system(const struct guest *guest, const struct disk *disk, struct error *err) {
     autofilesystems struct file_systems all = { 0 };
@@ -55,9 +48,12 @@ static int find_file_system(const struct guest *guest, const struct disk *disk, 
     if (count < 0)
         return fail(guest, "querying the guest's file systems", err);
     all.count = count;
-    for (int i = 0; i < count; i++)
-        if (lies_on(all.list[i], disk->target))
-            return 0;
+    for (int i = 0; i < count; i++) {
+        for (size_t j = 0; j < all.list[i]->ndevAlias; j++) {
+            if (strcmp(all.list[i]->devAlias[j], disk->target) == 0)
+                return 0;
+        }
+    }
     return error_set(
         err, ERROR_BAD_REQUEST,
         "The guest has no file system of the volume mounted: free space is known of mounted file systems only.");

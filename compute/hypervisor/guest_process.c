@@ -32,8 +32,8 @@ static bool is_guest(const char *pid, const char *uuid) {
 }
 
 static bool is_stopped(const char *pid) {
-    char text[512];
     const char *name_end;
+    char text[512];
 
     if (read_part(pid, "stat", text, sizeof(text)) == 0)
         return false;
@@ -45,8 +45,9 @@ bool guest_process_is_stopped(const char *uuid) {
     autodirectory DIR *folder = opendir("/proc");
     const struct dirent *entry;
 
-    while (folder && (entry = readdir(folder)))
+    while (folder && (entry = readdir(folder))) {
         if (isdigit((unsigned char)entry->d_name[0]) && is_guest(entry->d_name, uuid))
             return is_stopped(entry->d_name);
+    }
     return false;
 }

@@ -67,37 +67,6 @@ int libvirt_check_monitor(virConnectPtr connection, virDomainPtr domain, bool *r
     return 0;
 }
 
-static bool refuses_to_shrink(virConnectPtr connection) {
-    unsigned long version = 0;
-
-    return virt.virConnectGetLibVersion(connection, &version) == 0 &&
-           version >= RESIZE_EXTEND_SINCE;
-}
-
-/* The image's path is unique to this volume; a target may be reused for another one. */
-static int resize(const struct guest *guest, const struct disk *disk, int64_t bytes,
-                  struct error *err) {
-    const char *name = disk->source[0] ? disk->source : disk->target;
-    virDomainBlockInfo info;
-
-    if (virt.virDomainGetBlockInfo(guest->domain, name, &info, 0) < 0)
-        return virt_fail(guest->connection, "reading the disk's size", err);
-    if ((int64_t)info.capacity >= bytes)
-        return 0;
-    if (virt.virDomainBlockResize(guest->domain, name, (unsigned long long)bytes,
-                                  VIR_DOMAIN_BLOCK_RESIZE_BYTES | RESIZE_EXTEND) < 0)
-        return virt_fail(guest->connection, "resizing the disk", err);
-    return 0;
-}
-
-static int grow(const struct guest *guest, const struct disk *disk, int64_t bytes,
-                struct error *err) {
-    if (disk->network)
-        return network_disk_grow(guest, disk, bytes, err);
-    return refuses_to_shrink(guest->connection) ? resize(guest, disk, bytes, err)
-                                                : resize_guard_grow(guest, disk, bytes, err);
-}
-
 /* A call to the guest that has the disk. */
 struct act {
     int (*run)(const struct guest *guest, const struct act *act, struct error *err);
@@ -110,21 +79,13 @@ struct act {
     const char *const **ret;
 };
 
-static int check_and_act(const struct guest *guest, const struct act *act, struct error *err) {
-    bool moving;
-
-    if (libvirt_check_monitor(guest->connection, guest->domain, &moving, err) < 0)
-        return -1;
-    return moving ? error_set(err, ERROR_CONFLICT, "the instance is being migrated")
-                  : act->run(guest, act, err);
-}
-
 static int act_on_guest(struct hypervisor *hypervisor, struct arena *arena, const struct act *act,
                         struct error *err) {
     autoconnection virConnectPtr connection = virt_link_open(libvirt_link(hypervisor), err);
     autodomain virDomainPtr domain = NULL;
     struct error failure = { 0 };
     struct guest guest;
+    bool moving;
     int found;
 
     if (!connection)
@@ -133,15 +94,35 @@ static int act_on_guest(struct hypervisor *hypervisor, struct arena *arena, cons
     if (found < 0)
         return -1;
     guest = (struct guest){ .connection = connection, .domain = domain, .arena = arena };
-    if (found > 0 && check_and_act(&guest, act, &failure) == 0)
+    if (found > 0 && libvirt_check_monitor(connection, domain, &moving, &failure) == 0 &&
+        (moving ? error_set(&failure, ERROR_CONFLICT, "the instance is being migrated")
+                : act->run(&guest, act, &failure)) == 0)
         return 0;
     if (found == 0 || failure.kind == ERROR_NOT_FOUND)
         return error_set(err, ERROR_CONFLICT, "the instance has left this host");
     return error_pass(err, &failure);
 }
 
+/* The image's path is unique to this volume; a target may be reused for another one. */
 static int act_grow(const struct guest *guest, const struct act *act, struct error *err) {
-    return grow(guest, act->disk, act->bytes, err);
+    const struct disk *disk = act->disk;
+    const char *name = disk->source[0] ? disk->source : disk->target;
+    unsigned long version = 0;
+    virDomainBlockInfo info;
+
+    if (disk->network)
+        return network_disk_grow(guest, disk, act->bytes, err);
+    if (virt.virConnectGetLibVersion(guest->connection, &version) != 0 ||
+        version < RESIZE_EXTEND_SINCE)
+        return resize_guard_grow(guest, disk, act->bytes, err);
+    if (virt.virDomainGetBlockInfo(guest->domain, name, &info, 0) < 0)
+        return virt_fail(guest->connection, "reading the disk's size", err);
+    if ((int64_t)info.capacity >= act->bytes)
+        return 0;
+    if (virt.virDomainBlockResize(guest->domain, name, (unsigned long long)act->bytes,
+                                  VIR_DOMAIN_BLOCK_RESIZE_BYTES | RESIZE_EXTEND) < 0)
+        return virt_fail(guest->connection, "resizing the disk", err);
+    return 0;
 }
 
 static int libvirt_grow_disk(struct hypervisor *hypervisor, struct arena *arena,

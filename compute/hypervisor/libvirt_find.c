@@ -7,20 +7,11 @@
 #include "compute/hypervisor/libvirt.private.h"
 #include "compute/hypervisor/monitor.h"
 
-static int read_capacity(const struct guest *guest, struct disk *disk, struct error *err) {
-    const json_t *block = monitor_find_block(guest, disk->device, err);
-
-    if (block)
-        return monitor_read_capacity(block, &disk->capacity, err);
-    if (err->kind == ERROR_BACKEND)
-        err->kind = ERROR_CONFLICT; /* as by virt_fail_query() */
-    return -1;
-}
-
 /* The capacity is read only after libvirt has processed the end of the last block job. */
 static int read_jobs(const struct guest *guest, struct disk *disk, struct error *err) {
     virDomainBlockJobInfo job_info;
     int job = virt.virDomainGetBlockJobInfo(guest->domain, disk->target, &job_info, 0);
+    const json_t *block;
 
     if (job < 0)
         return virt_fail_query(guest->connection, "reading the disk's jobs", err);
@@ -30,7 +21,14 @@ static int read_jobs(const struct guest *guest, struct disk *disk, struct error 
         disk->job_total = (int64_t)job_info.end;
         return 0;
     }
-    return disk->job && !disk->moving ? 0 : read_capacity(guest, disk, err);
+    if (disk->job && !disk->moving)
+        return 0;
+    block = monitor_find_block(guest, disk->device, err);
+    if (block)
+        return monitor_read_capacity(block, &disk->capacity, err);
+    if (err->kind == ERROR_BACKEND)
+        err->kind = ERROR_CONFLICT; /* as by virt_fail_query() */
+    return -1;
 }
 
 /* Does a running guest have the disk, and is it busy? */

@@ -25,26 +25,22 @@ int monitor_query(const struct guest *guest, const char *command, const json_t *
     return 0;
 }
 
-/* "virtio-disk0" is /machine/peripheral/virtio-disk0/virtio-backend, "scsi0-0-0-0" itself. */
-static bool is_device(const char *path, const char *alias) {
+const json_t *monitor_find_block(const struct guest *guest, const char *alias, struct error *err) {
     static const char folder[] = "/machine/peripheral/";
     size_t length = strlen(alias);
-
-    if (path && strncmp(path, folder, strlen(folder)) == 0)
-        path += strlen(folder);
-    return path && strncmp(path, alias, length) == 0 &&
-           (path[length] == '\0' || path[length] == '/');
-}
-
-const json_t *monitor_find_block(const struct guest *guest, const char *alias, struct error *err) {
     const json_t *list;
 
     if (monitor_query(guest, "{\"execute\": \"query-block\"}", &list, err) != 0)
         return NULL;
-    for (size_t i = 0; alias[0] && i < json_array_size(list); i++) {
+    for (size_t i = 0; length > 0 && i < json_array_size(list); i++) {
         const json_t *block = json_array_get(list, i);
+        const char *path = json_text_of(block, "qdev");
 
-        if (is_device(json_text_of(block, "qdev"), alias))
+        /* "virtio-disk0" is /machine/peripheral/virtio-disk0/virtio-backend, "scsi0-0-0-0" itself */
+        if (path && strncmp(path, folder, strlen(folder)) == 0)
+            path += strlen(folder);
+        if (path && strncmp(path, alias, length) == 0 &&
+            (path[length] == '\0' || path[length] == '/'))
             return block;
     }
     error_set(err, ERROR_CONFLICT, "the disk has been detached from the instance");

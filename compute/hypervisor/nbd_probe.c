@@ -59,27 +59,22 @@ static bool request_info(int fd, const char *name) {
     return send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
 }
 
-static bool has_export(int fd, const char *name) {
+/* A server without a free client slot is not awaited. */
+bool nbd_probe(const char *socket_path, const char *name) {
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct nbd_hello greeting;
     struct nbd_option_reply reply;
 
-    if (!receive(fd, &greeting, sizeof greeting) || be64toh(greeting.magic) != NBD_HELLO_MAGIC ||
+    if (fd < 0 || strlen(socket_path) >= sizeof address.sun_path)
+        return false;
+    memcpy(address.sun_path, socket_path, strlen(socket_path));
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        !receive(fd, &greeting, sizeof greeting) || be64toh(greeting.magic) != NBD_HELLO_MAGIC ||
         be64toh(greeting.option_magic) != NBD_OPTION_MAGIC ||
         !(be16toh(greeting.flags) & NBD_FIXED_NEWSTYLE) || !request_info(fd, name) ||
         !receive(fd, &reply, sizeof reply) || be64toh(reply.magic) != NBD_OPTION_REPLY_MAGIC ||
         be32toh(reply.option) != NBD_OPTION_INFO)
         return false;
     return be32toh(reply.type) == NBD_INFO || be32toh(reply.type) == NBD_ACK;
-}
-
-/* A server without a free client slot is not awaited. */
-bool nbd_probe(const char *socket_path, const char *name) {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd < 0 || strlen(socket_path) >= sizeof address.sun_path)
-        return false;
-    memcpy(address.sun_path, socket_path, strlen(socket_path));
-    return connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
-           has_export(fd, name);
 }

@@ -24,23 +24,16 @@ static int read_block(const struct guest *guest, const char *device, struct erro
 }
 
 /* The server never accepts a size other than its own, and a guest never a smaller one. */
-static int resize(const struct guest *guest, const struct disk *disk, int64_t bytes,
-                  struct error *err) {
-    if (virt.virDomainBlockResize(guest->domain, disk->target, (unsigned long long)bytes,
-                                  VIR_DOMAIN_BLOCK_RESIZE_BYTES) == 0)
-        return 0;
-    virt_fail(guest->connection, "resizing the disk", err);
-    return err->kind == ERROR_BACKEND
-               ? error_set(err, ERROR_CONFLICT, "the disk's server has not grown yet")
-               : -1;
-}
-
 static int resize_when_connected(const struct guest *guest, const struct disk *disk,
                                  const char *device, int64_t bytes, struct error *err) {
     const struct timespec pause = { .tv_nsec = PAUSE_NS };
     int64_t until_us = clock_monotonic_us() + PATIENCE_US;
 
-    while (resize(guest, disk, bytes, err) < 0) {
+    while (virt.virDomainBlockResize(guest->domain, disk->target, (unsigned long long)bytes,
+                                     VIR_DOMAIN_BLOCK_RESIZE_BYTES) != 0) {
+        virt_fail(guest->connection, "resizing the disk", err);
+        if (err->kind == ERROR_BACKEND)
+            error_set(err, ERROR_CONFLICT, "the disk's server has not grown yet");
         if (err->kind != ERROR_CONFLICT || clock_monotonic_us() >= until_us ||
             read_block(guest, device, err) < 0)
             return -1;

@@ -184,35 +184,6 @@ static int resize(const struct resize_guard *guard, int64_t bytes, struct error 
     return asked == 0 ? 0 : error_context(err, "resizing the disk");
 }
 
-static int grow_under_guard(const struct resize_guard *guard, int64_t bytes, struct error *err) {
-    int64_t capacity;
-
-    if (remain_alone(guard, err) < 0 || check_disk(guard, &capacity, err) < 0)
-        return -1;
-    return capacity >= bytes ? 0 : resize(guard, bytes, err);
-}
-
-static void name_guard(struct resize_guard *guard) {
-    uint64_t random;
-
-    clock_system.random(clock_system.arg, &random, sizeof(random));
-    snprintf(guard->scope, sizeof(guard->scope), PREFIX "%u-", number_of(guard->node, "libvirt-"));
-    snprintf(guard->name, sizeof(guard->name), "%.18s%013jx", guard->scope,
-             (uintmax_t)(random >> 12));
-}
-
-static int add_guard(const struct resize_guard *guard, struct error *err) {
-    const struct guest *guest = guard->guest;
-
-    return monitor_query(
-        guest,
-        arena_format(guest->arena,
-                     "{\"execute\": \"blockdev-add\", \"arguments\": {\"driver\": \"raw\", "
-                     "\"node-name\": \"%s\", \"file\": \"%s\"}}",
-                     guard->name, guard->node),
-        NULL, err);
-}
-
 /* After a lost reply the guard's existence is unknown: its deletion is attempted as well. */
 static void remove_guard(const struct resize_guard *guard) {
     char node[NODE_SIZE];
@@ -228,13 +199,23 @@ int resize_guard_grow(const struct guest *guest, const struct disk *disk, int64_
                       struct error *err) {
     struct resize_guard guard = { .guest = guest, .disk = disk, .begun_us = clock_monotonic_us() };
     int added, result = -1;
+    int64_t capacity;
+    uint64_t random;
 
     if (read_node(guest, disk->device, guard.node, NULL, err) < 0)
         return -1;
-    name_guard(&guard);
-    added = add_guard(&guard, err);
-    if (added == 0)
-        result = grow_under_guard(&guard, bytes, err);
+    clock_system.random(clock_system.arg, &random, sizeof(random));
+    snprintf(guard.scope, sizeof(guard.scope), PREFIX "%u-", number_of(guard.node, "libvirt-"));
+    snprintf(guard.name, sizeof(guard.name), "%.18s%013jx", guard.scope, (uintmax_t)(random >> 12));
+    added = monitor_query(
+        guest,
+        arena_format(guest->arena,
+                     "{\"execute\": \"blockdev-add\", \"arguments\": {\"driver\": \"raw\", "
+                     "\"node-name\": \"%s\", \"file\": \"%s\"}}",
+                     guard.name, guard.node),
+        NULL, err);
+    if (added == 0 && remain_alone(&guard, err) == 0 && check_disk(&guard, &capacity, err) == 0)
+        result = capacity >= bytes ? 0 : resize(&guard, bytes, err);
     if (added <= 0)
         remove_guard(&guard);
     return result;

@@ -27,11 +27,6 @@ static void drop_call(void *work) {
 
 const struct detached_function timed_call_function = { .run = run_call, .drop = drop_call };
 
-static bool is_exhausted(const struct timed_hypervisor *timed, const char *key) {
-    return strcmp(key, TIMED_CALL_DAEMON) != 0 &&
-           detached_calls_abandoned(timed->calls) >= LATE_MOST;
-}
-
 struct timed_call *timed_call_run(struct timed_call *call, struct error *err) {
     const struct timed_hypervisor *timed = call->timed;
     const struct detached_limit limit = { .us = timed->timeout_ms * 1000 };
@@ -39,7 +34,8 @@ struct timed_call *timed_call_run(struct timed_call *call, struct error *err) {
     int reason = EBUSY;
 
     error_set(&late, ERROR_UNAVAILABLE, "%s does not respond", call->key);
-    if (!is_exhausted(timed, call->key))
+    if (strcmp(call->key, TIMED_CALL_DAEMON) == 0 ||
+        detached_calls_abandoned(timed->calls) < LATE_MOST)
         reason = detached_call(timed->calls, call->key, &timed_call_function, &call, sizeof(call),
                                &limit);
     if (reason == 0)

@@ -95,25 +95,19 @@ static void run_snapshot_disks(struct timed_call *call) {
         inner->snapshot_disks(inner, call->arena, call->overlays, call->count, &call->err);
 }
 
-static struct disk_overlay *copy_overlays(struct arena *arena, const struct disk_overlay *overlays,
-                                          unsigned count) {
-    struct disk_overlay *copies = arena_alloc(arena, count * sizeof(*copies));
-    struct disk *disks = arena_alloc(arena, count * sizeof(*disks));
-
-    for (unsigned i = 0; i < count; i++) {
-        disks[i] = *overlays[i].disk;
-        copies[i] = (struct disk_overlay){ &disks[i], arena_text(arena, overlays[i].path) };
-    }
-    return copies;
-}
-
 static int snapshot_disks(struct hypervisor *hypervisor, struct arena *arena,
                           const struct disk_overlay *overlays, unsigned count, struct error *err) {
     struct timed_call *call =
         timed_call_on_disk(hypervisor, run_snapshot_disks, overlays[0].disk, NULL, NULL);
+    struct disk_overlay *copies = arena_alloc(call->arena, count * sizeof(*copies));
 
     (void)arena;
-    call->overlays = copy_overlays(call->arena, overlays, count);
+    for (unsigned i = 0; i < count; i++)
+        copies[i] = (struct disk_overlay){
+            arena_copy(call->arena, overlays[i].disk, sizeof *overlays[i].disk),
+            arena_text(call->arena, overlays[i].path),
+        };
+    call->overlays = copies;
     call->count = count;
     call = timed_call_run(call, err);
     return call ? timed_call_end(call, err) : -1;

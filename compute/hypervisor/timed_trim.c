@@ -35,17 +35,6 @@ void timed_trims_abandon(struct timed_hypervisor *timed) {
     pthread_mutex_unlock(&timed->lock);
 }
 
-/* The caller holds the lock.  Frees trims that ended before `until_us` and were not fetched. */
-static void drop_trims(struct timed_hypervisor *timed, int64_t until_us) {
-    struct timed_call *trim, *next;
-
-    for (trim = LIST_FIRST(&timed->trims); trim; trim = next) {
-        next = LIST_NEXT(trim, next);
-        if (detached_has_returned(trim->detached) && trim->ended_us < until_us && take_out(trim))
-            timed_call_free(trim);
-    }
-}
-
 /* Running trims of this host. */
 struct places {
     unsigned open, own; /* of all projects, and of this one */
@@ -102,10 +91,16 @@ static int start_trim(struct timed_hypervisor *timed, const struct disk *disk,
 static int follow_trim(struct timed_hypervisor *timed, const struct disk *disk,
                        const struct disk_trim *trim, struct timed_call **ret_ended,
                        struct error *err) {
-    struct timed_call *call;
+    int64_t until_us = clock_monotonic_us() - TRIM_KEPT_US;
+    struct timed_call *call, *next;
     struct places places;
 
-    drop_trims(timed, clock_monotonic_us() - TRIM_KEPT_US);
+    /* trims that ended before and were not fetched */
+    for (call = LIST_FIRST(&timed->trims); call; call = next) {
+        next = LIST_NEXT(call, next);
+        if (detached_has_returned(call->detached) && call->ended_us < until_us && take_out(call))
+            timed_call_free(call);
+    }
     call = find_trim(timed, disk->instance_uuid, trim, &places);
     if (!call)
         return places.busy

@@ -19,21 +19,19 @@ static const struct {
     { VIR_ERR_RPC, ERROR_UNAVAILABLE },
 };
 
-static enum error_kind kind_of(const virError *failure, virConnectPtr connection) {
-    if (!failure || (connection && virt.virConnectIsAlive(connection) != 1) ||
-        failure->domain == VIR_FROM_RPC)
-        return ERROR_UNAVAILABLE;
-    for (size_t i = 0; i < LENGTH(kinds); i++)
-        if (kinds[i].code == failure->code)
-            return kinds[i].kind;
-    return ERROR_BACKEND;
-}
-
 int virt_fail(virConnectPtr connection, const char *what, struct error *err) {
     virErrorPtr failure = virt.virSaveLastError();
-    int result = error_set(err, kind_of(failure, connection), "%s: %s", what,
-                           failure && failure->message ? failure->message : "unknown error");
+    enum error_kind kind = ERROR_BACKEND;
+    int result;
 
+    for (size_t i = 0; failure && i < LENGTH(kinds); i++)
+        if (kinds[i].code == failure->code)
+            kind = kinds[i].kind;
+    if (!failure || (connection && virt.virConnectIsAlive(connection) != 1) ||
+        failure->domain == VIR_FROM_RPC)
+        kind = ERROR_UNAVAILABLE;
+    result = error_set(err, kind, "%s: %s", what,
+                       failure && failure->message ? failure->message : "unknown error");
     virt.virFreeError(failure);
     return result;
 }

@@ -44,15 +44,6 @@ static void start_events(void) {
         pthread_detach(thread);
 }
 
-static int start_libvirt(struct error *err) {
-    static pthread_once_t started = PTHREAD_ONCE_INIT;
-
-    if (virt_library_load(err) < 0)
-        return -1;
-    pthread_once(&started, start_events);
-    return 0;
-}
-
 struct virt_link *virt_link_new(const char *uri) {
     struct virt_link *link = heap_new(sizeof(*link));
 
@@ -90,8 +81,14 @@ static void note_outage(struct virt_link *link, const char *reason) {
 }
 
 virConnectPtr virt_link_open(struct virt_link *link, struct error *err) {
-    bool loaded = start_libvirt(err) == 0;
-    virConnectPtr connection = loaded ? virt.virConnectOpen(link->uri) : NULL;
+    static pthread_once_t started = PTHREAD_ONCE_INIT;
+    bool loaded = virt_library_load(err) == 0;
+    virConnectPtr connection = NULL;
+
+    if (loaded) {
+        pthread_once(&started, start_events);
+        connection = virt.virConnectOpen(link->uri);
+    }
 
     if (!connection) {
         if (loaded)

@@ -15,18 +15,16 @@
 
 /* ---- reports to the volume API ---- */
 
-static const char *status_of(const struct assist_job *job) {
-    if (job->verdict == VERDICT_FAILED)
-        return job->change.remove ? "error_deleting" : "error";
-    return job->change.remove ? "deleting" : "creating";
-}
-
 /* ROUND_WAITS: the report was accepted, the snapshot is still awaited. */
 static enum round_end report_status(struct assist_job *job, struct arena *arena, unsigned percent) {
+    bool failed = job->verdict == VERDICT_FAILED;
+    const char *status = job->change.remove ? failed ? "error_deleting" : "deleting"
+                         : failed           ? "error"
+                                            : "creating";
     struct error err = { 0 };
     enum complete_outcome outcome =
         volumes_report_snapshot(&job->assists->settings.api, arena, job->snapshot_id,
-                                job->log.request_id, status_of(job), percent, &err);
+                                job->log.request_id, status, percent, &err);
 
     if (outcome == COMPLETE_TAKEN) {
         job->pace.tries = 0;
@@ -98,40 +96,30 @@ static enum round_end end_failed(struct assist_job *job, const struct error *why
 
 /* The waits for a busy disk and an unresponsive hypervisor have timeouts; those for a block job and
  * a migration last as long as the volume API awaits the snapshot. */
-static bool may_wait(struct assist_job *job, enum overlay_outcome outcome) {
-    const struct assist_settings *settings = &job->assists->settings;
-
-    if (outcome == OVERLAY_RUNS || outcome == OVERLAY_MOVES) {
-        job->pace.waits_since_us = 0;
-        return true;
-    }
-    return round_may_wait(&job->pace, outcome,
-                          outcome == OVERLAY_SET_INCOMPLETE ? settings->set_timeout_ms
-                          : outcome == OVERLAY_UNREACHABLE  ? settings->unreachable_ms
-                                                            : settings->busy_ms);
-}
-
-/* The guest may have migrated; its new host then receives the request. */
-static enum round_end end_gone(struct assist_job *job, struct arena *arena,
-                               const struct error *why) {
+static enum round_end wait_or_end(struct assist_job *job, struct arena *arena,
+                                  enum overlay_outcome outcome, const struct error *why) {
     const struct assist_settings *settings = &job->assists->settings;
     struct remote_volume volume;
     struct error ignored;
 
-    if (volumes_read(&settings->api, arena, job->volume_id, job->log.request_id, &volume,
+    if (outcome == OVERLAY_RUNS || outcome == OVERLAY_MOVES) {
+        job->pace.waits_since_us = 0;
+        return report_progress(job, arena);
+    }
+    if (round_may_wait(&job->pace, outcome,
+                       outcome == OVERLAY_SET_INCOMPLETE ? settings->set_timeout_ms
+                       : outcome == OVERLAY_UNREACHABLE  ? settings->unreachable_ms
+                                                         : settings->busy_ms))
+        return report_progress(job, arena);
+    /* the guest may have migrated; its new host then receives the request */
+    if (outcome != OVERLAY_GONE ||
+        volumes_read(&settings->api, arena, job->volume_id, job->log.request_id, &volume,
                      &ignored) < 0 ||
         !volumes_is_elsewhere(&volume, settings->host))
         return end_failed(job, why);
     log_info(&job->log, "disk is on another host", "volume_id", job->volume_id, "snapshot_id",
              job->snapshot_id, NULL);
     return ROUND_ENDED;
-}
-
-static enum round_end wait_or_end(struct assist_job *job, struct arena *arena,
-                                  enum overlay_outcome outcome, const struct error *why) {
-    if (may_wait(job, outcome))
-        return report_progress(job, arena);
-    return outcome == OVERLAY_GONE ? end_gone(job, arena, why) : end_failed(job, why);
 }
 
 /* Progress stays below the value that means the end. */
@@ -141,16 +129,6 @@ static unsigned percent_of(const struct disk *disk) {
     if (disk->job_done >= disk->job_total)
         return PERCENT_DONE - 1;
     return (unsigned)((double)disk->job_done / (double)disk->job_total * (PERCENT_DONE - 1));
-}
-
-/* The block job is gone, but the chain is unchanged.  libvirt may not have updated it yet. */
-static enum round_end check_vanished(struct assist_job *job, struct arena *arena) {
-    struct error err;
-
-    if (++job->vanished <= VANISHED_MOST)
-        return report_progress(job, arena);
-    error_set(&err, ERROR_BACKEND, "the block job ended without merging the images");
-    return end_failed(job, &err);
 }
 
 /* The job's own overlay first, followed by those of its set. */
@@ -198,27 +176,22 @@ static enum overlay_outcome gather(struct assist_job *job, struct arena *arena,
                : outcome;
 }
 
-/* A delayed call may have changed all disks since the last check of this one. */
-static enum round_end check_after_set(struct assist_job *job, struct arena *arena,
-                                      struct overlay *own, const struct error *why) {
-    struct error err = { 0 };
-    enum overlay_outcome seen = overlay_check(own, arena, &err);
-
-    if (seen == OVERLAY_DONE)
-        return end_done(job, arena, own);
-    return seen == OVERLAY_READY || seen == OVERLAY_FAILED ? end_failed(job, why)
-                                                           : wait_or_end(job, arena, seen, &err);
-}
-
 static enum round_end begin_set(struct assist_job *job, struct arena *arena, struct overlay *own) {
     unsigned count = job->set.count;
     struct snapshot_member *others = arena_alloc(arena, count * sizeof(*others));
     struct overlay **overlays = arena_alloc(arena, count * sizeof(struct overlay *));
-    struct error err = { 0 };
+    struct error err = { 0 }, failure = { 0 };
     enum overlay_outcome outcome = gather(job, arena, own, others, &err);
 
-    if (outcome == OVERLAY_FAILED)
-        return check_after_set(job, arena, own, &err);
+    if (outcome == OVERLAY_FAILED) {
+        /* a delayed call may have changed all disks since the last check of this one */
+        outcome = overlay_check(own, arena, &failure);
+        if (outcome == OVERLAY_DONE)
+            return end_done(job, arena, own);
+        return outcome == OVERLAY_READY || outcome == OVERLAY_FAILED
+                   ? end_failed(job, &err)
+                   : wait_or_end(job, arena, outcome, &failure);
+    }
     if (outcome != OVERLAY_READY)
         return wait_or_end(job, arena, outcome, &err);
     overlays[0] = own;
@@ -232,9 +205,15 @@ static enum round_end begin_set(struct assist_job *job, struct arena *arena, str
 static enum round_end continue_change(struct assist_job *job, struct arena *arena,
                                       struct overlay *overlay) {
     enum round_end end;
+    struct error err;
 
-    if (job->begun)
-        return check_vanished(job, arena);
+    if (job->begun) {
+        /* the block job is gone, but the chain is unchanged: libvirt may not have updated it yet */
+        if (++job->vanished <= VANISHED_MOST)
+            return report_progress(job, arena);
+        error_set(&err, ERROR_BACKEND, "the block job ended without merging the images");
+        return end_failed(job, &err);
+    }
     if (job->set.count <= 1)
         return assist_job_begin(job, arena, &overlay, 1);
     end = begin_set(job, arena, overlay);
@@ -272,16 +251,6 @@ static enum round_end follow(struct assist_job *job, struct arena *arena) {
     return wait_or_end(job, arena, outcome, &err);
 }
 
-static void end_job(struct assist_job *job) {
-    if (assist_end(job))
-        return;
-    job->begun = false;
-    job->vanished = job->percent = job->reported = 0;
-    job->reported_us = 0;
-    job->pace = (struct round_pace){ 0 };
-    worker_pool_put(job->assists->settings.pool, &job->item);
-}
-
 void assist_run(void *arg) {
     struct assist_job *job = arg;
     autoarena struct arena *arena = arena_new();
@@ -297,9 +266,14 @@ void assist_run(void *arg) {
         if (end == ROUND_WAITS)
             end = ROUND_ENDED;
     }
-    if (end == ROUND_ENDED)
-        end_job(job);
-    else
+    if (end != ROUND_ENDED) {
         worker_pool_put_later(job->assists->settings.pool, &job->item,
                               round_pause_ms(&job->pace, end, job->assists->settings.retry_ms));
+    } else if (!assist_end(job)) {
+        job->begun = false;
+        job->vanished = job->percent = job->reported = 0;
+        job->reported_us = 0;
+        job->pace = (struct round_pace){ 0 };
+        worker_pool_put(job->assists->settings.pool, &job->item);
+    }
 }

@@ -17,46 +17,27 @@ struct resumer {
 
 /* ---- attachments ---- */
 
-static bool is_of(const struct remote_volume *volume, const char *instance_uuid) {
-    char instance[UUID_SIZE];
-
-    for (unsigned i = 0; i < volume->attachment_count; i++) {
-        const char *uuid = volume->attachments[i].instance_uuid;
-
-        if (uuid && uuid_parse(uuid, instance) && strcmp(instance, instance_uuid) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* 1: the API does not know it. */
 static int check_volume(const struct resumer *resumer, struct arena *arena, const char *id,
                         const char *instance_uuid, struct error *err) {
     struct remote_volume volume;
+    char instance[UUID_SIZE];
 
     if (volumes_read(&resumer->settings.api, arena, id, NULL, &volume, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 1 : -1;
-    return is_of(&volume, instance_uuid)
-               ? 0
-               : error_set(err, ERROR_PRECONDITION,
-                           "volume %s is no longer attached to the instance", id);
+    for (unsigned i = 0; i < volume.attachment_count; i++) {
+        const char *uuid = volume.attachments[i].instance_uuid;
+
+        if (uuid && uuid_parse(uuid, instance) && strcmp(instance, instance_uuid) == 0)
+            return 0;
+    }
+    return error_set(err, ERROR_PRECONDITION, "volume %s is no longer attached to the instance",
+                     id);
 }
 
-/* Of one that Nova has swapped for another the serial number is still the former one's: the file
+/* The serial number of a disk that Nova has swapped for another is still the former one's: the file
  * decides, unless it has the name of none.  A disk that the API does not know is not a volume and
  * is not checked. */
-static int check_disk(const struct resumer *resumer, struct arena *arena,
-                      const struct disk_limits *one, struct error *err) {
-    const struct disk *disk = &one->disk;
-    int checked = one->file_id[0] && strcmp(one->file_id, disk->serial) != 0
-                      ? check_volume(resumer, arena, one->file_id, disk->instance_uuid, err)
-                      : 1;
-
-    if (checked > 0)
-        checked = check_volume(resumer, arena, disk->serial, disk->instance_uuid, err);
-    return checked < 0 ? -1 : 0;
-}
-
 static int check_disks(const struct resumer *resumer, struct arena *arena,
                        const char *instance_uuid, struct error *err) {
     struct hypervisor *hypervisor = resumer->settings.hypervisor;
@@ -64,10 +45,19 @@ static int check_disks(const struct resumer *resumer, struct arena *arena,
 
     if (hypervisor->list_limits(hypervisor, arena, &disks, err) < 0)
         return -1;
-    for (const struct disk_limits *one = disks; one; one = one->next)
-        if (strcmp(one->disk.instance_uuid, instance_uuid) == 0 &&
-            check_disk(resumer, arena, one, err) < 0)
+    for (const struct disk_limits *one = disks; one; one = one->next) {
+        const struct disk *disk = &one->disk;
+        int checked = 1;
+
+        if (strcmp(disk->instance_uuid, instance_uuid) != 0)
+            continue;
+        if (one->file_id[0] && strcmp(one->file_id, disk->serial) != 0)
+            checked = check_volume(resumer, arena, one->file_id, instance_uuid, err);
+        if (checked > 0)
+            checked = check_volume(resumer, arena, disk->serial, instance_uuid, err);
+        if (checked < 0)
             return -1;
+    }
     return 0;
 }
 

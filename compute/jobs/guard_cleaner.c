@@ -17,36 +17,28 @@ struct cleaner {
     struct work_item item;
 };
 
-static void clean_guest(struct hypervisor *hypervisor, const char *instance_uuid) {
-    autoarena struct arena *arena = arena_new();
-    struct error err = { 0 };
-
-    if (hypervisor->remove_guards(hypervisor, arena, instance_uuid, &err) < 0)
-        log_warning(NULL, "resize guards of an instance cannot be removed", "instance_uuid",
-                    instance_uuid, "reason", err.message, NULL);
-}
-
-/* A host without a hypervisor is not queried all the time. */
-static int64_t pause_ms(struct cleaner *cleaner) {
-    const struct backoff_limits pauses = { .first_us = cleaner->retry_ms * 1000,
-                                           .most_us = cleaner->retry_ms * PAUSE_MOST * 1000 };
-
-    return backoff_pause_us(&pauses, ++cleaner->failures) / 1000;
-}
-
 static void run_cleaner(void *arg) {
     struct cleaner *cleaner = arg;
     struct hypervisor *hypervisor = cleaner->hypervisor;
+    const struct backoff_limits pauses = { .first_us = cleaner->retry_ms * 1000,
+                                           .most_us = cleaner->retry_ms * PAUSE_MOST * 1000 };
     autoarena struct arena *arena = arena_new();
     const char *const *uuids;
     struct error err = { 0 };
 
+    /* a host without a hypervisor is not queried all the time */
     if (hypervisor->list_guarded(hypervisor, arena, &uuids, &err) < 0) {
-        worker_pool_put_later(cleaner->pool, &cleaner->item, pause_ms(cleaner));
+        worker_pool_put_later(cleaner->pool, &cleaner->item,
+                              backoff_pause_us(&pauses, ++cleaner->failures) / 1000);
         return;
     }
-    for (; *uuids; uuids++)
-        clean_guest(hypervisor, *uuids);
+    for (; *uuids; uuids++) {
+        autoarena struct arena *own = arena_new();
+
+        if (hypervisor->remove_guards(hypervisor, own, *uuids, &err) < 0)
+            log_warning(NULL, "resize guards of an instance cannot be removed", "instance_uuid",
+                        *uuids, "reason", err.message, NULL);
+    }
 }
 
 struct cleaner *guard_cleaner_new(struct hypervisor *hypervisor, int64_t retry_ms) {

@@ -58,24 +58,10 @@ static bool may_wait(struct job *job, enum resize_outcome outcome) {
                           outcome == RESIZE_BUSY ? settings->busy_ms : settings->unreachable_ms);
 }
 
-static enum round_end report_grown(struct job *job, const struct remote_volume *volume) {
-    job->report = REPORT_GROWN;
-    job->target_gb = volume->target_gb;
-    log_info(&job->log, "disk has its new size", "volume_id", job->volume_id, "instance_uuid",
-             job->disk.instance_uuid, "size_gb", LOG_INT(volume->target_gb), NULL);
-    return ROUND_REPORTS;
-}
-
-static enum round_end report_failed(struct job *job, const struct error *why) {
-    job->report = REPORT_FAILED;
-    log_error(&job->log, "disk cannot be extended", "volume_id", job->volume_id, "instance_uuid",
-              job->instance_uuid, "reason", why->message, NULL);
-    return ROUND_REPORTS;
-}
-
 static enum round_end extend_volume(struct job *job, struct arena *arena, struct resize *resize) {
     struct error err = { 0 };
     enum resize_outcome outcome = resize_to_target(resize, arena, &err);
+    bool grown;
 
     /* libvirt responds before it has loaded its domains. */
     if (outcome == RESIZE_FAILED && err.kind == ERROR_NOT_FOUND && job->expected)
@@ -91,10 +77,18 @@ static enum round_end extend_volume(struct job *job, struct arena *arena, struct
         (resize->disk.moving || may_wait(job, outcome)))
         return ROUND_WAITS; /* during a migration the volume's status limits the wait */
     resize->disk = job->disk;
-    if (outcome == RESIZE_DONE ||
-        (outcome == RESIZE_UNREACHABLE && resize_reached_target(resize, arena)))
-        return report_grown(job, resize->volume);
-    return report_failed(job, &err);
+    grown = outcome == RESIZE_DONE ||
+            (outcome == RESIZE_UNREACHABLE && resize_reached_target(resize, arena));
+    job->report = grown ? REPORT_GROWN : REPORT_FAILED;
+    if (grown) {
+        job->target_gb = resize->volume->target_gb;
+        log_info(&job->log, "disk has its new size", "volume_id", job->volume_id, "instance_uuid",
+                 job->disk.instance_uuid, "size_gb", LOG_INT(job->target_gb), NULL);
+    } else {
+        log_error(&job->log, "disk cannot be extended", "volume_id", job->volume_id,
+                  "instance_uuid", job->instance_uuid, "reason", err.message, NULL);
+    }
+    return ROUND_REPORTS;
 }
 
 static enum round_end follow_size(struct job *job, struct arena *arena, struct resize *resize) {
@@ -164,18 +158,16 @@ static enum round_end report(struct job *job, struct arena *arena) {
         volumes_complete(&job->jobs->settings.api, arena, job->volume_id, job->log.request_id,
                          job->extend[0] ? job->extend : NULL, failed, &err);
 
-    if (outcome == COMPLETE_UNWANTED && job->extend[0]) {
+    if (outcome == COMPLETE_UNWANTED)
         log_warning(&job->log, "extend is no longer awaited by the volume API", "volume_id",
                     job->volume_id, "reason", err.message, NULL);
+    if (outcome == COMPLETE_UNWANTED && job->extend[0]) {
         job->report = REPORT_NOTHING;
         job->unwanted = true;
         return ROUND_WAITS; /* another extend may be pending: the volume is read again */
     }
     if (outcome >= 0) {
         job->reported = true;
-        if (outcome == COMPLETE_UNWANTED)
-            log_warning(&job->log, "extend is no longer awaited by the volume API", "volume_id",
-                        job->volume_id, "reason", err.message, NULL);
         return ROUND_ENDED;
     }
     log_event(outcome == COMPLETE_REFUSED ? LOG_ERROR : LOG_WARNING, &job->log,
@@ -240,15 +232,6 @@ struct jobs *jobs_new(const struct job_settings *settings) {
     return jobs;
 }
 
-static struct job *find_job(struct jobs *jobs, const char *volume_id, const char *instance_uuid) {
-    struct job *job = jobs->first;
-
-    while (job && (strcmp(job->volume_id, volume_id) != 0 ||
-                   strcmp(job->instance_uuid, instance_uuid) != 0))
-        job = job->next;
-    return job;
-}
-
 static struct job *new_job(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
                            const char *request_id, bool resumed) {
     struct job *job = heap_new(sizeof(*job));
@@ -272,7 +255,10 @@ static int put(struct jobs *jobs, const char *volume_id, const char *instance_uu
     struct job *job, *fresh = NULL;
 
     pthread_mutex_lock(&jobs->lock);
-    job = find_job(jobs, volume_id, instance);
+    job = jobs->first;
+    while (job &&
+           (strcmp(job->volume_id, volume_id) != 0 || strcmp(job->instance_uuid, instance) != 0))
+        job = job->next;
     if (job)
         job->again = true;
     else if (jobs->count < JOBS_MOST)

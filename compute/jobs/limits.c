@@ -20,14 +20,6 @@ struct limiter {
     bool absent; /* it has not, as on a host without libvirt */
 };
 
-static bool has_file_elsewhere(const struct disk_limits *disks, const struct disk_limits *disk,
-                               const char *volume_id) {
-    for (const struct disk_limits *other = disks; other; other = other->next)
-        if (other != disk && strcmp(other->file_id, volume_id) == 0)
-            return true;
-    return false;
-}
-
 /* The id of the disk's volume.  Nova swaps a disk's volume for another and leaves the serial
  * number: the file decides, unless it only has the name of another volume, as that of one that was
  * migrated, which has no limits. */
@@ -35,10 +27,14 @@ static const char *volume_of(const struct disk_limits *disks, const struct disk_
                              const struct remote_limits *requested, unsigned count) {
     const char *serial = disk->disk.serial;
 
-    return disk->file_id[0] && (limits_find(requested, count, disk->file_id) ||
-                                has_file_elsewhere(disks, disk, serial))
-               ? disk->file_id
-               : serial;
+    if (!disk->file_id[0])
+        return serial;
+    if (limits_find(requested, count, disk->file_id))
+        return disk->file_id;
+    for (const struct disk_limits *other = disks; other; other = other->next)
+        if (other != disk && strcmp(other->file_id, serial) == 0)
+            return disk->file_id;
+    return serial;
 }
 
 /* 1: the disk has limits of the agent; 0: it has none. */
@@ -64,14 +60,19 @@ static int apply_limits(const struct limiter *limiter, const struct disk_limits 
     return any;
 }
 
-static int apply_all_limits(struct limiter *limiter, struct arena *arena,
-                            const struct remote_limits *requested, unsigned count,
-                            struct error *err) {
-    struct hypervisor *hypervisor = limiter->settings.hypervisor;
+static int run_round(struct limiter *limiter, struct error *err) {
+    const struct limiter_settings *settings = &limiter->settings;
+    struct hypervisor *hypervisor = settings->hypervisor;
+    autoarena struct arena *arena = arena_new();
+    struct remote_limits *requested = NULL;
     struct disk_limits *disks = NULL;
     bool clean = true;
-    int result = hypervisor->list_limits(hypervisor, arena, &disks, err);
+    int found = limits_list(&settings->api, arena, settings->host, &requested, err), result;
+    unsigned count = (unsigned)found;
 
+    if (found <= 0 && (found < 0 || limiter->clean))
+        return found;
+    result = hypervisor->list_limits(hypervisor, arena, &disks, err);
     limiter->seen = limiter->seen || result == 0;
     limiter->absent = result < 0 && !limiter->seen && err->kind == ERROR_UNAVAILABLE;
     if (result < 0)
@@ -87,17 +88,6 @@ static int apply_all_limits(struct limiter *limiter, struct arena *arena,
     }
     limiter->clean = clean;
     return result;
-}
-
-static int run_round(struct limiter *limiter, struct error *err) {
-    const struct limiter_settings *settings = &limiter->settings;
-    autoarena struct arena *arena = arena_new();
-    struct remote_limits *requested = NULL;
-    int count = limits_list(&settings->api, arena, settings->host, &requested, err);
-
-    if (count <= 0 && (count < 0 || limiter->clean))
-        return count;
-    return apply_all_limits(limiter, arena, requested, (unsigned)count, err);
 }
 
 static int64_t run_limits(void *arg) {

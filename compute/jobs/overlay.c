@@ -55,17 +55,6 @@ static enum overlay_outcome overlay_refuse(struct error *err, const char *why) {
     return OVERLAY_FAILED;
 }
 
-static enum overlay_outcome plan_new(struct overlay *overlay, struct arena *arena,
-                                     const struct chain *chain) {
-    const char *name = overlay->change->new_file, *top = chain->paths[0];
-
-    if (place_of(chain, name) >= 0)
-        return OVERLAY_DONE;
-    overlay->path =
-        arena_format(arena, "%.*s%s", (int)(strlen(top) - strlen(name_of(top))), top, name);
-    return OVERLAY_READY;
-}
-
 /* Downwards: an image into the next one below. */
 static enum overlay_outcome plan_commit(struct overlay *overlay, const struct chain *chain,
                                         struct error *err) {
@@ -106,16 +95,21 @@ static enum overlay_outcome plan_pull(struct overlay *overlay, const struct chai
 static enum overlay_outcome plan(struct overlay *overlay, struct arena *arena,
                                  const struct chain *chain, struct error *err) {
     const struct overlay_change *change = overlay->change;
+    const char *top = chain->paths[0];
     const char *named = !change->remove           ? change->new_file
                         : change->merge_target[0] ? change->merge_target
                                                   : change->file_to_merge;
 
-    if (named[0] && !overlay_names_agree(name_of(chain->paths[0]), named))
+    if (named[0] && !overlay_names_agree(name_of(top), named))
         return overlay_refuse(err, "the guest's disk is in files of another volume");
-    if (!change->remove)
-        return plan_new(overlay, arena, chain);
-    return change->merge_target[0] ? plan_commit(overlay, chain, err)
-                                   : plan_pull(overlay, chain, err);
+    if (change->remove)
+        return change->merge_target[0] ? plan_commit(overlay, chain, err)
+                                       : plan_pull(overlay, chain, err);
+    if (place_of(chain, named) >= 0)
+        return OVERLAY_DONE;
+    overlay->path =
+        arena_format(arena, "%.*s%s", (int)(strlen(top) - strlen(name_of(top))), top, named);
+    return OVERLAY_READY;
 }
 
 /* ---- check and change ---- */
@@ -173,23 +167,18 @@ enum overlay_outcome overlay_check(struct overlay *overlay, struct arena *arena,
     return outcome == OVERLAY_READY && disk.job ? OVERLAY_RUNS : outcome;
 }
 
-static int add_overlays(struct overlay *const *overlays, unsigned count, struct arena *arena,
-                        struct error *err) {
-    struct hypervisor *hypervisor = overlays[0]->hypervisor;
-    struct disk_overlay *each = arena_alloc(arena, count * sizeof(*each));
-
-    for (unsigned i = 0; i < count; i++)
-        each[i] = (struct disk_overlay){ &overlays[i]->disk, overlays[i]->path };
-    return hypervisor->snapshot_disks(hypervisor, arena, each, count, err);
-}
-
 enum overlay_outcome overlay_begin(struct overlay *const *overlays, unsigned count,
                                    struct arena *arena, struct error *err) {
     const struct overlay *first = overlays[0];
     struct hypervisor *hypervisor = first->hypervisor;
-    int result = first->change->remove ? hypervisor->merge_disk(hypervisor, arena, &first->disk,
-                                                                first->top, first->base, err)
-                                       : add_overlays(overlays, count, arena, err);
+    struct disk_overlay *each = arena_alloc(arena, count * sizeof(*each));
+    int result;
 
+    for (unsigned i = 0; i < count; i++)
+        each[i] = (struct disk_overlay){ &overlays[i]->disk, overlays[i]->path };
+    result =
+        first->change->remove
+            ? hypervisor->merge_disk(hypervisor, arena, &first->disk, first->top, first->base, err)
+            : hypervisor->snapshot_disks(hypervisor, arena, each, count, err);
     return result == 0 ? OVERLAY_READY : outcome_of(err->kind);
 }

@@ -39,21 +39,16 @@ static enum resize_outcome find_and_measure(struct resize *resize, struct arena 
     return seen;
 }
 
-static int grow(struct resize *resize, struct arena *arena, int64_t bytes, struct error *err) {
-    struct hypervisor *hypervisor = resize->hypervisor;
-    const struct disk *disk = &resize->disk;
-
-    if (disk->state == DISK_OFF)
-        return image_grow(arena, disk->source, disk->format, bytes, err);
-    return hypervisor->grow_disk(hypervisor, arena, disk, bytes, err);
-}
-
 /* Grows and reads back: the capacity decides, whatever the call returned. */
 static enum resize_outcome grow_and_verify(struct resize *resize, struct arena *arena,
                                            int64_t bytes, struct error *err) {
-    enum disk_state before = resize->disk.state;
+    struct hypervisor *hypervisor = resize->hypervisor;
+    const struct disk *disk = &resize->disk;
+    enum disk_state before = disk->state;
     struct error failure = { 0 };
-    int grown = grow(resize, arena, bytes, &failure);
+    int grown = before == DISK_OFF
+                    ? image_grow(arena, disk->source, disk->format, bytes, &failure)
+                    : hypervisor->grow_disk(hypervisor, arena, disk, bytes, &failure);
     enum resize_outcome seen = find_and_measure(resize, arena, err);
 
     if (seen == RESIZE_DONE && resize->disk.capacity >= bytes)

@@ -48,17 +48,17 @@ struct trims {
 
 /* ---- reports to the volume API ---- */
 
-static const char *reason_of(enum error_kind kind) {
-    return kind == ERROR_BAD_REQUEST ? "unsupported" : kind == ERROR_CONFLICT ? "busy" : "failed";
-}
-
 static struct reclaim_said report_of(const struct trim_job *job) {
+    enum error_kind kind = job->failure.kind;
+
     if (!job->ended)
         return (struct reclaim_said){ .status = "running", .progress = job->percent };
-    if (job->failure.kind == ERROR_NONE)
+    if (kind == ERROR_NONE)
         return (struct reclaim_said){ .status = "done" };
     return (struct reclaim_said){ .status = "error",
-                                  .reason = reason_of(job->failure.kind),
+                                  .reason = kind == ERROR_BAD_REQUEST ? "unsupported"
+                                            : kind == ERROR_CONFLICT  ? "busy"
+                                                                      : "failed",
                                   .message = job->failure.message };
 }
 
@@ -85,15 +85,6 @@ static enum round_end report_status(struct trim_job *job, struct arena *arena) {
     if (outcome == COMPLETE_UNWANTED)
         return ROUND_ENDED;
     return outcome == COMPLETE_REFUSED ? ROUND_RETRIES_SLOWLY : ROUND_RETRIES;
-}
-
-/* Verifies that the trim is still awaited: before it starts, and periodically. */
-static enum round_end report_if_due(struct trim_job *job, struct arena *arena) {
-    int64_t pause_us = job->trims->settings.retry_ms * 1000;
-    bool due =
-        job->reported_us == 0 || clock_monotonic_us() - job->reported_us >= REPORT_IDLE * pause_us;
-
-    return due ? report_status(job, arena) : ROUND_WAITS;
 }
 
 /* ---- the trim ---- */
@@ -170,10 +161,14 @@ static enum round_end follow(struct trim_job *job, struct arena *arena) {
     const struct trim trim = { .id = job->id,
                                .volume_id = job->volume_id,
                                .instance_uuid = job->instance_uuid };
+    int64_t idle_us = job->trims->settings.retry_ms * 1000 * REPORT_IDLE;
+    enum round_end reported = ROUND_WAITS;
     struct error err = { 0 };
-    enum round_end reported = report_if_due(job, arena);
     int more;
 
+    /* verifies that the trim is still awaited: before it starts, and periodically */
+    if (job->reported_us == 0 || clock_monotonic_us() - job->reported_us >= idle_us)
+        reported = report_status(job, arena);
     if (reported != ROUND_WAITS)
         return reported;
     if (job->disk.state == DISK_NOT_HERE &&
@@ -193,28 +188,24 @@ static enum round_end follow(struct trim_job *job, struct arena *arena) {
 
 /* ---- rounds ---- */
 
-static void end_job(struct trim_job *job) {
-    struct trims *trims = job->trims;
-
-    pthread_mutex_lock(&trims->lock);
-    LIST_REMOVE(job, next);
-    trims->count--;
-    pthread_mutex_unlock(&trims->lock);
-    free(job);
-}
-
 static void run_job(void *arg) {
     struct trim_job *job = arg;
+    struct trims *trims = job->trims;
     autoarena struct arena *arena = arena_new();
     enum round_end end = job->ended ? ROUND_REPORTS : follow(job, arena);
 
     if (end == ROUND_REPORTS)
         end = report_status(job, arena);
-    if (end == ROUND_ENDED)
-        end_job(job);
-    else
-        worker_pool_put_later(job->trims->settings.pool, &job->item,
-                              round_pause_ms(&job->pace, end, job->trims->settings.retry_ms));
+    if (end != ROUND_ENDED) {
+        worker_pool_put_later(trims->settings.pool, &job->item,
+                              round_pause_ms(&job->pace, end, trims->settings.retry_ms));
+        return;
+    }
+    pthread_mutex_lock(&trims->lock);
+    LIST_REMOVE(job, next);
+    trims->count--;
+    pthread_mutex_unlock(&trims->lock);
+    free(job);
 }
 
 struct trims *trims_new(const struct trim_settings *settings) {
@@ -224,16 +215,6 @@ struct trims *trims_new(const struct trim_settings *settings) {
     pthread_mutex_init(&trims->lock, NULL);
     LIST_INIT(&trims->jobs);
     return trims;
-}
-
-static bool is_known(const struct trims *trims, const char *id) {
-    const struct trim_job *job;
-
-    LIST_FOREACH(job, &trims->jobs, next) {
-        if (strcmp(job->id, id) == 0)
-            return true;
-    }
-    return false;
 }
 
 static struct trim_job *new_job(struct trims *trims, const struct trim *trim) {
@@ -253,11 +234,13 @@ static struct trim_job *new_job(struct trims *trims, const struct trim *trim) {
 }
 
 int trims_put(struct trims *trims, const struct trim *trim, struct error *err) {
-    struct trim_job *fresh = NULL;
-    bool known;
+    struct trim_job *job, *fresh = NULL;
+    bool known = false;
 
     pthread_mutex_lock(&trims->lock);
-    known = is_known(trims, trim->id);
+    LIST_FOREACH(job, &trims->jobs, next) {
+        known |= strcmp(job->id, trim->id) == 0;
+    }
     if (!known && trims->count < JOBS_MOST)
         fresh = new_job(trims, trim);
     pthread_mutex_unlock(&trims->lock);
