@@ -58,17 +58,6 @@ static int compare(const void *one, const void *other) {
     return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
 
-static unsigned remove_duplicates(const char **ids, unsigned count) {
-    unsigned kept = 0;
-
-    if (count > 0)
-        qsort(ids, count, sizeof *ids, compare);
-    for (unsigned i = 0; i < count; i++)
-        if (kept == 0 || strcmp(ids[kept - 1], ids[i]) != 0)
-            ids[kept++] = ids[i];
-    return kept;
-}
-
 /* ---- configs waiting for a changed document ---- */
 
 #define CHANGED(kind) " WHERE kind = '" kind "' AND version > $1"
@@ -93,24 +82,22 @@ static const struct {
 };
 /* clang-format on */
 
-static int read_ids(struct work *work, const char *sql, int64_t version, struct found *found,
-                    struct error *err) {
-    autorows struct db_rows *rows = db_query(work->tx, err, sql, DB_INT(version));
-    int more = -1;
-
-    while (rows && (more = db_next(rows, err)) > 0)
-        add_id(work, found, db_copy(rows, 0, work->arena));
-    return more;
-}
-
 static int read_waiting(struct work *work, int64_t version, struct changes *ret,
                         struct error *err) {
     struct found found = { .count = 0 };
 
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
-        int changed = db_query_any(work->tx, err, waits[i].changed, DB_INT(version));
+        int more = db_query_any(work->tx, err, waits[i].changed, DB_INT(version));
 
-        if (changed < 0 || (changed && read_ids(work, waits[i].waiting, version, &found, err) < 0))
+        if (more > 0) {
+            autorows struct db_rows *rows =
+                db_query(work->tx, err, waits[i].waiting, DB_INT(version));
+
+            more = -1;
+            while (rows && (more = db_next(rows, err)) > 0)
+                add_id(work, &found, db_copy(rows, 0, work->arena));
+        }
+        if (more < 0)
             return -1;
     }
     ret->waiting = found.ids;
@@ -135,8 +122,12 @@ int changes_read(struct work *work, int64_t version, struct changes *ret, struct
                          "SELECT COUNT(*) FROM replica_pools WHERE draining = 1") < 0)
             return -1;
     }
+    if (found.count > 0)
+        qsort(found.ids, found.count, sizeof *found.ids, compare);
+    for (unsigned i = 0; i < found.count; i++)
+        if (changes.count == 0 || strcmp(found.ids[changes.count - 1], found.ids[i]) != 0)
+            found.ids[changes.count++] = found.ids[i];
     changes.configs = found.ids;
-    changes.count = remove_duplicates(found.ids, found.count);
     *ret = changes;
     return 0;
 }

@@ -96,20 +96,18 @@ bool condition_remove(json_t *conditions, const char *type) {
     return json_array_remove(conditions, index_of(conditions, type)) == 0;
 }
 
-static bool is_among(const struct condition *some, unsigned count, const char *type) {
-    for (unsigned i = 0; i < count; i++)
-        if (strcmp(some[i].type, type) == 0)
-            return true;
-    return false;
-}
-
 bool condition_put_resize(json_t *conditions, const struct condition *of_size, unsigned count,
                           int64_t now_us) {
     bool changed = false;
 
-    for (size_t i = 0; i < LENGTH(resize_types); i++)
-        if (!is_among(of_size, count, resize_types[i]))
+    for (size_t i = 0; i < LENGTH(resize_types); i++) {
+        bool stays = false;
+
+        for (unsigned k = 0; k < count; k++)
+            stays |= strcmp(of_size[k].type, resize_types[i]) == 0;
+        if (!stays)
             changed = condition_remove(conditions, resize_types[i]) || changed;
+    }
     for (unsigned i = 0; i < count; i++)
         changed = condition_put(conditions, &of_size[i], now_us) || changed;
     return changed;

@@ -68,18 +68,6 @@ static int config_body(struct work *work, void *arg, struct error *err) {
     return reconcile_config(work, arg, err);
 }
 
-/* Evaluates in a read transaction first: most changes require no write. */
-static int reconcile(struct controller *controller, char *id, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    struct work base = work_own(controller->settings.settings, arena);
-    struct db *db = controller->settings.db;
-    struct evaluation evaluation = { .id = id };
-    int result = work_read(db, &base, evaluate_body, &evaluation, err);
-
-    note_evaluation(controller, &evaluation, result);
-    return result == RECONCILE_WRITES ? work_transaction(db, &base, config_body, id, err) : result;
-}
-
 struct failure_report {
     const char *id;
     const struct error *why;
@@ -109,13 +97,21 @@ static void report_failure(struct controller *controller, const char *id, const 
                     why->message, "others", LOG_INT(others), NULL);
 }
 
+/* Evaluates in a read transaction first: most changes require no write. */
 static void work_on(struct controller *controller, const char *id) {
+    autoarena struct arena *arena = arena_new();
+    struct work base = work_own(controller->settings.settings, arena);
+    struct db *db = controller->settings.db;
     char copy[UUID_SIZE]; /* the queue may be reallocated */
+    struct evaluation evaluation = { .id = copy };
     struct error err;
     int result;
 
     snprintf(copy, sizeof copy, "%s", id);
-    result = reconcile(controller, copy, &err);
+    result = work_read(db, &base, evaluate_body, &evaluation, &err);
+    note_evaluation(controller, &evaluation, result);
+    if (result == RECONCILE_WRITES)
+        result = work_transaction(db, &base, config_body, copy, &err);
     if (result == RECONCILE_SETTLED) {
         retries_forget(controller->retries, copy);
         return;
@@ -161,17 +157,6 @@ static int follow_changes(struct controller *controller, struct error *err) {
     return 0;
 }
 
-/* ---- pending replacements ---- */
-
-static int replace(struct controller *controller, struct error *err) {
-    char id[UUID_SIZE];
-    int found;
-
-    while ((found = controller_next_for_slot(controller, id, err)) > 0)
-        work_on(controller, id);
-    return found;
-}
-
 /* ---- all configs ---- */
 
 struct walk {
@@ -181,14 +166,6 @@ struct walk {
     unsigned count;
     int read;
 };
-
-static bool is_skipped(struct controller *controller, const struct changes_config *config) {
-    bool is_settled = settled_meet(controller->settled, config->version, controller->walks);
-    bool is_due = (config->version + controller->walks) % SETTLED_EACH == 0;
-
-    return (is_settled && !is_due) ||
-           retries_waits(controller->retries, config->id, controller_now_us(controller));
-}
 
 /* On one snapshot: the next configs, and of these those with something to do. */
 static int walk_body(struct work *work, void *arg, struct error *err) {
@@ -205,10 +182,14 @@ static int walk_body(struct work *work, void *arg, struct error *err) {
     config_work.arena = arena;
     for (int i = 0; i < walk->read; i++) {
         struct evaluation evaluation = { .id = configs[i].id };
+        int64_t version = configs[i].version;
+        bool is_settled = settled_meet(controller->settled, version, controller->walks);
+        bool is_due = (version + controller->walks) % SETTLED_EACH == 0;
         int result;
 
-        walk->version = configs[i].version;
-        if (is_skipped(controller, &configs[i]))
+        walk->version = version;
+        if ((is_settled && !is_due) ||
+            retries_waits(controller->retries, evaluation.id, controller_now_us(controller)))
             continue;
         result = evaluate_body(&config_work, &evaluation, err);
         note_evaluation(controller, &evaluation, result);
@@ -263,14 +244,19 @@ static int begin_walk(struct controller *controller, struct error *err) {
 /* ---- a round ---- */
 
 static int round_run(struct controller *controller, struct error *err) {
+    char slot[UUID_SIZE];
     int64_t due_us;
     const char *id;
+    int found;
 
     if (controller_now_us(controller) >= controller->walk_us && !is_walking(controller) &&
         begin_walk(controller, err) < 0)
         return -1;
-    if (follow_changes(controller, err) < 0 || controller_read_pools(controller, err) < 0 ||
-        replace(controller, err) < 0)
+    if (follow_changes(controller, err) < 0 || controller_read_pools(controller, err) < 0)
+        return -1;
+    while ((found = controller_next_for_slot(controller, slot, err)) > 0)
+        work_on(controller, slot);
+    if (found < 0)
         return -1;
     due_us = controller_now_us(controller);
     for (unsigned i = 0; i < RETRY_MOST && (id = retries_due(controller->retries, due_us)); i++)

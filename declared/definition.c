@@ -21,15 +21,6 @@ static const char *plural_of(struct arena *arena, const struct document_kind *ki
     return arena_join(arena, name, "ies", NULL);
 }
 
-static json_t *names_of(struct arena *arena, const struct document_kind *kind) {
-    char *singular = arena_text(arena, kind->name);
-
-    for (char *c = singular; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-    return json_pack("{ss ss ss s[s] s[s]}", "plural", plural_of(arena, kind), "singular", singular,
-                     "kind", kind->name, "shortNames", kind->short_name, "categories", "cstor");
-}
-
 /* ---- columns ---- */
 
 struct column {
@@ -55,16 +46,6 @@ static const struct column columns[] = {
 };
 /* clang-format on */
 
-static json_t *columns_of(const struct document_kind *kind) {
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        if (!columns[i].kind || columns[i].kind == kind)
-            json_array_append_new(list, json_pack("{ss ss ss}", "name", columns[i].name, "type",
-                                                  columns[i].type, "jsonPath", columns[i].path));
-    return list;
-}
-
 /* ---- the schema ---- */
 
 /* clang-format off */
@@ -79,26 +60,21 @@ static const struct schema_field status_fields[] = {
 };
 /* clang-format on */
 
-/* The service may write more fields of its own status than listed here. */
-static json_t *status_of(const struct document_kind *kind) {
-    json_t *schema =
-        definition_schema(kind->status_fields ? kind->status_fields : status_fields, false);
-
-    if (!kind->status_fields)
-        json_object_set_new(schema, "x-kubernetes-preserve-unknown-fields", json_true());
-    json_object_set_new(schema, "description",
-                        json_string("The observed state, written by the service."));
-    return schema;
-}
-
 static json_t *schema_of(const struct document_kind *kind) {
     json_t *schema = definition_schema(kind->fields, true), *properties = json_object();
+    json_t *status =
+        definition_schema(kind->status_fields ? kind->status_fields : status_fields, false);
 
+    /* the service may write more fields of its own status than listed here */
+    if (!kind->status_fields)
+        json_object_set_new(status, "x-kubernetes-preserve-unknown-fields", json_true());
+    json_object_set_new(status, "description",
+                        json_string("The observed state, written by the service."));
     json_object_set_new(properties, "apiVersion", json_pack("{ss}", "type", "string"));
     json_object_set_new(properties, "kind", json_pack("{ss}", "type", "string"));
     json_object_set_new(properties, "metadata", json_pack("{ss}", "type", "object"));
     json_object_update(properties, json_object_get(schema, "properties"));
-    json_object_set_new(properties, "status", status_of(kind));
+    json_object_set_new(properties, "status", status);
     json_object_set_new(schema, "properties", properties);
     json_object_set_new(schema, "description", json_sprintf("%s of scoria.", kind->label));
     return schema;
@@ -108,14 +84,24 @@ static json_t *schema_of(const struct document_kind *kind) {
 
 json_t *definition_of(const struct document_kind *kind) {
     autoarena struct arena *arena = arena_new();
-    json_t *version =
-        json_pack("{ss sb sb s{s{}} so s{so}}", "name", DEFINITION_VERSION, "served", 1, "storage",
-                  1, "subresources", "status", "additionalPrinterColumns", columns_of(kind),
-                  "schema", "openAPIV3Schema", schema_of(kind));
+    char *singular = arena_text(arena, kind->name);
+    json_t *shown = json_array(), *names, *version;
 
+    for (char *c = singular; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (!columns[i].kind || columns[i].kind == kind)
+            json_array_append_new(shown, json_pack("{ss ss ss}", "name", columns[i].name, "type",
+                                                   columns[i].type, "jsonPath", columns[i].path));
+    names =
+        json_pack("{ss ss ss s[s] s[s]}", "plural", plural_of(arena, kind), "singular", singular,
+                  "kind", kind->name, "shortNames", kind->short_name, "categories", "cstor");
+    version = json_pack("{ss sb sb s{s{}} so s{so}}", "name", DEFINITION_VERSION, "served", 1,
+                        "storage", 1, "subresources", "status", "additionalPrinterColumns", shown,
+                        "schema", "openAPIV3Schema", schema_of(kind));
     return json_pack("{ss ss s{ss} s{ss ss so s[o]}}", "apiVersion", "apiextensions.k8s.io/v1",
                      "kind", "CustomResourceDefinition", "metadata", "name",
                      arena_join(arena, plural_of(arena, kind), ".", DEFINITION_GROUP, NULL), "spec",
-                     "group", DEFINITION_GROUP, "scope", "Namespaced", "names",
-                     names_of(arena, kind), "versions", version);
+                     "group", DEFINITION_GROUP, "scope", "Namespaced", "names", names, "versions",
+                     version);
 }

@@ -183,25 +183,23 @@ static void put_object(json_t *schema, const struct schema_field *field, bool ed
     }
 }
 
-/* A list of names alone: each occurs once. */
-static bool is_of_names(const struct schema_field *of) {
-    return of[0].type == SCHEMA_TEXT && (of[0].flags & SCHEMA_REQUIRED) && of[1].type == SCHEMA_END;
-}
-
 /* Kubernetes does not know the previous item of a list: no rules for edits below. */
 static void put_list(json_t *schema, const struct schema_field *field) {
+    const struct schema_field *of = field->of;
     json_t *items = json_object();
 
     put_type(schema, "array");
     put(schema, "maxItems", json_integer(field->max ? field->max : SCHEMA_TEXT_MOST));
-    if (field->of)
+    if (of)
         put_object(items, field, false);
     else
         put_anything(items);
     put(schema, "items", items);
-    if (field->of && is_of_names(field->of)) {
+    /* a list of names alone: each occurs once */
+    if (of && of[0].type == SCHEMA_TEXT && (of[0].flags & SCHEMA_REQUIRED) &&
+        of[1].type == SCHEMA_END) {
         put(schema, "x-kubernetes-list-type", json_string("map"));
-        put(schema, "x-kubernetes-list-map-keys", json_pack("[s]", field->of->name));
+        put(schema, "x-kubernetes-list-map-keys", json_pack("[s]", of->name));
     }
 }
 

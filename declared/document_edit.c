@@ -48,22 +48,18 @@ static int put_finalizers(struct work *work, const struct document *before, cons
     return 0;
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), size = strlen(end);
-
-    return length >= size && strcmp(text + length - size, end) == 0;
-}
-
 int document_create(struct work *work, const struct document_kind *kind, const json_t *given,
                     bool dry_run, struct document *ret, struct error *err) {
     struct document_form form;
+    const char *end;
 
     if (work_check_project(work, "A document", err) < 0 ||
         document_read(work->arena, kind, NULL, given, &form, err) < 0)
         return -1;
     if (!form.name)
         return error_set(err, ERROR_BAD_REQUEST, "metadata.name is missing.");
-    if (ends_with(form.name, ".json"))
+    end = strrchr(form.name, '.');
+    if (end && strcmp(end, ".json") == 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "metadata.name: %s ends with .json, which paths of this API may omit.",
                          form.name);

@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "declared/document_store.private.h"
+#include "declared/tree.h"
 #include "operation/query.h"
 #include "json/json.h"
 
@@ -35,14 +36,6 @@ static int check_complete(struct work *work, const struct document *document, st
     return 0;
 }
 
-static json_t *first_finalizers(struct work *work, const struct document_kind *kind) {
-    json_t *finalizers = json_keep(work->arena, json_array());
-
-    if (kind->finalizer)
-        json_array_append_new(finalizers, json_string(kind->finalizer));
-    return finalizers;
-}
-
 int document_own_create_as(struct work *work, const char *id, const struct document_kind *kind,
                            const struct document *owner, const char *name, json_t *labels,
                            json_t *body, json_t *status, const char *node, struct document *ret,
@@ -57,13 +50,15 @@ int document_own_create_as(struct work *work, const char *id, const struct docum
         .generation = 1,
         .labels = labels ? labels : json_keep(arena, json_object()),
         .annotations = json_keep(arena, json_object()),
-        .finalizers = first_finalizers(work, kind),
+        .finalizers = json_keep(arena, json_array()),
         .body = body,
         .status = status ? status : json_keep(arena, json_loads(kind->initial_status, 0, NULL)),
         .created_at = work->now_us,
     };
 
     assert(id && owner->id && owner->project_id);
+    if (kind->finalizer)
+        json_array_append_new(document.finalizers, json_string(kind->finalizer));
     if (owner->deleted_at)
         return error_set(err, ERROR_CONFLICT, "%s %s is being deleted.", owner->kind->label,
                          owner->name);
@@ -88,25 +83,22 @@ int document_own_create(struct work *work, const struct document_kind *kind,
 
 /* ---- writing ---- */
 
-static bool is_same_node(const char *one, const char *other) {
-    return (!one && !other) || (one && other && strcmp(one, other) == 0);
-}
-
-static bool is_same(const struct document *before, const struct document *after) {
-    return before->deleted_at == after->deleted_at && is_same_node(before->node, after->node) &&
-           json_equal(before->labels, after->labels) &&
-           json_equal(before->annotations, after->annotations) &&
-           json_equal(before->finalizers, after->finalizers) &&
-           json_equal(before->status, after->status) && json_equal(before->body, after->body);
-}
-
 int document_own_write(struct work *work, const struct document *before, struct document *after,
                        struct error *err) {
+    bool is_same_body;
+
     assert(before->kind == after->kind && strcmp(before->id, after->id) == 0);
     if (check_complete(work, after, err) < 0)
         return -1;
-    after->generation = before->generation + (json_equal(before->body, after->body) ? 0 : 1);
-    return is_same(before, after) ? 0 : document_store(work, before, after, err);
+    is_same_body = json_equal(before->body, after->body);
+    after->generation = before->generation + (is_same_body ? 0 : 1);
+    if (is_same_body && before->deleted_at == after->deleted_at &&
+        text_is(before->node, after->node) && json_equal(before->labels, after->labels) &&
+        json_equal(before->annotations, after->annotations) &&
+        json_equal(before->finalizers, after->finalizers) &&
+        json_equal(before->status, after->status))
+        return 0;
+    return document_store(work, before, after, err);
 }
 
 /* ---- reports of nodes ---- */
@@ -172,22 +164,15 @@ static const char *cut(struct work *work, const char *text, size_t most) {
     return arena_text_n(work->arena, text, most);
 }
 
-static int next_number(struct work *work, const struct document *document, int64_t *ret,
-                       struct error *err) {
-    return db_query_int(work->tx, ret, err,
-                        "SELECT COALESCE(MAX(number), 0) + 1 FROM document_events "
-                        "WHERE document_id = $1",
-                        DB_TEXT(document->id)) < 0
-               ? -1
-               : 0;
-}
-
 int document_event(struct work *work, const struct document *document, const char *type,
                    const char *reason, const char *message, struct error *err) {
     int64_t number = 0;
 
     assert(document->id && (strcmp(type, "Normal") == 0 || strcmp(type, "Warning") == 0));
-    if (next_number(work, document, &number, err) < 0 ||
+    if (db_query_int(work->tx, &number, err,
+                     "SELECT COALESCE(MAX(number), 0) + 1 FROM document_events "
+                     "WHERE document_id = $1",
+                     DB_TEXT(document->id)) < 0 ||
         db_change(work->tx, err,
                   "INSERT INTO document_events (document_id, type, reason, message, number, times, "
                   "first_at, last_at) VALUES ($1, $2, $3, $4, $5, 1, $6, $6) "

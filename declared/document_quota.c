@@ -19,10 +19,6 @@ static int64_t gigabytes(int64_t size_gb) {
     return size_gb > 0 ? size_gb : 0;
 }
 
-static bool is_declared_elsewhere(const struct document *document) {
-    return json_text_is(document->annotations, DOCUMENT_QUOTA_KEY, "none");
-}
-
 static int64_t counted_as(const struct work *work, const struct document *document,
                           const struct document_size *size) {
     if (!is_volume(document) && work->settings->no_snapshot_gb_quota)
@@ -50,9 +46,11 @@ static int next_size(struct work *work, const struct document *before, const str
 
         if (after->kind->size(work, after, &size, err) < 0)
             return -1;
-        *ret = work->context->is_admin && (size.elsewhere || is_declared_elsewhere(after))
-                   ? DOCUMENT_ELSEWHERE
-                   : counted_as(work, after, &size);
+        *ret =
+            work->context->is_admin &&
+                    (size.elsewhere || json_text_is(after->annotations, DOCUMENT_QUOTA_KEY, "none"))
+                ? DOCUMENT_ELSEWHERE
+                : counted_as(work, after, &size);
         return 0;
     }
     *ret = before->size_gb;
@@ -113,22 +111,11 @@ int document_quota_check(struct work *work, const struct document *before,
 
 /* ---- changes ---- */
 
-/* The size decreased, which no edit of a client does. */
-static int return_gigabytes(struct work *work, const struct document *document, int64_t size_gb,
-                            struct error *err) {
-    struct quota_demands less = { .count = 0 };
-
-    assert(document->project_id);
-    if (size_gb <= 0)
-        return 0;
-    quota_demand_add(&less, work->arena, QUOTA_GIGABYTES, NULL, size_gb);
-    return quota_give_back(work, document->project_id, &less, err);
-}
-
 int document_quota_move(struct work *work, const struct document *before, struct document *after,
                         struct error *err) {
     struct document counted;
-    struct quota_demands more;
+    struct quota_demands more, less = { .count = 0 };
+    int64_t decrease_gb;
 
     after->size_gb = DOCUMENT_NOT_COUNTED;
     if (!after->kind->counts_as)
@@ -144,9 +131,13 @@ int document_quota_move(struct work *work, const struct document *before, struct
     more = more_of(work, before, after, after->size_gb);
     if (more.count > 0)
         return quota_take(work, after->project_id, &more, err);
-    return before ? return_gigabytes(work, after,
-                                     gigabytes(before->size_gb) - gigabytes(after->size_gb), err)
-                  : 0;
+    /* the size decreased, which no edit of a client does */
+    decrease_gb = before ? gigabytes(before->size_gb) - gigabytes(after->size_gb) : 0;
+    if (decrease_gb <= 0)
+        return 0;
+    assert(after->project_id);
+    quota_demand_add(&less, work->arena, QUOTA_GIGABYTES, NULL, decrease_gb);
+    return quota_give_back(work, after->project_id, &less, err);
 }
 
 int document_quota_end(struct work *work, const struct document *document, struct error *err) {

@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "declared/document_quota.h"
+#include "declared/tree.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -25,15 +26,6 @@ const struct pair_rows document_label_rows = {
     PAIR_ROWS_SOUGHT("document_labels", "document_id"),
 };
 
-static const char *metadata_text(struct work *work, const struct document *document) {
-    json_t *metadata = json_keep(work->arena, json_object());
-
-    json_object_set(metadata, "labels", document->labels);
-    json_object_set(metadata, "annotations", document->annotations);
-    json_object_set(metadata, "finalizers", document->finalizers);
-    return json_text(work->arena, metadata);
-}
-
 static int write_labels(struct work *work, const struct document *document, struct error *err) {
     struct pair *items =
         arena_alloc(work->arena, json_object_size(document->labels) * sizeof *items + 1);
@@ -54,9 +46,13 @@ struct texts {
 
 static struct texts texts_of(struct work *work, const struct document *document) {
     const json_t *publish = json_object_get(document->body, "publish");
-    struct texts texts = { metadata_text(work, document), json_text(work->arena, document->body),
-                           0 };
+    json_t *metadata = json_keep(work->arena, json_object());
+    struct texts texts = { .body = json_text(work->arena, document->body) };
 
+    json_object_set(metadata, "labels", document->labels);
+    json_object_set(metadata, "annotations", document->annotations);
+    json_object_set(metadata, "finalizers", document->finalizers);
+    texts.metadata = json_text(work->arena, metadata);
     texts.bytes = strlen(texts.metadata) + strlen(texts.body) -
                   (publish ? strlen(json_text(work->arena, publish)) : 0);
     return texts;
@@ -92,35 +88,28 @@ int document_count(struct work *work, const struct document_kind *kind, int64_t 
                : 0;
 }
 
-static int check_together(struct work *work, const struct document *document, int64_t more,
-                          struct error *err) {
-    int64_t most = work->settings->document_bytes, bytes = 0;
-
-    if (most == 0 || more <= 0)
-        return 0;
-    if (db_query_int(work->tx, &bytes, err,
-                     "SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM document_counts "
-                     "WHERE project_id = $1",
-                     DB_TEXT(document->project_id)) < 0)
-        return -1;
-    if (bytes + more <= most)
-        return 0;
-    return error_set(err, ERROR_OVER_QUOTA,
-                     "With %s %s the documents of the project would have %jd bytes together, more "
-                     "than %jd.",
-                     document->kind->label, document->name, (intmax_t)(bytes + more),
-                     (intmax_t)most);
-}
-
 int document_check_bytes(struct work *work, const struct document *before,
                          const struct document *after, struct error *err) {
     size_t bytes = document_bytes(work, after);
     int64_t more = (int64_t)bytes - (before ? before->bytes : 0);
+    int64_t most = work->settings->document_bytes, others = 0;
 
     if (more > 0 && bytes > DOCUMENT_BYTES_MOST)
         return error_set(err, ERROR_TOO_LARGE, "%s %s would be larger than %zu bytes.",
                          after->kind->label, after->name, DOCUMENT_BYTES_MOST);
-    return check_together(work, after, more, err);
+    if (most == 0 || more <= 0)
+        return 0;
+    if (db_query_int(work->tx, &others, err,
+                     "SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM document_counts "
+                     "WHERE project_id = $1",
+                     DB_TEXT(after->project_id)) < 0)
+        return -1;
+    if (others + more <= most)
+        return 0;
+    return error_set(err, ERROR_OVER_QUOTA,
+                     "With %s %s the documents of the project would have %jd bytes together, more "
+                     "than %jd.",
+                     after->kind->label, after->name, (intmax_t)(others + more), (intmax_t)most);
 }
 
 /* Documents of the service count no bytes: their number follows from that of clients' documents. */
@@ -136,14 +125,12 @@ static struct db_value counted(const struct document *document) {
     return document->size_gb == DOCUMENT_NOT_COUNTED ? DB_NULL : DB_INT(document->size_gb);
 }
 
-/* A replica stays in its pool. */
-static const char *pool_of(const struct document *document) {
-    return document->kind == &kind_volume_replica ? json_text_at(document->body, "spec.poolName")
-                                                  : NULL;
-}
-
 int document_insert(struct work *work, struct document *document, struct error *err) {
     struct texts texts = counted_texts(work, document);
+    /* a replica stays in its pool */
+    const char *pool = document->kind == &kind_volume_replica
+                           ? json_text_at(document->body, "spec.poolName")
+                           : NULL;
 
     assert(document->id && document->version > 0 && document->project_id && !document->deleted_at);
     assert(document->first_version == document->version && document->generation == 1);
@@ -158,21 +145,17 @@ int document_insert(struct work *work, struct document *document, struct error *
             DB_INT(document->first_version), DB_INT(document->generation), DB_TEXT(texts.metadata),
             DB_TEXT(texts.body), DB_TEXT(json_text(work->arena, document->status)),
             DB_INT(document->created_at), DB_TEXT(document->node), counted(document),
-            DB_INT(document->bytes), DB_TEXT(pool_of(document))) < 0 ||
+            DB_INT(document->bytes), DB_TEXT(pool)) < 0 ||
         add_counts(work, document, 1, document->bytes, err) < 0)
         return -1;
     return write_labels(work, document, err);
-}
-
-static bool is_same_text(const char *one, const char *other) {
-    return one && other ? strcmp(one, other) == 0 : one == other;
 }
 
 /* Informs watches of its previous labels or node, which may not find it any more. */
 static int note_move(struct work *work, const struct document *before, const struct document *after,
                      struct error *err) {
     assert(after->version > before->version);
-    if (json_equal(before->labels, after->labels) && is_same_text(before->node, after->node))
+    if (json_equal(before->labels, after->labels) && text_is(before->node, after->node))
         return 0;
     if (db_change(work->tx, err,
                   "INSERT INTO document_moves (version, kind, document_id) VALUES ($1, $2, $3)",
@@ -246,15 +229,6 @@ static int is_removable(struct work *work, const struct document *document, stru
     return owns < 0 ? -1 : !owns;
 }
 
-static int find_owner(struct work *work, const struct document *document, struct document *ret,
-                      struct error *err) {
-    struct db_rows *rows =
-        db_query(work->tx, err, DOCUMENT_SELECT " WHERE d.id = $1", DB_TEXT(document->owner_id));
-
-    assert(document->owner_id);
-    return query_one(work, rows, document_row_read, ret, err);
-}
-
 /* Deletes the document and its owner, if that waited for nothing else, and so on. */
 static int delete_with_owners(struct work *work, const struct document *document,
                               struct error *err) {
@@ -264,7 +238,12 @@ static int delete_with_owners(struct work *work, const struct document *document
     while (removable > 0) {
         if (delete_row(work, &owner, err) < 0)
             return -1;
-        removable = owner.owner_id ? find_owner(work, &owner, &owner, err) : 0;
+        removable = 0;
+        if (owner.owner_id)
+            removable = query_one(work,
+                                  db_query(work->tx, err, DOCUMENT_SELECT " WHERE d.id = $1",
+                                           DB_TEXT(owner.owner_id)),
+                                  document_row_read, &owner, err);
         if (removable > 0)
             removable = is_removable(work, &owner, err);
         if (removable > 0 && document_next_version(work, &owner.version, err) < 0)

@@ -103,23 +103,17 @@ static int compare(const void *one, const void *other) {
     return strcmp(first->id, second->id);
 }
 
-/* The order of names in a database may differ. */
-static struct replica_pool *sort(const struct replica_pool *pools, unsigned count) {
-    struct replica_pool *sorted = heap_new((count + 1) * sizeof *sorted);
-
-    if (count > 0)
-        memcpy(sorted, pools, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare);
-    return sorted;
-}
-
 void pool_changes_note(struct pool_changes *changes, const struct replica_pool *pools,
                        unsigned count) {
-    autofree struct replica_pool *sorted = sort(pools, count);
+    autofree struct replica_pool *sorted = heap_new((count + 1) * sizeof *sorted);
     const struct pool *known = changes->pools;
     struct pool *all = heap_new((changes->count + count + 1) * sizeof *all);
     unsigned kept = 0, i = 0, k = 0;
 
+    /* the order of names in a database may differ */
+    if (count > 0)
+        memcpy(sorted, pools, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare);
     while (i < changes->count || k < count) {
         int order = i == changes->count ? 1 : k == count ? -1 : strcmp(known[i].name, sorted[k].id);
 
@@ -132,26 +126,17 @@ void pool_changes_note(struct pool_changes *changes, const struct replica_pool *
     changes->count = kept;
 }
 
-static const struct pool *changed_pool_find(const struct pool_changes *changes, const char *name) {
-    unsigned first = 0, end = changes->count;
-
-    while (first < end) {
-        unsigned middle = first + (end - first) / 2;
-
-        if (strcmp(changes->pools[middle].name, name) < 0)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first < changes->count && strcmp(changes->pools[first].name, name) == 0
-               ? &changes->pools[first]
-               : NULL;
+static int compare_name(const void *name, const void *pool) {
+    return strcmp(name, ((const struct pool *)pool)->name);
 }
 
 bool pool_changes_know(const struct pool_changes *changes, const struct replica_pool *pools,
                        unsigned count) {
     for (unsigned i = 0; i < count; i++) {
-        const struct pool *known = changed_pool_find(changes, pools[i].id);
+        const struct pool *known = changes->count > 0
+                                       ? bsearch(pools[i].id, changes->pools, changes->count,
+                                                 sizeof *changes->pools, compare_name)
+                                       : NULL;
         const struct pool now = pool_of(&pools[i]);
 
         if (!known || !is_same(&now, known))

@@ -34,28 +34,17 @@ static int read_held(struct work *work, const struct db_rows *rows, void *item, 
     return status ? 0 : -1;
 }
 
-static int64_t percent_of(const json_t *status, const char *replica) {
-    const json_t *list = json_object_get(status, "progress");
-
-    return *replica ? json_int_at(tree_entry(list, "replicaId", replica), "percent") : 0;
-}
-
 static int read_moving(struct work *work, const struct db_rows *rows, void *item,
                        struct error *err) {
     const json_t *status = read_json(work, rows, 0, err);
     const json_t *move = json_object_get(status, "replacement");
+    const char *copy = tree_text(move, "newReplicaId");
+    const json_t *progress = tree_entry(json_object_get(status, "progress"), "replicaId", copy);
 
     *(struct moving *)item =
         (struct moving){ .replica = tree_text(move, "replicaId"),
-                         .percent = percent_of(status, tree_text(move, "newReplicaId")) };
+                         .percent = *copy ? json_int_at(progress, "percent") : 0 };
     return status ? 0 : -1;
-}
-
-static int64_t moved_of(const struct moving *moving, int count, const struct held *held) {
-    for (int i = 0; i < count; i++)
-        if (text_is(moving[i].replica, held->id))
-            return held->bytes * moving[i].percent / 100;
-    return 0;
 }
 
 /* Bytes that are still to be copied. */
@@ -78,8 +67,13 @@ static int read_left(struct work *work, const char *pool, int64_t *ret, struct e
     if (count < 0 || moves < 0)
         return -1;
     *ret = 0;
-    for (int i = 0; i < count; i++)
-        *ret += held[i].bytes - moved_of(moving, moves, &held[i]);
+    for (int i = 0; i < count; i++) {
+        int k = 0;
+
+        while (k < moves && !text_is(moving[k].replica, held[i].id))
+            k++;
+        *ret += held[i].bytes - (k < moves ? held[i].bytes * moving[k].percent / 100 : 0);
+    }
     return 0;
 }
 

@@ -45,16 +45,12 @@ static const json_t *find_before(const json_t *list, const struct operation *ope
     return NULL;
 }
 
-/* Of an instant to the second; 0: invalid. */
-static int64_t seconds_of(const char *text) {
-    struct tm parts = { 0 };
-    const char *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) : NULL;
-
-    return end && (*end == 'Z' || *end == '\0') ? timegm(&parts) : 0;
-}
-
 static void put_rate(json_t *entry, const struct operation *operation, int64_t now_us) {
-    int64_t elapsed_s = now_us / SECOND_US - seconds_of(json_text_of(entry, "startedAt"));
+    struct tm parts = { 0 };
+    const char *started = json_text_of(entry, "startedAt");
+    const char *end = started ? strptime(started, "%Y-%m-%dT%H:%M:%S", &parts) : NULL;
+    bool is_valid = end && (*end == 'Z' || *end == '\0');
+    int64_t elapsed_s = now_us / SECOND_US - (is_valid ? timegm(&parts) : 0);
     int64_t moved = operation->done - json_int_at(entry, "startedBytes"), rate;
 
     if (elapsed_s <= 0 || moved < elapsed_s)

@@ -95,21 +95,17 @@ static int advance(struct reconcile *r, struct error *err) {
     return reconcile_finish(r, err);
 }
 
-static bool is_changed(const struct document_update *update) {
+static int write_update(struct reconcile *r, struct document_update *update, struct error *err) {
     const struct document *before = &update->before, *after = &update->after;
 
-    return !text_is(before->node, after->node) || before->finalizers != after->finalizers ||
-           before->deleted_at != after->deleted_at ||
-           (update->own_body && !json_equal(before->body, after->body)) ||
-           (update->own_status && !json_equal(before->status, after->status));
-}
-
-static int write_update(struct reconcile *r, struct document_update *update, struct error *err) {
-    assert(text_is(update->before.id, update->after.id));
-    if (!is_changed(update))
+    assert(text_is(before->id, after->id));
+    if (text_is(before->node, after->node) && before->finalizers == after->finalizers &&
+        before->deleted_at == after->deleted_at &&
+        (!update->own_body || json_equal(before->body, after->body)) &&
+        (!update->own_status || json_equal(before->status, after->status)))
         return 0;
     r->writes = true;
-    return r->dry_run ? 0 : document_own_write(r->work, &update->before, &update->after, err);
+    return r->dry_run ? 0 : document_own_write(r->work, before, &update->after, err);
 }
 
 static int write_all(struct reconcile *r, struct error *err) {
@@ -148,20 +144,6 @@ int reconcile_report_failure(struct work *work, const char *id, const struct err
 
 /* ---- settled configs ---- */
 
-static bool is_snapshot_settled(const struct document_update *snapshot) {
-    const json_t *status = snapshot->before.status;
-
-    return !snapshot->before.deleted_at && !phase_is(&snapshot_states, status, SNAPSHOT_PENDING) &&
-           !json_object_get(status, "pendingPoolInfo");
-}
-
-static bool is_replica_settled(const struct reconcile *r, const struct document *replica) {
-    const struct replica_pool *pool = reconcile_pool(r, replica);
-
-    return !replica->deleted_at && pool && pool->up && !pool->draining &&
-           text_is(pool->state, REPLICA_POOL_ONLINE);
-}
-
 /* Each state that depends on time, on an unresponsive node or on documents of another config begins
  * with one of these. */
 static bool is_settled(const struct reconcile *r) {
@@ -174,9 +156,15 @@ static bool is_settled(const struct reconcile *r) {
                    text_is(tree_text(spec, "nodeId"), r->volume.before.node);
 
     for (unsigned i = 0; settled && i < r->count; i++)
-        settled = is_replica_settled(r, &r->replicas[i]);
-    for (unsigned i = 0; settled && i < r->snapshot_count; i++)
-        settled = is_snapshot_settled(&r->snapshots[i]);
+        settled = !r->replicas[i].deleted_at && reconcile_is_online(r, &r->replicas[i]) &&
+                  !reconcile_pool(r, &r->replicas[i])->draining;
+    for (unsigned i = 0; settled && i < r->snapshot_count; i++) {
+        const struct document *snapshot = &r->snapshots[i].before;
+
+        settled = !snapshot->deleted_at &&
+                  !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_PENDING) &&
+                  !json_object_get(snapshot->status, "pendingPoolInfo");
+    }
     return settled;
 }
 

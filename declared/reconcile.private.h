@@ -102,6 +102,8 @@ int reconcile_read_pools(struct reconcile *r, struct error *err);
 /* Of a replica; NULL: it is not reported, or is another node's now. */
 const struct replica_pool *reconcile_pool(const struct reconcile *r,
                                           const struct document *replica);
+/* Its pool has reported recently, and is online. */
+bool reconcile_is_online(const struct reconcile *r, const struct document *replica);
 /* `members`: the first set, which it belongs to; NULL: it is created empty, and rebuilt. `source`:
  * of a clone's, the snapshot to copy. */
 int replica_make(struct reconcile *r, const struct document *volume,

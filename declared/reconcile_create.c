@@ -19,15 +19,6 @@
 
 /* ---- the policy ---- */
 
-/* "": none is named, and the defaults apply. */
-static const char *policy_name(const struct document *config) {
-    const char *name = json_text_of(config->annotations, POLICY_NAME);
-
-    if (!name || !*name)
-        name = json_text_of(config->labels, POLICY_NAME);
-    return name ? name : "";
-}
-
 /* 1, or 0 when its project has none of this name. */
 static int find_policy(struct reconcile *r, const char *name, struct document *ret,
                        struct error *err) {
@@ -41,27 +32,28 @@ static int find_policy(struct reconcile *r, const char *name, struct document *r
     return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
 }
 
-static int report_missing_policy(struct reconcile *r, const char *name, struct error *err) {
-    return reconcile_fail(
-        r, REASON, arena_format(r->work->arena, "Volume policy %s could not be found.", name), err);
-}
-
 /* The volume's policy from now on (P41, P42): 1; or 0, after an event. */
 static int take_policy(struct reconcile *r, json_t **ret, struct error *err) {
     struct arena *arena = r->work->arena;
-    const char *name = policy_name(&r->config.before);
+    const struct document *config = &r->config.before;
+    const char *name = json_text_of(config->annotations, POLICY_NAME);
     struct document found;
     int there;
 
     *ret = json_object_get(update_spec(&r->config), "policy");
     if (*ret)
         return 1;
-    if (*name) {
+    if (!name || !*name)
+        name = json_text_of(config->labels, POLICY_NAME);
+    if (name && *name) {
         there = find_policy(r, name, &found, err);
-        if (there <= 0)
-            return there < 0 ? -1 : report_missing_policy(r, name, err);
+        if (there < 0)
+            return -1;
+        if (there == 0)
+            return reconcile_fail(
+                r, REASON, arena_format(arena, "Volume policy %s could not be found.", name), err);
         *ret = json_keep(arena, json_deep_copy(document_spec(&found)));
-    } else
+    } else /* the defaults apply */
         *ret = json_keep(arena, json_object());
     return schema_accept(arena, volume_policy_fields, "spec.policy", *ret, err) < 0 ? -1 : 1;
 }
@@ -135,28 +127,7 @@ static int find_source(struct reconcile *r, const char *name, struct clone_sourc
     return find_holders(r, &source.config, ret, err) < 0 ? -1 : 1;
 }
 
-/* Of the replica on that pool; NULL: the config is no clone. */
-static json_t *source_on(struct arena *arena, const struct clone_source *source,
-                         const struct replica_pool *pool) {
-    for (unsigned i = 0; i < source->count; i++)
-        if (text_is(source->pools[i], pool->id))
-            return json_keep(arena, json_pack("{s:s, s:s}", "replicaId", source->holders[i]->id,
-                                              "snapshotId", source->snapshot));
-    return NULL;
-}
-
 /* ---- placement ---- */
-
-static void name_pools(struct arena *arena, const json_t *policy, struct replica_placement *ret) {
-    const json_t *list = json_object_get(policy, "replicaPoolInfo");
-    size_t count = json_array_size(list);
-    const char **names = arena_alloc(arena, (count + 1) * sizeof *names);
-
-    for (size_t i = 0; i < count; i++)
-        names[i] = tree_text(json_array_get(list, i), "poolName");
-    ret->named = count > 0 ? names : NULL;
-    ret->named_count = (unsigned)count;
-}
 
 /* P34 */
 static const char *local_node(const struct reconcile *r, const json_t *policy) {
@@ -178,6 +149,9 @@ static int choose_pools(struct reconcile *r, const json_t *policy, unsigned coun
         .of_source = source->pools, /* P37 */
         .source_count = source->count,
     };
+    const json_t *named = json_object_get(policy, "replicaPoolInfo");
+    size_t named_count = json_array_size(named);
+    const char **names = arena_alloc(r->work->arena, (named_count + 1) * sizeof *names);
     struct replica_pool *pools = NULL;
     struct error failure;
     int there = replica_pool_list(r->work, &pools, err);
@@ -186,7 +160,10 @@ static int choose_pools(struct reconcile *r, const json_t *policy, unsigned coun
     if (there < 0)
         return -1;
     clock->random(clock->arg, &wanted.seed, sizeof wanted.seed);
-    name_pools(r->work->arena, policy, &wanted);
+    for (size_t i = 0; i < named_count; i++)
+        names[i] = tree_text(json_array_get(named, i), "poolName");
+    wanted.named = named_count > 0 ? names : NULL;
+    wanted.named_count = (unsigned)named_count;
     if (replica_placement_choose(r->work->arena, &wanted, pools, (unsigned)there, ret, &failure) ==
         0)
         return 1;
@@ -204,36 +181,27 @@ struct first_set {
     struct clone_source source;
 };
 
-static json_t *volume_body(struct reconcile *r, const struct first_set *set) {
-    const json_t *target = json_object_get(set->policy, "target");
-    const json_t *provision = json_object_get(set->policy, "provision");
-    json_t *replicas = json_array();
-
-    assert(set->count > 0 && set->count <= REPLICAS_MOST);
-    for (unsigned i = 0; i < set->count; i++)
-        json_array_append_new(replicas, replica_entry(set->ids[i], set->pools[i]));
-    return json_keep(r->work->arena,
-                     json_pack("{s:{s:s, s:s, s:O?, s:i, s:i, s:s, s:b, s:O?, s:O?, s:o, s:o}}",
-                               "spec", "capacity", set->capacity, "maximum", VOLUME_MAXIMUM,
-                               "blockSize", json_object_get(provision, "blockSize"),
-                               "replicationFactor", (int)set->count, "consistencyFactor",
-                               (int)set->count / 2 + 1, "nodeId", "", "serve", true, "queueDepth",
-                               json_object_get(target, "queueDepth"), "luWorkers",
-                               json_object_get(target, "luWorkers"), "qos",
-                               reconcile_qos(set->policy), "replicas", replicas));
-}
-
 static int make_volume(struct reconcile *r, const struct first_set *set, struct document *ret,
                        struct error *err) {
-    json_t *status =
-        json_keep(r->work->arena,
-                  json_pack("{s:s, s:s}", "phase", volume_states.states[volume_states.initial],
-                            "capacity", set->capacity));
+    const json_t *target = json_object_get(set->policy, "target");
+    const json_t *provision = json_object_get(set->policy, "provision");
+    json_t *replicas = json_array(), *body, *status;
 
-    assert(set->capacity);
+    assert(set->capacity && set->count > 0 && set->count <= REPLICAS_MOST);
+    for (unsigned i = 0; i < set->count; i++)
+        json_array_append_new(replicas, replica_entry(set->ids[i], set->pools[i]));
+    body = json_pack("{s:{s:s, s:s, s:O?, s:i, s:i, s:s, s:b, s:O?, s:O?, s:o, s:o}}", "spec",
+                     "capacity", set->capacity, "maximum", VOLUME_MAXIMUM, "blockSize",
+                     json_object_get(provision, "blockSize"), "replicationFactor", (int)set->count,
+                     "consistencyFactor", (int)set->count / 2 + 1, "nodeId", "", "serve", true,
+                     "queueDepth", json_object_get(target, "queueDepth"), "luWorkers",
+                     json_object_get(target, "luWorkers"), "qos", reconcile_qos(set->policy),
+                     "replicas", replicas);
+    status = json_pack("{s:s, s:s}", "phase", volume_states.states[volume_states.initial],
+                       "capacity", set->capacity);
     return document_own_create(r->work, &kind_replicated_volume, &r->config.before,
-                               r->config.before.name, NULL, volume_body(r, set), status, NULL, ret,
-                               err);
+                               r->config.before.name, NULL, json_keep(r->work->arena, body),
+                               json_keep(r->work->arena, status), NULL, ret, err);
 }
 
 static int make_replicas(struct reconcile *r, const struct first_set *set,
@@ -244,7 +212,13 @@ static int make_replicas(struct reconcile *r, const struct first_set *set,
     for (unsigned i = 0; i < set->count; i++)
         json_array_append_new(members, json_string(set->ids[i]));
     for (unsigned i = 0; i < set->count; i++) {
-        const json_t *source = source_on(r->work->arena, &set->source, set->pools[i]);
+        const json_t *source = NULL;
+
+        for (unsigned k = 0; k < set->source.count && !source; k++)
+            if (text_is(set->source.pools[k], set->pools[i]->id))
+                source = json_keep(r->work->arena,
+                                   json_pack("{s:s, s:s}", "replicaId", set->source.holders[k]->id,
+                                             "snapshotId", set->source.snapshot));
 
         assert(source || !set->source.snapshot); /* no replica of a clone begins empty (P63) */
         if (replica_make(r, volume, set->pools[i], set->capacity, set->count, set->ids[i], members,
@@ -297,10 +271,6 @@ int reconcile_create(struct reconcile *r, struct error *err) {
 
 /* ---- bound ---- */
 
-static bool has_failure(const struct document *replica) {
-    return replica_is(replica, REPLICA_ERROR) || *tree_text(replica->status, "message");
-}
-
 /* 1: all are created; 0: one is not. */
 static int all_are_made(struct reconcile *r, struct error *err) {
     const char *message;
@@ -310,7 +280,7 @@ static int all_are_made(struct reconcile *r, struct error *err) {
 
         if (replica_is(replica, REPLICA_HEALTHY))
             continue;
-        if (!has_failure(replica))
+        if (!replica_is(replica, REPLICA_ERROR) && !*tree_text(replica->status, "message"))
             return 0;
         /* Events are visible to the project: the pool of the replica and the cause are shown to
          * administrators in its document. */
@@ -321,13 +291,9 @@ static int all_are_made(struct reconcile *r, struct error *err) {
     return r->count > 0;
 }
 
-static json_t *reference_to(const struct document *volume) {
-    return json_pack("{s:s, s:s, s:s, s:s}", "apiVersion", DOCUMENT_API_VERSION, "kind",
-                     volume->kind->name, "name", volume->name, "uid", volume->id);
-}
-
 /* P17, P18: all in one change. */
 int reconcile_bind(struct reconcile *r, struct error *err) {
+    const struct document *volume = &r->volume.before;
     const char *capacity = tree_text(update_spec(&r->volume), "capacity");
     int made = all_are_made(r, err);
     const struct state_row *row;
@@ -341,7 +307,9 @@ int reconcile_bind(struct reconcile *r, struct error *err) {
     pools = json_array();
     for (unsigned i = 0; i < r->count; i++)
         json_array_append_new(pools, json_string(replica_pool_of(&r->replicas[i])));
-    update_put_spec(r, &r->config, "cstorVolumeRef", reference_to(&r->volume.before));
+    update_put_spec(r, &r->config, "cstorVolumeRef",
+                    json_pack("{s:s, s:s, s:s, s:s}", "apiVersion", DOCUMENT_API_VERSION, "kind",
+                              volume->kind->name, "name", volume->name, "uid", volume->id));
     update_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", capacity));
     update_put_status(r, &r->config, "poolInfo", pools);
     return reconcile_record_event(r, "Normal", "Provisioned", row->sentence, err);

@@ -9,13 +9,6 @@
 
 /* ---- the status ---- */
 
-/* The pool of a deleted replica is unreachable, and its document stays. */
-static bool is_unreachable(const struct reconcile *r, const struct document *replica) {
-    const struct replica_pool *pool = reconcile_pool(r, replica);
-
-    return replica->deleted_at && !(pool && pool->up && text_is(pool->state, REPLICA_POOL_ONLINE));
-}
-
 /* The pools that count: a new one once its replica is healthy, an old one until its data are
  * removed. False: a new one is not healthy yet, or an old one still exists on a reachable pool. */
 static bool put_pools(struct reconcile *r) {
@@ -31,20 +24,10 @@ static bool put_pools(struct reconcile *r) {
             json_array_append_new(pools, json_string(pool));
         else
             all = false;
-        all = all && !(replica->deleted_at && !is_unreachable(r, replica));
+        all = all && !(replica->deleted_at && reconcile_is_online(r, replica));
     }
     update_put_status(r, &r->config, "poolInfo", pools);
     return all;
-}
-
-static void put_scaling(struct reconcile *r) {
-    json_t *conditions = config_conditions(r);
-    const struct condition now = { CONDITION_SCALING, "True", r->scaling, r->scaling_message };
-    bool changed = r->scaling ? condition_put(conditions, &now, r->work->now_us)
-                              : condition_remove(conditions, CONDITION_SCALING);
-
-    if (changed)
-        config_put_conditions(r, conditions);
 }
 
 static struct condition find_stuck(const struct reconcile *r) {
@@ -61,7 +44,8 @@ static struct condition find_stuck(const struct reconcile *r) {
                 r->work->arena, "The data of replica %s cannot be removed yet.", replica->id);
             return found;
         }
-        if (found.reason || !is_unreachable(r, replica))
+        /* the pool of a deleted replica is unreachable, and its document stays */
+        if (found.reason || !replica->deleted_at || reconcile_is_online(r, replica))
             continue;
         pool = reconcile_pool(r, replica);
         found.reason = pool && pool->up ? "PoolOffline" : "PoolSilent";
@@ -88,13 +72,19 @@ static int put_stuck(struct reconcile *r, struct error *err) {
 }
 
 int reconcile_finish(struct reconcile *r, struct error *err) {
+    json_t *conditions = config_conditions(r);
+    struct condition scaling = { CONDITION_SCALING, "True", NULL, NULL };
     const struct state_row *row;
 
     if (!put_pools(r) && !r->scaling) {
         r->scaling = "Scaling";
         r->scaling_message = "A replica is being rebuilt, or its data are being removed.";
     }
-    put_scaling(r);
+    scaling.reason = r->scaling;
+    scaling.message = r->scaling_message;
+    if (r->scaling ? condition_put(conditions, &scaling, r->work->now_us)
+                   : condition_remove(conditions, CONDITION_SCALING))
+        config_put_conditions(r, conditions);
     if (put_stuck(r, err) < 0)
         return -1;
     row = update_advance(r, &r->config, &config_states, /* P20 */

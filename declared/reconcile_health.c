@@ -12,13 +12,6 @@
 
 /* ---- facts ---- */
 
-static bool is_present(const struct reconcile *r, const struct document *replica) {
-    const struct replica_pool *pool = reconcile_pool(r, replica);
-
-    return pool && pool->up && text_is(pool->state, REPLICA_POOL_ONLINE) &&
-           replica_is(replica, REPLICA_HEALTHY);
-}
-
 /* The node's pools are already read when it has a replica of the volume. */
 static int find_unresponsive(const struct reconcile *r, bool *ret, struct error *err) {
     const char *node = r->volume.after.node;
@@ -67,7 +60,7 @@ static int find_facts(const struct reconcile *r, const json_t *conditions, struc
         if (replica->deleted_at || !replica_is_counted(r, replica))
             continue;
         facts.replicas++;
-        facts.present += is_present(r, replica);
+        facts.present += reconcile_is_online(r, replica) && replica_is(replica, REPLICA_HEALTHY);
         if (!replica_report_of(r, replica))
             continue;
         facts.counted++;
@@ -102,26 +95,16 @@ static void put_phase(struct reconcile *r, const struct volume_facts *facts,
 
 /* ---- events ---- */
 
-static const char *type_of(const struct condition *now) {
-    return volume_condition_is_good(now) ? "Normal" : "Warning";
-}
-
-/* The replica that was being rebuilt is healthy. */
-static bool is_finished(const struct reconcile *r) {
-    const json_t *list = json_object_get(update_status(&r->volume), "replicaStatuses");
-    const char *replica = tree_text(update_status(&r->config), "rebuiltReplicaId");
-
-    return *replica &&
-           text_is(tree_text(tree_entry(list, "replicaId", replica), "mode"), "Healthy");
-}
-
 static bool has_failed(const struct condition *now) {
     return !volume_condition_is_good(now) && !text_is(now->reason, "Interrupted");
 }
 
-/* A rebuild was running, and has ended. */
+/* A rebuild was running, and has ended: the replica that was being rebuilt may be healthy. */
 static int record_rebuild_end(struct reconcile *r, const struct condition *now, struct error *err) {
-    if (is_finished(r))
+    const json_t *list = json_object_get(update_status(&r->volume), "replicaStatuses");
+    const char *replica = tree_text(update_status(&r->config), "rebuiltReplicaId");
+
+    if (*replica && text_is(tree_text(tree_entry(list, "replicaId", replica), "mode"), "Healthy"))
         return reconcile_record_volume_event(r, "Normal", "RebuildFinished",
                                              "The replica is rebuilt.", err);
     return has_failed(now) ? 0
@@ -130,14 +113,6 @@ static int record_rebuild_end(struct reconcile *r, const struct condition *now, 
                                                                ? now->message
                                                                : "The rebuild was interrupted.",
                                                            err);
-}
-
-/* Changes covered by other events, and the initial state of a new volume. */
-static bool has_no_event(const json_t *old, const struct condition *now) {
-    return text_is(now->reason, "NotPublished") || text_is(now->reason, "Starting") ||
-           (volume_condition_is_good(now) && !old) ||
-           (text_is(tree_text(old, "status"), now->status) &&
-            text_is(tree_text(old, "reason"), now->reason));
 }
 
 /* ---- the step ---- */
@@ -165,18 +140,11 @@ static int put_decided(struct reconcile *r, struct error *err) {
         err);
 }
 
-/* For the event at its end. */
-static void put_rebuilt(struct reconcile *r, const struct volume_facts *facts,
-                        const struct condition *rebuilding) {
-    bool runs = text_is(rebuilding->status, "True");
-
-    update_put_status(r, &r->config, "rebuiltReplicaId", runs ? json_string(facts->rebuilt) : NULL);
-}
-
 static int put_condition(struct reconcile *r, json_t *conditions, const struct condition *now,
                          struct error *err) {
     const json_t *present = condition_find(conditions, now->type);
     const json_t *old = present ? json_keep(r->work->arena, json_deep_copy(present)) : NULL;
+    bool is_good = volume_condition_is_good(now);
     const char *reason;
 
     if (!condition_put(conditions, now, r->work->now_us))
@@ -191,11 +159,15 @@ static int put_condition(struct reconcile *r, json_t *conditions, const struct c
                    ? reconcile_record_volume_event(r, "Warning", "RebuildFailed", now->message, err)
                    : 0;
     }
-    if (has_no_event(old, now))
+    /* changes covered by other events, and the initial state of a new volume */
+    if (text_is(reason, "NotPublished") || text_is(reason, "Starting") || (is_good && !old) ||
+        (text_is(tree_text(old, "status"), now->status) &&
+         text_is(tree_text(old, "reason"), reason)))
         return 0;
     if (text_is(now->type, CONDITION_NEAR_FULL))
         reason = text_is(now->status, "True") ? CONDITION_NEAR_FULL : now->reason;
-    return reconcile_record_volume_event(r, type_of(now), reason, now->message, err);
+    return reconcile_record_volume_event(r, is_good ? "Normal" : "Warning", reason, now->message,
+                                         err);
 }
 
 int reconcile_health(struct reconcile *r, struct error *err) {
@@ -216,7 +188,10 @@ int reconcile_health(struct reconcile *r, struct error *err) {
     if (put_decided(r, err) < 0)
         return -1;
     config_put_conditions(r, conditions);
-    put_rebuilt(r, &facts, &health.rebuilding);
+    /* for the event at the end of the rebuild */
+    update_put_status(r, &r->config, "rebuiltReplicaId",
+                      text_is(health.rebuilding.status, "True") ? json_string(facts.rebuilt)
+                                                                : NULL);
     /* Progress of the volume and of its replicas, while their nodes respond. */
     list = json_array();
     if (facts.has_node && !facts.is_unresponsive)

@@ -15,19 +15,6 @@ struct summary {
     const char *others;                /* pools with another outcome; "": none */
 };
 
-/* NULL: none about this request. */
-static const json_t *report_of(const struct document *replica, json_int_t number) {
-    const json_t *report = json_object_get(replica->status, "reclaim");
-
-    return json_int_at(report, "number") == number ? report : NULL;
-}
-
-static bool is_unreachable(const struct reconcile *r, const struct document *replica) {
-    const struct replica_pool *pool = reconcile_pool(r, replica);
-
-    return !pool || !pool->up || !text_is(pool->state, REPLICA_POOL_ONLINE);
-}
-
 static void add_other(struct summary *summary, struct arena *arena, const char *pool,
                       const char *why) {
     summary->others = arena_join(arena, summary->others, *summary->others ? ", " : "", pool, " (",
@@ -36,7 +23,8 @@ static void add_other(struct summary *summary, struct arena *arena, const char *
 
 static void count(const struct reconcile *r, const struct document *replica, json_int_t number,
                   struct summary *summary) {
-    const json_t *report = report_of(replica, number);
+    const json_t *last = json_object_get(replica->status, "reclaim");
+    const json_t *report = json_int_at(last, "number") == number ? last : NULL;
     const char *phase = tree_text(report, "phase"), *pool = replica_pool_of(replica);
     bool unsupported = text_is(tree_text(report, "reason"), RECLAIM_REASON_UNSUPPORTED);
 
@@ -49,7 +37,7 @@ static void count(const struct reconcile *r, const struct document *replica, jso
         summary->unsupported += unsupported;
         add_other(summary, r->work->arena, pool,
                   unsupported ? "its file system does not support it" : "failed");
-    } else if (is_unreachable(r, replica)) {
+    } else if (!reconcile_is_online(r, replica)) {
         summary->unreachable++;
         add_other(summary, r->work->arena, pool, "unreachable");
     } else {
@@ -69,17 +57,9 @@ static const char *message_of(struct arena *arena, const struct summary *summary
                         summary->others, *of ? "." : "");
 }
 
-static const char *reason_of(const struct summary *summary) {
-    return summary->unsupported > 0 && summary->unsupported == summary->failed &&
-                   summary->unreachable == 0
-               ? RECLAIM_REASON_UNSUPPORTED
-           : summary->failed > 0 ? RECLAIM_REASON_FAILED
-                                 : RECLAIM_REASON_AWAY;
-}
-
 static int end(struct reconcile *r, const json_t *reclaim, const struct summary *summary,
                struct error *err) {
-    const char *message = message_of(r->work->arena, summary);
+    const char *message = message_of(r->work->arena, summary), *reason = RECLAIM_REASON_AWAY;
     json_t *ended = json_deep_copy(reclaim);
 
     assert(summary->waiting == 0);
@@ -90,7 +70,12 @@ static int end(struct reconcile *r, const json_t *reclaim, const struct summary 
         json_object_set_new(ended, "beforeBytes", json_integer(summary->before_bytes));
         json_object_set_new(ended, "afterBytes", json_integer(summary->after_bytes));
     } else {
-        json_object_set_new(ended, "reason", json_string(reason_of(summary)));
+        if (summary->failed > 0)
+            reason = RECLAIM_REASON_FAILED;
+        if (summary->unsupported > 0 && summary->unsupported == summary->failed &&
+            summary->unreachable == 0)
+            reason = RECLAIM_REASON_UNSUPPORTED;
+        json_object_set_new(ended, "reason", json_string(reason));
     }
     update_put_status(r, &r->config, "reclaim", ended);
     return reconcile_record_event(r, *summary->others ? "Warning" : "Normal",
@@ -99,22 +84,6 @@ static int end(struct reconcile *r, const json_t *reclaim, const struct summary 
 }
 
 /* ---- the step ---- */
-
-/* The request stays in the specs of the replicas until it has ended. */
-static int put_requests(struct reconcile *r, struct error *err) {
-    const json_t *reclaim = config_reclaim_pending(&r->config.after);
-
-    for (unsigned i = 0; i < r->count; i++) {
-        json_t *wanted =
-            reclaim ? json_pack("{s:O}", "number", json_object_get(reclaim, "number")) : NULL;
-
-        if (r->replicas[i].deleted_at)
-            json_decref(wanted);
-        else if (replica_put_spec(r, &r->replicas[i], "reclaim", wanted, err) < 0)
-            return -1;
-    }
-    return 0;
-}
 
 int reconcile_reclaim(struct reconcile *r, struct error *err) {
     const json_t *reclaim = config_reclaim_pending(&r->config.after);
@@ -125,5 +94,14 @@ int reconcile_reclaim(struct reconcile *r, struct error *err) {
             count(r, &r->replicas[i], json_int_at(reclaim, "number"), &summary);
     if (reclaim && summary.waiting == 0 && end(r, reclaim, &summary, err) < 0)
         return -1;
-    return put_requests(r, err);
+    /* the request stays in the specs of the replicas until it has ended */
+    reclaim = config_reclaim_pending(&r->config.after);
+    for (unsigned i = 0; i < r->count; i++)
+        if (!r->replicas[i].deleted_at &&
+            replica_put_spec(
+                r, &r->replicas[i], "reclaim",
+                reclaim ? json_pack("{s:O}", "number", json_object_get(reclaim, "number")) : NULL,
+                err) < 0)
+            return -1;
+    return 0;
 }

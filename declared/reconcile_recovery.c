@@ -52,17 +52,12 @@ static bool has_same_node(const struct reconcile *r) {
            text_is(tree_text(update_spec(volume), "nodeId"), volume->after.node);
 }
 
-/* The phase that its node reports of this request. */
-static const char *reported_phase(const json_t *wanted, const json_t *report) {
+/* A confirmed request is completed regardless of other events. */
+static int find_event(const struct reconcile *r, bool is_confirmed, const json_t *wanted,
+                      const json_t *report, enum recovery_event *ret, struct error *err) {
     bool is_current =
         json_equal(json_object_get(report, "number"), json_object_get(wanted, "number"));
-
-    return is_current ? tree_text(report, "phase") : "";
-}
-
-/* A confirmed request is completed regardless of other events. */
-static int find_event(const struct reconcile *r, bool is_confirmed, const char *reported,
-                      enum recovery_event *ret, struct error *err) {
+    const char *reported = is_current ? tree_text(report, "phase") : "";
     int unresponsive;
 
     *ret = RECOVERY_WAITS;
@@ -95,8 +90,7 @@ int reconcile_recovery(struct reconcile *r, struct error *err) {
     if (!wanted)
         return 0;
     name = name_of(r, wanted);
-    if (find_event(r, state == RECOVERY_IS_CONFIRMED, reported_phase(wanted, report), &event, err) <
-        0)
+    if (find_event(r, state == RECOVERY_IS_CONFIRMED, wanted, report, &event, err) < 0)
         return -1;
     row = state_table_next(&recovery_states, &state, event);
     if (!row)

@@ -84,18 +84,6 @@ static void put_pool(struct reconcile *r, const char *before, const char *now) {
     update_put_status(r, &r->config, "replacedPools", tree_unless_empty(replaced));
 }
 
-/* Drops names that the policy no longer has, or whose replacement it names itself. */
-static void drop_stale_names(struct reconcile *r) {
-    json_t *replaced = replaced_pools(r), *kept = json_object(), *to;
-    const char *from;
-
-    json_object_foreach(replaced, from, to) if (pool_list_names(policy_of(r), from) &&
-                                                pool_list_is_replaced(policy_of(r), replaced, from))
-        json_object_set(kept, from, to);
-    update_put_status(r, &r->config, "replacedPools", tree_unless_empty(kept));
-    json_decref(replaced);
-}
-
 /* ---- reasons ---- */
 
 static int64_t wait_us(const struct reconcile *r) {
@@ -104,17 +92,12 @@ static int64_t wait_us(const struct reconcile *r) {
     return (seconds ? json_integer_value(seconds) : AUTO_REPLACE_S) * SECOND_US;
 }
 
-static bool is_offline(const struct reconcile *r, const struct document *replica) {
-    const struct replica_pool *pool = reconcile_pool(r, replica);
-
-    return !pool || !pool->up || !text_is(pool->state, REPLICA_POOL_ONLINE);
-}
-
 /* Its pool stays offline; a replica that the volume's node still reads and writes is not lost. */
 static bool is_lost(const struct reconcile *r, const struct document *replica) {
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
-    return pool && is_offline(r, replica) && wait_us(r) > 0 && pool->offline_us > wait_us(r) &&
+    return pool && !reconcile_is_online(r, replica) && wait_us(r) > 0 &&
+           pool->offline_us > wait_us(r) &&
            !(volume_is_served(r) && replica_is_healthy(r, replica));
 }
 
@@ -126,8 +109,9 @@ static bool is_drained(const struct reconcile *r, const struct document *replica
 
 /* The reason for which the replacement began still holds. */
 static bool has_reason(const struct reconcile *r, const struct document *old) {
-    return text_is(tree_text(replacement_of(r), "reason"), POOL_DRAINED) ? is_drained(r, old)
-                                                                         : is_offline(r, old);
+    return text_is(tree_text(replacement_of(r), "reason"), POOL_DRAINED)
+               ? is_drained(r, old)
+               : !reconcile_is_online(r, old);
 }
 
 /* ---- a replacement in progress ---- */
@@ -220,19 +204,10 @@ static unsigned count_sources(const struct reconcile *r, const struct document *
         const struct document *other = &r->replicas[i];
 
         if (other != replica && !other->deleted_at)
-            count += *publish_node(r) ? replica_is_healthy(r, other) : !is_offline(r, other);
+            count +=
+                *publish_node(r) ? replica_is_healthy(r, other) : reconcile_is_online(r, other);
     }
     return count;
-}
-
-/* Other changes of the volume have precedence. */
-static bool may_begin(const struct reconcile *r) {
-    const json_t *spec = update_spec(&r->volume);
-
-    return config_is(r, CONFIG_BOUND) && !r->scaling && !*tree_text(spec, "removing") &&
-           !json_object_get(spec, "salvage") && !json_object_get(spec, "revert") &&
-           !reconcile_reverts(r) && (!*publish_node(r) || volume_is_served(r)) &&
-           count_others(r, NULL) < REPLICAS_MOST;
 }
 
 /* A lost replica before one on a drained pool. NULL: none is to be replaced. */
@@ -249,7 +224,7 @@ static const struct document *find_candidate(const struct reconcile *r, const ch
         if (is_lost(r, replica) && count_sources(r, replica) * 2 > others + 1)
             return replica;
         if (!drained && is_drained(r, replica) && count_sources(r, replica) == others &&
-            (others > 0 || !is_offline(r, replica)))
+            (others > 0 || reconcile_is_online(r, replica)))
             drained = replica;
     }
     *ret_reason = POOL_DRAINED;
@@ -339,13 +314,39 @@ static int make(struct reconcile *r, const struct document *old, const struct re
         err);
 }
 
-static int replacement_begin(struct reconcile *r, struct error *err) {
+/* ---- the steps ---- */
+
+int reconcile_replacement(struct reconcile *r, struct error *err) {
+    json_t *replaced, *kept, *to;
+    const char *from;
+
+    if (replacement_of(r))
+        return continue_replacement(r, err);
+    /* drops names that the policy no longer has, or whose replacement it names itself */
+    replaced = replaced_pools(r);
+    kept = json_object();
+    json_object_foreach(replaced, from, to) if (pool_list_names(policy_of(r), from) &&
+                                                pool_list_is_replaced(policy_of(r), replaced, from))
+        json_object_set(kept, from, to);
+    update_put_status(r, &r->config, "replacedPools", tree_unless_empty(kept));
+    json_decref(replaced);
+    return 0;
+}
+
+/* Other changes of the volume have precedence. */
+int reconcile_replacement_begin(struct reconcile *r, struct error *err) {
+    const json_t *spec = update_spec(&r->volume);
     const struct replica_pool *pool = NULL;
     const struct document *old;
     const char *reason;
     int result;
 
-    old = may_begin(r) ? find_candidate(r, &reason) : NULL;
+    if (replacement_of(r) || !config_is(r, CONFIG_BOUND) || r->scaling ||
+        *tree_text(spec, "removing") || json_object_get(spec, "salvage") ||
+        json_object_get(spec, "revert") || reconcile_reverts(r) ||
+        (*publish_node(r) && !volume_is_served(r)) || count_others(r, NULL) >= REPLICAS_MOST)
+        return 0;
+    old = find_candidate(r, &reason);
     if (!old)
         return 0;
     result = is_allowed(r, reason, err);
@@ -362,19 +363,6 @@ static int replacement_begin(struct reconcile *r, struct error *err) {
     return result <= 0 ? result : make(r, old, pool, reason, err);
 }
 
-/* ---- the steps ---- */
-
-int reconcile_replacement(struct reconcile *r, struct error *err) {
-    if (replacement_of(r))
-        return continue_replacement(r, err);
-    drop_stale_names(r);
-    return 0;
-}
-
-int reconcile_replacement_begin(struct reconcile *r, struct error *err) {
-    return replacement_of(r) ? 0 : replacement_begin(r, err);
-}
-
 /* The node of the pool with the most replicas. */
 const char *reconcile_replacement_node(const struct reconcile *r) {
     const char *best = "";
@@ -386,7 +374,7 @@ const char *reconcile_replacement_node(const struct reconcile *r) {
         const struct replica_pool *pool = reconcile_pool(r, &r->replicas[i]);
         unsigned count = 0;
 
-        if (r->replicas[i].deleted_at || is_offline(r, &r->replicas[i]))
+        if (r->replicas[i].deleted_at || !reconcile_is_online(r, &r->replicas[i]))
             continue;
         for (unsigned k = 0; k < r->count; k++)
             count += !r->replicas[k].deleted_at &&

@@ -51,6 +51,12 @@ const struct replica_pool *reconcile_pool(const struct reconcile *r,
     return NULL;
 }
 
+bool reconcile_is_online(const struct reconcile *r, const struct document *replica) {
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return pool && pool->up && text_is(pool->state, REPLICA_POOL_ONLINE);
+}
+
 /* ---- the entry in the volume ---- */
 
 static json_t *entry(const char *id, const char *pool, const char *node, const char *path,
@@ -84,36 +90,28 @@ json_t *reconcile_qos(const json_t *policy) {
 
 /* ---- creation and deletion ---- */
 
-static json_t *replica_body(struct arena *arena, const struct document *volume,
-                            const struct replica_pool *pool, const char *capacity, unsigned factor,
-                            json_t *members, const json_t *source) {
-    json_t *body =
-        json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i}}", "spec", "volumeId", volume->id,
-                  "poolName", pool->id, "nodeId", pool->node, "path", pool->path, "capacity",
-                  capacity, "maximum", VOLUME_MAXIMUM, "replicationFactor", (int)factor);
-
-    if (members)
-        json_object_set(json_object_get(body, "spec"), "members", members);
-    if (source)
-        json_object_set(json_object_get(body, "spec"), "source", (json_t *)(uintptr_t)source);
-    return json_keep(arena, body);
-}
-
 int replica_make(struct reconcile *r, const struct document *volume,
                  const struct replica_pool *pool, const char *capacity, unsigned factor,
                  const char *id, json_t *members, const json_t *source, struct error *err) {
     struct arena *arena = r->work->arena;
     const char *phase = replica_phase_names[members ? REPLICA_INIT : REPLICA_RECREATE];
     json_t *status = json_keep(arena, json_pack("{s:s}", "phase", phase));
+    json_t *spec =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i}", "volumeId", volume->id, "poolName",
+                  pool->id, "nodeId", pool->node, "path", pool->path, "capacity", capacity,
+                  "maximum", VOLUME_MAXIMUM, "replicationFactor", (int)factor);
     struct document made;
 
     assert(!r->dry_run && factor > 0);
     assert(!source || members); /* one that is rebuilt begins empty */
-    return document_own_create_as(
-        r->work, id, &kind_volume_replica, volume,
-        arena_join(arena, volume->name, "-", pool->id, NULL), NULL,
-        replica_body(arena, volume, pool, capacity, factor, members, source), status, pool->node,
-        &made, err);
+    if (members)
+        json_object_set(spec, "members", members);
+    if (source)
+        json_object_set(spec, "source", (json_t *)(uintptr_t)source);
+    return document_own_create_as(r->work, id, &kind_volume_replica, volume,
+                                  arena_join(arena, volume->name, "-", pool->id, NULL), NULL,
+                                  json_keep(arena, json_pack("{s:o}", "spec", spec)), status,
+                                  pool->node, &made, err);
 }
 
 int reconcile_delete_replica(struct reconcile *r, struct document *replica, struct error *err) {

@@ -78,14 +78,6 @@ static bool holds_only_copy(struct reconcile *r, const struct document *replica)
     return only;
 }
 
-/* It is evicted: now its data may be removed. */
-static int delete_evicted(struct reconcile *r, struct document *replica, struct error *err) {
-    assert(volume_is_served(r) && !replica_report_of(r, replica));
-    assert(text_is(tree_text(update_spec(&r->volume), "removing"), replica->id));
-    update_put_spec(r, &r->volume, "removing", NULL);
-    return reconcile_delete_replica(r, replica, err);
-}
-
 static int continue_eviction(struct reconcile *r, const char *id, struct error *err) {
     struct document *replica = replica_called(r, id);
 
@@ -97,8 +89,12 @@ static int continue_eviction(struct reconcile *r, const char *id, struct error *
         update_put_spec(r, &r->volume, "removing", NULL);
         return 0;
     }
-    if (volume_is_served(r) && !replica_report_of(r, replica))
-        return delete_evicted(r, replica, err);
+    if (volume_is_served(r) && !replica_report_of(r, replica)) {
+        /* it is evicted: now its data may be removed */
+        assert(text_is(tree_text(update_spec(&r->volume), "removing"), replica->id));
+        update_put_spec(r, &r->volume, "removing", NULL);
+        return reconcile_delete_replica(r, replica, err);
+    }
     wait_for(r, "ScaleDown",
              arena_format(r->work->arena, "The target evicts replica %s.", replica->id));
     return 0;
@@ -202,25 +198,10 @@ static int scale_down(struct reconcile *r, struct error *err) {
 
 /* ---- addition ---- */
 
-/* 1: *ret can take one; 0: it cannot, after an event. */
-static int find_pool(struct reconcile *r, const char *name, struct replica_pool *ret,
-                     struct error *err) {
-    int found = replica_pool_find(r->work, name, ret, err);
-    const char *fault = "does not exist";
-
-    assert(*name);
-    if (found < 0)
-        return -1;
-    if (found)
-        fault = replica_placement_fault(ret, json_bytes_at(update_spec(&r->volume), "capacity"));
-    if (!fault)
-        return 1;
-    return reconcile_fail(r, "ScaleUp", arena_format(r->work->arena, "Pool %s %s.", name, fault),
-                          err);
-}
-
 static int add(struct reconcile *r, const char *name, unsigned factor, struct error *err) {
     struct arena *arena = r->work->arena;
+    const char *capacity = tree_text(update_spec(&r->volume), "capacity");
+    const char *fault = "does not exist";
     struct replica_pool pool;
     int found;
 
@@ -229,11 +210,16 @@ static int add(struct reconcile *r, const char *name, unsigned factor, struct er
     r->writes = true;
     if (r->dry_run)
         return 0;
-    found = find_pool(r, name, &pool, err);
-    if (found <= 0)
-        return found;
-    if (replica_make(r, &r->volume.before, &pool, tree_text(update_spec(&r->volume), "capacity"),
-                     factor, work_uuid(r->work), NULL, NULL, err) < 0)
+    assert(*name);
+    found = replica_pool_find(r->work, name, &pool, err);
+    if (found < 0)
+        return -1;
+    if (found)
+        fault = replica_placement_fault(&pool, json_bytes_at(update_spec(&r->volume), "capacity"));
+    if (fault)
+        return reconcile_fail(r, "ScaleUp", arena_format(arena, "Pool %s %s.", name, fault), err);
+    if (replica_make(r, &r->volume.before, &pool, capacity, factor, work_uuid(r->work), NULL, NULL,
+                     err) < 0)
         return -1;
     return reconcile_record_event(
         r, "Normal", "ScaleUp", arena_format(arena, "A replica is created on pool %s.", name), err);
@@ -241,8 +227,10 @@ static int add(struct reconcile *r, const char *name, unsigned factor, struct er
 
 /* ---- the volume's list ---- */
 
-/* P66 */
-static void put_replicas(struct reconcile *r) {
+/* P66; and what of the policy is in the volume. */
+static void put_volume_spec(struct reconcile *r) {
+    static const char *const copied[] = { "queueDepth", "luWorkers" };
+    const json_t *policy = json_object_get(update_spec(&r->config), "policy");
     const char *removing = tree_text(update_spec(&r->volume), "removing");
     unsigned factor = count_living(r) - (*removing ? 1 : 0);
     json_t *list = json_array();
@@ -253,13 +241,7 @@ static void put_replicas(struct reconcile *r) {
     update_put_spec(r, &r->volume, "replicas", list);
     update_put_spec(r, &r->volume, "replicationFactor", json_integer(factor));
     update_put_spec(r, &r->volume, "consistencyFactor", json_integer(factor / 2 + 1));
-}
-
-static void put_policy(struct reconcile *r) {
-    static const char *const copied[] = { "queueDepth", "luWorkers" };
-    const json_t *policy = json_object_get(update_spec(&r->config), "policy");
-
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < LENGTH(copied); i++) {
         json_t *value = json_object_get(json_object_get(policy, "target"), copied[i]);
 
         if (value)
@@ -289,7 +271,6 @@ int reconcile_replicas(struct reconcile *r, struct error *err) {
     }
     if (reconcile_replacement_begin(r, err) < 0)
         return -1;
-    put_replicas(r);
-    put_policy(r);
+    put_volume_spec(r);
     return 0;
 }

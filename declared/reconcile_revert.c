@@ -58,25 +58,18 @@ static int end(struct reconcile *r, const json_t *revert, const struct state_row
         arena_format(r->work->arena, "The volume has been reverted to snapshot %s.", name), err);
 }
 
-static struct condition condition_of(struct reconcile *r, const char *name, bool is_lost) {
-    struct arena *arena = r->work->arena;
-
-    if (is_lost)
-        return (struct condition){
-            CONDITION_REVERTING, "False", "SnapshotLost",
-            arena_format(
-                arena, "Snapshot %s no longer exists. The volume must be reverted to another one.",
-                name)
-        };
-    return (struct condition){ CONDITION_REVERTING, "True", "Reverting",
-                               arena_format(arena, "The volume is being reverted to snapshot %s.",
-                                            name) };
-}
-
 static int continue_revert(struct reconcile *r, const json_t *revert, const struct state_row *row,
                            struct error *err) {
     bool is_lost = row->event == REVERT_SNAPSHOT_LOST;
-    struct condition now = condition_of(r, tree_text(revert, "snapshotName"), is_lost);
+    const char *name = tree_text(revert, "snapshotName");
+    struct condition now = {
+        CONDITION_REVERTING, is_lost ? "False" : "True", is_lost ? "SnapshotLost" : "Reverting",
+        arena_format(
+            r->work->arena,
+            is_lost ? "Snapshot %s no longer exists. The volume must be reverted to another one."
+                    : "The volume is being reverted to snapshot %s.",
+            name)
+    };
     const json_t *old = condition_find(config_conditions(r), CONDITION_REVERTING);
     bool is_recorded = text_is(tree_text(old, "message"), now.message);
 

@@ -36,12 +36,6 @@ static bool has_reported(const struct document *replica) {
            json_int_at(replica->status, "observedGeneration") >= replica->generation;
 }
 
-/* It is being removed, or about to be. */
-static bool is_going(const struct reconcile *r, const struct document *replica) {
-    return replica->deleted_at ||
-           text_is(tree_text(update_spec(&r->volume), "removing"), replica->id);
-}
-
 static enum holding holding_of(const struct document *replica, const char *uid) {
     const json_t *report = report_of(replica, uid);
 
@@ -123,20 +117,13 @@ static const char *find_failure(const struct reconcile *r, const struct document
                         node ? node : "-", name);
 }
 
-static int note_failure(struct reconcile *r, struct document_update *snapshot, const char *failure,
-                        struct error *err) {
-    if (text_is(tree_text(update_status(snapshot), "message"), failure))
-        return 0;
-    update_put_status(r, snapshot, "message", failure ? json_string(failure) : NULL);
-    return failure ? reconcile_record_event(r, "Warning", "SnapshotFailed", failure, err) : 0;
-}
-
 static int read_report(struct reconcile *r, struct error *err) {
     const json_t *list = json_object_get(update_status(&r->volume), "snapshots");
 
     for (unsigned i = 0; i < r->snapshot_count; i++) {
         struct document_update *snapshot = &r->snapshots[i];
         const json_t *report = tree_entry(list, "uid", id_of(snapshot));
+        const char *failure;
 
         if (!is_wanted(snapshot))
             continue;
@@ -148,20 +135,16 @@ static int read_report(struct reconcile *r, struct error *err) {
             update_put_status(r, snapshot, "creationTime",
                               json_string(document_time(r->work->arena, r->work->now_us)));
             update_put_status(r, snapshot, "message", NULL);
-        } else if (note_failure(r, snapshot, find_failure(r, snapshot, report), err) < 0)
+            continue;
+        }
+        failure = find_failure(r, snapshot, report);
+        if (text_is(tree_text(update_status(snapshot), "message"), failure))
+            continue;
+        update_put_status(r, snapshot, "message", failure ? json_string(failure) : NULL);
+        if (failure && reconcile_record_event(r, "Warning", "SnapshotFailed", failure, err) < 0)
             return -1;
     }
     return 0;
-}
-
-static void put_wanted(struct reconcile *r) {
-    json_t *list = json_array();
-
-    for (unsigned i = 0; i < r->snapshot_count; i++)
-        if (is_wanted(&r->snapshots[i]))
-            json_array_append_new(list, json_pack("{s:s, s:s}", "uid", id_of(&r->snapshots[i]),
-                                                  "name", r->snapshots[i].before.name));
-    update_put_spec(r, &r->volume, "snapshots", tree_unless_empty(list));
 }
 
 /* ---- holding ---- */
@@ -186,10 +169,6 @@ static const struct document *source_of(const struct reconcile *r, const struct 
     return NULL;
 }
 
-static bool is_copied(const struct document *replica, const char *uid) {
-    return *tree_text(wanted_of(replica, uid), "source") != '\0';
-}
-
 static json_t *entry_for(const char *uid, bool remove) {
     return json_pack("{s:s, s:b}", "uid", uid, "remove", remove);
 }
@@ -201,7 +180,8 @@ static json_t *held_entry(const struct reconcile *r, const struct document *repl
     enum holding holding = holding_of(replica, uid);
     const struct document *source;
 
-    if (*copies || holding == HOLDS || (holding == HOLDS_UNKNOWN && !is_copied(replica, uid)))
+    if (*copies || holding == HOLDS ||
+        (holding == HOLDS_UNKNOWN && !*tree_text(wanted_of(replica, uid), "source")))
         return entry;
     source = source_of(r, replica, uid);
     if (!source)
@@ -236,9 +216,16 @@ static bool none_is_being_taken(const struct reconcile *r) {
     return volume_is_done(r);
 }
 
+/* To be taken by the volume, and held by its replicas. */
 static int put_lists(struct reconcile *r, struct error *err) {
     bool removes = none_is_being_taken(r);
+    json_t *wanted = json_array();
 
+    for (unsigned i = 0; i < r->snapshot_count; i++)
+        if (is_wanted(&r->snapshots[i]))
+            json_array_append_new(wanted, json_pack("{s:s, s:s}", "uid", id_of(&r->snapshots[i]),
+                                                    "name", r->snapshots[i].before.name));
+    update_put_spec(r, &r->volume, "snapshots", tree_unless_empty(wanted));
     for (unsigned i = 0; i < r->count; i++)
         if (!r->replicas[i].deleted_at &&
             replica_put_spec(r, &r->replicas[i], "snapshots",
@@ -260,6 +247,7 @@ struct holders {
 static struct holders find_holders(const struct reconcile *r,
                                    const struct document_update *snapshot) {
     const json_t *old = json_object_get(update_status(snapshot), "poolInfo");
+    const char *removing = tree_text(update_spec(&r->volume), "removing");
     struct holders found = { .pools = json_array(), .pending = json_array() };
 
     for (unsigned i = 0; i < r->count; i++) {
@@ -268,7 +256,7 @@ static struct holders find_holders(const struct reconcile *r,
         enum holding holding = holding_of(replica, id_of(snapshot));
         bool holds = holding == HOLDS || (holding == HOLDS_UNKNOWN && json_list_has(old, pool));
 
-        if (is_going(r, replica))
+        if (replica->deleted_at || text_is(removing, replica->id))
             continue;
         found.living++;
         found.count += holds;
@@ -279,84 +267,64 @@ static struct holders find_holders(const struct reconcile *r,
     return found;
 }
 
-static enum snapshot_event find_event(const struct document_update *snapshot,
-                                      const struct holders *holders) {
-    bool is_ready = phase_is(&snapshot_states, update_status(snapshot), SNAPSHOT_READY);
-
-    if (2 * holders->count > holders->living)
-        return SNAPSHOT_HELD;
-    return holders->unknown > 0 || holders->copies || (is_ready && holders->count > 0)
-               ? SNAPSHOT_WAITS
-               : SNAPSHOT_LOST;
-}
-
-static int put_phase(struct reconcile *r, struct document_update *snapshot,
-                     const struct holders *holders, struct error *err) {
+static int put_holders(struct reconcile *r, struct document_update *snapshot, struct error *err) {
+    struct holders holders = find_holders(r, snapshot);
     struct arena *arena = r->work->arena;
     const char *name = snapshot->before.name, *lost;
-    const struct state_row *row =
-        update_advance(r, snapshot, &snapshot_states, find_event(snapshot, holders));
+    bool is_ready = phase_is(&snapshot_states, update_status(snapshot), SNAPSHOT_READY);
+    bool waits = holders.unknown > 0 || holders.copies || (is_ready && holders.count > 0);
+    enum snapshot_event event = 2 * holders.count > holders.living ? SNAPSHOT_HELD
+                                : waits                            ? SNAPSHOT_WAITS
+                                                                   : SNAPSHOT_LOST;
+    const struct state_row *row;
 
+    assert(is_held(snapshot) && holders.count <= holders.living);
+    update_put_status(r, snapshot, "poolInfo", holders.pools);
+    update_put_status(r, snapshot, "pendingPoolInfo", tree_unless_empty(holders.pending));
+    row = update_advance(r, snapshot, &snapshot_states, event);
     if (!row || row->action == PHASE_NO_EVENT)
         return 0;
     if (row->action == PHASE_NORMAL_EVENT)
         return reconcile_record_event(r, "Normal", "SnapshotReady",
                                       arena_format(arena, "Snapshot %s is ready.", name), err);
     lost = arena_format(arena, "Snapshot %s is on %u of %u pools, which is too few.", name,
-                        holders->count, holders->living);
+                        holders.count, holders.living);
     update_put_status(r, snapshot, "message", json_string(lost));
     return reconcile_record_event(r, "Warning", "SnapshotFailed", lost, err);
 }
 
-static int put_holders(struct reconcile *r, struct document_update *snapshot, struct error *err) {
-    struct holders holders = find_holders(r, snapshot);
-
-    assert(is_held(snapshot) && holders.count <= holders.living);
-    update_put_status(r, snapshot, "poolInfo", holders.pools);
-    update_put_status(r, snapshot, "pendingPoolInfo", tree_unless_empty(holders.pending));
-    return put_phase(r, snapshot, &holders, err);
-}
-
 /* ---- removal ---- */
 
-static bool is_gone(const struct reconcile *r, const struct document_update *snapshot) {
+static int release(struct reconcile *r, struct document_update *snapshot, struct error *err) {
+    const char *id = id_of(snapshot);
+
+    assert(is_leaving(snapshot));
     if (!none_is_being_taken(r))
-        return false;
+        return 0;
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
 
-        if (!replica->deleted_at && (!json_true_at(wanted_of(replica, id_of(snapshot)), "remove") ||
-                                     !has_reported(replica) || report_of(replica, id_of(snapshot))))
-            return false;
+        if (!replica->deleted_at && (!json_true_at(wanted_of(replica, id), "remove") ||
+                                     !has_reported(replica) || report_of(replica, id)))
+            return 0;
     }
-    return true;
-}
-
-static int release(struct reconcile *r, struct document_update *snapshot, struct error *err) {
-    assert(is_leaving(snapshot));
-    if (!is_gone(r, snapshot))
-        return 0;
     snapshot->after.finalizers = reconcile_other_finalizers(r, &snapshot->before);
     return reconcile_record_event(
         r, "Normal", "SnapshotDeleted",
         arena_format(r->work->arena, "Snapshot %s is deleted.", snapshot->before.name), err);
 }
 
-static int update_snapshot(struct reconcile *r, struct document_update *snapshot,
-                           struct error *err) {
-    if (is_leaving(snapshot))
-        return release(r, snapshot, err);
-    return is_held(snapshot) ? put_holders(r, snapshot, err) : 0;
-}
-
 int reconcile_snapshots(struct reconcile *r, struct error *err) {
-    if (read_report(r, err) < 0)
+    if (read_report(r, err) < 0 || put_lists(r, err) < 0)
         return -1;
-    put_wanted(r);
-    if (put_lists(r, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < r->snapshot_count; i++)
-        if (update_snapshot(r, &r->snapshots[i], err) < 0)
+    for (unsigned i = 0; i < r->snapshot_count; i++) {
+        struct document_update *snapshot = &r->snapshots[i];
+        int result = is_leaving(snapshot) ? release(r, snapshot, err)
+                     : is_held(snapshot)  ? put_holders(r, snapshot, err)
+                                          : 0;
+
+        if (result < 0)
             return -1;
+    }
     return 0;
 }

@@ -44,26 +44,21 @@ static json_int_t higher_epoch(const struct reconcile *r) {
     return json_int_at(r->volume.before.status, "target.highestEpoch");
 }
 
-/* Up to 65,536: see begin_epoch(). */
-static json_int_t random_step(const struct reconcile *r) {
-    char digits[5];
-
-    memcpy(digits, work_uuid(r->work), 4);
-    digits[4] = '\0';
-    return 1 + (json_int_t)strtoul(digits, NULL, 16);
-}
-
 /*
  * Replicas that have seen this epoch refuse targets of earlier ones. A database restored from a
  * backup lacks the highest epochs, some of which nodes report, and those assigned after the
  * backup: the random step avoids all of these.
  */
 static void begin_epoch(struct reconcile *r) {
-    json_int_t highest = present_epoch(r);
+    json_int_t highest = present_epoch(r), step;
+    char digits[5];
 
     if (higher_epoch(r) > highest)
         highest = higher_epoch(r);
-    update_put_spec(r, &r->volume, "epoch", json_integer(highest + random_step(r)));
+    memcpy(digits, work_uuid(r->work), 4);
+    digits[4] = '\0';
+    step = 1 + (json_int_t)strtoul(digits, NULL, 16); /* up to 65,536 */
+    update_put_spec(r, &r->volume, "epoch", json_integer(highest + step));
     assert(present_epoch(r) > highest);
 }
 
@@ -82,15 +77,20 @@ static int renew_epoch(struct reconcile *r, struct error *err) {
         err);
 }
 
-/* NBD is the default export. */
-static void put_export(struct reconcile *r) {
+/* NBD is the default export, and an empty list of clients equals a missing one. */
+static void put_publish(struct reconcile *r, const char *node) {
     const char *wanted = tree_text(r->config.before.body, "publish.export");
     const char *had = tree_text(update_spec(&r->volume), "export");
+    json_t *clients = json_at(r->config.before.body, "publish.clients");
+    const json_t *had_clients = json_object_get(update_spec(&r->volume), "clients");
 
     if (!*wanted)
         wanted = "nbd";
-    if (!text_is(*had ? had : "nbd", wanted))
+    if (*node && !text_is(*had ? had : "nbd", wanted))
         update_put_spec(r, &r->volume, "export", json_string(wanted));
+    if (json_array_size(clients) > 0 || json_array_size(had_clients) > 0)
+        update_put_spec(r, &r->volume, "clients",
+                        json_array_size(clients) > 0 ? json_incref(clients) : NULL);
 }
 
 static void set_node(struct reconcile *r, const char *node) {
@@ -98,24 +98,6 @@ static void set_node(struct reconcile *r, const char *node) {
     update_put_status(r, &r->volume, "servedPhase", NULL);
     update_put_spec(r, &r->volume, "nodeId", json_string(node));
     r->volume.after.node = *node ? node : NULL;
-}
-
-/* Until now a stop was requested of its node, or clients were not admitted. */
-static bool begins_to_serve(const struct reconcile *r) {
-    const json_t *config = r->config.before.body;
-
-    return volume_is_awaited(config, r->volume.before.body) &&
-           !volume_is_awaited(config, r->volume.after.body);
-}
-
-/* The phase under its previous node does not predict when it can be reached. */
-static int assign(struct reconcile *r, const char *node, struct error *err) {
-    assert(*node);
-    set_node(r, node);
-    update_advance(r, &r->volume, &volume_states, VOLUME_ASSIGNED);
-    return reconcile_record_event(
-        r, "Normal", "Publishing",
-        arena_format(r->work->arena, "Node %s is to serve the volume.", node), err);
 }
 
 static int release(struct reconcile *r, struct error *err) {
@@ -190,47 +172,29 @@ static const char *find_obstacle(const struct reconcile *r, const char *node) {
     return NULL;
 }
 
-/* Until the next node has most of the replicas, it is unknown whether this one has stopped. */
-static void put_unresponsive_node(struct reconcile *r) {
-    const char *before = tree_text(update_status(&r->volume), "silentNodes");
-    const char *node = r->volume.before.node;
-
-    if (strstr(arena_join(r->work->arena, ",", before, ",", NULL),
-               arena_join(r->work->arena, ",", node, ",", NULL)))
-        return;
-    update_put_status(
-        r, &r->volume, "silentNodes",
-        json_string(arena_join(r->work->arena, before, *before ? "," : "", node, NULL)));
-}
-
 static int take_over(struct reconcile *r, const char *node, struct error *err) {
+    struct arena *arena = r->work->arena;
     const char *holder = r->volume.before.node;
+    const char *unresponsive;
     const char *message =
-        *node ? arena_format(r->work->arena,
-                             "Node %s does not respond; node %s is to serve the volume.", holder,
-                             node)
-              : arena_format(r->work->arena,
-                             "Node %s does not respond; the volume is revoked from it.", holder);
+        *node ? arena_format(arena, "Node %s does not respond; node %s is to serve the volume.",
+                             holder, node)
+              : arena_format(arena, "Node %s does not respond; the volume is revoked from it.",
+                             holder);
 
     assert(count_fences(r, node, 0) >= count_needed(r) && !text_is(holder, node));
     clear_waiting(r);
     set_node(r, node);
     update_advance(r, &r->volume, &volume_states, VOLUME_REVOKED);
     update_put_status(r, &r->volume, "target", NULL);
-    put_unresponsive_node(r);
+    /* until the next node has most of the replicas, it is unknown whether this one has stopped */
+    unresponsive = tree_text(update_status(&r->volume), "silentNodes");
+    if (!strstr(arena_join(arena, ",", unresponsive, ",", NULL),
+                arena_join(arena, ",", holder, ",", NULL)))
+        update_put_status(
+            r, &r->volume, "silentNodes",
+            json_string(arena_join(arena, unresponsive, *unresponsive ? "," : "", holder, NULL)));
     return reconcile_record_event(r, "Warning", "TakenOver", message, err);
-}
-
-/* Time since the last report of a node with pools, or about the volume that it serves. */
-static int find_unseen_times(struct reconcile *r, int64_t *ret_pools_us, int64_t *ret_us,
-                             struct error *err) {
-    const struct document *volume = &r->volume.before;
-    int has_pools;
-
-    *ret_pools_us = 0;
-    has_pools = replica_pool_node_unseen_us(r->work, volume->node, ret_pools_us, err);
-    *ret_us = has_pools ? *ret_pools_us : r->work->now_us - volume->updated_at;
-    return has_pools < 0 ? -1 : 0;
 }
 
 /* The volume is not revoked from the node, whatever its state. */
@@ -283,11 +247,15 @@ static int wait_to_move(struct reconcile *r, const char *node, int64_t unseen_us
 /* Its stop was requested, and has not been reported. */
 static int wait_for_node(struct reconcile *r, const char *node, struct error *err) {
     const struct settings *settings = r->work->settings;
+    const struct document *volume = &r->volume.before;
     const int64_t down_us = settings->replica_pool_down_s * SECOND_US;
-    int64_t pools_us, unseen_us;
+    int64_t pools_us = 0, unseen_us;
+    /* the time since the last report of a node with pools, or about the volume that it serves */
+    int has_pools = replica_pool_node_unseen_us(r->work, volume->node, &pools_us, err);
 
-    if (find_unseen_times(r, &pools_us, &unseen_us, err) < 0)
+    if (has_pools < 0)
         return -1;
+    unseen_us = has_pools ? pools_us : r->work->now_us - volume->updated_at;
     if (settings->target_takeover_s > 0 && pools_us > down_us)
         return wait_to_move(r, node, pools_us, err);
     if (unseen_us > down_us)
@@ -300,18 +268,10 @@ static int wait_for_node(struct reconcile *r, const char *node, struct error *er
 /* ---- the step ---- */
 
 int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
+    const json_t *config = r->config.before.body;
     const char *holder = r->volume.after.node;
-    json_t *wanted;
-    const json_t *had;
 
-    if (*node)
-        put_export(r);
-    /* An empty list equals a missing one. */
-    wanted = json_at(r->config.before.body, "publish.clients");
-    had = json_object_get(update_spec(&r->volume), "clients");
-    if (json_array_size(wanted) > 0 || json_array_size(had) > 0)
-        update_put_spec(r, &r->volume, "clients",
-                        json_array_size(wanted) > 0 ? json_incref(wanted) : NULL);
+    put_publish(r, node);
     if (holder && !text_is(holder, node)) {
         update_put_spec(r, &r->volume, "nodeId", json_string(""));
         if (is_claimed(r) && !is_released(r))
@@ -320,7 +280,10 @@ int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
     clear_waiting(r);
     if (holder && text_is(holder, node) && !is_released(r)) {
         update_put_spec(r, &r->volume, "nodeId", json_string(node));
-        if (begins_to_serve(r)) { /* its phase is from before the publish */
+        /* Until now a stop was requested of its node, or clients were not admitted: its phase is
+         * from before the publish. */
+        if (volume_is_awaited(config, r->volume.before.body) &&
+            !volume_is_awaited(config, r->volume.after.body)) {
             update_put_status(r, &r->volume, "servedPhase", NULL);
             update_advance(r, &r->volume, &volume_states, VOLUME_ASSIGNED);
         }
@@ -328,5 +291,12 @@ int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
     }
     if (holder && release(r, err) < 0)
         return -1;
-    return *node ? assign(r, node, err) : 0;
+    if (!*node)
+        return 0;
+    /* The phase under its previous node does not predict when it can be reached. */
+    set_node(r, node);
+    update_advance(r, &r->volume, &volume_states, VOLUME_ASSIGNED);
+    return reconcile_record_event(
+        r, "Normal", "Publishing",
+        arena_format(r->work->arena, "Node %s is to serve the volume.", node), err);
 }

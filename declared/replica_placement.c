@@ -40,14 +40,6 @@ static bool is_allowed(const struct replica_placement *wanted, const struct repl
 
 /* ---- named pools ---- */
 
-static const struct replica_pool *pool_called(const struct replica_pool *pools, unsigned count,
-                                              const char *name) {
-    for (unsigned i = 0; i < count; i++)
-        if (strcmp(pools[i].id, name) == 0)
-            return &pools[i];
-    return NULL;
-}
-
 static int take_named(struct arena *arena, const struct replica_placement *wanted,
                       const struct replica_pool *pools, unsigned pool_count,
                       const struct replica_pool **ret, struct error *err) {
@@ -57,7 +49,10 @@ static int take_named(struct arena *arena, const struct replica_placement *wante
         return error_set(err, ERROR_BAD_REQUEST, "%u pools are named for %u replicas.",
                          wanted->named_count, wanted->count);
     for (unsigned i = 0; i < wanted->count; i++) {
-        ret[i] = pool_called(pools, pool_count, wanted->named[i]);
+        ret[i] = NULL;
+        for (unsigned k = 0; k < pool_count && !ret[i]; k++)
+            if (strcmp(pools[k].id, wanted->named[i]) == 0)
+                ret[i] = &pools[k];
         if (words_have(wanted->named, i, wanted->named[i]))
             return error_set(err, ERROR_BAD_REQUEST, "Pool %s is named twice.", wanted->named[i]);
         fault = ret[i] ? replica_placement_fault(ret[i], wanted->bytes) : "does not exist";
@@ -82,16 +77,6 @@ static uint64_t draw(uint64_t *seed) {
     value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
     return value ^ (value >> 31);
-}
-
-static void shuffle(const struct replica_pool **pools, unsigned count, uint64_t seed) {
-    for (unsigned i = count; i > 1; i--) {
-        unsigned other = (unsigned)(draw(&seed) % i);
-        const struct replica_pool *pool = pools[i - 1];
-
-        pools[i - 1] = pools[other];
-        pools[other] = pool;
-    }
 }
 
 static bool has_node(const struct replica_pool *const *taken, unsigned count, const char *node) {
@@ -120,8 +105,18 @@ static bool is_better(const struct replica_placement *wanted, const struct repli
     return pool->free_bytes >> GIB_SHIFT > than->free_bytes >> GIB_SHIFT;
 }
 
+/* Of equal pools one at random. */
 static void take_best(const struct replica_placement *wanted, const struct replica_pool **usable,
                       unsigned count, const struct replica_pool **ret) {
+    uint64_t seed = wanted->seed;
+
+    for (unsigned i = count; i > 1; i--) {
+        unsigned other = (unsigned)(draw(&seed) % i);
+        const struct replica_pool *pool = usable[i - 1];
+
+        usable[i - 1] = usable[other];
+        usable[other] = pool;
+    }
     for (unsigned taken = 0; taken < wanted->count; taken++) {
         unsigned best = count;
 
@@ -164,7 +159,6 @@ int replica_placement_choose(struct arena *arena, const struct replica_placement
             wanted->count, wanted->count, count, allowed, without[OFFLINE], without[READ_ONLY],
             drained, without[NO_SPACE], quantity_text(arena, wanted->bytes));
     }
-    shuffle(usable, count, wanted->seed);
     take_best(wanted, usable, count, ret);
     return 0;
 }

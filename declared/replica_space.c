@@ -35,22 +35,6 @@ struct demand {
     int64_t (*of)(const struct document *replica, int64_t bytes);
 };
 
-static int check_replica(struct work *work, const struct document *replica,
-                         const struct demand *demand, struct error *err) {
-    const char *name = json_text_at(replica->body, "spec.poolName");
-    int64_t needed = demand->of(replica, demand->bytes);
-    struct replica_pool pool;
-    int found = replica_pool_find(work, name ? name : "", &pool, err);
-
-    if (found <= 0 || !pool.up || strcmp(pool.state, REPLICA_POOL_ONLINE) != 0 ||
-        needed <= pool.free_bytes)
-        return found < 0 ? -1 : 0;
-    return error_set(err, ERROR_OVER_QUOTA,
-                     "%s: the pool of replica %s has %s free, and %s needs %s there.",
-                     demand->field, replica->id, quantity_text(work->arena, pool.free_bytes),
-                     demand->what, quantity_text(work->arena, needed));
-}
-
 static int check(struct work *work, const struct document *config, const struct demand *demand,
                  struct error *err) {
     struct document *volume = NULL, *replicas = NULL;
@@ -58,9 +42,25 @@ static int check(struct work *work, const struct document *config, const struct 
 
     if (count > 0)
         count = document_owned(work, volume->id, &kind_volume_replica, &replicas, err);
-    for (int i = 0; i < count; i++)
-        if (!replicas[i].deleted_at && check_replica(work, &replicas[i], demand, err) < 0)
+    for (int i = 0; i < count; i++) {
+        const char *name = json_text_at(replicas[i].body, "spec.poolName");
+        int64_t needed = demand->of(&replicas[i], demand->bytes);
+        struct replica_pool pool;
+        int found;
+
+        if (replicas[i].deleted_at)
+            continue;
+        found = replica_pool_find(work, name ? name : "", &pool, err);
+        if (found < 0)
             return -1;
+        if (found && pool.up && strcmp(pool.state, REPLICA_POOL_ONLINE) == 0 &&
+            needed > pool.free_bytes)
+            return error_set(err, ERROR_OVER_QUOTA,
+                             "%s: the pool of replica %s has %s free, and %s needs %s there.",
+                             demand->field, replicas[i].id,
+                             quantity_text(work->arena, pool.free_bytes), demand->what,
+                             quantity_text(work->arena, needed));
+    }
     return count < 0 ? -1 : 0;
 }
 

@@ -257,22 +257,18 @@ static int read_each(const struct input *input, enum schema_type type, json_t **
 
 /* ---- an object ---- */
 
-static const struct schema_field *field_of(const struct schema_field *fields, const char *name) {
-    for (; fields->type != SCHEMA_END; fields++)
-        if (strcmp(fields->name, name) == 0 || (fields->also && strcmp(fields->also, name) == 0))
-            return fields;
-    return NULL;
-}
-
 static int check_names(struct arena *arena, const struct schema_field *fields, const char *path,
                        const json_t *object, struct error *err) {
     const char *name;
     json_t *value;
 
     json_object_foreach((json_t *)(uintptr_t)object, name, value) {
-        const struct schema_field *field = field_of(fields, name);
+        const struct schema_field *field = fields;
 
-        if (!field) {
+        while (field->type != SCHEMA_END && strcmp(field->name, name) != 0 &&
+               !(field->also && strcmp(field->also, name) == 0))
+            field++;
+        if (field->type == SCHEMA_END) {
             struct nearest nearest = nearest_to(name);
             char shown[FIELD_SHOWN_SIZE];
 

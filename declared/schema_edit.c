@@ -95,34 +95,27 @@ static int64_t quantity_of(const json_t *value) {
     return bytes;
 }
 
-static bool same_value(const struct schema_field *field, const json_t *before,
-                       const json_t *after) {
-    if (field->type == SCHEMA_QUANTITY && before && after)
-        return quantity_of(before) == quantity_of(after);
-    return (!before && !after) || (before && after && json_equal(before, after));
-}
-
-static int compare_one(struct arena *arena, const struct schema_field *field, const char *path,
-                       const json_t *before, const json_t *after, struct error *err) {
-    if ((field->flags & SCHEMA_FIXED) && !same_value(field, before, after))
-        return error_set(err, ERROR_BAD_REQUEST, "%s cannot be changed: it is %s.", path,
-                         show_value(arena, before));
-    if ((field->flags & SCHEMA_GROWS) && quantity_of(after) < quantity_of(before))
-        return error_set(err, ERROR_BAD_REQUEST, "%s can only grow: it is %s.", path,
-                         show_value(arena, before));
-    if ((field->flags & SCHEMA_KEPT) && !before)
-        return 0; /* its first value */
-    if (field->type == SCHEMA_OBJECT && field->of)
-        return schema_compare(arena, field->of, path, before, after, err);
-    return 0;
-}
-
 int schema_compare(struct arena *arena, const struct schema_field *fields, const char *path,
                    const json_t *before, const json_t *after, struct error *err) {
-    for (; fields->type != SCHEMA_END; fields++)
-        if (compare_one(arena, fields, schema_path(arena, path, fields->name),
-                        json_object_get(before, fields->name), json_object_get(after, fields->name),
-                        err) < 0)
+    for (; fields->type != SCHEMA_END; fields++) {
+        const char *below = schema_path(arena, path, fields->name);
+        const json_t *old = json_object_get(before, fields->name);
+        const json_t *now = json_object_get(after, fields->name);
+        bool is_same = fields->type == SCHEMA_QUANTITY && old && now
+                           ? quantity_of(old) == quantity_of(now)
+                           : (!old && !now) || (old && now && json_equal(old, now));
+
+        if ((fields->flags & SCHEMA_FIXED) && !is_same)
+            return error_set(err, ERROR_BAD_REQUEST, "%s cannot be changed: it is %s.", below,
+                             show_value(arena, old));
+        if ((fields->flags & SCHEMA_GROWS) && quantity_of(now) < quantity_of(old))
+            return error_set(err, ERROR_BAD_REQUEST, "%s can only grow: it is %s.", below,
+                             show_value(arena, old));
+        if ((fields->flags & SCHEMA_KEPT) && !old)
+            continue; /* its first value */
+        if (fields->type == SCHEMA_OBJECT && fields->of &&
+            schema_compare(arena, fields->of, below, old, now, err) < 0)
             return -1;
+    }
     return 0;
 }

@@ -52,17 +52,6 @@ static struct entry *entry_at(const struct settled *settled, size_t index, int64
                : NULL;
 }
 
-static void grow(struct settled *settled) {
-    size_t capacity = settled->capacity ? 2 * settled->capacity : 64;
-    struct entry *entries = heap_new(capacity * sizeof *entries);
-
-    if (settled->count > 0)
-        memcpy(entries, settled->entries, settled->count * sizeof *entries);
-    free(settled->entries);
-    settled->entries = entries;
-    settled->capacity = capacity;
-}
-
 void settled_put(struct settled *settled, int64_t version, bool is_settled) {
     size_t index = index_of(settled, version);
     struct entry *entry = entry_at(settled, index, version);
@@ -71,8 +60,16 @@ void settled_put(struct settled *settled, int64_t version, bool is_settled) {
         entry->is_settled = is_settled;
     if (entry || !is_settled || settled->count == SETTLED_KEPT)
         return;
-    if (settled->count == settled->capacity)
-        grow(settled);
+    if (settled->count == settled->capacity) {
+        size_t capacity = settled->capacity ? 2 * settled->capacity : 64;
+        struct entry *entries = heap_new(capacity * sizeof *entries);
+
+        if (settled->count > 0)
+            memcpy(entries, settled->entries, settled->count * sizeof *entries);
+        free(settled->entries);
+        settled->entries = entries;
+        settled->capacity = capacity;
+    }
     assert(index <= settled->count && settled->count < settled->capacity);
     memmove(&settled->entries[index + 1], &settled->entries[index],
             (settled->count - index) * sizeof *settled->entries);

@@ -92,14 +92,6 @@ void snapshot_source_keep_label(struct work *work, struct document *config) {
                         json_stringn(source, (size_t)(strchr(source, '@') - source)));
 }
 
-/* Its node has not created it from the snapshot yet. */
-static bool is_unmade(const struct document *replica) {
-    const char *phase = json_text_of(replica->status, "phase");
-
-    return !replica->deleted_at && json_at(replica->body, "spec.source") &&
-           (!phase || strcmp(phase, "Init") == 0);
-}
-
 int snapshot_source_is_needed(struct work *work, const struct document *config, struct error *err) {
     struct document *volume = NULL, *replicas = NULL;
     int count;
@@ -112,9 +104,14 @@ int snapshot_source_is_needed(struct work *work, const struct document *config, 
     count = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
     if (count > 0)
         count = document_owned(work, volume->id, &kind_volume_replica, &replicas, err);
-    for (int i = 0; i < count; i++)
-        if (is_unmade(&replicas[i]))
+    for (int i = 0; i < count; i++) {
+        const char *phase = json_text_of(replicas[i].status, "phase");
+
+        /* its node has not created it from the snapshot yet */
+        if (!replicas[i].deleted_at && json_at(replicas[i].body, "spec.source") &&
+            (!phase || strcmp(phase, "Init") == 0))
             return 1;
+    }
     return count < 0 ? -1 : 0;
 }
 

@@ -195,20 +195,6 @@ static const json_t *used_pools(struct arena *arena, const struct document *conf
     return json_keep(arena, json_pack("{s:o}", "replicaPoolInfo", list));
 }
 
-/* The policy's pools, or if it leaves the choice, the chosen ones. */
-static const json_t *pools_of(struct arena *arena, const struct document *config,
-                              const json_t *policy) {
-    return pool_list_count(policy) > 0 ? policy : used_pools(arena, config);
-}
-
-static bool is_healthy(const struct document *volume, const struct document *replica) {
-    const json_t *report =
-        tree_entry(json_object_get(volume->status, "replicaStatuses"), "replicaId", replica->id);
-
-    return phase_is(&replica_states, replica->status, REPLICA_HEALTHY) &&
-           (!report || json_text_is(report, "mode", "Healthy"));
-}
-
 /* 1: the volume's replica on this pool is not healthy, and none is being removed. */
 static int is_replaceable(struct work *work, const struct document *config, const char *pool,
                           struct error *err) {
@@ -220,10 +206,15 @@ static int is_replaceable(struct work *work, const struct document *config, cons
         return count < 0 ? -1 : 0;
     count = document_owned(work, volume->id, &kind_volume_replica, &replicas, err);
     for (int i = 0; i < count; i++) {
-        if (replicas[i].deleted_at)
+        const struct document *replica = &replicas[i];
+        const json_t *list = json_object_get(volume->status, "replicaStatuses");
+        const json_t *report = tree_entry(list, "replicaId", replica->id);
+
+        if (replica->deleted_at)
             return 0;
-        found |= json_text_is(document_spec(&replicas[i]), "poolName", pool) &&
-                 !is_healthy(volume, &replicas[i]);
+        found |= json_text_is(document_spec(replica), "poolName", pool) &&
+                 (!phase_is(&replica_states, replica->status, REPLICA_HEALTHY) ||
+                  (report && !json_text_is(report, "mode", "Healthy")));
     }
     return count < 0 ? -1 : found;
 }
@@ -247,7 +238,9 @@ static int check_pools(struct work *work, const struct document *before,
     if (phase_is(&config_states, before->status, CONFIG_RECONCILING) &&
         pool_list_names_same(used_pools(arena, before), policy))
         return 0;
-    old = pool_list_effective(arena, pools_of(arena, before, old_policy), replaced);
+    /* the policy's pools, or if it leaves the choice, the chosen ones */
+    old = pool_list_count(old_policy) > 0 ? old_policy : used_pools(arena, before);
+    old = pool_list_effective(arena, old, replaced);
     wanted = pool_list_effective(arena, policy, replaced);
     if (json_object_size(replaced) > 0 && pool_list_names_same(old, wanted))
         return 0;

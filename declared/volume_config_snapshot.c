@@ -70,12 +70,6 @@ static int check_snapshot(struct work *work, struct document *snapshot, struct e
     return replica_space_check_snapshot(work, &config, err);
 }
 
-/* A failed snapshot is useless for a revert. */
-static bool is_reverted_to(const struct document *config, const struct document *snapshot) {
-    return json_text_is(volume_revert_pending(config), "uid", snapshot->id) &&
-           !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_FAILED);
-}
-
 /* Clones are created from its files, and volumes are reverted to them. */
 static int check_snapshot_delete(struct work *work, const struct document *snapshot,
                                  struct error *err) {
@@ -84,7 +78,9 @@ static int check_snapshot_delete(struct work *work, const struct document *snaps
                                &config, err);
     int begun = found > 0 ? snapshot_source_begun(work, &config, snapshot->name, err) : found;
 
-    if (found > 0 && is_reverted_to(&config, snapshot))
+    /* a failed snapshot is useless for a revert */
+    if (found > 0 && json_text_is(volume_revert_pending(&config), "uid", snapshot->id) &&
+        !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_FAILED))
         return error_set(err, ERROR_CONFLICT, "Volume config %s is being reverted to snapshot %s.",
                          config.name, snapshot->name);
     if (begun <= 0)

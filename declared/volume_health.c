@@ -12,41 +12,36 @@ const char *const volume_phase_names[] = {
     [VOLUME_IS_ERROR] = "Error",       [VOLUME_PHASES] = NULL,
 };
 
-/* VOLUME_IS_INIT: for other names. */
-static enum volume_phase phase_of(const char *name) {
-    for (unsigned i = 0; name && volume_phase_names[i]; i++)
-        if (strcmp(volume_phase_names[i], name) == 0)
-            return i;
-    return VOLUME_IS_INIT;
-}
-
 /* ---- facts ---- */
-
-static void count_status(const json_t *status, struct volume_facts *facts) {
-    const char *mode = tree_text(status, "mode"), *reason = tree_text(status, "reason");
-
-    facts->listed++;
-    facts->in_sync += strcmp(mode, "Healthy") == 0;
-    if (strcmp(mode, "Rebuilding") == 0)
-        facts->rebuilt = tree_text(status, "replicaId");
-    if (!*reason || facts->failed)
-        return;
-    facts->failed = tree_text(status, "replicaId");
-    facts->failure = reason;
-}
 
 void volume_facts_read(const json_t *spec, const json_t *status, struct volume_facts *facts) {
     const json_t *list = json_object_get(status, "replicaStatuses");
-    const char *served = tree_text(status, "servedPhase");
+    const char *phase = tree_text(status, "servedPhase");
 
+    if (!*phase)
+        phase = tree_text(status, "phase");
+    facts->reached = VOLUME_IS_INIT; /* for other names, too */
+    for (unsigned i = 0; volume_phase_names[i]; i++)
+        if (strcmp(volume_phase_names[i], phase) == 0)
+            facts->reached = i;
     facts->needed = (unsigned)json_int_at(spec, "consistencyFactor");
-    facts->reached = phase_of(*served ? served : tree_text(status, "phase"));
     facts->is_assigned = *tree_text(spec, "nodeId") != '\0';
     facts->is_serving = strcmp(tree_text(status, "target.state"), "Serving") == 0;
     facts->is_listed = json_object_get(status, "target") && json_array_size(list) > 0;
     facts->undecided = json_int_at(status, "scrub.undecidedBlocks");
-    for (size_t i = 0; facts->is_listed && i < json_array_size(list); i++)
-        count_status(json_array_get(list, i), facts);
+    for (size_t i = 0; facts->is_listed && i < json_array_size(list); i++) {
+        const json_t *replica = json_array_get(list, i);
+        const char *mode = tree_text(replica, "mode"), *reason = tree_text(replica, "reason");
+
+        facts->listed++;
+        facts->in_sync += strcmp(mode, "Healthy") == 0;
+        if (strcmp(mode, "Rebuilding") == 0)
+            facts->rebuilt = tree_text(replica, "replicaId");
+        if (!*reason || facts->failed)
+            continue;
+        facts->failed = tree_text(replica, "replicaId");
+        facts->failure = reason;
+    }
 }
 
 /* ---- the phase ---- */
@@ -57,7 +52,13 @@ static enum volume_phase worse(enum volume_phase one, enum volume_phase other) {
 
 /* With a node, by its report alone: only the node knows how many replicas are needed, one after a
  * forced recovery. */
-static enum volume_phase served_phase(const struct volume_facts *facts) {
+enum volume_phase volume_phase_of(const struct volume_facts *facts) {
+    if (!facts->has_node && facts->present < facts->needed)
+        return worse(facts->reached, VOLUME_IS_OFFLINE);
+    if (!facts->has_node)
+        return facts->reached == VOLUME_IS_HEALTHY && facts->present < facts->replicas
+                   ? VOLUME_IS_DEGRADED
+                   : facts->reached;
     if (!facts->is_serving && facts->is_assigned && facts->reached == VOLUME_IS_HEALTHY)
         return VOLUME_IS_INIT; /* a report from before the assignment to the node */
     if (!facts->is_serving || !facts->is_listed)
@@ -66,16 +67,6 @@ static enum volume_phase served_phase(const struct volume_facts *facts) {
         return worse(facts->reached, VOLUME_IS_OFFLINE);
     if (facts->in_sync < facts->listed || facts->undecided > 0)
         return worse(facts->reached, VOLUME_IS_DEGRADED);
-    return facts->reached;
-}
-
-enum volume_phase volume_phase_of(const struct volume_facts *facts) {
-    if (facts->has_node)
-        return served_phase(facts);
-    if (facts->present < facts->needed)
-        return worse(facts->reached, VOLUME_IS_OFFLINE);
-    if (facts->reached == VOLUME_IS_HEALTHY && facts->present < facts->replicas)
-        return VOLUME_IS_DEGRADED;
     return facts->reached;
 }
 
@@ -92,13 +83,10 @@ bool volume_phase_is_usable(enum volume_phase phase) {
 
 /* ---- conditions ---- */
 
-static const char *in_pools(struct arena *arena, const struct volume_facts *facts) {
-    return arena_format(arena, "%u of its %u replicas are in pools that are online", facts->present,
-                        facts->replicas);
-}
-
 static struct condition unpublished(struct arena *arena, const struct volume_facts *facts) {
-    const char *type = CONDITION_AVAILABLE, *pools = in_pools(arena, facts);
+    const char *type = CONDITION_AVAILABLE;
+    const char *pools = arena_format(arena, "%u of its %u replicas are in pools that are online",
+                                     facts->present, facts->replicas);
 
     if (facts->present < facts->needed)
         return (struct condition){ type, "False", "TooFewReplicas",

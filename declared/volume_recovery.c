@@ -34,15 +34,6 @@ const char *volume_recovery_refusal(const json_t *report) {
     return flaw->why;
 }
 
-static unsigned count_healthy(const struct document *volume) {
-    const json_t *list = json_object_get(volume->status, "replicaStatuses");
-    unsigned count = 0;
-
-    for (size_t i = 0; i < json_array_size(list); i++)
-        count += strcmp(tree_text(json_array_get(list, i), "mode"), "Healthy") == 0;
-    return count;
-}
-
 /* The state at an unresponsive node is unknown. */
 static int check_node_responds(struct work *work, const struct document *volume,
                                struct error *err) {
@@ -60,8 +51,11 @@ static int check_node_responds(struct work *work, const struct document *volume,
 static int check_target(const struct document *volume, struct error *err) {
     const json_t *spec = document_spec(volume), *target = json_object_get(volume->status, "target");
     const char *node = tree_text(spec, "nodeId"), *state = tree_text(target, "state");
-    json_int_t reported = json_int_at(target, "epoch");
+    const json_t *list = json_object_get(volume->status, "replicaStatuses");
+    json_int_t reported = json_int_at(target, "epoch"), healthy = 0;
 
+    for (size_t i = 0; i < json_array_size(list); i++)
+        healthy += text_is(tree_text(json_array_get(list, i), "mode"), "Healthy");
     if (!*node || !volume->node || strcmp(volume->node, node) != 0)
         return error_set(
             err, ERROR_CONFLICT,
@@ -77,7 +71,7 @@ static int check_target(const struct document *volume, struct error *err) {
             "The replicas of volume %s are being resynchronized: it may have a quorum.",
             volume->name);
     if (json_int_at(volume->status, "scrub.undecidedBlocks") == 0 &&
-        count_healthy(volume) >= json_int_at(spec, "consistencyFactor"))
+        healthy >= json_int_at(spec, "consistencyFactor"))
         return error_set(err, ERROR_CONFLICT, "Volume %s is %s: nothing is lost.", volume->name,
                          tree_text(volume->status, "phase"));
     return 0;

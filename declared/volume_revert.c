@@ -20,16 +20,6 @@ const json_t *volume_revert_pending(const struct document *config) {
     return phase_is(&revert_states, revert, REVERT_IS_PENDING) ? revert : NULL;
 }
 
-/* A request that is removed and put back is not a new one. */
-static bool is_new(const struct document *config, const json_t *wanted) {
-    const json_t *last = revert_of(config);
-
-    return wanted &&
-           !(last &&
-             text_is(json_text_of(last, "snapshotName"), json_text_of(wanted, "snapshotName")) &&
-             text_is(json_text_of(last, "request"), json_text_of(wanted, "request")));
-}
-
 /* ---- earlier requests ---- */
 
 /* Of a revert, or of a request for one. */
@@ -84,18 +74,14 @@ static int find_snapshot(struct work *work, const struct document *config, const
     return 0;
 }
 
-/* It would hold the reverted data. */
-static bool is_to_be_taken(const struct document *snapshot) {
-    return !snapshot->deleted_at && !json_text_of(snapshot->status, "creationTime") &&
-           !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_FAILED);
-}
-
 static int check_others(struct work *work, const struct document *config, struct error *err) {
     struct document *found = NULL;
     int count = document_owned(work, config->id, &kind_volume_config_snapshot, &found, err);
 
+    /* one that is to be taken would hold the reverted data */
     for (int i = 0; i < count && !volume_revert_pending(config); i++)
-        if (is_to_be_taken(&found[i]))
+        if (!found[i].deleted_at && !json_text_of(found[i].status, "creationTime") &&
+            !phase_is(&snapshot_states, found[i].status, SNAPSHOT_FAILED))
             return error_set(
                 err, ERROR_CONFLICT,
                 "spec.revert: Volume config %s cannot be reverted before its snapshot %s is taken.",
@@ -154,9 +140,14 @@ static int revert_begin(struct work *work, const struct document *before, struct
 int volume_revert_edit(struct work *work, const struct document *before, struct document *after,
                        struct error *err) {
     const json_t *wanted = json_object_get(document_spec(after), "revert");
+    const json_t *last = revert_of(before);
     const char *node = json_text_at(after->body, "publish.nodeId");
+    bool is_same =
+        last && text_is(json_text_of(last, "snapshotName"), json_text_of(wanted, "snapshotName")) &&
+        text_is(json_text_of(last, "request"), json_text_of(wanted, "request"));
 
-    if (is_new(before, wanted) && revert_begin(work, before, after, wanted, err) < 0)
+    /* a request that is removed and put back is not a new one */
+    if (wanted && !is_same && revert_begin(work, before, after, wanted, err) < 0)
         return -1;
     if (!volume_revert_pending(after))
         return 0;
@@ -175,19 +166,17 @@ int volume_revert_edit(struct work *work, const struct document *before, struct 
 
 /* ---- reports of its node ---- */
 
-/* Attempts of another revert do not count. */
-static bool is_current(const struct document *before, const struct document *after) {
-    return json_equal(json_at(document_spec(before), "revert.number"),
-                      json_object_get(revert_of(after), "number")) &&
-           json_int_at(revert_of(after), "attempt") >= json_int_at(revert_of(before), "attempt");
-}
-
 void volume_revert_keep(const struct document *before, struct document *after) {
+    const json_t *wanted = json_object_get(document_spec(before), "revert");
+    const json_t *reported = revert_of(after);
     json_t *last = json_object_get(before->status, "revert");
 
-    if (json_object_get(document_spec(before), "revert") && is_current(before, after))
+    /* attempts of another revert do not count */
+    if (wanted &&
+        json_equal(json_object_get(wanted, "number"), json_object_get(reported, "number")) &&
+        json_int_at(reported, "attempt") >= json_int_at(last, "attempt"))
         return;
-    if (json_object_get(document_spec(before), "revert") && last)
+    if (wanted && last)
         json_object_set(after->status, "revert", last);
     else
         json_object_del(after->status, "revert");
