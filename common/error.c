@@ -98,6 +98,17 @@ int error_if_none(int count, struct error *err, enum error_kind kind, const char
     return -1;
 }
 
+int error_if_any(int count, struct error *err, enum error_kind kind, const char *format, ...) {
+    va_list values;
+
+    if (count <= 0)
+        return count;
+    va_start(values, format);
+    error_set_list(err, kind, format, values);
+    va_end(values);
+    return -1;
+}
+
 #undef error_errno
 int error_errno(struct error *err, enum error_kind kind, const char *format, ...) {
     int number = errno;

@@ -32,6 +32,10 @@ int error_set(struct error *err, enum error_kind kind, const char *format, ...)
 int error_if_none(int count, struct error *err, enum error_kind kind, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The contrary: the error if the count is positive. */
+int error_if_any(int count, struct error *err, enum error_kind kind, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /* error_set() with ": <strerror(errno)>" appended. */
 int error_errno(struct error *err, enum error_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -29,6 +29,19 @@ START_TEST(an_empty_result_is_refused_and_a_failure_stays_the_same) {
 }
 END_TEST
 
+START_TEST(a_result_is_refused_and_none_and_a_failure_stay_the_same) {
+    struct error err = { ERROR_BACKEND, "as it was" };
+
+    ck_assert_int_eq(error_if_any(0, &err, ERROR_CONFLICT, "volume %s exists", "v1"), 0);
+    ck_assert_int_eq(error_if_any(-1, &err, ERROR_CONFLICT, "volume %s exists", "v1"), -1);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+    ck_assert_str_eq(err.message, "as it was");
+    ck_assert_int_eq(error_if_any(2, &err, ERROR_CONFLICT, "volume %s exists", "v1"), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_str_eq(err.message, "volume v1 exists");
+}
+END_TEST
+
 START_TEST(an_error_without_a_destination_is_dropped) {
     ck_assert_int_eq(error_set(NULL, ERROR_CONFLICT, "x"), -1);
     ck_assert_int_eq(error_errno(NULL, ERROR_CONFLICT, "x"), -1);
@@ -164,7 +177,8 @@ START_TEST(kinds_have_the_statuses_and_names_of_the_api) {
 END_TEST
 
 CHECK_MAIN("error", set_fills_kind_and_message_and_refuses,
-           an_empty_result_is_refused_and_a_failure_stays_the_same, a_separate_error_is_passed_on,
+           an_empty_result_is_refused_and_a_failure_stays_the_same,
+           a_result_is_refused_and_none_and_a_failure_stay_the_same, a_separate_error_is_passed_on,
            an_error_without_a_destination_is_dropped, errno_stands_behind_the_message_and_survives,
            context_stands_in_front_and_keeps_the_kind, a_message_may_be_made_of_itself,
            long_messages_end_at_a_character, a_long_context_is_cut_and_the_kind_stays,
