@@ -88,31 +88,6 @@ enum open_work conflict_work(const struct operation *operation, const char *volu
     return work_of(operation);
 }
 
-static int refuse_action(enum volume_action action, const char *what, const char *id,
-                         const struct operation *operation, struct error *err) {
-    bool cancelled = operation->phase == PHASE_CANCELLED;
-
-    assert(operation->kind->name);
-    return error_set(err, ERROR_BAD_REQUEST, "Invalid %s: %c%s %s cannot %s before %s%s has ended.",
-                     what, what[0] - 'a' + 'A', what + 1, id, actions[action].words,
-                     cancelled ? "its former " : "its ", operation->kind->name);
-}
-
-/* The host is visible to administrators only. */
-static int check_connection(struct work *work, const char *volume_id, enum volume_action action,
-                            struct error *err) {
-    int given = conflict_between(action, WORK_CONNECTED) == CONFLICT_REFUSED
-                    ? connection_is_given(work, volume_id, err)
-                    : 0;
-
-    return given <= 0 ? given
-                      : error_set(err, ERROR_BAD_REQUEST,
-                                  "Invalid volume: Volume %s cannot %s while a host has a "
-                                  "connection to it without being attached: attach the volume "
-                                  "there, or end the connection with os-terminate_connection.",
-                                  volume_id, actions[action].words);
-}
-
 static bool passes_all(enum volume_action action) {
     assert(action < VOLUME_ACTIONS);
     for (unsigned i = 0; i < OPEN_WORK; i++)
@@ -126,28 +101,6 @@ static bool passes_most(enum volume_action action) {
     return conflict_between(action, WORK_BESIDE) == CONFLICT_PASSES &&
            conflict_between(action, WORK_SNAPSHOTS) == CONFLICT_PASSES &&
            conflict_between(action, WORK_READS) == CONFLICT_PASSES;
-}
-
-/* The class of each operation on the volumes, as seen by one of the objects. */
-struct meeting {
-    enum volume_action action;
-    const struct operation *open;
-    const enum open_work *works;
-    unsigned count;
-};
-
-/* Checked for all before the first is cancelled: a refusal changes nothing. */
-static int settle(struct work *work, const struct meeting *meeting, const char *what,
-                  const char *id, struct error *err) {
-    assert(meeting->count > 0);
-    for (unsigned i = 0; i < meeting->count; i++)
-        if (conflict_between(meeting->action, meeting->works[i]) == CONFLICT_REFUSED)
-            return refuse_action(meeting->action, what, id, &meeting->open[i], err);
-    for (unsigned i = 0; i < meeting->count; i++)
-        if (conflict_between(meeting->action, meeting->works[i]) == CONFLICT_CANCELS &&
-            operation_cancel(work, &meeting->open[i], err) < 0)
-            return -1;
-    return 0;
 }
 
 /* `place`: a volume, or the group of a group snapshot; `what` and `id` an object there. */
@@ -165,7 +118,18 @@ static int meet(struct work *work, const char *place, const char *what, const ch
         works[i] = id == place                          ? conflict_work(&open[i], place)
                    : strcmp(open[i].object_id, id) == 0 ? work_of(&open[i])
                                                         : WORK_BESIDE;
-    return settle(work, &(struct meeting){ action, open, works, (unsigned)count }, what, id, err);
+    /* Checked for all before the first is cancelled: a refusal changes nothing. */
+    for (int i = 0; i < count; i++)
+        if (conflict_between(action, works[i]) == CONFLICT_REFUSED)
+            return error_set(
+                err, ERROR_BAD_REQUEST, "Invalid %s: %c%s %s cannot %s before %s%s has ended.",
+                what, what[0] - 'a' + 'A', what + 1, id, actions[action].words,
+                open[i].phase == PHASE_CANCELLED ? "its former " : "its ", open[i].kind->name);
+    for (int i = 0; i < count; i++)
+        if (conflict_between(action, works[i]) == CONFLICT_CANCELS &&
+            operation_cancel(work, &open[i], err) < 0)
+            return -1;
+    return 0;
 }
 
 int conflict_resolve(struct work *work, const char *volume_id, enum volume_action action,
@@ -174,7 +138,14 @@ int conflict_resolve(struct work *work, const char *volume_id, enum volume_actio
         return 0;
     if (meet(work, volume_id, "volume", volume_id, action, err) < 0)
         return -1;
-    return check_connection(work, volume_id, action, err);
+    if (conflict_between(action, WORK_CONNECTED) != CONFLICT_REFUSED)
+        return 0;
+    /* The host is visible to administrators only. */
+    return error_if_any(connection_is_given(work, volume_id, err), err, ERROR_BAD_REQUEST,
+                        "Invalid volume: Volume %s cannot %s while a host has a connection to it "
+                        "without being attached: attach the volume there, or end the connection "
+                        "with os-terminate_connection.",
+                        volume_id, actions[action].words);
 }
 
 int conflict_resolve_snapshot(struct work *work, const struct snapshot *snapshot,

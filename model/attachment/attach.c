@@ -228,14 +228,30 @@ int attachment_delete(struct work *work, const struct attachment *attachment, st
 
 /* ---- detach ---- */
 
-static int pick_attachment(const struct volume *volume, const char *attachment_id, bool service,
-                           const struct attachment **ret, struct error *err) {
-    enum error_kind kind = service ? ERROR_BAD_REQUEST : ERROR_CONFLICT;
+/* A service may name an attachment that has been deleted. */
+static int check_missing(struct work *work, const struct volume *volume, const char *attachment_id,
+                         struct error *err) {
+    struct attachment foreign;
+    struct error missing;
 
-    *ret = NULL;
+    if (attachment_get(work, attachment_id, &foreign, &missing) == 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: attachment_id %s belongs to another volume.",
+                         attachment_id);
+    if (missing.kind != ERROR_NOT_FOUND)
+        return error_pass(err, &missing);
+    if (work->context->from_service)
+        return 0;
+    return error_set(err, ERROR_CONFLICT, "Volume %s has no attachment %s.", volume->id,
+                     attachment_id);
+}
+
+static int pick_attachment(struct work *work, const struct volume *volume,
+                           const char *attachment_id, const struct attachment **ret,
+                           struct error *err) {
     if (!attachment_id) {
         if (volume->attachment_count > 1)
-            return error_set(err, kind,
+            return error_set(err, work->context->from_service ? ERROR_BAD_REQUEST : ERROR_CONFLICT,
                              "Volume %s has several attachments: attachment_id is required.",
                              volume->id);
         *ret = volume->attachments;
@@ -246,53 +262,27 @@ static int pick_attachment(const struct volume *volume, const char *attachment_i
             *ret = &volume->attachments[i];
             return 0;
         }
-    return 0;
-}
-
-static int check_foreign(struct work *work, const struct volume *volume, const char *attachment_id,
-                         struct error *err) {
-    struct attachment attachment;
-    struct error missing;
-
-    if (attachment_get(work, attachment_id, &attachment, &missing) == 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid input received: attachment_id %s belongs to another volume.",
-                         attachment_id);
-    if (missing.kind != ERROR_NOT_FOUND) {
-        *err = missing;
-        return -1;
-    }
-    if (work->context->from_service)
-        return 0;
-    return error_set(err, ERROR_CONFLICT, "Volume %s has no attachment %s.", volume->id,
-                     attachment_id);
-}
-
-/* The connections of the detached host; after the last attachment, all of them. */
-static int end_connections(struct work *work, const struct volume *volume,
-                           const struct attachment *attachment, struct error *err) {
-    assert(!attachment || volume->attachment_count > 0);
-    if (volume->attachment_count == (attachment ? 1 : 0))
-        return connection_end(work, volume->id, NULL, err);
-    return attachment && attachment->attached_host
-               ? connection_end(work, volume->id, attachment->attached_host, err)
-               : 0;
+    *ret = NULL;
+    return check_missing(work, volume, attachment_id, err);
 }
 
 int volume_detach(struct work *work, const struct volume *volume, const char *attachment_id,
                   struct error *err) {
     const struct attachment *attachment;
+    bool last;
 
     if (volume->status == VOLUME_MAINTENANCE)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid volume: Volume %s is in maintenance.",
                          volume->id);
-    if (pick_attachment(volume, attachment_id, work->context->from_service, &attachment, err) < 0)
+    if (pick_attachment(work, volume, attachment_id, &attachment, err) < 0 ||
+        conflict_resolve(work, volume->id, ACTION_DETACH, err) < 0 ||
+        volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0)
         return -1;
-    if (attachment_id && !attachment && check_foreign(work, volume, attachment_id, err) < 0)
-        return -1;
-    if (conflict_resolve(work, volume->id, ACTION_DETACH, err) < 0 ||
-        volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0 ||
-        end_connections(work, volume, attachment, err) < 0)
+    /* The connections of the detached host; after the last attachment, all of them. */
+    assert(!attachment || volume->attachment_count > 0);
+    last = volume->attachment_count == (attachment ? 1 : 0);
+    if ((last || (attachment && attachment->attached_host)) &&
+        connection_end(work, volume->id, last ? NULL : attachment->attached_host, err) < 0)
         return -1;
     if (attachment)
         return attachment_delete(work, attachment, err);

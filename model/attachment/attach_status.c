@@ -56,18 +56,6 @@ enum volume_status attachment_status_of(const struct volume *volume) {
 #define OF_ATTACHMENTS (ST(AVAILABLE) | ST(RESERVED) | ST(ATTACHING) | ST(DETACHING) | ST(IN_USE))
 #define SPOILT         (ST(ERROR_DELETING) | ST(ERROR_MANAGING) | ST(ERROR_UNMANAGING))
 
-/* A volume without storage, or with lost storage, is neither available nor in use, whatever its
- * attachments. */
-static enum volume_status usable_status(const struct volume *volume, enum volume_status status) {
-    uint64_t is = (uint64_t)1 << volume->status;
-
-    if (is & SPOILT)
-        return volume->status;
-    if (volume->provider_location)
-        return status;
-    return is & OF_ATTACHMENTS ? VOLUME_ERROR : volume->status;
-}
-
 int attach_status_check(const struct volume *volume, struct error *err) {
     return volume->provider_location || volume->status == VOLUME_DOWNLOADING
                ? 0
@@ -78,14 +66,19 @@ int attach_status_check(const struct volume *volume, struct error *err) {
 
 int attach_status_write(struct work *work, const struct volume *volume, enum volume_status wanted,
                         struct error *err) {
-    enum volume_status status = usable_status(volume, wanted);
-    const struct status_change change = { .from = (int)volume->status, .to = status };
-    int changed = status_write(work, &volume_objects, volume->id, &change, err);
+    uint64_t is = (uint64_t)1 << volume->status;
+    struct status_change change = { .from = (int)volume->status, .to = wanted };
 
     assert(OF_ATTACHMENTS & (uint64_t)1 << wanted);
-    return error_if_none(changed, err, ERROR_BAD_REQUEST,
-                         "Invalid volume: the status of volume %s has changed meanwhile.",
-                         volume->id);
+    /* A volume without storage, or with lost storage, is neither available nor in use, whatever
+     * its attachments. */
+    if (is & SPOILT || (!volume->provider_location && !(is & OF_ATTACHMENTS)))
+        change.to = volume->status;
+    else if (!volume->provider_location)
+        change.to = VOLUME_ERROR;
+    return error_if_none(
+        status_write(work, &volume_objects, volume->id, &change, err), err, ERROR_BAD_REQUEST,
+        "Invalid volume: the status of volume %s has changed meanwhile.", volume->id);
 }
 
 int attach_status_follow(struct work *work, const char *volume_id, struct error *err) {

@@ -10,26 +10,6 @@
     "a.attach_status, a.attach_mode, a.connector, a.connection_info, a.attached_at, "   \
     "a.detached_at, a.created_at, a.updated_at"
 
-static void attachment_read(const struct db_rows *rows, struct arena *arena,
-                            struct attachment *ret) {
-    *ret = (struct attachment){
-        .id = db_copy(rows, 0, arena),
-        .volume_id = db_copy(rows, 1, arena),
-        .project_id = db_copy(rows, 2, arena),
-        .instance_uuid = db_copy(rows, 3, arena),
-        .attached_host = db_copy(rows, 4, arena),
-        .mountpoint = db_copy(rows, 5, arena),
-        .attach_status = db_copy(rows, 6, arena),
-        .attach_mode = db_copy(rows, 7, arena),
-        .connector = db_copy(rows, 8, arena),
-        .connection_info = db_copy(rows, 9, arena),
-        .attached_at = db_int(rows, 10),
-        .detached_at = db_int(rows, 11),
-        .created_at = db_int(rows, 12),
-        .updated_at = db_int(rows, 13),
-    };
-}
-
 int attachment_list(struct work *work, const struct query *query, struct attachment **ret,
                     struct error *err) {
     autorows struct db_rows *rows =
@@ -42,7 +22,22 @@ int attachment_list(struct work *work, const struct query *query, struct attachm
         return -1;
     while ((more = db_next(rows, err)) > 0) {
         list = query_grow(work->arena, list, count, sizeof *list);
-        attachment_read(rows, work->arena, &list[count++]);
+        list[count++] = (struct attachment){
+            .id = db_copy(rows, 0, work->arena),
+            .volume_id = db_copy(rows, 1, work->arena),
+            .project_id = db_copy(rows, 2, work->arena),
+            .instance_uuid = db_copy(rows, 3, work->arena),
+            .attached_host = db_copy(rows, 4, work->arena),
+            .mountpoint = db_copy(rows, 5, work->arena),
+            .attach_status = db_copy(rows, 6, work->arena),
+            .attach_mode = db_copy(rows, 7, work->arena),
+            .connector = db_copy(rows, 8, work->arena),
+            .connection_info = db_copy(rows, 9, work->arena),
+            .attached_at = db_int(rows, 10),
+            .detached_at = db_int(rows, 11),
+            .created_at = db_int(rows, 12),
+            .updated_at = db_int(rows, 13),
+        };
         if (query->bytes_most > 0 && arena_bytes(work->arena) > query->bytes_most)
             break;
     }
@@ -141,25 +136,18 @@ int attachment_check_volume_limit(struct work *work, const struct attachment *at
 
 /* ---- a new row ---- */
 
-/* Every answer that shows the volume shows them all. */
-static int check_room(struct work *work, const char *volume_id, struct error *err) {
+int attachment_insert(struct work *work, const struct attachment *attachment, struct error *err) {
     int64_t most = work->settings->per_volume_attachments, count = 0;
 
+    assert(attachment->id && attachment->volume_id && attachment->attach_status);
     if (db_query_int(work->tx, &count, err, "SELECT COUNT(*) FROM attachments WHERE volume_id = $1",
-                     DB_TEXT(volume_id)) < 0)
+                     DB_TEXT(attachment->volume_id)) < 0)
         return -1;
-    if (count >= most)
+    if (count >= most) /* each response that shows the volume shows them all */
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s has %jd attachments already, at most %jd are "
                          "allowed.",
-                         volume_id, (intmax_t)count, (intmax_t)most);
-    return 0;
-}
-
-int attachment_insert(struct work *work, const struct attachment *attachment, struct error *err) {
-    assert(attachment->id && attachment->volume_id && attachment->attach_status);
-    if (check_room(work, attachment->volume_id, err) < 0)
-        return -1;
+                         attachment->volume_id, (intmax_t)count, (intmax_t)most);
     if (db_run(work->tx, err,
                "INSERT INTO attachments (id, volume_id, project_id, instance_uuid, attached_host, "
                "mountpoint, attach_status, attach_mode, attached_at, created_at) "

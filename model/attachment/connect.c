@@ -44,6 +44,11 @@ static const char *connector_text(struct arena *arena, const json_t *connector, 
     return arena_text(arena, json_string_value(json_object_get(connector, key)));
 }
 
+static bool is_same_instance(const struct attachment *one, const struct attachment *other) {
+    return one->instance_uuid && other->instance_uuid &&
+           strcmp(one->instance_uuid, other->instance_uuid) == 0;
+}
+
 static int check_connect(const struct volume *volume, const struct attachment *attachment,
                          struct error *err) {
     if (strstr(status_text(volume->status), "error"))
@@ -61,29 +66,13 @@ static int check_connect(const struct volume *volume, const struct attachment *a
         const struct attachment *other = &volume->attachments[i];
 
         if (strcmp(other->id, attachment->id) != 0 && attachment_in_use(other) &&
-            !(other->instance_uuid && attachment->instance_uuid &&
-              strcmp(other->instance_uuid, attachment->instance_uuid) == 0))
+            !is_same_instance(other, attachment))
             return error_set(
                 err, ERROR_CONFLICT,
                 "Volume %s is connected by attachment %s already and is not multiattach.",
                 volume->id, other->id);
     }
     return 0;
-}
-
-/* Its own attachment may move elsewhere, as long as it is not complete. */
-static bool is_elsewhere(const struct attachment *other, const char *attachment_id,
-                         const char *host) {
-    bool own = attachment_id && strcmp(other->id, attachment_id) == 0;
-
-    return (own ? strcmp(other->attach_status, "attached") == 0 : attachment_in_use(other)) &&
-           other->attached_host && strcmp(other->attached_host, host) != 0;
-}
-
-static bool is_of_instance(const struct attachment *other, const struct attachment *attachment) {
-    return strcmp(other->id, attachment->id) != 0 && other->instance_uuid &&
-           attachment->instance_uuid &&
-           strcmp(other->instance_uuid, attachment->instance_uuid) == 0;
 }
 
 /* One instance may move from host to host while it runs, where the backend allows it.  `attachment`
@@ -95,9 +84,12 @@ static int check_host(struct work *work, const struct volume *volume,
 
     for (unsigned i = 0; one_host > 0 && i < volume->attachment_count; i++) {
         const struct attachment *other = &volume->attachments[i];
+        bool own = attachment && strcmp(other->id, attachment->id) == 0;
 
-        if (!is_elsewhere(other, attachment ? attachment->id : NULL, host) ||
-            (moves > 0 && attachment && is_of_instance(other, attachment)))
+        /* Its own attachment may move elsewhere, as long as it is not complete. */
+        if (!(own ? strcmp(other->attach_status, "attached") == 0 : attachment_in_use(other)) ||
+            !other->attached_host || strcmp(other->attached_host, host) == 0 ||
+            (moves > 0 && attachment && !own && is_same_instance(other, attachment)))
             continue;
         return error_set(err, ERROR_CONFLICT,
                          "Volume %s is connected to another host, and its backend connects a "
@@ -320,12 +312,13 @@ static int connection_finish(struct work *work, const struct operation *held, co
                              struct error *err) {
     const json_t *arguments = operation_arguments(work->arena, held);
     const json_t *given = json_object_get(arguments, "given");
-    int stands = !given ? connection_found(work, held, arguments, err)
-                 : json_is_true(given)
-                     ? connection_confirm(work, held->volume_id, held->target_id, err)
-                     : 1;
     struct error ended = { 0 };
+    int stands = 1;
 
+    if (!given)
+        stands = connection_found(work, held, arguments, err);
+    else if (json_is_true(given))
+        stands = connection_confirm(work, held->volume_id, held->target_id, err);
     if (stands < 0)
         return -1;
     if (stands > 0)

@@ -1,6 +1,7 @@
 #include "model/attachment/connection.h"
 
-static int check_room(struct work *work, const char *volume_id, int64_t most, struct error *err) {
+int connection_give(struct work *work, const char *volume_id, const char *id, const char *host,
+                    int64_t most, struct error *err) {
     int64_t given = 0;
 
     if (db_query_int(work->tx, &given, err, "SELECT COUNT(*) FROM connections WHERE volume_id = $1",
@@ -11,13 +12,6 @@ static int check_room(struct work *work, const char *volume_id, int64_t most, st
                          "Volume %s has %jd connections that were not ended, the most there can "
                          "be: end them with os-terminate_connection.",
                          volume_id, (intmax_t)given);
-    return 0;
-}
-
-int connection_give(struct work *work, const char *volume_id, const char *id, const char *host,
-                    int64_t most, struct error *err) {
-    if (check_room(work, volume_id, most, err) < 0)
-        return -1;
     return db_change(work->tx, err,
                      "INSERT INTO connections (id, volume_id, host, created_at) "
                      "VALUES ($1, $2, $3, $4)",
