@@ -38,14 +38,6 @@ int group_insert(struct work *work, struct volume_group *group, struct error *er
     return 0;
 }
 
-static int find_group_type(struct work *work, const char *wanted, struct group_type *ret,
-                           struct error *err) {
-    if (!wanted)
-        return group_type_find(work, GROUP_TYPE_RESERVED, ret, err);
-    return group_type_find(work, wanted, ret, err) < 0 ? -1
-                                                       : group_type_refuse_reserved(ret->name, err);
-}
-
 /* Each once, by its id or by its name. */
 static int find_types(struct work *work, const struct group_new *request, struct volume_type *types,
                       struct volume_group *group, struct error *err) {
@@ -99,7 +91,9 @@ int group_create(struct work *work, const struct group_new *request, struct volu
     int placed;
 
     if (work_check_project(work, "A group", err) < 0 ||
-        find_group_type(work, request->group_type, &type, err) < 0 ||
+        group_type_find(work, request->group_type ? request->group_type : GROUP_TYPE_RESERVED,
+                        &type, err) < 0 ||
+        (request->group_type && group_type_refuse_reserved(type.name, err) < 0) ||
         find_types(work, request, types, &group, err) < 0 ||
         zone_choose(work, request->availability_zone, &group.availability_zone, err) < 0)
         return -1;

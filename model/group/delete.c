@@ -11,23 +11,9 @@ static int group_delete_refuse(const struct volume_group *group, const char *why
                      group->id, why);
 }
 
-/* Group snapshots of it, and groups that are being created from it or one of those. */
-static int check_unused(struct work *work, const struct volume_group *group, struct error *err) {
-    int used = db_query_any(
-        work->tx, err,
-        "SELECT 1 WHERE EXISTS (SELECT 1 FROM group_snapshots WHERE group_id = $1) OR EXISTS "
-        "(SELECT 1 FROM volume_groups WHERE source_group_id = $1 AND status = 'creating')",
-        DB_TEXT(group->id));
-
-    if (used > 0)
-        return group_delete_refuse(
-            group, "there are group snapshots of it, or a group is being made of it", err);
-    return used;
-}
-
 static int check(struct work *work, const struct volume_group *group, bool delete_volumes,
                  int volume_count, struct error *err) {
-    int frozen;
+    int frozen, used;
 
     if (!delete_volumes && group->status != GROUP_AVAILABLE && group->status != GROUP_ERROR)
         return error_set(err, ERROR_BAD_REQUEST,
@@ -37,9 +23,17 @@ static int check(struct work *work, const struct volume_group *group, bool delet
     if (!delete_volumes && volume_count > 0)
         return group_delete_refuse(group, "it has volumes, and delete-volumes was not set", err);
     frozen = service_is_frozen(work, group->host, err);
-    if (frozen > 0)
-        return group_delete_refuse(group, "its backend is frozen", err);
-    return frozen < 0 ? -1 : check_unused(work, group, err);
+    if (frozen != 0)
+        return frozen < 0 ? -1 : group_delete_refuse(group, "its backend is frozen", err);
+    used = db_query_any(
+        work->tx, err,
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM group_snapshots WHERE group_id = $1) OR EXISTS "
+        "(SELECT 1 FROM volume_groups WHERE source_group_id = $1 AND status = 'creating')",
+        DB_TEXT(group->id));
+    if (used > 0)
+        return group_delete_refuse(
+            group, "there are group snapshots of it, or a group is being made of it", err);
+    return used;
 }
 
 int group_delete(struct work *work, const struct volume_group *group, bool delete_volumes,

@@ -6,22 +6,6 @@
 #include "model/volume/quota.h"
 #include "operation/message.h"
 
-/* The rows, and its quota. */
-static int group_remove(struct work *work, const struct volume_group *group, struct error *err) {
-    static const char *const texts[] = {
-        "DELETE FROM group_volume_types WHERE group_id = $1",
-        "DELETE FROM volume_groups WHERE id = $1",
-    };
-
-    assert(group->id);
-    for (unsigned i = 0; i < LENGTH(texts); i++)
-        if (db_run(work->tx, err, texts[i], DB_TEXT(group->id)) < 0)
-            return -1;
-    if (group_quota_give_back(work, group->project_id, err) < 0)
-        return -1;
-    return notification_put_group(work, "group.delete.end", group, err);
-}
-
 #define ANY "TRUE"
 #define BEING_MADE \
     "EXISTS (SELECT 1 FROM operations o WHERE o.target_id = v.id AND o.kind = 'create')"
@@ -45,7 +29,14 @@ int group_finish_delete(struct work *work, const char *group_id, struct error *e
     if (group.status != GROUP_DELETING || group.status_by_reset)
         return 0;
     has = has_volume(work, &group, ANY, err);
-    return has == 0 ? group_remove(work, &group, err) : has < 0 ? -1 : 0;
+    if (has != 0)
+        return has < 0 ? -1 : 0;
+    if (db_run(work->tx, err, "DELETE FROM group_volume_types WHERE group_id = $1",
+               DB_TEXT(group.id)) < 0 ||
+        db_run(work->tx, err, "DELETE FROM volume_groups WHERE id = $1", DB_TEXT(group.id)) < 0 ||
+        group_quota_give_back(work, group.project_id, err) < 0)
+        return -1;
+    return notification_put_group(work, "group.delete.end", &group, err);
 }
 
 int group_keep(struct work *work, const char *group_id, struct error *err) {

@@ -93,13 +93,6 @@ int group_volumes(struct work *work, struct volume_group *group, struct error *e
     return 0;
 }
 
-static int load_details(struct work *work, struct volume_group *group, bool with_volumes,
-                        struct error *err) {
-    if (load_types(work, group, err) < 0)
-        return -1;
-    return with_volumes ? group_volumes(work, group, err) : 0;
-}
-
 /* A page ends where its details exceed the limit of memory, after the first at the earliest. */
 int group_list(struct work *work, const struct query *query, bool with_volumes,
                struct volume_group **ret, struct error *err) {
@@ -111,7 +104,8 @@ int group_list(struct work *work, const struct query *query, bool with_volumes,
     if (count >= 0)
         *ret = groups;
     for (int i = 0; query->with_details && i < count; i++) {
-        if (load_details(work, &groups[i], with_volumes, err) < 0)
+        if (load_types(work, &groups[i], err) < 0 ||
+            (with_volumes && group_volumes(work, &groups[i], err) < 0))
             return -1;
         if (query->bytes_most > 0 && i + 1 < count &&
             arena_bytes(work->arena) - before > query->bytes_most) {

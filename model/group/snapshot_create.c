@@ -19,16 +19,6 @@
 
 /* ---- conditions ---- */
 
-/* Does the group's type require snapshots of one moment? */
-static int promises_one_moment(struct work *work, const struct volume_group *group,
-                               struct error *err) {
-    struct group_type type;
-
-    if (group_type_row(work, group->group_type_id, &type, err) < 0)
-        return -1;
-    return spec_is_true(&type.specs, "consistent_group_snapshot_enabled");
-}
-
 /* Is it certain that its storage never needs the host of a guest for a snapshot?  1, 0. */
 static int takes_alone(struct work *work, const struct volume *volume, struct error *err) {
     struct pool pool;
@@ -62,11 +52,16 @@ static int is_apart(struct work *work, const struct volume *one, const struct vo
  * has them all can take these at one moment.  Their number; 0: each has its own moment. */
 static int check_moment(struct work *work, const struct volume_group *group,
                         const struct volume *volumes, int count, struct error *err) {
-    int promises = promises_one_moment(work, group, err), used = 0, apart;
     const struct volume *first = NULL;
+    struct group_type type;
+    int used = 0, apart;
     const char *why;
 
-    for (int i = 0; promises > 0 && i < count; i++) {
+    if (group_type_row(work, group->group_type_id, &type, err) < 0)
+        return -1;
+    if (!spec_is_true(&type.specs, "consistent_group_snapshot_enabled"))
+        return 0;
+    for (int i = 0; i < count; i++) {
         if (!volume_in_use(&volumes[i]))
             continue;
         apart = used++ > 0 ? is_apart(work, first, &volumes[i], &why, err) : 0;
@@ -82,19 +77,7 @@ static int check_moment(struct work *work, const struct volume_group *group,
         if (!first)
             first = &volumes[i];
     }
-    return promises < 0 ? -1 : used > 1 ? used : 0;
-}
-
-static int find_volumes(struct work *work, const struct volume_group *group, struct volume **ret,
-                        struct error *err) {
-    int count = group_members(work, group->id, ret, err);
-
-    if (count == 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid Group: Group %s has no volumes. No group snapshot will be "
-                         "created.",
-                         group->id);
-    return count;
+    return used > 1 ? used : 0;
 }
 
 /* ---- rows ---- */
@@ -180,10 +163,16 @@ int group_snapshot_create(struct work *work, const struct volume_group *group,
     };
     struct volume *volumes;
     json_t *attached;
-    int count = find_volumes(work, group, &volumes, err);
-    int together = count < 0 ? -1 : check_moment(work, group, volumes, count, err);
-    int fits = together < 0 ? -1 : members_fit(work, volumes, count, err);
+    int count = group_members(work, group->id, &volumes, err), together, fits;
 
+    if (count <= 0)
+        return count < 0 ? -1
+                         : error_set(err, ERROR_BAD_REQUEST,
+                                     "Invalid Group: Group %s has no volumes. No group snapshot "
+                                     "will be created.",
+                                     group->id);
+    together = check_moment(work, group, volumes, count, err);
+    fits = together < 0 ? -1 : members_fit(work, volumes, count, err);
     if (fits == 0)
         row.status = GROUP_SNAPSHOT_ERROR;
     if (fits < 0 || insert_row(work, &row, err) < 0 ||
@@ -199,21 +188,16 @@ int group_snapshot_create(struct work *work, const struct volume_group *group,
 
 /* ---- finish ---- */
 
-static int end_members(struct work *work, const char *id,
-                       const struct group_snapshot_ending *ending, struct error *err) {
-    const struct create_ending failed = { .failure = ending->failure };
-    struct snapshot *snapshots;
-    int count = snapshot_of_group(work, id, &snapshots, err);
+/* The snapshots of a group snapshot: as many as were made. */
+static int find_made(struct work *work, const char *id, const struct group_snapshot_ending *made,
+                     struct snapshot **ret, struct error *err) {
+    int count = snapshot_of_group(work, id, ret, err);
 
-    if (count >= 0 && !ending->failure && count != ending->count)
+    if (count >= 0 && !made->failure && count != made->count)
         return error_set(err, ERROR_INTERNAL,
                          "Group snapshot %s has %d snapshots, and %d are made.", id, count,
-                         ending->count);
-    for (int i = 0; i < count; i++)
-        if (snapshot_create_ended(work, snapshots[i].id,
-                                  ending->failure ? &failed : &ending->each[i], err) < 0)
-            return -1;
-    return count < 0 ? -1 : 0;
+                         made->count);
+    return count;
 }
 
 static int create_finish(struct work *work, const struct operation *held, void *arg,
@@ -222,9 +206,19 @@ static int create_finish(struct work *work, const struct operation *held, void *
     /* Whatever status an operator has set meanwhile: its snapshots are unusable. */
     static const struct status_change broken = { .from = STATUS_ANY, .to = GROUP_SNAPSHOT_ERROR };
     const struct group_snapshot_ending *ending = arg;
+    const struct create_ending failed = { .failure = ending->failure };
     const char *id = held->object_id;
+    struct snapshot *snapshots;
+    int count;
 
-    if (operation_end(work, held, err) < 0 || end_members(work, id, ending, err) < 0)
+    if (operation_end(work, held, err) < 0)
+        return -1;
+    count = find_made(work, id, ending, &snapshots, err);
+    for (int i = 0; i < count; i++)
+        if (snapshot_create_ended(work, snapshots[i].id,
+                                  ending->failure ? &failed : &ending->each[i], err) < 0)
+            return -1;
+    if (count < 0)
         return -1;
     if (ending->failure)
         return status_write(work, held->kind->object, id, &broken, err) < 0
@@ -238,21 +232,11 @@ static int create_finish(struct work *work, const struct operation *held, void *
 
 /* ---- work of guests' hosts ---- */
 
-/* Must it be retried later?  1, 0: the host's part begins now. */
-static int await_moment(struct work *work, const struct operation *held,
-                        const struct group_snapshot_parts *parts, struct error *err) {
-    int later = group_snapshot_has_left(work, parts, err);
-
-    if (later == 0)
-        later = group_snapshot_turn_awaits(work, held, parts, err);
-    return later == 0 ? group_snapshot_narrow(work, held, parts, err) : later;
-}
-
 int group_snapshot_create_share(struct work *work, const struct operation *held, void *arg,
                                 struct error *err) {
     struct group_snapshot_ending *made = arg;
     struct snapshot *snapshots;
-    int count = snapshot_of_group(work, held->object_id, &snapshots, err);
+    int count = find_made(work, held->object_id, made, &snapshots, err);
     const struct group_snapshot_parts parts = { &kind_snapshot_create, snapshots, made->is_part,
                                                 count };
     int later = 0;
@@ -260,12 +244,14 @@ int group_snapshot_create_share(struct work *work, const struct operation *held,
     assert(held->kind == &kind_group_snapshot_create);
     if (count < 0)
         return -1;
-    if (count != made->count)
-        return error_set(err, ERROR_INTERNAL,
-                         "Group snapshot %s has %d snapshots, and %d are made.", held->object_id,
-                         count, made->count);
-    if (group_snapshot_is_of_moment(work->arena, held))
-        later = await_moment(work, held, &parts, err);
+    /* 1: to be retried later; 0: the host's part begins now */
+    if (group_snapshot_is_of_moment(work->arena, held)) {
+        later = group_snapshot_has_left(work, &parts, err);
+        if (later == 0)
+            later = group_snapshot_turn_awaits(work, held, &parts, err);
+        if (later == 0)
+            later = group_snapshot_narrow(work, held, &parts, err);
+    }
     made->later = later > 0;
     if (later != 0)
         return later < 0 ? -1 : 0;

@@ -33,19 +33,6 @@ static int check(struct work *work, const struct group_snapshot *row,
     return groups > 0 ? group_snapshot_delete_refuse(row, "a group is being made of it", err) : 0;
 }
 
-/* The delete of the group snapshot includes them. */
-static int take_along(struct work *work, const struct snapshot *snapshots, int count,
-                      struct error *err) {
-    static const struct status_change meanwhile = { .from = STATUS_ANY, .to = SNAPSHOT_DELETING };
-
-    for (int i = 0; i < count; i++)
-        if (conflict_resolve(work, snapshots[i].volume_id, ACTION_DROP_SNAPSHOT, err) < 0 ||
-            status_write(work, &snapshot_objects, snapshots[i].id, &meanwhile, err) < 0 ||
-            notification_of_snapshot(work, "snapshot.delete.start", snapshots[i].id, err) < 0)
-            return -1;
-    return 0;
-}
-
 static int start(struct work *work, const struct group_snapshot *row,
                  const struct snapshot *snapshots, int count, struct error *err) {
     static const struct status_change meanwhile = { .from = STATUS_ANY,
@@ -176,6 +163,7 @@ const struct operation_kind kind_group_snapshot_delete = {
 
 int group_snapshot_delete(struct work *work, const struct group_snapshot *group_snapshot,
                           struct error *err) {
+    static const struct status_change meanwhile = { .from = STATUS_ANY, .to = SNAPSHOT_DELETING };
     const char *id = group_snapshot->id;
     struct snapshot *snapshots;
     int count = snapshot_of_group(work, id, &snapshots, err);
@@ -186,7 +174,11 @@ int group_snapshot_delete(struct work *work, const struct group_snapshot *group_
         return -1;
     if (count == 0)
         return remove_all(work, id, snapshots, count, err);
-    if (take_along(work, snapshots, count, err) < 0)
-        return -1;
+    /* The delete of the group snapshot includes them. */
+    for (int i = 0; i < count; i++)
+        if (conflict_resolve(work, snapshots[i].volume_id, ACTION_DROP_SNAPSHOT, err) < 0 ||
+            status_write(work, &snapshot_objects, snapshots[i].id, &meanwhile, err) < 0 ||
+            notification_of_snapshot(work, "snapshot.delete.start", snapshots[i].id, err) < 0)
+            return -1;
     return start(work, group_snapshot, snapshots, count, err);
 }

@@ -2,14 +2,6 @@
 
 #include <string.h>
 
-/* Must `operation` wait for `other`, in which several snapshots are of one moment? */
-static bool waits_for_moment(const struct work *work, const struct operation *operation,
-                             const struct operation *other) {
-    return other->kind == &kind_group_snapshot_create && other->phase != PHASE_CANCELLED &&
-           group_snapshot_is_of_moment(work->arena, other) &&
-           (other->phase == PHASE_WAITING || operation_is_older(other, operation));
-}
-
 static int waits_at(struct work *work, const struct operation *operation, const char *volume_id,
                     struct error *err) {
     struct operation *others;
@@ -17,7 +9,9 @@ static int waits_at(struct work *work, const struct operation *operation, const 
 
     for (int i = 0; i < count; i++)
         if (strcmp(others[i].id, operation->id) != 0 &&
-            waits_for_moment(work, operation, &others[i]))
+            others[i].kind == &kind_group_snapshot_create && others[i].phase != PHASE_CANCELLED &&
+            group_snapshot_is_of_moment(work->arena, &others[i]) &&
+            (others[i].phase == PHASE_WAITING || operation_is_older(&others[i], operation)))
             return 1;
     return count < 0 ? -1 : 0;
 }

@@ -123,14 +123,8 @@ static bool differs(const char *wanted, const char *present) {
     return wanted && strcmp(wanted, present ? present : "") != 0;
 }
 
-/* A lasting status becomes available; one that work on its volumes will end stays. */
-static int write_row(struct work *work, const struct volume_group *group,
-                     const struct group_changes *changes, struct error *err) {
-    static const struct status_change available = { .from = STATUS_ANY, .to = GROUP_AVAILABLE };
-
-    if (!group_status_is_transient(group->status) &&
-        status_write(work, &group_objects, group->id, &available, err) < 0)
-        return -1;
+static int write_texts(struct work *work, const struct volume_group *group,
+                       const struct group_changes *changes, struct error *err) {
     return db_change(work->tx, err,
                      "UPDATE volume_groups SET display_name = $1, display_description = $2, "
                      "updated_at = $3 WHERE id = $4",
@@ -141,6 +135,7 @@ static int write_row(struct work *work, const struct volume_group *group,
 
 int group_update(struct work *work, const struct volume_group *group,
                  const struct group_changes *changes, struct error *err) {
+    static const struct status_change available = { .from = STATUS_ANY, .to = GROUP_AVAILABLE };
     struct volume_group changed;
     int moved;
 
@@ -154,29 +149,28 @@ int group_update(struct work *work, const struct volume_group *group,
                          "Invalid group: Cannot update group %s because no valid name, "
                          "description, add_volumes, or remove_volumes were provided.",
                          group->id);
-    if (moved < 0 || write_row(work, group, changes, err) < 0 ||
-        group_row(work, group->id, &changed, err) < 0)
+    /* A lasting status becomes available; one that work on its volumes will end stays. */
+    if (moved < 0 ||
+        (!group_status_is_transient(group->status) &&
+         status_write(work, &group_objects, group->id, &available, err) < 0) ||
+        write_texts(work, group, changes, err) < 0 || group_row(work, group->id, &changed, err) < 0)
         return -1;
     return notification_put_group(work, "group.update.end", &changed, err);
 }
 
 /* ---- reset ---- */
 
-static int parse(struct work *work, const char *text, unsigned *ret, struct error *err) {
-    if (status_find(&group_objects, arena_lower(work->arena, text), ret) == 0 &&
-        group_objects.statuses[*ret].by_reset)
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid input received: status: a group cannot be set to '%.64s'.", text);
-}
-
 int group_reset_status(struct work *work, const struct volume_group *group, const char *status,
                        struct error *err) {
     struct status_change change = { .from = STATUS_ANY };
     struct volume_group after = *group;
 
-    if (parse(work, status, &change.to, err) < 0 ||
-        notification_put_group(work, "group.reset_status.start", group, err) < 0)
+    if (status_find(&group_objects, arena_lower(work->arena, status), &change.to) < 0 ||
+        !group_objects.statuses[change.to].by_reset)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: status: a group cannot be set to '%.64s'.",
+                         status);
+    if (notification_put_group(work, "group.reset_status.start", group, err) < 0)
         return -1;
     after.status = (enum group_status)change.to;
     change.by_reset = group_status_is_transient(after.status);
