@@ -51,20 +51,17 @@ int snapshot_assist_ready(struct work *work, const struct operation *held, void 
     return operation_set_deadline(work, held->id, deadline_of(work, held), err);
 }
 
-/* 1: the reporting guest has left, or its report does not count any more; 0. */
-static int awaits_nobody(struct work *work, const struct operation *held, struct error *err) {
+int snapshot_assist_sent(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    struct operation as_now = *held;
     struct volume volume;
+    int nobody = 1;
 
     if (volume_attached(work, held->volume_id, &volume, err) < 0)
         return -1;
-    return !volume_in_use(&volume) ? 1 : group_snapshot_has_failed(work, held, err);
-}
-
-int snapshot_assist_sent(struct work *work, const struct operation *held, void *arg,
-                         struct error *err) {
-    int nobody = awaits_nobody(work, held, err);
-    struct operation as_now = *held;
-
+    /* The reporting guest has left, or its report does not count any more. */
+    if (volume_in_use(&volume))
+        nobody = group_snapshot_has_failed(work, held, err);
     if (nobody < 0 || (nobody > 0 && operation_end_deadline(work, held, err) < 0))
         return -1;
     if (nobody > 0)

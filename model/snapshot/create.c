@@ -19,15 +19,6 @@ static int snapshot_create_refuse(const struct volume *volume, const char *why, 
                      why);
 }
 
-static int check_status(const struct volume *volume, bool in_use_allowed, struct error *err) {
-    if (volume->status == VOLUME_AVAILABLE || (in_use_allowed && volume->status == VOLUME_IN_USE))
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid volume: Volume %s status must be available%s for a snapshot, but "
-                     "current status is: %s.",
-                     volume->id, in_use_allowed ? " or in-use" : "", status_shown(volume->status));
-}
-
 static int check_volume(struct work *work, const struct volume *volume, bool in_use_allowed,
                         struct error *err) {
     int frozen;
@@ -36,8 +27,12 @@ static int check_volume(struct work *work, const struct volume *volume, bool in_
         return snapshot_create_refuse(volume, "it is on no backend", err);
     if (volume_is_migrating(volume))
         return snapshot_create_refuse(volume, "it is migrating", err);
-    if (check_status(volume, in_use_allowed, err) < 0)
-        return -1;
+    if (volume->status != VOLUME_AVAILABLE && !(in_use_allowed && volume->status == VOLUME_IN_USE))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s status must be available%s for a snapshot, but "
+                         "current status is: %s.",
+                         volume->id, in_use_allowed ? " or in-use" : "",
+                         status_shown(volume->status));
     /* Its create failed or was cancelled, or a delete was cancelled too late. */
     if (!volume->provider_location)
         return snapshot_create_refuse(volume, "it has nothing on its backend", err);
@@ -157,72 +152,39 @@ int snapshot_create_note(struct work *work, const char *id, const struct create_
                : 0;
 }
 
-static int made(struct work *work, const char *id, const struct create_ending *ending,
-                struct error *err) {
+int snapshot_create_ended(struct work *work, const char *id, const struct create_ending *ending,
+                          struct error *err) {
+    /* Whatever status an operator has set meanwhile: it has no object. */
+    static const struct status_change broken = { .from = STATUS_ANY, .to = SNAPSHOT_ERROR };
+
+    if (ending->failure)
+        return status_write(work, &snapshot_objects, id, &broken, err) < 0 ? -1 : 0;
     if (snapshot_create_note(work, id, ending, err) < 0 ||
         operation_leave(work, id, &kind_snapshot_create, SNAPSHOT_AVAILABLE, err) < 0)
         return -1;
     return notification_of_snapshot(work, "snapshot.create.end", id, err);
 }
 
-int snapshot_create_ended(struct work *work, const char *id, const struct create_ending *ending,
-                          struct error *err) {
-    /* Whatever status an operator has set meanwhile: it has no object. */
-    static const struct status_change broken = { .from = STATUS_ANY, .to = SNAPSHOT_ERROR };
-
-    if (!ending->failure)
-        return made(work, id, ending, err);
-    return status_write(work, &snapshot_objects, id, &broken, err) < 0 ? -1 : 0;
-}
-
-static int refresh(struct work *work, const struct operation *held,
-                   const struct create_ending *ending, struct error *err) {
-    struct volume volume;
-
-    if (!ending->connection_info)
-        return 0;
-    return volume_details(work, held->volume_id, &volume, err) < 0
-               ? -1
-               : attachment_refresh(work, &volume, ending->connection_info, err);
-}
-
-static int tell(struct work *work, const struct operation *held, const struct create_ending *ending,
-                struct error *err) {
-    return ending->failure
-               ? message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
-                                held->object_id, held->kind->message_action,
-                                ending->in_use ? "910" : "013", err)
-               : 0;
-}
-
-/* The storage took it, since its guest has left or because it can: the host that was to take it
- * with others waits for it in vain. */
-static int is_apart(struct work *work, const struct operation *held, struct error *err) {
-    struct operation whole;
-
-    return held->phase == PHASE_RUNNING ? group_snapshot_moment_of(work, held, &whole, err) : 0;
-}
-
-static int tell_apart(struct work *work, const struct operation *held, struct error *err) {
-    struct volume volume;
-
-    if (volume_attached(work, held->volume_id, &volume, err) < 0)
-        return -1;
-    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
-                          held->object_id, held->kind->message_action,
-                          volume_in_use(&volume) ? "911" : "912", err);
-}
-
 /* All of a group snapshot are unusable when one is. */
 static int part_ended(struct work *work, const struct operation *held,
                       const struct snapshot *snapshot, const struct create_ending *ending,
                       struct error *err) {
-    int apart = ending->failure ? 0 : is_apart(work, held, err);
+    struct operation whole;
+    struct volume volume;
+    int apart = 0;
 
     assert(snapshot->group_snapshot_id);
+    /* The storage took it, since its guest has left or because it can: the host that was to take it
+     * with others waits for it in vain. */
+    if (!ending->failure && held->phase == PHASE_RUNNING)
+        apart = group_snapshot_moment_of(work, held, &whole, err);
     if (apart < 0 ||
         (!ending->failure && snapshot_create_note(work, snapshot->id, ending, err) < 0) ||
-        (apart > 0 && tell_apart(work, held, err) < 0))
+        (apart > 0 && volume_attached(work, held->volume_id, &volume, err) < 0))
+        return -1;
+    if (apart > 0 &&
+        message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", held->object_id,
+                       held->kind->message_action, volume_in_use(&volume) ? "911" : "912", err) < 0)
         return -1;
     return operation_part_ended(work, snapshot->group_snapshot_id, ending->failure || apart > 0,
                                 err);
@@ -233,10 +195,17 @@ static int create_finish(struct work *work, const struct operation *held, void *
     const struct create_ending *ending = arg;
     const char *id = held->object_id;
     struct snapshot snapshot;
+    struct volume volume;
 
     assert(held->kind == &kind_snapshot_create && held->object_id);
-    if (refresh(work, held, ending, err) < 0 || operation_end(work, held, err) < 0 ||
-        tell(work, held, ending, err) < 0)
+    if (ending->connection_info &&
+        (volume_details(work, held->volume_id, &volume, err) < 0 ||
+         attachment_refresh(work, &volume, ending->connection_info, err) < 0))
+        return -1;
+    if (operation_end(work, held, err) < 0 ||
+        (ending->failure &&
+         message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", id,
+                        held->kind->message_action, ending->in_use ? "910" : "013", err) < 0))
         return -1;
     if (snapshot_row(work, id, &snapshot, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;

@@ -9,33 +9,26 @@
 #include "operation/message.h"
 #include "operation/service.h"
 
-static bool may_begin(const struct snapshot *snapshot, unsigned how) {
-    return (how & DELETE_FORCE) || snapshot->status == SNAPSHOT_AVAILABLE ||
-           snapshot->status == SNAPSHOT_ERROR ||
-           ((how & DELETE_RETRIED) && snapshot->status == SNAPSHOT_ERROR_DELETING);
-}
-
 static int check(struct work *work, const struct snapshot *snapshot, unsigned how,
                  struct error *err) {
-    int frozen;
+    bool may_begin = (how & DELETE_FORCE) || snapshot->status == SNAPSHOT_AVAILABLE ||
+                     snapshot->status == SNAPSHOT_ERROR ||
+                     ((how & DELETE_RETRIED) && snapshot->status == SNAPSHOT_ERROR_DELETING);
 
     if (snapshot->group_snapshot_id)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid snapshot: Snapshot %s is part of group snapshot %s and goes with "
                          "it alone.",
                          snapshot->id, snapshot->group_snapshot_id);
-    if (!may_begin(snapshot, how))
+    if (!may_begin)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid snapshot: Snapshot %s status must be available or error to be "
                          "deleted, but it is %s.",
                          snapshot->id, snapshot_status_shown(snapshot->status));
-    frozen = service_is_frozen(work, snapshot->host, err);
-    if (frozen > 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid snapshot: Snapshot %s is on a frozen backend and cannot be "
-                         "deleted.",
-                         snapshot->id);
-    return frozen;
+    return error_if_any(
+        service_is_frozen(work, snapshot->host, err), err, ERROR_BAD_REQUEST,
+        "Invalid snapshot: Snapshot %s is on a frozen backend and cannot be deleted.",
+        snapshot->id);
 }
 
 int snapshot_delete(struct work *work, const struct snapshot *snapshot, unsigned how,
@@ -83,9 +76,10 @@ int snapshot_delete_not_begun(struct work *work, const struct operation *held, v
 
 /* ---- finish ---- */
 
-static int remove_row(struct work *work, const struct snapshot *snapshot, struct error *err) {
+int snapshot_delete_done(struct work *work, const struct snapshot *snapshot, struct error *err) {
     assert(snapshot->id);
-    if (db_run(work->tx, err, "DELETE FROM snapshot_metadata WHERE snapshot_id = $1",
+    if (notification_of_snapshot(work, "snapshot.delete.end", snapshot->id, err) < 0 ||
+        db_run(work->tx, err, "DELETE FROM snapshot_metadata WHERE snapshot_id = $1",
                DB_TEXT(snapshot->id)) < 0 ||
         pool_release_snapshot(work, snapshot->id, err) < 0 ||
         db_run(work->tx, err, "DELETE FROM snapshots WHERE id = $1", DB_TEXT(snapshot->id)) < 0)
@@ -93,28 +87,10 @@ static int remove_row(struct work *work, const struct snapshot *snapshot, struct
     return snapshot_quota_give_back(work, snapshot, err);
 }
 
-int snapshot_delete_done(struct work *work, const struct snapshot *snapshot, struct error *err) {
-    if (notification_of_snapshot(work, "snapshot.delete.end", snapshot->id, err) < 0)
-        return -1;
-    return remove_row(work, snapshot, err);
-}
-
-static int leave(struct work *work, const struct operation *held, const struct snapshot *snapshot,
-                 bool busy, struct error *err) {
-    bool kept = busy && !snapshot->group_snapshot_id; /* not a member alone */
-
-    assert(held->kind == &kind_snapshot_delete);
-    if ((busy && snapshot_delete_not_begun(work, held, (char *)(uintptr_t)snapshot->id, err) < 0) ||
-        operation_leave(work, snapshot->id, held->kind,
-                        kept ? SNAPSHOT_AVAILABLE : held->kind->on_failure, err) < 0)
-        return -1;
-    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", snapshot->id,
-                          held->kind->message_action, busy ? "015" : "016", err);
-}
-
 static int delete_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
     const struct snapshot_delete_ending *ending = arg;
+    unsigned status = held->kind->on_failure;
     struct snapshot snapshot;
 
     assert(held->kind == &kind_snapshot_delete);
@@ -122,7 +98,14 @@ static int delete_finish(struct work *work, const struct operation *held, void *
         return -1;
     if (snapshot_row(work, held->object_id, &snapshot, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    if (ending->failure && leave(work, held, &snapshot, ending->busy, err) < 0)
+    if (ending->busy && !snapshot.group_snapshot_id) /* not a member alone */
+        status = SNAPSHOT_AVAILABLE;
+    if (ending->failure &&
+        ((ending->busy &&
+          snapshot_delete_not_begun(work, held, (char *)(uintptr_t)snapshot.id, err) < 0) ||
+         operation_leave(work, snapshot.id, held->kind, status, err) < 0 ||
+         message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", snapshot.id,
+                        held->kind->message_action, ending->busy ? "015" : "016", err) < 0))
         return -1;
     /* The rows of a group snapshot are deleted together. */
     if (snapshot.group_snapshot_id)

@@ -59,26 +59,22 @@ bool snapshot_manage_has_no_object(const struct snapshot *snapshot) {
 
 /* ---- its size ---- */
 
-/* An unrecorded object stays unrecorded: ids are never reused. */
-static int check_nobodys(struct work *work, const struct operation *held, const char *known_as,
-                         struct error *err) {
-    struct snapshot other;
-
-    if (!known_as || strcmp(known_as, held->object_id) == 0)
-        return 0;
-    if (snapshot_row(work, known_as, &other, err) < 0)
-        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    return error_set(err, ERROR_BAD_REQUEST, "The object is snapshot %s already.", known_as);
-}
-
 int snapshot_manage_sized(struct work *work, const struct operation *held, void *arg,
                           struct error *err) {
     const struct manage_size *size = arg;
-    struct snapshot snapshot;
+    const char *known_as = size->known_as;
+    struct snapshot snapshot, other;
 
     assert(held->kind == &kind_snapshot_manage);
-    if (check_nobodys(work, held, size->known_as, err) < 0 ||
-        snapshot_row(work, held->object_id, &snapshot, err) < 0)
+    /* An unrecorded object stays unrecorded: ids are never reused. */
+    if (known_as && strcmp(known_as, held->object_id) != 0) {
+        if (snapshot_row(work, known_as, &other, err) == 0)
+            return error_set(err, ERROR_BAD_REQUEST, "The object is snapshot %s already.",
+                             known_as);
+        if (err->kind != ERROR_NOT_FOUND)
+            return -1;
+    }
+    if (snapshot_row(work, held->object_id, &snapshot, err) < 0)
         return -1;
     if (size->gb == snapshot.size_gb)
         return 0;
@@ -111,27 +107,21 @@ static int taken_over(struct work *work, const struct operation *held,
                                     err);
 }
 
-/* Whatever status an operator has set meanwhile: it has no object. */
-static int not_taken_over(struct work *work, const struct operation *held,
-                          const struct manage_ending *ending, struct error *err) {
-    static const struct status_change broken = { .from = STATUS_ANY, .to = SNAPSHOT_ERROR };
-    bool over_quota = ending->failure->kind == ERROR_OVER_QUOTA;
-
-    if (status_write(work, &snapshot_objects, held->object_id, &broken, err) < 0)
-        return -1;
-    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
-                          held->object_id, held->kind->message_action, over_quota ? "006" : "013",
-                          err);
-}
-
 static int manage_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
+    /* Whatever status an operator has set meanwhile: it has no object. */
+    static const struct status_change broken = { .from = STATUS_ANY, .to = SNAPSHOT_ERROR };
     const struct manage_ending *ending = arg;
 
     if (operation_end(work, held, err) < 0)
         return -1;
-    return ending->failure ? not_taken_over(work, held, ending, err)
-                           : taken_over(work, held, ending, err);
+    if (!ending->failure)
+        return taken_over(work, held, ending, err);
+    if (status_write(work, &snapshot_objects, held->object_id, &broken, err) < 0)
+        return -1;
+    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
+                          held->object_id, held->kind->message_action,
+                          ending->failure->kind == ERROR_OVER_QUOTA ? "006" : "013", err);
 }
 
 const struct operation_kind kind_snapshot_manage = {
@@ -148,20 +138,6 @@ const struct operation_kind kind_snapshot_manage = {
 
 /* ---- unmanage ---- */
 
-static int check(const struct snapshot *snapshot, struct error *err) {
-    if (snapshot->group_snapshot_id)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid snapshot: Snapshot %s is part of group snapshot %s and cannot be "
-                         "unmanaged.",
-                         snapshot->id, snapshot->group_snapshot_id);
-    if (kind_snapshot_unmanage.may_start_from & (uint64_t)1 << snapshot->status)
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid snapshot: Snapshot %s status must be available or error to be "
-                     "unmanaged, but it is %s.",
-                     snapshot->id, snapshot_status_shown(snapshot->status));
-}
-
 /* A frozen backend unmanages all the same: that destroys nothing. */
 int snapshot_unmanage(struct work *work, const struct snapshot *snapshot, struct error *err) {
     const struct status_change meanwhile = { .from = (int)snapshot->status,
@@ -175,8 +151,17 @@ int snapshot_unmanage(struct work *work, const struct snapshot *snapshot, struct
         .previous_status = snapshot_status_text(snapshot->status),
     };
 
-    if (check(snapshot, err) < 0 ||
-        pool_demand(work, snapshot->host, DRIVER_MANAGE_SNAPSHOT,
+    if (snapshot->group_snapshot_id)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid snapshot: Snapshot %s is part of group snapshot %s and cannot be "
+                         "unmanaged.",
+                         snapshot->id, snapshot->group_snapshot_id);
+    if (!(kind_snapshot_unmanage.may_start_from & (uint64_t)1 << snapshot->status))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid snapshot: Snapshot %s status must be available or error to be "
+                         "unmanaged, but it is %s.",
+                         snapshot->id, snapshot_status_shown(snapshot->status));
+    if (pool_demand(work, snapshot->host, DRIVER_MANAGE_SNAPSHOT,
                     "Invalid snapshot: The backend of this snapshot cannot unmanage snapshots.",
                     err) < 0 ||
         conflict_resolve(work, snapshot->volume_id, ACTION_DROP_SNAPSHOT, err) < 0 ||
@@ -187,30 +172,26 @@ int snapshot_unmanage(struct work *work, const struct snapshot *snapshot, struct
     return notification_of_snapshot(work, "snapshot.delete.start", snapshot->id, err);
 }
 
-static int stays(struct work *work, const struct operation *held, const char *id, bool untouched,
-                 struct error *err) {
-    unsigned status = held->kind->on_failure;
-
-    if (untouched && (snapshot_delete_not_begun(work, held, (char *)(uintptr_t)id, err) < 0 ||
-                      status_find(&snapshot_objects, held->previous_status, &status) < 0))
-        return -1;
-    if (operation_leave(work, id, held->kind, status, err) < 0)
-        return -1;
-    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", id,
-                          held->kind->message_action, "907", err);
-}
-
 static int unmanage_finish(struct work *work, const struct operation *held, void *arg,
                            struct error *err) {
     const struct snapshot_delete_ending *ending = arg;
+    unsigned status = held->kind->on_failure;
     struct snapshot snapshot;
 
     if (operation_end(work, held, err) < 0)
         return -1;
     if (snapshot_row(work, held->object_id, &snapshot, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    return ending->failure ? stays(work, held, snapshot.id, ending->busy, err)
-                           : snapshot_delete_done(work, &snapshot, err);
+    if (!ending->failure)
+        return snapshot_delete_done(work, &snapshot, err);
+    if (ending->busy &&
+        (snapshot_delete_not_begun(work, held, (char *)(uintptr_t)snapshot.id, err) < 0 ||
+         status_find(&snapshot_objects, held->previous_status, &status) < 0))
+        return -1;
+    if (operation_leave(work, snapshot.id, held->kind, status, err) < 0)
+        return -1;
+    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", snapshot.id,
+                          held->kind->message_action, "907", err);
 }
 
 const struct operation_kind kind_snapshot_unmanage = {

@@ -7,14 +7,6 @@
 
 #include <string.h>
 
-static int parse(struct work *work, const char *text, unsigned *ret, struct error *err) {
-    if (status_find(&snapshot_objects, arena_lower(work->arena, text), ret) == 0 &&
-        snapshot_status_may_be_reset_to((enum snapshot_status) * ret))
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid input received: status: a snapshot cannot be set to '%.64s'.", text);
-}
-
 static bool gives_it_away(unsigned wanted) {
     return wanted != SNAPSHOT_ERROR && wanted != SNAPSHOT_ERROR_DELETING &&
            wanted != SNAPSHOT_DELETING && wanted != SNAPSHOT_DELETED;
@@ -35,18 +27,6 @@ static int check_group(struct work *work, const struct snapshot *snapshot, unsig
     return error_set(err, ERROR_BAD_REQUEST,
                      "Invalid snapshot: Snapshot %s goes with group snapshot %s: reset that one.",
                      snapshot->id, snapshot->group_snapshot_id);
-}
-
-/* A snapshot that the backend has begun to destroy may be gone, or go at any moment: it cannot be
- * used. */
-static int check_begun(const struct snapshot *snapshot, unsigned wanted, struct error *err) {
-    if (!snapshot->delete_begun || !gives_it_away(wanted))
-        return 0;
-    return error_set(
-        err, ERROR_BAD_REQUEST,
-        "Invalid snapshot: A delete of snapshot %s has begun on its backend; it can be "
-        "reset to error or error_deleting, and be deleted.",
-        snapshot->id);
 }
 
 /* Its create has not ended or has failed. */
@@ -76,8 +56,20 @@ int snapshot_reset_status(struct work *work, const struct snapshot *snapshot, co
     unsigned wanted;
     int taken_along;
 
-    if (parse(work, status, &wanted, err) < 0 || check_begun(snapshot, wanted, err) < 0 ||
-        check_storage(snapshot, wanted, err) < 0)
+    if (status_find(&snapshot_objects, arena_lower(work->arena, status), &wanted) < 0 ||
+        !snapshot_status_may_be_reset_to((enum snapshot_status)wanted))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: status: a snapshot cannot be set to '%.64s'.",
+                         status);
+    /* A snapshot that the backend has begun to destroy may be gone, or go at any moment: it cannot
+     * be used. */
+    if (snapshot->delete_begun && gives_it_away(wanted))
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "Invalid snapshot: A delete of snapshot %s has begun on its backend; it can be "
+            "reset to error or error_deleting, and be deleted.",
+            snapshot->id);
+    if (check_storage(snapshot, wanted, err) < 0)
         return -1;
     taken_along = check_group(work, snapshot, wanted, err);
     if (taken_along < 0 ||
@@ -101,17 +93,6 @@ static bool may_report(enum snapshot_status now, unsigned wanted) {
 /* The report of a finished host; the rest is done by scoria. */
 #define HOST_IS_DONE "90%"
 
-/* A host is at work, or checks before it begins whether its report is awaited. */
-static int report_sign(struct work *work, const struct operation *operation, struct error *err) {
-    if (operation_awaits_report(operation))
-        return assist_progressed(work, operation, err);
-    if (operation->phase != PHASE_PREPARING && operation->phase != PHASE_COMPLETING)
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid snapshot: No work of a host on snapshot %s is pending.",
-                     operation->object_id);
-}
-
 /* A status set by an operator does not stop the work of a host, nor the wait for its end. */
 static enum snapshot_status status_to_reporter(const struct snapshot *snapshot,
                                                const struct operation *operation) {
@@ -133,8 +114,16 @@ static int report_ours(struct work *work, const struct snapshot *snapshot,
 
     if (found && operation_awaits_report(operation) && (failed || (same && done)))
         return assist_report(work, operation, failed, err);
-    if (found && same && !done)
-        return report_sign(work, operation, err) < 0 ? -1 : 1;
+    if (found && same && !done) {
+        if (operation_awaits_report(operation))
+            return assist_progressed(work, operation, err) < 0 ? -1 : 1;
+        /* A host checks before it begins whether its report is awaited. */
+        return operation->phase == PHASE_PREPARING || operation->phase == PHASE_COMPLETING
+                   ? error_set(err, ERROR_BAD_REQUEST,
+                               "Invalid snapshot: No work of a host on snapshot %s is pending.",
+                               operation->object_id)
+                   : 1;
+    }
     if (!found && snapshot->group_snapshot_id) {
         found = operation_of(work, snapshot->group_snapshot_id, &of_group, err);
         operation = &of_group;
