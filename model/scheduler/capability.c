@@ -38,16 +38,6 @@ static bool read_number(const char *text, double *ret) {
     return *end == '\0';
 }
 
-/* Sets *ret to the sign of value - wanted; false when one of them is no number. */
-static bool compare_numbers(const char *value, const char *wanted, int *ret) {
-    double left, right;
-
-    if (!read_number(value, &left) || !read_number(wanted, &right))
-        return false;
-    *ret = (left > right) - (left < right);
-    return true;
-}
-
 enum comparison { LESS = 1, EQUAL = 2, GREATER = 4 };
 
 static unsigned comparison_of(int sign) {
@@ -55,9 +45,10 @@ static unsigned comparison_of(int sign) {
 }
 
 static bool number_holds(const char *value, const char *wanted, unsigned allowed) {
-    int sign;
+    double left, right;
 
-    return compare_numbers(value, wanted, &sign) && (comparison_of(sign) & allowed);
+    return read_number(value, &left) && read_number(wanted, &right) &&
+           (comparison_of((left > right) - (left < right)) & allowed);
 }
 
 static bool text_holds(const char *value, const char *wanted, unsigned allowed) {
@@ -160,20 +151,18 @@ static bool value_matches(const json_t *value, const char *wanted) {
     }
 }
 
-static const json_t *find_capability(const json_t *capabilities, const char *path) {
+/* The name of a capability is a path, with colons. */
+static bool capability_holds(const json_t *capabilities, const char *path, const char *wanted) {
+    const json_t *capability = capabilities;
     char name[WORD_SIZE];
 
-    while (capabilities && *path) {
+    while (capability && *path) {
         size_t length = strcspn(path, ":");
 
         snprintf(name, sizeof(name), "%.*s", (int)length, path);
-        capabilities = json_object_get(capabilities, name);
+        capability = json_object_get(capability, name);
         path += length + (path[length] == ':');
     }
-    return capabilities;
-}
-
-static bool capability_holds(const json_t *capability, const char *wanted) {
     if (!json_is_array(capability))
         return capability && value_matches(capability, wanted);
     for (size_t i = 0; i < json_array_size(capability); i++)
@@ -216,7 +205,7 @@ bool capability_matches(const json_t *capabilities, const struct pairs *specs) {
         const char *path = spec_path(&specs->items[i]);
 
         if (path && !is_the_drivers(capabilities, path) &&
-            !capability_holds(find_capability(capabilities, path), specs->items[i].value))
+            !capability_holds(capabilities, path, specs->items[i].value))
             return false;
     }
     return true;

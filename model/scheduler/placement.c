@@ -51,12 +51,6 @@ static bool list_has(const char *list, const char *zone) {
     return false;
 }
 
-static bool zone_fits(const struct volume_type *type, const struct pool *pool) {
-    const char *zones = pairs_get(&type->extra_specs, TYPE_SPEC_ZONES);
-
-    return !zones || list_has(zones, pool->availability_zone);
-}
-
 bool placement_matches(struct work *work, const struct pool *pool, const struct volume_type *type) {
     return !capability_needed(&type->extra_specs) ||
            capability_matches(pool_capabilities(work, pool), &type->extra_specs);
@@ -64,7 +58,10 @@ bool placement_matches(struct work *work, const struct pool *pool, const struct 
 
 bool placement_may_have(struct work *work, const struct pool *pool,
                         const struct volume_type *type) {
-    return zone_fits(type, pool) && placement_matches(work, pool, type);
+    const char *zones = pairs_get(&type->extra_specs, TYPE_SPEC_ZONES);
+
+    return (!zones || list_has(zones, pool->availability_zone)) &&
+           placement_matches(work, pool, type);
 }
 
 /* ---- filters ---- */
@@ -96,31 +93,6 @@ static const struct {
     [FILTER_SIZE] = { "size limit of a volume", "has no volumes as large as this" },
     [FILTER_SPACE] = { "space", "has too little space" },
 };
-
-static enum filter filter_types(struct work *work, const struct placement *request,
-                                const struct pool *pool) {
-    if (request->type && !placement_may_have(work, pool, request->type))
-        return FILTER_TYPE;
-    for (unsigned i = 0; i < request->other_type_count; i++)
-        if (!placement_may_have(work, pool, &request->other_types[i]))
-            return FILTER_TYPE;
-    return FILTER_PASSES;
-}
-
-/* Whatever its space. */
-static enum filter filter_place(struct work *work, const struct placement *request,
-                                const struct pool *pool) {
-    if (!pool->active)
-        return FILTER_UP;
-    if (request->backend && strcmp(request->backend, pool->host) != 0)
-        return FILTER_BACKEND;
-    if (request->availability_zone &&
-        strcmp(request->availability_zone, pool->availability_zone) != 0)
-        return FILTER_ZONE;
-    if (request->of_image && pool_lacks(work, pool, DRIVER_CONTENT))
-        return FILTER_IMAGE;
-    return filter_types(work, request, pool);
-}
 
 /* ---- space ---- */
 
@@ -236,12 +208,23 @@ int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct
 static enum filter filter_pool(struct work *work, const struct placement *request,
                                const struct placement_hint *hint, const struct pool *pool,
                                struct room *ret_room) {
-    enum filter refused = filter_place(work, request, pool);
     const json_t *report;
     int64_t largest;
 
-    if (refused != FILTER_PASSES)
-        return refused;
+    if (!pool->active)
+        return FILTER_UP;
+    if (request->backend && strcmp(request->backend, pool->host) != 0)
+        return FILTER_BACKEND;
+    if (request->availability_zone &&
+        strcmp(request->availability_zone, pool->availability_zone) != 0)
+        return FILTER_ZONE;
+    if (request->of_image && pool_lacks(work, pool, DRIVER_CONTENT))
+        return FILTER_IMAGE;
+    if (request->type && !placement_may_have(work, pool, request->type))
+        return FILTER_TYPE;
+    for (unsigned i = 0; i < request->other_type_count; i++)
+        if (!placement_may_have(work, pool, &request->other_types[i]))
+            return FILTER_TYPE;
     if (!placement_hint_allows(work, hint, pool))
         return FILTER_HINTS;
     report = pool_reported(work, pool);

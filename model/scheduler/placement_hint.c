@@ -24,26 +24,13 @@ static int read_ids(struct work *work, const json_t *value, const char *name, co
     return (int)count;
 }
 
-/* One text column of the rows of `ids` that the caller sees; `select` ends with "IN (". */
-static int read_places(struct work *work, const char *select, const char *const *ids,
-                       unsigned count, const char ***ret, struct error *err) {
-    unsigned places = query_in_count(count);
-    struct db_value *values = arena_alloc(work->arena, (places + 2) * sizeof(*values));
-
-    for (unsigned i = 0; i < places; i++)
-        values[i] = DB_TEXT(ids[i < count ? i : count - 1]);
-    values[places] = DB_BOOL(work->context->is_admin);
-    values[places + 1] = DB_TEXT(work->context->project_id);
-    select = arena_format(work->arena, "%s%s) AND ($%u = 1 OR project_id = $%u)", select,
-                          db_places(work->arena, 1, places), places + 1, places + 2);
-    return query_all(work, db_query_values(work->tx, err, select, values, places + 2), query_text,
-                     ret, err);
-}
-
+/* `select` ends with "IN (". */
 static int read_hint(struct work *work, const json_t *hints, const char *name, const char *select,
                      struct hinted *ret, struct error *err) {
     const json_t *value = json_object_get(hints, name);
     const char **ids = NULL;
+    struct db_value *values;
+    unsigned places;
     int count;
 
     *ret = (struct hinted){ .given = false };
@@ -52,7 +39,17 @@ static int read_hint(struct work *work, const json_t *hints, const char *name, c
     count = read_ids(work, value, name, &ids, err);
     if (count <= 0)
         return count;
-    count = read_places(work, select, ids, (unsigned)count, &ret->places, err);
+    /* One text column of the rows that the caller sees. */
+    places = query_in_count((unsigned)count);
+    values = arena_alloc(work->arena, (places + 2) * sizeof(*values));
+    for (unsigned i = 0; i < places; i++)
+        values[i] = DB_TEXT(ids[i < (unsigned)count ? i : (unsigned)count - 1]);
+    values[places] = DB_BOOL(work->context->is_admin);
+    values[places + 1] = DB_TEXT(work->context->project_id);
+    select = arena_format(work->arena, "%s%s) AND ($%u = 1 OR project_id = $%u)", select,
+                          db_places(work->arena, 1, places), places + 1, places + 2);
+    count = query_all(work, db_query_values(work->tx, err, select, values, places + 2), query_text,
+                      &ret->places, err);
     if (count < 0)
         return -1;
     ret->given = true;

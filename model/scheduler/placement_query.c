@@ -125,11 +125,6 @@ static const json_t *value_of(const struct asked *asked, const json_t *item) {
     return json_object_get(asked->reported, text + 1);
 }
 
-static bool is_true(const json_t *value) {
-    return json_is_true(value) || (json_is_number(value) && json_number_value(value) != 0) ||
-           (json_is_string(value) && *json_string_value(value));
-}
-
 static bool compares(const struct asked *asked, const struct verb *verb, const json_t *term) {
     const json_t *first = value_of(asked, json_array_get(term, 1));
     unsigned held = 0, said = 0;
@@ -145,10 +140,12 @@ static bool compares(const struct asked *asked, const struct verb *verb, const j
 
 static bool holds(const struct asked *asked, const json_t *term) {
     const struct verb *verb = verb_of(term);
+    const json_t *value = verb ? NULL : value_of(asked, term);
     size_t count = json_array_size(term), truths = 0;
 
     if (!verb)
-        return is_true(value_of(asked, term));
+        return json_is_true(value) || (json_is_number(value) && json_number_value(value) != 0) ||
+               (json_is_string(value) && *json_string_value(value));
     if (verb->holds)
         return compares(asked, verb, term);
     for (size_t i = 1; i < count; i++)

@@ -20,10 +20,19 @@ static struct db_value gb_value(double gb) {
     return gb < 0 ? DB_NULL : (struct db_value){ .type = DB_VALUE_REAL, .real = gb };
 }
 
-/* The space provisioned already is counted once, when the pool is new: it reads every volume of
- * it. */
-static int pool_insert(struct work *work, const struct pool *pool, int64_t reported_at,
-                       struct error *err) {
+int pool_report(struct work *work, const struct pool *pool, struct error *err) {
+    int64_t reported_at = pool->reported_at ? pool->reported_at : work->now_us;
+    int changed = db_run(work->tx, err,
+                         "UPDATE pools SET host = $1, capabilities = $2, total_gb = $3, "
+                         "free_gb = $4, infinite = $5, reported_at = $6 WHERE name = $7",
+                         DB_TEXT(pool->host), DB_TEXT(pool->capabilities), gb_value(pool->total_gb),
+                         gb_value(pool->free_gb), DB_BOOL(pool->infinite), DB_INT(reported_at),
+                         DB_TEXT(pool->name));
+
+    if (changed != 0)
+        return changed < 0 ? -1 : 0;
+    /* The space provisioned already is counted once, when the pool is new: it reads every volume of
+     * it. */
     return db_change(work->tx, err,
                      "INSERT INTO pools (name, host, capabilities, total_gb, free_gb, infinite, "
                      "reported_at, snapshots_gb, allocated_gb) VALUES ($1, $2, $3, $4, $5, $6, $7, "
@@ -38,20 +47,6 @@ static int pool_insert(struct work *work, const struct pool *pool, int64_t repor
                      DB_TEXT(pool->name), DB_TEXT(pool->host), DB_TEXT(pool->capabilities),
                      gb_value(pool->total_gb), gb_value(pool->free_gb), DB_BOOL(pool->infinite),
                      DB_INT(reported_at));
-}
-
-int pool_report(struct work *work, const struct pool *pool, struct error *err) {
-    int64_t reported_at = pool->reported_at ? pool->reported_at : work->now_us;
-    int changed = db_run(work->tx, err,
-                         "UPDATE pools SET host = $1, capabilities = $2, total_gb = $3, "
-                         "free_gb = $4, infinite = $5, reported_at = $6 WHERE name = $7",
-                         DB_TEXT(pool->host), DB_TEXT(pool->capabilities), gb_value(pool->total_gb),
-                         gb_value(pool->free_gb), DB_BOOL(pool->infinite), DB_INT(reported_at),
-                         DB_TEXT(pool->name));
-
-    if (changed != 0)
-        return changed < 0 ? -1 : 0;
-    return pool_insert(work, pool, reported_at, err);
 }
 
 static double read_gb(const struct db_rows *rows, unsigned column) {
@@ -154,16 +149,6 @@ struct kept_report {
 static pthread_mutex_t reports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept_report reports[REPORTS_KEPT]; /* guarded by the lock; by the pool's name */
 
-static json_t *report_find(const struct kept_report *kept, const char *text) {
-    json_t *tree = NULL;
-
-    pthread_mutex_lock(&reports_lock);
-    if (kept->text && strcmp(kept->text, text) == 0)
-        tree = json_incref(kept->tree);
-    pthread_mutex_unlock(&reports_lock);
-    return tree;
-}
-
 static void report_keep(struct kept_report *kept, const char *text, json_t *tree) {
     char *copy = heap_text(text), *before;
 
@@ -182,19 +167,19 @@ static void report_release(void *tree) {
     pthread_mutex_unlock(&reports_lock);
 }
 
-static json_t *report_parse(struct work *work, const char *text) {
-    json_t *tree = json_parse(work->arena, text, strlen(text), NULL);
-
-    return json_is_object(tree) ? json_deep_copy(tree) : json_object();
-}
-
 const json_t *pool_reported(struct work *work, const struct pool *pool) {
     const char *text = pool->capabilities;
     struct kept_report *kept = &reports[word_hash(pool->name) % REPORTS_KEPT];
-    json_t *tree = report_find(kept, text);
+    json_t *tree = NULL;
 
+    pthread_mutex_lock(&reports_lock);
+    if (kept->text && strcmp(kept->text, text) == 0)
+        tree = json_incref(kept->tree);
+    pthread_mutex_unlock(&reports_lock);
     if (!tree) {
-        tree = report_parse(work, text);
+        const json_t *parsed = json_parse(work->arena, text, strlen(text), NULL);
+
+        tree = json_is_object(parsed) ? json_deep_copy(parsed) : json_object();
         if (strlen(text) <= REPORT_KEPT_BYTES)
             report_keep(kept, text, tree);
     }
