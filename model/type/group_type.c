@@ -105,12 +105,9 @@ int group_type_refuse_reserved(const char *name, struct error *err) {
 /* ---- changing ---- */
 
 static int check_name_free(struct work *work, const char *name, struct error *err) {
-    int taken =
-        db_query_any(work->tx, err, "SELECT 1 FROM group_types WHERE name = $1", DB_TEXT(name));
-
-    if (taken > 0)
-        return error_set(err, ERROR_CONFLICT, "Group Type %s already exists.", name);
-    return taken;
+    return error_if_any(
+        db_query_any(work->tx, err, "SELECT 1 FROM group_types WHERE name = $1", DB_TEXT(name)),
+        err, ERROR_CONFLICT, "Group Type %s already exists.", name);
 }
 
 int group_type_create(struct work *work, const char *name, const char *description, bool is_public,
@@ -150,7 +147,12 @@ int group_type_update(struct work *work, const struct group_type *type, const ch
                      DB_TEXT(type->id));
 }
 
-static int check_unused(struct work *work, const struct group_type *type, struct error *err) {
+int group_type_delete(struct work *work, const struct group_type *type, struct error *err) {
+    static const char *const texts[] = {
+        "DELETE FROM group_type_specs WHERE group_type_id = $1",
+        "DELETE FROM group_type_projects WHERE group_type_id = $1",
+        "DELETE FROM group_types WHERE id = $1",
+    };
     const char *name = work->settings->default_group_type;
     int used = db_query_any(work->tx, err,
                             "SELECT 1 WHERE EXISTS (SELECT 1 FROM volume_groups "
@@ -162,21 +164,9 @@ static int check_unused(struct work *work, const struct group_type *type, struct
         return error_set(err, ERROR_BAD_REQUEST,
                          "Group Type %s deletion is not allowed: it is the default group type.",
                          type->id);
-    if (used > 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Group Type %s deletion is not allowed with groups present with the type.",
-                         type->id);
-    return used;
-}
-
-int group_type_delete(struct work *work, const struct group_type *type, struct error *err) {
-    static const char *const texts[] = {
-        "DELETE FROM group_type_specs WHERE group_type_id = $1",
-        "DELETE FROM group_type_projects WHERE group_type_id = $1",
-        "DELETE FROM group_types WHERE id = $1",
-    };
-
-    if (check_unused(work, type, err) < 0)
+    if (error_if_any(used, err, ERROR_BAD_REQUEST,
+                     "Group Type %s deletion is not allowed with groups present with the type.",
+                     type->id) < 0)
         return -1;
     for (unsigned i = 0; i < LENGTH(texts); i++)
         if (db_run(work->tx, err, texts[i], DB_TEXT(type->id)) < 0)
@@ -196,22 +186,9 @@ int group_type_spec_delete(struct work *work, const struct group_type *type, con
                          ERROR_NOT_FOUND, "Group Type %s has no specs with key %s.", type->id, key);
 }
 
-/* Without specs: it accepts volumes of any backend. */
-static int make_default(struct work *work, struct error *err) {
-    const char *name = work->settings->default_group_type;
-
-    if (!name || strcmp(name, GROUP_TYPE_DEFAULT) != 0)
-        return 0;
-    return db_change(work->tx, err,
-                     "INSERT INTO group_types (id, name, description, is_public, created_at) "
-                     "SELECT $1, $2, 'Default Group Type', 1, CAST($3 AS BIGINT) WHERE NOT EXISTS "
-                     "(SELECT 1 FROM group_types WHERE name = $2) ON CONFLICT (name) DO NOTHING",
-                     DB_TEXT(work_uuid(work)), DB_TEXT(GROUP_TYPE_DEFAULT), DB_INT(work->now_us));
-}
-
-static int make_reserved(struct work *work, struct error *err) {
+int group_type_bootstrap(struct work *work, struct error *err) {
     static const struct pair consistent = { "consistent_group_snapshot_enabled", "<is> True" };
-    const char *id = work_uuid(work);
+    const char *name = work->settings->default_group_type, *id = work_uuid(work);
     int made = db_run(work->tx, err,
                       "INSERT INTO group_types (id, name, description, is_public, created_at) "
                       "SELECT $1, $2, 'Default group type for migrating cgsnapshot', 1, "
@@ -219,12 +196,15 @@ static int make_reserved(struct work *work, struct error *err) {
                       "ON CONFLICT (name) DO NOTHING",
                       DB_TEXT(id), DB_TEXT(GROUP_TYPE_RESERVED), DB_INT(work->now_us));
 
-    if (made <= 0)
-        return made;
-    return pair_rows_put(work, &spec_rows, &(struct pair_owner){ .id = id },
-                         &(struct pairs){ &consistent, 1 }, true, err);
-}
-
-int group_type_bootstrap(struct work *work, struct error *err) {
-    return make_reserved(work, err) < 0 ? -1 : make_default(work, err);
+    if (made < 0 || (made > 0 && pair_rows_put(work, &spec_rows, &(struct pair_owner){ .id = id },
+                                               &(struct pairs){ &consistent, 1 }, true, err) < 0))
+        return -1;
+    if (!name || strcmp(name, GROUP_TYPE_DEFAULT) != 0)
+        return 0;
+    /* Without specs: it accepts volumes of any backend. */
+    return db_change(work->tx, err,
+                     "INSERT INTO group_types (id, name, description, is_public, created_at) "
+                     "SELECT $1, $2, 'Default Group Type', 1, CAST($3 AS BIGINT) WHERE NOT EXISTS "
+                     "(SELECT 1 FROM group_types WHERE name = $2) ON CONFLICT (name) DO NOTHING",
+                     DB_TEXT(work_uuid(work)), DB_TEXT(GROUP_TYPE_DEFAULT), DB_INT(work->now_us));
 }

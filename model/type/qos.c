@@ -90,15 +90,6 @@ int qos_specs_types(struct work *work, const struct qos_specs *qos, struct qos_t
 
 /* ---- changing ---- */
 
-static int check_name_free(struct work *work, const char *name, struct error *err) {
-    int taken =
-        db_query_any(work->tx, err, "SELECT 1 FROM qos_specs WHERE name = $1", DB_TEXT(name));
-
-    if (taken > 0)
-        return error_set(err, ERROR_CONFLICT, "QoS Specs %s already exists.", name);
-    return taken;
-}
-
 static int put_pairs(struct work *work, const struct qos_specs *qos, const struct pairs *specs,
                      struct error *err) {
     return pair_rows_put(work, &spec_rows, &(struct pair_owner){ .id = qos->id }, specs, true, err);
@@ -114,7 +105,9 @@ int qos_specs_create(struct work *work, const char *name, const char *consumer,
         .created_at = work->now_us,
     };
 
-    if (check_name_free(work, name, err) < 0 ||
+    if (error_if_any(
+            db_query_any(work->tx, err, "SELECT 1 FROM qos_specs WHERE name = $1", DB_TEXT(name)),
+            err, ERROR_CONFLICT, "QoS Specs %s already exists.", name) < 0 ||
         db_run(work->tx, err,
                "INSERT INTO qos_specs (id, name, consumer, created_at) VALUES ($1, $2, $3, $4)",
                DB_TEXT(qos.id), DB_TEXT(name), DB_TEXT(consumer), DB_INT(qos.created_at)) < 0 ||
@@ -187,22 +180,17 @@ int qos_specs_disassociate(struct work *work, const struct qos_specs *qos,
 /* ---- the end ---- */
 
 static int check_unused(struct work *work, const struct qos_specs *qos, struct error *err) {
-    int used =
+    return error_if_any(
         db_query_any(work->tx, err, "SELECT 1 FROM volume_types WHERE qos_specs_id = $1 LIMIT 1",
-                     DB_TEXT(qos->id));
-
-    if (used > 0)
-        return error_set(err, ERROR_BAD_REQUEST, "QoS Specs %s is still associated with entities.",
-                         qos->id);
-    return used;
+                     DB_TEXT(qos->id)),
+        err, ERROR_BAD_REQUEST, "QoS Specs %s is still associated with entities.", qos->id);
 }
 
 int qos_specs_delete(struct work *work, const struct qos_specs *qos, bool force,
                      struct error *err) {
-    int result =
-        force ? qos_specs_disassociate(work, qos, NULL, err) : check_unused(work, qos, err);
+    int freed = force ? qos_specs_disassociate(work, qos, NULL, err) : check_unused(work, qos, err);
 
-    if (result < 0 || db_run(work->tx, err, spec_rows.clear, DB_TEXT(qos->id)) < 0)
+    if (freed < 0 || db_run(work->tx, err, spec_rows.clear, DB_TEXT(qos->id)) < 0)
         return -1;
     return db_change(work->tx, err, "DELETE FROM qos_specs WHERE id = $1", DB_TEXT(qos->id));
 }

@@ -20,42 +20,36 @@ static int read_held(struct work *work, const struct db_rows *rows, void *item, 
     return 0;
 }
 
-/* Those of the same specs follow each other. */
-static int list_held(struct work *work, const char *host, struct held **ret, struct error *err) {
-    return query_all(work,
-                     db_query(work->tx, err,
-                              "SELECT DISTINCT v.id, v.size_gb, q.id FROM attachments a "
-                              "JOIN volumes v ON v.id = a.volume_id "
-                              "JOIN volume_types t ON t.id = v.volume_type_id "
-                              "JOIN qos_specs q ON q.id = t.qos_specs_id "
-                              "WHERE a.attached_host = $1 AND q.consumer <> '" QOS_FRONT_END "' "
-                              "ORDER BY q.id, v.id",
-                              DB_TEXT(host)),
-                     read_held, ret, err);
-}
-
-/* A value that is no number cannot be enforced. */
-static int64_t number_of(const json_t *value) {
-    int64_t number = json_integer_value(value);
-
-    if (json_is_string(value) && !json_digits(json_string_value(value), &number))
-        return 0;
-    return number > 0 ? number : 0;
-}
-
 static struct io_limits limits_of(struct work *work, const struct pairs *specs, int64_t size_gb) {
     const json_t *scaled = json_keep(work->arena, qos_scaled(specs, size_gb));
     struct io_limits limits = { 0 };
 
-    for (int i = 0; i < IO_LIMITS; i++)
-        limits.of[i] = number_of(json_object_get(scaled, io_limit_names[i]));
+    for (int i = 0; i < IO_LIMITS; i++) {
+        const json_t *value = json_object_get(scaled, io_limit_names[i]);
+        int64_t number = json_integer_value(value);
+
+        /* A value that is no number cannot be enforced. */
+        if (json_is_string(value) && !json_digits(json_string_value(value), &number))
+            number = 0;
+        limits.of[i] = number > 0 ? number : 0;
+    }
     return limits;
 }
 
 int qos_limits_on_host(struct work *work, const char *host, struct qos_limits **ret,
                        struct error *err) {
     struct held *held = NULL;
-    int count = list_held(work, host, &held, err), kept = 0;
+    /* Those of the same specs follow each other. */
+    struct db_rows *rows =
+        db_query(work->tx, err,
+                 "SELECT DISTINCT v.id, v.size_gb, q.id FROM attachments a "
+                 "JOIN volumes v ON v.id = a.volume_id "
+                 "JOIN volume_types t ON t.id = v.volume_type_id "
+                 "JOIN qos_specs q ON q.id = t.qos_specs_id "
+                 "WHERE a.attached_host = $1 AND q.consumer <> '" QOS_FRONT_END "' "
+                 "ORDER BY q.id, v.id",
+                 DB_TEXT(host));
+    int count = query_all(work, rows, read_held, &held, err), kept = 0;
     struct qos_limits *list;
     struct qos_specs qos = { .id = "" };
 

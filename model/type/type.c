@@ -238,23 +238,16 @@ static int check_specs(const struct pairs *present, const struct pairs *added, s
 /* ---- changing ---- */
 
 static int check_name_free(struct work *work, const char *name, struct error *err) {
-    int taken =
-        db_query_any(work->tx, err, "SELECT 1 FROM volume_types WHERE name = $1", DB_TEXT(name));
-
-    if (taken > 0)
-        return error_set(err, ERROR_CONFLICT, "Volume Type %s already exists.", name);
-    return taken;
+    return error_if_any(
+        db_query_any(work->tx, err, "SELECT 1 FROM volume_types WHERE name = $1", DB_TEXT(name)),
+        err, ERROR_CONFLICT, "Volume Type %s already exists.", name);
 }
 
 int volume_type_check_unused(struct work *work, const struct volume_type *type, struct error *err) {
-    int used =
+    return error_if_any(
         db_query_any(work->tx, err, "SELECT 1 FROM volumes WHERE volume_type_id = $1 LIMIT 1",
-                     DB_TEXT(type->id));
-
-    if (used > 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Volume type %s is in use: there are volumes of it.", type->name);
-    return used;
+                     DB_TEXT(type->id)),
+        err, ERROR_BAD_REQUEST, "Volume type %s is in use: there are volumes of it.", type->name);
 }
 
 int volume_type_create(struct work *work, const char *name, const char *description, bool is_public,
@@ -302,38 +295,28 @@ int volume_type_update(struct work *work, const struct volume_type *type, const 
     return 0;
 }
 
-static int check_no_group(struct work *work, const struct volume_type *type, struct error *err) {
-    int used = db_query_any(work->tx, err,
-                            "SELECT 1 FROM group_volume_types WHERE volume_type_id = $1 LIMIT 1",
-                            DB_TEXT(type->id));
-
-    if (used > 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Volume type %s is in use: there are groups for volumes of it.",
-                         type->name);
-    return used;
-}
-
-static int check_no_default(struct work *work, const struct volume_type *type, struct error *err) {
-    int used = db_query_any(work->tx, err,
-                            "SELECT 1 FROM default_volume_types WHERE volume_type_id = $1 LIMIT 1",
-                            DB_TEXT(type->id));
-
-    if (used > 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Volume type %s is the default volume type of a project and cannot be "
-                         "deleted.",
-                         type->id);
-    return used;
-}
-
-/* With the default refused, the last type is too. */
 static int check_deletable(struct work *work, const struct volume_type *type, struct error *err) {
     struct volume_type standard;
+    int used;
 
-    if (configured_default(work, &standard, err) < 0 || check_no_default(work, type, err) < 0 ||
-        check_no_group(work, type, err) < 0)
+    if (configured_default(work, &standard, err) < 0)
         return -1;
+    used = db_query_any(work->tx, err,
+                        "SELECT 1 FROM default_volume_types WHERE volume_type_id = $1 LIMIT 1",
+                        DB_TEXT(type->id));
+    if (error_if_any(used, err, ERROR_BAD_REQUEST,
+                     "Volume type %s is the default volume type of a project and cannot be "
+                     "deleted.",
+                     type->id) < 0)
+        return -1;
+    used = db_query_any(work->tx, err,
+                        "SELECT 1 FROM group_volume_types WHERE volume_type_id = $1 LIMIT 1",
+                        DB_TEXT(type->id));
+    if (error_if_any(used, err, ERROR_BAD_REQUEST,
+                     "Volume type %s is in use: there are groups for volumes of it.",
+                     type->name) < 0)
+        return -1;
+    /* With the default refused, the last type is too. */
     if (strcmp(standard.id, type->id) == 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Volume type %s is the default volume type and cannot be deleted.",
