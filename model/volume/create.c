@@ -75,27 +75,6 @@ static int check_type_fits(struct work *work, const struct volume_type *type,
                      type->name);
 }
 
-static int choose_type(struct work *work, const struct volume_new *request,
-                       const struct volume_source *source, int64_t size_gb, struct volume_type *ret,
-                       struct error *err) {
-    const char *of_source = source->given ? source->volume.type_id : NULL;
-    const char *asked = request->type    ? request->type
-                        : request->image ? request->image->type
-                                         : NULL;
-
-    if ((asked       ? volume_type_find(work, asked, ret, err)
-         : of_source ? volume_type_row(work, of_source, ret, err)
-                     : volume_type_default(work, ret, err)) < 0 ||
-        check_type_fits(work, ret, source, err) < 0)
-        return -1;
-    if (ret->is_encrypted)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Volume type %s is encrypted: this service has no key manager to encrypt "
-                         "a volume with.",
-                         ret->name);
-    return volume_type_check_size(ret, size_gb, err);
-}
-
 /* The request's group, if any; else its host is NULL. */
 static int find_group(struct work *work, const struct volume_new *request,
                       const struct volume_source *source, struct volume_group *ret,
@@ -114,16 +93,6 @@ static int find_group(struct work *work, const struct volume_new *request,
                          "Invalid input received: The source is on another backend than group %s.",
                          ret->id);
     return 0;
-}
-
-static int check_group_type(const struct volume_group *group, const struct volume_type *type,
-                            struct error *err) {
-    if (!group->id || group_takes_type(group, type->id))
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid input received: Invalid volume_type %s provided: the type must be "
-                     "supported by group %s.",
-                     type->name, group->id);
 }
 
 /* ---- rows ---- */
@@ -152,19 +121,6 @@ int volume_insert(struct work *work, const struct volume *volume, struct error *
     return pair_rows_put(work, &metadata_rows, PAIR_OWNER(volume), &volume->metadata, true, err);
 }
 
-/* The image metadata of the source hold for its copy, too. */
-static int copy_image_metadata(struct work *work, const char *volume_id,
-                               const struct volume_source *source, struct error *err) {
-    if (!source->given)
-        return 0;
-    return db_run(work->tx, err,
-                  "INSERT INTO volume_glance_metadata (volume_id, key, value) "
-                  "SELECT $1, key, value FROM volume_glance_metadata WHERE volume_id = $2",
-                  DB_TEXT(volume_id), DB_TEXT(source->volume.id)) < 0
-               ? -1
-               : 0;
-}
-
 /* `before`: an operation that it precedes in the queue of the source; NULL: none. */
 static int start(struct work *work, const struct volume *volume, const struct volume_source *source,
                  const struct volume_image *image, const struct operation *before,
@@ -190,33 +146,25 @@ static int start(struct work *work, const struct volume *volume, const struct vo
     return notification_put(work, "volume.create.start", volume, err);
 }
 
-/* At its source: 1, or 0 when that accepts no new volumes or has no space. */
-static int place_at_source(struct work *work, const struct volume_source *source, int64_t size_gb,
-                           struct pool *ret, struct error *err) {
-    int found = pool_find(work, source->volume.host, ret, err);
-
-    assert(source->given && size_gb > 0);
-    if (found <= 0 || !ret->active)
-        return found < 0 ? -1 : 0;
-    return image_cache_yield(work, source->volume.host, NULL, size_gb, err);
-}
-
-static int place_anywhere(struct work *work, const struct placement *placement, struct pool *ret,
-                          const char **ret_why, struct error *err) {
-    int placed = placement_pick_pool(work, placement, ret, ret_why, err);
-
-    return placed > 1 ? image_cache_yield(work, ret->name, placement->type, placement->size_gb, err)
-                      : placed;
-}
-
 /* 1 with host, its service and zone, 0 when no backend fits. */
 static int place(struct work *work, const struct placement *placement,
                  const struct volume_source *source, struct volume *volume, const char **ret_why,
                  struct error *err) {
     struct pool pool = { .name = NULL };
-    int placed = source->given ? place_at_source(work, source, volume->size_gb, &pool, err)
-                               : place_anywhere(work, placement, &pool, ret_why, err);
+    int placed;
 
+    assert(volume->size_gb > 0);
+    if (source->given) { /* there, unless that accepts no new volumes or has no space */
+        placed = pool_find(work, source->volume.host, &pool, err);
+        if (placed > 0)
+            placed = pool.active
+                         ? image_cache_yield(work, source->volume.host, NULL, volume->size_gb, err)
+                         : 0;
+    } else {
+        placed = placement_pick_pool(work, placement, &pool, ret_why, err);
+        if (placed > 1)
+            placed = image_cache_yield(work, pool.name, placement->type, placement->size_gb, err);
+    }
     if (placed < 0)
         return -1;
     if (placed) {
@@ -233,8 +181,14 @@ static int insert(struct work *work, const struct volume *volume,
                   const struct volume_source *source, const struct volume_image *image,
                   const struct operation *before, struct error *err) {
     assert(volume->id && volume->size_gb > 0 && volume->largest_gb >= volume->size_gb);
-    if (volume_insert(work, volume, err) < 0 ||
-        copy_image_metadata(work, volume->id, source, err) < 0)
+    if (volume_insert(work, volume, err) < 0)
+        return -1;
+    /* The image metadata of the source hold for its copy, too. */
+    if (source->given &&
+        db_run(work->tx, err,
+               "INSERT INTO volume_glance_metadata (volume_id, key, value) "
+               "SELECT $1, key, value FROM volume_glance_metadata WHERE volume_id = $2",
+               DB_TEXT(volume->id), DB_TEXT(source->volume.id)) < 0)
         return -1;
     return start(work, volume, source, image, before, err);
 }
@@ -276,6 +230,34 @@ static int find_parts(struct work *work, const struct volume_new *request, struc
     return 0;
 }
 
+static int choose_type(struct work *work, const struct volume_new *request, struct creation *new,
+                       struct error *err) {
+    const char *of_source = new->source.given ? new->source.volume.type_id : NULL;
+    const char *asked = request->type    ? request->type
+                        : request->image ? request->image->type
+                                         : NULL;
+    struct volume_type *type = &new->type;
+
+    if ((asked       ? volume_type_find(work, asked, type, err)
+         : of_source ? volume_type_row(work, of_source, type, err)
+                     : volume_type_default(work, type, err)) < 0 ||
+        check_type_fits(work, type, &new->source, err) < 0)
+        return -1;
+    if (type->is_encrypted)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Volume type %s is encrypted: this service has no key manager to encrypt "
+                         "a volume with.",
+                         type->name);
+    if (volume_type_check_size(type, new->volume.size_gb, err) < 0)
+        return -1;
+    if (new->group.id && !group_takes_type(&new->group, type->id))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Invalid volume_type %s provided: the type must "
+                         "be supported by group %s.",
+                         type->name, new->group.id);
+    return 0;
+}
+
 /* 1: a pool was found; 0: no backend takes it. */
 static int find_place(struct work *work, const struct volume_new *request, struct creation *new,
                       struct error *err) {
@@ -290,8 +272,7 @@ static int find_place(struct work *work, const struct volume_new *request, struc
                                    .backend = host_backend(work->arena, new->group.host) };
 
     assert(volume->size_gb > 0);
-    if (choose_type(work, request, &new->source, volume->size_gb, &new->type, err) < 0 ||
-        check_group_type(&new->group, &new->type, err) < 0 ||
+    if (choose_type(work, request, new, err) < 0 ||
         choose_zone(work, zone, &new->source, &new->type, &volume->availability_zone, err) < 0 ||
         volume_quota_take(work, volume->project_id, new->type.name, volume->size_gb, err) < 0)
         return -1;
@@ -357,14 +338,6 @@ int volume_create_clone(struct work *work, const struct operation *held, const s
 
 /* ---- finish ---- */
 
-/* Whatever status an operator has set meanwhile: it has no object. */
-static int call_broken(struct work *work, const char *volume_id, struct error *err) {
-    static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR };
-
-    assert(volume_id);
-    return status_write(work, &volume_objects, volume_id, &broken, err) < 0 ? -1 : 0;
-}
-
 /* The object may be as large as its source was when it was read: an abandoned extend may have grown
  * that since the request. */
 static int follow_source(struct work *work, const char *volume_id, struct error *err) {
@@ -382,19 +355,6 @@ static int follow_source(struct work *work, const char *volume_id, struct error 
                   DB_INT(source.volume.largest_gb), DB_TEXT(volume_id)) < 0
                ? -1
                : 0;
-}
-
-/* The content of an image is that of a system, and its description the volume's. */
-static int describe(struct work *work, const struct operation *held, struct error *err) {
-    const struct pair_owner owner = { .id = held->volume_id };
-    struct volume_image image;
-
-    if (held->kind != &kind_create_from_image || !volume_image_of(work->arena, held, &image))
-        return 0;
-    if (db_run(work->tx, err, "UPDATE volumes SET bootable = 1 WHERE id = $1",
-               DB_TEXT(held->volume_id)) < 0)
-        return -1;
-    return pair_rows_put_accepted(work, &image_metadata_rows, &owner, &image.metadata, err);
 }
 
 static bool is_create(const struct operation *operation) {
@@ -417,42 +377,36 @@ static int made(struct work *work, const struct operation *held, const struct cr
                DB_TEXT(ending->location), DB_TEXT(ending->format), DB_INT(work->now_us),
                DB_TEXT(held->volume_id)) < 0 ||
         (held->turn_of && follow_source(work, held->volume_id, err) < 0) ||
-        describe(work, held, err) < 0)
+        (held->kind == &kind_create_from_image && volume_image_describe(work, held, err) < 0))
         return -1;
     return notification_of(work, "volume.create.end", held->volume_id, err);
 }
 
-static const char *detail_of(const struct create_ending *ending) {
-    return ending->detail                               ? ending->detail
-           : ending->failure->kind == ERROR_BAD_REQUEST ? "913"
-                                                        : "012";
-}
-
-/* Of a frozen backend it stays, in error. */
-static int drop_entry(struct work *work, const char *volume_id, const char **ret_project_id,
-                      struct error *err) {
-    struct volume volume;
-
-    if (volume_attached(work, volume_id, &volume, err) < 0)
-        return -1;
-    *ret_project_id = volume.project_id;
-    return volume_delete(work, &volume, DELETE_FORCE, err) < 0 && err->kind != ERROR_BAD_REQUEST
-               ? -1
-               : 0;
-}
-
 static int not_made(struct work *work, const struct operation *held,
                     const struct create_ending *ending, struct error *err) {
+    /* Whatever status an operator has set meanwhile: it has no object. */
+    static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR };
     int left = operation_leave(work, held->volume_id, held->kind, held->kind->on_failure, err);
     const char *project_id = held->project_id; /* of an entry: the first that uses it */
+    const char *detail = ending->detail                               ? ending->detail
+                         : ending->failure->kind == ERROR_BAD_REQUEST ? "913"
+                                                                      : "012";
+    struct volume volume;
 
     assert(is_create(held));
-    if (left < 0 || (left > 0 && call_broken(work, held->volume_id, err) < 0))
+    if (left < 0 ||
+        (left > 0 && status_write(work, &volume_objects, held->volume_id, &broken, err) < 0))
         return -1;
-    if (volume_create_makes_entry(held) && drop_entry(work, held->volume_id, &project_id, err) < 0)
-        return -1;
+    if (volume_create_makes_entry(held)) {
+        if (volume_attached(work, held->volume_id, &volume, err) < 0)
+            return -1;
+        project_id = volume.project_id;
+        /* Of a frozen backend it stays, in error. */
+        if (volume_delete(work, &volume, DELETE_FORCE, err) < 0 && err->kind != ERROR_BAD_REQUEST)
+            return -1;
+    }
     return message_put(work, project_id, held->request_id, held->volume_id,
-                       held->kind->message_action, detail_of(ending), err);
+                       held->kind->message_action, detail, err);
 }
 
 static int create_finish(struct work *work, const struct operation *held, void *arg,

@@ -44,28 +44,6 @@ static int check_status(const struct volume *volume, uint64_t allowed, struct er
                      volume->id, status_shown(volume->status));
 }
 
-static int check(const struct volume *volume, unsigned how, struct error *err) {
-    uint64_t allowed = kind_delete.may_start_from | (how & DELETE_RETRIED ? ST(ERROR_DELETING) : 0);
-
-    if (check_free(volume, err) < 0)
-        return -1;
-    if (volume->group_id)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid volume: Volume %s must not belong to a group to be deleted.",
-                         volume->id);
-    return how & DELETE_FORCE ? 0 : check_status(volume, allowed, err);
-}
-
-static int frozen(struct work *work, const struct volume *volume, struct error *err) {
-    int is_frozen = service_is_frozen(work, volume->host, err);
-
-    if (is_frozen > 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid volume: Volume %s is on a frozen backend and cannot be deleted.",
-                         volume->id);
-    return is_frozen;
-}
-
 /* clang-format off */
 #define PARTS(of) \
     of(volume_metadata) of(volume_admin_metadata) of(volume_glance_metadata) of(attachments) \
@@ -74,21 +52,15 @@ static int frozen(struct work *work, const struct volume *volume, struct error *
 #define REMOVE_FROM(table) "DELETE FROM " #table " WHERE volume_id = $1",
 /* clang-format on */
 
-/* Most volumes have none: one query is cheaper than all these changes of nothing. */
-static int remove_parts(struct work *work, const char *volume_id, struct error *err) {
-    static const char *const texts[] = { PARTS(REMOVE_FROM) };
-    int any = db_query_any(work->tx, err, "SELECT 1 WHERE 1 = 0" PARTS(IS_IN), DB_TEXT(volume_id));
-
-    if (any <= 0)
-        return any;
-    for (unsigned i = 0; i < LENGTH(texts); i++)
-        if (db_run(work->tx, err, texts[i], DB_TEXT(volume_id)) < 0)
-            return -1;
-    return 0;
-}
-
 int volume_delete_row(struct work *work, const struct volume *volume, struct error *err) {
-    if (remove_parts(work, volume->id, err) < 0 ||
+    static const char *const texts[] = { PARTS(REMOVE_FROM) };
+    /* Most volumes have none: one query is cheaper than all these changes of nothing. */
+    int any = db_query_any(work->tx, err, "SELECT 1 WHERE 1 = 0" PARTS(IS_IN), DB_TEXT(volume->id));
+
+    for (unsigned i = 0; any > 0 && i < LENGTH(texts); i++)
+        if (db_run(work->tx, err, texts[i], DB_TEXT(volume->id)) < 0)
+            return -1;
+    if (any < 0 ||
         db_run(work->tx, err, "DELETE FROM volumes WHERE id = $1", DB_TEXT(volume->id)) < 0)
         return -1;
     if ((volume->host && pool_allocate(work, volume->host, -volume->size_gb, err) < 0) ||
@@ -117,12 +89,7 @@ static int check_snapshots(struct work *work, const struct snapshot *snapshots, 
                              : others                    ? "is another project's"
                                       : "is neither available nor in an error state");
     }
-    return 0;
-}
-
-/* The delete would wait for a copy, with a volume that is no longer usable. */
-static int check_unread(struct work *work, const struct snapshot *snapshots, int count,
-                        struct error *err) {
+    /* The delete would wait for a copy, with a volume that is no longer usable. */
     for (int i = 0; i < count; i++) {
         struct operation *open;
         int readers = operation_on(work, snapshots[i].id, &open, err);
@@ -136,18 +103,6 @@ static int check_unread(struct work *work, const struct snapshot *snapshots, int
         if (readers < 0)
             return -1;
     }
-    return 0;
-}
-
-/* The delete of the volume includes them. */
-static int take_along(struct work *work, const struct snapshot *snapshots, int count,
-                      struct error *err) {
-    static const struct status_change meanwhile = { .from = STATUS_ANY, .to = SNAPSHOT_DELETING };
-
-    for (int i = 0; i < count; i++)
-        if (status_write(work, &snapshot_objects, snapshots[i].id, &meanwhile, err) < 0 ||
-            notification_of_snapshot(work, "snapshot.delete.start", snapshots[i].id, err) < 0)
-            return -1;
     return 0;
 }
 
@@ -168,51 +123,60 @@ static int leave_behind(struct work *work, const struct volume *volume, struct e
     return count < 0 ? -1 : 0;
 }
 
-/* Has it neither an object nor work that may still create one? */
-static int is_row_alone(struct work *work, const struct volume *volume, struct error *err) {
-    struct operation *open;
-    int count =
-        volume_delete_has_no_object(volume) ? operation_on(work, volume->id, &open, err) : 1;
-
-    return count < 0 ? -1 : count == 0;
-}
-
 static int start(struct work *work, const struct volume *volume, const struct snapshot *snapshots,
                  int count, enum volume_action action, struct error *err) {
     static const struct status_change meanwhile = { .from = STATUS_ANY, .to = VOLUME_DELETING };
+    static const struct status_change included = { .from = STATUS_ANY, .to = SNAPSHOT_DELETING };
     const struct operation fields = { .volume_id = volume->id,
                                       .turn_of = volume->id,
                                       .host = volume->host,
                                       .project_id = volume->project_id,
                                       .previous_status = status_text(volume->status) };
-    int alone;
+    struct operation *open;
+    int others;
 
     assert(count == 0 || snapshots);
     if (!volume->host)
         return volume_delete_row(work, volume, err);
-    if (frozen(work, volume, err) < 0 || conflict_resolve(work, volume->id, action, err) < 0)
+    if (error_if_any(service_is_frozen(work, volume->host, err), err, ERROR_BAD_REQUEST,
+                     "Invalid volume: Volume %s is on a frozen backend and cannot be deleted.",
+                     volume->id) < 0 ||
+        conflict_resolve(work, volume->id, action, err) < 0)
         return -1;
-    alone = is_row_alone(work, volume, err);
-    if (alone != 0)
-        return alone < 0 ? -1 : volume_delete_row(work, volume, err);
-    if (status_write(work, &volume_objects, volume->id, &meanwhile, err) < 0 ||
-        take_along(work, snapshots, count, err) < 0 ||
-        operation_insert(work, &kind_delete, &fields, NULL, err) < 0)
+    if (volume_delete_has_no_object(volume)) {
+        others = operation_on(work, volume->id, &open, err);
+        if (others <= 0) /* no work that may still create one */
+            return others < 0 ? -1 : volume_delete_row(work, volume, err);
+    }
+    if (status_write(work, &volume_objects, volume->id, &meanwhile, err) < 0)
+        return -1;
+    for (int i = 0; i < count; i++)
+        if (status_write(work, &snapshot_objects, snapshots[i].id, &included, err) < 0 ||
+            notification_of_snapshot(work, "snapshot.delete.start", snapshots[i].id, err) < 0)
+            return -1;
+    if (operation_insert(work, &kind_delete, &fields, NULL, err) < 0)
         return -1;
     return notification_of(work, "volume.delete.start", volume->id, err);
 }
 
 int volume_delete(struct work *work, const struct volume *volume, unsigned how, struct error *err) {
+    uint64_t allowed = kind_delete.may_start_from | (how & DELETE_RETRIED ? ST(ERROR_DELETING) : 0);
     bool cascade = how & DELETE_CASCADE, force = how & DELETE_FORCE;
     struct snapshot *snapshots = NULL;
     int count = 0;
 
-    if (check(volume, how, err) < 0 || (!cascade && snapshot_none_of(work, volume->id, err) < 0))
+    if (check_free(volume, err) < 0)
+        return -1;
+    if (volume->group_id)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s must not belong to a group to be deleted.",
+                         volume->id);
+    if ((!force && check_status(volume, allowed, err) < 0) ||
+        (!cascade && snapshot_none_of(work, volume->id, err) < 0))
         return -1;
     if (cascade)
         count = snapshot_of(work, volume->id, &snapshots, err);
-    if (count < 0 || check_snapshots(work, snapshots, count, force, err) < 0 ||
-        check_unread(work, snapshots, count, err) < 0)
+    if (count < 0 || check_snapshots(work, snapshots, count, force, err) < 0)
         return -1;
     return start(work, volume, snapshots, count, force ? ACTION_FORCE_DELETE : ACTION_DELETE, err);
 }

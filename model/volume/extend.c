@@ -161,15 +161,11 @@ int volume_extend_sent(struct work *work, const struct operation *held, void *ar
 
 #define DOUBT_US (86400 * SECOND_US)
 
-/* Its event was sent, or may have been, and no report has come. */
-static bool may_be_reported(const struct operation *operation) {
-    return operation->phase == PHASE_SENDING || operation->phase == PHASE_WAITING;
-}
-
 static int note_unreported(struct work *work, const struct operation *operation,
                            struct error *err) {
     assert(operation->kind == &kind_extend);
-    if (!may_be_reported(operation))
+    /* Its event was sent, or may have been, and no report has come. */
+    if (operation->phase != PHASE_SENDING && operation->phase != PHASE_WAITING)
         return 0;
     return db_change(work->tx, err, "UPDATE volumes SET extend_unreported_us = $1 WHERE id = $2",
                      DB_INT(work->clock_us), DB_TEXT(operation->volume_id));
@@ -200,21 +196,6 @@ int volume_extend_wait_on(struct work *work, const struct operation *held, void 
     if (attachment_instances(work->arena, &volume, NULL) == 0)
         return operation_end_deadline(work, held, err);
     return held->deadline > work->clock_us ? 0 : operation_notify(work, held, NULL, err);
-}
-
-/* A compute service without the operation's id reports only the volume; the object shows the
- * outcome. */
-static int check_doubt(struct work *work, const struct volume *volume, bool failed,
-                       struct error *err) {
-    int doubtful = failed ? volume_extend_is_doubtful(work, volume->id, err) : 0;
-
-    return doubtful <= 0
-               ? doubtful
-               : error_set(err, ERROR_BAD_REQUEST,
-                           "Invalid volume: Volume %s had an earlier extend that was never "
-                           "reported, and this report names neither: without " EXTEND_HEADER
-                           " the size of the volume decides at the deadline.",
-                           volume->id);
 }
 
 /* ---- the compute side's report ---- */
@@ -286,7 +267,14 @@ int volume_extend_completion(struct work *work, const struct volume *volume, con
         return -1;
     if (found > 0 && extend_id && strcmp(operation.id, extend_id) != 0)
         return refuse_completion(volume, "waits for another extend to be completed", err);
-    if (!extend_id && check_doubt(work, volume, failed, err) < 0)
+    /* A compute service without the operation's id reports only the volume; the object shows the
+     * outcome. */
+    if (!extend_id && failed &&
+        error_if_any(volume_extend_is_doubtful(work, volume->id, err), err, ERROR_BAD_REQUEST,
+                     "Invalid volume: Volume %s had an earlier extend that was never reported, and "
+                     "this report names neither: without " EXTEND_HEADER
+                     " the size of the volume decides at the deadline.",
+                     volume->id) < 0)
         return -1;
     taken = found > 0 && operation.kind == &kind_extend
                 ? operation_report(work, &operation, failed, err)

@@ -6,6 +6,7 @@
 #include "common/words.h"
 #include "data/checksum_io.h"
 #include "data/image_inspect.h"
+#include "model/volume/volume.h"
 #include "json/json.h"
 
 #include <stdio.h>
@@ -71,28 +72,21 @@ static void put(struct writing *writing, const char *key, const json_t *value) {
         writing->items[writing->count++] = (struct pair){ key, text };
 }
 
-/* Of the volume's metadata these are base members, whatever the image has under their names. */
-static bool is_taken(const char *key) {
-    return strcmp(key, "image_id") == 0 || strcmp(key, "image_name") == 0;
-}
-
-static void put_properties(struct writing *writing, const json_t *image) {
-    const char *key;
-    json_t *value;
-
-    json_object_foreach((json_t *)(uintptr_t)image, key, value) {
-        if (!volume_image_has_member(key) && !is_taken(key) && json_is_string(value))
-            put(writing, key, value);
-    }
-}
-
 static struct pairs read_metadata(const struct work *work, const json_t *image) {
     static const char *const shown[] = { "checksum", "container_format", "disk_format",
                                          "min_disk", "min_ram",          "size" };
     struct writing writing = { .arena = work->arena };
+    const char *key;
+    json_t *value;
 
     writing.items = arena_alloc(work->arena, (json_object_size(image) + 4) * sizeof(struct pair));
-    put_properties(&writing, image);
+    /* Of the volume's metadata image_id and image_name are base members, whatever the image has
+     * under their names. */
+    json_object_foreach((json_t *)(uintptr_t)image, key, value) {
+        if (!volume_image_has_member(key) && strcmp(key, "image_id") != 0 &&
+            strcmp(key, "image_name") != 0 && json_is_string(value))
+            put(&writing, key, value);
+    }
     put(&writing, "image_id", json_object_get(image, "id"));
     if (*text_or_empty(image, "name"))
         put(&writing, "image_name", json_object_get(image, "name"));
@@ -247,6 +241,18 @@ int volume_image_of(struct arena *arena, const struct operation *operation,
         .metadata = { writing.items, writing.count },
     };
     return 1;
+}
+
+int volume_image_describe(struct work *work, const struct operation *held, struct error *err) {
+    const struct pair_owner owner = { .id = held->volume_id };
+    struct volume_image image;
+
+    if (!volume_image_of(work->arena, held, &image))
+        return 0;
+    if (db_run(work->tx, err, "UPDATE volumes SET bootable = 1 WHERE id = $1",
+               DB_TEXT(held->volume_id)) < 0)
+        return -1;
+    return pair_rows_put_accepted(work, &image_metadata_rows, &owner, &image.metadata, err);
 }
 
 int volume_image_leave_source(struct work *work, const struct operation *held, void *arg,

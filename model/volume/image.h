@@ -40,6 +40,10 @@ const char *volume_image_print(const struct work *work, const struct volume_imag
 int volume_image_of(struct arena *arena, const struct operation *operation,
                     struct volume_image *ret);
 
+/* The content of the image is that of a system, and its description the volume's: of the
+ * operation's image, if it has one. */
+int volume_image_describe(struct work *work, const struct operation *held, struct error *err);
+
 /* An operation_body: the operation uses the image itself from now on, and is in the queue of no
  * volume with its content any more, which a download would block. */
 int volume_image_leave_source(struct work *work, const struct operation *held, void *arg,

@@ -180,14 +180,6 @@ static int wait(struct work *work, const struct operation *held, const struct vo
                : notify(work, "image_volume_cache.hit", entry, err);
 }
 
-static int use(struct work *work, const struct operation *held, const struct volume *entry,
-               struct image_cache_search *search, struct error *err) {
-    if (held->turn_of && strcmp(held->turn_of, entry->id) != 0)
-        return 0;
-    return entry->status == VOLUME_MAINTENANCE ? hit(work, held, entry, search, err)
-                                               : wait(work, held, entry, search, err);
-}
-
 int image_cache_find(struct work *work, const struct operation *held, void *arg,
                      struct error *err) {
     struct image_cache_search *search = arg;
@@ -202,8 +194,12 @@ int image_cache_find(struct work *work, const struct operation *held, void *arg,
     if (found < 0)
         return -1;
     order = found ? strcmp(image.version, entry->description ? entry->description : "") : 1;
-    if (found && order == 0)
-        return use(work, held, entry, search, err);
+    if (found && order == 0) {
+        if (held->turn_of && strcmp(held->turn_of, entry->id) != 0)
+            return 0;
+        return entry->status == VOLUME_MAINTENANCE ? hit(work, held, entry, search, err)
+                                                   : wait(work, held, entry, search, err);
+    }
     /* An older request changes nothing of a newer entry, and one whose entry failed makes no
      * other. */
     if (order < 0 || held->turn_of)

@@ -80,13 +80,6 @@ int image_cache_evictable(struct work *work, const char *pool, int64_t *ret_gb, 
     return sum_of(work, pool, true, ret_gb, err);
 }
 
-/* One of a frozen backend stays: 1. */
-static int evict_one(struct work *work, struct volume *entry, struct error *err) {
-    if (image_cache_evict(work, entry, err) == 0)
-        return 0;
-    return err->kind == ERROR_BAD_REQUEST ? 1 : -1;
-}
-
 int image_cache_yield(struct work *work, const char *pool, const struct volume_type *type,
                       int64_t delta_gb, struct error *err) {
     int fits = placement_fits_without(work, pool, type, delta_gb, 0, err), count = 0;
@@ -104,14 +97,13 @@ int image_cache_yield(struct work *work, const char *pool, const struct volume_t
         return fits <= 0 ? fits : -1;
     fits = placement_fits_without(work, pool, type, delta_gb, freed_gb, err);
     for (int i = 0; i < count && fits == 0; i++) {
-        int stays = entries[i].status == VOLUME_MAINTENANCE || entries[i].status == VOLUME_ERROR
-                        ? evict_one(work, &entries[i], err)
-                        : 1;
-
-        if (stays < 0)
-            return -1;
-        if (stays > 0)
+        if (entries[i].status != VOLUME_MAINTENANCE && entries[i].status != VOLUME_ERROR)
             continue;
+        if (image_cache_evict(work, &entries[i], err) < 0) {
+            if (err->kind != ERROR_BAD_REQUEST)
+                return -1;
+            continue; /* one of a frozen backend stays */
+        }
         freed_gb += entries[i].size_gb;
         fits = placement_fits_without(work, pool, type, delta_gb, freed_gb, err);
     }

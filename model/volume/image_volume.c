@@ -39,43 +39,18 @@ const char *const *image_volumes_of(struct arena *arena, const json_t *image) {
     return ids;
 }
 
-static bool is_of_owner(const struct volume *found, const char *owner) {
-    const char *named = pairs_get(&found->metadata, VOLUME_KEY_IMAGE_OWNER);
-
-    return owner && *owner &&
-           (strcmp(found->project_id, owner) == 0 || (named && strcmp(named, owner) == 0));
-}
-
 static bool may_be_cloned(const struct image_volume_search *search, const struct volume *found) {
+    const char *named = pairs_get(&found->metadata, VOLUME_KEY_IMAGE_OWNER);
+    const char *owner = search->owner;
     const struct volume *volume = search->volume;
 
-    return is_of_owner(found, search->owner) && found->status == VOLUME_AVAILABLE &&
-           !found->attachment_count && found->provider_location && !found->encryption_key_id &&
+    if (!owner || !*owner ||
+        (strcmp(found->project_id, owner) != 0 && (!named || strcmp(named, owner) != 0)))
+        return false;
+    return found->status == VOLUME_AVAILABLE && !found->attachment_count &&
+           found->provider_location && !found->encryption_key_id &&
            strcmp(found->host, volume->host) == 0 && found->size_gb <= volume->size_gb &&
            found->largest_gb <= volume->size_gb && search->bytes <= found->size_gb * GIB;
-}
-
-/* Its turn among the operations on the volume comes with its next claim. */
-static int wait(struct work *work, const struct operation *held, struct image_volume_search *search,
-                const char *id, struct error *err) {
-    if (conflict_resolve(work, id, ACTION_CLONE, err) < 0)
-        return err->kind == ERROR_BAD_REQUEST ? 0 : -1;
-    search->waits = true;
-    return operation_follow(work, held, id, true, err) < 0
-               ? -1
-               : operation_notify(work, held, NULL, err);
-}
-
-static int try_one(struct work *work, const struct operation *held,
-                   struct image_volume_search *search, const char *id, struct error *err) {
-    if (held->turn_of && strcmp(held->turn_of, id) != 0)
-        return 0;
-    if (volume_details(work, id, &search->found, err) < 0)
-        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    if (!search->found.host || !may_be_cloned(search, &search->found))
-        return 0;
-    search->is_found = held->turn_of != NULL;
-    return search->is_found ? 0 : wait(work, held, search, id, err);
 }
 
 int image_volume_find(struct work *work, const struct operation *held, void *arg,
@@ -83,8 +58,28 @@ int image_volume_find(struct work *work, const struct operation *held, void *arg
     struct image_volume_search *search = arg;
 
     search->is_found = search->waits = false;
-    for (const char *const *id = search->ids; *id && !search->is_found && !search->waits; id++)
-        if (try_one(work, held, search, *id, err) < 0)
+    for (const char *const *id = search->ids; *id; id++) {
+        if (held->turn_of && strcmp(held->turn_of, *id) != 0)
+            continue;
+        if (volume_details(work, *id, &search->found, err) < 0) {
+            if (err->kind != ERROR_NOT_FOUND)
+                return -1;
+            continue;
+        }
+        if (!search->found.host || !may_be_cloned(search, &search->found))
+            continue;
+        search->is_found = held->turn_of != NULL;
+        if (search->is_found)
+            return 0;
+        if (conflict_resolve(work, *id, ACTION_CLONE, err) == 0) {
+            /* Its turn among the operations on the volume comes with its next claim. */
+            search->waits = true;
+            return operation_follow(work, held, *id, true, err) < 0
+                       ? -1
+                       : operation_notify(work, held, NULL, err);
+        }
+        if (err->kind != ERROR_BAD_REQUEST)
             return -1;
+    }
     return 0;
 }

@@ -19,30 +19,24 @@
 
 /* ---- begin ---- */
 
-/* For a backend with one pool its name is enough. */
-static int find_pool(struct work *work, const char *host, struct pool *ret, struct error *err) {
+int volume_manage_pool(struct work *work, const char *host, enum driver_feature feature,
+                       struct pool *ret, struct error *err) {
     struct pool *pools;
     int count = pool_list(work, &pools, err), matches = 0;
 
     if (count < 0)
         return -1;
+    /* For a backend with one pool its name is enough. */
     for (int i = 0; i < count; i++)
         if (strcmp(pools[i].name, host) == 0 || strcmp(pools[i].host, host) == 0) {
             *ret = pools[i];
             matches++;
         }
-    if (matches == 1)
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     matches ? "Host '%.255s' has several pools: say node@backend#pool."
-                             : "Host '%.255s' is no pool of a volume service.",
-                     host);
-}
-
-int volume_manage_pool(struct work *work, const char *host, enum driver_feature feature,
-                       struct pool *ret, struct error *err) {
-    if (find_pool(work, host, ret, err) < 0)
-        return -1;
+    if (matches != 1)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         matches ? "Host '%.255s' has several pools: say node@backend#pool."
+                                 : "Host '%.255s' is no pool of a volume service.",
+                         host);
     if (!ret->active)
         return error_set(err, ERROR_BAD_REQUEST,
                          "The volume service of host '%.255s' is down, disabled or frozen.", host);
@@ -71,23 +65,6 @@ static int choose_type(struct work *work, const struct volume_existing *existing
     return 0;
 }
 
-/* The pool's; another zone in the request is refused. */
-static int check_zone(struct work *work, const char *asked, const struct pool *pool,
-                      struct error *err) {
-    const char *zone;
-
-    if (!asked)
-        return 0;
-    if (zone_choose(work, asked, &zone, err) < 0)
-        return -1;
-    return strcmp(zone, pool->availability_zone) == 0
-               ? 0
-               : error_set(err, ERROR_BAD_REQUEST,
-                           "Invalid input received: Invalid availability zone '%s': host '%s' is "
-                           "in %s.",
-                           asked, pool->name, pool->availability_zone);
-}
-
 static int start(struct work *work, const struct volume *volume, const char *source_name,
                  struct error *err) {
     json_t *arguments = json_keep(work->arena, json_pack("{s:s}", "source", source_name));
@@ -107,14 +84,22 @@ static int start(struct work *work, const struct volume *volume, const char *sou
 static int check_existing(struct work *work, const struct volume_existing *existing,
                           const char **source_name, struct pool *ret_pool,
                           struct volume_type *ret_type, struct error *err) {
+    const char *asked = existing->availability_zone, *zone;
+
     *source_name = existing->source_name;
     if (work_check_project(work, "A volume", err) < 0 ||
         pair_rows_check(work, &metadata_rows, "to be made", &existing->metadata, err) < 0 ||
         manage_reference(work, MANAGE_VOLUME, source_name, err) < 0 ||
         volume_manage_pool(work, existing->host, DRIVER_MANAGE, ret_pool, err) < 0 ||
-        choose_type(work, existing, ret_pool, ret_type, err) < 0)
+        choose_type(work, existing, ret_pool, ret_type, err) < 0 ||
+        (asked && zone_choose(work, asked, &zone, err) < 0))
         return -1;
-    return check_zone(work, existing->availability_zone, ret_pool, err);
+    if (asked && strcmp(zone, ret_pool->availability_zone) != 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Invalid availability zone '%s': host '%s' is "
+                         "in %s.",
+                         asked, ret_pool->name, ret_pool->availability_zone);
+    return 0;
 }
 
 int volume_manage_check(struct work *work, const struct volume_existing *existing,
@@ -235,7 +220,6 @@ static int taken_over(struct work *work, const struct operation *held,
                       const struct manage_ending *ending, struct error *err) {
     int counted = quota_commit(work, held->id, err);
 
-    assert(held->kind == &kind_manage);
     if (counted < 0 || operation_end(work, held, err) < 0 ||
         operation_leave(work, held->volume_id, held->kind, VOLUME_AVAILABLE, err) < 0 ||
         db_run(work->tx, err,
@@ -250,29 +234,25 @@ static int taken_over(struct work *work, const struct operation *held,
     return notification_of(work, "volume.manage_existing.end", held->volume_id, err);
 }
 
-/* Whatever status an operator has set meanwhile: it has no object. */
-static int not_taken_over(struct work *work, const struct operation *held,
-                          const struct manage_ending *ending, struct error *err) {
+static int manage_finish(struct work *work, const struct operation *held, void *arg,
+                         struct error *err) {
+    /* Whatever status an operator has set meanwhile: it has no object. */
     static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR_MANAGING };
-    bool over_quota = ending->failure->kind == ERROR_OVER_QUOTA;
+    const struct manage_ending *ending = arg;
+    const char *detail = held->kind->message_detail;
     struct volume volume;
 
     assert(held->kind == &kind_manage);
+    if (!ending->failure)
+        return taken_over(work, held, ending, err);
     if (volume_row(work, held->volume_id, &volume, err) < 0 ||
         give_back(work, held, &volume, err) < 0 || operation_end(work, held, err) < 0 ||
         status_write(work, &volume_objects, volume.id, &broken, err) < 0)
         return -1;
+    if (ending->failure->kind == ERROR_OVER_QUOTA)
+        detail = "006";
     return message_put(work, held->project_id, held->request_id, volume.id,
-                       held->kind->message_action, over_quota ? "006" : held->kind->message_detail,
-                       err);
-}
-
-static int manage_finish(struct work *work, const struct operation *held, void *arg,
-                         struct error *err) {
-    const struct manage_ending *ending = arg;
-
-    return ending->failure ? not_taken_over(work, held, ending, err)
-                           : taken_over(work, held, ending, err);
+                       held->kind->message_action, detail, err);
 }
 
 static int manage_cancel(struct work *work, const struct operation *operation, struct error *err) {

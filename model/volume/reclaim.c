@@ -39,8 +39,7 @@ int volume_reclaim_last(struct work *work, const char *volume_id, struct reclaim
     return found < 0 ? -1 : 0;
 }
 
-static int insert_row(struct work *work, const char *volume_id, struct error *err) {
-    assert(volume_id);
+static int write_begin(struct work *work, const char *volume_id, struct error *err) {
     if (db_run(work->tx, err, "DELETE FROM reclaims WHERE volume_id = $1", DB_TEXT(volume_id)) < 0)
         return -1;
     return db_change(work->tx, err,
@@ -60,36 +59,30 @@ static int write_failure(struct work *work, const char *volume_id, const char *r
 
 /* ---- begin ---- */
 
-/* Permanent reasons; a temporary one is ERROR_CONFLICT. */
-static int check_can(struct work *work, const struct volume *volume, struct error *err) {
+/* A temporary reason is ERROR_CONFLICT. */
+static int check(struct work *work, const struct volume *volume, struct error *err) {
+    int keeps;
+
     if (!volume->host || !volume->provider_location)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s has nothing on a backend to be reclaimed.",
                          volume->id);
-    return pool_demand(work, volume->host, DRIVER_RECLAIM,
-                       "Invalid volume: The backend of this volume cannot reclaim space: its file "
-                       "system or its copies do not support it, its locks are not shared, or its "
-                       "volumes allocate all their space at once.",
-                       err);
-}
+    if (pool_demand(work, volume->host, DRIVER_RECLAIM,
+                    "Invalid volume: The backend of this volume cannot reclaim space: its file "
+                    "system or its copies do not support it, its locks are not shared, or its "
+                    "volumes allocate all their space at once.",
+                    err) < 0)
+        return -1;
 
-/* 0: its guest could. */
-static int check_guest(struct work *work, const struct volume *volume, struct error *err) {
-    int keeps = pool_has_capability(work, volume->host, POOL_KEEPS_DISCARDS, err);
-
-    if (keeps == 0)
-        return reclaim_trim_check(work, volume, err);
-    return keeps < 0 ? -1
-                     : error_set(err, ERROR_BAD_REQUEST,
-                                 "Invalid volume: Discards of a guest on volume %s have no effect: "
-                                 "its backend reclaims space of detached volumes, and "
-                                 "of one in use the zeros that are written to it.",
-                                 volume->id);
-}
-
-static int check_now(struct work *work, const struct volume *volume, struct error *err) {
-    if (volume->status == VOLUME_IN_USE && !volume_is_migrating(volume))
-        return check_guest(work, volume, err);
+    if (volume->status == VOLUME_IN_USE && !volume_is_migrating(volume)) {
+        keeps = pool_has_capability(work, volume->host, POOL_KEEPS_DISCARDS, err);
+        return keeps == 0 ? reclaim_trim_check(work, volume, err)
+                          : error_if_any(keeps, err, ERROR_BAD_REQUEST,
+                                         "Invalid volume: Discards of a guest on volume %s have no "
+                                         "effect: its backend reclaims space of detached volumes, "
+                                         "and of one in use the zeros that are written to it.",
+                                         volume->id);
+    }
     if (volume->status == VOLUME_AVAILABLE && !volume_is_migrating(volume))
         return 0;
     return error_set(
@@ -97,35 +90,23 @@ static int check_now(struct work *work, const struct volume *volume, struct erro
         volume->id, volume_is_migrating(volume) ? "migrating" : status_shown(volume->status));
 }
 
-/* A host that is being connected may write at any moment, although no status shows that yet. */
-static int check_connections(struct work *work, const struct volume *volume, struct error *err) {
-    int64_t open = 0;
-
-    if (operation_count(work, volume->id, &kind_connect, &open, err) < 0)
-        return -1;
-    return open > 0 ? error_set(err, ERROR_CONFLICT,
-                                "Volume %s cannot be reclaimed before its connect has ended.",
-                                volume->id)
-                    : 0;
-}
-
-/* A later request may succeed. */
-static int settle(struct work *work, const char *volume_id, struct error *err) {
-    struct error why = { .kind = ERROR_NONE };
-
-    if (conflict_resolve(work, volume_id, ACTION_RECLAIM, &why) == 0)
-        return 0;
-    return why.kind == ERROR_BAD_REQUEST ? error_set(err, ERROR_CONFLICT, "%s", why.message)
-                                         : error_pass(err, &why);
-}
-
 int volume_reclaim(struct work *work, const struct volume *volume, struct error *err) {
     struct volume changed = *volume;
+    struct error why = { .kind = ERROR_NONE };
+    int64_t open = 0;
 
-    if (check_can(work, volume, err) < 0 || check_now(work, volume, err) < 0 ||
-        check_connections(work, volume, err) < 0 || settle(work, volume->id, err) < 0 ||
-        volume_begin(work, &changed, &kind_reclaim, NULL, NULL, err) < 0 ||
-        insert_row(work, volume->id, err) < 0)
+    if (check(work, volume, err) < 0 ||
+        operation_count(work, volume->id, &kind_connect, &open, err) < 0)
+        return -1;
+    /* A host that is being connected may write at any moment, although no status shows that yet. */
+    if (open > 0)
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume %s cannot be reclaimed before its connect has ended.", volume->id);
+    if (conflict_resolve(work, volume->id, ACTION_RECLAIM, &why) < 0) /* a later one may succeed */
+        return why.kind == ERROR_BAD_REQUEST ? error_set(err, ERROR_CONFLICT, "%s", why.message)
+                                             : error_pass(err, &why);
+    if (volume_begin(work, &changed, &kind_reclaim, NULL, NULL, err) < 0 ||
+        write_begin(work, volume->id, err) < 0)
         return -1;
     return notification_put(work, "volume.reclaim_space.start", &changed, err);
 }

@@ -66,23 +66,6 @@ int reclaim_trim_reevaluate(struct work *work, const struct operation *operation
 
 /* ---- the host's report ---- */
 
-static int refuse_report(const struct volume *volume, struct error *err) {
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid volume: Volume %s does not wait for this report of a host.",
-                     volume->id);
-}
-
-static int report_sign(struct work *work, const struct operation *operation, int64_t progress,
-                       struct error *err) {
-    if (assist_progressed(work, operation, err) < 0)
-        return -1;
-    return db_run(work->tx, err,
-                  "UPDATE reclaims SET progress = $1 WHERE volume_id = $2 AND progress < $1",
-                  DB_INT(progress), DB_TEXT(operation->volume_id)) < 0
-               ? -1
-               : 0;
-}
-
 static int report_failure(struct work *work, const struct operation *operation,
                           const struct reclaim_report *report, struct error *err) {
     const char *reason = report->reason ? report->reason : "failed";
@@ -107,10 +90,18 @@ int reclaim_trim_report(struct work *work, const struct volume *volume,
         return -1;
     if (found == 0 || operation.kind != &kind_reclaim || strcmp(operation.id, report->id) != 0 ||
         !operation_awaits_report(&operation))
-        return refuse_report(volume, err);
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s does not wait for this report of a host.",
+                         volume->id);
     if (strcmp(report->status, "error") == 0)
         return report_failure(work, &operation, report, err);
-    if (strcmp(report->status, "running") == 0)
-        return report_sign(work, &operation, report->progress, err);
-    return assist_report(work, &operation, false, err) < 0 ? -1 : 0;
+    if (strcmp(report->status, "running") != 0)
+        return assist_report(work, &operation, false, err) < 0 ? -1 : 0;
+    return assist_progressed(work, &operation, err) < 0 ||
+                   db_run(work->tx, err,
+                          "UPDATE reclaims SET progress = $1 WHERE volume_id = $2 AND "
+                          "progress < $1",
+                          DB_INT(report->progress), DB_TEXT(volume->id)) < 0
+               ? -1
+               : 0;
 }

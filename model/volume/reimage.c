@@ -60,39 +60,24 @@ static bool was(const struct operation *held, enum volume_status status) {
            before == status;
 }
 
-/* An error that the volume had before has other reasons. */
-static enum volume_status status_after(const struct operation *held, const struct volume *volume) {
-    return was(held, VOLUME_ERROR) ? VOLUME_ERROR : attachment_status_of(volume);
-}
-
-static int describe(struct work *work, const struct operation *held, const struct volume *volume,
-                    struct error *err) {
-    struct volume_image image;
-
-    if (!volume_image_of(work->arena, held, &image))
-        return 0;
-    if (db_run(work->tx, err, "UPDATE volumes SET bootable = 1 WHERE id = $1",
-               DB_TEXT(volume->id)) < 0)
-        return -1;
-    return pair_rows_put_accepted(work, &image_metadata_rows, PAIR_OWNER(volume), &image.metadata,
-                                  err);
-}
-
 static int reimage_finish(struct work *work, const struct operation *held, void *arg,
                           struct error *err) {
     const struct reimage_ending *ending = arg;
     bool failed = ending->failure != NULL;
+    unsigned status = held->kind->on_failure;
     struct volume volume;
 
     assert(held->kind == &kind_reimage);
     if (volume_details(work, held->volume_id, &volume, err) < 0 ||
-        operation_end(work, held, err) < 0 ||
-        operation_leave(work, volume.id, held->kind,
-                        failed ? held->kind->on_failure : status_after(held, &volume), err) < 0 ||
+        operation_end(work, held, err) < 0)
+        return -1;
+    if (!failed) /* an error that the volume had before has other reasons */
+        status = was(held, VOLUME_ERROR) ? VOLUME_ERROR : attachment_status_of(&volume);
+    if (operation_leave(work, volume.id, held->kind, status, err) < 0 ||
         (was(held, VOLUME_RESERVED) && volume_notify_reimaged(work, &volume, failed, err) < 0))
         return -1;
     if (!failed)
-        return describe(work, held, &volume, err);
+        return volume_image_describe(work, held, err);
     return message_put(work, held->project_id, held->request_id, volume.id,
                        held->kind->message_action,
                        ending->detail ? ending->detail : held->kind->message_detail, err);

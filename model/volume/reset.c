@@ -35,19 +35,6 @@ static int check_storage(const struct volume *volume, enum volume_status wanted,
                      volume->id, status_shown(wanted));
 }
 
-/* Does the volume have an operation, or a cancelled delete, whose end inspects its storage? */
-static int is_inspected(struct work *work, const struct volume *volume, struct error *err) {
-    struct operation *about;
-    int count = operation_about(work, volume->id, volume->id, &about, err);
-
-    for (int i = 0; i < count; i++)
-        if (strcmp(about[i].target_id, volume->id) == 0 ||
-            (about[i].phase == PHASE_CANCELLED && about[i].kind == &kind_delete &&
-             strcmp(about[i].object_id, volume->id) == 0))
-            return 1;
-    return count < 0 ? -1 : 0;
-}
-
 /* A delete that failed may have destroyed the storage all the same, which no row shows: a manager
  * checks it before the volume can be used, whatever the new status, as another one may follow. */
 static int inspect_storage(struct work *work, const struct volume *volume, struct error *err) {
@@ -56,13 +43,20 @@ static int inspect_storage(struct work *work, const struct volume *volume, struc
                                       .host = volume->host,
                                       .project_id = volume->project_id,
                                       .previous_status = status_text(volume->status) };
-    int found;
+    struct operation *about;
+    int count;
 
     if (volume->status != VOLUME_ERROR_DELETING || !volume->provider_location || !volume->host ||
         volume->attachment_count > 0)
         return 0;
-    found = is_inspected(work, volume, err);
-    return found != 0 ? (found < 0 ? -1 : 0) : operation_inspect(work, &kind_delete, &fields, err);
+    count = operation_about(work, volume->id, volume->id, &about, err);
+    /* The end of its operation, or of a cancelled delete, inspects its storage anyway. */
+    for (int i = 0; i < count; i++)
+        if (strcmp(about[i].target_id, volume->id) == 0 ||
+            (about[i].phase == PHASE_CANCELLED && about[i].kind == &kind_delete &&
+             strcmp(about[i].object_id, volume->id) == 0))
+            return 0;
+    return count < 0 ? -1 : operation_inspect(work, &kind_delete, &fields, err);
 }
 
 static int reset_status(struct work *work, const struct volume *volume, const char *status,

@@ -16,19 +16,6 @@ static int retype_refuse(const struct volume *volume, const char *why, struct er
                      volume->id, why);
 }
 
-static int check_volume(const struct volume *volume, struct error *err) {
-    if (volume_is_migrating(volume))
-        return retype_refuse(volume, "it is migrating", err);
-    if (volume->status != VOLUME_AVAILABLE && volume->status != VOLUME_IN_USE)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid volume: Volume %s must be available or in-use to be retyped, but "
-                         "current status is: %s.",
-                         volume->id, status_shown(volume->status));
-    if (volume->group_id)
-        return retype_refuse(volume, "it is in a group", err);
-    return volume->host ? 0 : retype_refuse(volume, "it is on no backend", err);
-}
-
 static int check_type(struct work *work, const struct volume *volume,
                       const struct volume_type *type, struct error *err) {
     if (volume->type_id && strcmp(volume->type_id, type->id) == 0)
@@ -51,12 +38,20 @@ static bool is_same(const char *one, const char *other) {
     return one == other || (one && other && strcmp(one, other) == 0);
 }
 
-/* A driver reads the specs of a type when it creates the volume. */
-static int check_own_specs(struct work *work, const struct volume *volume, const struct pool *pool,
-                           const struct volume_type *type, struct error *err) {
-    const json_t *own = json_object_get(pool_reported(work, pool), POOL_EXTRA_SPECS);
+static int check_place(struct work *work, const struct volume *volume,
+                       const struct volume_type *type, struct error *err) {
     struct volume_type before = { .id = NULL };
+    struct pool pool;
+    int found = pool_find(work, volume->host, &pool, err);
+    const json_t *own;
 
+    if (found < 0)
+        return -1;
+    if (found == 0 || !placement_may_have(work, &pool, type))
+        return retype_refuse(
+            volume, "the new type does not fit where it is, and volumes are not moved", err);
+    /* A driver reads the specs of a type when it creates the volume. */
+    own = json_object_get(pool_reported(work, &pool), POOL_EXTRA_SPECS);
     if (json_array_size(own) > 0 && volume->type_id &&
         volume_type_row(work, volume->type_id, &before, err) < 0)
         return -1;
@@ -72,38 +67,32 @@ static int check_own_specs(struct work *work, const struct volume *volume, const
     return 0;
 }
 
-static int check_place(struct work *work, const struct volume *volume,
-                       const struct volume_type *type, struct error *err) {
-    struct pool pool;
-    int found = pool_find(work, volume->host, &pool, err);
-
-    if (found < 0)
-        return -1;
-    if (found == 0 || !placement_may_have(work, &pool, type))
-        return retype_refuse(
-            volume, "the new type does not fit where it is, and volumes are not moved", err);
-    return check_own_specs(work, volume, &pool, type, err);
-}
-
-static int write_row(struct work *work, const struct volume *volume, const struct volume_type *type,
-                     struct error *err) {
-    assert(type->id && !type->is_encrypted);
-    return db_change(work->tx, err,
-                     "UPDATE volumes SET volume_type_id = $1, multiattach = $2, updated_at = $3 "
-                     "WHERE id = $4",
-                     DB_TEXT(type->id), DB_BOOL(volume_type_is(type, "multiattach")),
-                     DB_INT(work->now_us), DB_TEXT(volume->id));
-}
-
 int volume_retype(struct work *work, const struct volume *volume, const char *wanted,
                   bool *ret_multiattach, struct error *err) {
     struct volume_type type;
 
-    if (check_volume(volume, err) < 0 || volume_type_find(work, wanted, &type, err) < 0 ||
+    if (volume_is_migrating(volume))
+        return retype_refuse(volume, "it is migrating", err);
+    if (volume->status != VOLUME_AVAILABLE && volume->status != VOLUME_IN_USE)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s must be available or in-use to be retyped, but "
+                         "current status is: %s.",
+                         volume->id, status_shown(volume->status));
+    if (volume->group_id)
+        return retype_refuse(volume, "it is in a group", err);
+    if (!volume->host)
+        return retype_refuse(volume, "it is on no backend", err);
+    if (volume_type_find(work, wanted, &type, err) < 0 ||
         check_type(work, volume, &type, err) < 0 || check_place(work, volume, &type, err) < 0 ||
         conflict_resolve(work, volume->id, ACTION_RETYPE, err) < 0 ||
-        volume_quota_retype(work, volume, type.name, err) < 0 ||
-        write_row(work, volume, &type, err) < 0)
+        volume_quota_retype(work, volume, type.name, err) < 0)
+        return -1;
+    assert(type.id && !type.is_encrypted);
+    if (db_change(work->tx, err,
+                  "UPDATE volumes SET volume_type_id = $1, multiattach = $2, updated_at = $3 "
+                  "WHERE id = $4",
+                  DB_TEXT(type.id), DB_BOOL(volume_type_is(&type, "multiattach")),
+                  DB_INT(work->now_us), DB_TEXT(volume->id)) < 0)
         return -1;
     *ret_multiattach = volume_type_is(&type, "multiattach");
     return notification_of(work, "volume.retype", volume->id, err);

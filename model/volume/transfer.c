@@ -105,26 +105,20 @@ static const char *digest_of(struct arena *arena, const char *salt, const char *
     return digits;
 }
 
-/* However many keys a project tries. */
-static void log_wrong_key(const struct work *work, const struct transfer *transfer) {
-    static struct log_limit wrong = LOG_LIMIT;
-    const char *key = arena_join(work->arena, work->context->project_id, " ", transfer->id, NULL);
-    unsigned others;
-
-    if (log_limit_allows(&wrong, key, clock_monotonic_us(), &others))
-        log_warning(&work->context->log, "transfer refused: wrong key", "transfer_id", transfer->id,
-                    "volume_id", transfer->volume_id, "others", LOG_INT(others), NULL);
-}
-
 /* The comparison takes as long for each wrong key. */
 static int check_key(const struct work *work, const struct transfer *transfer, const char *auth_key,
                      struct error *err) {
-    const char *digest = digest_of(work->arena, transfer->salt, auth_key);
+    static struct log_limit wrong = LOG_LIMIT; /* however many keys a project tries */
+    const char *digest = digest_of(work->arena, transfer->salt, auth_key), *tried;
+    unsigned others;
 
     if (strlen(transfer->digest) == strlen(digest) &&
         memeql_sec(transfer->digest, digest, strlen(digest)))
         return 0;
-    log_wrong_key(work, transfer);
+    tried = arena_join(work->arena, work->context->project_id, " ", transfer->id, NULL);
+    if (log_limit_allows(&wrong, tried, clock_monotonic_us(), &others))
+        log_warning(&work->context->log, "transfer refused: wrong key", "transfer_id", transfer->id,
+                    "volume_id", transfer->volume_id, "others", LOG_INT(others), NULL);
     return error_set(err, ERROR_BAD_REQUEST,
                      "Invalid auth key: the key does not accept transfer %s.", transfer->id);
 }
@@ -134,23 +128,6 @@ static int check_key(const struct work *work, const struct transfer *transfer, c
 static int refuse(const struct volume *volume, const char *why, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "Invalid volume: Volume %s cannot be transferred: %s.",
                      volume->id, why);
-}
-
-static int check_volume(const struct volume *volume, enum volume_status needs, struct error *err) {
-    if (volume->status != needs)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid volume: Volume %s status must be %s to be transferred, but it "
-                         "is %s.",
-                         volume->id, status_shown(needs), status_shown(volume->status));
-    if (!volume_is_free(volume, needs))
-        return refuse(volume, "it has an attachment, or its attach_status is attached", err);
-    if (volume_is_migrating(volume))
-        return refuse(volume, "it is migrating", err);
-    if (volume->group_id)
-        return refuse(volume, "it belongs to a group", err);
-    if (volume->encryption_key_id)
-        return refuse(volume, "it is encrypted", err);
-    return volume_check_content(volume, "be transferred", err);
 }
 
 static int check_snapshots(struct work *work, const struct volume *volume, struct error *err) {
@@ -179,27 +156,31 @@ static int check_snapshots(struct work *work, const struct volume *volume, struc
 
 static int check_parts(struct work *work, const struct volume *volume, enum volume_status needs,
                        bool no_snapshots, struct error *err) {
-    if (check_volume(volume, needs, err) < 0 ||
+    if (volume->status != needs)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s status must be %s to be transferred, but it "
+                         "is %s.",
+                         volume->id, status_shown(needs), status_shown(volume->status));
+    if (!volume_is_free(volume, needs))
+        return refuse(volume, "it has an attachment, or its attach_status is attached", err);
+    if (volume_is_migrating(volume))
+        return refuse(volume, "it is migrating", err);
+    if (volume->group_id)
+        return refuse(volume, "it belongs to a group", err);
+    if (volume->encryption_key_id)
+        return refuse(volume, "it is encrypted", err);
+    if (volume_check_content(volume, "be transferred", err) < 0 ||
         (!no_snapshots && check_snapshots(work, volume, err) < 0))
         return -1;
     return conflict_resolve(work, volume->id, ACTION_TRANSFER, err);
 }
 
-/* A private type that the caller's project may not use. */
-static int check_type(struct work *work, const struct volume *volume, struct error *err) {
-    struct volume_type type;
-
-    if (!volume->type_id || volume_type_get(work, volume->type_id, &type, err) == 0)
-        return 0;
-    return err->kind == ERROR_NOT_FOUND
-               ? refuse(volume, "this project may not use its volume type", err)
-               : -1;
-}
-
-/* With the metadata image_owner the former project could clone it, as the content of an image. */
-static int move_volume(struct work *work, const char *volume_id, struct error *err) {
+static int move_rows(struct work *work, const char *volume_id, bool no_snapshots,
+                     struct error *err) {
     const struct context *context = work->context;
 
+    /* With the metadata image_owner the former project could clone it, as the content of an
+     * image. */
     if (db_run(work->tx, err,
                "UPDATE volumes SET project_id = $1, user_id = $2, updated_at = $3 WHERE id = $4",
                DB_TEXT(context->project_id), DB_TEXT(context->user_id), DB_INT(work->now_us),
@@ -207,16 +188,12 @@ static int move_volume(struct work *work, const char *volume_id, struct error *e
         db_run(work->tx, err,
                "DELETE FROM volume_metadata WHERE volume_id = $1 AND "
                "key IN ('" VOLUME_KEY_IMAGE_OWNER "', '" VOLUME_KEY_IMAGE_ID "')",
-               DB_TEXT(volume_id)) < 0)
+               DB_TEXT(volume_id)) < 0 ||
+        db_change(work->tx, err, "UPDATE volume_metadata SET project_id = $1 WHERE volume_id = $2",
+                  DB_TEXT(context->project_id), DB_TEXT(volume_id)) < 0)
         return -1;
-    return db_change(work->tx, err,
-                     "UPDATE volume_metadata SET project_id = $1 WHERE volume_id = $2",
-                     DB_TEXT(context->project_id), DB_TEXT(volume_id));
-}
-
-static int move_snapshots(struct work *work, const char *volume_id, struct error *err) {
-    const struct context *context = work->context;
-
+    if (no_snapshots)
+        return 0;
     if (db_run(work->tx, err,
                "UPDATE snapshots SET project_id = $1, user_id = $2, updated_at = $3 "
                "WHERE volume_id = $4",
@@ -261,18 +238,22 @@ int transfer_accept(struct work *work, const struct transfer *transfer, const ch
                     struct error *err) {
     static const struct status_change accepted = { .from = VOLUME_AWAITING_TRANSFER,
                                                    .to = VOLUME_AVAILABLE };
+    struct volume_type type;
     struct volume volume;
 
     if (work_check_project(work, "A volume", err) < 0 ||
         check_key(work, transfer, auth_key, err) < 0 ||
         volume_details(work, transfer->volume_id, &volume, err) < 0 ||
-        check_parts(work, &volume, VOLUME_AWAITING_TRANSFER, transfer->no_snapshots, err) < 0 ||
-        check_type(work, &volume, err) < 0 ||
-        notification_put(work, "volume.transfer.accept.start", &volume, err) < 0 ||
+        check_parts(work, &volume, VOLUME_AWAITING_TRANSFER, transfer->no_snapshots, err) < 0)
+        return -1;
+    if (volume.type_id && volume_type_get(work, volume.type_id, &type, err) < 0)
+        return err->kind == ERROR_NOT_FOUND
+                   ? refuse(&volume, "this project may not use its volume type", err)
+                   : -1;
+    if (notification_put(work, "volume.transfer.accept.start", &volume, err) < 0 ||
         volume_quota_transfer(work, &volume, work->context->project_id, !transfer->no_snapshots,
                               err) < 0 ||
-        move_volume(work, volume.id, err) < 0 ||
-        (!transfer->no_snapshots && move_snapshots(work, volume.id, err) < 0) ||
+        move_rows(work, volume.id, transfer->no_snapshots, err) < 0 ||
         status_write(work, &volume_objects, volume.id, &accepted, err) < 0 ||
         transfer_end_of(work, volume.id, err) < 0)
         return -1;

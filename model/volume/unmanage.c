@@ -18,7 +18,10 @@ static int unmanage_refuse(const struct volume *volume, const char *why, struct 
                      volume->id, why);
 }
 
-static int check(const struct volume *volume, struct error *err) {
+/* A frozen backend unmanages all the same: that destroys nothing. */
+int volume_unmanage(struct work *work, const struct volume *volume, struct error *err) {
+    struct volume changed = *volume;
+
     if (volume->attachment_count || strcmp(volume->attach_status, "attached") == 0)
         return unmanage_refuse(volume, "it is attached", err);
     if (volume_is_migrating(volume))
@@ -27,14 +30,7 @@ static int check(const struct volume *volume, struct error *err) {
         return unmanage_refuse(volume, "it belongs to a group", err);
     if (volume->encryption_key_id)
         return unmanage_refuse(volume, "it is encrypted", err);
-    return 0;
-}
-
-/* A frozen backend unmanages all the same: that destroys nothing. */
-int volume_unmanage(struct work *work, const struct volume *volume, struct error *err) {
-    struct volume changed = *volume;
-
-    if (check(volume, err) < 0 || snapshot_none_of(work, volume->id, err) < 0 ||
+    if (snapshot_none_of(work, volume->id, err) < 0 ||
         conflict_resolve(work, volume->id, ACTION_UNMANAGE, err) < 0)
         return -1;
     if (volume_delete_has_no_object(volume))

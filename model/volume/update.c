@@ -36,28 +36,20 @@ static int touch(struct work *work, const char *volume_id, struct error *err) {
                      DB_INT(work->now_us), DB_TEXT(volume_id));
 }
 
-static int write_changes(struct work *work, const struct volume *volume,
-                         const struct volume_changes *changes, struct error *err) {
-    if (db_run(work->tx, err,
-               "UPDATE volumes SET display_name = $1, display_description = $2, bootable = $3, "
-               "updated_at = $4 WHERE id = $5",
-               DB_TEXT(changes->set_name ? changes->name : volume->name),
-               DB_TEXT(changes->set_description ? changes->description : volume->description),
-               DB_BOOL(changes->set_bootable ? changes->bootable : volume->bootable),
-               DB_INT(work->now_us), DB_TEXT(volume->id)) < 0)
-        return -1;
-    if (changes->set_metadata)
-        return pair_rows_put(work, &metadata_rows, PAIR_OWNER(volume), &changes->metadata, false,
-                             err);
-    return 0;
-}
-
 int volume_update(struct work *work, const struct volume *volume,
                   const struct volume_changes *changes, struct error *err) {
     if (require_not(volume, ST(MAINTENANCE), "An update", err) < 0 ||
         conflict_resolve(work, volume->id, ACTION_UPDATE, err) < 0 ||
         notification_put(work, "volume.update.start", volume, err) < 0 ||
-        write_changes(work, volume, changes, err) < 0)
+        db_run(work->tx, err,
+               "UPDATE volumes SET display_name = $1, display_description = $2, bootable = $3, "
+               "updated_at = $4 WHERE id = $5",
+               DB_TEXT(changes->set_name ? changes->name : volume->name),
+               DB_TEXT(changes->set_description ? changes->description : volume->description),
+               DB_BOOL(changes->set_bootable ? changes->bootable : volume->bootable),
+               DB_INT(work->now_us), DB_TEXT(volume->id)) < 0 ||
+        (changes->set_metadata && pair_rows_put(work, &metadata_rows, PAIR_OWNER(volume),
+                                                &changes->metadata, false, err) < 0))
         return -1;
     return notification_of(work, "volume.update.end", volume->id, err);
 }

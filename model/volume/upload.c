@@ -34,39 +34,28 @@ static int check_formats(const struct volume_upload *upload, struct error *err) 
     return 0;
 }
 
-static int check_size(const struct volume *volume, const struct volume_upload *upload,
-                      struct error *err) {
+int volume_upload_check(struct work *work, const struct volume *volume,
+                        const struct volume_upload *upload, struct error *err) {
     int64_t most_gb = converted_image_is_known(upload->disk_format)
                           ? converted_image_most_gb(upload->disk_format)
                           : INT64_MAX;
+    bool in_use = upload->force && work->settings->enable_force_upload;
 
-    if (volume->size_gb <= most_gb)
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid input received: Volume %s has %jd GiB, and an image of the disk "
-                     "format %s %jd at most.",
-                     volume->id, (intmax_t)volume->size_gb, upload->disk_format, (intmax_t)most_gb);
-}
-
-static int check_status(const struct work *work, const struct volume *volume, bool force,
-                        struct error *err) {
-    bool in_use = force && work->settings->enable_force_upload;
-
-    if (!volume_is_migrating(volume) &&
-        (volume->status == VOLUME_AVAILABLE || (in_use && volume->status == VOLUME_IN_USE)))
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid volume: Volume %s status must be available%s to make an image of "
-                     "it, but it is %s.",
-                     volume->id, in_use ? " or in-use" : "",
-                     volume_is_migrating(volume) ? "migrating" : status_shown(volume->status));
-}
-
-int volume_upload_check(struct work *work, const struct volume *volume,
-                        const struct volume_upload *upload, struct error *err) {
-    if (check_formats(upload, err) < 0 || check_size(volume, upload, err) < 0 ||
-        check_status(work, volume, upload->force, err) < 0)
+    if (check_formats(upload, err) < 0)
         return -1;
+    if (volume->size_gb > most_gb)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Volume %s has %jd GiB, and an image of the disk "
+                         "format %s %jd at most.",
+                         volume->id, (intmax_t)volume->size_gb, upload->disk_format,
+                         (intmax_t)most_gb);
+    if (volume_is_migrating(volume) ||
+        (volume->status != VOLUME_AVAILABLE && !(in_use && volume->status == VOLUME_IN_USE)))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s status must be available%s to make an image of "
+                         "it, but it is %s.",
+                         volume->id, in_use ? " or in-use" : "",
+                         volume_is_migrating(volume) ? "migrating" : status_shown(volume->status));
     if (volume->encryption_key_id)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s is encrypted, and no image can be made of it.",

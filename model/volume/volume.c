@@ -97,22 +97,6 @@ static int compare_volumes(const void *left, const void *right) {
     return strcmp((*(struct volume *const *)left)->id, (*(struct volume *const *)right)->id);
 }
 
-/* Those of a page's volumes that have details of the given kind. */
-static struct page_index page_index_of(struct work *work, struct volume *volumes,
-                                       const unsigned char *details, unsigned count,
-                                       unsigned kind) {
-    struct page_index index = { .by_id = arena_alloc(work->arena, count * sizeof(void *)) };
-
-    for (unsigned i = 0; i < count; i++)
-        if (details[i] & kind)
-            index.by_id[index.count++] = &volumes[i];
-    if (index.count > 1)
-        qsort(index.by_id, index.count, sizeof(void *), compare_volumes);
-    index.last = index.count > 0 ? index.by_id[0] : NULL;
-    assert(index.count <= count);
-    return index;
-}
-
 static struct volume *page_find(struct page_index *index, const char *id) {
     struct volume key = { .id = id }, *sought = &key, **found;
 
@@ -143,22 +127,6 @@ static const struct db_value *page_ids(struct work *work, const struct page_inde
 static const char *const pair_tables[PAIR_KINDS] = { "volume_metadata", "volume_admin_metadata",
                                                      "volume_glance_metadata" };
 
-static struct pairs *pairs_of(struct volume *volume, unsigned kind) {
-    return kind == 0   ? &volume->metadata
-           : kind == 1 ? &volume->admin_metadata
-                       : &volume->image_metadata;
-}
-
-static void add_pair(struct work *work, struct pairs *pairs, const struct db_rows *rows) {
-    struct pair *items =
-        query_grow(work->arena, (void *)(uintptr_t)pairs->items, pairs->count, sizeof(*items));
-
-    assert(pairs->items || pairs->count == 0);
-    items[pairs->count] =
-        (struct pair){ db_copy(rows, 1, work->arena), db_copy(rows, 2, work->arena) };
-    *pairs = (struct pairs){ items, pairs->count + 1 };
-}
-
 enum { TOO_MUCH = 1 };
 
 static int load_pairs(struct work *work, struct page_index *index, unsigned kind, size_t bytes_most,
@@ -175,7 +143,17 @@ static int load_pairs(struct work *work, struct page_index *index, unsigned kind
     if (!rows)
         return -1;
     while ((more = db_next(rows, err)) > 0) {
-        add_pair(work, pairs_of(page_find(index, db_text(rows, 0)), kind), rows);
+        struct volume *volume = page_find(index, db_text(rows, 0));
+        struct pairs *pairs = kind == 0   ? &volume->metadata
+                              : kind == 1 ? &volume->admin_metadata
+                                          : &volume->image_metadata;
+        struct pair *items =
+            query_grow(work->arena, (void *)(uintptr_t)pairs->items, pairs->count, sizeof(*items));
+
+        assert(pairs->items || pairs->count == 0);
+        items[pairs->count] =
+            (struct pair){ db_copy(rows, 1, work->arena), db_copy(rows, 2, work->arena) };
+        *pairs = (struct pairs){ items, pairs->count + 1 };
         if (arena_bytes(work->arena) > bytes_most)
             return TOO_MUCH;
     }
@@ -215,10 +193,16 @@ static int load_kinds(struct work *work, struct volume *volumes, const unsigned 
     int result = 0;
 
     for (unsigned kind = 0; kind < DETAIL_KINDS && result == 0; kind++) {
-        struct page_index index = page_index_of(work, volumes, details, count, 1u << kind);
+        struct page_index index = { .by_id = arena_alloc(work->arena, count * sizeof(void *)) };
 
+        for (unsigned i = 0; i < count; i++)
+            if (details[i] & 1u << kind)
+                index.by_id[index.count++] = &volumes[i];
         if (index.count == 0)
             continue;
+        if (index.count > 1)
+            qsort(index.by_id, index.count, sizeof(void *), compare_volumes);
+        index.last = index.by_id[0];
         result = kind < PAIR_KINDS ? load_pairs(work, &index, kind, bytes_most, err)
                                    : load_attachments(work, &index, bytes_most, err);
     }
@@ -238,12 +222,6 @@ static int load_all_details(struct work *work, struct volume *volumes, const uns
             return -1;
     }
     return 0;
-}
-
-static void forget_details(struct volume *volume) {
-    volume->metadata = volume->admin_metadata = volume->image_metadata = (struct pairs){ 0 };
-    volume->attachments = NULL;
-    volume->attachment_count = 0;
 }
 
 static void release_arena(void *arena) {
@@ -267,8 +245,12 @@ static int load_some_details(struct work *work, struct volume *volumes,
             arena_defer(work->arena, release_arena, own.arena);
             return result < 0 ? -1 : (int)count;
         }
-        for (unsigned i = 0; i < count; i++)
-            forget_details(&volumes[i]);
+        for (unsigned i = 0; i < count; i++) {
+            volumes[i].metadata = volumes[i].admin_metadata = volumes[i].image_metadata =
+                (struct pairs){ 0 };
+            volumes[i].attachments = NULL;
+            volumes[i].attachment_count = 0;
+        }
         arena_free(own.arena);
         count = (count + 3) / 4;
     }
@@ -284,13 +266,6 @@ static unsigned char details_of(const struct db_rows *rows, unsigned wanted) {
     return details;
 }
 
-static bool has_any(const unsigned char *details, unsigned count) {
-    for (unsigned i = 0; i < count; i++)
-        if (details[i])
-            return true;
-    return false;
-}
-
 /* ---- reading ---- */
 
 /* The next `most` of the rows, or all that are left. */
@@ -299,19 +274,21 @@ static int read_part(struct work *work, struct db_rows *rows, const struct query
     struct volume *volumes = NULL;
     unsigned char *details = NULL;
     unsigned count = 0;
+    bool any = false;
     int more = 1, kept;
 
     while (count < most && (more = db_next(rows, err)) > 0) {
         volumes = query_grow(work->arena, volumes, count, sizeof *volumes);
         details = query_grow(work->arena, details, count, 1);
         details[count] = details_of(rows, wanted);
+        any |= details[count] != 0;
         if (volume_read(rows, work->arena, &volumes[count++], err) < 0)
             return -1;
     }
     if (more < 0)
         return -1;
     *ret = volumes;
-    if (!has_any(details, count))
+    if (!any)
         return (int)count;
     if (query->bytes_most == 0)
         return load_all_details(work, volumes, details, count, err) < 0 ? -1 : (int)count;
@@ -321,13 +298,20 @@ static int read_part(struct work *work, struct db_rows *rows, const struct query
     return kept;
 }
 
-/* Each part is in the same memory, which stays in the processor's cache. */
-static int put_parts(struct work *work, struct db_rows *rows, const struct query *query,
-                     unsigned wanted, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    struct work own = *work;
+static int list_rows(struct work *work, const struct query *query, unsigned wanted,
+                     struct volume **ret, struct error *err) {
+    autorows struct db_rows *rows =
+        query_page(work, wanted ? SELECT_PAGE : SELECT_VOLUMES, query, err);
     struct volume *volumes;
     int count, total = 0;
+
+    if (!rows)
+        return -1;
+    if (!query->put)
+        return read_part(work, rows, query, wanted, UINT_MAX, ret, err);
+    /* Each part is in the same memory, which stays in the processor's cache. */
+    autoarena struct arena *arena = arena_new();
+    struct work own = *work;
 
     own.arena = arena;
     do {
@@ -339,17 +323,6 @@ static int put_parts(struct work *work, struct db_rows *rows, const struct query
     } while (query->put(query->put_arg, volumes, (unsigned)count) &&
              (unsigned)count == query->part);
     return total;
-}
-
-static int list_rows(struct work *work, const struct query *query, unsigned wanted,
-                     struct volume **ret, struct error *err) {
-    autorows struct db_rows *rows =
-        query_page(work, wanted ? SELECT_PAGE : SELECT_VOLUMES, query, err);
-
-    if (!rows)
-        return -1;
-    return query->put ? put_parts(work, rows, query, wanted, err)
-                      : read_part(work, rows, query, wanted, UINT_MAX, ret, err);
 }
 
 int volume_list(struct work *work, const struct query *query, struct volume **ret,
