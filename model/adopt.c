@@ -84,21 +84,9 @@ static int free_name(struct work *work, const struct volume_type *type, bool dry
                : 1;
 }
 
-static int put_encryption(struct work *work, const struct type_encryption *encryption,
-                          struct error *err) {
-    return db_change(
-        work->tx, err,
-        "INSERT INTO volume_type_encryption (volume_type_id, encryption_id, provider, "
-        "control_location, cipher, key_size, created_at) "
-        "VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        DB_TEXT(encryption->volume_type_id), DB_TEXT(encryption->id), DB_TEXT(encryption->provider),
-        DB_TEXT(encryption->control_location), DB_TEXT(encryption->cipher),
-        encryption->key_size == TYPE_ENCRYPTION_NO_SIZE ? DB_NULL : DB_INT(encryption->key_size),
-        DB_INT(encryption->created_at));
-}
-
 static int put_type(struct work *work, const struct adopted_type *adopted, struct error *err) {
     const struct volume_type *type = &adopted->type;
+    const struct type_encryption *encryption = adopted->encryption;
 
     if (db_run(work->tx, err,
                "INSERT INTO volume_types (id, name, description, is_public, created_at, "
@@ -118,17 +106,24 @@ static int put_type(struct work *work, const struct adopted_type *adopted, struc
                    "ON CONFLICT (volume_type_id, project_id) DO NOTHING",
                    DB_TEXT(type->id), DB_TEXT(*project)) < 0)
             return -1;
-    return adopted->encryption ? put_encryption(work, adopted->encryption, err) : 0;
+    if (!encryption)
+        return 0;
+    return db_change(
+        work->tx, err,
+        "INSERT INTO volume_type_encryption (volume_type_id, encryption_id, provider, "
+        "control_location, cipher, key_size, created_at) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        DB_TEXT(encryption->volume_type_id), DB_TEXT(encryption->id), DB_TEXT(encryption->provider),
+        DB_TEXT(encryption->control_location), DB_TEXT(encryption->cipher),
+        encryption->key_size == TYPE_ENCRYPTION_NO_SIZE ? DB_NULL : DB_INT(encryption->key_size),
+        DB_INT(encryption->created_at));
 }
 
 /* An id that another object has. */
 static int check_free(struct work *work, const char *sql, const char *what, const char *id,
                       struct error *err) {
-    int there = adopt_find(work, sql, id, err);
-
-    return there <= 0
-               ? there
-               : error_set(err, ERROR_CONFLICT, "%s %s is there, of another object", what, id);
+    return error_if_any(adopt_find(work, sql, id, err), err, ERROR_CONFLICT,
+                        "%s %s is there, of another object", what, id);
 }
 
 int adopt_type(struct work *work, const struct adopted_type *adopted, bool dry_run,
@@ -207,19 +202,6 @@ static int put_row(struct work *work, const struct volume *volume, struct error 
         DB_INT(volume->created_at), DB_TIME(volume->updated_at), DB_TIME(volume->launched_at));
 }
 
-static int put_metadata(struct work *work, const struct volume *volume, struct error *err) {
-    if (pair_rows_put_accepted(work, &metadata_rows, PAIR_OWNER(volume), &volume->metadata, err) <
-            0 ||
-        pair_rows_put_accepted(work, &image_metadata_rows, PAIR_OWNER(volume),
-                               &volume->image_metadata, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < volume->admin_metadata.count; i++)
-        if (volume_admin_metadata_set(work, volume->id, volume->admin_metadata.items[i].key,
-                                      volume->admin_metadata.items[i].value, err) < 0)
-            return -1;
-    return 0;
-}
-
 static int put_attachment(struct work *work, const struct attachment *attachment,
                           struct error *err) {
     return db_change(
@@ -276,20 +258,18 @@ static int put_snapshots(struct work *work, const struct adopted_volume *adopted
     return 0;
 }
 
-/* A delete of one of two volumes with one name would remove the file of both. */
-static int check_name(struct work *work, const struct volume *volume, struct error *err) {
+static int check_names(struct work *work, const struct adopted_volume *adopted, struct error *err) {
+    const struct volume *volume = &adopted->volume;
     const char *name = volume->name_id ? volume->name_id : volume->id;
-    int named =
-        adopt_find(work, "SELECT 1 FROM volumes WHERE COALESCE(name_id, id) = $1", name, err);
 
-    return named <= 0 ? named
-                      : error_set(err, ERROR_CONFLICT, "another volume has the name %s", name);
-}
-
-static int check_parts(struct work *work, const struct adopted_volume *adopted, struct error *err) {
-    for (unsigned i = 0; i < adopted->volume.attachment_count; i++)
+    /* A delete of one of two volumes with one name would remove the file of both. */
+    if (error_if_any(
+            adopt_find(work, "SELECT 1 FROM volumes WHERE COALESCE(name_id, id) = $1", name, err),
+            err, ERROR_CONFLICT, "another volume has the name %s", name) < 0)
+        return -1;
+    for (unsigned i = 0; i < volume->attachment_count; i++)
         if (check_free(work, "SELECT 1 FROM attachments WHERE id = $1", "attachment",
-                       adopted->volume.attachments[i].id, err) < 0)
+                       volume->attachments[i].id, err) < 0)
             return -1;
     for (unsigned i = 0; i < adopted->snapshot_count; i++)
         if (check_free(work, "SELECT 1 FROM snapshots WHERE id = $1", "snapshot",
@@ -300,15 +280,14 @@ static int check_parts(struct work *work, const struct adopted_volume *adopted, 
 
 /* Usage is counted by the names that types have here: a type may have been renamed since. */
 static int name_type(struct work *work, struct adopted_volume *ret, struct error *err) {
-    struct snapshot *snapshots =
-        arena_copy(work->arena, ret->snapshots, ret->snapshot_count * sizeof *snapshots);
-    autorows struct db_rows *rows = db_query(
-        work->tx, err, "SELECT name FROM volume_types WHERE id = $1", DB_TEXT(ret->volume.type_id));
-    int found = rows ? db_next(rows, err) : -1;
+    struct db_rows *rows = db_query(work->tx, err, "SELECT name FROM volume_types WHERE id = $1",
+                                    DB_TEXT(ret->volume.type_id));
+    struct snapshot *snapshots;
 
-    if (found <= 0)
-        return found < 0 ? -1 : error_set(err, ERROR_CONFLICT, "its type is not there");
-    ret->volume.type_name = db_copy(rows, 0, work->arena);
+    if (error_if_none(query_one(work, rows, query_text, &ret->volume.type_name, err), err,
+                      ERROR_CONFLICT, "its type is not there") < 0)
+        return -1;
+    snapshots = arena_copy(work->arena, ret->snapshots, ret->snapshot_count * sizeof *snapshots);
     for (unsigned i = 0; i < ret->snapshot_count; i++)
         snapshots[i].type_name = ret->volume.type_name;
     ret->snapshots = snapshots;
@@ -319,8 +298,16 @@ static int put_volume(struct work *work, const struct adopted_volume *adopted, s
     const struct volume *volume = &adopted->volume;
 
     if (db_check_space(work->tx, err) < 0 || put_row(work, volume, err) < 0 ||
-        put_metadata(work, volume, err) < 0 ||
-        (volume->use_quota && volume_quota_count(work, volume, err) < 0) ||
+        pair_rows_put_accepted(work, &metadata_rows, PAIR_OWNER(volume), &volume->metadata, err) <
+            0 ||
+        pair_rows_put_accepted(work, &image_metadata_rows, PAIR_OWNER(volume),
+                               &volume->image_metadata, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < volume->admin_metadata.count; i++)
+        if (volume_admin_metadata_set(work, volume->id, volume->admin_metadata.items[i].key,
+                                      volume->admin_metadata.items[i].value, err) < 0)
+            return -1;
+    if ((volume->use_quota && volume_quota_count(work, volume, err) < 0) ||
         pool_allocate(work, volume->host, volume->size_gb, err) < 0)
         return -1;
     for (unsigned i = 0; i < volume->attachment_count; i++)
@@ -337,7 +324,7 @@ int adopt_volume(struct work *work, const struct adopted_volume *adopted, bool d
 
     if (there != 0)
         return there > 0 ? 0 : -1;
-    if (check_name(work, volume, err) < 0 || check_parts(work, adopted, err) < 0)
+    if (check_names(work, adopted, err) < 0)
         return -1;
     if (dry_run)
         return 1;

@@ -168,15 +168,6 @@ static int rename_services(struct work *work, const struct host_rename *rename, 
                      RANGE_VALUES(range));
 }
 
-/* The new service may have a row of its own. */
-static int follow_services(struct work *work, struct error *err) {
-    return db_change(work->tx, err,
-                     "UPDATE volumes SET service_uuid = " POOL_SERVICE_ID(
-                         "volumes.host") " WHERE service_uuid IS NOT NULL AND NOT EXISTS "
-                                         "(SELECT 1 FROM services s WHERE s.id = "
-                                         "volumes.service_uuid)");
-}
-
 static const struct place volumes = { "volumes", "host", "" };
 static const struct place groups = { "volume_groups", "host", "" };
 static const struct place operations = { "operations", "host", "" };
@@ -185,22 +176,14 @@ static const struct place messages[] = { { "outbox", "topic", SERVICE_VOLUME "."
                                          { "outbox", "topic", SERVICE_VOLUME "-long." } };
 static const struct place pools = { "pools", "name", "" };
 
-static int count_services(struct work *work, struct host_rename *rename, struct error *err) {
+static int count_all(struct work *work, struct host_rename *rename, struct error *err) {
     const struct range range = range_of(work->arena, rename, "");
 
-    rename->services = 0;
-    if (end_of(rename->old_name) == '\0')
-        return 0;
-    return db_query_int(work->tx, &rename->services, err,
-                        "SELECT COUNT(*) FROM services WHERE binary_name IN ('" SERVICE_VOLUME
-                        "', '" SERVICE_SCHEDULER "') AND " NAMES_OLD("host"),
-                        OLD_VALUES(range)) < 0
-               ? -1
-               : 0;
-}
-
-static int count_messages(struct work *work, struct host_rename *rename, struct error *err) {
-    rename->messages = 0;
+    rename->messages = rename->services = 0;
+    if (count_at(work, &volumes, rename, &rename->volumes, err) < 0 ||
+        count_at(work, &groups, rename, &rename->groups, err) < 0 ||
+        count_at(work, &operations, rename, &rename->operations, err) < 0)
+        return -1;
     for (size_t i = 0; i < LENGTH(messages); i++) {
         int64_t count = 0;
 
@@ -208,23 +191,12 @@ static int count_messages(struct work *work, struct host_rename *rename, struct 
             return -1;
         rename->messages += count;
     }
-    return 0;
-}
-
-static int rename_messages(struct work *work, const struct host_rename *rename, struct error *err) {
-    for (size_t i = 0; i < LENGTH(messages); i++)
-        if (rename_at(work, &messages[i], rename, err) < 0)
-            return -1;
-    return 0;
-}
-
-static int count_all(struct work *work, struct host_rename *rename, struct error *err) {
-    if (count_at(work, &volumes, rename, &rename->volumes, err) < 0 ||
-        count_at(work, &groups, rename, &rename->groups, err) < 0 ||
-        count_at(work, &operations, rename, &rename->operations, err) < 0 ||
-        count_messages(work, rename, err) < 0 ||
-        count_at(work, &pools, rename, &rename->pools, err) < 0 ||
-        count_services(work, rename, err) < 0)
+    if (count_at(work, &pools, rename, &rename->pools, err) < 0 ||
+        (end_of(rename->old_name) != '\0' &&
+         db_query_int(work->tx, &rename->services, err,
+                      "SELECT COUNT(*) FROM services WHERE binary_name IN ('" SERVICE_VOLUME
+                      "', '" SERVICE_SCHEDULER "') AND " NAMES_OLD("host"),
+                      OLD_VALUES(range)) < 0))
         return -1;
     if (rename->volumes + rename->groups + rename->operations + rename->messages + rename->pools +
             rename->services ==
@@ -321,8 +293,17 @@ int host_rename(struct work *work, struct host_rename *rename, struct error *err
     if (rename->dry_run)
         return 0;
     if (rename_at(work, &volumes, rename, err) < 0 || rename_at(work, &groups, rename, err) < 0 ||
-        rename_at(work, &operations, rename, err) < 0 || rename_messages(work, rename, err) < 0 ||
-        rename_pools(work, rename, err) < 0 || rename_services(work, rename, err) < 0)
+        rename_at(work, &operations, rename, err) < 0)
         return -1;
-    return follow_services(work, err);
+    for (size_t i = 0; i < LENGTH(messages); i++)
+        if (rename_at(work, &messages[i], rename, err) < 0)
+            return -1;
+    if (rename_pools(work, rename, err) < 0 || rename_services(work, rename, err) < 0)
+        return -1;
+    /* The new service may have a row of its own. */
+    return db_change(work->tx, err,
+                     "UPDATE volumes SET service_uuid = " POOL_SERVICE_ID(
+                         "volumes.host") " WHERE service_uuid IS NOT NULL AND NOT EXISTS "
+                                         "(SELECT 1 FROM services s WHERE s.id = "
+                                         "volumes.service_uuid)");
 }

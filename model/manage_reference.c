@@ -5,17 +5,6 @@
 
 #include <string.h>
 
-/* The id after the last slash and the prefix; NULL: the reference has another form. */
-static const char *id_in(const char *reference, const char *prefix) {
-    const char *slash = strrchr(reference, '/');
-    const char *name = slash ? slash + 1 : reference;
-
-    if (strncmp(name, prefix, strlen(prefix)) != 0)
-        return NULL;
-    name += strlen(prefix);
-    return strlen(name) == UUID_SIZE - 1 && uuid_parse(name, NULL) ? name : NULL;
-}
-
 int manage_reference(struct work *work, enum manage_object object, const char **reference,
                      struct error *err) {
     static const struct {
@@ -24,10 +13,14 @@ int manage_reference(struct work *work, enum manage_object object, const char **
         [MANAGE_VOLUME] = { "volume-", "SELECT 1 FROM volumes WHERE id = $1", "Volume" },
         [MANAGE_SNAPSHOT] = { "snapshot-", "SELECT 1 FROM snapshots WHERE id = $1", "Snapshot" },
     };
-    const char *prefix = objects[object].prefix, *id = id_in(*reference, prefix);
+    const char *prefix = objects[object].prefix, *slash = strrchr(*reference, '/');
+    const char *name = slash ? slash + 1 : *reference, *id;
     int known;
 
-    if (!id)
+    if (strncmp(name, prefix, strlen(prefix)) != 0)
+        return 0;
+    id = name + strlen(prefix);
+    if (strlen(id) != UUID_SIZE - 1 || !uuid_parse(id, NULL))
         return 0;
     known = db_query_any(work->tx, err, objects[object].sql, DB_TEXT(id));
     if (known > 0)

@@ -11,17 +11,6 @@
 
 #include <string.h>
 
-static void put_pairs(struct json_out *out, const struct pairs *pairs) {
-    out_begin_array(out);
-    for (unsigned i = 0; i < pairs->count; i++) {
-        out_begin_object(out);
-        out_put_text(out, "key", pairs->items[i].key);
-        out_put_text(out, "value", pairs->items[i].value);
-        out_end_object(out);
-    }
-    out_end_array(out);
-}
-
 /* ---- attachments ---- */
 
 static void put_row_times(struct json_out *out, int64_t created_at, int64_t updated_at) {
@@ -111,7 +100,14 @@ static void put_payload(struct work *work, struct json_out *out, const struct vo
     out_put_null(out, "replication_extended_status");
     out_put_null(out, "replication_driver_data");
     out_key(out, "metadata");
-    put_pairs(out, &volume->metadata);
+    out_begin_array(out);
+    for (unsigned i = 0; i < volume->metadata.count; i++) {
+        out_begin_object(out);
+        out_put_text(out, "key", volume->metadata.items[i].key);
+        out_put_text(out, "value", volume->metadata.items[i].value);
+        out_end_object(out);
+    }
+    out_end_array(out);
     out_key(out, "volume_attachment");
     out_begin_array(out);
     for (unsigned i = 0; i < volume->attachment_count; i++)
@@ -147,36 +143,6 @@ static void put_snapshot_payload(struct work *work, struct json_out *out,
     out_end_object(out);
 }
 
-static void put_group_payload(struct work *work, struct json_out *out,
-                              const struct volume_group *group) {
-    out_begin_object(out);
-    out_put_text(out, "tenant_id", group->project_id);
-    out_put_text(out, "user_id", group->user_id);
-    out_put_text(out, "availability_zone", group->availability_zone);
-    out_put_text(out, "group_id", group->id);
-    out_put_text(out, "group_type", group->group_type_id);
-    out_put_text(out, "name", group->name);
-    out_put_text(out, "group_snapshot_id", group->group_snapshot_id);
-    out_put_text(out, "source_group_id", group->source_group_id);
-    out_put_text(out, "created_at", created_text(work->arena, group->created_at));
-    out_put_text(out, "status", group_status_text(group->status));
-    out_end_object(out);
-}
-
-static void put_group_snapshot_payload(struct work *work, struct json_out *out,
-                                       const struct group_snapshot *group_snapshot) {
-    out_begin_object(out);
-    out_put_text(out, "tenant_id", group_snapshot->project_id);
-    out_put_text(out, "user_id", group_snapshot->user_id);
-    out_put_text(out, "group_id", group_snapshot->group_id);
-    out_put_text(out, "group_snapshot_id", group_snapshot->id);
-    out_put_text(out, "name", group_snapshot->name);
-    out_put_text(out, "group_type", group_snapshot->group_type_id);
-    out_put_text(out, "created_at", created_text(work->arena, group_snapshot->created_at));
-    out_put_text(out, "status", group_snapshot_status_text(group_snapshot->status));
-    out_end_object(out);
-}
-
 /* ---- the envelope ---- */
 
 /* An event and its object. */
@@ -187,8 +153,36 @@ struct news {
     const char *payload; /* JSON */
 };
 
-/* The caller, without the token. */
-static void put_context(struct json_out *out, const struct context *context) {
+static const char *publisher(struct work *work, const struct news *news) {
+    const char *host = host_backend(work->arena, news->host);
+
+    return host ? arena_format(work->arena, "%s.%s", news->publisher, host) : news->publisher;
+}
+
+/* All values are fixed here, so a repeated delivery is recognizable. */
+static void put_whole(struct work *work, struct json_out *out, const struct news *news) {
+    const struct context *context = work->context;
+    unsigned char random[16];
+    char unique_id[33], text[CLOCK_TEXT_SIZE];
+
+    work->settings->clock->random(work->settings->clock->arg, random, sizeof random);
+    for (unsigned i = 0; i < sizeof random; i++)
+        snprintf(unique_id + i * 2, 3, "%02x", random[i]);
+    out_begin_object(out);
+    out_put_text(out, "message_id", work_uuid(work));
+    out_put_text(out, "publisher_id", publisher(work, news));
+    out_put_text(out, "event_type", news->event);
+    out_put_text(out, "priority", "INFO");
+    out_key(out, "payload");
+    out_raw(out, news->payload, strlen(news->payload));
+    /* As Python writes it: a blank between date and time, no fraction when it is zero. */
+    clock_text(work->now_us, text);
+    text[10] = ' ';
+    if (work->now_us % SECOND_US == 0)
+        text[19] = '\0';
+    out_put_text(out, "timestamp", text);
+    out_put_text(out, "_unique_id", unique_id);
+    /* The caller, without the token. */
     out_put_text(out, "_context_request_id", context->request_id);
     out_put_text(out, "_context_global_request_id", context->global_request_id);
     out_put_text(out, "_context_user", context->user_id);
@@ -201,41 +195,6 @@ static void put_context(struct json_out *out, const struct context *context) {
     for (const char *const *role = context->roles; role && *role; role++)
         out_text(out, *role);
     out_end_array(out);
-}
-
-/* As Python writes an instant: a blank between date and time, no fraction when it is zero. */
-static const char *timestamp(struct arena *arena, int64_t instant_us) {
-    char text[CLOCK_TEXT_SIZE];
-
-    clock_text(instant_us, text);
-    text[10] = ' ';
-    return instant_us % SECOND_US == 0 ? arena_text_n(arena, text, 19) : arena_text(arena, text);
-}
-
-static const char *publisher(struct work *work, const struct news *news) {
-    const char *host = host_backend(work->arena, news->host);
-
-    return host ? arena_format(work->arena, "%s.%s", news->publisher, host) : news->publisher;
-}
-
-/* All values are fixed here, so a repeated delivery is recognizable. */
-static void put_whole(struct work *work, struct json_out *out, const struct news *news) {
-    unsigned char random[16];
-    char unique_id[33];
-
-    work->settings->clock->random(work->settings->clock->arg, random, sizeof random);
-    for (unsigned i = 0; i < sizeof random; i++)
-        snprintf(unique_id + i * 2, 3, "%02x", random[i]);
-    out_begin_object(out);
-    out_put_text(out, "message_id", work_uuid(work));
-    out_put_text(out, "publisher_id", publisher(work, news));
-    out_put_text(out, "event_type", news->event);
-    out_put_text(out, "priority", "INFO");
-    out_key(out, "payload");
-    out_raw(out, news->payload, strlen(news->payload));
-    out_put_text(out, "timestamp", timestamp(work->arena, work->now_us));
-    out_put_text(out, "_unique_id", unique_id);
-    put_context(out, work->context);
     out_end_object(out);
 }
 
@@ -326,24 +285,44 @@ int notification_put_group(struct work *work, const char *event, const struct vo
     if (!work->settings->notifications)
         return 0;
     json_out_init(&out, work->arena, 512);
-    put_group_payload(work, &out, group);
+    out_begin_object(&out);
+    out_put_text(&out, "tenant_id", group->project_id);
+    out_put_text(&out, "user_id", group->user_id);
+    out_put_text(&out, "availability_zone", group->availability_zone);
+    out_put_text(&out, "group_id", group->id);
+    out_put_text(&out, "group_type", group->group_type_id);
+    out_put_text(&out, "name", group->name);
+    out_put_text(&out, "group_snapshot_id", group->group_snapshot_id);
+    out_put_text(&out, "source_group_id", group->source_group_id);
+    out_put_text(&out, "created_at", created_text(work->arena, group->created_at));
+    out_put_text(&out, "status", group_status_text(group->status));
+    out_end_object(&out);
     return tell(work, &(struct news){ event, group->id, "group", group->host, json_out_text(&out) },
                 err);
 }
 
 int notification_of_group_snapshot(struct work *work, const char *event, const char *id,
                                    struct error *err) {
-    struct group_snapshot group_snapshot;
+    struct group_snapshot row;
     struct volume_group group;
     struct json_out out;
 
     if (!work->settings->notifications)
         return 0;
-    if (group_snapshot_row(work, id, &group_snapshot, err) < 0 ||
-        group_row(work, group_snapshot.group_id, &group, err) < 0)
+    if (group_snapshot_row(work, id, &row, err) < 0 ||
+        group_row(work, row.group_id, &group, err) < 0)
         return -1;
     json_out_init(&out, work->arena, 512);
-    put_group_snapshot_payload(work, &out, &group_snapshot);
+    out_begin_object(&out);
+    out_put_text(&out, "tenant_id", row.project_id);
+    out_put_text(&out, "user_id", row.user_id);
+    out_put_text(&out, "group_id", row.group_id);
+    out_put_text(&out, "group_snapshot_id", row.id);
+    out_put_text(&out, "name", row.name);
+    out_put_text(&out, "group_type", row.group_type_id);
+    out_put_text(&out, "created_at", created_text(work->arena, row.created_at));
+    out_put_text(&out, "status", group_snapshot_status_text(row.status));
+    out_end_object(&out);
     return tell(
         work, &(struct news){ event, id, "group_snapshot", group.host, json_out_text(&out) }, err);
 }
