@@ -43,19 +43,10 @@ const struct option authtoken_options[] = {
 };
 /* clang-format on */
 
-static struct token_checker *start_checker(const struct config *config, unsigned queue,
-                                           struct keystone *keystone) {
-    struct token_checker_settings settings = { .keystone = keystone, .queue = queue };
-
-    config_fill(config, NULL, authtoken_options, &settings);
-    if (settings.cache_ms < 0)
-        settings.cache_ms = 0;
-    return token_checker_new(&settings);
-}
-
 int authtoken_new(const struct config *config, unsigned queue, struct authtoken **ret,
                   struct error *err) {
     const char *uri = config_text(config, SECTION, "www_authenticate_uri");
+    struct token_checker_settings checker = { .queue = queue };
     struct keystone_settings settings;
     struct arena *arena;
     struct authtoken *authtoken;
@@ -75,7 +66,11 @@ int authtoken_new(const struct config *config, unsigned queue, struct authtoken 
     authtoken->config = config;
     authtoken->roles_required = config_bool(config, SECTION, "service_token_roles_required");
     authtoken->keystone = keystone_new(&settings);
-    authtoken->checker = start_checker(config, queue, authtoken->keystone);
+    checker.keystone = authtoken->keystone;
+    config_fill(config, NULL, authtoken_options, &checker);
+    if (checker.cache_ms < 0)
+        checker.cache_ms = 0;
+    authtoken->checker = token_checker_new(&checker);
     *ret = authtoken;
     return 0;
 }

@@ -79,20 +79,17 @@ static int time_is_up(struct error *err) {
     return error_set(err, ERROR_UNAVAILABLE, "Keystone did not answer in time.");
 }
 
-static int64_t earlier(const struct keystone *keystone, int64_t deadline_us) {
-    int64_t until_us = __atomic_load_n(&keystone->until_us, __ATOMIC_RELAXED);
-
-    return until_us != 0 && until_us < deadline_us ? until_us : deadline_us;
-}
-
 static int call_keystone(struct keystone *keystone, struct arena *arena, struct http_call *call,
                          int64_t deadline_us, struct http_answer *ret, struct error *err) {
+    int64_t until_us = __atomic_load_n(&keystone->until_us, __ATOMIC_RELAXED);
     struct error failure;
 
+    if (until_us != 0 && until_us < deadline_us)
+        deadline_us = until_us;
     call->peer = &keystone->settings.peer;
     call->until_us = &keystone->until_us;
     call->repeats = keystone->settings.retries;
-    call->timeout_ms = (earlier(keystone, deadline_us) - clock_monotonic_us()) / 1000;
+    call->timeout_ms = (deadline_us - clock_monotonic_us()) / 1000;
     if (call->timeout_ms <= 0)
         return time_is_up(err);
     if (http_call(arena, call, ret, &failure) != 0)
@@ -120,19 +117,10 @@ static const char *self_of(const json_t *version) {
     return NULL;
 }
 
-/* A list of versions, or a single one. */
-static const char *find_self(const json_t *root) {
-    const json_t *list = json_at(root, "versions.values");
-    const char *self = self_of(json_object_get(root, "version"));
-
-    for (size_t i = 0; !self && i < json_array_size(list); i++)
-        self = self_of(json_array_get(list, i));
-    return self;
-}
-
 static int discover(struct keystone *keystone, struct arena *arena, int64_t deadline_us,
                     const char **ret, struct error *err) {
     struct http_call call = { .method = "GET", .url = keystone->settings.auth_url };
+    const json_t *root, *list;
     struct http_answer answer;
     const char *self;
 
@@ -140,7 +128,12 @@ static int discover(struct keystone *keystone, struct arena *arena, int64_t dead
         return -1;
     if (answer.status != 200 && answer.status != 300)
         return unavailable(err, "the question for its versions", &answer);
-    self = find_self(json_parse(arena, answer.body, answer.body_size, NULL));
+    /* A list of versions, or a single one. */
+    root = json_parse(arena, answer.body, answer.body_size, NULL);
+    list = json_at(root, "versions.values");
+    self = self_of(json_object_get(root, "version"));
+    for (size_t i = 0; !self && i < json_array_size(list); i++)
+        self = self_of(json_array_get(list, i));
     if (!is_on_network(self))
         return error_set(err, ERROR_UNAVAILABLE, "%s names no version 3 of the Identity API.",
                          keystone->settings.auth_url);
@@ -344,16 +337,6 @@ int keystone_endpoint(struct keystone *keystone, struct arena *arena, int64_t de
 
 /* ---- validation ---- */
 
-static const char *validation_url(struct arena *arena, const char *base,
-                                  const struct keystone_question *question) {
-    return arena_format(arena, "%s/auth/tokens%s%s%s", base,
-                        question->catalog && !question->allow_expired ? "" : "?",
-                        question->catalog ? "" : "nocatalog",
-                        !question->allow_expired ? ""
-                        : question->catalog      ? "allow_expired=1"
-                                                 : "&allow_expired=1");
-}
-
 /* SUBJECT_REFUSED: the service's own token was refused. */
 static int validate_once(struct keystone *keystone, struct arena *arena,
                          const struct keystone_question *question, struct http_answer *ret,
@@ -370,7 +353,12 @@ static int validate_once(struct keystone *keystone, struct arena *arena,
     if (find_base(keystone, arena, question->deadline_us, &base, err) < 0 ||
         keystone_token(keystone, arena, question->deadline_us, &headers[0].value, err) < 0)
         return -1;
-    call.url = validation_url(arena, base, question);
+    call.url = arena_format(arena, "%s/auth/tokens%s%s%s", base,
+                            question->catalog && !question->allow_expired ? "" : "?",
+                            question->catalog ? "" : "nocatalog",
+                            !question->allow_expired ? ""
+                            : question->catalog      ? "allow_expired=1"
+                                                     : "&allow_expired=1");
     if (call_keystone(keystone, arena, &call, question->deadline_us, ret, err) < 0)
         return -1;
     if (ret->status != 401)

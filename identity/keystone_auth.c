@@ -28,15 +28,6 @@ static void put_password(struct json_out *out, const struct keystone_settings *s
     out_end_object(out);
 }
 
-static void put_application_credential(struct json_out *out,
-                                       const struct keystone_settings *settings) {
-    out_key(out, "application_credential");
-    out_begin_object(out);
-    out_put_text(out, "id", settings->application_credential_id);
-    out_put_text(out, "secret", settings->application_credential_secret);
-    out_end_object(out);
-}
-
 static void put_scope(struct json_out *out, const struct keystone_settings *settings) {
     out_key(out, "scope");
     out_begin_object(out);
@@ -66,10 +57,15 @@ const char *keystone_auth_write(struct arena *arena, const struct keystone_setti
     out_begin_array(&out);
     out_text(&out, by_credential ? "application_credential" : "password");
     out_end_array(&out);
-    if (by_credential)
-        put_application_credential(&out, settings);
-    else
+    if (by_credential) {
+        out_key(&out, "application_credential");
+        out_begin_object(&out);
+        out_put_text(&out, "id", settings->application_credential_id);
+        out_put_text(&out, "secret", settings->application_credential_secret);
+        out_end_object(&out);
+    } else {
         put_password(&out, settings);
+    }
     out_end_object(&out);
     if (!by_credential)
         put_scope(&out, settings);

@@ -5,34 +5,20 @@
 const char *const keystone_auth_types[] = { "password", "v3password", "v3applicationcredential",
                                             NULL };
 
-static bool is_given(const char *text) {
-    return text && *text;
-}
-
 static const char *read_text(const struct config *config, const char *section, const char *key) {
     const char *text = config_text(config, section, key);
 
-    return is_given(text) ? text : NULL;
+    return text && *text ? text : NULL;
 }
 
 static int keystone_settings_refuse(const char *section, const char *key, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "[%s] %s must be set when auth_url is.", section, key);
 }
 
-static int check_scope(const struct config *config, const char *section,
-                       const struct keystone_settings *settings, struct error *err) {
-    const char *system = read_text(config, section, "system_scope");
-
-    if (system && strcmp(system, "all") != 0)
-        return error_set(err, ERROR_BAD_REQUEST, "[%s] system_scope: %s is not all.", section,
-                         system);
-    if (!system && !settings->project_id && !settings->project_name)
-        return keystone_settings_refuse(section, "project_name", err);
-    return 0;
-}
-
 static int check_user(const struct config *config, const char *section,
                       const struct keystone_settings *settings, struct error *err) {
+    const char *system = read_text(config, section, "system_scope");
+
     if (settings->by_application_credential) {
         if (!settings->application_credential_id)
             return keystone_settings_refuse(section, "application_credential_id", err);
@@ -44,7 +30,12 @@ static int check_user(const struct config *config, const char *section,
         return keystone_settings_refuse(section, "username", err);
     if (!settings->password)
         return keystone_settings_refuse(section, "password", err);
-    return check_scope(config, section, settings, err);
+    if (system && strcmp(system, "all") != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "[%s] system_scope: %s is not all.", section,
+                         system);
+    if (!system && !settings->project_id && !settings->project_name)
+        return keystone_settings_refuse(section, "project_name", err);
+    return 0;
 }
 
 static void read_domain(const struct config *config, const char *section, const char *id_key,

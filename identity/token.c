@@ -42,21 +42,6 @@ static void *pack_array(struct packer *packer, size_t count, size_t each) {
     return packer->at ? packer->at + start : NULL;
 }
 
-static void pack_roles(struct packer *packer, const json_t *list, struct token *token) {
-    size_t count = json_array_size(list);
-    const char **roles = pack_array(packer, count + 1, sizeof(*roles));
-
-    for (size_t i = 0; i < count; i++) {
-        const char *role = pack_text(packer, json_object_get(json_array_get(list, i), "name"));
-
-        if (roles)
-            roles[i] = role;
-    }
-    if (roles)
-        roles[count] = NULL;
-    token->roles = roles;
-}
-
 static void pack_rules(struct packer *packer, const json_t *list, struct token *token) {
     size_t count = json_array_size(list);
     struct access_rule *rules = pack_array(packer, count, sizeof(*rules));
@@ -81,9 +66,21 @@ static void pack_token(struct packer *packer, const json_t *object, struct token
     const json_t *project = json_object_get(object, "project");
     const json_t *credential = json_object_get(object, "application_credential");
     const json_t *rules = json_object_get(credential, "access_rules");
+    const json_t *list = json_object_get(object, "roles");
+    size_t count = json_array_size(list);
+    const char **roles;
 
     pack_array(packer, 1, sizeof(struct held_token));
-    pack_roles(packer, json_object_get(object, "roles"), token);
+    roles = pack_array(packer, count + 1, sizeof(*roles));
+    for (size_t i = 0; i < count; i++) {
+        const char *role = pack_text(packer, json_object_get(json_array_get(list, i), "name"));
+
+        if (roles)
+            roles[i] = role;
+    }
+    if (roles)
+        roles[count] = NULL;
+    token->roles = roles;
     pack_rules(packer, rules, token);
     token->restricted = rules && !json_is_null(rules);
     token->user_id = pack_text(packer, json_object_get(user, "id"));
@@ -93,29 +90,16 @@ static void pack_token(struct packer *packer, const json_t *object, struct token
     token->domain_id = pack_text(packer, json_at(object, "domain.id"));
 }
 
-static bool is_in_catalog(const json_t *catalog, const char *type) {
-    for (size_t i = 0; type && i < json_array_size(catalog); i++) {
-        const char *found = json_text_of(json_array_get(catalog, i), "type");
-
-        if (found && strcmp(found, type) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool roles_are_texts(const json_t *list) {
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (!json_is_string(json_object_get(json_array_get(list, i), "name")))
-            return false;
-    return true;
-}
-
 static int check_token(const json_t *object, int64_t *ret_expires_us, struct error *err) {
+    const json_t *roles = json_object_get(object, "roles");
     const char *end = json_text_of(object, "expires_at");
-    int64_t end_us;
+    int64_t end_us = 0;
+    bool is_known =
+        json_is_string(json_at(object, "user.id")) && end && clock_parse(end, &end_us) == 0;
 
-    if (!json_is_string(json_at(object, "user.id")) || !end || clock_parse(end, &end_us) < 0 ||
-        !roles_are_texts(json_object_get(object, "roles")))
+    for (size_t i = 0; i < json_array_size(roles); i++)
+        is_known &= json_is_string(json_object_get(json_array_get(roles, i), "name"));
+    if (!is_known)
         return error_set(err, ERROR_UNAVAILABLE,
                          "Keystone described a token in a way that cannot be read.");
     *ret_expires_us = clock_boottime_us() + end_us - clock_now_us(&clock_system);
@@ -127,16 +111,19 @@ const struct token *token_read(const char *body, size_t size, const char *servic
     autoarena struct arena *arena = arena_new();
     const json_t *object = json_object_get(json_parse(arena, body, size, NULL), "token");
     const json_t *admin_project = json_object_get(object, "is_admin_project");
+    const json_t *catalog = json_object_get(object, "catalog");
     struct token token = {
         .system_scope = json_is_true(json_at(object, "system.all")),
         .is_admin_project = !admin_project || json_is_true(admin_project),
-        .in_catalog = is_in_catalog(json_object_get(object, "catalog"), service_type),
+
     };
     struct packer packer = { 0 };
     struct held_token *held;
 
     if (check_token(object, &token.expires_us, err) < 0)
         return NULL;
+    for (size_t i = 0; service_type && i < json_array_size(catalog); i++)
+        token.in_catalog |= json_text_is(json_array_get(catalog, i), "type", service_type);
     pack_token(&packer, object, &token);
     held = heap_new(packer.size);
     packer = (struct packer){ .at = (char *)held };

@@ -36,14 +36,10 @@ struct token_checker {
 
 /* ---- results ---- */
 
-static bool token_is_over(const struct token *token) {
-    return clock_boottime_us() >= token->expires_us;
-}
-
 /* An expired token is valid only for a request that allows one. */
 static enum token_outcome judge(const struct token *token, bool allow_expired,
                                 const struct token **ret, struct error *err) {
-    if (!allow_expired && token_is_over(token)) {
+    if (!allow_expired && clock_boottime_us() >= token->expires_us) {
         token_release(token);
         return token_refuse(err);
     }
@@ -75,21 +71,6 @@ static int ask(const struct token_checker *checker, const struct question *quest
         return token_refuse(err);
     *ret = token_read(answer.body, answer.body_size, settings->service_type, err);
     return *ret ? 0 : -1;
-}
-
-/* Called with the lock held. */
-static void keep_verdict(struct token_checker *checker, const struct question *question,
-                         const struct token *token, const struct error *err) {
-    int64_t now_us = clock_boottime_us(), life_us = checker->settings.cache_ms * 1000;
-    int64_t bad_life_us = life_us < BAD_LIFE_US ? life_us : BAD_LIFE_US;
-
-    if (life_us <= 0)
-        return;
-    if (token)
-        token_cache_put(checker->cache, &question->asked.digest, token, now_us + life_us);
-    else if (err->kind == ERROR_UNAUTHORIZED)
-        token_cache_put_bad(checker->cache, &question->asked.digest, question->asked.allow_expired,
-                            now_us + bad_life_us);
 }
 
 /* Clients get a general error; the log has the reason. */
@@ -124,9 +105,16 @@ static void answer_waiters(struct question *question, const struct token *token,
 
 static void finish(struct token_checker *checker, struct question *question,
                    const struct token *token, struct error *err) {
+    int64_t now_us = clock_boottime_us(), life_us = checker->settings.cache_ms * 1000;
+    int64_t bad_life_us = life_us < BAD_LIFE_US ? life_us : BAD_LIFE_US;
+
     pthread_mutex_lock(&checker->lock);
     token_queue_end(&checker->queue, question);
-    keep_verdict(checker, question, token, err);
+    if (life_us > 0 && token)
+        token_cache_put(checker->cache, &question->asked.digest, token, now_us + life_us);
+    else if (life_us > 0 && err->kind == ERROR_UNAUTHORIZED)
+        token_cache_put_bad(checker->cache, &question->asked.digest, question->asked.allow_expired,
+                            now_us + bad_life_us);
     pthread_mutex_unlock(&checker->lock);
     if (!token && err->kind != ERROR_UNAUTHORIZED)
         tell_outage(checker, err);
@@ -135,30 +123,25 @@ static void finish(struct token_checker *checker, struct question *question,
     question_free(question);
 }
 
-/* NULL: the checker stops. */
-static struct question *take_question(struct token_checker *checker) {
-    struct question *question = NULL;
-
-    pthread_mutex_lock(&checker->lock);
-    while (!checker->queue.closed && !(question = token_queue_take(&checker->queue)))
-        pthread_cond_wait(&checker->changed, &checker->lock);
-    pthread_mutex_unlock(&checker->lock);
-    return question;
-}
-
 static void *validate(void *arg) {
     struct token_checker *checker = arg;
-    struct question *question;
 
-    while ((question = take_question(checker))) {
+    for (;;) {
+        struct question *question = NULL;
         const struct token *token = NULL;
         struct error err = { .kind = ERROR_NONE };
+
+        pthread_mutex_lock(&checker->lock);
+        while (!checker->queue.closed && !(question = token_queue_take(&checker->queue)))
+            pthread_cond_wait(&checker->changed, &checker->lock);
+        pthread_mutex_unlock(&checker->lock);
+        if (!question) /* the checker stops */
+            return NULL;
 
         if (ask(checker, question, &token, &err) < 0)
             token = NULL;
         finish(checker, question, token, &err);
     }
-    return NULL;
 }
 
 /* ---- requests ---- */
@@ -174,23 +157,17 @@ static struct token_digest digest_of(const struct token_checker *checker, const 
     return digest;
 }
 
-/* A text that is not allowed in a header is not a token. */
-static bool text_is_token(const char *text, size_t size) {
-    for (size_t i = 0; i < size; i++)
+/* Without blanks around it.  A text that is not allowed in a header is not a token. */
+static bool read_token(const char *text, struct token_asked *ret) {
+    text += strspn(text, " \t");
+    ret->text = text;
+    ret->size = strlen(text);
+    while (ret->size > 0 && strchr(" \t", text[ret->size - 1]))
+        ret->size--;
+    for (size_t i = 0; i < ret->size; i++)
         if (text[i] <= ' ' || text[i] > '~')
             return false;
-    return size > 0;
-}
-
-static const char *trim(const char *text, size_t *ret_size) {
-    size_t size;
-
-    text += strspn(text, " \t");
-    size = strlen(text);
-    while (size > 0 && strchr(" \t", text[size - 1]))
-        size--;
-    *ret_size = size;
-    return text;
+    return ret->size > 0;
 }
 
 static void turn_away(struct question *question, const char *why) {
@@ -210,8 +187,7 @@ enum token_outcome token_check(struct token_checker *checker, const char *text, 
     struct question *gone = NULL;
     bool bad, waits = false;
 
-    asked.text = trim(text, &asked.size);
-    if (!text_is_token(asked.text, asked.size))
+    if (!read_token(text, &asked))
         return token_refuse(err);
     asked.digest = digest_of(checker, asked.text, asked.size);
     pthread_mutex_lock(&checker->lock);
@@ -235,30 +211,21 @@ enum token_outcome token_check(struct token_checker *checker, const char *text, 
 
 /* ---- start and end ---- */
 
-static void settle(struct token_checker_settings *settings) {
-    if (settings->deadline_ms <= 0)
-        settings->deadline_ms = DEADLINE_MS;
-    settings->threads = settings->threads ? settings->threads : THREADS;
-    settings->queue = settings->queue ? settings->queue : QUEUE;
-    settings->tokens = settings->tokens ? settings->tokens : GOOD_TOKENS;
-}
-
-static void make_key(struct hmac_sha256_ctx *ret) {
-    unsigned char secret[SHA256_DIGEST_SIZE];
-
-    clock_system.random(clock_system.arg, secret, sizeof(secret));
-    hmac_sha256_set_key(ret, sizeof(secret), secret);
-    explicit_bzero(secret, sizeof(secret));
-}
-
 struct token_checker *token_checker_new(const struct token_checker_settings *settings) {
     struct token_checker_settings settled = *settings;
+    unsigned char secret[SHA256_DIGEST_SIZE];
     struct token_checker *checker;
 
-    settle(&settled);
+    if (settled.deadline_ms <= 0)
+        settled.deadline_ms = DEADLINE_MS;
+    settled.threads = settled.threads ? settled.threads : THREADS;
+    settled.queue = settled.queue ? settled.queue : QUEUE;
+    settled.tokens = settled.tokens ? settled.tokens : GOOD_TOKENS;
     checker = heap_new(sizeof(*checker) + settled.threads * sizeof(checker->threads[0]));
     checker->settings = settled;
-    make_key(&checker->key);
+    clock_system.random(clock_system.arg, secret, sizeof(secret));
+    hmac_sha256_set_key(&checker->key, sizeof(secret), secret);
+    explicit_bzero(secret, sizeof(secret));
     checker->cache = token_cache_new(settled.tokens, BAD_TOKENS);
     token_queue_init(&checker->queue, settled.queue);
     pthread_mutex_init(&checker->lock, NULL);

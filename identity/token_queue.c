@@ -25,15 +25,6 @@ void token_queue_init(struct token_queue *queue, unsigned most) {
 
 /* ---- questions ---- */
 
-static struct question *question_new(const struct token_asked *asked) {
-    struct question *question = heap_new(sizeof(*question) + asked->size + 1);
-
-    STAILQ_INIT(&question->waiters);
-    question->asked = *asked;
-    question->asked.text = memcpy(question->text, asked->text, asked->size);
-    return question;
-}
-
 void question_free(struct question *question) {
     explicit_bzero(question->text, question->asked.size);
     free(question);
@@ -93,6 +84,7 @@ static void name_asker(const char *peer, char ret[INET6_ADDRSTRLEN]) {
     }
 }
 
+/* NULL: none of this name waits. */
 static struct asker *find_asker(const struct token_queue *queue, const char *name) {
     struct asker *asker;
 
@@ -102,51 +94,27 @@ static struct asker *find_asker(const struct token_queue *queue, const char *nam
     return NULL;
 }
 
-static struct asker *asker_new(struct token_queue *queue, const char *name) {
-    struct asker *asker = heap_new(sizeof(*asker));
-
-    strcpy(asker->name, name);
-    TAILQ_INIT(&asker->queue);
-    TAILQ_INSERT_TAIL(&queue->askers, asker, next);
-    return asker;
-}
-
-/* The validation dropped from a full queue for another one of this client; NULL: no client has
+/* False: the queue is full, and no validation can be dropped for this one: no other client has
  * more. */
-static struct question *find_least_due(const struct token_queue *queue, unsigned count) {
-    struct asker *most = NULL, *asker;
-
-    TAILQ_FOREACH(asker, &queue->askers, next)
-    if (!most || asker->count > most->count)
-        most = asker;
-    return most && most->count > count + 1 ? TAILQ_LAST(&most->queue, question_queue) : NULL;
-}
-
-/* False: the queue is full, and no validation can be dropped for this one. */
 static bool make_place(struct token_queue *queue, const struct asker *asker,
                        struct question **ret_gone) {
+    unsigned count = asker ? asker->count : 0;
+    const struct asker *most = NULL, *other;
     struct question *gone;
 
     if (queue->closed)
         return false;
     if (queue->queued < queue->most)
         return true;
-    gone = find_least_due(queue, asker ? asker->count : 0);
-    if (!gone)
+    TAILQ_FOREACH(other, &queue->askers, next)
+    if (!most || other->count > most->count)
+        most = other;
+    if (!most || most->count <= count + 1)
         return false;
+    gone = TAILQ_LAST(&most->queue, question_queue);
     unqueue(queue, gone);
     token_queue_end(queue, gone);
     *ret_gone = gone;
-    return true;
-}
-
-static bool join(struct token_queue *queue, struct question *question,
-                 struct token_waiter *waiter) {
-    if (queue->joined >= queue->most)
-        return false;
-    queue->joined++;
-    question->joined++;
-    STAILQ_INSERT_TAIL(&question->waiters, waiter, next);
     return true;
 }
 
@@ -156,15 +124,28 @@ bool token_queue_enter(struct token_queue *queue, const struct token_asked *aske
     char name[INET6_ADDRSTRLEN];
     struct asker *asker;
 
-    if (question)
-        return join(queue, question, waiter);
+    if (question) {
+        if (queue->joined >= queue->most)
+            return false;
+        queue->joined++;
+        question->joined++;
+        STAILQ_INSERT_TAIL(&question->waiters, waiter, next);
+        return true;
+    }
     name_asker(waiter->peer, name);
     asker = find_asker(queue, name);
     if (!make_place(queue, asker, ret_gone))
         return false;
-    if (!asker)
-        asker = asker_new(queue, name);
-    question = question_new(asked);
+    if (!asker) {
+        asker = heap_new(sizeof(*asker));
+        strcpy(asker->name, name);
+        TAILQ_INIT(&asker->queue);
+        TAILQ_INSERT_TAIL(&queue->askers, asker, next);
+    }
+    question = heap_new(sizeof(*question) + asked->size + 1);
+    STAILQ_INIT(&question->waiters);
+    question->asked = *asked;
+    question->asked.text = memcpy(question->text, asked->text, asked->size);
     STAILQ_INSERT_TAIL(&question->waiters, waiter, next);
     question->asker = asker;
     asker->count++;
