@@ -137,22 +137,6 @@ static const char *environment_name(struct arena *arena, const char *section, co
     return name;
 }
 
-/* An empty variable counts as not set.  Unknown names are ignored: container platforms set
- * SCORIA_SERVICE_HOST and the like. */
-static int apply_environment(struct config *config, struct error *err) {
-    for (size_t i = 0; i < config->count; i++) {
-        struct value *value = &config->values[i];
-        const char *name = environment_name(config->arena, value->section, value->option->key);
-        const char *text = getenv(name);
-
-        if (text && text[0] &&
-            value_assign(config->arena, value, text,
-                         arena_format(config->arena, "environment %s", name), err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* "--section.key=value": the key starts after the last dot before '='. */
 static struct option_line split_argument(struct arena *arena, const char *argument) {
     size_t length = strcspn(argument, "=");
@@ -284,8 +268,20 @@ static int fill(struct config *config, const struct option *const *tables, const
     if (path && option_file_read(config->arena, path, &lines, err) < 0)
         return -1;
     if (build_values(config, &list, &(struct sources){ lines, arguments }, err) < 0 ||
-        apply_file(config, lines, err) < 0 || apply_environment(config, err) < 0)
+        apply_file(config, lines, err) < 0)
         return -1;
+    /* An empty variable counts as not set.  Unknown names are ignored: container platforms set
+     * SCORIA_SERVICE_HOST and the like. */
+    for (size_t i = 0; i < config->count; i++) {
+        struct value *value = &config->values[i];
+        const char *name = environment_name(config->arena, value->section, value->option->key);
+        const char *text = getenv(name);
+
+        if (text && text[0] &&
+            value_assign(config->arena, value, text,
+                         arena_format(config->arena, "environment %s", name), err) < 0)
+            return -1;
+    }
     for (; arguments && *arguments; arguments++) {
         if (apply_argument(config, *arguments, err) < 0)
             return -1;

@@ -43,20 +43,6 @@ static void add_line(struct reader *reader, const char *key, const char *value) 
     reader->end = &line->next;
 }
 
-static int read_section(struct reader *reader, char *text, struct error *err) {
-    char *end = strchr(text, ']');
-
-    if (!end || end[1] != '\0')
-        return option_file_refuse(reader, "a section is [name] and nothing else", err);
-    *end = '\0';
-    text = trim(text + 1);
-    if (text[0] == '\0')
-        return option_file_refuse(reader, "the section has no name", err);
-    reader->section = arena_text(reader->arena, text);
-    add_line(reader, NULL, NULL);
-    return 0;
-}
-
 static int read_key(struct reader *reader, char *text, struct error *err) {
     size_t length = strcspn(text, "=:");
     char *key, *value;
@@ -76,7 +62,7 @@ static int read_key(struct reader *reader, char *text, struct error *err) {
 
 static int read_line(struct reader *reader, char *line, size_t size, struct error *err) {
     bool indented = line[0] == ' ' || line[0] == '\t';
-    char *text;
+    char *text, *end;
 
     if (strlen(line) != size || !utf8_valid(line, size))
         return option_file_refuse(reader, "not UTF-8 text", err);
@@ -87,7 +73,18 @@ static int read_line(struct reader *reader, char *line, size_t size, struct erro
         return 0;
     if (indented)
         return option_file_refuse(reader, "begins with a blank; a value is one line", err);
-    return text[0] == '[' ? read_section(reader, text, err) : read_key(reader, text, err);
+    if (text[0] != '[')
+        return read_key(reader, text, err);
+    end = strchr(text, ']');
+    if (!end || end[1] != '\0')
+        return option_file_refuse(reader, "a section is [name] and nothing else", err);
+    *end = '\0';
+    text = trim(text + 1);
+    if (text[0] == '\0')
+        return option_file_refuse(reader, "the section has no name", err);
+    reader->section = arena_text(reader->arena, text);
+    add_line(reader, NULL, NULL);
+    return 0;
 }
 
 int option_file_read(struct arena *arena, const char *path, struct option_line **ret,

@@ -33,24 +33,17 @@ const struct option *option_list_find(const struct option_list *list, const char
 }
 
 /* After the last option of its section; a new section is placed before those of option_names. */
-static size_t find_place(const struct option_list *list, const char *section) {
-    size_t place = 0;
+static void insert(struct option_list *list, const struct option *option) {
+    size_t place = strcmp(option->section, "DEFAULT") != 0 ? list->count : 0;
 
-    if (strcmp(section, "DEFAULT") != 0)
-        place = list->count;
-    while (place > 0 && !option_names_of(section) &&
+    while (place > 0 && !option_names_of(option->section) &&
            option_names_of(list->options[place - 1]->section))
         place--;
-    for (size_t i = list->count; i > 0; i--) {
-        if (strcmp(list->options[i - 1]->section, section) == 0)
-            return i;
-    }
-    return place;
-}
-
-static void insert(struct option_list *list, const struct option *option) {
-    size_t place = find_place(list, option->section);
-
+    for (size_t i = list->count; i > 0; i--)
+        if (strcmp(list->options[i - 1]->section, option->section) == 0) {
+            place = i;
+            break;
+        }
     memmove(&list->options[place + 1], &list->options[place],
             (list->count - place) * sizeof(list->options[0]));
     list->options[place] = option;
@@ -86,15 +79,9 @@ static const char *describe_range(struct arena *arena, const struct option *opti
     return arena_format(arena, "%s from %" PRId64 " to %" PRId64, what, option->min, option->max);
 }
 
-static const char *describe_words(struct arena *arena, const struct option *option) {
+const char *option_describe(struct arena *arena, const struct option *option) {
     const char *text = "one of";
 
-    for (const char *const *word = option->words; *word; word++)
-        text = arena_format(arena, "%s%s %s", text, word == option->words ? "" : ",", *word);
-    return text;
-}
-
-const char *option_describe(struct arena *arena, const struct option *option) {
     switch (option->type) {
     case OPTION_INT:
         return describe_range(arena, option, "an integer");
@@ -105,7 +92,9 @@ const char *option_describe(struct arena *arena, const struct option *option) {
     case OPTION_BOOL:
         return "true or false";
     case OPTION_WORD:
-        return describe_words(arena, option);
+        for (const char *const *word = option->words; *word; word++)
+            text = arena_format(arena, "%s%s %s", text, word == option->words ? "" : ",", *word);
+        return text;
     case OPTION_LIST:
         return "a list with commas";
     case OPTION_HOST:
