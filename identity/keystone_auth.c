@@ -2,29 +2,20 @@
 
 #include "json/out.h"
 
-static void put_domain(struct json_out *out, const char *id, const char *name) {
+/* A user or a project: by its id, or by its name in a domain. */
+static void put_named(struct json_out *out, const char *id, const char *name, const char *domain_id,
+                      const char *domain_name) {
+    if (id) {
+        out_put_text(out, "id", id);
+        return;
+    }
+    out_put_text(out, "name", name);
     out_key(out, "domain");
     out_begin_object(out);
-    if (id)
-        out_put_text(out, "id", id);
+    if (domain_id)
+        out_put_text(out, "id", domain_id);
     else
-        out_put_text(out, "name", name);
-    out_end_object(out);
-}
-
-static void put_password(struct json_out *out, const struct keystone_settings *settings) {
-    out_key(out, "password");
-    out_begin_object(out);
-    out_key(out, "user");
-    out_begin_object(out);
-    if (settings->user_id) {
-        out_put_text(out, "id", settings->user_id);
-    } else {
-        out_put_text(out, "name", settings->username);
-        put_domain(out, settings->user_domain_id, settings->user_domain_name);
-    }
-    out_put_text(out, "password", settings->password);
-    out_end_object(out);
+        out_put_text(out, "name", domain_name);
     out_end_object(out);
 }
 
@@ -33,14 +24,11 @@ static void put_scope(struct json_out *out, const struct keystone_settings *sett
     out_begin_object(out);
     out_key_text(out, settings->system_scope ? "system" : "project");
     out_begin_object(out);
-    if (settings->system_scope) {
+    if (settings->system_scope)
         out_put_bool(out, "all", true);
-    } else if (settings->project_id) {
-        out_put_text(out, "id", settings->project_id);
-    } else {
-        out_put_text(out, "name", settings->project_name);
-        put_domain(out, settings->project_domain_id, settings->project_domain_name);
-    }
+    else
+        put_named(out, settings->project_id, settings->project_name, settings->project_domain_id,
+                  settings->project_domain_name);
     out_end_object(out);
     out_end_object(out);
 }
@@ -64,7 +52,15 @@ const char *keystone_auth_write(struct arena *arena, const struct keystone_setti
         out_put_text(&out, "secret", settings->application_credential_secret);
         out_end_object(&out);
     } else {
-        put_password(&out, settings);
+        out_key(&out, "password");
+        out_begin_object(&out);
+        out_key(&out, "user");
+        out_begin_object(&out);
+        put_named(&out, settings->user_id, settings->username, settings->user_domain_id,
+                  settings->user_domain_name);
+        out_put_text(&out, "password", settings->password);
+        out_end_object(&out);
+        out_end_object(&out);
     }
     out_end_object(&out);
     if (!by_credential)

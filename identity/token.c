@@ -115,7 +115,6 @@ const struct token *token_read(const char *body, size_t size, const char *servic
     struct token token = {
         .system_scope = json_is_true(json_at(object, "system.all")),
         .is_admin_project = !admin_project || json_is_true(admin_project),
-
     };
     struct packer packer = { 0 };
     struct held_token *held;

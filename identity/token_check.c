@@ -73,21 +73,6 @@ static int ask(const struct token_checker *checker, const struct question *quest
     return *ret ? 0 : -1;
 }
 
-/* Clients get a general error; the log has the reason. */
-static void tell_outage(struct token_checker *checker, struct error *err) {
-    int64_t now_us = clock_monotonic_us();
-    bool tell;
-
-    pthread_mutex_lock(&checker->lock);
-    tell = checker->told_us == 0 || now_us - checker->told_us >= TELL_EACH_US;
-    if (tell)
-        checker->told_us = now_us;
-    pthread_mutex_unlock(&checker->lock);
-    if (tell)
-        log_error(NULL, "tokens cannot be validated", "reason", err->message, NULL);
-    error_set(err, ERROR_TRY_LATER, "The identity service is not available; try again.");
-}
-
 static void answer_waiters(struct question *question, const struct token *token,
                            const struct error *err) {
     struct token_waiter *waiter;
@@ -107,6 +92,8 @@ static void finish(struct token_checker *checker, struct question *question,
                    const struct token *token, struct error *err) {
     int64_t now_us = clock_boottime_us(), life_us = checker->settings.cache_ms * 1000;
     int64_t bad_life_us = life_us < BAD_LIFE_US ? life_us : BAD_LIFE_US;
+    int64_t told_us = clock_monotonic_us();
+    bool outage = !token && err->kind != ERROR_UNAUTHORIZED, tell;
 
     pthread_mutex_lock(&checker->lock);
     token_queue_end(&checker->queue, question);
@@ -115,9 +102,14 @@ static void finish(struct token_checker *checker, struct question *question,
     else if (life_us > 0 && err->kind == ERROR_UNAUTHORIZED)
         token_cache_put_bad(checker->cache, &question->asked.digest, question->asked.allow_expired,
                             now_us + bad_life_us);
+    tell = outage && (checker->told_us == 0 || told_us - checker->told_us >= TELL_EACH_US);
+    if (tell)
+        checker->told_us = told_us;
     pthread_mutex_unlock(&checker->lock);
-    if (!token && err->kind != ERROR_UNAUTHORIZED)
-        tell_outage(checker, err);
+    if (tell)
+        log_error(NULL, "tokens cannot be validated", "reason", err->message, NULL);
+    if (outage) /* clients get a general error; the log has the reason */
+        error_set(err, ERROR_TRY_LATER, "The identity service is not available; try again.");
     answer_waiters(question, token, err);
     token_release(token);
     question_free(question);
