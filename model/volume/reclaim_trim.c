@@ -66,23 +66,11 @@ int reclaim_trim_reevaluate(struct work *work, const struct operation *operation
 
 /* ---- the host's report ---- */
 
-static int report_failure(struct work *work, const struct operation *operation,
-                          const struct reclaim_report *report, struct error *err) {
-    const char *reason = report->reason ? report->reason : "failed";
-    const char *message = report->message ? report->message : "The host of the guest failed.";
-    struct error failure = { 0 };
-    struct reclaim_ending ending = { .failure = &failure };
-
-    error_set(&failure,
-              strcmp(reason, "unsupported") == 0 ? ERROR_BAD_REQUEST
-              : strcmp(reason, "busy") == 0      ? ERROR_CONFLICT
-                                                 : ERROR_BACKEND,
-              "%s", message);
-    return operation->kind->finish(work, operation, &ending, err);
-}
-
 int reclaim_trim_report(struct work *work, const struct volume *volume,
                         const struct reclaim_report *report, struct error *err) {
+    const char *reason = report->reason ? report->reason : "failed";
+    struct error failure = { 0 };
+    struct reclaim_ending ending = { .failure = &failure };
     struct operation operation;
     int found = operation_of(work, volume->id, &operation, err);
 
@@ -93,15 +81,19 @@ int reclaim_trim_report(struct work *work, const struct volume *volume,
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s does not wait for this report of a host.",
                          volume->id);
-    if (strcmp(report->status, "error") == 0)
-        return report_failure(work, &operation, report, err);
+    if (strcmp(report->status, "error") == 0) {
+        error_set(&failure,
+                  strcmp(reason, "unsupported") == 0 ? ERROR_BAD_REQUEST
+                  : strcmp(reason, "busy") == 0      ? ERROR_CONFLICT
+                                                     : ERROR_BACKEND,
+                  "%s", report->message ? report->message : "The host of the guest failed.");
+        return operation.kind->finish(work, &operation, &ending, err);
+    }
     if (strcmp(report->status, "running") != 0)
         return assist_report(work, &operation, false, err) < 0 ? -1 : 0;
-    return assist_progressed(work, &operation, err) < 0 ||
-                   db_run(work->tx, err,
-                          "UPDATE reclaims SET progress = $1 WHERE volume_id = $2 AND "
-                          "progress < $1",
-                          DB_INT(report->progress), DB_TEXT(volume->id)) < 0
-               ? -1
-               : 0;
+    if (assist_progressed(work, &operation, err) < 0)
+        return -1;
+    return db_change(work->tx, err,
+                     "UPDATE reclaims SET progress = $1 WHERE volume_id = $2 AND progress < $1",
+                     DB_INT(report->progress), DB_TEXT(volume->id));
 }
