@@ -2,6 +2,7 @@ libscoria_a_SOURCES += \
 	common/arena.c common/arena.h \
 	common/assert.c common/assert.h \
 	common/backoff.c common/backoff.h \
+	common/base64.c common/base64.h \
 	common/child.c common/child.h \
 	common/cleanup.h \
 	common/clock.c common/clock.h \

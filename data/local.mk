@@ -15,6 +15,8 @@ libscoria_a_SOURCES += \
 	data/nbd_session.c data/nbd_session.h \
 	data/qcow2_check.c data/qcow2_check.h \
 	data/qcow2_image_io.c data/qcow2_image_io.h \
+	data/signature.c data/signature.h \
+	data/signature_io.c data/signature_io.h \
 	data/temporary_file.c data/temporary_file.h \
 	data/throttle_io.c data/throttle_io.h \
 	data/volume_io.c data/volume_io.h
@@ -32,5 +34,6 @@ check_PROGRAMS += \
 	tests/unit/data/test_http_source_io \
 	tests/unit/data/test_image_inspect \
 	tests/unit/data/test_nbd_io \
-	tests/unit/data/test_qcow2_image_io
+	tests/unit/data/test_qcow2_image_io \
+	tests/unit/data/test_signature_io
 endif

@@ -31,6 +31,7 @@ libtests_a_SOURCES = \
 	tests/lib/roles.c tests/lib/roles.h \
 	tests/lib/script_keystone.c tests/lib/script_keystone.h \
 	tests/lib/script_server.c tests/lib/script_server.h \
+	tests/lib/signing.h \
 	tests/lib/wall.h \
 	tests/lib/world.c tests/lib/world.h
 if HAVE_CSI
@@ -72,7 +73,7 @@ endif
 fuzz_targets = \
 	tests/fuzz/fuzz_domain_xml tests/fuzz/fuzz_envelope tests/fuzz/fuzz_json tests/fuzz/fuzz_option \
 	tests/fuzz/fuzz_policy \
-	tests/fuzz/fuzz_qemu_img tests/fuzz/fuzz_query tests/fuzz/fuzz_shares
+	tests/fuzz/fuzz_qemu_img tests/fuzz/fuzz_query tests/fuzz/fuzz_shares tests/fuzz/fuzz_signature
 if HAVE_CSI
 fuzz_targets += tests/fuzz/fuzz_csi_message tests/fuzz/fuzz_grpc_frames
 tests_fuzz_fuzz_csi_message_SOURCES = tests/fuzz/fuzz_csi_message.c tests/fuzz/replay.c
@@ -87,6 +88,7 @@ tests_fuzz_fuzz_policy_SOURCES = tests/fuzz/fuzz_policy.c tests/fuzz/replay.c
 tests_fuzz_fuzz_qemu_img_SOURCES = tests/fuzz/fuzz_qemu_img.c tests/fuzz/replay.c
 tests_fuzz_fuzz_query_SOURCES = tests/fuzz/fuzz_query.c tests/fuzz/replay.c
 tests_fuzz_fuzz_shares_SOURCES = tests/fuzz/fuzz_shares.c tests/fuzz/replay.c
+tests_fuzz_fuzz_signature_SOURCES = tests/fuzz/fuzz_signature.c tests/fuzz/replay.c
 
 CLEANFILES += $(EXTRA_PROGRAMS)
 
@@ -209,6 +211,7 @@ EXTRA_DIST += \
 	tests/lib/rabbitmq.py \
 	tests/lib/previous.sh \
 	tests/lib/setup.sh \
+	tests/lib/signing.py \
 	tests/lib/tsan.supp \
 	tests/lib/wall.c \
 	tests/lib/fault_disk.c \

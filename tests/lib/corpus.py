@@ -4,9 +4,13 @@ Writes the first inputs of a fuzz target: corpus.py TARGET DIRECTORY. Files that
 inputs that a run has found help the next one.
 """
 
+import base64
 import hashlib
 import os
 import sys
+import tempfile
+
+from signing import KEYS, Signer
 
 UUID = "7f0c9d0e-3f5c-4ac8-9d0b-1c2d3e4f5a6b"
 
@@ -111,12 +115,22 @@ SEEDS = {
         "server:/export\n", "# words\n\nserver:/a -o rw,nfsvers=4.1\n[fd00::1]:/b\n",
         "10.0.0.1:/a/b -o noatime\nserver:/a\n", "server:/a/../../etc\n", "-o rw server:/x\n",
         "quobyte://registry1,registry2/volume\n", "server:relative\n"],
+    "fuzz_signature": ["SHA-256", "c2ln", "MIIB", b"\x30\x80"],
 }
+
+
+def certificates():
+    """Of each type of key, in each form."""
+    with tempfile.TemporaryDirectory(prefix="scoria-corpus-") as directory:
+        for key_type in KEYS:
+            signer = Signer(directory, key_type)
+            yield from (signer.pem, signer.der, base64.b64encode(signer.der))
 
 
 def main():
     target, directory = sys.argv[1:]
-    for seed in SEEDS.get(target, ["", "{}", "a=b\n", "/"]):
+    made = certificates() if target == "fuzz_signature" else ()
+    for seed in (*SEEDS.get(target, ["", "{}", "a=b\n", "/"]), *made):
         data = seed if isinstance(seed, bytes) else seed.encode()
         path = os.path.join(directory, hashlib.sha1(data).hexdigest())
         if not os.path.exists(path):

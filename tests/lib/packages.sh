@@ -5,7 +5,7 @@
 build_packages=(
     autoconf automake gcc libc6-dev make pkg-config
     libblkid-dev libcurl4-openssl-dev libgnutls28-dev libjansson-dev libmicrohttpd-dev libpq-dev
-    libnghttp2-dev libprotobuf-c-dev librabbitmq-dev libsqlite3-dev libvirt-dev libxml2-dev libyaml-dev
+    libnghttp2-dev libprotobuf-c-dev librabbitmq-dev libsqlite3-dev libssl-dev libvirt-dev libxml2-dev libyaml-dev
     nettle-dev protobuf-c-compiler protobuf-compiler
 )
 
