@@ -9,6 +9,7 @@ libscoria_a_SOURCES += \
 	client/documents.c client/documents.h \
 	client/groups.c client/groups.h \
 	client/images.c client/images.h \
+	client/key_manager.c client/key_manager.h \
 	client/limits.c client/limits.h \
 	client/messages.c client/messages.h \
 	client/pools.c client/pools.h \
@@ -24,6 +25,7 @@ check_PROGRAMS += \
 	tests/unit/client/test_client \
 	tests/unit/client/test_compute_events \
 	tests/unit/client/test_images \
+	tests/unit/client/test_key_manager \
 	tests/unit/client/test_servers \
 	tests/unit/client/test_storage \
 	tests/unit/client/test_volumes \

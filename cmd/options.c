@@ -3,6 +3,7 @@
  */
 #include "client/compute_events.h"
 #include "client/images.h"
+#include "client/key_manager.h"
 #include "cmd/drivers.h"
 #include "cmd/parts.h"
 #include "compute/agent/agent.h"
@@ -116,10 +117,11 @@ const struct option database_options[] = {
 #define TABLES_MOST 32
 
 static const struct option *tables[TABLES_MOST + 1] = {
-    service_options,    database_options, settings_options,   identity_options,
-    authtoken_options,  policy_options,   amqp_options,       compute_client_options,
-    agent_options,      own_user_options, images_options,     csi_options,
-    controller_options, storage_options,  kubernetes_options, driver_choice_options,
+    service_options,       database_options,   settings_options, identity_options,
+    authtoken_options,     policy_options,     amqp_options,     compute_client_options,
+    agent_options,         own_user_options,   images_options,   key_manager_options,
+    csi_options,           controller_options, storage_options,  kubernetes_options,
+    driver_choice_options,
 };
 
 const struct option *const *parts_option_tables(void) {

@@ -120,9 +120,9 @@ static void cleanup_slist(struct curl_slist *const *list) {
     curl_slist_free_all(*list);
 }
 
-static bool has_type(const struct http_call *call) {
+static bool has_header(const struct http_call *call, const char *name) {
     for (const struct http_header *header = call->headers; header && header->name; header++)
-        if (strcasecmp(header->name, "Content-Type") == 0)
+        if (strcasecmp(header->name, name) == 0)
             return true;
     return false;
 }
@@ -132,8 +132,9 @@ static struct curl_slist *make_headers(struct arena *arena, const struct http_ca
     struct curl_slist *list = NULL;
 
     handle_add_line(&list, "Expect:");
-    handle_add_line(&list, "Accept: application/json");
-    if (call->body && !has_type(call))
+    if (!has_header(call, "Accept"))
+        handle_add_line(&list, "Accept: application/json");
+    if (call->body && !has_header(call, "Content-Type"))
         handle_add_line(&list, "Content-Type: application/json");
     handle_add_headers(&list, arena, call->headers);
     return list;

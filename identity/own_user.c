@@ -11,6 +11,7 @@
 #define DEFAULT_TIMEOUT_MS 30000
 #define NOVA               "nova"
 #define GLANCE             "glance"
+#define BARBICAN           "barbican_service_user"
 #define SERVICE_USER       "service_user"
 
 static const char *const interfaces[] = { "public", "internal", "admin", NULL };
@@ -27,6 +28,8 @@ const struct option own_user_options[] = {
     ADAPTER_OPTIONS(NOVA),
     KEYSTONE_OPTIONS(GLANCE),
     ADAPTER_OPTIONS(GLANCE),
+    KEYSTONE_OPTIONS(BARBICAN),
+    ADAPTER_OPTIONS(BARBICAN),
     KEYSTONE_OPTIONS(SERVICE_USER),
     ADAPTER_OPTIONS(SERVICE_USER),
     { .section = SERVICE_USER, .key = "send_service_user_token", .type = OPTION_BOOL,

@@ -1,6 +1,7 @@
 /*
  * The service as a client of its peers: the token of its own user (section nova for the compute
- * side, glance for the image service, service_user for the volume API); the token of [service_user]
+ * side, glance for the image service, barbican_service_user for the key manager, service_user for
+ * the volume API); the token of [service_user]
  * as X-Service-Token if send_service_user_token is set; both renewed once when the peer refuses
  * them; the trusted certificates; and endpoints from the catalog.
  *
@@ -14,7 +15,7 @@
 
 struct own_user;
 
-extern const struct option own_user_options[]; /* sections nova, glance and service_user */
+extern const struct option own_user_options[]; /* of these sections */
 
 /* The config must outlive it. */
 int own_user_new(const struct config *config, const char *section, struct own_user **ret,
