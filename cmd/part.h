@@ -34,10 +34,11 @@ struct parts {
     const char *names[6]; /* of origin */
     char machine[256];
     struct http_origin origin;
-    struct authtoken *authtoken; /* NULL: callers are not authenticated */
-    struct servers *servers;     /* Nova, for the use of volumes; NULL: not configured */
-    struct images *images;       /* of the API, the same */
-    struct identity *keystone;   /* of the API when there is an authtoken */
+    struct authtoken *authtoken;     /* NULL: callers are not authenticated */
+    struct servers *servers;         /* Nova, for the use of volumes; NULL: not configured */
+    struct images *images;           /* of the API, the same */
+    struct key_manager *key_manager; /* the same */
+    struct identity *keystone;       /* of the API when there is an authtoken */
     struct api *api;
     struct controller *controller; /* beside the API */
     struct http_server *http;

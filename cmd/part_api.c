@@ -1,9 +1,11 @@
 #include "api/confirm.h"
 #include "api/documents/watchers.h"
 #include "client/images.h"
+#include "client/key_manager.h"
 #include "client/servers.h"
 #include "cmd/part.h"
 #include "common/arena.h"
+#include "common/base64.h"
 #include "db/db.h"
 #include "identity/authtoken.h"
 #include "identity/identity.h"
@@ -115,6 +117,20 @@ static void discard_image(void *arg, const struct request *request, const json_t
                   "reason", err.message, NULL);
 }
 
+static const char *find_certificate(void *arg, const struct request *request, const char *id,
+                                    struct error *err) {
+    const struct parts *parts = arg;
+    const struct key_manager_call call = { .id = id,
+                                           .token = image_caller(parts, request).token,
+                                           .request_id = request->context.request_id };
+    struct arena *arena = request->http->arena;
+    const void *bytes;
+    size_t size;
+
+    bytes = key_manager_certificate(parts->key_manager, arena, &call, &size, err);
+    return bytes ? base64_text(arena, bytes, size) : NULL;
+}
+
 /* In another process. */
 static void operation_ended_elsewhere(void *arg) {
     api_operations_ended(arg);
@@ -153,12 +169,14 @@ int part_api_start(struct parts *parts, struct error *err) {
     if (policy_load(&policy, &parts->policy, err) < 0 ||
         (parts->settings.only_services_detach &&
          servers_new(parts->config, &parts->servers, err) < 0) ||
-        images_new(parts->config, &parts->images, err) < 0)
+        images_new(parts->config, &parts->images, err) < 0 ||
+        key_manager_new(parts->config, &parts->key_manager, err) < 0)
         return -1;
     if (parts->servers || parts->images) {
         const struct confirm confirm = {
             .release = { parts->servers ? server_uses : NULL, parts->servers },
-            .images = { parts->images ? find_image : NULL, make_image, discard_image, parts },
+            .images = { parts->images ? find_image : NULL, make_image, discard_image,
+                        parts->key_manager ? find_certificate : NULL, parts },
         };
 
         settings.confirm = api_confirm;
@@ -183,6 +201,7 @@ void part_api_stop(struct parts *parts) {
     }
     servers_free(parts->servers);
     images_free(parts->images);
+    key_manager_free(parts->key_manager);
     identity_keystone_free(parts->keystone);
     policy_free(parts->policy);
 }

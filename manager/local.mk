@@ -57,6 +57,7 @@ check_PROGRAMS += \
 	tests/unit/manager/check/test_check \
 	tests/unit/manager/jobs/test_extend \
 	tests/unit/manager/jobs/test_image_cache \
+	tests/unit/manager/jobs/test_image_signature \
 	tests/unit/manager/jobs/test_larger_image \
 	tests/unit/manager/jobs/test_late_assist \
 	tests/unit/manager/jobs/test_late_copies \

@@ -85,8 +85,8 @@ const struct option settings_options[] = {
     { .section = "DEFAULT", .key = "osapi_max_page_mb", .type = OPTION_INT, FILLS(page_bytes), .unit = 1 << 20, .fallback = "8",
       .min = 1, .max = 1024, .help = "MiB of one page of a list: one that would be larger ends earlier, with a link to the next." },
     { .section = "DEFAULT", .key = "verify_glance_signatures", .type = OPTION_WORD, .fallback = "enabled", .words = verifications,
-      .help = "Whether signatures of images are verified before a volume is made of one. There is no key manager for the "
-              "certificates yet: while this is enabled, signed images are refused." },
+      .help = "Whether signatures of images are verified when a volume is made of one, with certificates of the key "
+              "manager (section barbican). Without a key manager signed images are refused while this is enabled." },
     { .section = "DEFAULT", .key = "cinder_internal_tenant_project_id", .type = OPTION_TEXT, FILLS(internal_project_id),
       .help = "Project of the volumes that are entries of image caches (image_volume_cache_enabled)." },
     { .section = "DEFAULT", .key = "cinder_internal_tenant_user_id", .type = OPTION_TEXT, FILLS(internal_user_id),

@@ -32,6 +32,7 @@ struct confirmation {
     const char *project_id; /* to which the query is charged */
     const void *subject;    /* the question, in the arena: known to the body and to its answerer */
     const void *answer;     /* the same; NULL: it is confirmed, and no more */
+    const void *supplement; /* the same, of what the answer names; NULL: none */
 };
 
 struct work {

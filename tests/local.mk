@@ -172,11 +172,13 @@ EXTRA_DIST += \
 	tests/e2e/kubernetes/block.json \
 	tests/e2e/kubernetes/filesystem.json \
 	tests/e2e/test_roles.py \
+	tests/e2e/test_signatures.py \
 	tests/e2e/test_steps.py \
 	tests/e2e/test_tls.py \
 	tests/e2e/test_trim.py \
 	tests/e2e/test_upgrade.py \
 	tests/fuzz/listeners \
+	tests/lib/barbican.py \
 	tests/lib/block_storage.py \
 	tests/lib/byte_streams.py \
 	tests/lib/case.py \
@@ -196,6 +198,7 @@ EXTRA_DIST += \
 	tests/lib/hypervisor.py \
 	tests/lib/glance.py \
 	tests/lib/image_service.py \
+	tests/lib/key_manager.py \
 	tests/lib/keystone.py \
 	tests/lib/nbd.py \
 	tests/lib/libvirt_daemons.py \

@@ -30,6 +30,10 @@ struct image_query {
     const json_t *(*make)(void *arg, const struct request *request, const char *description,
                           struct error *err);
     void (*discard)(void *arg, const struct request *request, const json_t *image);
+    /* The certificate of that id in the key manager, with the rights of the caller, in base64, or
+     * NULL: see err.  Without a function there is no key manager. */
+    const char *(*find_certificate)(void *arg, const struct request *request, const char *id,
+                                    struct error *err);
     void *arg;
 };
 

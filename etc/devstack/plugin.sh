@@ -97,6 +97,7 @@ function configure_scoria_auth {
     for user in nova glance service_user; do
         iniset "$SCORIA_CONF" $user auth_section $section
     done
+    ! is_service_enabled barbican || iniset "$SCORIA_CONF" barbican_service_user auth_section $section
     iniset "$SCORIA_CONF" service_user send_service_user_token true
 }
 

@@ -209,8 +209,8 @@ static int image_failed(const struct job *job, struct error *err) {
 }
 
 static int make_of_image(struct job *job, struct driver_volume volume, struct driver_created *ret,
-                         const char **ret_detail, struct error *err) {
-    struct opening opening = { job, ret_detail, false };
+                         struct create_ending *ending, struct error *err) {
+    struct opening opening = { job, &ending->detail, false };
     struct driver_content content = { open_content, &opening, &job->progress };
     int result;
 
@@ -219,6 +219,8 @@ static int make_of_image(struct job *job, struct driver_volume volume, struct dr
     volume.content = &content;
     result =
         job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
+    if (result == 0)
+        ending->signature_verified = job_image_verified(job);
     return result < 0 && opening.failed ? image_failed(job, err) : result;
 }
 
@@ -246,7 +248,7 @@ static int clone_source(struct job *job, const struct driver_volume *volume,
 }
 
 static int make_of_image_or_source(struct job *job, const struct driver_volume *volume,
-                                   struct driver_created *ret, const char **ret_detail,
+                                   struct driver_created *ret, struct create_ending *ending,
                                    struct error *err) {
     int result = 1;
 
@@ -254,16 +256,16 @@ static int make_of_image_or_source(struct job *job, const struct driver_volume *
         return image_failed(job, err);
     if (job->source.given)
         result = clone_source(job, volume, ret, err);
-    return result > 0 ? make_of_image(job, *volume, ret, ret_detail, err) : result;
+    return result > 0 ? make_of_image(job, *volume, ret, ending, err) : result;
 }
 
-static int make_volume(struct job *job, struct driver_created *ret, const char **ret_detail,
+static int make_volume(struct job *job, struct driver_created *ret, struct create_ending *ending,
                        struct error *err) {
     struct driver_volume volume = job_driver_volume(job);
 
     volume.extra_specs = job->extra_specs;
     if (job->operation.kind == &kind_create_from_image)
-        return make_of_image_or_source(job, &volume, ret, ret_detail, err);
+        return make_of_image_or_source(job, &volume, ret, ending, err);
     if (job->source.given)
         return copy(job, &volume, &job->source, ret, err);
     return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
@@ -313,7 +315,7 @@ int job_create(struct job *job, struct error *err) {
         return job_end(job, err);
     if (read_parts(job, err) < 0 && err->kind != ERROR_NOT_FOUND)
         return -1;
-    if (make_volume(job, &created, &ending.detail, &failure) < 0)
+    if (make_volume(job, &created, &ending, &failure) < 0)
         ending.failure = &failure;
     ending.location = created.provider_location;
     ending.format = created.format;

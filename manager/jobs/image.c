@@ -1,5 +1,6 @@
 #include "manager/jobs/image.h"
 
+#include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/gib.h"
 #include "common/heap.h"
@@ -10,6 +11,7 @@
 #include "data/file_io.h"
 #include "data/http_source_io.h"
 #include "data/image_inspect.h"
+#include "data/signature_io.h"
 #include "data/temporary_file.h"
 #include "model/volume/image.h"
 #include "json/json.h"
@@ -24,8 +26,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DETAIL_SPACE  "007"
-#define DETAIL_FORMAT "029"
+#define DETAIL_SPACE     "007"
+#define DETAIL_SIGNATURE "011"
+#define DETAIL_FORMAT    "029"
 
 #define QEMU_NBD            "qemu-nbd"
 #define QEMU_NBD_TIMEOUT_MS ((int64_t)60000)
@@ -34,7 +37,9 @@ struct opening {
     struct job *job;
     struct volume_image image;
     const char *detail;
-    unsigned turn; /* of the image service's servers */
+    const char **ret_detail;
+    struct signature *signature; /* until the bytes are opened; NULL: none is verified */
+    unsigned turn;               /* of the image service's servers */
 };
 
 /* ---- the stored bytes ---- */
@@ -81,14 +86,60 @@ static struct volume_io *connect_to_any(struct opening *opening, struct error *e
     return io;
 }
 
-/* `checked`: they can be read in order alone, and fail at their end if they are others. */
-static struct volume_io *open_stored(struct opening *opening, bool checked, struct error *err) {
+static void signature_refused(void *arg) {
+    const struct opening *opening = arg;
+
+    *opening->ret_detail = DETAIL_SIGNATURE;
+}
+
+/* They can be read in order alone, and fail at their end if they are others. */
+static struct volume_io *open_checked(struct opening *opening, struct error *err) {
     const struct volume_image *image = &opening->image;
     struct volume_io *io = connect_to_any(opening, err);
 
-    return io && checked && image->hash
-               ? checksum_io_open_expecting(io, image->hash_algorithm, image->hash, err)
-               : io;
+    if (io && image->hash)
+        io = checksum_io_open_expecting(io, image->hash_algorithm, image->hash, err);
+    if (io && opening->signature) {
+        io = signature_io_open(io, opening->signature, signature_refused, opening);
+        opening->signature = NULL;
+    }
+    return io;
+}
+
+/* ---- the signature ---- */
+
+static bool is_verified(const struct job *job) {
+    return job->manager->settings.settings->verify_image_signatures;
+}
+
+/* A claim that no bytes can fulfil fails before any is requested. */
+static int prepare_signature(struct opening *opening, struct error *err) {
+    const struct image_signature *stated = &opening->image.signature;
+    struct signature_claim claim = { stated->key_type, stated->hash_method, stated->text, NULL, 0 };
+
+    if (!is_verified(opening->job) || !image_signature_is_given(stated))
+        return 0;
+    opening->detail = DETAIL_SIGNATURE;
+    if (stated->certificate)
+        claim.certificate = base64_bytes(opening->job->arena, stated->certificate,
+                                         strlen(stated->certificate), &claim.certificate_size);
+    if (!claim.certificate)
+        return error_set(err, ERROR_BAD_REQUEST, "No certificate for the signature of image %s: %s",
+                         opening->image.id,
+                         stated->failure ? stated->failure : "the API has fetched none");
+    opening->signature = signature_new(&claim, err);
+    if (!opening->signature)
+        return error_context(err, "signature of image %s", opening->image.id);
+    opening->detail = NULL;
+    return 0;
+}
+
+const char *job_image_verified(const struct job *job) {
+    struct volume_image image;
+
+    if (!is_verified(job) || !volume_image_of(job->arena, &job->operation, &image))
+        return NULL;
+    return image_signature_is_given(&image.signature) ? "True" : "False";
 }
 
 /* ---- inspection ---- */
@@ -113,7 +164,7 @@ static int inspect_plain(struct opening *opening, struct error *err) {
         opening->image.bytes < IMAGE_BYTES_HEAD ? opening->image.bytes : IMAGE_BYTES_HEAD;
     autofree unsigned char *head = heap_new((size_t)size);
     autoclose int fd = memfd_create("image", MFD_CLOEXEC);
-    autovolumeio struct volume_io *io = open_stored(opening, false, err);
+    autovolumeio struct volume_io *io = connect_to_any(opening, err);
     struct image_finding finding;
 
     if (!io || volume_io_read(io, head, (size_t)size, 0, err) < 0)
@@ -126,7 +177,7 @@ static int inspect_plain(struct opening *opening, struct error *err) {
 static int open_plain(struct opening *opening, struct volume_io **ret, struct error *err) {
     if (inspect_plain(opening, err) < 0)
         return -1;
-    *ret = open_stored(opening, true, err);
+    *ret = open_checked(opening, err);
     return *ret ? 0 : -1;
 }
 
@@ -169,7 +220,7 @@ static int report(void *arg, int64_t done_bytes, int64_t all_bytes, struct error
 
 static int download(struct opening *opening, int fd, struct error *err) {
     static const struct copy_position beginning;
-    autovolumeio struct volume_io *from = open_stored(opening, true, err), *to = NULL;
+    autovolumeio struct volume_io *from = open_checked(opening, err), *to = NULL;
     struct copy copy = { .may = job_copy_may, .report = report, .arg = opening->job };
 
     if (!from)
@@ -260,7 +311,7 @@ static int open_image(struct opening *opening, struct volume_io **ret, struct er
     if (read_arguments(opening, err) < 0 || check_description(opening, err) < 0 ||
         /* neither the rate of the image service nor the size of the content is known */
         driver_fence_take_long(&opening->job->fence, INT64_MAX, 0, err) < 0 ||
-        check_status(opening, err) < 0)
+        check_status(opening, err) < 0 || prepare_signature(opening, err) < 0)
         return -1;
     return image_format_is_plain(opening->image.disk_format) ? open_plain(opening, ret, err)
                                                              : open_converted(opening, ret, err);
@@ -278,9 +329,10 @@ int job_image_open(struct job *job, struct volume_io **ret, const char **ret_det
                    struct error *err) {
     struct opening *opening = arena_alloc(job->arena, sizeof(*opening));
 
-    *opening = (struct opening){ .job = job, .turn = images_turn() };
+    *opening = (struct opening){ .job = job, .ret_detail = ret_detail, .turn = images_turn() };
     if (open_image(opening, ret, err) == 0)
         return 0;
+    signature_free(opening->signature);
     if (opening->detail)
         *ret_detail = opening->detail;
     return -1;

@@ -51,6 +51,8 @@ int job_reimage(struct job *job, struct error *err) {
         log_error(&job->context.log, "reimage failed", "volume_id", job->volume.id, "reason",
                   failure.message, NULL);
         ending.failure = &failure;
+    } else {
+        ending.signature_verified = job_image_verified(job);
     }
     ended = job_finish(job, &ending, err);
     if (ended == 0 && !ending.failure)

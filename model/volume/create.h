@@ -39,5 +39,6 @@ struct create_ending {
     const char *connection_info; /* of a snapshot below a guest, which continues in another file */
     const struct error *failure; /* NULL: made */
     const char *detail;          /* of the user message about the failure; NULL: by its kind */
+    const char *signature_verified; /* of an image, in its metadata; NULL: it has no such row */
     bool in_use; /* it failed because a snapshot below the present user is impossible */
 };

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define TYPE_PROPERTY      "cinder_img_volume_type"
-#define SIGNATURE_PROPERTY "img_signature"
+#define TYPE_PROPERTY "cinder_img_volume_type"
+#define VERIFIED      "signature_verified"
 
 /* Members that every image has; all others are its properties. */
 static const char *const base_members[] = {
@@ -73,6 +73,8 @@ static void put(struct writing *writing, const char *key, const json_t *value) {
 }
 
 static struct pairs read_metadata(const struct work *work, const json_t *image) {
+    /* Members of the volume's metadata, whatever the image has under their names. */
+    static const char *const own[] = { "image_id", "image_name", VERIFIED };
     static const char *const shown[] = { "checksum", "container_format", "disk_format",
                                          "min_disk", "min_ram",          "size" };
     struct writing writing = { .arena = work->arena };
@@ -80,11 +82,9 @@ static struct pairs read_metadata(const struct work *work, const json_t *image) 
     json_t *value;
 
     writing.items = arena_alloc(work->arena, (json_object_size(image) + 4) * sizeof(struct pair));
-    /* Of the volume's metadata image_id and image_name are base members, whatever the image has
-     * under their names. */
     json_object_foreach((json_t *)(uintptr_t)image, key, value) {
-        if (!volume_image_has_member(key) && strcmp(key, "image_id") != 0 &&
-            strcmp(key, "image_name") != 0 && json_is_string(value))
+        if (!volume_image_has_member(key) && !words_have(own, LENGTH(own), key) &&
+            json_is_string(value))
             put(&writing, key, value);
     }
     put(&writing, "image_id", json_object_get(image, "id"));
@@ -92,8 +92,6 @@ static struct pairs read_metadata(const struct work *work, const json_t *image) 
         put(&writing, "image_name", json_object_get(image, "name"));
     for (size_t i = 0; i < LENGTH(shown); i++)
         put(&writing, shown[i], json_object_get(image, shown[i]));
-    if (work->settings->verify_image_signatures)
-        writing.items[writing.count++] = (struct pair){ "signature_verified", "False" };
     return (struct pairs){ writing.items, writing.count };
 }
 
@@ -137,11 +135,6 @@ int volume_image_read(const struct work *work, const json_t *image, struct volum
 
     if (!uuid_parse(text_or_empty(image, "id"), id))
         return error_set(err, ERROR_BAD_REQUEST, "The image service returned an image without id.");
-    if (work->settings->verify_image_signatures && json_has(image, SIGNATURE_PROPERTY))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Image %s is signed, and this service has no key manager to verify the "
-                         "signature with (verify_glance_signatures).",
-                         id);
     *ret = (struct volume_image){
         .id = arena_text(work->arena, id),
         .status = text_or_empty(image, "status"),
@@ -153,7 +146,9 @@ int volume_image_read(const struct work *work, const json_t *image, struct volum
         .min_disk_gb = number_of(image, "min_disk"),
         .metadata = read_metadata(work, image),
     };
-    if (read_hash(image, ret, err) < 0)
+    image_signature_read(image, &ret->signature);
+    if (read_hash(image, ret, err) < 0 || (work->settings->verify_image_signatures &&
+                                           image_signature_check(&ret->signature, id, err) < 0))
         return -1;
     if (*text_or_empty(image, "updated_at"))
         ret->version = arena_join(work->arena, json_text_of(image, "updated_at"), " ",
@@ -204,11 +199,12 @@ const char *volume_image_print(const struct work *work, const struct volume_imag
     for (unsigned i = 0; i < image->metadata.count; i++)
         json_object_set_new(metadata, image->metadata.items[i].key,
                             json_string(image->metadata.items[i].value));
-    tree = json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:s*, s:I, s:I, s:o}", "id", image->id,
+    tree = json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:s*, s:I, s:I, s:o, s:o*}", "id", image->id,
                      "disk_format", image->disk_format, "container_format", image->container_format,
                      "hash_algorithm", image->hash_algorithm, "hash", image->hash, "version",
                      image->version, "size", (json_int_t)image->bytes, "virtual_size",
-                     (json_int_t)image->virtual_bytes, "metadata", metadata);
+                     (json_int_t)image->virtual_bytes, "metadata", metadata, "signature",
+                     image_signature_print(&image->signature));
     assert(tree); /* its texts come from JSON */
     return json_text(work->arena, json_keep(work->arena, tree));
 }
@@ -225,7 +221,8 @@ int volume_image_of(struct arena *arena, const struct operation *operation,
         return 0;
     writing.items = arena_alloc(arena, (json_object_size(metadata) + 1) * sizeof(struct pair));
     json_object_foreach((json_t *)(uintptr_t)metadata, key, value) {
-        put(&writing, key, value);
+        if (strcmp(key, VERIFIED) != 0) /* of a former version of the service */
+            put(&writing, key, value);
     }
     *ret = (struct volume_image){
         .id = json_text_of(tree, "id"),
@@ -240,10 +237,12 @@ int volume_image_of(struct arena *arena, const struct operation *operation,
         .without_source = json_is_true(json_object_get(tree, WITHOUT_SOURCE)),
         .metadata = { writing.items, writing.count },
     };
+    image_signature_of(json_object_get(tree, "signature"), &ret->signature);
     return 1;
 }
 
-int volume_image_describe(struct work *work, const struct operation *held, struct error *err) {
+int volume_image_describe(struct work *work, const struct operation *held, const char *verified,
+                          struct error *err) {
     const struct pair_owner owner = { .id = held->volume_id };
     struct volume_image image;
 
@@ -252,6 +251,9 @@ int volume_image_describe(struct work *work, const struct operation *held, struc
     if (db_run(work->tx, err, "UPDATE volumes SET bootable = 1 WHERE id = $1",
                DB_TEXT(held->volume_id)) < 0)
         return -1;
+    if (verified) /* volume_image_of() has kept a place */
+        ((struct pair *)(uintptr_t)image.metadata.items)[image.metadata.count++] =
+            (struct pair){ VERIFIED, verified };
     return pair_rows_put_accepted(work, &image_metadata_rows, &owner, &image.metadata, err);
 }
 

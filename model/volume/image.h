@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "model/volume/image_signature.h"
 #include "operation/operation.h"
 #include "operation/pairs.h"
 
@@ -18,12 +19,13 @@ struct volume_image {
     int64_t bytes;         /* stored */
     int64_t virtual_bytes; /* 0: unknown */
     int64_t min_disk_gb;
-    bool without_source;   /* no volume with its content is used in its place any more */
+    bool without_source; /* no volume with its content is used in its place any more */
+    struct image_signature signature;
     struct pairs metadata; /* of a volume with its content */
 };
 
-/* Text in the arena, and in `image`.  ERROR_BAD_REQUEST: impossible, or signed where signatures are
- * to be verified. */
+/* Text in the arena, and in `image`.  ERROR_BAD_REQUEST: impossible, or with half a signature where
+ * signatures are to be verified. */
 int volume_image_read(const struct work *work, const json_t *image, struct volume_image *ret,
                       struct error *err);
 /* Is a volume of that size made of it?  ERROR_BAD_REQUEST with the reason. */
@@ -41,8 +43,10 @@ int volume_image_of(struct arena *arena, const struct operation *operation,
                     struct volume_image *ret);
 
 /* The content of the image is that of a system, and its description the volume's: of the
- * operation's image, if it has one. */
-int volume_image_describe(struct work *work, const struct operation *held, struct error *err);
+ * operation's image, if it has one.  `verified`: whether its signature was, "True" or "False"; NULL:
+ * nothing was downloaded or verified. */
+int volume_image_describe(struct work *work, const struct operation *held, const char *verified,
+                          struct error *err);
 
 /* An operation_body: the operation uses the image itself from now on, and is in the queue of no
  * volume with its content any more, which a download would block. */

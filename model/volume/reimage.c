@@ -77,7 +77,7 @@ static int reimage_finish(struct work *work, const struct operation *held, void 
         (was(held, VOLUME_RESERVED) && volume_notify_reimaged(work, &volume, failed, err) < 0))
         return -1;
     if (!failed)
-        return volume_image_describe(work, held, err);
+        return volume_image_describe(work, held, ending->signature_verified, err);
     return message_put(work, held->project_id, held->request_id, volume.id,
                        held->kind->message_action,
                        ending->detail ? ending->detail : held->kind->message_detail, err);

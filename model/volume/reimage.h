@@ -15,6 +15,7 @@ int volume_reimage(struct work *work, const struct volume *volume, const struct 
 
 /* Its result. */
 struct reimage_ending {
-    const struct error *failure; /* NULL: done */
-    const char *detail;          /* of the user message; NULL: the kind's */
+    const struct error *failure;    /* NULL: done */
+    const char *detail;             /* of the user message; NULL: the kind's */
+    const char *signature_verified; /* in the metadata; NULL: it has no such row */
 };

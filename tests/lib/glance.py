@@ -1,5 +1,6 @@
 """
-A private Glance without Keystone: SQLite, files, a free port of loopback.  It dies with its parent.
+A private Glance: SQLite, files, a free port of loopback, without Keystone unless it gets sections of
+its configuration that have one.  It dies with its parent.
 """
 
 import http.client
@@ -39,7 +40,8 @@ filesystem_store_datadir = {directory}/tasks
 lock_path = {directory}/locks
 [paste_deploy]
 config_file = {directory}/paste.ini
-"""
+flavor = {flavor}
+{sections}"""
 
 
 class GlanceError(RuntimeError):
@@ -47,7 +49,10 @@ class GlanceError(RuntimeError):
 
 
 class Glance:
-    def __init__(self):
+    def __init__(self, sections="", flavor="", token=None):
+        self.sections = sections
+        self.flavor = flavor  # of its pipeline
+        self.token = token  # of its callers
         self.directory = tempfile.mkdtemp(prefix="scoria-glance-")
         self.port = free_port()
         self.process = None
@@ -62,7 +67,8 @@ class Glance:
             os.mkdir(os.path.join(self.directory, name))
         shutil.copy(PASTE, os.path.join(self.directory, "paste.ini"))
         with open(self.configuration, "w", encoding="ascii") as file:
-            file.write(CONFIGURATION.format(directory=self.directory, port=self.port))
+            file.write(CONFIGURATION.format(directory=self.directory, port=self.port,
+                                            flavor=self.flavor, sections=self.sections))
         done = subprocess.run(["glance-manage", "--config-file", self.configuration, "db_sync"],
                               capture_output=True, text=True, timeout=300, check=False)
         if done.returncode != 0:
@@ -104,7 +110,8 @@ class Glance:
         try:
             if body is not None and not isinstance(body, bytes):
                 body = json.dumps(body).encode()
-            connection.request(method, path, body, {"Content-Type": kind})
+            connection.request(method, path, body, {
+                "Content-Type": kind, **({"X-Auth-Token": self.token} if self.token else {})})
             response = connection.getresponse()
             data = response.read()
             is_json = response.headers.get_content_type() == "application/json"

@@ -21,7 +21,7 @@ test_packages=(
     nfs-common nfs-kernel-server postgresql rpcbind
     python3-cinderclient python3-jsonschema python3-openstackclient python3-oslo.messaging
     python3-venv python3-yaml
-    rabbitmq-server glance-api keystone openssl uwsgi-core uwsgi-plugin-python3
+    rabbitmq-server barbican-api glance-api keystone openssl uwsgi-core uwsgi-plugin-python3
 )
 
 # Of ./test conformance alone.
