@@ -7,7 +7,6 @@
 #include "identity/own_user.h"
 #include "json/json.h"
 
-#include <string.h>
 #include <time.h>
 
 #define PAUSE_FIRST_US ((int64_t)20000)
@@ -99,12 +98,6 @@ int replicated_none(const struct replicated_call *call, struct error *err) {
                      call->name);
 }
 
-static bool is_the_volumes(const struct replicated_call *call) {
-    const json_t *labels = json_object_get(metadata_of(call), "labels");
-
-    return json_text_is(labels, LABEL_VOLUME, call->name_id);
-}
-
 /* ---- reads and changes ---- */
 
 int replicated_read(struct replicated_call *call, struct error *err) {
@@ -113,7 +106,8 @@ int replicated_read(struct replicated_call *call, struct error *err) {
     call->config =
         document_fetch(&call->api, call->arena, &replicated_configs, call->name, &failure);
     if (call->config)
-        return is_the_volumes(call);
+        return json_text_is(json_object_get(metadata_of(call), "labels"), LABEL_VOLUME,
+                            call->name_id);
     return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
 }
 
@@ -144,35 +138,22 @@ int replicated_change(struct replicated_call *call, json_t *patch, struct error 
 
 /* ---- step by step ---- */
 
-static void sleep_us(int64_t pause_us) {
-    struct timespec left = { .tv_sec = (time_t)(pause_us / 1000000),
-                             .tv_nsec = (long)(pause_us % 1000000 * 1000) };
-
-    while (nanosleep(&left, &left) < 0)
-        ;
-}
-
-/* The last event that operators must know. */
-static const char *last_warning(struct replicated_call *call) {
-    struct error err;
+/* With the last event that operators must know. */
+static int fail_overdue(struct replicated_call *call, struct error *err) {
+    struct error ignored;
     const json_t *events = document_fetch_below(&call->api, call->arena, &replicated_configs,
-                                                call->name, "events", "events", &err);
+                                                call->name, "events", "events", &ignored);
     const char *message = NULL;
 
     for (size_t i = 0; i < json_array_size(events); i++) {
         const json_t *event = json_array_get(events, i);
-        const char *type = json_text_of(event, "type");
 
-        if (type && strcmp(type, "Warning") == 0)
+        if (json_text_is(event, "type", "Warning"))
             message = json_text_of(event, "message");
     }
-    return message ? message : "it has no warning event";
-}
-
-static int fail_overdue(struct replicated_call *call, struct error *err) {
     return error_set(err, ERROR_BACKEND, "Volume config %s is not ready after %jd s: %s",
                      call->name, (intmax_t)(call->backend->timeout_us / 1000000),
-                     last_warning(call));
+                     message ? message : "it has no warning event");
 }
 
 /* Is the failure temporary, so that the step may be repeated?  1. */
@@ -184,17 +165,23 @@ static bool is_temporary(const struct replicated_call *call, const struct error 
            (failure->kind == ERROR_UNAVAILABLE && unreachable_us < UNREACHABLE_US);
 }
 
-static int report_progress(const struct replicated_call *call, struct error *err) {
-    return driver_progress_report(call->progress, call->done_bytes,
-                                  call->all_bytes > 0 ? call->all_bytes : 1, err);
-}
+/* Before the next step, unless the call must end.  A longer wait is for the workers for long work.
+ * A host that connects gets there only when something hangs. */
+static int pause_walk(struct replicated_call *call, int64_t waited_us, int64_t pause_us,
+                      struct error *err) {
+    struct timespec left = { .tv_sec = (time_t)(pause_us / 1000000),
+                             .tv_nsec = (long)(pause_us % 1000000 * 1000) };
 
-/* A longer wait is for the workers for long work.  A host that connects gets there only when
- * something hangs. */
-static int may_take_long(const struct replicated_call *call, int64_t waited_us, struct error *err) {
-    if (waited_us < (call->connects ? HANGS_US : SLOW_US))
-        return 0;
-    return driver_fence_take_long(call->fence, INT64_MAX, 0, err);
+    if (replicated_may(call, err) < 0 ||
+        driver_progress_report(call->progress, call->done_bytes,
+                               call->all_bytes > 0 ? call->all_bytes : 1, err) < 0)
+        return -1;
+    if (waited_us >= (call->connects ? HANGS_US : SLOW_US) &&
+        driver_fence_take_long(call->fence, INT64_MAX, 0, err) < 0)
+        return -1;
+    while (nanosleep(&left, &left) < 0)
+        ;
+    return 0;
 }
 
 int replicated_walk(struct replicated_call *call, replicated_step *step, void *arg,
@@ -226,9 +213,8 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
             return error_pass(err, &failure);
         if (now_us - begun_us >= call->backend->timeout_us)
             return done < 0 ? error_pass(err, &failure) : fail_overdue(call, err);
-        if (replicated_may(call, err) < 0 || report_progress(call, err) < 0 ||
-            may_take_long(call, now_us - entered_us, err) < 0)
+        if (pause_walk(call, now_us - entered_us, backoff_pause_us(&pauses, ++pauses_made), err) <
+            0)
             return -1;
-        sleep_us(backoff_pause_us(&pauses, ++pauses_made));
     }
 }

@@ -12,29 +12,10 @@ struct cloning {
     bool own; /* the snapshot exists only for this clone */
 };
 
-/* A foreign clone keeps its source, which a volume of the service does not need. */
-static int delete_source(struct replicated_call *call, struct error *err) {
-    const json_t *labels = json_at(call->config, "metadata.labels");
-
-    if (!json_text_of(labels, LABEL_SOURCE))
-        return 1;
-    return replicated_change(call, json_pack("{s:{s:{s:n}}}", "metadata", "labels", LABEL_SOURCE),
-                             err);
-}
-
-/* The whole of a source that is larger than its record, on the pools that have it. */
-static void fit(struct replicated_making *making, const struct replicated_taking *taking) {
-    const json_t *status = json_object_get(taking->found, "status");
-    int64_t pools = (int64_t)json_array_size(json_object_get(status, "poolInfo"));
-
-    if (making->bytes < json_bytes_at(status, "capacity.storage"))
-        making->bytes = json_bytes_at(status, "capacity.storage");
-    if (!making->replicas_given && pools > 0 && making->replicas > pools)
-        making->replicas = pools;
-}
-
 static int make(struct replicated_call *call, struct cloning *cloning, struct error *err) {
     struct replicated_making *making = &cloning->making;
+    const json_t *status;
+    int64_t pools;
     int ready;
 
     if (cloning->own) {
@@ -47,7 +28,13 @@ static int make(struct replicated_call *call, struct cloning *cloning, struct er
     if (!cloning->taking.found)
         return error_set(err, ERROR_NOT_FOUND, "Snapshot %s could not be found.",
                          cloning->taking.name);
-    fit(making, &cloning->taking);
+    /* The whole of a source that is larger than its record, on the pools that have it. */
+    status = json_object_get(cloning->taking.found, "status");
+    pools = (int64_t)json_array_size(json_object_get(status, "poolInfo"));
+    if (making->bytes < json_bytes_at(status, "capacity.storage"))
+        making->bytes = json_bytes_at(status, "capacity.storage");
+    if (!making->replicas_given && pools > 0 && making->replicas > pools)
+        making->replicas = pools;
     making->source = arena_join(call->arena, json_text_at(cloning->taking.found, "spec.volumeName"),
                                 "@", cloning->taking.name, NULL);
     return replicated_make(call, making, err);
@@ -63,9 +50,12 @@ static int clone_step(struct replicated_call *call, void *arg, struct error *err
         return make(call, cloning, err);
     if (there == 0)
         return 0;
-    gone = delete_source(call, err);
-    if (gone <= 0 || !cloning->own)
-        return gone;
+    /* A foreign clone keeps its source, which a volume of the service does not need. */
+    if (json_text_of(json_at(call->config, "metadata.labels"), LABEL_SOURCE))
+        return replicated_change(
+            call, json_pack("{s:{s:{s:n}}}", "metadata", "labels", LABEL_SOURCE), err);
+    if (!cloning->own)
+        return 1;
     /* From here on the controller owns the snapshot, and deletes it. */
     gone = replicated_drop_snapshot(call, &cloning->taking, err);
     return gone < 0 ? -1 : gone > 0 || cloning->taking.begun;

@@ -10,13 +10,6 @@
 #include <stdint.h>
 #include <string.h>
 
-/* In the form of a patch: none are no list. */
-static json_t *all_clients(const struct replicated_call *call) {
-    const json_t *clients = replicated_clients(call);
-
-    return json_array_size(clients) > 0 ? json_deep_copy(clients) : json_null();
-}
-
 /* A node has clients only where other nodes can reach it. */
 static int check_listens(struct replicated_call *call, const char *node, struct error *err) {
     const json_t *pools = replicated_pools(&call->api, call->arena, err);
@@ -87,28 +80,22 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
         return -1;
     connecting->known = true;
     if (!connecting->requested || !*node) {
-        connecting->requested =
-            replicated_publish(call, connecting->host, all_clients(call), err) == 0;
+        const json_t *clients = replicated_clients(call);
+        /* In the form of a patch: none are no list. */
+        json_t *patch = json_array_size(clients) > 0 ? json_deep_copy(clients) : json_null();
+
+        connecting->requested = replicated_publish(call, connecting->host, patch, err) == 0;
         return connecting->requested ? 0 : -1;
     }
     return replicated_await_target(call, connecting->host, connecting, err);
 }
 
-static json_t *socket_data(const char *socket) {
-    return json_pack("{s:s, s:s, s:s, s:s}", "transport", "unix", "socket", socket, "export",
-                     "volume", "format", "raw");
-}
-
-static json_t *client_data(const struct replicated *backend, const json_t *export) {
-    return json_pack("{s:s, s:O*, s:O*, s:O*, s:s, s:b, s:s}", "transport", "tcp", "host",
-                     json_object_get(export, "host"), "port", json_object_get(export, "port"),
-                     "export", json_object_get(export, "export"), "format", "raw", "tls", true,
-                     "tls_directory", backend->tls_directory);
-}
-
 int replicated_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
                        const json_t *connector, json_t **ret, struct error *err) {
+    const struct replicated *backend = handle;
     struct replicated_connecting connecting = { .host = json_text_of(connector, "host") };
+    const json_t *export;
+    json_t *data;
     struct replicated_call call;
     struct error failure;
 
@@ -120,18 +107,31 @@ int replicated_connect(void *handle, struct arena *arena, const struct driver_vo
     call.connects = true;
     if (replicated_walk(&call, connect_step, &connecting, &failure) < 0)
         return replicated_fail_host(&call, &failure, err);
-    *ret = json_pack("{s:s, s:o}", "driver_volume_type", "nbd", "data",
-                     connecting.export ? client_data(handle, connecting.export)
-                                       : socket_data(connecting.socket));
+    export = connecting.export;
+    if (export)
+        data = json_pack("{s:s, s:O*, s:O*, s:O*, s:s, s:b, s:s}", "transport", "tcp", "host",
+                         json_object_get(export, "host"), "port", json_object_get(export, "port"),
+                         "export", json_object_get(export, "export"), "format", "raw", "tls", true,
+                         "tls_directory", backend->tls_directory);
+    else
+        data = json_pack("{s:s, s:s, s:s, s:s}", "transport", "unix", "socket", connecting.socket,
+                         "export", "volume", "format", "raw");
+    *ret = json_pack("{s:s, s:o}", "driver_volume_type", "nbd", "data", data);
     json_object_set_new(json_object_get(*ret, "data"), "name", json_string(volume->name_id));
     return 0;
 }
 
 /* The remaining clients keep their exports; the last one removes the target. */
-static json_t *clients_left(const struct replicated_call *call) {
+static int disconnect_step(struct replicated_call *call, void *arg, struct error *err) {
+    int found = replicated_read(call, err);
+    bool last = !call->hosts || !*call->hosts;
     const json_t *clients = replicated_clients(call);
-    json_t *left = json_array();
+    json_t *left;
 
+    (void)arg;
+    if (found <= 0 || replicated_is_going(call))
+        return found < 0 ? -1 : 1;
+    left = json_array();
     for (size_t i = 0; i < json_array_size(clients); i++) {
         json_t *client = json_array_get(clients, i);
         const char *node = json_text_of(client, "nodeId");
@@ -139,19 +139,7 @@ static json_t *clients_left(const struct replicated_call *call) {
         if (node && words_list_has(call->hosts, node))
             json_array_append(left, client);
     }
-    return left;
-}
-
-static int disconnect_step(struct replicated_call *call, void *arg, struct error *err) {
-    int found = replicated_read(call, err);
-    bool last = !call->hosts || !*call->hosts;
-    json_t *left;
-
-    (void)arg;
-    if (found <= 0 || replicated_is_going(call))
-        return found < 0 ? -1 : 1;
-    left = clients_left(call);
-    if (!last && json_array_size(left) == json_array_size(replicated_clients(call))) {
+    if (!last && json_array_size(left) == json_array_size(clients)) {
         json_decref(left);
         return 1;
     }

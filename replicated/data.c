@@ -115,30 +115,24 @@ static int lock_directory(struct arena *arena, const char *socket, bool writable
     return 0;
 }
 
-static int open_data(struct replicated_call *call, const char *socket, bool writable,
-                     struct volume_io **ret, struct error *err) {
+static int publish_and_open(struct replicated_call *call, const char *node, bool writable,
+                            struct volume_io **ret, struct error *err) {
+    struct replicated_connecting connecting = { .host = node };
+    struct error failure;
     autoclose int lock = -1;
     struct volume_io *io;
 
-    if (lock_directory(call->arena, socket, writable, &lock, err) < 0)
+    call->connects = true;
+    if (replicated_walk(call, open_step, &connecting, &failure) < 0)
+        return replicated_fail_host(call, &failure, err);
+    if (lock_directory(call->arena, connecting.socket, writable, &lock, err) < 0)
         return -1;
-    io = nbd_io_open(socket, "volume", writable, CALL_TIMEOUT_MS, err);
+    io = nbd_io_open(connecting.socket, "volume", writable, CALL_TIMEOUT_MS, err);
     if (!io)
         return -1;
     volume_io_hold(io, take_fd(lock));
     *ret = io;
     return 0;
-}
-
-static int publish_and_open(struct replicated_call *call, const char *node, bool writable,
-                            struct volume_io **ret, struct error *err) {
-    struct replicated_connecting connecting = { .host = node };
-    struct error failure;
-
-    call->connects = true;
-    if (replicated_walk(call, open_step, &connecting, &failure) < 0)
-        return replicated_fail_host(call, &failure, err);
-    return open_data(call, connecting.socket, writable, ret, err);
 }
 
 /* A failure ends the publication that this call has begun. */

@@ -147,16 +147,6 @@ static int reclaim_step(struct replicated_call *call, void *arg, struct error *e
     return 0;
 }
 
-/* The timeout does not end it. */
-static int fail(const struct replicated_call *call, const struct reclaiming *reclaiming,
-                const struct error *failure, struct error *err) {
-    if (call->over || failure->kind != ERROR_BACKEND || !reclaiming->waits || !*reclaiming->waits)
-        return error_pass(err, failure);
-    return error_set(err, ERROR_BACKEND,
-                     "Its replicas on %s have not reclaimed their space yet; this continues.",
-                     reclaiming->waits);
-}
-
 int replicated_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                               const struct driver_progress *progress, int64_t *ret_before,
                               struct error *err) {
@@ -172,8 +162,14 @@ int replicated_reclaim_volume(void *handle, struct arena *arena, const struct dr
         return -1;
     call.progress = progress;
     call.arena = looks;
-    if (replicated_walk(&call, reclaim_step, &reclaiming, &failure) < 0)
-        return fail(&call, &reclaiming, &failure, err);
-    *ret_before = reclaiming.before_bytes;
-    return 0;
+    if (replicated_walk(&call, reclaim_step, &reclaiming, &failure) == 0) {
+        *ret_before = reclaiming.before_bytes;
+        return 0;
+    }
+    if (call.over || failure.kind != ERROR_BACKEND || !reclaiming.waits || !*reclaiming.waits)
+        return error_pass(err, &failure);
+    /* The timeout does not end it. */
+    return error_set(err, ERROR_BACKEND,
+                     "Its replicas on %s have not reclaimed their space yet; this continues.",
+                     reclaiming.waits);
 }

@@ -32,23 +32,12 @@ static int request(struct replicated_call *call, struct reverting *reverting, st
     return 0;
 }
 
-/* A large one takes long. */
-static void note_progress(struct replicated_call *call) {
-    struct error ignored;
-    const json_t *volume =
-        document_fetch_below(&call->api, call->arena, &replicated_configs, call->name, "volume",
-                             "replicated_volume", &ignored);
-    const json_t *report = json_at(volume, "status.revert");
-    int64_t done = json_int_at(report, "doneBytes");
-
-    if (done > call->moved)
-        call->moved = done;
-}
-
 /* A running earlier request is reused. */
 static int revert_step(struct replicated_call *call, void *arg, struct error *err) {
     struct reverting *reverting = arg;
     int found = replicated_read(call, err);
+    struct error ignored;
+    int64_t done;
 
     if (found <= 0 || replicated_is_going(call))
         return found < 0 ? -1 : replicated_none(call, err);
@@ -63,7 +52,12 @@ static int revert_step(struct replicated_call *call, void *arg, struct error *er
     }
     if (json_text_is(revert_of(call), "phase", "Done"))
         return 1;
-    note_progress(call);
+    /* A large one takes long. */
+    done = json_int_at(document_fetch_below(&call->api, call->arena, &replicated_configs,
+                                            call->name, "volume", "replicated_volume", &ignored),
+                       "status.revert.doneBytes");
+    if (done > call->moved)
+        call->moved = done;
     return 0;
 }
 

@@ -25,18 +25,6 @@ static bool is_going(const struct replicated_taking *taking) {
     return json_text_at(taking->found, "metadata.deletionTimestamp") != NULL;
 }
 
-static json_t *new_snapshot(const struct replicated_call *call,
-                            const struct replicated_taking *taking) {
-    json_t *document = json_pack("{s:{s:s, s:{s:s}}, s:{s:s}}", "metadata", "name", taking->name,
-                                 "labels", LABEL_BACKEND, call->backend->backend->name, "spec",
-                                 "volumeName", taking->config);
-    json_t *labels = json_at(document, "metadata.labels");
-
-    json_object_set_new(labels, taking->name_id ? LABEL_SNAPSHOT : LABEL_CLONES,
-                        json_string(taking->name_id ? taking->name_id : "true"));
-    return json_keep(call->arena, document);
-}
-
 /* Its state: 1 ready, 0 not yet. */
 static int check_state(struct replicated_call *call, const struct replicated_taking *taking,
                        struct error *err) {
@@ -57,14 +45,21 @@ static int check_state(struct replicated_call *call, const struct replicated_tak
 
 int replicated_take_one(struct replicated_call *call, struct replicated_taking *taking,
                         struct error *err) {
+    json_t *document;
+
     if (replicated_read_snapshot(call, taking, err) < 0)
         return -1;
     if (taking->found)
         return check_state(call, taking, err);
     if (replicated_may(call, err) < 0)
         return -1;
-    return document_send(&call->api, call->arena, &snapshots, new_snapshot(call, taking), err) ? 0
-                                                                                               : -1;
+    document =
+        json_pack("{s:{s:s, s:{s:s, s:s}}, s:{s:s}}", "metadata", "name", taking->name, "labels",
+                  LABEL_BACKEND, call->backend->backend->name,
+                  taking->name_id ? LABEL_SNAPSHOT : LABEL_CLONES,
+                  taking->name_id ? taking->name_id : "true", "spec", "volumeName", taking->config);
+    json_keep(call->arena, document);
+    return document_send(&call->api, call->arena, &snapshots, document, err) ? 0 : -1;
 }
 
 int replicated_drop_snapshot(struct replicated_call *call, struct replicated_taking *taking,

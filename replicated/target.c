@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define SOCKET "socket=" /* precedes its path in the address of a target */
+
 int replicated_publish(struct replicated_call *call, const char *node, json_t *clients,
                        struct error *err) {
     char mark[UUID_SIZE];
@@ -46,27 +48,6 @@ const json_t *replicated_find_client(const json_t *clients, const char *host) {
     return NULL;
 }
 
-static int read_socket(const char *address, const char **ret, struct error *err) {
-    static const char mark[] = "socket=";
-    const char *socket = strstr(address, mark);
-
-    if (!socket)
-        return error_set(err, ERROR_BACKEND, "The volume is served at %s, which is not a socket.",
-                         address);
-    *ret = socket + strlen(mark);
-    return 1;
-}
-
-/* The status of a host that was a client before is outdated until the node has observed the spec
- * that names it now. */
-static bool is_current(const json_t *volume, const json_t *export, const char *host) {
-    const json_t *generation = json_at(volume, "metadata.generation");
-    const json_t *spec = json_object_get(volume, "spec");
-
-    return replicated_find_client(json_object_get(spec, "clients"), host) &&
-           json_int_at(export, "generation") == json_integer_value(generation);
-}
-
 /* 1: it is served on `node`, and the host is admitted. */
 static int find_target(struct replicated_call *call, const char *node,
                        struct replicated_connecting *connecting, struct error *err) {
@@ -77,18 +58,28 @@ static int find_target(struct replicated_call *call, const char *node,
     const json_t *status = json_object_get(volume, "status");
     const json_t *target = json_object_get(status, "target"), *export;
     const char *serves = json_text_of(target, "nodeId"), *address = json_text_of(target, "address");
-    const char *phase = json_text_of(status, "phase"), *state;
+    const char *phase = json_text_of(status, "phase");
 
     if (!volume)
         return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
     if (!serves || !address || strcmp(serves, node) != 0 || !phase ||
         (strcmp(phase, "Healthy") != 0 && strcmp(phase, "Degraded") != 0))
         return 0;
-    if (strcmp(connecting->host, node) == 0)
-        return read_socket(address, &connecting->socket, err);
+    if (strcmp(connecting->host, node) == 0) {
+        const char *socket = strstr(address, SOCKET);
+
+        if (!socket)
+            return error_set(err, ERROR_BACKEND,
+                             "The volume is served at %s, which is not a socket.", address);
+        connecting->socket = socket + strlen(SOCKET);
+        return 1;
+    }
     export = replicated_find_client(json_object_get(target, "clients"), connecting->host);
-    state = json_text_of(export, "state");
-    if (!state || strcmp(state, "Serving") != 0 || !is_current(volume, export, connecting->host))
+    /* The status of a host that was a client before is outdated until the node has observed the
+     * spec that names it now. */
+    if (!json_text_is(export, "state", "Serving") ||
+        !replicated_find_client(json_at(volume, "spec.clients"), connecting->host) ||
+        json_int_at(export, "generation") != json_int_at(volume, "metadata.generation"))
         return 0;
     connecting->export = export;
     return 1;

@@ -73,50 +73,41 @@ int replicated_read_spec(const struct replicated_call *call, const struct driver
     return count ? read_count(count, &ret->replicas, err) : 0;
 }
 
-static json_t *new_config(const struct replicated_call *call,
-                          const struct replicated_making *making) {
-    json_t *config =
-        json_pack("{s:{s:s, s:{s:s, s:s}, s:{s:s, s:s}}, s:{s:{s:s}, s:{s:I}}}", "metadata", "name",
-                  call->name, "labels", LABEL_VOLUME, call->name_id, LABEL_BACKEND,
-                  call->backend->backend->name, "annotations", "scoria.io/volume-id",
-                  making->volume_id, "scoria.io/quota", "none", "spec", "capacity", "storage",
-                  quantity_text(call->arena, making->bytes), "provision", "replicaCount",
-                  (json_int_t)making->replicas);
+int replicated_read_made(struct replicated_call *call, struct error *err) {
+    int found = replicated_read(call, err);
 
+    if (found < 0)
+        return -1;
+    /* Its name belongs to another volume, or to the one that was deleted meanwhile. */
+    if (call->config && (found == 0 || replicated_is_going(call))) {
+        call->over = true;
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume config %s already exists and belongs to another volume.",
+                         call->name);
+    }
+    return found > 0 && replicated_size(call) > 0;
+}
+
+int replicated_make(struct replicated_call *call, const struct replicated_making *making,
+                    struct error *err) {
+    json_t *config;
+
+    if (replicated_may(call, err) < 0)
+        return -1;
+    config = json_pack("{s:{s:s, s:{s:s, s:s}, s:{s:s, s:s}}, s:{s:{s:s}, s:{s:I}}}", "metadata",
+                       "name", call->name, "labels", LABEL_VOLUME, call->name_id, LABEL_BACKEND,
+                       call->backend->backend->name, "annotations", "scoria.io/volume-id",
+                       making->volume_id, "scoria.io/quota", "none", "spec", "capacity", "storage",
+                       quantity_text(call->arena, making->bytes), "provision", "replicaCount",
+                       (json_int_t)making->replicas);
+    json_keep(call->arena, config);
     if (making->policy)
         json_object_set_new(json_at(config, "metadata.annotations"), "openebs.io/volume-policy",
                             json_string(making->policy));
     if (making->source)
         json_object_set_new(json_object_get(config, "spec"), "cstorVolumeSource",
                             json_string(making->source));
-    return json_keep(call->arena, config);
-}
-
-/* Its name belongs to another volume, or to the one that was deleted meanwhile. */
-static int refuse_name(struct replicated_call *call, struct error *err) {
-    call->over = true;
-    return error_set(err, ERROR_CONFLICT,
-                     "Volume config %s already exists and belongs to another volume.", call->name);
-}
-
-int replicated_read_made(struct replicated_call *call, struct error *err) {
-    int found = replicated_read(call, err);
-
-    if (found < 0)
-        return -1;
-    if (call->config && (found == 0 || replicated_is_going(call)))
-        return refuse_name(call, err);
-    return found > 0 && replicated_size(call) > 0;
-}
-
-int replicated_make(struct replicated_call *call, const struct replicated_making *making,
-                    struct error *err) {
-    if (replicated_may(call, err) < 0)
-        return -1;
-    return document_send(&call->api, call->arena, &replicated_configs, new_config(call, making),
-                         err)
-               ? 0
-               : -1;
+    return document_send(&call->api, call->arena, &replicated_configs, config, err) ? 0 : -1;
 }
 
 static int create_step(struct replicated_call *call, void *arg, struct error *err) {
@@ -125,23 +116,18 @@ static int create_step(struct replicated_call *call, void *arg, struct error *er
     return there < 0 || call->config ? there : replicated_make(call, arg, err);
 }
 
-/* A creation that has timed out is not completed later. */
-static int take_back(struct replicated_call *call, const struct error *failure, struct error *err) {
-    struct error ignored;
-
-    if (!call->over && failure->kind == ERROR_BACKEND && replicated_may(call, &ignored) == 0)
-        document_drop(&call->api, call->arena, &replicated_configs, call->name, &ignored);
-    return error_pass(err, failure);
-}
-
 int replicated_made(struct replicated_call *call, replicated_step *step, void *arg,
                     struct driver_created *ret, struct error *err) {
-    struct error failure;
+    struct error failure, ignored;
 
-    if (replicated_walk(call, step, arg, &failure) < 0)
-        return take_back(call, &failure, err);
-    *ret = (struct driver_created){ .provider_location = call->name, .format = "raw" };
-    return 0;
+    if (replicated_walk(call, step, arg, &failure) == 0) {
+        *ret = (struct driver_created){ .provider_location = call->name, .format = "raw" };
+        return 0;
+    }
+    /* A creation that has timed out is not completed later. */
+    if (!call->over && failure.kind == ERROR_BACKEND && replicated_may(call, &ignored) == 0)
+        document_drop(&call->api, call->arena, &replicated_configs, call->name, &ignored);
+    return error_pass(err, &failure);
 }
 
 int replicated_create_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
