@@ -69,28 +69,15 @@ static const char **local_volumes(void *arg, struct arena *arena) {
 
 /* ---- configuration ---- */
 
-static int read_label(json_t *labels, const char *item, const char *pool, struct error *err) {
-    const char *equals = strchr(item, '=');
-    json_t *value = equals ? json_string(equals + 1) : NULL;
-
-    if (!value || equals == item)
-        return error_set(err, ERROR_BAD_REQUEST, "[%s] labels: %s is not key=value", pool, item);
-    return json_object_setn_new(labels, item, (size_t)(equals - item), value);
-}
-
-static bool has_plain_name(const char *name) {
-    size_t length = strlen(name);
-
-    return length > 0 && length <= 63 &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == length;
-}
-
+/* And locks it: a missing pool when it appears. */
 static int read_pool(struct storage_agent *agent, const struct config *config, const char *name,
                      struct pool_settings *ret, struct error *err) {
     json_t *labels = json_keep(agent->arena, json_object());
     const char *path = config_text(config, name, "path"), *item;
+    size_t length = strlen(name);
 
-    if (!has_plain_name(name))
+    if (length == 0 || length > 63 ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") != length)
         return error_set(err, ERROR_BAD_REQUEST,
                          "[storage] enabled_pools: %s cannot be a pool's name: letters of lower "
                          "case, digits, '-' and '.', at most 63",
@@ -98,21 +85,22 @@ static int read_pool(struct storage_agent *agent, const struct config *config, c
     if (!path || path[0] != '/')
         return error_set(err, ERROR_BAD_REQUEST, "[%s] path: an absolute path is needed", name);
     for (size_t i = 0; (item = config_item(config, name, "labels", i)); i++) {
-        if (read_label(labels, item, name, err) < 0)
-            return -1;
-    }
-    *ret = (struct pool_settings){ .name = name, .path = path, .labels = labels };
-    return 0;
-}
+        const char *equals = strchr(item, '=');
 
-/* A missing one is locked when it appears. */
-static int lock_pool(struct storage_agent *agent, struct pool_settings *pool, struct error *err) {
+        if (!equals || equals == item ||
+            json_object_setn_new(labels, item, (size_t)(equals - item), json_string(equals + 1)) <
+                0)
+            return error_set(err, ERROR_BAD_REQUEST, "[%s] labels: %s is not key=value", name,
+                             item);
+    }
     assert(agent->lock_count < LENGTH(agent->locks));
-    pool->lock = &agent->locks[agent->lock_count++];
-    *pool->lock = POOL_LOCK_NONE;
-    if (pool_lock_begin(pool->lock, pool->path, pool->name, err) == 0)
+    *ret = (struct pool_settings){
+        .name = name, .path = path, .labels = labels, .lock = &agent->locks[agent->lock_count++]
+    };
+    *ret->lock = POOL_LOCK_NONE;
+    if (pool_lock_begin(ret->lock, path, name, err) == 0)
         return 0;
-    return error_context(err, "[%s] path", pool->name);
+    return error_context(err, "[%s] path", name);
 }
 
 static int start_pools(struct storage_agent *agent, const struct storage_agent_settings *settings,
@@ -136,8 +124,7 @@ static int start_pools(struct storage_agent *agent, const struct storage_agent_s
         if (of.count == POOLS)
             return error_set(err, ERROR_BAD_REQUEST, "[storage] enabled_pools: more than %d",
                              POOLS);
-        if (read_pool(agent, config, name, &pools[of.count], err) < 0 ||
-            lock_pool(agent, &pools[of.count], err) < 0)
+        if (read_pool(agent, config, name, &pools[of.count], err) < 0)
             return -1;
     }
     if (remote_serve(agent->remote, pools, of.count, err) < 0)
@@ -157,16 +144,6 @@ static int take_directory(struct storage_agent *agent, const char *path, struct 
         return error_set(err, ERROR_BAD_REQUEST,
                          "[storage] run_directory: another agent works in %s", path);
     return 0;
-}
-
-static int open_remote(struct storage_agent *agent, const struct storage_agent_settings *settings,
-                       struct error *err) {
-    const struct remote_settings of = { .config = settings->config,
-                                        .run_directory = settings->run_directory,
-                                        .api = agent->api,
-                                        .health_probes = agent->health_probes };
-
-    return remote_open(&of, &agent->remote, err);
 }
 
 static void make_targets(struct storage_agent *agent,
@@ -192,6 +169,10 @@ static void make_targets(struct storage_agent *agent,
 static int start(struct storage_agent *agent, const struct storage_agent_settings *settings,
                  struct error *err) {
     struct reports_settings reports = { .node = settings->node };
+    struct remote_settings remote = {
+        .config = settings->config,
+        .run_directory = settings->run_directory,
+    };
     struct assignment_informer_settings informer = {
         .node = settings->node,
         .set_replicas = set_replicas,
@@ -206,13 +187,13 @@ static int start(struct storage_agent *agent, const struct storage_agent_setting
     if (take_directory(agent, settings->run_directory, err) < 0)
         return -1;
     agent->api.instance = instance_of(agent->arena, agent->lock);
-    reports.api = informer.api = agent->api;
+    reports.api = remote.api = informer.api = agent->api;
     agent->reports = reports_new(&reports, err);
     agent->rebuilds =
         rebuild_slots_new((unsigned)config_int(settings->config, SECTION, "rebuilds"));
     agent->scrubs = rebuild_slots_new(1);
-    agent->health_probes = health_probes_new();
-    if (!agent->reports || open_remote(agent, settings, err) < 0 ||
+    agent->health_probes = remote.health_probes = health_probes_new();
+    if (!agent->reports || remote_open(&remote, &agent->remote, err) < 0 ||
         start_pools(agent, settings, err) < 0)
         return -1;
     make_targets(agent, settings);

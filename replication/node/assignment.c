@@ -67,19 +67,6 @@ static int64_t count_of(const json_t *tree, const char *path) {
 
 /* ---- snapshots ---- */
 
-static int read_snapshot(struct parsed *parsed, const json_t *entry,
-                         struct assignment_snapshot *ret, struct error *err) {
-    *ret = (struct assignment_snapshot){
-        .uid = uid_of(parsed->arena, entry, "uid"),
-        .source = { .uid = uid_of(parsed->arena, entry, "source"),
-                    .pool = text_of(parsed->arena, entry, "sourcePath") },
-        .remove = json_true_at(entry, "remove"),
-    };
-    if (!ret->uid || (ret->source.uid && (!ret->source.pool || ret->source.pool[0] != '/')))
-        return assignment_refuse(err, &parsed->assignment, "snapshots");
-    return 0;
-}
-
 static int read_snapshots(struct parsed *parsed, const json_t *spec,
                           const struct assignment_snapshot **ret, unsigned *ret_count,
                           struct error *err) {
@@ -90,8 +77,17 @@ static int read_snapshots(struct parsed *parsed, const json_t *spec,
     if (count > ASSIGNMENT_SNAPSHOTS_MOST)
         return assignment_refuse(err, &parsed->assignment, "too many snapshots");
     for (size_t i = 0; i < count; i++) {
-        if (read_snapshot(parsed, json_array_get(list, i), &all[i], err) < 0)
-            return -1;
+        const json_t *entry = json_array_get(list, i);
+        struct replica *source = &all[i].source;
+
+        all[i] = (struct assignment_snapshot){
+            .uid = uid_of(parsed->arena, entry, "uid"),
+            .source = { .uid = uid_of(parsed->arena, entry, "source"),
+                        .pool = text_of(parsed->arena, entry, "sourcePath") },
+            .remove = json_true_at(entry, "remove"),
+        };
+        if (!all[i].uid || (source->uid && (!source->pool || source->pool[0] != '/')))
+            return assignment_refuse(err, &parsed->assignment, "snapshots");
     }
     *ret = all;
     *ret_count = (unsigned)count;
@@ -116,12 +112,6 @@ static int read_members(struct parsed *parsed, const json_t *spec, struct error 
         replica->members[replica->count++] = arena_text(parsed->arena, uid);
     }
     return 0;
-}
-
-static bool was_created(const json_t *document) {
-    const char *phase = json_text_at(document, "status.phase");
-
-    return phase && *phase && strcmp(phase, "Init") != 0;
 }
 
 static int read_reclaim(struct parsed *parsed, const json_t *document, struct error *err) {
@@ -159,8 +149,8 @@ static int read_replica(struct parsed *parsed, const json_t *document, struct er
         .source = uid_of(parsed->arena, spec, "source.replicaId"),
         .source_snapshot = uid_of(parsed->arena, spec, "source.snapshotId"),
         .phase = text_of(parsed->arena, document, "status.phase"),
-        .created = was_created(document),
     };
+    replica->created = replica->phase && *replica->phase && strcmp(replica->phase, "Init") != 0;
     if (json_at(spec, "source") && (!replica->source || !replica->source_snapshot))
         return assignment_refuse(err, &parsed->assignment, "source");
     if (!replica->volume || !replica->pool || !replica->path || replica->path[0] != '/')
@@ -174,76 +164,55 @@ static int read_replica(struct parsed *parsed, const json_t *document, struct er
 
 /* ---- a volume ---- */
 
-static int read_volume_replica(struct parsed *parsed, const json_t *entry, struct error *err) {
-    struct assignment_volume *volume = &parsed->assignment.volume;
-    struct replica *replica = &volume->replicas[volume->count];
-
-    assert(volume->count < LENGTH(volume->replicas));
-    replica->uid = uid_of(parsed->arena, entry, "uid");
-    replica->pool = text_of(parsed->arena, entry, "path");
-    volume->pools[volume->count] = text_of(parsed->arena, entry, "poolName");
-    volume->nodes[volume->count] = text_of(parsed->arena, entry, "nodeId");
-    volume->addresses[volume->count] = text_of(parsed->arena, entry, "address");
-    if (!replica->uid || !replica->pool || replica->pool[0] != '/' || !volume->pools[volume->count])
-        return assignment_refuse(err, &parsed->assignment, "replicas");
-    volume->count++;
-    return 0;
-}
-
 static int read_replicas(struct parsed *parsed, const json_t *spec, struct error *err) {
     const json_t *list = json_object_get(spec, "replicas");
+    struct assignment_volume *volume = &parsed->assignment.volume;
 
-    if (json_array_size(list) > LENGTH(parsed->assignment.volume.replicas))
+    if (json_array_size(list) > LENGTH(volume->replicas))
         return assignment_refuse(err, &parsed->assignment, "too many replicas");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (read_volume_replica(parsed, json_array_get(list, i), err) < 0)
-            return -1;
+    for (; volume->count < json_array_size(list); volume->count++) {
+        const json_t *entry = json_array_get(list, volume->count);
+        struct replica *replica = &volume->replicas[volume->count];
+
+        assert(volume->count < LENGTH(volume->replicas));
+        replica->uid = uid_of(parsed->arena, entry, "uid");
+        replica->pool = text_of(parsed->arena, entry, "path");
+        volume->pools[volume->count] = text_of(parsed->arena, entry, "poolName");
+        volume->nodes[volume->count] = text_of(parsed->arena, entry, "nodeId");
+        volume->addresses[volume->count] = text_of(parsed->arena, entry, "address");
+        if (!replica->uid || !replica->pool || replica->pool[0] != '/' ||
+            !volume->pools[volume->count])
+            return assignment_refuse(err, &parsed->assignment, "replicas");
     }
     return 0;
 }
 
-/* The API knows that this node starts, or has, a target in this epoch. */
-static bool is_claimed(const json_t *document) {
-    return count_of(document, "status.claimedEpoch") >= count_of(document, "spec.epoch");
-}
-
-static enum target_export export_of(const json_t *spec) {
-    const char *text = json_text_of(spec, "export");
-
-    return text && strcmp(text, "file") == 0 ? TARGET_EXPORT_FILE : TARGET_EXPORT_NBD;
-}
-
-static int read_revert(struct parsed *parsed, const json_t *document, struct error *err) {
-    const json_t *assigned = json_at(document, "spec.revert");
+/* A revert and a forced recovery, as an administrator requested them. */
+static int read_requests(struct parsed *parsed, const json_t *document, struct error *err) {
+    const json_t *revert = json_at(document, "spec.revert");
+    const json_t *recovery = json_at(document, "spec.salvage");
     const json_t *reported = json_at(document, "status.revert");
-    struct assignment_revert *revert = &parsed->assignment.volume.revert;
-    const char *phase = json_text_of(reported, "phase");
-
-    if (!assigned)
-        return 0;
-    *revert = (struct assignment_revert){ .snapshot = uid_of(parsed->arena, assigned, "uid"),
-                                          .number = count_of(assigned, "number"),
-                                          .attempt = count_of(reported, "attempt") };
-    revert->done =
-        phase && strcmp(phase, "Done") == 0 && count_of(reported, "number") == revert->number;
-    return revert->snapshot && revert->number > 0
-               ? 0
-               : assignment_refuse(err, &parsed->assignment, "revert");
-}
-
-static int read_recovery(struct parsed *parsed, const json_t *spec, struct error *err) {
-    const json_t *assigned = json_object_get(spec, "salvage");
     struct assignment_volume *volume = &parsed->assignment.volume;
 
-    volume->recovered = count_of(spec, "salvaged");
-    if (!assigned)
-        return 0;
-    volume->recovery =
-        (struct assignment_recovery){ .replica = uid_of(parsed->arena, assigned, "replicaId"),
-                                      .number = count_of(assigned, "number") };
-    return volume->recovery.replica && volume->recovery.number > 0
-               ? 0
-               : assignment_refuse(err, &parsed->assignment, "salvage");
+    volume->recovered = count_of(document, "spec.salvaged");
+    if (revert) {
+        volume->revert =
+            (struct assignment_revert){ .snapshot = uid_of(parsed->arena, revert, "uid"),
+                                        .number = count_of(revert, "number"),
+                                        .attempt = count_of(reported, "attempt") };
+        volume->revert.done = json_text_is(reported, "phase", "Done") &&
+                              count_of(reported, "number") == volume->revert.number;
+        if (!volume->revert.snapshot || volume->revert.number == 0)
+            return assignment_refuse(err, &parsed->assignment, "revert");
+    }
+    if (recovery) {
+        volume->recovery =
+            (struct assignment_recovery){ .replica = uid_of(parsed->arena, recovery, "replicaId"),
+                                          .number = count_of(recovery, "number") };
+        if (!volume->recovery.replica || volume->recovery.number == 0)
+            return assignment_refuse(err, &parsed->assignment, "salvage");
+    }
+    return 0;
 }
 
 /* 0: none in its status. */
@@ -292,52 +261,48 @@ static int read_volume(struct parsed *parsed, const json_t *document, struct err
         .phase = text_of(parsed->arena, document, "status.phase"),
         .reported_bytes = bytes_of(document, "status.capacity"),
         .text = json_text(parsed->arena, document),
-        .export = export_of(spec),
+        .export = json_text_is(spec, "export", "file") ? TARGET_EXPORT_FILE : TARGET_EXPORT_NBD,
         .qos = { count_of(spec, "qos.iops"), count_of(spec, "qos.bytesPerSecond") },
         .epoch = count_of(spec, "epoch"),
-        .claimed = is_claimed(document),
+        /* The API knows that this node starts, or has, a target in this epoch. */
+        .claimed = count_of(document, "status.claimedEpoch") >= count_of(spec, "epoch"),
         .removing = uid_of(parsed->arena, spec, "removing"),
         .closed = json_is_false(json_object_get(spec, "serve")),
     };
     if (volume->size_bytes <= 0 || volume->size_bytes > volume->maximum_bytes)
         return assignment_refuse(err, &parsed->assignment, "capacity");
-    if (read_replicas(parsed, spec, err) < 0 || read_revert(parsed, document, err) < 0 ||
-        read_recovery(parsed, spec, err) < 0 || read_clients(parsed, document, err) < 0)
+    if (read_replicas(parsed, spec, err) < 0 || read_requests(parsed, document, err) < 0 ||
+        read_clients(parsed, document, err) < 0)
         return -1;
     return read_snapshots(parsed, spec, &volume->snapshots, &volume->snapshot_count, err);
 }
 
 /* ---- a document ---- */
 
-static int read_metadata(struct parsed *parsed, const json_t *document, struct error *err) {
-    const json_t *metadata = json_object_get(document, "metadata");
-    const char *version = json_text_of(metadata, "resourceVersion");
-
-    parsed->assignment.uid = uid_of(parsed->arena, metadata, "uid");
-    parsed->assignment.generation = count_of(metadata, "generation");
-    parsed->assignment.deleting = json_text_of(metadata, "deletionTimestamp") != NULL;
-    if (!version || !json_digits(version, &parsed->assignment.version) || !parsed->assignment.uid)
-        return assignment_refuse(err, &parsed->assignment, "metadata");
-    return 0;
-}
-
 int assignment_read(enum assignment_kind kind, const json_t *document, struct assignment **ret,
                     struct error *err) {
     struct parsed *parsed = heap_new(sizeof(*parsed));
+    struct assignment *assignment = &parsed->assignment;
+    const json_t *metadata = json_object_get(document, "metadata");
+    const char *version = json_text_of(metadata, "resourceVersion");
     int outcome;
 
     parsed->arena = arena_new();
-    parsed->assignment.kind = kind;
     atomic_init(&parsed->holders, 1);
-    outcome = read_metadata(parsed, document, err);
-    if (outcome == 0)
+    assignment->kind = kind;
+    assignment->uid = uid_of(parsed->arena, metadata, "uid");
+    assignment->generation = count_of(metadata, "generation");
+    assignment->deleting = json_text_of(metadata, "deletionTimestamp") != NULL;
+    if (!version || !json_digits(version, &assignment->version) || !assignment->uid)
+        outcome = assignment_refuse(err, assignment, "metadata");
+    else
         outcome = kind == ASSIGNMENT_VOLUME ? read_volume(parsed, document, err)
                                             : read_replica(parsed, document, err);
     if (outcome < 0) {
-        assignment_release(&parsed->assignment);
+        assignment_release(assignment);
         return -1;
     }
-    *ret = &parsed->assignment;
+    *ret = assignment;
     return 0;
 }
 

@@ -96,16 +96,6 @@ static void add(struct assignments *assignments, const struct assignments *befor
                     err.message, NULL);
 }
 
-static bool same(const struct assignments *a, const struct assignments *b) {
-    if (a->count != b->count)
-        return false;
-    for (unsigned i = 0; i < a->count; i++) {
-        if (a->all[i] != b->all[i])
-            return false;
-    }
-    return true;
-}
-
 /* ---- queries ---- */
 
 static int list(const struct assignment_informer *informer, struct arena *arena,
@@ -127,21 +117,6 @@ static int list(const struct assignment_informer *informer, struct arena *arena,
     return 0;
 }
 
-static void read_lost(struct assignment_informer *informer, struct arena *arena, const char *uid,
-                      struct assignments *volumes) {
-    const json_t *document;
-    struct error err;
-
-    document =
-        document_fetch(&informer->settings.api, arena, reports_kind(ASSIGNMENT_VOLUME), uid, &err);
-    if (document)
-        add(volumes, &informer->volumes, ASSIGNMENT_VOLUME, document);
-    else if (err.kind == ERROR_NOT_FOUND && !informer->lost_logged)
-        log_warning(NULL, "local volume unknown to the volume API", "volume_id", uid, NULL);
-    if (!document && err.kind == ERROR_NOT_FOUND)
-        informer->lost_logged = true;
-}
-
 static void add_lost(struct assignment_informer *informer, struct arena *arena,
                      const char **local_volumes, struct assignments *volumes) {
     const struct assignments named = *volumes;
@@ -149,34 +124,42 @@ static void add_lost(struct assignment_informer *informer, struct arena *arena,
 
     for (; *local_volumes; local_volumes++) {
         struct assignment *before = assignment_find(&informer->volumes, *local_volumes);
+        const json_t *document;
+        struct error err;
 
         if (assignment_find(&named, *local_volumes))
             continue;
-        if (due)
-            read_lost(informer, arena, *local_volumes, volumes);
-        else if (before)
-            volumes->all[volumes->count++] = assignment_hold(before);
+        if (!due) {
+            if (before)
+                volumes->all[volumes->count++] = assignment_hold(before);
+            continue;
+        }
+        document = document_fetch(&informer->settings.api, arena, reports_kind(ASSIGNMENT_VOLUME),
+                                  *local_volumes, &err);
+        if (document) {
+            add(volumes, &informer->volumes, ASSIGNMENT_VOLUME, document);
+        } else if (err.kind == ERROR_NOT_FOUND) {
+            if (!informer->lost_logged)
+                log_warning(NULL, "local volume unknown to the volume API", "volume_id",
+                            *local_volumes, NULL);
+            informer->lost_logged = true;
+        }
     }
     if (due)
         informer->lost_us = clock_monotonic_us() + LOST_PERIOD_US;
     qsort(volumes->all, volumes->count, sizeof(struct assignment *), compare);
 }
 
-static unsigned count_of(const char **local_volumes) {
-    unsigned count = 0;
-
-    while (local_volumes[count])
-        count++;
-    return count;
-}
-
 static void replace(struct assignments *old, struct assignments *new, bool delivered,
                     void (*set)(void *arg, struct assignment *const *assignments, unsigned count),
                     void *arg) {
     struct assignments before = *old;
+    bool changed = !delivered || before.count != new->count;
 
     *old = *new;
-    if (!delivered || !same(&before, old))
+    for (unsigned i = 0; !changed && i < before.count; i++)
+        changed = before.all[i] != old->all[i];
+    if (changed)
         set(arg, old->all, old->count);
     release_all(&before);
 }
@@ -186,11 +169,13 @@ static int run_round(struct assignment_informer *informer, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char **local_volumes = settings->local_volumes(settings->arg, arena);
     struct assignments replicas = { 0 }, volumes = { 0 };
+    unsigned more = 0;
 
+    while (local_volumes[more])
+        more++;
     if (list(informer, arena, ASSIGNMENT_REPLICA, &informer->replicas, 0, &replicas, err) < 0)
         return -1;
-    if (list(informer, arena, ASSIGNMENT_VOLUME, &informer->volumes, count_of(local_volumes),
-             &volumes, err) < 0) {
+    if (list(informer, arena, ASSIGNMENT_VOLUME, &informer->volumes, more, &volumes, err) < 0) {
         release_all(&replicas);
         return -1;
     }
@@ -205,15 +190,6 @@ static int run_round(struct assignment_informer *informer, struct error *err) {
 
 /* ---- the thread ---- */
 
-static void log_outage(struct assignment_informer *informer, int outcome, const struct error *err) {
-    if (outcome < 0 && !informer->outage_logged)
-        log_warning(NULL, "cannot fetch this node's assignments from the volume API", "reason",
-                    err->message, NULL);
-    if (outcome == 0 && informer->outage_logged)
-        log_info(NULL, "this node's assignments fetched again from the volume API", NULL);
-    informer->outage_logged = outcome < 0;
-}
-
 static void notify(void *arg) {
     struct assignment_informer *informer = arg;
 
@@ -221,11 +197,6 @@ static void notify(void *arg) {
     informer->notified = true;
     pthread_cond_signal(&informer->changed);
     pthread_mutex_unlock(&informer->lock);
-}
-
-static int64_t period_us(const struct assignment_informer *informer) {
-    return informer->settings.period_ms * 1000 *
-           (assignment_watches_connected(informer->watches) ? WATCHED_PERIODS : 1);
 }
 
 int64_t assignment_informer_pause_us(int64_t list_us, int64_t period_ms) {
@@ -244,7 +215,9 @@ int64_t assignment_informer_next_us(int64_t begun_us, int64_t now_us, int64_t pe
 
 /* The lock is held.  Simultaneous changes are read by one list. */
 static void pause_before_next(struct assignment_informer *informer, int64_t begun_us) {
-    int64_t next_us = begun_us + period_us(informer);
+    bool connected = assignment_watches_connected(informer->watches);
+    int64_t period_us = informer->settings.period_ms * 1000 * (connected ? WATCHED_PERIODS : 1);
+    int64_t next_us = begun_us + period_us;
     int64_t paused_us = assignment_informer_next_us(
         begun_us, clock_monotonic_us(), informer->settings.period_ms, &informer->paid_us);
 
@@ -262,10 +235,17 @@ static void *run(void *arg) {
     while (!informer->ends) {
         int64_t begun_us = clock_monotonic_us();
         struct error err = { 0 };
+        int outcome;
 
         informer->notified = false;
         pthread_mutex_unlock(&informer->lock);
-        log_outage(informer, run_round(informer, &err), &err);
+        outcome = run_round(informer, &err);
+        if (outcome < 0 && !informer->outage_logged)
+            log_warning(NULL, "cannot fetch this node's assignments from the volume API", "reason",
+                        err.message, NULL);
+        if (outcome == 0 && informer->outage_logged)
+            log_info(NULL, "this node's assignments fetched again from the volume API", NULL);
+        informer->outage_logged = outcome < 0;
         pthread_mutex_lock(&informer->lock);
         pause_before_next(informer, begun_us);
     }
@@ -273,37 +253,31 @@ static void *run(void *arg) {
     return NULL;
 }
 
-static int start_threads(struct assignment_informer *informer, struct error *err) {
-    const struct assignment_watches_settings settings = { .api = informer->settings.api,
-                                                          .node = informer->settings.node,
-                                                          .notify = notify,
-                                                          .arg = informer };
-    int code;
-
-    if (assignment_watches_start(&settings, &informer->watches, err) < 0)
-        return -1;
-    code = thread_start(&informer->thread, "wanted", run, informer);
-    if (code == 0)
-        return 0;
-    assignment_watches_stop(informer->watches, INT64_MAX / 1000000);
-    return error_set(err, ERROR_INTERNAL, "cannot start a thread: %s", strerror(code));
-}
-
 int assignment_informer_start(const struct assignment_informer_settings *settings,
                               struct assignment_informer **ret, struct error *err) {
     struct assignment_informer *informer = heap_new(sizeof(*informer));
+    const struct assignment_watches_settings watches = {
+        .api = settings->api, .node = settings->node, .notify = notify, .arg = informer
+    };
+    int code;
 
     informer->settings = *settings;
     if (informer->settings.period_ms <= 0)
         informer->settings.period_ms = DEFAULT_PERIOD_MS;
     pthread_mutex_init(&informer->lock, NULL);
     thread_cond_init(&informer->changed);
-    if (start_threads(informer, err) < 0) {
+    if (assignment_watches_start(&watches, &informer->watches, err) < 0) {
         free(informer);
         return -1;
     }
-    *ret = informer;
-    return 0;
+    code = thread_start(&informer->thread, "wanted", run, informer);
+    if (code == 0) {
+        *ret = informer;
+        return 0;
+    }
+    assignment_watches_stop(informer->watches, INT64_MAX / 1000000);
+    free(informer);
+    return error_set(err, ERROR_INTERNAL, "cannot start a thread: %s", strerror(code));
 }
 
 bool assignment_informer_stop(struct assignment_informer *informer, int64_t ms) {

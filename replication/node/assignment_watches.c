@@ -47,18 +47,6 @@ static int receive(void *arg, const char *type, const json_t *object, struct err
     return 0;
 }
 
-/* It is repeated for any reason; changes meanwhile are found by its list. */
-static int listen(struct watch *watch) {
-    const struct assignment_watches_settings *settings = &watch->all->settings;
-    autoarena struct arena *arena = arena_new();
-    const char *path = arena_join(arena, "/", reports_kind(watch->kind)->collection,
-                                  "?node=", http_encode(arena, settings->node), NULL);
-    struct error err;
-
-    return client_watch(&settings->api, arena, path, &watch->version, receive, watch,
-                        &watch->all->until_us, &err);
-}
-
 static bool pause_ms(struct assignment_watches *watches, int64_t ms) {
     int64_t until_us = clock_monotonic_us() + ms * 1000;
     bool ends;
@@ -71,17 +59,25 @@ static bool pause_ms(struct assignment_watches *watches, int64_t ms) {
     return !ends;
 }
 
+/* A watch is repeated for any reason; changes meanwhile are found by its list. */
 static void *run(void *arg) {
     struct watch *watch = arg;
+    const struct assignment_watches_settings *settings = &watch->all->settings;
     int outcome;
 
     do {
-        outcome = listen(watch);
+        autoarena struct arena *arena = arena_new();
+        const char *path = arena_join(arena, "/", reports_kind(watch->kind)->collection,
+                                      "?node=", http_encode(arena, settings->node), NULL);
+        struct error err;
+
+        outcome = client_watch(&settings->api, arena, path, &watch->version, receive, watch,
+                               &watch->all->until_us, &err);
         if (outcome > 0)
             watch->version = WATCH_FROM_THE_BEGINNING;
         if (outcome != 0)
             set_on(watch, false);
-    } while (pause_ms(watch->all, outcome < 0 ? watch->all->settings.retry_ms : 1));
+    } while (pause_ms(watch->all, outcome < 0 ? settings->retry_ms : 1));
     return NULL;
 }
 

@@ -113,34 +113,6 @@ struct sending {
     char *status, *summary;
 };
 
-static int send_one(const struct reports *reports, const struct sending *sending,
-                    struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    struct remote_documents kind = *reports_kind(sending->kind);
-    const json_t *status = json_parse(arena, sending->status, strlen(sending->status), err);
-
-    kind.node = reports->settings.node;
-    return status ? document_report_status(&reports->settings.api, arena, &kind, sending->uid,
-                                           status, err)
-                  : -1;
-}
-
-/* The document does not exist, or is not this node's: the report is not repeated until it
- * changes. */
-static bool is_final(const struct error *err) {
-    return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_CONFLICT ||
-           err->kind == ERROR_BAD_REQUEST;
-}
-
-static void log_failure(struct reports *reports, const struct sending *sending,
-                        const struct error *err) {
-    if (err->kind == ERROR_UNAVAILABLE && reports->outage_logged)
-        return;
-    reports->outage_logged |= err->kind == ERROR_UNAVAILABLE;
-    log_warning(NULL, "status report failed", "kind", reports_kind(sending->kind)->word, "uid",
-                sending->uid, "reason", err->message, NULL);
-}
-
 static void note_outcome(struct reports *reports, const struct sending *sending, int outcome,
                          const struct error *err) {
     struct report *report = report_find(reports, sending->kind, sending->uid);
@@ -151,7 +123,10 @@ static void note_outcome(struct reports *reports, const struct sending *sending,
 
     if (!report)
         return;
-    if (outcome < 0 && !is_final(err)) {
+    /* When the document does not exist, or is not this node's, the report is not repeated until it
+     * changes. */
+    if (outcome < 0 && err->kind != ERROR_NOT_FOUND && err->kind != ERROR_CONFLICT &&
+        err->kind != ERROR_BAD_REQUEST) {
         backoff_fail(&report->backoff, &pauses, now_us);
         return;
     }
@@ -170,18 +145,30 @@ static void note_outcome(struct reports *reports, const struct sending *sending,
 
 /* The lock is held, and released while the report is sent. */
 static void send_report(struct reports *reports, const struct report *report) {
+    struct remote_documents kind = *reports_kind(report->kind);
     struct error err = { 0 };
     struct sending sending = { .kind = report->kind };
+    struct arena *arena;
+    const json_t *status;
     int outcome;
 
     strcpy(sending.uid, report->uid);
     sending.status = heap_text(report->status);
     sending.summary = heap_text(report->summary);
+    kind.node = reports->settings.node;
     pthread_mutex_unlock(&reports->lock);
-    outcome = send_one(reports, &sending, &err);
+    arena = arena_new();
+    status = json_parse(arena, sending.status, strlen(sending.status), &err);
+    outcome = status ? document_report_status(&reports->settings.api, arena, &kind, sending.uid,
+                                              status, &err)
+                     : -1;
+    arena_free(arena);
     pthread_mutex_lock(&reports->lock);
-    if (outcome < 0)
-        log_failure(reports, &sending, &err);
+    if (outcome < 0 && (err.kind != ERROR_UNAVAILABLE || !reports->outage_logged)) {
+        reports->outage_logged |= err.kind == ERROR_UNAVAILABLE;
+        log_warning(NULL, "status report failed", "kind", kind.word, "uid", sending.uid, "reason",
+                    err.message, NULL);
+    }
     note_outcome(reports, &sending, outcome, &err);
     free(sending.status);
     free(sending.summary);
