@@ -17,12 +17,6 @@ int volume_controller_end_exports(struct volume_controller *controller, struct e
     return client_exports_end(controller->run, timeout_of(controller), err);
 }
 
-static int exports_refuse(const struct assignment_volume *assigned, struct error *err) {
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Host %s cannot be admitted: [storage] listen is not configured on this node.",
-                     assigned->clients[0].node);
-}
-
 int volume_controller_reconcile_exports(struct volume_controller *controller, struct error *err) {
     const struct assignment_volume *assigned = &controller->assignment->volume;
     const struct client_exports_request request = {
@@ -37,9 +31,14 @@ int volume_controller_reconcile_exports(struct volume_controller *controller, st
     assert(!controller->opened->volume.revert.snapshot); /* no client before its end */
     if (assigned->client_count == 0 || assigned->closed)
         return volume_controller_end_exports(controller, err);
-    if (!controller->settings->exports)
-        return volume_controller_end_exports(controller, err) < 0 ? -1
-                                                                  : exports_refuse(assigned, err);
+    if (!controller->settings->exports) {
+        if (volume_controller_end_exports(controller, err) < 0)
+            return -1;
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "Host %s cannot be admitted: [storage] listen is not configured on this node.",
+            assigned->clients[0].node);
+    }
     return client_exports_reconcile(controller->settings->exports, &request,
                                     controller->export_ports, err);
 }

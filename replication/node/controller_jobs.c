@@ -39,17 +39,6 @@ void volume_controller_end_rebuild(struct volume_controller *controller, const c
         rebuild_failures_forget(&controller->rebuild_failures, replica);
 }
 
-static bool job_failed(const struct volume_controller *controller) {
-    return controller->status.job != TARGET_REBUILT && controller->status.job != TARGET_REPAIRED;
-}
-
-static void finish_rebuild(struct volume_controller *controller) {
-    const char *replica = controller->status.job_replica;
-
-    volume_controller_end_rebuild(controller, replica ? replica : "",
-                                  job_failed(controller) ? &controller->status.job_error : NULL);
-}
-
 const struct assignment_snapshot *
 volume_controller_assigned_snapshot(const struct volume_controller *controller, const char *uid) {
     const struct assignment_volume *volume = &controller->assignment->volume;
@@ -70,24 +59,26 @@ void volume_controller_fail_snapshot(struct volume_controller *controller,
     controller->snapshot_trouble = *why;
 }
 
-static void finish_snapshot(struct volume_controller *controller) {
-    if (controller->status.job == TARGET_SNAPSHOT_FAILED &&
+void volume_controller_end_jobs(struct volume_controller *controller) {
+    const struct target_status *status = &controller->status;
+
+    if (volume_controller_has_job(controller))
+        return;
+    if (controller->work == REPLICA_WORK_REBUILD) {
+        bool failed = status->job != TARGET_REBUILT && status->job != TARGET_REPAIRED;
+
+        volume_controller_end_rebuild(controller, status->job_replica ? status->job_replica : "",
+                                      failed ? &status->job_error : NULL);
+    }
+    if (controller->work != REPLICA_WORK_SNAPSHOT && controller->work != REPLICA_WORK_CANCEL)
+        return;
+    if (status->job == TARGET_SNAPSHOT_FAILED &&
         volume_controller_assigned_snapshot(controller, controller->snapshot)) {
-        volume_controller_fail_snapshot(controller, &controller->status.job_error);
+        volume_controller_fail_snapshot(controller, &status->job_error);
     } else {
         backoff_reset(&controller->snapshot_backoff);
         controller->snapshot_trouble = (struct error){ 0 };
     }
-}
-
-void volume_controller_end_jobs(struct volume_controller *controller) {
-    if (volume_controller_has_job(controller))
-        return;
-    if (controller->work == REPLICA_WORK_REBUILD)
-        finish_rebuild(controller);
-    if (controller->work != REPLICA_WORK_SNAPSHOT && controller->work != REPLICA_WORK_CANCEL)
-        return;
-    finish_snapshot(controller);
     volume_controller_take_work(controller, REPLICA_WORK_ENDS);
 }
 

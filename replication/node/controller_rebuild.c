@@ -38,50 +38,6 @@ struct change {
     const struct target_replica *damaged;
 };
 
-static bool is_ready(const struct change *change, const char *uid) {
-    for (unsigned i = 0; i < change->ready_count; i++) {
-        if (strcmp(change->ready[i].uid, uid) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void add_assigned(struct volume_controller *controller, const struct replica *replica,
-                         struct change *change) {
-    const struct target_replica *seen = volume_controller_status_of(controller, replica->uid);
-
-    bool ready = (seen && seen->votes) || may_be_rebuilt(controller, replica);
-
-    assert(change->count < LENGTH(change->assigned));
-    change->assigned[change->count++] = *replica;
-    rebuild_failures_see(&controller->rebuild_failures, replica->uid, ready);
-    if (!ready) {
-        change->blocked = true;
-        return;
-    }
-    change->ready[change->ready_count++] = *replica;
-}
-
-/* The failures of one replica delay no other. */
-static void find_missing(const struct volume_controller *controller, struct change *change) {
-    const char *uids[MEMBERS_MOST];
-    int indices[MEMBERS_MOST] = { 0 }, next;
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < change->count; i++) {
-        const struct target_replica *seen =
-            volume_controller_status_of(controller, change->assigned[i].uid);
-
-        if ((seen && seen->votes) || !is_ready(change, change->assigned[i].uid))
-            continue;
-        uids[count] = change->assigned[i].uid;
-        indices[count++] = (int)i;
-    }
-    next = rebuild_failures_next(&controller->rebuild_failures, uids, count, clock_monotonic_us());
-    change->missing = next < 0 ? -1 : indices[next];
-    change->waits = next < 0 && count > 0;
-}
-
 /* The one to be rebuilt precedes other missing ones. */
 static void put_first(struct replica *replicas, unsigned count, const struct replica *first) {
     for (unsigned i = 0; i < count; i++) {
@@ -98,56 +54,61 @@ static void put_first(struct replica *replicas, unsigned count, const struct rep
 static struct change find_change(struct volume_controller *controller) {
     const struct assignment_volume *assigned = &controller->assignment->volume;
     struct change change = { .missing = -1 };
-    unsigned known = 0;
+    const char *missing[MEMBERS_MOST]; /* those that can be rebuilt */
+    int indices[MEMBERS_MOST] = { 0 }, next;
+    unsigned known = 0, count = 0;
 
     for (unsigned i = 0; i < assigned->count; i++) {
         const struct replica replica = volume_controller_replica(controller, i);
+        const struct target_replica *seen = volume_controller_status_of(controller, replica.uid);
+        bool votes = seen && seen->votes, ready;
 
         if (assigned->removing && strcmp(assigned->removing, replica.uid) == 0)
             continue;
-        known += volume_controller_status_of(controller, replica.uid) != NULL;
-        add_assigned(controller, &replica, &change);
+        known += seen != NULL;
+        ready = votes || may_be_rebuilt(controller, &replica);
+        assert(change.count < LENGTH(change.assigned));
+        rebuild_failures_see(&controller->rebuild_failures, replica.uid, ready);
+        if (ready && !votes) {
+            missing[count] = replica.uid;
+            indices[count++] = (int)change.count;
+        }
+        if (ready)
+            change.ready[change.ready_count++] = replica;
+        change.blocked |= !ready;
+        change.assigned[change.count++] = replica;
     }
     change.surplus = controller->status.count > known || controller->status.wanted != change.count;
-    find_missing(controller, &change);
+    /* The failures of one replica delay no other. */
+    next =
+        rebuild_failures_next(&controller->rebuild_failures, missing, count, clock_monotonic_us());
+    change.missing = next < 0 ? -1 : indices[next];
+    change.waits = next < 0 && count > 0;
     return change;
 }
 
-/* With all replicas voting, one that was outvoted by two equal ones can be repaired. */
-static const struct target_replica *find_damaged(const struct volume_controller *controller) {
-    for (unsigned i = 0; i < controller->status.count && controller->status.needed > 1; i++) {
-        if (controller->status.replicas[i].mismatches > 0)
-            return &controller->status.replicas[i];
-    }
-    return NULL;
-}
-
-/* A replica that could not be repaired in place is evicted and rebuilt; but while replicas are
- * resynchronized each vote may be needed for a block. */
-static int repair(struct volume_controller *controller, const char *uid, struct error *err) {
-    assert(!volume_controller_has_job(controller));
-    if (controller->status.job == TARGET_REPAIR_FAILED && !controller->status.resynchronizing &&
-        strcmp(controller->status.job_replica, uid) == 0)
-        return target_evict(controller->target, uid, err);
-    return target_repair(controller->target, uid, controller->settings->rebuild_speed, err);
-}
-
-/* After a forced recovery: the present members are no majority of the assigned ones. */
-static bool lacks_majority(const struct volume_controller *controller,
-                           const struct change *change) {
-    return change->missing >= 0 && controller->status.wanted < change->count / 2 + 1;
-}
-
 /* A member is rebuilt whatever the others are, and so is a replica that a volume without a majority
- * can have; any other addition or removal waits for all. */
+ * can have; any other addition or removal waits for all.  A replica that could not be repaired in
+ * place is evicted and rebuilt; but while replicas are resynchronized each vote may be needed for a
+ * block. */
 static int do_change(struct volume_controller *controller, struct change *change,
                      struct error *err) {
+    const struct target_status *status = &controller->status;
     int64_t speed = controller->settings->rebuild_speed;
+    /* After a forced recovery: the present members are no majority of the assigned ones. */
+    bool lacks_majority = change->missing >= 0 && status->wanted < change->count / 2 + 1;
 
     assert(change->missing < (int)change->count && change->ready_count <= change->count);
-    if (change->damaged)
-        return repair(controller, change->damaged->replica.uid, err);
-    if (change->missing >= 0 && controller->status.voters < controller->status.wanted)
+    if (change->damaged) {
+        const char *uid = change->damaged->replica.uid;
+
+        assert(!volume_controller_has_job(controller));
+        if (status->job == TARGET_REPAIR_FAILED && !status->resynchronizing &&
+            strcmp(status->job_replica, uid) == 0)
+            return target_evict(controller->target, uid, err);
+        return target_repair(controller->target, uid, speed, err);
+    }
+    if (change->missing >= 0 && status->voters < status->wanted)
         return target_rebuild(controller->target, &change->assigned[change->missing], NULL, speed,
                               err);
     if (change->missing >= 0) {
@@ -155,7 +116,7 @@ static int do_change(struct volume_controller *controller, struct change *change
         put_first(change->assigned, change->count, &change->assigned[change->missing]);
         change->missing = 0;
     }
-    if (change->blocked && lacks_majority(controller, change))
+    if (change->blocked && lacks_majority)
         return target_scale(controller->target, change->ready, change->ready_count, speed, err);
     if (change->blocked || (change->missing < 0 && !change->surplus))
         return 0;
@@ -186,16 +147,10 @@ static void begin_change(struct volume_controller *controller, struct change *ch
                  "volume_id", controller->uid, "replica_id", controller->status.job_replica, NULL);
 }
 
-static bool is_due(const struct volume_controller *controller, const char *subject) {
-    const struct rebuild_failure *failure =
-        rebuild_failures_find(&controller->rebuild_failures, subject);
-
-    return !failure || !backoff_waits(&failure->backoff, clock_monotonic_us());
-}
-
 void volume_controller_rebuild(struct volume_controller *controller) {
+    const struct rebuild_failure *failure;
     struct change change;
-    bool copies;
+    bool repairs, copies;
 
     assert(controller->target && controller->opened);
     volume_controller_end_jobs(controller);
@@ -205,9 +160,15 @@ void volume_controller_rebuild(struct volume_controller *controller) {
     change = find_change(controller);
     if (change.waits)
         return;
-    if (change.missing < 0 && !change.surplus && !change.blocked)
-        change.damaged = find_damaged(controller);
-    if (!is_due(controller, subject_of(&change)))
+    /* With all replicas voting, one that was outvoted by two equal ones can be repaired. */
+    repairs =
+        change.missing < 0 && !change.surplus && !change.blocked && controller->status.needed > 1;
+    for (unsigned i = 0; i < controller->status.count && repairs && !change.damaged; i++) {
+        if (controller->status.replicas[i].mismatches > 0)
+            change.damaged = &controller->status.replicas[i];
+    }
+    failure = rebuild_failures_find(&controller->rebuild_failures, subject_of(&change));
+    if (failure && backoff_waits(&failure->backoff, clock_monotonic_us()))
         return;
     copies = change.missing >= 0 || change.damaged;
     if ((!copies && !change.surplus) ||

@@ -10,22 +10,19 @@
 #include <errno.h>
 #include <string.h>
 
-static bool is_unresponsive(const struct volume_controller *controller, const char *uid) {
-    const struct assignment_volume *assigned = &controller->assignment->volume;
-
-    for (unsigned i = 0; i < assigned->count; i++)
-        if (strcmp(assigned->replicas[i].uid, uid) == 0)
-            return controller->unresponsive[i];
-    return false;
-}
-
 /* Facts of a replica that its target does not know. */
 static void add_facts(const struct volume_controller *controller, struct replica_facts *facts) {
+    const struct assignment_volume *assigned = &controller->assignment->volume;
     const struct rebuild_failure *failure =
         rebuild_failures_find(&controller->rebuild_failures, facts->uid);
 
-    facts->unresponsive =
-        is_unresponsive(controller, facts->uid) && (controller->awaited > 0 || !facts->votes);
+    for (unsigned i = 0; i < assigned->count; i++) {
+        if (strcmp(assigned->replicas[i].uid, facts->uid) != 0)
+            continue;
+        facts->unresponsive =
+            controller->unresponsive[i] && (controller->awaited > 0 || !facts->votes);
+        break;
+    }
     if (!failure)
         return;
     facts->has_retries = true;

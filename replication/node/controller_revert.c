@@ -22,32 +22,11 @@ static int give_up(struct volume_controller *controller, struct error *err) {
     return error_pass(err, &why);
 }
 
-static bool is_known(struct volume_controller *controller, const struct assignment_revert *revert) {
-    if (controller->attempt == 0 || controller->attempt < revert->attempt)
-        controller->attempt = revert->attempt + 1;
-    return controller->attempt == revert->attempt;
-}
-
 /* A copy that cannot start is retried with the same number. */
-static int revert_begin(struct volume_controller *controller,
-                        const struct assignment_revert *revert, struct error *err) {
-    bool known = is_known(controller, revert);
-    const struct state_row *row =
-        volume_controller_take_revert(controller, known ? NODE_REVERT_KNOWN : NODE_REVERT_UNKNOWN);
-
-    if (!row || row->action != NODE_REVERT_START)
-        return 1;
-    /* else a client's writes after an earlier end of this revert would be lost */
-    assert(known && revert->snapshot && controller->state == CONTROLLER_REVERTING);
-    if (target_revert(controller->target, revert->snapshot, controller->settings->rebuild_speed,
-                      err) < 0)
-        return -1;
-    volume_controller_read_status(controller);
-    return 1;
-}
-
 int volume_controller_revert(struct volume_controller *controller, int outcome, struct error *err) {
     const struct assignment_revert *revert = &controller->assignment->volume.revert;
+    const struct state_row *row;
+    bool known;
 
     if (controller->status.job == TARGET_REVERT_FAILED)
         return give_up(controller, err);
@@ -57,5 +36,20 @@ int volume_controller_revert(struct volume_controller *controller, int outcome, 
         volume_controller_take_revert(controller, NODE_REVERT_HELD);
         return outcome;
     }
-    return controller->status.job == TARGET_REVERT ? 1 : revert_begin(controller, revert, err);
+    if (controller->status.job == TARGET_REVERT)
+        return 1;
+    if (controller->attempt == 0 || controller->attempt < revert->attempt)
+        controller->attempt = revert->attempt + 1;
+    known = controller->attempt == revert->attempt;
+    row =
+        volume_controller_take_revert(controller, known ? NODE_REVERT_KNOWN : NODE_REVERT_UNKNOWN);
+    if (!row || row->action != NODE_REVERT_START)
+        return 1;
+    /* else a client's writes after an earlier end of this revert would be lost */
+    assert(known && revert->snapshot && controller->state == CONTROLLER_REVERTING);
+    if (target_revert(controller->target, revert->snapshot, controller->settings->rebuild_speed,
+                      err) < 0)
+        return -1;
+    volume_controller_read_status(controller);
+    return 1;
 }

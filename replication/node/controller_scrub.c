@@ -27,49 +27,11 @@ void volume_controller_scrub_soon(struct volume_controller *controller) {
     controller->scrub_us = 0;
 }
 
-/* Nothing else is running, and the replicas are complete.  Voters that may lack a write are
- * compared even while others are missing. */
-static bool is_due(const struct volume_controller *controller) {
-    bool whole = controller->status.voters == controller->status.wanted &&
-                 controller->status.voters == controller->assignment->volume.count;
-
-    return controller->status.voters > 1 && (whole || controller->status.resynchronizing) &&
-           !volume_controller_has_job(controller);
-}
-
-/* Each reason to resynchronize restarts the comparison at once. */
-static void note_resync(struct volume_controller *controller) {
-    if (controller->status.resyncs == controller->resyncs)
-        return;
-    controller->resyncs = controller->status.resyncs;
-    controller->scrub = (struct target_scrub){ 0 };
-    volume_controller_scrub_soon(controller);
-}
-
-static bool scrub_begin(struct volume_controller *controller) {
-    if (controller->work != REPLICA_WORK_COMPARE && clock_monotonic_us() >= controller->scrub_us &&
-        rebuild_slots_take(controller->settings->scrubs))
-        volume_controller_take_work(controller, REPLICA_WORK_COMPARE_BEGINS);
-    return controller->work == REPLICA_WORK_COMPARE;
-}
-
-static void note_time(char ret[SCRUB_TIME_SIZE]) {
-    time_t now = time(NULL);
-    struct tm parts;
-
-    strftime(ret, SCRUB_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
-}
-
-/* Blocks without a majority are refused until they are written again. */
-static void repeat_soon(struct volume_controller *controller) {
-    int64_t soon_us = clock_monotonic_us() + RETRY_S * SECOND_US;
-
-    if (controller->scrubbed.undecided > 0 && controller->scrub_us > soon_us)
-        controller->scrub_us = soon_us;
-}
-
 static void finish(struct volume_controller *controller) {
     const struct target_scrub *scrub = &controller->scrub;
+    int64_t soon_us;
+    time_t now = time(NULL);
+    struct tm parts;
 
     assert(controller->work == REPLICA_WORK_COMPARE);
     if (scrub->damaged > 0 || scrub->undecided > 0)
@@ -78,11 +40,15 @@ static void finish(struct volume_controller *controller) {
     else
         log_info(NULL, "replicas compared", "volume_id", controller->uid, NULL);
     controller->scrubbed = *scrub;
-    note_time(controller->scrubbed_at);
+    strftime(controller->scrubbed_at, sizeof(controller->scrubbed_at), "%Y-%m-%dT%H:%M:%SZ",
+             gmtime_r(&now, &parts));
     controller->scrub = (struct target_scrub){ 0 };
     volume_controller_end_scrub(controller);
     volume_controller_scrub_later(controller);
-    repeat_soon(controller);
+    soon_us = clock_monotonic_us() + RETRY_S * SECOND_US;
+    /* Blocks without a majority are refused until they are written again. */
+    if (controller->scrubbed.undecided > 0 && controller->scrub_us > soon_us)
+        controller->scrub_us = soon_us;
 }
 
 int64_t volume_controller_undecided(const struct volume_controller *controller) {
@@ -102,17 +68,31 @@ static void postpone(struct volume_controller *controller, const struct error *e
 }
 
 void volume_controller_scrub(struct volume_controller *controller) {
+    const struct target_status *status = &controller->status;
     int64_t step = controller->settings->scrub_speed / STEPS_IN_S;
+    bool whole =
+        status->voters == status->wanted && status->voters == controller->assignment->volume.count;
     struct error err;
     int more;
 
     assert(controller->target);
-    note_resync(controller);
-    if (!is_due(controller)) {
+    if (status->resyncs != controller->resyncs) {
+        /* Each reason to resynchronize restarts the comparison at once. */
+        controller->resyncs = status->resyncs;
+        controller->scrub = (struct target_scrub){ 0 };
+        volume_controller_scrub_soon(controller);
+    }
+    /* Nothing else may be running, and the replicas must be complete; voters that may lack a write
+     * are compared even while others are missing. */
+    if (status->voters <= 1 || (!whole && !status->resynchronizing) ||
+        volume_controller_has_job(controller)) {
         volume_controller_end_scrub(controller);
         return;
     }
-    if (!scrub_begin(controller))
+    if (controller->work != REPLICA_WORK_COMPARE && clock_monotonic_us() >= controller->scrub_us &&
+        rebuild_slots_take(controller->settings->scrubs))
+        volume_controller_take_work(controller, REPLICA_WORK_COMPARE_BEGINS);
+    if (controller->work != REPLICA_WORK_COMPARE)
         return;
     more = target_scrub(controller->target, &controller->scrub, step > PIECE ? step : PIECE, &err);
     if (more < 0)

@@ -46,10 +46,22 @@ int volume_controller_cancel_snapshot(struct volume_controller *controller, stru
     return 1;
 }
 
-static void snapshots_begin(struct volume_controller *controller, const char *uid) {
+void volume_controller_snapshot(struct volume_controller *controller) {
+    const struct assignment_volume *volume = &controller->assignment->volume;
+    unsigned next = 0;
+    const char *uid;
     struct error err;
     int outcome;
 
+    volume_controller_end_jobs(controller);
+    if (volume_controller_has_job(controller) ||
+        backoff_waits(&controller->snapshot_backoff, clock_monotonic_us()))
+        return;
+    while (next < volume->snapshot_count && size_of(controller, volume->snapshots[next].uid) != 0)
+        next++;
+    if (next == volume->snapshot_count)
+        return;
+    uid = volume->snapshots[next].uid;
     assert(!volume_controller_has_job(controller) &&
            volume_controller_assigned_snapshot(controller, uid));
     outcome = target_snapshot(controller->target, uid, controller->settings->rebuild_speed, &err);
@@ -63,21 +75,6 @@ static void snapshots_begin(struct volume_controller *controller, const char *ui
         snprintf(controller->snapshot, sizeof(controller->snapshot), "%s", uid);
     }
     volume_controller_read_status(controller);
-}
-
-void volume_controller_snapshot(struct volume_controller *controller) {
-    const struct assignment_volume *volume = &controller->assignment->volume;
-
-    volume_controller_end_jobs(controller);
-    if (volume_controller_has_job(controller) ||
-        backoff_waits(&controller->snapshot_backoff, clock_monotonic_us()))
-        return;
-    for (unsigned i = 0; i < volume->snapshot_count; i++) {
-        if (size_of(controller, volume->snapshots[i].uid) == 0) {
-            snapshots_begin(controller, volume->snapshots[i].uid);
-            return;
-        }
-    }
 }
 
 json_t *volume_controller_snapshots_json(const struct volume_controller *controller) {

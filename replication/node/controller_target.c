@@ -34,11 +34,6 @@ const struct state_row *volume_controller_take_revert(struct volume_controller *
     return state_table_next(&node_revert_states, &controller->revert, event);
 }
 
-static void close_revert(struct volume_controller *controller) {
-    controller->attempt = 0;
-    volume_controller_take_revert(controller, NODE_REVERT_CLOSED);
-}
-
 /* ---- the assignment ---- */
 
 const struct target_replica *volume_controller_status_of(const struct volume_controller *controller,
@@ -93,16 +88,6 @@ bool volume_controller_must_evaluate(const struct volume_controller *controller)
            controller->status.voters - controller->status.failed < controller->status.needed;
 }
 
-/* A refused request does not apply to a later loss, though the document may not have the refusal
- * yet. */
-static void close_recovery(struct volume_controller *controller) {
-    bool asked = volume_controller_awaits_recovery(controller) &&
-                 volume_controller_has_evaluated(controller);
-
-    state_table_next(&forced_states, &controller->recovery.state,
-                     asked ? FORCED_CLOSED_REQUESTED : FORCED_CLOSED);
-}
-
 /* ---- the target ---- */
 
 bool volume_controller_is_started(const struct volume_controller *controller) {
@@ -131,6 +116,8 @@ void volume_controller_read_status(struct volume_controller *controller) {
 }
 
 void volume_controller_close_target(struct volume_controller *controller) {
+    bool requested;
+
     if (!controller->target)
         return;
     assert(controller->opened);
@@ -139,8 +126,14 @@ void volume_controller_close_target(struct volume_controller *controller) {
     target_close(controller->target);
     controller->target = NULL;
     controller->status = (struct target_status){ .state = TARGET_DOWN };
-    close_revert(controller);
-    close_recovery(controller);
+    controller->attempt = 0;
+    volume_controller_take_revert(controller, NODE_REVERT_CLOSED);
+    /* A refused request does not apply to a later loss, though the document may not have the
+     * refusal yet. */
+    requested = volume_controller_awaits_recovery(controller) &&
+                volume_controller_has_evaluated(controller);
+    state_table_next(&forced_states, &controller->recovery.state,
+                     requested ? FORCED_CLOSED_REQUESTED : FORCED_CLOSED);
     assignment_release(controller->opened);
     controller->opened = NULL;
     volume_controller_take(controller, CONTROLLER_CLOSED);

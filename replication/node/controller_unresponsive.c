@@ -27,29 +27,21 @@ struct hang {
     const char *unseen;
 };
 
-static bool is_used(const struct volume_controller *controller, const struct target_replica *seen) {
-    return controller->status.state == TARGET_SERVING && seen->votes;
-}
-
-/* To a probe, or to an abandoned call. */
-static int64_t unresponsive_ms(const struct volume_controller *controller, const char *pool) {
-    int64_t call_ms = pool_calls_unresponsive_ms(controller->calls, pool);
-    int64_t probe_ms =
-        controller->settings->health_probes
-            ? health_probes_unresponsive_ms(controller->settings->health_probes, pool)
-            : 0;
-
-    return call_ms > probe_ms ? call_ms : probe_ms;
-}
-
 static void check_pool(struct volume_controller *controller, unsigned i, struct hang *hang) {
     const struct replica *replica = &controller->assignment->volume.replicas[i];
     const struct target_replica *seen = volume_controller_status_of(controller, replica->uid);
-    int64_t ms =
-        volume_controller_is_remote(controller, i) ? 0 : unresponsive_ms(controller, replica->pool);
+    struct health_probes *health_probes = controller->settings->health_probes;
     bool known = seen && seen->replica.access == &replica_unresponsive;
+    int64_t ms = 0, probe_ms = 0;
 
     assert(i < LENGTH(controller->unresponsive));
+    if (!volume_controller_is_remote(controller, i)) {
+        ms = pool_calls_unresponsive_ms(controller->calls, replica->pool);
+        if (health_probes)
+            probe_ms = health_probes_unresponsive_ms(health_probes, replica->pool);
+    }
+    if (ms < probe_ms) /* unresponsive to an abandoned call, or to a probe */
+        ms = probe_ms;
     controller->unresponsive[i] = ms > 0;
     if (!controller->target && ms > hang->unseen_ms) {
         hang->unseen_ms = ms;
@@ -57,7 +49,7 @@ static void check_pool(struct volume_controller *controller, unsigned i, struct 
     }
     if (!seen || known == (ms > 0))
         return;
-    if (ms == 0 || !is_used(controller, seen)) {
+    if (ms == 0 || controller->status.state != TARGET_SERVING || !seen->votes) {
         hang->changed = true;
         return;
     }
@@ -68,35 +60,24 @@ static void check_pool(struct volume_controller *controller, unsigned i, struct 
     }
 }
 
-/* The daemon ends in any case, or a forced recovery is requested: unresponsive pools count as lost
- * then, and a daemon that waits for them delays the evaluation of the loss. */
-static bool may_end(const struct volume_controller *controller) {
-    return !volume_controller_is_assigned(controller) || controller->state == CONTROLLER_STOPPING ||
-           (volume_controller_awaits_recovery(controller) &&
-            !volume_controller_has_evaluated(controller));
-}
-
+/* Are the other replicas sufficient, or are they not needed? */
 static bool is_enough(const struct volume_controller *controller, const struct hang *hang) {
     const struct target_status *status = &controller->status;
 
-    return may_end(controller) || status->state != TARGET_SERVING ||
-           status->voters >= status->needed + hang->voters;
+    /* The daemon ends in any case. */
+    if (!volume_controller_is_assigned(controller) || controller->state == CONTROLLER_STOPPING)
+        return true;
+    /* A forced recovery is requested: unresponsive pools count as lost then, and a daemon that
+     * waits for them delays the evaluation of the loss. */
+    if (volume_controller_awaits_recovery(controller) &&
+        !volume_controller_has_evaluated(controller))
+        return true;
+    return status->state != TARGET_SERVING || status->voters >= status->needed + hang->voters;
 }
 
 static int await(struct volume_controller *controller, const char *pool, struct error *err) {
     volume_controller_take(controller, CONTROLLER_POOL_AWAITED);
     return unresponsive_refuse(pool, err);
-}
-
-static int exclude(struct volume_controller *controller, const char *pool, struct error *err) {
-    volume_controller_take(controller, CONTROLLER_POOL_EXCLUDED);
-    log_warning(NULL, "unresponsive pool excluded, qemu-storage-daemon restarts without it",
-                "volume_id", controller->uid, "path", pool, NULL);
-    if (daemon_kill(controller->run, KILL_MS, err) < 0)
-        return error_context(err, "The pool in %s does not answer", pool);
-    controller->awaited = 0;
-    volume_controller_close_target(controller);
-    return 0;
 }
 
 int volume_controller_check_pools(struct volume_controller *controller, struct error *err) {
@@ -110,9 +91,15 @@ int volume_controller_check_pools(struct volume_controller *controller, struct e
     controller->awaited = hang.ms >= most_ms / 6 ? hang.voters : 0;
     if (hang.voters > 0 && (hang.ms < most_ms || !is_enough(controller, &hang)))
         return await(controller, hang.pool, err);
-    if (hang.voters > 0)
-        return exclude(controller, hang.pool, err);
-    if (hang.changed) {
+    if (hang.voters > 0) {
+        volume_controller_take(controller, CONTROLLER_POOL_EXCLUDED);
+        log_warning(NULL, "unresponsive pool excluded, qemu-storage-daemon restarts without it",
+                    "volume_id", controller->uid, "path", hang.pool, NULL);
+        if (daemon_kill(controller->run, KILL_MS, err) < 0)
+            return error_context(err, "The pool in %s does not answer", hang.pool);
+        controller->awaited = 0;
+        volume_controller_close_target(controller);
+    } else if (hang.changed) {
         volume_controller_take(controller, CONTROLLER_POOLS_CHANGED);
         volume_controller_close_target(controller);
     }

@@ -16,19 +16,6 @@
 
 /* ---- opening ---- */
 
-/* A target of another node may still have replicas of this one open, in an earlier epoch. */
-static int end_sessions(const struct volume_controller *controller, struct error *err) {
-    const struct assignment_volume *assigned = &controller->assignment->volume;
-
-    for (unsigned i = 0; i < assigned->count && controller->settings->sessions; i++) {
-        if (!volume_controller_is_remote(controller, i) &&
-            sessions_end(controller->settings->sessions, assigned->replicas[i].uid, assigned->epoch,
-                         err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* A daemon of a volume that is assigned to another node has an unknown epoch: it is adopted in
  * none, as the epoch of the other node would end the sessions of that node. */
 static int64_t epoch_of(const struct volume_controller *controller) {
@@ -36,6 +23,9 @@ static int64_t epoch_of(const struct volume_controller *controller) {
 
     return strcmp(assigned->node, controller->settings->node) == 0 ? assigned->epoch : 0;
 }
+
+/* The action was followed by another event in the same step. */
+#define AGAIN 2
 
 static int open_target(struct volume_controller *controller, struct error *err) {
     const struct assignment_volume *assigned = &controller->assignment->volume;
@@ -79,27 +69,7 @@ static int open_target(struct volume_controller *controller, struct error *err) 
         volume_controller_scrub_soon(controller);
     else
         volume_controller_scrub_later(controller);
-    return 0;
-}
-
-enum move { STAYED, HAS_MOVED, IS_REACHED_OTHERWISE };
-
-/* Change of the access to the replicas of both: a remote replica may have a new address, but the
- * daemon has a local one open until it ends. */
-static enum move find_move(const struct assignment_volume *a, const struct assignment_volume *b) {
-    enum move move = STAYED;
-
-    for (unsigned i = 0; i < a->count && i < b->count; i++) {
-        const char *before = b->addresses[i], *now = a->addresses[i];
-
-        if (strcmp(a->replicas[i].uid, b->replicas[i].uid) != 0)
-            continue;
-        if (!before != !now)
-            return IS_REACHED_OTHERWISE;
-        if (now && strcmp(before, now) != 0)
-            move = HAS_MOVED;
-    }
-    return move;
+    return AGAIN;
 }
 
 static bool same_replicas(const struct assignment_volume *a, const struct assignment_volume *b) {
@@ -115,10 +85,6 @@ static bool same_replicas(const struct assignment_volume *a, const struct assign
 
 /* ---- reconciliation ---- */
 
-static bool same_qos(const struct target_qos *a, const struct target_qos *b) {
-    return a->iops == b->iops && a->bytes_per_second == b->bytes_per_second;
-}
-
 /* 1: a cancelled snapshot is still ending. */
 static int adjust(struct volume_controller *controller, struct error *err) {
     const struct assignment_volume *assigned = &controller->assignment->volume,
@@ -128,7 +94,8 @@ static int adjust(struct volume_controller *controller, struct error *err) {
     assert(controller->target && controller->opened);
     if (ends < 0)
         return -1;
-    if (!same_qos(&assigned->qos, &opened->qos) &&
+    if ((assigned->qos.iops != opened->qos.iops ||
+         assigned->qos.bytes_per_second != opened->qos.bytes_per_second) &&
         target_set_qos(controller->target, &assigned->qos, err) < 0)
         return -1;
     if (assigned->export != opened->export &&
@@ -171,13 +138,6 @@ static int reconcile(struct volume_controller *controller, int outcome, struct e
 
 /* ---- actions ---- */
 
-/* The action was followed by another event in the same step. */
-#define AGAIN 2
-
-static int open_as_assigned(struct volume_controller *controller, struct error *err) {
-    return open_target(controller, err) < 0 ? -1 : AGAIN;
-}
-
 static int close_as_it_is(struct volume_controller *controller, struct error *err) {
     (void)err;
     volume_controller_close_target(controller);
@@ -207,8 +167,19 @@ static int watch(struct volume_controller *controller, struct error *err) {
                                                     : AGAIN;
 }
 
+/* A target of another node may still have replicas of this one open, in an earlier epoch. */
 static int end_other_users(struct volume_controller *controller, struct error *err) {
-    return volume_controller_stop_exports(controller, err) < 0 ? -1 : end_sessions(controller, err);
+    const struct assignment_volume *assigned = &controller->assignment->volume;
+
+    if (volume_controller_stop_exports(controller, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < assigned->count && controller->settings->sessions; i++) {
+        if (!volume_controller_is_remote(controller, i) &&
+            sessions_end(controller->settings->sessions, assigned->replicas[i].uid, assigned->epoch,
+                         err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int start(struct volume_controller *controller, struct error *err) {
@@ -263,11 +234,11 @@ static int do_nothing(struct volume_controller *controller, struct error *err) {
 }
 
 static int (*const actions[])(struct volume_controller *controller, struct error *err) = {
-    [CONTROLLER_CONTINUE] = do_nothing,   [CONTROLLER_WAIT] = await_claim,
-    [CONTROLLER_OPEN] = open_as_assigned, [CONTROLLER_START] = start,
-    [CONTROLLER_EVALUATE] = evaluate,     [CONTROLLER_SERVE] = watch,
-    [CONTROLLER_REVERT] = watch,          [CONTROLLER_STOP] = stop,
-    [CONTROLLER_CLOSE] = close_as_it_is,  [CONTROLLER_REPORT_NONE] = report_none,
+    [CONTROLLER_CONTINUE] = do_nothing,  [CONTROLLER_WAIT] = await_claim,
+    [CONTROLLER_OPEN] = open_target,     [CONTROLLER_START] = start,
+    [CONTROLLER_EVALUATE] = evaluate,    [CONTROLLER_SERVE] = watch,
+    [CONTROLLER_REVERT] = watch,         [CONTROLLER_STOP] = stop,
+    [CONTROLLER_CLOSE] = close_as_it_is, [CONTROLLER_REPORT_NONE] = report_none,
 };
 
 /* ---- events ---- */
@@ -285,16 +256,25 @@ static bool has_changed(const struct volume_controller *controller) {
                 : opened->recovery.number != assigned->recovery.number);
 }
 
+/* Change of the access to the replicas of both: a remote replica may have a new address, but the
+ * daemon has a local one open until it ends. */
 static bool has_moved(struct volume_controller *controller) {
     const struct assignment_volume *assigned = &controller->assignment->volume,
                                    *opened = &controller->opened->volume;
-    enum move move = find_move(assigned, opened);
+    bool moved = false;
 
     assert(controller->opened);
-    controller->reached_otherwise |= move == IS_REACHED_OTHERWISE;
+    for (unsigned i = 0; i < assigned->count && i < opened->count; i++) {
+        const char *before = opened->addresses[i], *now = assigned->addresses[i];
+
+        if (strcmp(assigned->replicas[i].uid, opened->replicas[i].uid) != 0)
+            continue;
+        controller->reached_otherwise |= !before != !now;
+        moved |= before && now && strcmp(before, now) != 0;
+    }
     if (volume_controller_is_started(controller))
-        return move == HAS_MOVED && !controller->reached_otherwise;
-    return controller->reached_otherwise || move == HAS_MOVED || !same_replicas(assigned, opened);
+        return moved && !controller->reached_otherwise;
+    return moved || controller->reached_otherwise || !same_replicas(assigned, opened);
 }
 
 /* A target opened with other settings is reopened: after a reassignment to another node and back
@@ -331,11 +311,6 @@ static void note_trouble(struct volume_controller *controller, const struct erro
                     "reason", err->message, NULL);
     controller->trouble = *err;
     backoff_fail(&controller->backoff, &pauses, clock_monotonic_us());
-}
-
-static bool is_busy(const struct volume_controller *controller, int outcome) {
-    return outcome > 0 || volume_controller_has_job(controller) ||
-           controller->work == REPLICA_WORK_COMPARE;
 }
 
 static int step(struct volume_controller *controller, struct error *err) {
@@ -376,7 +351,8 @@ int64_t volume_controller_work(struct volume_controller *controller) {
     }
     if (controller->target || assigned)
         volume_controller_report(controller);
-    if (is_busy(controller, outcome))
+    if (outcome > 0 || volume_controller_has_job(controller) ||
+        controller->work == REPLICA_WORK_COMPARE)
         return SOON_MS;
     return outcome < 0 ? controller->settings->retry_ms : controller->settings->watch_ms;
 }

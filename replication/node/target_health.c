@@ -11,33 +11,30 @@ static const char *text_of(const struct error *why) {
     return why->message[0] ? why->message : NULL;
 }
 
-static struct replica_facts read_replica(const struct target_status *status,
-                                         const struct target_replica *replica) {
-    const struct replica_probe *probe = &replica->probe;
-    const char *uid = replica->replica.uid;
-    bool is_job = status->job_replica && strcmp(status->job_replica, uid) == 0;
-
-    return (struct replica_facts){
-        .uid = uid,
-        .votes = replica->votes,
-        .rebuilding = is_job && status->job == TARGET_REBUILD,
-        .empty = probe->has_state && probe->state.mark == REPLICA_EMPTY,
-        .health = probe->health,
-        .failure = replica->why.kind == ERROR_NONE ? NULL : replica->why.message,
-        .flaw = probe->health == REPLICA_GOOD ? NULL : text_of(&probe->why),
-        .rebuild_failure =
-            is_job && status->job == TARGET_REBUILD_FAILED ? text_of(&status->job_error) : NULL,
-    };
-}
-
 void target_facts_read(const struct target_status *status, struct target_facts *ret) {
     *ret = (struct target_facts){ .serves = status->state == TARGET_SERVING,
                                   .needed = status->needed,
                                   .resynchronizing = status->resynchronizing,
                                   .count = status->count };
     assert(status->count <= LENGTH(ret->replicas));
-    for (unsigned i = 0; i < status->count; i++)
-        ret->replicas[i] = read_replica(status, &status->replicas[i]);
+    for (unsigned i = 0; i < status->count; i++) {
+        const struct target_replica *replica = &status->replicas[i];
+        const struct replica_probe *probe = &replica->probe;
+        const char *uid = replica->replica.uid;
+        bool is_job = status->job_replica && strcmp(status->job_replica, uid) == 0;
+
+        ret->replicas[i] = (struct replica_facts){
+            .uid = uid,
+            .votes = replica->votes,
+            .rebuilding = is_job && status->job == TARGET_REBUILD,
+            .empty = probe->has_state && probe->state.mark == REPLICA_EMPTY,
+            .health = probe->health,
+            .failure = replica->why.kind == ERROR_NONE ? NULL : replica->why.message,
+            .flaw = probe->health == REPLICA_GOOD ? NULL : text_of(&probe->why),
+            .rebuild_failure =
+                is_job && status->job == TARGET_REBUILD_FAILED ? text_of(&status->job_error) : NULL,
+        };
+    }
 }
 
 /* ---- a replica ---- */
@@ -68,14 +65,6 @@ static const char *message_of(const struct replica_facts *facts) {
     if (facts->flaw)
         return facts->flaw;
     return facts->empty ? "The replica has not been rebuilt yet." : "The replica is out of sync.";
-}
-
-static struct health health_of(const struct replica_facts *facts) {
-    struct health health = { .phase = mode_of(facts), .message = message_of(facts) };
-
-    if (!facts->votes && facts->has_retries)
-        health.reason = facts->lacks_space ? "NoSpace" : "RebuildFailed";
-    return health;
 }
 
 static bool is_in_sync(const struct health *replica) {
@@ -116,15 +105,20 @@ static const char *phase_of(const struct target_facts *facts, const struct count
     return counts->in_sync == facts->count && facts->undecided == 0 ? "Healthy" : "Degraded";
 }
 
-static const char *undecided_text(struct arena *arena, const struct target_facts *facts) {
-    return arena_format(arena,
-                        "%jd blocks of 4096 bytes have no majority among the replicas: reads of "
-                        "them fail until they are written again.",
-                        (intmax_t)facts->undecided);
-}
-
-static const char *in_sync_text(struct arena *arena, const struct target_facts *facts,
-                                const struct counts *counts) {
+static const char *why_of(struct arena *arena, const struct target_facts *facts,
+                          const struct counts *counts) {
+    if (facts->trouble)
+        return facts->trouble;
+    if (!facts->serves)
+        return facts->was_served ? "The volume is not served; it is being started."
+                                 : "The volume was not served yet.";
+    if (facts->undecided > 0)
+        return arena_format(arena,
+                            "%jd blocks of 4096 bytes have no majority among the replicas: reads "
+                            "of them fail until they are written again.",
+                            (intmax_t)facts->undecided);
+    if (facts->reverting)
+        return "The volume is being reverted to a snapshot.";
     if (counts->first)
         return arena_format(arena, "%u of %u replicas are in sync. Replica %s: %s", counts->in_sync,
                             facts->count, counts->first_uid, counts->first->message);
@@ -134,28 +128,19 @@ static const char *in_sync_text(struct arena *arena, const struct target_facts *
                              : arena_format(arena, "All %u replicas are in sync.", facts->count);
 }
 
-static const char *why_of(struct arena *arena, const struct target_facts *facts,
-                          const struct counts *counts) {
-    if (facts->trouble)
-        return facts->trouble;
-    if (!facts->serves)
-        return facts->was_served ? "The volume is not served; it is being started."
-                                 : "The volume was not served yet.";
-    if (facts->undecided > 0)
-        return undecided_text(arena, facts);
-    if (facts->reverting)
-        return "The volume is being reverted to a snapshot.";
-    return in_sync_text(arena, facts, counts);
-}
-
 struct target_health target_health_of(struct arena *arena, const struct target_facts *facts) {
     struct target_health health = { 0 };
     struct counts counts;
 
     assert(facts->count <= LENGTH(health.replicas));
     for (unsigned i = 0; i < facts->count; i++) {
-        health.replicas[i] = health_of(&facts->replicas[i]);
-        assert(*health.replicas[i].message);
+        const struct replica_facts *replica = &facts->replicas[i];
+        struct health *of = &health.replicas[i];
+
+        *of = (struct health){ .phase = mode_of(replica), .message = message_of(replica) };
+        if (!replica->votes && replica->has_retries)
+            of->reason = replica->lacks_space ? "NoSpace" : "RebuildFailed";
+        assert(*of->message);
     }
     counts = count(facts, &health);
     health.volume.phase = phase_of(facts, &counts);

@@ -26,16 +26,6 @@ struct targets {
     LIST_HEAD(entry_list, entry) entries;
 };
 
-static struct entry *entry_find(const struct targets *targets, const char *uid) {
-    struct entry *entry;
-
-    LIST_FOREACH(entry, &targets->entries, next) {
-        if (strcmp(volume_controller_uid(entry->controller), uid) == 0)
-            return entry;
-    }
-    return NULL;
-}
-
 static void target_begin(struct targets *targets, struct assignment *assignment) {
     struct entry *entry = heap_new(sizeof(*entry));
     struct error err;
@@ -70,8 +60,12 @@ static bool is_assigned(const struct targets *targets, const struct assignment *
 /* Also for an assignment withdrawn before it was seen: the API waits for the report that the volume
  * is not here. */
 static void take_assignment(struct targets *targets, struct assignment *assignment) {
-    struct entry *entry = entry_find(targets, assignment->uid);
+    struct entry *entry;
 
+    LIST_FOREACH(entry, &targets->entries, next) {
+        if (strcmp(volume_controller_uid(entry->controller), assignment->uid) == 0)
+            break;
+    }
     if (entry && volume_controller_assign(entry->controller, assignment))
         return;
     if (entry)
@@ -133,25 +127,21 @@ const char **targets_local_volumes(struct targets *targets, struct arena *arena)
     return manifest_uids(arena, targets->settings.run_directory, "");
 }
 
-/* Removes remains of a crash of the machine. */
-static void clear(const char *run) {
-    struct error ignored;
-
-    client_exports_end(run, SWEEP_MS, &ignored);
-    manifest_remove(run);
-    target_sweep(run);
-}
-
 void targets_adopt(struct targets *targets) {
     autoarena struct arena *arena = arena_new();
+    struct error ignored;
 
     for (const char **uid = targets_local_volumes(targets, arena); *uid; uid++) {
         const char *run = arena_join(arena, targets->settings.run_directory, "/", *uid, NULL);
 
-        if (daemon_runs(run))
+        if (daemon_runs(run)) {
             adopt(targets, *uid, run);
-        else
-            clear(run);
+            continue;
+        }
+        /* Remains of a crash of the machine. */
+        client_exports_end(run, SWEEP_MS, &ignored);
+        manifest_remove(run);
+        target_sweep(run);
     }
 }
 

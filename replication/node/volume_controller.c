@@ -31,19 +31,10 @@ const char *volume_controller_uid(const struct volume_controller *controller) {
 
 /* ---- the thread ---- */
 
-/* Notes whether the document has the reported status. */
-static void compare_status(const struct volume_controller *controller) {
-    const struct assignment_volume *volume = &controller->assignment->volume;
-    bool differs =
-        controller->phase && volume_controller_is_assigned(controller) &&
-        (!volume->has_target || !volume->phase || strcmp(volume->phase, controller->phase) != 0);
-
-    reports_differs(controller->settings->reports, ASSIGNMENT_VOLUME, controller->uid, differs);
-}
-
 /* false: it ends. */
 static bool take_update(struct volume_controller *controller) {
-    bool ends, has_update;
+    const struct assignment_volume *volume;
+    bool ends, has_update, differs;
 
     pthread_mutex_lock(&controller->lock);
     has_update = controller->pending != NULL;
@@ -57,8 +48,14 @@ static bool take_update(struct volume_controller *controller) {
     }
     ends = controller->ends;
     pthread_mutex_unlock(&controller->lock);
-    if (has_update)
-        compare_status(controller);
+    if (has_update) {
+        volume = &controller->assignment->volume;
+        /* Does the document lack the reported status? */
+        differs = controller->phase && volume_controller_is_assigned(controller) &&
+                  (!volume->has_target || !volume->phase ||
+                   strcmp(volume->phase, controller->phase) != 0);
+        reports_differs(controller->settings->reports, ASSIGNMENT_VOLUME, controller->uid, differs);
+    }
     return !ends;
 }
 
@@ -80,28 +77,23 @@ static bool try_end(struct volume_controller *controller) {
     return ends;
 }
 
-static void wait_for_update(const struct volume_controller *controller, int64_t ms) {
-    struct pollfd polled[] = {
-        { .fd = controller->wake_fd, .events = POLLIN },
-        { .fd = controller->target ? target_fd(controller->target) : -1, .events = POLLIN },
-    };
-    uint64_t count;
-
-    poll(polled, LENGTH(polled), (int)ms);
-    if (polled[0].revents)
-        (void)!read(controller->wake_fd, &count, sizeof(count));
-}
-
 static void *run(void *arg) {
     struct volume_controller *controller = arg;
+    uint64_t count;
 
     while (take_update(controller)) {
         int64_t ms = volume_controller_work(controller);
+        struct pollfd polled[] = {
+            { .fd = controller->wake_fd, .events = POLLIN },
+            { .fd = controller->target ? target_fd(controller->target) : -1, .events = POLLIN },
+        };
 
         if (!controller->target &&
             !volume_controller_finds(controller->settings, controller->uid) && try_end(controller))
             break;
-        wait_for_update(controller, ms);
+        poll(polled, LENGTH(polled), (int)ms);
+        if (polled[0].revents)
+            (void)!read(controller->wake_fd, &count, sizeof(count));
     }
     volume_controller_close_target(controller);
     return NULL;
