@@ -95,17 +95,6 @@ int client_exports_end(const char *run, int64_t timeout_ms, struct error *err) {
 
 /* ---- begin ---- */
 
-/* Identifies the daemon of the volume by its socket. */
-static int read_mark(const char *path, char ret[MARK_SIZE], struct error *err) {
-    struct stat status;
-
-    if (stat(path, &status) < 0)
-        return error_errno(err, ERROR_UNAVAILABLE, "stat %s", path);
-    snprintf(ret, MARK_SIZE, "%ju.%jd.%ld", (uintmax_t)status.st_ino,
-             (intmax_t)status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
-    return 0;
-}
-
 /* reconnect-delay=0: a request in flight when the volume's daemon ends is not sent to the next. */
 static int export_volume(const struct nbd_server_settings *settings, struct qmp *qmp,
                          const struct client_exports_request *request, const char *path,
@@ -150,6 +139,7 @@ static int launch(const struct client_exports_settings *settings,
     return outcome;
 }
 
+/* The mark identifies the daemon of the volume by its socket. */
 static int exports_begin(const struct client_exports_settings *settings,
                          const struct client_exports_request *request,
                          const struct export_client *client, struct export *export,
@@ -157,10 +147,15 @@ static int exports_begin(const struct client_exports_settings *settings,
     autoarena struct arena *arena = arena_new();
     const char *path = daemon_path(arena, request->run, "nbd");
     bool was = export->client != NULL;
+    struct stat status;
     char mark[MARK_SIZE];
 
-    if (nbd_server_check_client(client->node, err) < 0 || read_mark(path, mark, err) < 0)
+    if (nbd_server_check_client(client->node, err) < 0)
         return -1;
+    if (stat(path, &status) < 0)
+        return error_errno(err, ERROR_UNAVAILABLE, "stat %s", path);
+    snprintf(mark, sizeof(mark), "%ju.%jd.%ld", (uintmax_t)status.st_ino,
+             (intmax_t)status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
     if (was && export->bytes == request->bytes && export->mark && strcmp(export->mark, mark) == 0 &&
         daemon_runs(export->run))
         return 0;
@@ -199,20 +194,6 @@ static struct export *export_find(struct export exports[CLIENT_EXPORTS_MOST], co
     return free;
 }
 
-/* First, as this frees their ports. */
-static int end_others(const struct client_exports_request *request,
-                      struct export exports[CLIENT_EXPORTS_MOST], int64_t timeout_ms,
-                      struct error *err) {
-    for (unsigned i = 0; i < CLIENT_EXPORTS_MOST; i++) {
-        if (exports[i].client && is_admitted(request, exports[i].client))
-            continue;
-        if (end(exports[i].run, timeout_ms, err) < 0)
-            return -1;
-        exports[i].client = NULL;
-    }
-    return 0;
-}
-
 int client_exports_reconcile(const struct client_exports_settings *settings,
                              const struct client_exports_request *request,
                              unsigned ret_ports[CLIENT_EXPORTS_MOST], struct error *err) {
@@ -226,8 +207,13 @@ int client_exports_reconcile(const struct client_exports_settings *settings,
         read_manifest(arena, request->run, i, &exports[i]);
         ret_ports[i] = 0;
     }
-    if (end_others(request, exports, listener.timeout_ms, err) < 0)
-        return -1;
+    for (unsigned i = 0; i < CLIENT_EXPORTS_MOST; i++) { /* first, as this frees their ports */
+        if (exports[i].client && is_admitted(request, exports[i].client))
+            continue;
+        if (end(exports[i].run, listener.timeout_ms, err) < 0)
+            return -1;
+        exports[i].client = NULL;
+    }
     for (unsigned i = 0; i < request->count && i < CLIENT_EXPORTS_MOST; i++) {
         struct export *export = export_find(exports, request->clients[i].node);
 

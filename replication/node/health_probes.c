@@ -40,37 +40,23 @@ struct health_probes {
 
 /* ---- the thread ---- */
 
-/* Only a regular file with one name is written to; not a link, a device, a pipe or another name of
- * a file. */
-static int open_probe(int directory) {
-    autoclose int fd =
-        openat(directory, POOL_PROBE, O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
-    struct stat facts;
-
-    if (fd < 0)
-        return -1;
-    if (fstat(fd, &facts) < 0 || !S_ISREG(facts.st_mode) || facts.st_nlink != 1) {
-        errno = 0;
-        return -1;
-    }
-    return take_fd(fd);
-}
-
-/* No write of this file system can be done; one that is full has space again when files go. */
-static bool is_refusal(int code) {
-    return code == EIO || code == EROFS || code == EUCLEAN || code == ESHUTDOWN;
-}
-
-/* Writes one block to the disk, in a temporary file.  An error is a response, too: a full or
+/* Writes one block to the disk, in a temporary file: only to a regular file with one name; not to a
+ * link, a device, a pipe or another name of a file.  An error is a response, too: a full or
  * read-only file system is responsive.  The errno of a refusal, or 0. */
 static int write_probe(int directory) {
     static const char block[BLOCK];
-    autoclose int fd = open_probe(directory);
-    int code = fd < 0 || pwrite(fd, block, sizeof(block), 0) < 0 || fdatasync(fd) < 0 ? errno : 0;
+    autoclose int fd =
+        openat(directory, POOL_PROBE, O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
+    struct stat facts;
+    int code;
 
+    if (fd >= 0 && (fstat(fd, &facts) < 0 || !S_ISREG(facts.st_mode) || facts.st_nlink != 1))
+        return 0;
+    code = fd < 0 || pwrite(fd, block, sizeof(block), 0) < 0 || fdatasync(fd) < 0 ? errno : 0;
     if (fd >= 0)
         (void)unlinkat(directory, POOL_PROBE, 0);
-    return is_refusal(code) ? code : 0;
+    /* No write of this file system can be done; one that is full has space again when files go. */
+    return code == EIO || code == EROFS || code == EUCLEAN || code == ESHUTDOWN ? code : 0;
 }
 
 /* Bypasses the page cache where the file system supports that.  Only a pool is written to.
@@ -140,14 +126,6 @@ static struct probed *probed_find(struct health_probes *health_probes, const cha
     return NULL;
 }
 
-/* Time during which this process was suspended does not count as unresponsiveness of the disk. */
-static void add_unresponsive_time(struct probed *probed) {
-    int64_t now_us = clock_monotonic_us(), passed_us = now_us - probed->observed_us;
-
-    probed->unresponsive_us += passed_us < MOMENT_US ? passed_us : MOMENT_US;
-    probed->observed_us = now_us;
-}
-
 static int64_t probe_and_wait(struct probed *probed) {
     int64_t asked_us = clock_monotonic_us();
     uint64_t number = ++probed->requested;
@@ -156,9 +134,15 @@ static int64_t probe_and_wait(struct probed *probed) {
     pthread_cond_broadcast(&probed->changed);
     while (probed->answered < number && waits) {
         int64_t since_us = probed->begun_us > 0 ? probed->begun_us : asked_us;
+        int64_t now_us, passed_us;
 
         waits = thread_cond_wait(&probed->changed, &probed->all->lock, since_us + MOMENT_US);
-        add_unresponsive_time(probed);
+        now_us = clock_monotonic_us();
+        passed_us = now_us - probed->observed_us;
+        /* Time during which this process was suspended does not count as unresponsiveness of the
+         * disk. */
+        probed->unresponsive_us += passed_us < MOMENT_US ? passed_us : MOMENT_US;
+        probed->observed_us = now_us;
     }
     return probed->answered >= number ? 0 : probed->unresponsive_us / 1000 + 1;
 }
@@ -195,19 +179,6 @@ struct health_probes *health_probes_new(void) {
     return health_probes;
 }
 
-static void free_directories(struct health_probes *health_probes) {
-    while (!LIST_EMPTY(&health_probes->directories)) {
-        struct probed *probed = LIST_FIRST(&health_probes->directories);
-
-        LIST_REMOVE(probed, next);
-        pthread_cond_destroy(&probed->changed);
-        free(probed->directory);
-        free(probed);
-    }
-    pthread_mutex_destroy(&health_probes->lock);
-    free(health_probes);
-}
-
 bool health_probes_stop(struct health_probes *health_probes, int64_t ms) {
     int64_t until_us = clock_monotonic_us() + ms * 1000;
     struct probed *probed;
@@ -224,7 +195,16 @@ bool health_probes_stop(struct health_probes *health_probes, int64_t ms) {
     LIST_FOREACH(probed, &health_probes->directories, next) {
         all = thread_join_within(probed->thread, (until_us - clock_monotonic_us()) / 1000) && all;
     }
-    if (all)
-        free_directories(health_probes);
-    return all;
+    if (!all)
+        return false;
+    while (!LIST_EMPTY(&health_probes->directories)) {
+        probed = LIST_FIRST(&health_probes->directories);
+        LIST_REMOVE(probed, next);
+        pthread_cond_destroy(&probed->changed);
+        free(probed->directory);
+        free(probed);
+    }
+    pthread_mutex_destroy(&health_probes->lock);
+    free(health_probes);
+    return true;
 }

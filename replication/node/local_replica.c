@@ -31,7 +31,7 @@ static struct path copy_path(const char *path) {
 
 /* A copy of a request, with its results. */
 struct work {
-    struct replica_request request; /* its pointers are the copy's only in run_request() */
+    struct replica_request request; /* its pointers are the copy's only in run() */
     bool writes_out;                /* before a FLUSH or the end of a SNAPSHOT, a piece */
     struct path pool;
     char uid[UUID_SIZE + 1], volume[UUID_SIZE], name[UUID_SIZE + 1];
@@ -82,8 +82,12 @@ static struct replica replica_of(const struct work *work) {
 }
 
 /* 1: more pieces follow.  The kernel reports a write error once, that is, here. */
-static int write_piece(struct work *work, int fd) {
-    off_t from = lseek(fd, work->request.at, SEEK_DATA);
+static int write_out_piece(struct work *work, const struct replica *replica) {
+    autoarena struct arena *arena = arena_new();
+    const char *path = work->name[0] ? replica_snapshot_path(arena, replica, work->name)
+                                     : replica_data_path(arena, replica);
+    autoclose int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    off_t from = fd < 0 ? -1 : lseek(fd, work->request.at, SEEK_DATA);
 
     assert(work->request.at >= 0);
     if (from < 0)
@@ -98,21 +102,17 @@ static int write_piece(struct work *work, int fd) {
     return 1;
 }
 
-static int write_out_piece(struct work *work, const struct replica *replica) {
-    autoarena struct arena *arena = arena_new();
-    const char *path = work->name[0] ? replica_snapshot_path(arena, replica, work->name)
-                                     : replica_data_path(arena, replica);
-    autoclose int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-    return fd < 0 ? 0 : write_piece(work, fd);
-}
-
-static int run_request(struct work *work, const struct replica *replica,
-                       const atomic_bool *abandoned) {
+static void run(void *arg, const atomic_bool *abandoned) {
+    struct work *work = arg;
     struct replica_request *request = &work->request;
+    const struct replica replica = replica_of(work);
 
+    if (work->writes_out) {
+        work->result = write_out_piece(work, &replica);
+        return;
+    }
     *request = (struct replica_request){ .kind = request->kind,
-                                         .replica = replica,
+                                         .replica = &replica,
                                          .epoch = request->epoch,
                                          .volume = work->volume,
                                          .bytes = request->bytes,
@@ -129,15 +129,7 @@ static int run_request(struct work *work, const struct replica *replica,
                                          .sums = work->sums,
                                          .lock = &work->lock,
                                          .read = work->read };
-    return replica_request(&replica_local, request, &work->err);
-}
-
-static void run(void *arg, const atomic_bool *abandoned) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-
-    work->result =
-        work->writes_out ? write_out_piece(work, &replica) : run_request(work, &replica, abandoned);
+    work->result = replica_request(&replica_local, request, &work->err);
 }
 
 /* Of an abandoned call.  The file of its snapshot, possibly as large as the volume, would remain
@@ -154,18 +146,13 @@ static void drop(void *arg) {
         (void)replica_snapshot_step(&replica, REPLICA_SNAPSHOT_TIDY, work->name, 0, NULL, &ignored);
 }
 
-/* false: the pool is unresponsive. */
-static bool call_pool(struct pool_calls *calls, struct work *work) {
+static int call_or_refuse(struct pool_calls *calls, struct work *work, struct error *err) {
     enum access_kind kind = work->request.kind;
     const struct pool_call call = { .run = run,
                                     .drop = drop,
                                     .reads = kind == ACCESS_PROBE || kind == ACCESS_SNAPSHOT_SIZE };
 
-    return pool_calls_do(calls, work->pool.text, &call, work, sizeof(*work) + work->size);
-}
-
-static int call_or_refuse(struct pool_calls *calls, struct work *work, struct error *err) {
-    if (!call_pool(calls, work))
+    if (!pool_calls_do(calls, work->pool.text, &call, work, sizeof(*work) + work->size))
         return unresponsive_refuse(work->pool.text, err);
     return work->result < 0 ? error_pass(err, &work->err) : work->result;
 }
@@ -186,18 +173,15 @@ static int write_out(struct pool_calls *calls, const struct replica_request *req
     return more;
 }
 
-static bool is_flush(const struct replica_request *request) {
-    return request->kind == ACCESS_FLUSH ||
-           (request->kind == ACCESS_SNAPSHOT && request->step == REPLICA_SNAPSHOT_END);
-}
-
 static int call_local(void *arg, struct replica_request *request, struct error *err) {
+    bool flushes = request->kind == ACCESS_FLUSH ||
+                   (request->kind == ACCESS_SNAPSHOT && request->step == REPLICA_SNAPSHOT_END);
     autofree struct work *work = NULL;
     int result;
 
     if (request->kind == ACCESS_CLOSE)
         return replica_request(&replica_local, request, err); /* accesses no pool */
-    if (is_flush(request) && write_out(arg, request, err) < 0)
+    if (flushes && write_out(arg, request, err) < 0)
         return -1;
     work = heap_new(sizeof(*work) + request->size);
     copy_request(request, work);

@@ -83,13 +83,6 @@ static int add_client(const struct launch *launch, struct error *err) {
                    err);
 }
 
-static int add_subject(const struct launch *launch, struct error *err) {
-    return execute(launch, "object-add",
-                   json_pack("{s:s, s:s, s:s}", "qom-type", "authz-simple", "id", AUTHORIZATION,
-                             "identity", launch->request->subject),
-                   err);
-}
-
 static int add_credentials(const struct launch *launch, struct error *err) {
     if (launch->settings->tls_directory &&
         (tls_directory_check(launch->settings->tls_directory, err) < 0 ||
@@ -100,16 +93,14 @@ static int add_credentials(const struct launch *launch, struct error *err) {
                  err) < 0))
         return -1;
     if (launch->request->subject)
-        return add_subject(launch, err);
+        return execute(launch, "object-add",
+                       json_pack("{s:s, s:s, s:s}", "qom-type", "authz-simple", "id", AUTHORIZATION,
+                                 "identity", launch->request->subject),
+                       err);
     return launch->request->client ? add_client(launch, err) : 0;
 }
 
 /* ---- listening ---- */
-
-/* Other errors apply to all ports. */
-static bool is_taken(const struct error *err) {
-    return err->kind == ERROR_BACKEND && strstr(err->message, "already in use");
-}
 
 static int listen_at(const struct launch *launch, unsigned port, struct error *err) {
     const struct nbd_server_settings *settings = launch->settings;
@@ -129,42 +120,32 @@ static int listen_at(const struct launch *launch, unsigned port, struct error *e
         err);
 }
 
-/* The first free port, from a random one. */
-static int listen_anywhere(const struct launch *launch, unsigned *ret_port, struct error *err) {
+/* At the required port, or at the first free one, from a random one. */
+static int listen_somewhere(const struct launch *launch, unsigned *ret_port, struct error *err) {
     const struct nbd_server_settings *settings = launch->settings;
     unsigned count = settings->last_port - settings->first_port + 1, first;
 
+    *ret_port = launch->request->port;
+    if (*ret_port > 0)
+        return listen_at(launch, *ret_port, err) < 0
+                   ? error_context(err, "listening at %s port %u, which was reported before",
+                                   settings->host, *ret_port)
+                   : 0;
     assert(settings->first_port <= settings->last_port && settings->last_port <= UINT16_MAX);
     clock_system.random(clock_system.arg, &first, sizeof(first));
     for (unsigned i = 0; i < count; i++) {
         *ret_port = settings->first_port + (first % count + i) % count;
         if (listen_at(launch, *ret_port, err) == 0)
             return 0;
-        if (!is_taken(err))
+        /* Other errors apply to all ports. */
+        if (err->kind != ERROR_BACKEND || !strstr(err->message, "already in use"))
             return error_context(err, "listening at %s port %u", settings->host, *ret_port);
     }
     return error_context(err, "no port of %u-%u is free", settings->first_port,
                          settings->last_port);
 }
 
-static int listen_somewhere(const struct launch *launch, unsigned *ret_port, struct error *err) {
-    *ret_port = launch->request->port;
-    if (*ret_port == 0)
-        return listen_anywhere(launch, ret_port, err);
-    return listen_at(launch, *ret_port, err) < 0
-               ? error_context(err, "listening at %s port %u, which was reported before",
-                               launch->settings->host, *ret_port)
-               : 0;
-}
-
 /* ---- start ---- */
-
-/* The daemon starts with a socket of this host, without exports. */
-static int configure(const struct launch *launch, unsigned *ret_port, struct error *err) {
-    return add_credentials(launch, err) < 0 || execute(launch, "nbd-server-stop", NULL, err) < 0
-               ? -1
-               : listen_somewhere(launch, ret_port, err);
-}
 
 int nbd_server_start(const struct nbd_server_settings *settings, const char *run,
                      const struct nbd_server_request *request, unsigned *ret_port, struct qmp **ret,
@@ -179,7 +160,9 @@ int nbd_server_start(const struct nbd_server_settings *settings, const char *run
         qmp_await_ready(monitor, settings->timeout_ms, err) < 0 ||
         qmp_connect(monitor, settings->timeout_ms, &launch.qmp, err) < 0)
         return -1;
-    if (configure(&launch, ret_port, err) < 0) {
+    /* The daemon starts with a socket of this host, without exports. */
+    if (add_credentials(&launch, err) < 0 || execute(&launch, "nbd-server-stop", NULL, err) < 0 ||
+        listen_somewhere(&launch, ret_port, err) < 0) {
         qmp_close(launch.qmp);
         return -1;
     }

@@ -24,35 +24,20 @@ void pool_lock_end(struct pool_lock *lock) {
     lock->fd = -1;
 }
 
-static bool is_held(const struct pool_lock *lock, const char *mark) {
-    struct stat held, now;
-
-    return lock->fd >= 0 && fstat(lock->fd, &held) == 0 && lstat(mark, &now) == 0 &&
-           is_same_file(&held, &now);
-}
-
-/* Locks on NFS require a file open for writing; a read-only file system has none. */
-static int open_mark(const char *mark) {
-    const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    int fd = open(mark, O_RDWR | flags);
-
-    return fd < 0 && errno != ENOENT ? open(mark, O_RDONLY | flags) : fd;
-}
-
-static void use_without_lock(struct pool_lock *lock, const char *path, const char *reason) {
-    if (!lock->no_lock)
-        log_warning(NULL, "pool is used without a lock", "path", path, "reason", reason, NULL);
-    lock->no_lock = true;
-}
-
 int pool_lock_keep(struct pool_lock *lock, const char *path, struct error *err) {
+    const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     autoarena struct arena *arena = arena_new();
     const char *mark = arena_join(arena, path, "/" POOL_MARK, NULL);
+    struct stat held, now;
 
-    if (is_held(lock, mark))
+    if (lock->fd >= 0 && fstat(lock->fd, &held) == 0 && lstat(mark, &now) == 0 &&
+        is_same_file(&held, &now))
         return 0;
     pool_lock_end(lock);
-    lock->fd = open_mark(mark);
+    /* Locks on NFS require a file open for writing; a read-only file system has none. */
+    lock->fd = open(mark, O_RDWR | flags);
+    if (lock->fd < 0 && errno != ENOENT)
+        lock->fd = open(mark, O_RDONLY | flags);
     if (lock->fd < 0 && errno == ENOENT)
         return 0;
     if (lock->fd >= 0 && flock(lock->fd, LOCK_EX | LOCK_NB) == 0) {
@@ -63,7 +48,10 @@ int pool_lock_keep(struct pool_lock *lock, const char *path, struct error *err) 
         pool_lock_end(lock);
         return error_set(err, ERROR_CONFLICT, "%s is in use by another storage agent", path);
     }
-    use_without_lock(lock, path, strerror(errno));
+    if (!lock->no_lock)
+        log_warning(NULL, "pool is used without a lock", "path", path, "reason", strerror(errno),
+                    NULL);
+    lock->no_lock = true;
     pool_lock_end(lock);
     return 0;
 }

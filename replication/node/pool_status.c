@@ -1,6 +1,7 @@
 #include "replication/node/pool_status.h"
 
 #include "common/cleanup.h"
+#include "common/words.h"
 #include "json/json.h"
 
 #include <errno.h>
@@ -33,24 +34,15 @@ static void fail(struct pool_status *status, enum pool_state state, const char *
 }
 
 /* Files of a new file system, an unfinished mark and an unfinished probe are ignored. */
-static bool counts(const char *name) {
-    static const char *const ignored[] = { ".", "..", "lost+found", MARK_NEW, POOL_PROBE };
-
-    for (size_t i = 0; i < LENGTH(ignored); i++) {
-        if (strcmp(name, ignored[i]) == 0)
-            return false;
-    }
-    return true;
-}
-
 static void read_unmarked(int fd, const char *path, struct pool_status *status) {
+    static const char *const ignored[] = { ".", "..", "lost+found", MARK_NEW, POOL_PROBE };
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     autodirectory DIR *directory = copy < 0 ? NULL : fdopendir(copy);
     const struct dirent *entry = NULL;
     bool empty = directory != NULL;
 
     while (empty && (entry = readdir(directory)))
-        empty = !counts(entry->d_name);
+        empty = words_have(ignored, LENGTH(ignored), entry->d_name);
     if (!directory) {
         fail(status, POOL_FAILING, path, "reading the directory");
     } else if (empty) {
@@ -66,34 +58,34 @@ static void read_unmarked(int fd, const char *path, struct pool_status *status) 
         close(copy);
 }
 
-static void read_mark(const char *text, size_t size, const char *path, const char *name,
-                      struct pool_status *status) {
-    autoarena struct arena *arena = arena_new();
-    const char *marked = json_text_of(json_parse(arena, text, size, NULL), "pool");
+static void check_mark(int fd, const char *path, const char *name, struct pool_status *status) {
+    autoclose int mark = openat(fd, POOL_MARK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    autoarena struct arena *arena = NULL;
+    char text[MARK_MOST];
+    ssize_t got = mark < 0 ? -1 : read(mark, text, sizeof(text));
+    const char *marked;
 
+    if (mark < 0 && errno == ENOENT) {
+        read_unmarked(fd, path, status);
+        return;
+    }
+    if (got < 0) {
+        fail(status, POOL_FAILING, path, "reading its mark");
+        return;
+    }
+    if (got == 0) {
+        status->state = POOL_GONE;
+        status->chance = POOL_GIVEN;
+        error_set(&status->why, ERROR_UNAVAILABLE, "%s has an empty mark", path);
+        return;
+    }
+    arena = arena_new();
+    marked = json_text_of(json_parse(arena, text, (size_t)got, NULL), "pool");
     if (marked && strcmp(marked, name) == 0)
         return;
     status->state = POOL_FOREIGN;
     error_set(&status->why, ERROR_UNAVAILABLE, "%s is marked as the pool %.64s, not %s", path,
               marked ? marked : "(none)", name);
-}
-
-static void check_mark(int fd, const char *path, const char *name, struct pool_status *status) {
-    autoclose int mark = openat(fd, POOL_MARK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    char text[MARK_MOST];
-    ssize_t got = mark < 0 ? -1 : read(mark, text, sizeof(text));
-
-    if (mark < 0 && errno == ENOENT) {
-        read_unmarked(fd, path, status);
-    } else if (got < 0) {
-        fail(status, POOL_FAILING, path, "reading its mark");
-    } else if (got == 0) {
-        status->state = POOL_GONE;
-        status->chance = POOL_GIVEN;
-        error_set(&status->why, ERROR_UNAVAILABLE, "%s has an empty mark", path);
-    } else {
-        read_mark(text, (size_t)got, path, name, status);
-    }
 }
 
 void pool_status_read(const char *path, const char *name, struct pool_status *ret) {

@@ -47,34 +47,27 @@ struct pools {
 
 /* ---- the thread ---- */
 
-/* A mark that can be read, on a disk that fails each write. */
-static void check_writes(const struct pool *pool, struct pool_status *status) {
-    struct health_probes *health_probes = pool->all->settings.health_probes;
-    int code = health_probes && status->state == POOL_ONLINE
-                   ? health_probes_refusal(health_probes, pool->settings->path)
-                   : 0;
-
-    if (code == 0)
-        return;
-    status->state = POOL_READ_ONLY;
-    error_set(&status->why, ERROR_UNAVAILABLE, "%s takes no writes: %s", pool->settings->path,
-              strerror(code));
-}
-
 /* An unresponsive pool is not accessed. */
 static void probe_and_read(const struct pool *pool, struct pool_status *ret) {
     struct health_probes *health_probes = pool->all->settings.health_probes;
     const char *path = pool->settings->path;
     int64_t unresponsive_ms =
         health_probes ? health_probes_unresponsive_ms(health_probes, path) : 0;
+    int code;
 
-    if (unresponsive_ms == 0) {
-        pool_status_read(path, pool->settings->name, ret);
-        check_writes(pool, ret);
+    if (unresponsive_ms != 0) {
+        *ret = (struct pool_status){ .state = POOL_FAILING, .unresponsive_ms = unresponsive_ms };
+        error_set(&ret->why, ERROR_UNAVAILABLE, "%s does not answer", path);
         return;
     }
-    *ret = (struct pool_status){ .state = POOL_FAILING, .unresponsive_ms = unresponsive_ms };
-    error_set(&ret->why, ERROR_UNAVAILABLE, "%s does not answer", path);
+    pool_status_read(path, pool->settings->name, ret);
+    code =
+        health_probes && ret->state == POOL_ONLINE ? health_probes_refusal(health_probes, path) : 0;
+    if (code == 0)
+        return;
+    /* A mark that can be read, on a disk that fails each write. */
+    ret->state = POOL_READ_ONLY;
+    error_set(&ret->why, ERROR_UNAVAILABLE, "%s takes no writes: %s", path, strerror(code));
 }
 
 static void keep_lock(const struct pool *pool, struct pool_status *status) {
@@ -103,27 +96,23 @@ static enum pool_event event_of(const struct pool_status *status) {
     return status->unresponsive_ms < HANG_MS ? POOL_DOES_NOT_ANSWER : POOL_DOES_NOT_ANSWER_FOR_LONG;
 }
 
-static void report(struct pool *pool, const struct state_row *row) {
-    const char *name = pool->settings->name;
-
-    if (pool->phase == POOL_IS_ONLINE)
-        log_info(NULL, "pool online", "pool", name, NULL);
-    else
-        log_warning(NULL, "pool not online", "pool", name, "state", pool_states.states[row->next],
-                    "reason", pool->status.why.message, NULL);
-    pool->reported = false;
-    replicas_check_soon(pool->replicas);
-}
-
 static void read_status(struct pool *pool) {
+    const char *name = pool->settings->name;
     enum pool_chance before = pool->status.chance;
     const struct state_row *row;
 
     probe_and_read(pool, &pool->status);
     keep_lock(pool, &pool->status);
     row = state_table_next(&pool_states, &pool->phase, event_of(&pool->status));
-    if (row && (row->action == POOL_REPORTS || pool->status.chance != before))
-        report(pool, row);
+    if (row && (row->action == POOL_REPORTS || pool->status.chance != before)) {
+        if (pool->phase == POOL_IS_ONLINE)
+            log_info(NULL, "pool online", "pool", name, NULL);
+        else
+            log_warning(NULL, "pool not online", "pool", name, "state",
+                        pool_states.states[row->next], "reason", pool->status.why.message, NULL);
+        pool->reported = false;
+        replicas_check_soon(pool->replicas);
+    }
     pool->status.hangs = pool->phase == POOL_IS_ABANDONED;
 }
 
@@ -189,12 +178,6 @@ static void send_heartbeat(struct pool *pool) {
         pool->taken_us = 0;
 }
 
-static bool is_accepted(const struct pool *pool) {
-    int64_t most_us = BEATS * pool->all->settings.heartbeat_ms * 1000;
-
-    return pool->taken_us > 0 && clock_boottime_us() < pool->taken_us + most_us;
-}
-
 static void take_update(struct pool *pool) {
     struct assignment **assignments = pool->pending;
     unsigned count = pool->pending_count;
@@ -214,6 +197,8 @@ static void take_update(struct pool *pool) {
 
 static int64_t work(struct pool *pool) {
     int64_t next_us = clock_monotonic_us() + pool->all->settings.check_ms * 1000, due_us;
+    int64_t trusted_us = BEATS * pool->all->settings.heartbeat_ms * 1000;
+    bool accepted;
 
     read_status(pool);
     if (pool->status.in_use) {
@@ -222,7 +207,8 @@ static int64_t work(struct pool *pool) {
     }
     try_marking(pool);
     send_heartbeat(pool);
-    due_us = replicas_work(pool->replicas, &pool->status, is_accepted(pool));
+    accepted = pool->taken_us > 0 && clock_boottime_us() < pool->taken_us + trusted_us;
+    due_us = replicas_work(pool->replicas, &pool->status, accepted);
     return due_us < next_us ? due_us : next_us;
 }
 
@@ -318,19 +304,18 @@ int pools_start(const struct pools_settings *settings, struct pools **ret, struc
     return 0;
 }
 
-static void request_end(struct pool *pool) {
-    pthread_mutex_lock(&pool->lock);
-    pool->ends = true;
-    pthread_cond_signal(&pool->changed);
-    pthread_mutex_unlock(&pool->lock);
-}
-
 bool pools_stop(struct pools *pools, int64_t ms) {
     int64_t until_us = clock_monotonic_us() + ms * 1000;
     bool all = true;
 
-    for (unsigned i = 0; pools && i < pools->count; i++)
-        request_end(&pools->pools[i]);
+    for (unsigned i = 0; pools && i < pools->count; i++) {
+        struct pool *pool = &pools->pools[i];
+
+        pthread_mutex_lock(&pool->lock);
+        pool->ends = true;
+        pthread_cond_signal(&pool->changed);
+        pthread_mutex_unlock(&pool->lock);
+    }
     for (unsigned i = 0; pools && i < pools->count; i++) {
         int64_t left_ms = (until_us - clock_monotonic_us()) / 1000;
 

@@ -7,35 +7,6 @@
 
 #include <string.h>
 
-/* An outcome reported by an earlier agent is kept. */
-static void take_request(struct reclaim *reclaim, const struct assignment_reclaim *assigned) {
-    *reclaim = (struct reclaim){
-        .number = assigned->number,
-        .phase = assigned->phase,
-        .reason = assigned->unsupported ? RECLAIM_REASON_UNSUPPORTED : RECLAIM_REASON_FAILED,
-        .reclaimed = { .before_bytes = assigned->before_bytes,
-                       .after_bytes = assigned->after_bytes },
-    };
-}
-
-static void note(struct reclaim *reclaim, const struct replica *replica) {
-    log_info(NULL, "space of a replica reclaimed", "replica_id", replica->uid, "pool",
-             replica->pool, "before_bytes", LOG_INT(reclaim->reclaimed.before_bytes), "after_bytes",
-             LOG_INT(reclaim->reclaimed.after_bytes), NULL);
-}
-
-/* The replica is in use for a while. */
-static bool is_temporary(const struct error *failure) {
-    return failure->kind == ERROR_CONFLICT || failure->kind == ERROR_UNAVAILABLE;
-}
-
-static int64_t done_bytes(const struct reclaim *reclaim, const struct reclaim_jobs *jobs,
-                          const char *replica) {
-    int64_t at = reclaim_jobs_done_bytes(jobs, replica);
-
-    return at > reclaim->reclaimed.at_byte ? at : reclaim->reclaimed.at_byte;
-}
-
 static void run_job(struct reclaim *reclaim, struct reclaim_jobs *jobs,
                     const struct replica *replica) {
     struct error why;
@@ -43,20 +14,23 @@ static void run_job(struct reclaim *reclaim, struct reclaim_jobs *jobs,
 
     assert(reclaim->number > 0 && reclaim->phase == RECLAIM_PENDING);
     outcome = reclaim_jobs_run(jobs, replica, &reclaim->reclaimed, &why);
-
     if (outcome > 0)
         return;
     reclaim->why = outcome < 0 ? why : (struct error){ .kind = ERROR_NONE };
     if (outcome == 0) {
         reclaim->phase = RECLAIM_DONE;
-        note(reclaim, replica);
-    } else if (!is_temporary(&why)) {
-        reclaim->phase = RECLAIM_ENDED;
-        reclaim->reason =
-            why.kind == ERROR_BAD_REQUEST ? RECLAIM_REASON_UNSUPPORTED : RECLAIM_REASON_FAILED;
-        log_warning(NULL, "reclaim of a replica's space failed", "replica_id", replica->uid, "pool",
-                    replica->pool, "reason", why.message, NULL);
+        log_info(NULL, "space of a replica reclaimed", "replica_id", replica->uid, "pool",
+                 replica->pool, "before_bytes", LOG_INT(reclaim->reclaimed.before_bytes),
+                 "after_bytes", LOG_INT(reclaim->reclaimed.after_bytes), NULL);
+        return;
     }
+    if (why.kind == ERROR_CONFLICT || why.kind == ERROR_UNAVAILABLE)
+        return; /* the replica is in use for a while */
+    reclaim->phase = RECLAIM_ENDED;
+    reclaim->reason =
+        why.kind == ERROR_BAD_REQUEST ? RECLAIM_REASON_UNSUPPORTED : RECLAIM_REASON_FAILED;
+    log_warning(NULL, "reclaim of a replica's space failed", "replica_id", replica->uid, "pool",
+                replica->pool, "reason", why.message, NULL);
 }
 
 bool reclaim_reconcile(struct reclaim *reclaim, struct reclaim_jobs *jobs,
@@ -66,7 +40,14 @@ bool reclaim_reconcile(struct reclaim *reclaim, struct reclaim_jobs *jobs,
 
     if (reclaim->number != assigned->number) {
         reclaim_jobs_cancel(jobs, replica->uid);
-        take_request(reclaim, assigned);
+        /* An outcome reported by an earlier agent is kept. */
+        *reclaim = (struct reclaim){
+            .number = assigned->number,
+            .phase = assigned->phase,
+            .reason = assigned->unsupported ? RECLAIM_REASON_UNSUPPORTED : RECLAIM_REASON_FAILED,
+            .reclaimed = { .before_bytes = assigned->before_bytes,
+                           .after_bytes = assigned->after_bytes },
+        };
     }
     if (reclaim->number == 0 || reclaim->phase != RECLAIM_PENDING)
         return false;
@@ -86,18 +67,22 @@ json_t *reclaim_json(const struct reclaim *reclaim, const struct reclaim_jobs *j
         return NULL;
     reported = json_pack("{s:I, s:s}", "number", (json_int_t)reclaim->number, "phase",
                          phases[reclaim->phase]);
-    if (reclaim->phase == RECLAIM_DONE)
+    if (reclaim->phase == RECLAIM_DONE) {
         json_object_update_new(reported,
                                json_pack("{s:I, s:I}", "beforeBytes",
                                          (json_int_t)reclaim->reclaimed.before_bytes, "afterBytes",
                                          (json_int_t)reclaim->reclaimed.after_bytes));
-    else if (reclaim->phase == RECLAIM_ENDED)
+    } else if (reclaim->phase == RECLAIM_ENDED) {
         json_object_set_new(reported, "reason", json_string(reclaim->reason));
-    else if (counters)
+    } else if (counters) {
+        int64_t before = reclaim->reclaimed.at_byte;
+        int64_t now = reclaim_jobs_done_bytes(jobs, assignment->uid);
+
         json_object_update_new(reported,
                                json_pack("{s:I, s:I}", "doneBytes",
-                                         (json_int_t)done_bytes(reclaim, jobs, assignment->uid),
-                                         "totalBytes", (json_int_t)assignment->replica.size_bytes));
+                                         (json_int_t)(now > before ? now : before), "totalBytes",
+                                         (json_int_t)assignment->replica.size_bytes));
+    }
     if (reclaim->why.kind != ERROR_NONE)
         json_object_set_new(reported, "message", assignment_message(reclaim->why.message));
     return reported;

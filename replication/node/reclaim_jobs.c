@@ -82,22 +82,18 @@ static bool is_of(const struct reclaim_jobs *jobs, const char *replica) {
 }
 
 /* The result of a job is returned once, to its requester; until then no other one starts. */
-static bool is_taken(const struct reclaim_jobs *jobs) {
-    return jobs->arena && !(jobs->cancelled && atomic_load(&jobs->done));
-}
-
-static int queue_replica(struct reclaim_jobs *jobs, const char *replica) {
-    if (!*jobs->next)
-        snprintf(jobs->next, sizeof(jobs->next), "%s", replica);
-    return 1;
-}
-
 int reclaim_jobs_run(struct reclaim_jobs *jobs, const struct replica *replica,
                      struct replica_reclaimed *reclaimed, struct error *err) {
+    bool taken;
+
     if (is_of(jobs, replica->uid))
         return atomic_load(&jobs->done) ? collect(jobs, reclaimed, err) : 1;
-    if (is_taken(jobs) || (*jobs->next && strcmp(jobs->next, replica->uid) != 0))
-        return queue_replica(jobs, replica->uid);
+    taken = jobs->arena && !(jobs->cancelled && atomic_load(&jobs->done));
+    if (taken || (*jobs->next && strcmp(jobs->next, replica->uid) != 0)) {
+        if (!*jobs->next)
+            snprintf(jobs->next, sizeof(jobs->next), "%s", replica->uid);
+        return 1;
+    }
     discard(jobs);
     jobs->next[0] = '\0';
     assert(!jobs->arena); /* one at a time */

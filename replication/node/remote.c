@@ -56,22 +56,6 @@ static const char *host_of(struct remote *remote, const char *address) {
     return colon ? arena_text_n(remote->arena, address, (size_t)(colon - address)) : address;
 }
 
-static int read_listen(struct remote *remote, struct error *err) {
-    const char *listen = text_of(remote, "listen"), *colon;
-
-    if (!listen)
-        return 0;
-    colon = strrchr(listen, ':');
-    if (!colon || colon == listen || !read_port(colon + 1, strchr(colon, '\0'), &remote->port))
-        return error_set(err, ERROR_BAD_REQUEST, "[storage] listen: %s is not HOST:PORT", listen);
-    if (!remote->cert_file || !remote->ca_file)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "[storage] listen: cert_file and ca_file are needed, too: only nodes may "
-                         "reach replicas");
-    remote->host = host_of(remote, listen);
-    return 0;
-}
-
 static int read_listener(const struct remote *remote, const char *key,
                          struct nbd_server_settings *ret, struct error *err) {
     const char *ports = text_of(remote, key), *dash = strchr(ports, '-');
@@ -97,9 +81,21 @@ const char *remote_address(const struct remote *remote) {
     return address ? address : text_of(remote, "listen");
 }
 
-static int read_listeners(struct remote *remote, struct error *err) {
-    const char *address = remote_address(remote);
+static int read_addresses(struct remote *remote, struct error *err) {
+    const char *listen = text_of(remote, "listen"), *colon, *address;
 
+    if (listen) {
+        colon = strrchr(listen, ':');
+        if (!colon || colon == listen || !read_port(colon + 1, strchr(colon, '\0'), &remote->port))
+            return error_set(err, ERROR_BAD_REQUEST, "[storage] listen: %s is not HOST:PORT",
+                             listen);
+        if (!remote->cert_file || !remote->ca_file)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "[storage] listen: cert_file and ca_file are needed, too: only nodes "
+                             "may reach replicas");
+        remote->host = host_of(remote, listen);
+    }
+    address = remote_address(remote);
     if (read_listener(remote, "replica_ports", &remote->replicas, err) < 0 ||
         read_listener(remote, "client_ports", &remote->exports.listener, err) < 0)
         return -1;
@@ -175,8 +171,7 @@ int remote_open(const struct remote_settings *settings, struct remote **ret, str
     remote->config = settings->config;
     remote->api = settings->api;
     remote->health_probes = settings->health_probes;
-    if (read_files(remote, settings->run_directory, err) < 0 || read_listen(remote, err) < 0 ||
-        read_listeners(remote, err) < 0) {
+    if (read_files(remote, settings->run_directory, err) < 0 || read_addresses(remote, err) < 0) {
         remote_close(remote, 0);
         return -1;
     }

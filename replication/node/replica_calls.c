@@ -111,18 +111,6 @@ static int run_flush(struct replica_call_request *request, struct error *err) {
     return replica_flush(&request->replica, err);
 }
 
-static void put_sums(struct json_out *out, unsigned char (*sums)[REPLICA_SUM_SIZE], int count) {
-    out_key(out, "sums");
-    out_begin_array(out);
-    for (int i = 0; i < count; i++) {
-        char text[2 * REPLICA_SUM_SIZE + 1];
-
-        hex_encode(sums[i], REPLICA_SUM_SIZE, text);
-        out_text(out, text);
-    }
-    out_end_array(out);
-}
-
 static int run_sums(struct replica_call_request *request, struct error *err) {
     unsigned char sums[REPLICA_SUMS_MOST][REPLICA_SUM_SIZE];
     const struct replica_call_body *body = &request->body;
@@ -139,7 +127,15 @@ static int run_sums(struct replica_call_request *request, struct error *err) {
         return -1;
     assert(count <= body->count && count <= REPLICA_SUMS_MOST);
     out_put_int(request->out, "at", summed.at);
-    put_sums(request->out, sums, count);
+    out_key(request->out, "sums");
+    out_begin_array(request->out);
+    for (int i = 0; i < count; i++) {
+        char text[2 * REPLICA_SUM_SIZE + 1];
+
+        hex_encode(sums[i], REPLICA_SUM_SIZE, text);
+        out_text(request->out, text);
+    }
+    out_end_array(request->out);
     return 0;
 }
 

@@ -58,28 +58,27 @@ static void replica_service_refuse(struct http_exchange *exchange, const struct 
 
 /* ---- threads of a pool ---- */
 
-static int check_pool(const struct waiting *waiting, struct error *err) {
-    const struct replica_call_request *request = &waiting->request;
-    struct health_probes *health_probes = waiting->service->settings.health_probes;
-    struct pool_status status;
-
-    if (health_probes && health_probes_unresponsive_ms(health_probes, request->replica.pool) > 0)
-        return error_set(err, ERROR_UNAVAILABLE, "The pool %s does not answer.", request->pool);
-
-    pool_status_read(request->replica.pool, request->pool, &status);
-    return pool_is_marked(&status) ? 0 : error_pass(err, &status.why);
-}
-
 static void run(void *arg) {
     const struct waiting *waiting = arg;
+    struct health_probes *health_probes = waiting->service->settings.health_probes;
     struct replica_call_request request = waiting->request;
+    const char *directory = request.replica.pool;
+    struct pool_status status;
     struct error err = { 0 };
     struct json_out out;
+    int outcome;
 
     json_out_init(&out, waiting->exchange->arena, 1024);
     request.out = &out;
     out_begin_object(&out);
-    if (check_pool(waiting, &err) < 0 || waiting->call->run(&request, &err) < 0) {
+    if (health_probes && health_probes_unresponsive_ms(health_probes, directory) > 0) {
+        outcome = error_set(&err, ERROR_UNAVAILABLE, "The pool %s does not answer.", request.pool);
+    } else {
+        pool_status_read(directory, request.pool, &status);
+        outcome = pool_is_marked(&status) ? waiting->call->run(&request, &err)
+                                          : error_pass(&err, &status.why);
+    }
+    if (outcome < 0) {
         replica_service_refuse(waiting->exchange, &err);
         return;
     }
@@ -126,23 +125,29 @@ static int find_served(struct waiting *waiting, struct error *err) {
     return 0;
 }
 
+/* Of the volume in the body, if that has one. */
 static int find_replica(struct waiting *waiting, struct error *err) {
     struct replica_call_request *request = &waiting->request;
     struct assignment *assignment;
     int found = replica_index_find(waiting->service->settings.replica_index, request->replica.uid,
                                    &assignment);
 
-    if (found < 0)
-        return find_served(waiting, err);
+    if (found < 0 && find_served(waiting, err) < 0)
+        return -1;
     if (found == 0)
         return error_set(err, ERROR_NOT_FOUND, "There is no replica %s here.",
                          request->replica.uid);
-    request->replica.pool = arena_text(request->arena, assignment->replica.path);
-    request->pool = arena_text(request->arena, assignment->replica.pool);
-    request->volume = arena_text(request->arena, assignment->replica.volume);
-    request->deleting = assignment->deleting;
-    assignment_release(assignment);
-    return 0;
+    if (found > 0) {
+        request->replica.pool = arena_text(request->arena, assignment->replica.path);
+        request->pool = arena_text(request->arena, assignment->replica.pool);
+        request->volume = arena_text(request->arena, assignment->replica.volume);
+        request->deleting = assignment->deleting;
+        assignment_release(assignment);
+    }
+    if (!request->body.volume || strcmp(request->body.volume, request->volume) == 0)
+        return 0;
+    return error_set(err, ERROR_NOT_FOUND, "The replica %s does not belong to the volume %s.",
+                     request->replica.uid, request->body.volume);
 }
 
 static int read_body(struct waiting *waiting, struct error *err) {
@@ -164,40 +169,26 @@ static int read_body(struct waiting *waiting, struct error *err) {
                 : -1;
 }
 
-static int check_volume(const struct waiting *waiting, struct error *err) {
-    const struct replica_call_request *request = &waiting->request;
-
-    if (!request->body.volume || strcmp(request->body.volume, request->volume) == 0)
-        return 0;
-    return error_set(err, ERROR_NOT_FOUND, "The replica %s does not belong to the volume %s.",
-                     request->replica.uid, request->body.volume);
-}
-
 /* ---- threads of the server ---- */
 
-/* NULL: the path in the document is not the configured one. */
-static struct worker_pool *workers_of(const struct replica_service *service,
-                                      const struct replica_call_request *request) {
-    for (unsigned i = 0; i < service->count; i++) {
+static int put(struct waiting *waiting, struct error *err) {
+    const struct replica_service *service = waiting->service;
+    const struct replica_call_request *request = &waiting->request;
+    struct work_item item = { .key = request->replica.uid, .run = run, .arg = waiting };
+    struct worker_pool *workers = NULL; /* the document may have another path */
+
+    for (unsigned i = 0; i < service->count && !workers; i++) {
         const struct pool_settings *pool = &service->settings.pools[i];
 
         if (strcmp(pool->name, request->pool) == 0 &&
             strcmp(pool->path, request->replica.pool) == 0)
-            return service->workers[i];
+            workers = service->workers[i];
     }
-    return NULL;
-}
-
-static int put(struct waiting *waiting, struct error *err) {
-    struct worker_pool *workers = workers_of(waiting->service, &waiting->request);
-    struct work_item item = { .key = waiting->request.replica.uid, .run = run, .arg = waiting };
-
     if (!workers)
-        return error_set(err, ERROR_NOT_FOUND, "There is no pool %s on this node.",
-                         waiting->request.pool);
+        return error_set(err, ERROR_NOT_FOUND, "There is no pool %s on this node.", request->pool);
     if (worker_pool_pending(workers) >= WAITING_MOST)
         return error_set(err, ERROR_UNAVAILABLE, "The pool %s has too many pending requests.",
-                         waiting->request.pool);
+                         request->pool);
     worker_pool_put(workers, &item);
     return 0;
 }
@@ -211,8 +202,7 @@ static void handle(void *arg, struct http_exchange *exchange) {
     waiting->request.sessions = waiting->service->settings.sessions;
     waiting->request.client = exchange->client;
     if (read_path(waiting, &err) < 0 || read_body(waiting, &err) < 0 ||
-        find_replica(waiting, &err) < 0 || check_volume(waiting, &err) < 0 ||
-        put(waiting, &err) < 0)
+        find_replica(waiting, &err) < 0 || put(waiting, &err) < 0)
         replica_service_refuse(exchange, &err);
 }
 
@@ -252,9 +242,14 @@ unsigned replica_service_port(const struct replica_service *service) {
     return http_server_port(service->server);
 }
 
-static bool await_workers(const struct replica_service *service, int64_t ms) {
-    int64_t until_us = clock_monotonic_us() + ms * 1000;
+/* Pending requests finish before the server ends, which answers the rest. */
+bool replica_service_stop(struct replica_service *service, int64_t ms) {
+    int64_t until_us;
 
+    if (!service)
+        return true;
+    http_server_stop(service->server, ms < DRAIN_MS ? (unsigned)ms : DRAIN_MS);
+    until_us = clock_monotonic_us() + ms * 1000;
     for (unsigned i = 0; i < service->count; i++) {
         while (worker_pool_pending(service->workers[i]) > 0) {
             if (clock_monotonic_us() >= until_us)
@@ -262,16 +257,6 @@ static bool await_workers(const struct replica_service *service, int64_t ms) {
             poll(NULL, 0, 5);
         }
     }
-    return true;
-}
-
-/* Pending requests finish before the server ends, which answers the rest. */
-bool replica_service_stop(struct replica_service *service, int64_t ms) {
-    if (!service)
-        return true;
-    http_server_stop(service->server, ms < DRAIN_MS ? (unsigned)ms : DRAIN_MS);
-    if (!await_workers(service, ms))
-        return false;
     for (unsigned i = 0; i < service->count; i++)
         worker_pool_stop(service->workers[i]);
     free(service);

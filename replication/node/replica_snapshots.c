@@ -1,6 +1,5 @@
 #include "replication/node/replica_snapshots.h"
 
-#include "common/assert.h"
 #include "common/cleanup.h"
 #include "replication/engine/replica_snapshot.h"
 #include "replication/node/snapshot_copier.h"
@@ -40,43 +39,24 @@ static const struct replica_snapshot *snapshot_find(const struct pass *pass, con
 
 /* ---- changes ---- */
 
-static void remove_one(struct pass *pass, unsigned which) {
-    const char *uid = pass->assigned->snapshots[which].uid;
-
-    assert(which < pass->assigned->snapshot_count && pass->assigned->snapshots[which].remove);
-    snapshot_copier_stop(pass->copier, pass->replica->uid, uid);
-    (void)replica_snapshot_delete(pass->replica, uid, &pass->errs[which]);
-}
-
-static void copy_one(struct pass *pass, unsigned which) {
-    const struct assignment_snapshot *assigned = &pass->assigned->snapshots[which];
-    const struct copy copy = { .source = assigned->source,
-                               .snapshot = assigned->uid,
-                               .target = *pass->replica };
-
-    assert(which < pass->assigned->snapshot_count && !assigned->remove);
-    if (assigned->source.uid && snapshot_copier_run(pass->copier, &copy, &pass->errs[which]) > 0)
-        pass->ret->copying = true;
-}
-
 static void work(struct pass *pass) {
     for (unsigned i = 0; i < pass->assigned->snapshot_count && pass->count >= 0; i++) {
-        if (pass->assigned->snapshots[i].remove)
-            remove_one(pass, i);
-        else if (!snapshot_find(pass, pass->assigned->snapshots[i].uid))
-            copy_one(pass, i);
+        const struct assignment_snapshot *assigned = &pass->assigned->snapshots[i];
+        const struct copy copy = { .source = assigned->source,
+                                   .snapshot = assigned->uid,
+                                   .target = *pass->replica };
+
+        if (assigned->remove) {
+            snapshot_copier_stop(pass->copier, pass->replica->uid, assigned->uid);
+            (void)replica_snapshot_delete(pass->replica, assigned->uid, &pass->errs[i]);
+        } else if (assigned->source.uid && !snapshot_find(pass, assigned->uid) &&
+                   snapshot_copier_run(pass->copier, &copy, &pass->errs[i]) > 0) {
+            pass->ret->copying = true;
+        }
     }
 }
 
 /* ---- status ---- */
-
-static json_t *entry_json(const struct assignment_snapshot *assigned,
-                          const struct replica_snapshot *there, const struct error *why) {
-    return json_pack("{s:s, s:s, s:o*, s:o*}", "uid", assigned->uid, "phase",
-                     there && !assigned->remove ? "Ready" : "Pending", "sizeBytes",
-                     there ? json_integer(there->size_bytes) : NULL, "message",
-                     why->kind != ERROR_NONE ? assignment_message(why->message) : NULL);
-}
 
 static void report(struct pass *pass) {
     pass->ret->list = pass->count < 0 ? NULL : json_array();
@@ -87,8 +67,14 @@ static void report(struct pass *pass) {
         bool failed = pass->errs[i].kind != ERROR_NONE;
 
         pass->ret->waits |= assigned->remove ? there || failed : !there;
-        if (there || !assigned->remove || failed)
-            json_array_append_new(pass->ret->list, entry_json(assigned, there, &pass->errs[i]));
+        if (!there && assigned->remove && !failed)
+            continue;
+        json_array_append_new(pass->ret->list,
+                              json_pack("{s:s, s:s, s:o*, s:o*}", "uid", assigned->uid, "phase",
+                                        there && !assigned->remove ? "Ready" : "Pending",
+                                        "sizeBytes", there ? json_integer(there->size_bytes) : NULL,
+                                        "message",
+                                        failed ? assignment_message(pass->errs[i].message) : NULL));
     }
 }
 

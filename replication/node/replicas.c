@@ -44,33 +44,26 @@ struct replicas {
 
 /* ---- reports ---- */
 
-static json_t *capacity_json(struct arena *arena, const struct replica_probe *probe,
-                             bool counters) {
-    return json_pack("{s:s, s:s}", "used", quantity_text(arena, counters ? probe->used_bytes : 0),
-                     "total", quantity_text(arena, probe->bytes));
-}
-
-/* NULL: no copy is running. */
-static json_t *copying_json(const struct replicas *replicas, const struct file *file,
-                            bool counters) {
-    struct snapshot_copy_progress copy;
-
-    if (!snapshot_copier_progress(replicas->copier, file->assignment->uid, &copy))
-        return NULL;
-    return json_pack("{s:s, s:b, s:I, s:I}", "snapshotId", copy.snapshot, "clone", copy.is_clone,
-                     "doneBytes", (json_int_t)(counters ? copy.done_bytes : 0), "totalBytes",
-                     (json_int_t)(counters ? copy.total_bytes : 0));
-}
-
 static const char *status_text(struct arena *arena, const struct replicas *replicas,
                                const struct file *file, const struct replica_probe *probe,
                                const char *message, bool counters) {
+    const char *uid = file->assignment->uid;
+    struct snapshot_copy_progress copy;
+    json_t *copying =
+        snapshot_copier_progress(replicas->copier, uid, &copy)
+            ? json_pack("{s:s, s:b, s:I, s:I}", "snapshotId", copy.snapshot, "clone", copy.is_clone,
+                        "doneBytes", (json_int_t)(counters ? copy.done_bytes : 0), "totalBytes",
+                        (json_int_t)(counters ? copy.total_bytes : 0))
+            : NULL;
+    json_t *capacity = probe ? json_pack("{s:s, s:s}", "used",
+                                         quantity_text(arena, counters ? probe->used_bytes : 0),
+                                         "total", quantity_text(arena, probe->bytes))
+                             : NULL;
     json_t *status = json_pack(
         "{s:s, s:o, s:I, s:o*, s:o*, s:o*, s:O*}", "phase", file->phase, "message",
         assignment_message(message), "observedGeneration", (json_int_t)file->assignment->generation,
         "reclaim", reclaim_json(&file->reclaim, replicas->jobs, file->assignment, counters),
-        "copying", copying_json(replicas, file, counters), "capacity",
-        probe ? capacity_json(arena, probe, counters) : NULL, "snapshots", file->snapshots);
+        "copying", copying, "capacity", capacity, "snapshots", file->snapshots);
 
     return json_text(arena, json_keep(arena, status));
 }
@@ -117,18 +110,10 @@ static int end_session(const struct replicas *replicas, const struct file *file,
     return sessions ? sessions_end(sessions, file->assignment->uid, INT64_MAX, err) : 0;
 }
 
-static void remove_log(const struct replicas *replicas, const struct file *file) {
-    const char *run_directory = replicas->settings.run_directory;
-    autoarena struct arena *arena = arena_new();
-
-    if (run_directory)
-        write_log_remove(write_log_directory(arena, arena_join(arena, run_directory, "/", NULL)),
-                         file->assignment->uid);
-}
-
 static void remove_file(struct replicas *replicas, struct file *file,
                         const struct pool_status *pool) {
     const struct replica replica = replica_of(replicas, file);
+    const char *run_directory = replicas->settings.run_directory;
     autoarena struct arena *arena = arena_new();
     struct error err = { 0 };
 
@@ -143,7 +128,9 @@ static void remove_file(struct replicas *replicas, struct file *file,
         report(replicas, file, "DeletionFailed", NULL, &err);
         return;
     }
-    remove_log(replicas, file);
+    if (run_directory)
+        write_log_remove(write_log_directory(arena, arena_join(arena, run_directory, "/", NULL)),
+                         file->assignment->uid);
     file->phase = "Deleted";
     log_info(NULL, "replica removed", "replica_id", file->assignment->uid, "volume_id",
              file->assignment->replica.volume, "pool", replicas->settings.pool, NULL);
@@ -151,39 +138,32 @@ static void remove_file(struct replicas *replicas, struct file *file,
                      status_text(arena, replicas, file, NULL, "", false));
 }
 
-/* Initial data of a clone: the snapshot of its source in this pool.  0: complete; 1: being copied;
- * -1. */
-static int make_clone(struct replicas *replicas, struct file *file, const struct generation *first,
-                      struct error *err) {
-    const struct assignment_replica *assigned = &file->assignment->replica;
-    const struct copy copy = {
-        .source = { .pool = replicas->settings.path, .uid = assigned->source },
-        .snapshot = assigned->source_snapshot,
-        .target = replica_of(replicas, file),
-        .volume = assigned->volume,
-        .maximum_bytes = assigned->maximum_bytes,
-        .first = first,
-    };
-    int outcome = snapshot_copier_run(replicas->copier, &copy, err);
-
-    assert(file->assignment->replica.source && !file->created);
-    file->copying = outcome > 0;
-    return outcome;
-}
-
+/* 0: complete; 1: initial data of a clone, the snapshot of its source in this pool, are being
+ * copied; -1. */
 static int make_file(struct replicas *replicas, struct file *file, struct error *err) {
     const struct assignment_replica *assigned = &file->assignment->replica;
     const struct replica replica = replica_of(replicas, file);
     struct generation first;
+    const struct copy copy = {
+        .source = { .pool = replicas->settings.path, .uid = assigned->source },
+        .snapshot = assigned->source_snapshot,
+        .target = replica,
+        .volume = assigned->volume,
+        .maximum_bytes = assigned->maximum_bytes,
+        .first = &first,
+    };
+    int outcome;
 
     assert(assigned->count <= REPLICAS_MOST && is_in_path(replicas, file));
     if (file->created || assigned->count == 0)
         return replica_create(&replica, assigned->volume, assigned->maximum_bytes, NULL, err);
     generation_first(assigned->volume, assigned->size_bytes, assigned->members, assigned->count,
                      &first);
-    if (assigned->source)
-        return make_clone(replicas, file, &first, err);
-    return replica_create(&replica, assigned->volume, assigned->maximum_bytes, &first, err);
+    if (!assigned->source)
+        return replica_create(&replica, assigned->volume, assigned->maximum_bytes, &first, err);
+    outcome = snapshot_copier_run(replicas->copier, &copy, err);
+    file->copying = outcome > 0;
+    return outcome;
 }
 
 static const char *phase_of(const struct replica_probe *probe) {
@@ -200,11 +180,6 @@ static const char *phase_of(const struct replica_probe *probe) {
     if (probe->state.mark == REPLICA_EMPTY)
         return probe->held ? "Rebuilding" : "Recreate";
     return probe->health == REPLICA_READ_ONLY ? "Degraded" : "Healthy";
-}
-
-/* Data without a state may be the last copy; only a rebuild, which has others, discards them. */
-static bool has_stray_data(const struct replica_probe *probe) {
-    return probe->health == REPLICA_GONE && probe->used_bytes > SCRAP;
 }
 
 /* Of a clone whose copy did not finish: its data are incomplete. */
@@ -226,7 +201,9 @@ static void reconcile_file(struct replicas *replicas, struct file *file) {
         return;
     }
     replica_probe(&replica, volume, &probe);
-    if (has_stray_data(&probe) && !is_half_made(file)) {
+    /* Data without a state may be the last copy; only a rebuild, which has others, discards
+     * them. */
+    if (probe.health == REPLICA_GONE && probe.used_bytes > SCRAP && !is_half_made(file)) {
         file->created = true;
         report(replicas, file, "Error", &probe, &probe.why);
         return;

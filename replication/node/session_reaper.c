@@ -61,43 +61,28 @@ static bool read_table(const char *path, struct connections *connections) {
     return file && !ferror(file);
 }
 
-/* A kernel without IPv6 has no table of it. */
-static void connections_read(struct connections *ret) {
-    *ret = (struct connections){ 0 };
-    ret->known = read_table("/proc/self/net/tcp", ret);
-    if (access("/proc/self/net/tcp6", F_OK) == 0)
-        ret->known = read_table("/proc/self/net/tcp6", ret) && ret->known;
-}
-
-static bool connections_at(const struct connections *connections, unsigned port) {
-    return !connections->known || port > UINT16_MAX ||
-           (connections->ports[port / 8] & 1u << port % 8);
-}
-
 /* ---- idle sessions ---- */
 
-static struct idle *find_idle(struct session_reaper *reaper, const char *name) {
-    struct idle *idle = LIST_FIRST(&reaper->idle);
-
-    while (idle && strcmp(idle->name, name) != 0)
-        idle = LIST_NEXT(idle, next);
-    if (idle)
-        return idle;
-    idle = heap_new(sizeof(*idle));
-    *idle = (struct idle){ .since_us = clock_monotonic_us() };
-    strcpy(idle->name, name);
-    LIST_INSERT_HEAD(&reaper->idle, idle, next);
-    return idle;
-}
-
 static bool is_idle(struct session_reaper *reaper, const struct replica_session *session) {
-    struct connections connections;
+    struct connections connections = { 0 };
+    unsigned port = session->port;
     struct idle *idle;
 
-    connections_read(&connections);
-    if (connections_at(&connections, session->port))
+    connections.known = read_table("/proc/self/net/tcp", &connections);
+    if (access("/proc/self/net/tcp6", F_OK) == 0) /* a kernel without IPv6 has no such table */
+        connections.known = read_table("/proc/self/net/tcp6", &connections) && connections.known;
+    if (!connections.known || port > UINT16_MAX || (connections.ports[port / 8] & 1u << port % 8))
         return false;
-    idle = find_idle(reaper, session->name);
+    LIST_FOREACH(idle, &reaper->idle, next) {
+        if (strcmp(idle->name, session->name) == 0)
+            break;
+    }
+    if (!idle) {
+        idle = heap_new(sizeof(*idle));
+        idle->since_us = clock_monotonic_us();
+        strcpy(idle->name, session->name);
+        LIST_INSERT_HEAD(&reaper->idle, idle, next);
+    }
     idle->seen = true;
     return clock_monotonic_us() - idle->since_us >= reaper->settings.idle_ms * 1000;
 }
@@ -107,30 +92,15 @@ static void forget(struct idle *idle) {
     free(idle);
 }
 
-static void forget_unseen(struct session_reaper *reaper) {
-    struct idle *idle, *next;
-
-    for (idle = LIST_FIRST(&reaper->idle); idle; idle = next) {
-        next = LIST_NEXT(idle, next);
-        if (!idle->seen)
-            forget(idle);
-        else
-            idle->seen = false;
-    }
-}
-
 /* ---- targets ---- */
-
-static bool is_served(const struct assignment_volume *volume) {
-    return volume->has_target && volume->phase &&
-           (strcmp(volume->phase, "Healthy") == 0 || strcmp(volume->phase, "Degraded") == 0);
-}
 
 static bool is_superseded(const struct assignment *assignment, int64_t epoch) {
     const struct assignment_volume *volume = &assignment->volume;
+    bool served = volume->has_target && volume->phase &&
+                  (strcmp(volume->phase, "Healthy") == 0 || strcmp(volume->phase, "Degraded") == 0);
 
     if (volume->epoch > epoch)
-        return !*volume->node || is_served(volume);
+        return !*volume->node || served;
     return volume->epoch == epoch && !*volume->node && !volume->has_target &&
            volume->observed >= assignment->generation;
 }
@@ -179,24 +149,27 @@ static void check_session(struct session_reaper *reaper, struct arena *arena, co
                  LOG_INT(others), NULL);
 }
 
-static bool is_ending(struct session_reaper *reaper) {
-    bool ending;
-
-    pthread_mutex_lock(&reaper->lock);
-    ending = reaper->ends;
-    pthread_mutex_unlock(&reaper->lock);
-    return ending;
-}
-
 void session_reaper_scan(struct session_reaper *reaper) {
     autoarena struct arena *arena = arena_new();
+    struct idle *idle, *next;
 
     for (const char **uid = sessions_all(reaper->settings.sessions, arena); *uid; uid++) {
-        if (is_ending(reaper))
+        bool ending;
+
+        pthread_mutex_lock(&reaper->lock);
+        ending = reaper->ends;
+        pthread_mutex_unlock(&reaper->lock);
+        if (ending)
             return;
         check_session(reaper, arena, *uid);
     }
-    forget_unseen(reaper);
+    for (idle = LIST_FIRST(&reaper->idle); idle; idle = next) {
+        next = LIST_NEXT(idle, next);
+        if (!idle->seen)
+            forget(idle);
+        else
+            idle->seen = false;
+    }
 }
 
 /* ---- the thread ---- */

@@ -87,21 +87,6 @@ void sessions_trim_log(struct sessions *sessions, const char *uid) {
 
 /* ---- the daemon ---- */
 
-static int export_file(const struct nbd_server_settings *settings, struct qmp *qmp,
-                       const struct replica *replica, const struct replica_session *session,
-                       struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const struct file_node node = { "replica", replica_data_path(arena, replica), 0, false };
-
-    if (file_node_add(qmp, &node, settings->timeout_ms, err) < 0)
-        return -1;
-    return nbd_server_execute(settings, qmp, "block-export-add",
-                              json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "replica",
-                                        "node-name", "replica", "name", session->name, "writable",
-                                        true),
-                              err);
-}
-
 /* The daemon does not check the purpose of a certificate: the caller's was checked when it opened
  * the session. */
 static int serve(const struct sessions *sessions, const char *run, const struct replica *replica,
@@ -110,12 +95,20 @@ static int serve(const struct sessions *sessions, const char *run, const struct 
     const struct nbd_server_request request = {
         .subject = settings->tls_directory && client && *client ? client : NULL,
     };
+    autoarena struct arena *arena = arena_new();
+    const struct file_node node = { "replica", replica_data_path(arena, replica), 0, false };
     struct qmp *qmp;
     int outcome;
 
     if (nbd_server_start(settings, run, &request, &session->port, &qmp, err) < 0)
         return -1;
-    outcome = export_file(settings, qmp, replica, session, err);
+    outcome = file_node_add(qmp, &node, settings->timeout_ms, err);
+    if (outcome == 0)
+        outcome = nbd_server_execute(settings, qmp, "block-export-add",
+                                     json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id",
+                                               "replica", "node-name", "replica", "name",
+                                               session->name, "writable", true),
+                                     err);
     qmp_close(qmp);
     return outcome;
 }
@@ -174,14 +167,6 @@ int sessions_end_one(struct sessions *sessions, const char *uid,
 
 /* ---- begin ---- */
 
-static void name_session(const struct replica *replica, struct replica_session *session) {
-    char nonce[UUID_SIZE];
-
-    clock_uuid(&clock_system, nonce);
-    snprintf(session->name, sizeof(session->name), "%s.%jd.%s", replica->uid,
-             (intmax_t)session->epoch, nonce);
-}
-
 /* The file is neither locked nor open, and has no later epoch. */
 static int check_free(const struct replica *replica, const char *volume, int64_t epoch,
                       struct error *err) {
@@ -206,13 +191,16 @@ static int replica_session_begin(struct sessions *sessions, const char *run,
                                  const struct replica *replica, const char *client,
                                  struct replica_session *session, struct error *err) {
     autoclose int lock = -1;
+    char nonce[UUID_SIZE];
     struct error ignored;
 
     assert(*session->volume && !*session->name);
     if (replica_lock(replica, &lock, err) < 0 ||
         check_free(replica, session->volume, session->epoch, err) < 0)
         return -1;
-    name_session(replica, session);
+    clock_uuid(&clock_system, nonce);
+    snprintf(session->name, sizeof(session->name), "%s.%jd.%s", replica->uid,
+             (intmax_t)session->epoch, nonce);
     if (serve(sessions, run, replica, client, session, err) == 0) {
         write_manifest(run, session);
         return 0;
@@ -257,9 +245,12 @@ const char **sessions_all(struct sessions *sessions, struct arena *arena) {
     return manifest_uids(arena, sessions->settings.run_directory, PREFIX);
 }
 
-static void clear_stale(struct sessions *sessions) {
+struct sessions *sessions_new(const struct sessions_settings *settings) {
+    struct sessions *sessions = heap_new(sizeof(*sessions));
     autoarena struct arena *arena = arena_new();
 
+    sessions->settings = *settings;
+    sessions->settings.listener = nbd_server_with_defaults(&settings->listener);
     for (const char **uid = sessions_all(sessions, arena); *uid; uid++) {
         const char *run = run_of(arena, sessions, *uid);
 
@@ -268,14 +259,6 @@ static void clear_stale(struct sessions *sessions) {
         manifest_remove(run);
         daemon_clear(run);
     }
-}
-
-struct sessions *sessions_new(const struct sessions_settings *settings) {
-    struct sessions *sessions = heap_new(sizeof(*sessions));
-
-    sessions->settings = *settings;
-    sessions->settings.listener = nbd_server_with_defaults(&settings->listener);
-    clear_stale(sessions);
     return sessions;
 }
 

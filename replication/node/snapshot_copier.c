@@ -101,24 +101,19 @@ static struct failure *failure_of(struct snapshot_copier *copier, const char *re
     return NULL;
 }
 
-/* Replaces the one that is due first. */
-static struct failure *forget_one(struct snapshot_copier *copier) {
-    struct failure *first = &copier->failures[0];
-
-    for (unsigned i = 1; i < FAILURES; i++)
-        if (copier->failures[i].backoff.due_us < first->backoff.due_us)
-            first = &copier->failures[i];
-    *first = (struct failure){ .replica = "" };
-    return first;
-}
-
 /* Retries into a full pool have growing pauses. */
 static void note_failure(struct snapshot_copier *copier) {
     const struct copy *copy = &copier->copy;
     struct failure *failure = failure_of(copier, copy->target.uid, copy->snapshot);
 
-    if (!failure)
-        failure = forget_one(copier);
+    if (!failure) { /* it replaces the one that is due first */
+        failure = &copier->failures[0];
+        for (unsigned i = 1; i < FAILURES; i++) {
+            if (copier->failures[i].backoff.due_us < failure->backoff.due_us)
+                failure = &copier->failures[i];
+        }
+        *failure = (struct failure){ .replica = "" };
+    }
     backoff_fail(&failure->backoff, &pauses, clock_monotonic_us());
     failure->err = copier->err;
     snprintf(failure->replica, UUID_SIZE, "%s", copy->target.uid);
