@@ -174,17 +174,13 @@ static int open_sockets(int *ret_listener, int *ret_client, struct error *err) {
 
 /* ---- its arguments ---- */
 
-static bool has_backing(const char *format) {
-    return strcmp(format, "qcow2") == 0 || strcmp(format, "vmdk") == 0;
-}
-
 /* "json:{…}" with all files; a base has nothing below it, whatever its header says. */
 static char *describe(const struct chain_io_file *files, size_t count) {
     json_t *node = NULL;
     char *text, *result;
 
     for (size_t i = count; i-- > 0;) {
-        bool backed = has_backing(files[i].format);
+        bool backed = strcmp(files[i].format, "qcow2") == 0 || strcmp(files[i].format, "vmdk") == 0;
         json_t *upper = json_pack("{s:s, s:{s:s, s:s}}", "driver", files[i].format, "file",
                                   "driver", "file", "filename", files[i].path);
 

@@ -30,18 +30,6 @@ static struct checksum_io *checksum_of(struct volume_io *io) {
     return (struct checksum_io *)io;
 }
 
-/* Is everything from the offset on padding? */
-static int is_padding(const struct checksum_io *checksum, int64_t offset, bool *ret,
-                      struct error *err) {
-    struct volume_io_extent extent = { 0 };
-
-    if (checksum->padded && offset < checksum->io.size &&
-        volume_io_extent(checksum->next, offset, &extent, err) < 0)
-        return -1;
-    *ret = extent.zero && extent.size == checksum->io.size - offset;
-    return 0;
-}
-
 static int checksum_extent(struct volume_io *io, int64_t offset, struct volume_io_extent *ret,
                            struct error *err) {
     const struct checksum_io *checksum = checksum_of(io);
@@ -49,17 +37,6 @@ static int checksum_extent(struct volume_io *io, int64_t offset, struct volume_i
     if (checksum->padded)
         return volume_io_extent(checksum->next, offset, ret, err);
     *ret = (struct volume_io_extent){ .size = io->size - offset };
-    return 0;
-}
-
-/* Of the bytes that were just read: those before the padding. */
-static int count_content(const struct checksum_io *checksum, int64_t offset, size_t size,
-                         size_t *ret, struct error *err) {
-    struct volume_io_extent extent = { .size = (int64_t)size };
-
-    if (checksum->padded && volume_io_extent(checksum->next, offset, &extent, err) < 0)
-        return -1;
-    *ret = extent.zero ? 0 : extent.size < (int64_t)size ? (size_t)extent.size : size;
     return 0;
 }
 
@@ -73,25 +50,15 @@ static void print_sum(const struct checksum_io *checksum, char ret[CHECKSUM_IO_T
     hex_encode(digest, algorithm->digest_size, ret);
 }
 
-static int check_sum(const struct checksum_io *checksum, struct error *err) {
-    char found[CHECKSUM_IO_TEXT];
-
-    if (!checksum->expected || checksum->at != checksum->io.size)
-        return 0;
-    print_sum(checksum, found);
-    if (strcasecmp(found, checksum->expected) != 0)
-        return error_set(err, ERROR_BACKEND, "The bytes have the %s %.32s instead of %.32s.",
-                         checksum->algorithm->name, found, checksum->expected);
-    return 0;
-}
-
 static int checksum_read(struct volume_io *io, void *buffer, size_t size, int64_t offset,
                          struct error *err) {
     struct checksum_io *checksum = checksum_of(io);
-    size_t content;
+    struct volume_io_extent extent = { .size = (int64_t)size };
+    char found[CHECKSUM_IO_TEXT];
+    size_t content = size; /* what is before the padding */
 
     if (volume_io_read(checksum->next, buffer, size, offset, err) < 0 ||
-        count_content(checksum, offset, size, &content, err) < 0)
+        (checksum->padded && volume_io_extent(checksum->next, offset, &extent, err) < 0))
         return -1;
     if (offset != checksum->at) {
         checksum->at = -1;
@@ -99,9 +66,19 @@ static int checksum_read(struct volume_io *io, void *buffer, size_t size, int64_
                                               "Bytes with a checksum are read in their order.")
                                   : 0;
     }
+    if (extent.zero)
+        content = 0;
+    else if (extent.size < (int64_t)size)
+        content = (size_t)extent.size;
     checksum->algorithm->update(checksum->sum, content, buffer);
     checksum->at += (int64_t)size;
-    return check_sum(checksum, err);
+    if (!checksum->expected || checksum->at != io->size)
+        return 0;
+    print_sum(checksum, found);
+    if (strcasecmp(found, checksum->expected) != 0)
+        return error_set(err, ERROR_BACKEND, "The bytes have the %s %.32s instead of %.32s.",
+                         checksum->algorithm->name, found, checksum->expected);
+    return 0;
 }
 
 static int checksum_flush(struct volume_io *io, struct error *err) {
@@ -169,10 +146,14 @@ struct volume_io *checksum_io_open_expecting(struct volume_io *next, const char 
 int checksum_io_get(struct volume_io *io, char ret[CHECKSUM_IO_TEXT], struct error *err) {
     const struct checksum_io *checksum = checksum_of(io);
     bool complete = checksum->at == io->size;
+    struct volume_io_extent rest;
 
     assert(io->functions == &checksum_functions);
-    if (checksum->at >= 0 && !complete && is_padding(checksum, checksum->at, &complete, err) < 0)
-        return -1;
+    if (checksum->padded && checksum->at >= 0 && !complete) {
+        if (volume_io_extent(checksum->next, checksum->at, &rest, err) < 0)
+            return -1;
+        complete = rest.zero && rest.size == io->size - checksum->at;
+    }
     if (!complete)
         return error_set(err, ERROR_CONFLICT,
                          "The checksum is incomplete: not all bytes were read once, in order.");

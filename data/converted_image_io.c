@@ -73,23 +73,18 @@ static int64_t taken_by(int fd) {
     return fd >= 0 && fstat(fd, &status) == 0 ? (int64_t)status.st_blocks * 512 : 0;
 }
 
-/* Free space does not contain what the files have taken. */
-static void release_taken(struct conversion *conversion) {
-    int64_t left = conversion->bytes - taken_by(conversion->fd) - taken_by(conversion->to);
-
-    if (left < 0)
-        left = 0;
-    if (left >= conversion->promised)
-        return;
-    temporary_file_release(conversion->promised - left);
-    conversion->promised = left;
-}
-
 /* Space that other work has taken meanwhile ends this one. */
 static int may(void *arg, struct error *err) {
     struct conversion *conversion = arg;
+    int64_t left = conversion->bytes - taken_by(conversion->fd) - taken_by(conversion->to);
 
-    release_taken(conversion);
+    /* Free space does not contain what the files have taken. */
+    if (left < 0)
+        left = 0;
+    if (left < conversion->promised) {
+        temporary_file_release(conversion->promised - left);
+        conversion->promised = left;
+    }
     errno = temporary_file_check_space(conversion->fd, 0);
     if (errno)
         return error_errno(err, ERROR_BACKEND, "files of an image in %s",
@@ -105,18 +100,6 @@ static int report(void *arg, int64_t done_bytes, int64_t all_bytes, struct error
 
 /* ---- the content in a file ---- */
 
-static int count_data(struct volume_io *source, int64_t *ret, struct error *err) {
-    struct volume_io_extent extent;
-
-    *ret = 0;
-    for (int64_t at = 0; at < source->size; at += extent.size) {
-        if (volume_io_extent(source, at, &extent, err) < 0)
-            return -1;
-        *ret += extent.zero ? 0 : extent.size;
-    }
-    return 0;
-}
-
 static int check_size(const struct conversion *conversion, int64_t bytes, struct error *err) {
     const struct format *format = conversion->format;
     int64_t size = conversion->source->size;
@@ -131,9 +114,16 @@ static int check_size(const struct conversion *conversion, int64_t bytes, struct
 
 /* Of the content and of the image, which is hardly larger. */
 static int check_space(struct conversion *conversion, struct error *err) {
-    int64_t bytes;
+    struct volume_io *source = conversion->source;
+    struct volume_io_extent extent;
+    int64_t bytes = 0;
 
-    if (count_data(conversion->source, &bytes, err) < 0 || check_size(conversion, bytes, err) < 0)
+    for (int64_t at = 0; at < source->size; at += extent.size) {
+        if (volume_io_extent(source, at, &extent, err) < 0)
+            return -1;
+        bytes += extent.zero ? 0 : extent.size;
+    }
+    if (check_size(conversion, bytes, err) < 0)
         return -1;
     bytes *= 2;
     errno = temporary_file_promise(conversion->fd, bytes);

@@ -84,23 +84,20 @@ static int record_if_due(struct run *run, struct error *err) {
 
 /* ---- by the kernel ---- */
 
-static void learn_speed(struct run *run, int64_t spent_us) {
-    if (spent_us < QUICK_US && run->piece < LARGEST_PIECE)
-        run->piece *= 2;
-    else if (spent_us > SLOW_US && run->piece > SMALLEST_PIECE)
-        run->piece /= 2;
-}
-
 /* 1: this pair of ends does not support it. */
 static int send_piece(struct run *run, int64_t end, struct error *err) {
     int64_t size = end - run->at < run->piece ? end - run->at : run->piece;
     int64_t begun_us = clock_boottime_us();
     int64_t moved = volume_io_send(run->copy->from, run->copy->to, run->at, size, err);
+    int64_t spent_us = clock_boottime_us() - begun_us;
 
     if (moved <= 0)
         return moved < 0 ? -1 : 1;
     run->at += moved;
-    learn_speed(run, clock_boottime_us() - begun_us);
+    if (spent_us < QUICK_US && run->piece < LARGEST_PIECE)
+        run->piece *= 2;
+    else if (spent_us > SLOW_US && run->piece > SMALLEST_PIECE)
+        run->piece /= 2;
     return 0;
 }
 
@@ -109,20 +106,6 @@ static int send_piece(struct run *run, int64_t end, struct error *err) {
 static void move_by_hand(struct run *run) {
     run->buffer = heap_new((size_t)COPY_BLOCK);
     run->block = -1;
-}
-
-static void enter_block(struct run *run) {
-    int64_t begin = run->at - run->at % COPY_BLOCK;
-
-    if (begin == run->block)
-        return;
-    leave_block(run);
-    memset(run->buffer, 0, (size_t)COPY_BLOCK);
-    run->block = begin;
-}
-
-static int zero(const struct run *run, int64_t offset, int64_t size, struct error *err) {
-    return run->copy->blank ? 0 : volume_io_zero(run->copy->to, offset, size, err);
 }
 
 static size_t piece_of(const unsigned char *bytes, size_t size, bool *ret_zero) {
@@ -137,6 +120,7 @@ static int put(const struct run *run, const unsigned char *bytes, size_t size, s
     size_t done = 0, end;
 
     while (done < size) {
+        int64_t offset = run->at + (int64_t)done;
         bool is_zero, next_zero;
 
         end = done + piece_of(bytes + done, size - done, &is_zero);
@@ -147,10 +131,12 @@ static int put(const struct run *run, const unsigned char *bytes, size_t size, s
                 break;
             end += piece;
         }
-        if (may(run, err) < 0 ||
-            (is_zero ? zero(run, run->at + (int64_t)done, (int64_t)(end - done), err)
-                     : volume_io_write(run->copy->to, bytes + done, end - done,
-                                       run->at + (int64_t)done, err)) < 0)
+        if (may(run, err) < 0)
+            return -1;
+        if (!is_zero && volume_io_write(run->copy->to, bytes + done, end - done, offset, err) < 0)
+            return -1;
+        if (is_zero && !run->copy->blank &&
+            volume_io_zero(run->copy->to, offset, (int64_t)(end - done), err) < 0)
             return -1;
         done = end;
     }
@@ -158,10 +144,15 @@ static int put(const struct run *run, const unsigned char *bytes, size_t size, s
 }
 
 static int move_block(struct run *run, int64_t end, struct error *err) {
+    int64_t begin = run->at - run->at % COPY_BLOCK;
     unsigned char *bytes;
     size_t size;
 
-    enter_block(run);
+    if (begin != run->block) {
+        leave_block(run);
+        memset(run->buffer, 0, (size_t)COPY_BLOCK);
+        run->block = begin;
+    }
     if (end > run->block + COPY_BLOCK)
         end = run->block + COPY_BLOCK;
     bytes = run->buffer + (run->at - run->block);

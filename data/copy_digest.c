@@ -25,18 +25,6 @@ void copy_digest_add(unsigned char digest[COPY_DIGEST_SIZE], int64_t begin,
     sha256_digest(&sum, COPY_DIGEST_SIZE, digest);
 }
 
-static int add_block(struct volume_io *io, unsigned char *buffer, int64_t begin,
-                     unsigned char *digest, struct error *err) {
-    int64_t left = io->size - begin;
-    size_t size = (size_t)(left < COPY_BLOCK ? left : COPY_BLOCK);
-
-    if (volume_io_read(io, buffer, size, begin, err) < 0)
-        return -1;
-    memset(buffer + size, 0, (size_t)COPY_BLOCK - size);
-    copy_digest_add(digest, begin, buffer);
-    return 0;
-}
-
 int copy_digest_read(struct volume_io *io, unsigned char *buffer,
                      int (*may)(void *arg, int64_t at, struct error *err), void *arg,
                      unsigned char ret_digest[COPY_DIGEST_SIZE], struct error *err) {
@@ -44,11 +32,19 @@ int copy_digest_read(struct volume_io *io, unsigned char *buffer,
     struct volume_io_range data;
 
     for (int64_t at = 0; at < io->size; at += COPY_BLOCK) {
+        size_t size = (size_t)COPY_BLOCK;
+
         if (may(arg, at, err) < 0 || volume_io_find_data(io, at, &data, err) < 0)
             return -1;
+        if (data.begin >= io->size)
+            break;
         at = data.begin - data.begin % COPY_BLOCK;
-        if (data.begin < io->size && add_block(io, buffer, at, digest, err) < 0)
+        if (io->size - at < COPY_BLOCK)
+            size = (size_t)(io->size - at);
+        if (volume_io_read(io, buffer, size, at, err) < 0)
             return -1;
+        memset(buffer + size, 0, (size_t)COPY_BLOCK - size);
+        copy_digest_add(digest, at, buffer);
     }
     memcpy(ret_digest, digest, sizeof(digest));
     return 0;

@@ -32,18 +32,6 @@ static void disconnect(struct http_source *source) {
     source->download = NULL;
 }
 
-static int check_total(struct http_source *source, int64_t total, struct error *err) {
-    if (total >= 0 && source->end >= 0 && total != source->end)
-        return error_set(err, ERROR_BACKEND, "The server has %jd bytes instead of %jd.",
-                         (intmax_t)total, (intmax_t)source->end);
-    if (total > source->io.size)
-        return error_set(err, ERROR_BACKEND, "The server has %jd bytes, more than %jd.",
-                         (intmax_t)total, (intmax_t)source->io.size);
-    if (total >= 0)
-        source->end = total;
-    return 0;
-}
-
 static struct http_download *open_at(struct http_source *source, int64_t offset,
                                      struct http_download_head *ret, struct error *err) {
     struct http_download *download = http_download_open(&source->request, offset, ret, err);
@@ -67,16 +55,16 @@ static int connect_at(struct http_source *source, int64_t offset, struct error *
     if ((head.status != 200 && head.status != 206) || (head.begin != 0 && head.begin != offset))
         return error_set(err, ERROR_BACKEND, "The server sent other bytes than were requested.");
     source->begun = source->at = head.begin;
-    return check_total(source, head.total, err);
-}
-
-/* The bytes that come next, counted also where the call fails. */
-static int receive(struct http_source *source, void *buffer, size_t size, size_t *ret_got,
-                   struct error *err) {
-    int result = http_download_read(source->download, buffer, size, ret_got, err);
-
-    source->at += (int64_t)*ret_got;
-    return result;
+    if (head.total < 0)
+        return 0;
+    if (source->end >= 0 && head.total != source->end)
+        return error_set(err, ERROR_BACKEND, "The server has %jd bytes instead of %jd.",
+                         (intmax_t)head.total, (intmax_t)source->end);
+    if (head.total > source->io.size)
+        return error_set(err, ERROR_BACKEND, "The server has %jd bytes, more than %jd.",
+                         (intmax_t)head.total, (intmax_t)source->io.size);
+    source->end = head.total;
+    return 0;
 }
 
 static int end_body(struct http_source *source, struct error *err) {
@@ -85,20 +73,6 @@ static int end_body(struct http_source *source, struct error *err) {
                          (intmax_t)source->at, (intmax_t)source->end);
     source->end = source->at;
     return 0;
-}
-
-/* The last byte must be the last one of the response. */
-static int check_end(struct http_source *source, struct error *err) {
-    unsigned char more;
-    size_t got;
-
-    if (http_download_read(source->download, &more, 1, &got, err) < 0)
-        return -1;
-    if (got > 0)
-        return error_set(err, ERROR_BACKEND, "The response has more than %jd bytes.",
-                         (intmax_t)source->at);
-    disconnect(source);
-    return end_body(source, err);
 }
 
 /* ---- functions ---- */
@@ -131,7 +105,9 @@ static int read_on(struct http_source *source, unsigned char *buffer, size_t siz
             wanted = before < STEP ? (size_t)before : (size_t)STEP;
         else
             wanted = size - *done;
-        result = receive(source, before > 0 ? NULL : buffer + *done, wanted, &got, err);
+        result = http_download_read(source->download, before > 0 ? NULL : buffer + *done, wanted,
+                                    &got, err);
+        source->at += (int64_t)got; /* also where the call fails */
         if (before <= 0)
             *done += got;
         if (result < 0)
@@ -165,16 +141,24 @@ static int fill(struct http_source *source, unsigned char *buffer, size_t size, 
 static int source_read(struct volume_io *io, void *buffer, size_t size, int64_t offset,
                        struct error *err) {
     struct http_source *source = source_of(io);
-    size_t wanted = size, done = 0;
+    size_t wanted = size, done = 0, got;
+    unsigned char more;
 
     if (source->end >= 0 && offset + (int64_t)size > source->end)
         wanted = offset < source->end ? (size_t)(source->end - offset) : 0;
     if (wanted > 0 && fill(source, buffer, wanted, offset, &done, err) < 0)
         return -1;
     memset((char *)buffer + done, 0, size - done);
-    if (source->download && (source->at == source->end || source->at == io->size))
-        return check_end(source, err);
-    return 0;
+    if (!source->download || (source->at != source->end && source->at != io->size))
+        return 0;
+    /* The last byte must be the last one of the response. */
+    if (http_download_read(source->download, &more, 1, &got, err) < 0)
+        return -1;
+    if (got > 0)
+        return error_set(err, ERROR_BACKEND, "The response has more than %jd bytes.",
+                         (intmax_t)source->at);
+    disconnect(source);
+    return end_body(source, err);
 }
 
 static int source_flush(struct volume_io *io, struct error *err) {

@@ -119,14 +119,10 @@ static const char *read_header(int fd, struct header *header) {
     return NULL;
 }
 
-static const char *check_compression(const struct header *header) {
-    unsigned type = header->length > COMPRESSION ? header->bytes[COMPRESSION] : 0;
+static const char *check_features(const struct header *header) {
+    unsigned compression = header->length > COMPRESSION ? header->bytes[COMPRESSION] : 0;
     bool stated = header->incompatible & COMPRESSION_TYPE;
 
-    return stated == (type != 0) && type <= ZSTD ? NULL : UNSUPPORTED;
-}
-
-static const char *check_features(const struct header *header) {
     if (header->incompatible & ~(uint64_t)KNOWN_BITS)
         return UNSUPPORTED;
     if (header->is_source && header->incompatible & EXTENDED_L2)
@@ -146,7 +142,7 @@ static const char *check_features(const struct header *header) {
         return "has an impossible reference count width";
     if (word(header, SNAPSHOTS))
         return "has internal snapshots";
-    return header->version == 3 ? check_compression(header) : NULL;
+    return stated == (compression != 0) && compression <= ZSTD ? NULL : UNSUPPORTED;
 }
 
 /* ---- extensions: type, length, content to a multiple of eight ---- */
@@ -232,18 +228,12 @@ static bool is_possible(const struct header *header, const struct table *table) 
            table->bytes <= header->file_bytes - table->at;
 }
 
-/* The number of entries in the first table for the disk's size. */
-static uint64_t entries_needed(const struct header *header) {
-    unsigned entry_bits = header->incompatible & EXTENDED_L2 ? 4 : 3;
-    unsigned shift = 2 * header->cluster_bits - entry_bits;
-    uint64_t size = wide(header, DISK_SIZE);
-
-    return (size >> shift) + ((size & (((uint64_t)1 << shift) - 1)) != 0);
-}
-
 static const char *check_tables(const struct header *header) {
     const struct table l1 = l1_of(header), refcounts = refcounts_of(header);
     uint64_t size = wide(header, DISK_SIZE), snapshots = wide(header, SNAPSHOTS_OFFSET);
+    unsigned entry_bits = header->incompatible & EXTENDED_L2 ? 4 : 3;
+    unsigned shift = 2 * header->cluster_bits - entry_bits; /* bytes of a first-level entry */
+    uint64_t needed;
 
     if (size == 0)
         return "is empty";
@@ -253,8 +243,8 @@ static const char *check_tables(const struct header *header) {
         !is_possible(header, &refcounts) || !is_possible(header, &l1) ||
         (l1.at < refcounts.at + refcounts.bytes && refcounts.at < l1.at + l1.bytes))
         return WRONG_TABLE;
-    return l1.bytes / 8 < entries_needed(header) ? "has a first table too small for its size"
-                                                 : NULL;
+    needed = (size >> shift) + ((size & (((uint64_t)1 << shift) - 1)) != 0);
+    return l1.bytes / 8 < needed ? "has a first table too small for its size" : NULL;
 }
 
 /* Each entry is 0 or the offset of a cluster within the file; `flags` are bits beside it. */

@@ -56,10 +56,6 @@ static int64_t count_of(int64_t all, int64_t each) {
 
 /* ---- the layout ---- */
 
-static bool is_used(const struct qcow2_image *image, int64_t cluster) {
-    return image->used[cluster / WORD] >> (cluster % WORD) & 1;
-}
-
 static int mark_used(struct qcow2_image *image, struct error *err) {
     struct volume_io_range data = { 0 };
 
@@ -74,21 +70,15 @@ static int mark_used(struct qcow2_image *image, struct error *err) {
     return 0;
 }
 
-static int64_t count_used(const struct qcow2_image *image, int64_t l1_entry) {
-    int64_t count = 0;
-
-    for (int64_t i = l1_entry * ENTRIES / WORD; i < (l1_entry + 1) * ENTRIES / WORD; i++)
-        count += __builtin_popcountll(image->used[i]);
-    return count;
-}
-
 /* The reference counts count their own clusters, too. */
 static void lay_out(struct qcow2_image *image) {
     int64_t tables = 0, blocks = 0, others, before;
 
     for (int64_t i = 0; i < image->l1_count; i++) {
-        int64_t used = count_used(image, i);
+        int64_t used = 0;
 
+        for (int64_t j = i * ENTRIES / WORD; j < (i + 1) * ENTRIES / WORD; j++)
+            used += __builtin_popcountll(image->used[j]);
         image->before[i + 1] =
             (struct before){ image->before[i].tables + (used > 0), image->before[i].data + used };
     }
@@ -176,9 +166,12 @@ static void put_l2(const struct qcow2_image *image, int64_t number, void *ret) {
     int64_t l1_entry = find_l1(image, number, false);
     int64_t data = image->data + image->before[l1_entry].data;
 
-    for (int64_t i = 0; i < ENTRIES; i++)
-        if (is_used(image, l1_entry * ENTRIES + i))
+    for (int64_t i = 0; i < ENTRIES; i++) {
+        int64_t cluster = l1_entry * ENTRIES + i;
+
+        if (image->used[cluster / WORD] >> (cluster % WORD) & 1)
             put_entry(ret, i, data++, COUNTED_ONCE);
+    }
 }
 
 /* The cluster of the content that is stored as the one of this number. */
