@@ -36,18 +36,11 @@ static const struct option *const fault_options[] = { own_options, NULL };
 
 /* ---- before and after a call of the next driver ---- */
 
-static void wait_ms(int64_t delay_ms) {
-    struct timespec left = { .tv_sec = (time_t)(delay_ms / 1000),
-                             .tv_nsec = (long)(delay_ms % 1000 * 1000000) };
-
-    while (nanosleep(&left, &left) < 0)
-        ;
-}
-
 /* 0 with the action after the call, or -1: the driver is not called. */
 static int fault_before(struct fault *fault, const char *call, const struct driver_volume *volume,
                         enum fault_action *ret_action, struct error *err) {
     struct fault_decision decision;
+    struct timespec left;
 
     if (atomic_load(&fault->crashed))
         return error_set(err, ERROR_UNAVAILABLE, "The backend has crashed.");
@@ -55,8 +48,10 @@ static int fault_before(struct fault *fault, const char *call, const struct driv
     if (decision.action == FAULT_LONG &&
         driver_fence_take_long(volume ? volume->fence : NULL, INT64_MAX, 0, err) < 0)
         return -1;
-    if (decision.delay_ms > 0)
-        wait_ms(decision.delay_ms);
+    left = (struct timespec){ .tv_sec = (time_t)(decision.delay_ms / 1000),
+                              .tv_nsec = (long)(decision.delay_ms % 1000 * 1000000) };
+    while (decision.delay_ms > 0 && nanosleep(&left, &left) < 0)
+        ;
     *ret_action = decision.action;
     if (decision.action == FAULT_BUSY)
         return driver_fence_busy(volume ? volume->fence : NULL, err, "volume files");

@@ -22,41 +22,29 @@ static const struct {
     { "long", FAULT_LONG },
 };
 
-static bool parse_call(const char *word, struct fault_rule *rule) {
-    for (size_t i = 0; i < LENGTH(call_names); i++) {
-        if (strcmp(word, call_names[i]) == 0) {
-            strcpy(rule->call, word);
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool parse_action(const char *word, struct fault_rule *rule) {
-    for (size_t i = 0; i < LENGTH(action_words); i++) {
-        if (strcmp(word, action_words[i].word) == 0) {
-            rule->action = action_words[i].action;
-            return true;
-        }
-    }
-    return false;
-}
-
 int fault_parse_rule(const char *text, struct fault_rule *ret, struct error *err) {
     struct fault_rule rule = { .delay_ms = 0 };
     char call[32], action[32];
     int end = -1, end_with_delay = -1;
     int length = (int)strlen(text);
+    size_t known_call = 0, known_action = 0;
 
     if (sscanf(text, "%31[a-z_*]:%31[a-z-]:%lf%n:%" SCNd64 "%n", call, action, &rule.probability,
                &end, &rule.delay_ms, &end_with_delay) < 3 ||
         (end != length && end_with_delay != length))
         return error_set(err, ERROR_BAD_REQUEST,
                          "fault_plan: \"%s\" is not call:action:probability[:milliseconds].", text);
-    if (!parse_call(call, &rule))
+    while (known_call < LENGTH(call_names) && strcmp(call, call_names[known_call]) != 0)
+        known_call++;
+    if (known_call == LENGTH(call_names))
         return error_set(err, ERROR_BAD_REQUEST, "fault_plan: there is no call \"%s\".", call);
-    if (!parse_action(action, &rule))
+    while (known_action < LENGTH(action_words) &&
+           strcmp(action, action_words[known_action].word) != 0)
+        known_action++;
+    if (known_action == LENGTH(action_words))
         return error_set(err, ERROR_BAD_REQUEST, "fault_plan: there is no action \"%s\".", action);
+    strcpy(rule.call, call);
+    rule.action = action_words[known_action].action;
     if (!(rule.probability >= 0 && rule.probability <= 1) || rule.delay_ms < 0 ||
         rule.delay_ms > 3600000)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -34,12 +34,6 @@ static int find_object(const struct memory_data *data, struct memory_volume **re
     return error_set(err, ERROR_BACKEND, "%s", failure.message);
 }
 
-/* Which of the bytes at `offset` are marked? */
-static void cut(int64_t offset, int64_t size, int64_t *ret_begin, int64_t *ret_end) {
-    *ret_begin = offset > MARK ? offset : MARK;
-    *ret_end = offset + size < MARK + MARK_SIZE ? offset + size : MARK + MARK_SIZE;
-}
-
 static int data_extent(struct volume_io *io, int64_t offset, struct volume_io_extent *ret,
                        struct error *err) {
     struct memory_volume *found;
@@ -58,13 +52,15 @@ static int data_extent(struct volume_io *io, int64_t offset, struct volume_io_ex
 
 static int data_read(struct volume_io *io, void *buffer, size_t size, int64_t offset,
                      struct error *err) {
+    int64_t begin = offset > MARK ? offset : MARK;
+    int64_t end = offset + (int64_t)size;
     struct memory_volume *found;
-    int64_t begin, end;
     HOLD(data_of(io)->memory);
 
     if (find_object(data_of(io), &found, err) < 0)
         return -1;
-    cut(offset, (int64_t)size, &begin, &end);
+    if (end > MARK + MARK_SIZE)
+        end = MARK + MARK_SIZE;
     memset(buffer, 0, size);
     if (begin < end)
         memset((char *)buffer + (begin - offset), (int)(found->content & 0xff),
@@ -135,14 +131,6 @@ static struct volume_io *new_data(struct memory *memory, const struct memory_vol
     return &data->io;
 }
 
-static int check_unused(const struct driver_volume *volume, const struct memory_volume *found,
-                        bool writable, struct error *err) {
-    if (volume->attached || found->locked || found->busy || found->readers < 0 ||
-        (writable && found->readers > 0))
-        return error_set(err, ERROR_CONFLICT, "Volume %s is in use.", volume->id);
-    return 0;
-}
-
 int memory_open_volume_data(void *handle, struct arena *arena, const struct driver_volume *volume,
                             bool writable, struct volume_io **ret, struct error *err) {
     struct memory *memory = handle;
@@ -156,9 +144,11 @@ int memory_open_volume_data(void *handle, struct arena *arena, const struct driv
     HOLD(memory);
     if (memory_check_order(memory, "open_volume_data", err) < 0 ||
         memory_act(memory, "open_volume_data", volume->name_id, volume->fence, err) < 0 ||
-        memory_demand(memory, volume->name_id, false, &found, err) < 0 ||
-        check_unused(volume, found, writable, err) < 0)
+        memory_demand(memory, volume->name_id, false, &found, err) < 0)
         return -1;
+    if (volume->attached || found->locked || found->busy || found->readers < 0 ||
+        (writable && found->readers > 0))
+        return error_set(err, ERROR_CONFLICT, "Volume %s is in use.", volume->id);
     found->readers = writable ? -1 : found->readers + 1;
     *ret = new_data(memory, found, false, writable);
     return 0;

@@ -197,29 +197,12 @@ static int memory_rename_volume(void *handle, struct arena *arena,
     return 0;
 }
 
-/* Under the image's lock, which is released on every path. */
-static enum driver_outcome extend_locked(struct memory *memory, const struct driver_volume *volume,
-                                         int64_t bytes, struct error *err) {
-    struct memory_volume *found = memory_find(memory, volume->name_id);
-    int allowed;
-
-    found->busy = true;
-    allowed = act(memory, "extend_volume", volume, err);
-    if (memory_demand(memory, volume->name_id, false, &found, err) < 0)
-        return DRIVER_FAILED;
-    found->busy = false;
-    if (allowed < 0)
-        return DRIVER_FAILED;
-    if (found->bytes < bytes)
-        memory_resize(memory, found, bytes);
-    return DRIVER_DONE;
-}
-
 static enum driver_outcome memory_extend_volume(void *handle, struct arena *arena,
                                                 const struct driver_volume *volume, int64_t new_gb,
                                                 struct error *err) {
     struct memory *memory = handle;
     struct memory_volume *found;
+    int allowed;
 
     (void)arena;
     if (driver_fence_check(volume->fence, err) < 0)
@@ -235,7 +218,16 @@ static enum driver_outcome memory_extend_volume(void *handle, struct arena *aren
         return error_set(err, ERROR_BACKEND, "The pool has no space.");
     if (found->locked || found->busy || found->readers != 0)
         return DRIVER_DEFERRED;
-    return extend_locked(memory, volume, new_gb * GIB, err);
+    found->busy = true; /* the image's lock, which is released on every path */
+    allowed = act(memory, "extend_volume", volume, err);
+    if (memory_demand(memory, volume->name_id, false, &found, err) < 0)
+        return DRIVER_FAILED;
+    found->busy = false;
+    if (allowed < 0)
+        return DRIVER_FAILED;
+    if (found->bytes < new_gb * GIB)
+        memory_resize(memory, found, new_gb * GIB);
+    return DRIVER_DONE;
 }
 
 static int memory_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,
@@ -252,37 +244,25 @@ static int memory_get_size(void *handle, struct arena *arena, const struct drive
     return 0;
 }
 
-static int take_connection(const struct memory *memory, struct memory_volume *found,
-                           const struct driver_volume *volume, const json_t *connector,
-                           struct error *err) {
-    const char *host = json_string_value(json_object_get(connector, "host"));
-    bool first = !found->host[0] || strcmp(found->host, host) == 0;
-
-    if (!first && !(memory->shares_connections && (words_list_has(volume->hosts, found->host) ||
-                                                   words_list_has(volume->hosts, found->other))))
-        return error_set(err, ERROR_CONFLICT, "The volume is connected to another host.");
-    snprintf(first ? found->host : found->other, sizeof found->host, "%s", host);
-    return 0;
-}
-
-static void leave_connection(struct memory_volume *found, const struct driver_volume *volume) {
-    if (!words_list_has(volume->hosts, found->other))
-        found->other[0] = '\0';
-    if (!volume->hosts || !*volume->hosts)
-        found->host[0] = '\0';
-}
-
 static int memory_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
                           const json_t *connector, json_t **ret, struct error *err) {
+    const char *host = json_string_value(json_object_get(connector, "host"));
     struct memory *memory = handle;
     struct memory_volume *found;
+    bool first;
     HOLD(memory);
 
     if (memory_check_order(memory, "connect", err) < 0 ||
         memory_demand(memory, volume->name_id, false, &found, err) < 0)
         return -1;
-    if (memory->holds_connections && take_connection(memory, found, volume, connector, err) < 0)
-        return -1;
+    if (memory->holds_connections) {
+        first = !found->host[0] || strcmp(found->host, host) == 0;
+        if (!first &&
+            !(memory->shares_connections && (words_list_has(volume->hosts, found->host) ||
+                                             words_list_has(volume->hosts, found->other))))
+            return error_set(err, ERROR_CONFLICT, "The volume is connected to another host.");
+        snprintf(first ? found->host : found->other, sizeof found->host, "%s", host);
+    }
     *ret = json_pack("{s:s, s:{s:s, s:s, s:s}}", "driver_volume_type", "local", "data",
                      "device_path", arena_format(arena, "memory:%s", volume->name_id), "name",
                      volume->name_id, "format", "raw");
@@ -300,8 +280,10 @@ static int memory_disconnect(void *handle, struct arena *arena, const struct dri
         act(memory, "disconnect", volume, err) < 0)
         return -1;
     found = memory_find(memory, volume->name_id);
-    if (found)
-        leave_connection(found, volume);
+    if (found && !words_list_has(volume->hosts, found->other))
+        found->other[0] = '\0';
+    if (found && (!volume->hosts || !*volume->hosts))
+        found->host[0] = '\0';
     return 0;
 }
 

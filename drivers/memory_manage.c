@@ -34,14 +34,6 @@ int memory_get_manageable(void *handle, struct arena *arena, const struct driver
     return 0;
 }
 
-static void make_volume(struct memory *memory, const char *name_id,
-                        const struct memory_volume *from) {
-    struct memory_volume *made = memory_add(memory, name_id, name_id, from->bytes);
-
-    made->content = from->content;
-    memory_remove_foreign(memory, from->name_id);
-}
-
 int memory_manage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                          const char *source_name, struct driver_created *ret, struct error *err) {
     struct memory *memory = handle;
@@ -55,8 +47,11 @@ int memory_manage_volume(void *handle, struct arena *arena, const struct driver_
         if (memory_act(memory, "manage_volume", volume->name_id, volume->fence, err) < 0 ||
             find_source(memory, memory_find(memory, volume->name_id), source_name, &found, err) < 0)
             return -1;
-        if (found->kind == MEMORY_FOREIGN)
-            make_volume(memory, volume->name_id, found);
+        if (found->kind == MEMORY_FOREIGN) {
+            memory_add(memory, volume->name_id, volume->name_id, found->bytes)->content =
+                found->content;
+            memory_remove_foreign(memory, source_name);
+        }
     }
     *ret = (struct driver_created){ .provider_location = arena_text(arena, "memory"),
                                     .format = "raw" };

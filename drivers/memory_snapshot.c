@@ -17,21 +17,6 @@ static bool must_defer(const struct memory *memory, const struct driver_volume *
 
 /* ---- snapshots ---- */
 
-/* The moment is when no other call can come between. */
-static int take_moment(struct memory *memory, const struct driver_volume *volume,
-                       const struct driver_snapshot *snapshot, struct error *err) {
-    const struct memory_volume *found;
-    struct memory_volume *source;
-
-    if (memory_act(memory, "create_snapshot", snapshot->name_id, snapshot->fence, err) < 0 ||
-        memory_demand(memory, volume->name_id, false, &source, err) < 0)
-        return -1;
-    found = memory_find_snapshot(memory, snapshot->name_id);
-    if (!found) /* another worker may have been faster meanwhile */
-        memory_add_snapshot(memory, snapshot->name_id, source->bytes)->content = source->content;
-    return 0;
-}
-
 enum driver_outcome memory_create_snapshot(void *handle, struct arena *arena,
                                            const struct driver_volume *volume,
                                            const struct driver_snapshot *snapshot,
@@ -51,8 +36,14 @@ enum driver_outcome memory_create_snapshot(void *handle, struct arena *arena,
             return DRIVER_FAILED;
         if (must_defer(memory, volume, source))
             return DRIVER_DEFERRED;
-        if (take_moment(memory, volume, snapshot, err) < 0)
+        if (memory_act(memory, "create_snapshot", snapshot->name_id, snapshot->fence, err) < 0 ||
+            memory_demand(memory, volume->name_id, false, &source, err) < 0)
             return DRIVER_FAILED;
+        /* The moment is when no other call can come between; another worker may have been faster
+         * meanwhile. */
+        if (!memory_find_snapshot(memory, snapshot->name_id))
+            memory_add_snapshot(memory, snapshot->name_id, source->bytes)->content =
+                source->content;
     }
     *ret = describe(arena);
     return DRIVER_DONE;
@@ -152,24 +143,16 @@ struct source {
     const struct driver_volume *volume; /* NULL of a snapshot */
 };
 
-static int check_source(const struct memory *memory, const struct source *source,
-                        struct error *err) {
-    struct memory_volume *found;
-
-    if (memory_demand(memory, source->name_id, source->snapshot, &found, err) < 0)
-        return -1;
-    if (source->volume && must_defer(memory, source->volume, found))
-        return error_set(err, ERROR_CONFLICT, "Volume %s is in use.", source->name_id);
-    return 0;
-}
-
 static int make_clone(struct memory *memory, const struct driver_volume *volume,
                       const struct source *source, struct error *err) {
     int64_t bytes = volume->size_gb * GIB;
     struct memory_volume *from;
 
-    if (check_source(memory, source, err) < 0 ||
-        memory_act(memory, source->call, volume->name_id, volume->fence, err) < 0 ||
+    if (memory_demand(memory, source->name_id, source->snapshot, &from, err) < 0)
+        return -1;
+    if (source->volume && must_defer(memory, source->volume, from))
+        return error_set(err, ERROR_CONFLICT, "Volume %s is in use.", source->name_id);
+    if (memory_act(memory, source->call, volume->name_id, volume->fence, err) < 0 ||
         memory_demand(memory, source->name_id, source->snapshot, &from, err) < 0)
         return -1;
     if (memory_find(memory, volume->name_id)) /* another worker was faster meanwhile */
@@ -266,35 +249,12 @@ int memory_get_usage(void *handle, struct arena *arena, const struct driver_volu
     return 0;
 }
 
-static int check_still(const struct driver_volume *volume, const struct memory_volume *found,
-                       struct error *err) {
-    if (volume->attached || found->locked)
-        return error_set(err, ERROR_CONFLICT, "Volume %s is open in a running guest.",
-                         volume->name_id);
-    return 0;
-}
-
-/* No guest opens it meanwhile. */
-static int reclaim_locked(struct memory *memory, const struct driver_volume *volume,
-                          struct error *err) {
-    struct memory_volume *found = memory_find(memory, volume->name_id);
-    int allowed;
-
-    found->busy = true;
-    allowed = memory_act(memory, "reclaim_volume", volume->name_id, volume->fence, err);
-    if (memory_demand(memory, volume->name_id, false, &found, err) < 0)
-        return -1;
-    found->busy = false;
-    if (allowed == 0)
-        found->waste = 0;
-    return allowed;
-}
-
 int memory_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                           const struct driver_progress *progress, int64_t *ret_before,
                           struct error *err) {
     struct memory *memory = handle;
     struct memory_volume *found;
+    int allowed;
 
     (void)arena, (void)ret_before;
     if (driver_fence_check(volume->fence, err) < 0 ||
@@ -302,8 +262,17 @@ int memory_reclaim_volume(void *handle, struct arena *arena, const struct driver
         return -1;
     HOLD(memory);
     if (memory_check_order(memory, "reclaim_volume", err) < 0 ||
-        memory_demand(memory, volume->name_id, false, &found, err) < 0 ||
-        check_still(volume, found, err) < 0)
+        memory_demand(memory, volume->name_id, false, &found, err) < 0)
         return -1;
-    return reclaim_locked(memory, volume, err);
+    if (volume->attached || found->locked)
+        return error_set(err, ERROR_CONFLICT, "Volume %s is open in a running guest.",
+                         volume->name_id);
+    found->busy = true; /* no guest opens it meanwhile */
+    allowed = memory_act(memory, "reclaim_volume", volume->name_id, volume->fence, err);
+    if (memory_demand(memory, volume->name_id, false, &found, err) < 0)
+        return -1;
+    found->busy = false;
+    if (allowed == 0)
+        found->waste = 0;
+    return allowed;
 }

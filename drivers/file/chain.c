@@ -172,18 +172,6 @@ int chain_remove_drafts(const struct directory *directory, struct arena *arena,
     return volume_name_remove_unfinished(directory, arena, chain->info_name, err);
 }
 
-static int fill(int fd, const char *text, struct error *err) {
-    size_t size = strlen(text);
-    ssize_t written = pwrite(fd, text, size, 0);
-
-    assert(fd >= 0);
-    if (written < 0)
-        return error_errno(err, ERROR_BACKEND, "writing the info");
-    if ((size_t)written < size)
-        return error_set(err, ERROR_BACKEND, "No space left for the chain file.");
-    return image_flush(fd, err);
-}
-
 /* One file of the volume is active, or a delete has begun with it. */
 static bool names_one(const struct chain *chain, const json_t *info) {
     const char *deleted = json_text_of(info, "deleted");
@@ -195,12 +183,20 @@ static bool names_one(const struct chain *chain, const json_t *info) {
 int chain_write(const struct directory *directory, struct arena *arena, const struct chain *chain,
                 const json_t *info, unsigned attempt, const struct driver_fence *fence,
                 struct error *err) {
+    const char *text = json_text(arena, info);
     autodraft struct draft draft = { 0 };
+    ssize_t written;
     int taken;
 
     assert(chain->info_name && chain->base && names_one(chain, info));
-    if (draft_open(directory, arena, chain->info_name, attempt, &draft, err) < 0 ||
-        fill(draft.fd, json_text(arena, info), err) < 0)
+    if (draft_open(directory, arena, chain->info_name, attempt, &draft, err) < 0)
+        return -1;
+    written = pwrite(draft.fd, text, strlen(text), 0);
+    if (written < 0)
+        return error_errno(err, ERROR_BACKEND, "writing the info");
+    if ((size_t)written < strlen(text))
+        return error_set(err, ERROR_BACKEND, "No space left for the chain file.");
+    if (image_flush(draft.fd, err) < 0)
         return -1;
     taken = chain->info ? draft_replace(&draft, fence, err) : draft_publish(&draft, fence, err);
     if (taken > 0)
@@ -247,17 +243,6 @@ int chain_lock_file(int fd, bool alone, const struct driver_fence *fence, struct
     return taken > 0 ? driver_fence_busy(fence, err, "volume files") : taken;
 }
 
-/* *ret_fd is -1 where there is nothing to lock. */
-static int open_to_lock(const struct directory *directory, const struct chain *chain, int flags,
-                        int *ret_fd, struct error *err) {
-    struct error why = { .kind = ERROR_NONE };
-
-    *ret_fd = image_open(directory->fd, chain->base, flags, &why);
-    if (*ret_fd >= 0 || (!chain->info && why.kind == ERROR_NOT_FOUND))
-        return 0;
-    return error_pass(err, &why);
-}
-
 /* 1: the locked file has the name yet, 0: another call has replaced or renamed it. */
 static int is_named(const struct directory *directory, const struct chain *chain, int fd,
                     struct error *err) {
@@ -271,20 +256,19 @@ static int is_named(const struct directory *directory, const struct chain *chain
     return is_same_file(&opened, &named);
 }
 
-/* 1: another call has it. */
+/* 1: another call has it.  *ret_fd is -1 where there is nothing to lock. */
 static int lock_named(const struct directory *directory, const struct chain *chain, bool alone,
                       bool is_last, int *ret_fd, struct error *err) {
     enum { REPLACED_MOST = 10 };
 
     *ret_fd = -1;
     for (int i = 0; i < REPLACED_MOST; i++) {
-        autoclose int fd = -1;
+        struct error why = { .kind = ERROR_NONE };
+        autoclose int fd = image_open(directory->fd, chain->base, alone ? O_RDWR : O_RDONLY, &why);
         int taken, named;
 
-        if (open_to_lock(directory, chain, alone ? O_RDWR : O_RDONLY, &fd, err) < 0)
-            return -1;
         if (fd < 0)
-            return 0;
+            return !chain->info && why.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &why);
         taken = try_lock_briefly(fd, alone, is_last, err);
         if (taken != 0)
             return taken;
@@ -313,24 +297,12 @@ int chain_lock_to_grow(const struct directory *directory, const struct chain *ch
 
 /* ---- the files ---- */
 
-static int check_below(const struct chain *chain, const char *name, const struct image_facts *facts,
-                       const char *base_format, struct error *err) {
-    const char *wanted = strcmp(facts->backing, chain->base) == 0 ? base_format : "qcow2";
-
-    if (!chain_owns(chain, facts->backing))
-        return error_set(err, ERROR_BACKEND, "%s lies above a file that is not the volume's.",
-                         name);
-    if (strcmp(facts->backing_format, wanted) != 0)
-        return error_set(err, ERROR_BACKEND, "%s does not say that %s below it is %s.", name,
-                         facts->backing, wanted);
-    return 0;
-}
-
 /* *ret_below: the next name; NULL after the last one. */
 static int read_link(const struct directory *directory, struct arena *arena,
                      const struct chain *chain, const char *base_format, struct chain_link *link,
                      const char **ret_below, struct error *err) {
     bool last = strcmp(link->name, chain->base) == 0;
+    const char *wanted;
     struct image_facts facts;
     autoclose int fd = -1;
     int found = image_find(directory->fd, link->name, O_RDONLY, &fd, err);
@@ -344,10 +316,17 @@ static int read_link(const struct directory *directory, struct arena *arena,
         return error_set(err, ERROR_BACKEND, "%s keeps a part of its data in another file.",
                          link->name);
     link->virtual_bytes = facts.virtual_bytes;
-    last |= !facts.backing[0]; /* everything below it was merged into it */
-    if (!last && check_below(chain, link->name, &facts, base_format, err) < 0)
-        return -1;
-    *ret_below = last ? NULL : arena_text(arena, facts.backing);
+    *ret_below = NULL;
+    if (last || !facts.backing[0]) /* or everything below it was merged into it */
+        return 0;
+    wanted = strcmp(facts.backing, chain->base) == 0 ? base_format : "qcow2";
+    if (!chain_owns(chain, facts.backing))
+        return error_set(err, ERROR_BACKEND, "%s lies above a file that is not the volume's.",
+                         link->name);
+    if (strcmp(facts.backing_format, wanted) != 0)
+        return error_set(err, ERROR_BACKEND, "%s does not say that %s below it is %s.", link->name,
+                         facts.backing, wanted);
+    *ret_below = arena_text(arena, facts.backing);
     return 0;
 }
 
@@ -367,6 +346,13 @@ int chain_walk(const struct directory *directory, struct arena *arena, const str
     }
     assert(count > 0 && count <= CHAIN_FILES_MOST);
     return count;
+}
+
+int chain_place_of(const struct chain_link *links, int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(links[i].name, name) == 0)
+            return i;
+    return -1;
 }
 
 /* ---- by a snapshot ---- */

@@ -99,6 +99,9 @@ int chain_lock_to_grow(const struct directory *directory, const struct chain *ch
 /* The same lock on an open file that is, or is about to become, a volume's own. */
 int chain_lock_file(int fd, bool alone, const struct driver_fence *fence, struct error *err);
 
+/* The place of a file among the links of a walk; -1: none. */
+int chain_place_of(const struct chain_link *links, int count, const char *name);
+
 /* The files from the one named `from` downwards, checked; how many. `base_format`: the recorded
  * one. */
 int chain_walk(const struct directory *directory, struct arena *arena, const struct chain *chain,

@@ -44,18 +44,6 @@ int chain_assist_prepare_create(const struct chain_assist *assist, struct driver
 
 /* ---- create: settle ---- */
 
-/* For a create: where an earlier request was never completed, the overlay may have lost its name
- * while the info still has it. */
-static int find_overlay(const struct chain_assist *assist, const char *overlay, int *ret_fd,
-                        struct error *err) {
-    int directory_fd = assist->directory->fd;
-    int found = image_find(directory_fd, overlay, O_RDWR, ret_fd, err);
-
-    return found != 0 ? found
-                      : image_find(directory_fd, chain_name_undone(assist->arena, overlay), O_RDWR,
-                                   ret_fd, err);
-}
-
 struct undoing {
     const struct chain_assist *assist;
     const char *overlay, *below;
@@ -113,27 +101,16 @@ static int decide(const struct undoing *undoing, enum driver_reported told, stru
     return 0;
 }
 
-static int put_info_back(const struct undoing *undoing, struct error *err) {
-    const struct chain_assist *assist = undoing->assist;
-    const struct chain *chain = &assist->chain;
-    json_t *info = json_keep(assist->arena, json_copy(chain->info));
-
-    assert(chain_owns(chain, undoing->below));
-    json_object_set_new(info, "active", json_string(undoing->below));
-    json_object_del(info, assist->snapshot->name_id);
-    return chain_write(assist->directory, assist->arena, chain, info, assist->snapshot->attempt,
-                       assist->snapshot->fence, err);
-}
-
 /* Repeated, it continues an interrupted undoing. */
 static int undo(const struct undoing *undoing, struct error *err) {
     const struct chain_assist *assist = undoing->assist;
     const struct directory *directory = assist->directory;
     const char *undone = chain_name_undone(assist->arena, undoing->overlay);
+    json_t *info = json_keep(assist->arena, json_copy(assist->chain.info));
     struct error why = { .kind = ERROR_NONE };
     int taken;
 
-    assert(undoing->overlay_fd >= 0 && undoing->below);
+    assert(undoing->overlay_fd >= 0 && chain_owns(&assist->chain, undoing->below));
     if (driver_fence_check(assist->snapshot->fence, err) < 0)
         return -1;
     taken = directory_rename(directory, undoing->overlay, undone, &why);
@@ -141,10 +118,27 @@ static int undo(const struct undoing *undoing, struct error *err) {
         return error_set(err, ERROR_BACKEND, "%s is there already.", undone);
     if (taken < 0 && why.kind != ERROR_NOT_FOUND)
         return error_pass(err, &why);
-    if (directory_flush(directory, err) < 0 || put_info_back(undoing, err) < 0 ||
+    json_object_set_new(info, "active", json_string(undoing->below));
+    json_object_del(info, assist->snapshot->name_id);
+    if (directory_flush(directory, err) < 0 ||
+        chain_write(directory, assist->arena, &assist->chain, info, assist->snapshot->attempt,
+                    assist->snapshot->fence, err) < 0 ||
         removal_held(directory, undone, undoing->overlay_fd, assist->snapshot->fence, err) < 0)
         return -1;
     return directory_flush(directory, err);
+}
+
+/* An overlay that no info names, and that no host was given. */
+static int remove_unnamed(const struct undoing *undoing, struct error *err) {
+    const struct chain_assist *assist = undoing->assist;
+    const char *const names[] = { undoing->overlay,
+                                  chain_name_undone(assist->arena, undoing->overlay) };
+
+    for (size_t i = 0; i < LENGTH(names); i++)
+        if (removal_image(assist->directory, assist->arena, names[i], assist->snapshot->fence,
+                          err) < 0)
+            return -1;
+    return directory_flush(assist->directory, err);
 }
 
 static int open_below(struct undoing *undoing, struct error *err) {
@@ -162,28 +156,21 @@ static int open_below(struct undoing *undoing, struct error *err) {
     return image_open(assist->directory->fd, undoing->below, O_RDONLY, err);
 }
 
-/* An overlay that no info names, and that no host was given. */
-static int remove_unnamed(const struct undoing *undoing, struct error *err) {
-    const struct chain_assist *assist = undoing->assist;
-    const char *const names[] = { undoing->overlay,
-                                  chain_name_undone(assist->arena, undoing->overlay) };
-
-    for (size_t i = 0; i < LENGTH(names); i++)
-        if (removal_image(assist->directory, assist->arena, names[i], assist->snapshot->fence,
-                          err) < 0)
-            return -1;
-    return directory_flush(assist->directory, err);
-}
-
 /* 1 it is there, 0 it is not the active one. */
 static int open_overlay(struct undoing *undoing, struct error *err) {
     const struct chain_assist *assist = undoing->assist;
+    const char *undone = chain_name_undone(assist->arena, undoing->overlay);
+    int directory_fd = assist->directory->fd;
     int found;
 
     assert(assist->chain.active);
     if (strcmp(assist->chain.active, undoing->overlay) != 0)
         return 0;
-    found = find_overlay(assist, undoing->overlay, &undoing->overlay_fd, err);
+    found = image_find(directory_fd, undoing->overlay, O_RDWR, &undoing->overlay_fd, err);
+    /* Where an earlier request was never completed, the overlay may have lost its name while the
+     * info still has it. */
+    if (found == 0)
+        found = image_find(directory_fd, undone, O_RDWR, &undoing->overlay_fd, err);
     if (found == 0)
         return error_set(err, ERROR_BACKEND, "%s is missing.", undoing->overlay);
     if (found > 0)

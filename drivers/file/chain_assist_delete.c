@@ -21,43 +21,19 @@ static const char *id_of(const struct chain_assist *assist) {
     return assist->snapshot->name_id;
 }
 
-/* Its place in the chain; -1: it is not there. */
-static int find_file(const struct merge *merge, const char *name) {
-    int at = merge->count - 1;
-
-    while (at >= 0 && strcmp(merge->links[at].name, name) != 0)
-        at--;
-    return at;
-}
-
-static int walk(const struct chain_assist *assist, struct merge *ret, struct error *err) {
-    *ret = (struct merge){ .assist = assist };
-    ret->file = chain_file_of(&assist->chain, assist->arena, id_of(assist), err);
-    if (!ret->file)
-        return -1;
-    ret->count = chain_walk(assist->directory, assist->arena, &assist->chain, assist->chain.active,
-                            assist->volume->format, ret->links, err);
-    return ret->count < 0 ? -1 : 0;
-}
-
-/* The file below is pulled into the active file, which alone is written. */
-static int request_newest(const struct merge *merge, struct driver_assist *ret, struct error *err) {
-    const struct chain_assist *assist = merge->assist;
-
-    assert(merge->count > 1);
-    *ret = (struct driver_assist){
-        .file_to_merge = merge->count > 2 ? merge->links[2].name : NULL,
-    };
-    return chain_note(&assist->work, &assist->chain, id_of(assist), merge->links[1].name, true,
-                      err);
-}
-
-static int request_older(const struct merge *merge, int at, struct driver_assist *ret,
-                         struct error *err) {
+static int request(const struct merge *merge, int at, struct driver_assist *ret,
+                   struct error *err) {
     const struct chain_assist *assist = merge->assist;
     const char *below = merge->links[at + 1].name;
 
-    assert(at > 0 && at + 1 < merge->count);
+    assert(at >= 0 && at + 1 < merge->count);
+    if (at == 0) {
+        /* The file below is pulled into the active file, which alone is written. */
+        *ret = (struct driver_assist){
+            .file_to_merge = merge->count > 2 ? merge->links[2].name : NULL,
+        };
+        return chain_note(&assist->work, &assist->chain, id_of(assist), below, true, err);
+    }
     *ret = (struct driver_assist){ .file_to_merge = merge->file, .merge_target_file = below };
     if (chain_check_below(assist->directory, &assist->chain, below, merge->file, NULL, true, err) <
         0)
@@ -67,7 +43,7 @@ static int request_older(const struct merge *merge, int at, struct driver_assist
 
 int chain_assist_prepare_delete(const struct chain_assist *assist, struct driver_assist *ret,
                                 struct error *err) {
-    struct merge merge;
+    struct merge merge = { .assist = assist };
     int at, unused;
 
     if (!chain_has(&assist->chain, id_of(assist)))
@@ -75,10 +51,16 @@ int chain_assist_prepare_delete(const struct chain_assist *assist, struct driver
     unused = chain_assist_undo_unused(assist, err);
     if (unused != 0)
         return unused;
-    if (chain_check_others(&assist->work, &assist->chain, id_of(assist), err) < 0 ||
-        walk(assist, &merge, err) < 0)
+    if (chain_check_others(&assist->work, &assist->chain, id_of(assist), err) < 0)
         return -1;
-    at = find_file(&merge, merge.file);
+    merge.file = chain_file_of(&assist->chain, assist->arena, id_of(assist), err);
+    if (!merge.file)
+        return -1;
+    merge.count = chain_walk(assist->directory, assist->arena, &assist->chain, assist->chain.active,
+                             assist->volume->format, merge.links, err);
+    if (merge.count < 0)
+        return -1;
+    at = chain_place_of(merge.links, merge.count, merge.file);
     if (at < 0)
         return error_set(err, ERROR_BACKEND,
                          "%s lies below no guest's file: the snapshot can be deleted when the "
@@ -86,7 +68,7 @@ int chain_assist_prepare_delete(const struct chain_assist *assist, struct driver
                          merge.file);
     if (at + 1 == merge.count)
         return error_set(err, ERROR_BACKEND, "Nothing lies below %s.", merge.file);
-    return at == 0 ? request_newest(&merge, ret, err) : request_older(&merge, at, ret, err);
+    return request(&merge, at, ret, err);
 }
 
 int chain_assist_complete_delete(const struct chain_assist *assist, enum driver_reported told,

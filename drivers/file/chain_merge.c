@@ -86,24 +86,6 @@ static bool is_overlay(const struct chain *chain, const char *id, const json_t *
            strcmp(name, chain->base) != 0;
 }
 
-/* 1: an overlay of the info lies above that file, `except` apart, and *ret is its snapshot. */
-static int find_above(const struct directory *directory, const struct chain *chain,
-                      const char *below, const char *except, const char **ret, struct error *err) {
-    const char *id;
-    json_t *file;
-
-    json_object_foreach(chain->info, id, file) {
-        int above = is_overlay(chain, id, file) && strcmp(json_string_value(file), except) != 0
-                        ? lies_above(directory, json_string_value(file), below, err)
-                        : 0;
-
-        *ret = id;
-        if (above != 0)
-            return above;
-    }
-    return 0;
-}
-
 int chain_check_below(const struct directory *directory, const struct chain *chain,
                       const char *below, const char *one, const char *other, bool writes,
                       struct error *err) {
@@ -130,36 +112,36 @@ int chain_check_below(const struct directory *directory, const struct chain *cha
     return 0;
 }
 
-/* Is the file `from`, or one below it? */
-static int is_below(const struct chain_work *work, const struct chain *chain, const char *from,
-                    const char *file, struct error *err) {
-    struct chain_link links[CHAIN_FILES_MOST];
-    int count =
-        chain_walk(work->directory, work->arena, chain, from, work->volume->format, links, err);
-
-    for (int i = 0; i < count; i++)
-        if (strcmp(links[i].name, file) == 0)
-            return 1;
-    return count < 0 ? -1 : 0;
-}
-
 /* Has the noted file dropped out?  If a pull into a later overlay has merged more than it, another
  * file still lies above it, and it has not. */
 static int is_done(const struct chain_work *work, const struct chain *chain, const char *id,
                    const char *file, struct error *err) {
-    const char *overlay = chain_file_of(chain, work->arena, id, err), *above;
+    const char *overlay = chain_file_of(chain, work->arena, id, err), *key;
     bool commits = overlay && strcmp(overlay, file) == 0;
-    int below;
+    struct chain_link links[CHAIN_FILES_MOST];
+    json_t *value;
+    int count;
 
     if (!overlay)
         return -1;
     if (!chain_has(chain, id))
         return 1;
-    below = is_below(work, chain, commits ? chain->active : overlay, file, err);
-    if (below != 0)
-        return below < 0 ? -1 : 0;
-    below = find_above(work->directory, chain, file, file, &above, err);
-    return below < 0 ? -1 : !below;
+    count = chain_walk(work->directory, work->arena, chain, commits ? chain->active : overlay,
+                       work->volume->format, links, err);
+    if (count < 0)
+        return -1;
+    if (chain_place_of(links, count, file) >= 0)
+        return 0;
+    json_object_foreach(chain->info, key, value) {
+        const char *name = json_string_value(value);
+        int above = is_overlay(chain, key, value) && strcmp(name, file) != 0
+                        ? lies_above(work->directory, name, file, err)
+                        : 0;
+
+        if (above != 0)
+            return above < 0 ? -1 : 0;
+    }
+    return 1;
 }
 
 /* ---- the end of a merge ---- */

@@ -10,11 +10,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* A copy of the info to be changed. */
-static json_t *copy_info(const struct chain *chain, struct arena *arena) {
-    return json_keep(arena, chain->info ? json_copy(chain->info) : json_object());
-}
-
 /* ---- create ---- */
 
 int chain_snapshot_fill(const struct draft *draft, struct arena *arena,
@@ -33,47 +28,30 @@ int chain_snapshot_fill(const struct draft *draft, struct arena *arena,
     return 0;
 }
 
-/* No info names an existing one: it has no reader, and the image below may have changed since. */
-static int publish(struct draft *draft, const struct driver_fence *fence, struct error *err) {
-    int taken = draft_publish(draft, fence, err);
-
-    return taken > 0 ? draft_replace(draft, fence, err) : taken;
-}
-
-/* Never smaller than the image below it, or its record (X27). */
-static int64_t overlay_bytes(const struct driver_volume *volume,
-                             const struct image_source *source) {
-    const int64_t sector = 512;
-    int64_t recorded = volume_image_bytes(volume->size_gb);
-    int64_t real = (source->virtual_bytes + sector - 1) / sector * sector;
-
-    return real > recorded ? real : recorded;
-}
-
 static int make_overlay(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const struct driver_snapshot *snapshot,
                         const struct image_source *source, const char *overlay, struct error *err) {
     const struct qemu_img_below below = { source->name,
                                           source->layered ? "qcow2" : volume->format };
+    const int64_t sector = 512;
+    int64_t bytes = (source->virtual_bytes + sector - 1) / sector * sector;
+    int64_t recorded = volume_image_bytes(volume->size_gb);
     autodraft struct draft draft = { 0 };
+    int taken;
 
+    /* Never smaller than the image below it, or its record (X27). */
+    if (bytes < recorded)
+        bytes = recorded;
     if (directory_check_place(directory, err) < 0 ||
         draft_open(directory, arena, overlay, snapshot->attempt, &draft, err) < 0 ||
-        chain_snapshot_fill(&draft, arena, &below, overlay_bytes(volume, source), err) < 0 ||
-        publish(&draft, snapshot->fence, err) < 0)
+        chain_snapshot_fill(&draft, arena, &below, bytes, err) < 0)
         return -1;
-    return directory_flush(directory, err);
-}
-
-static int go_on_in(const struct directory *directory, struct arena *arena,
-                    const struct driver_snapshot *snapshot, const struct chain *chain,
-                    const char *overlay, struct error *err) {
-    json_t *info = copy_info(chain, arena);
-
-    assert(chain_owns(chain, overlay) && strcmp(overlay, chain->base) != 0);
-    json_object_set_new(info, "active", json_string(overlay));
-    json_object_set_new(info, snapshot->name_id, json_string(overlay));
-    return chain_write(directory, arena, chain, info, snapshot->attempt, snapshot->fence, err);
+    taken = draft_publish(&draft, snapshot->fence, err);
+    /* No info names an existing one: it has no reader, and the image below may have changed
+     * since. */
+    if (taken > 0)
+        taken = draft_replace(&draft, snapshot->fence, err);
+    return taken < 0 ? -1 : directory_flush(directory, err);
 }
 
 int chain_snapshot_put(const struct directory *directory, struct arena *arena,
@@ -82,6 +60,7 @@ int chain_snapshot_put(const struct directory *directory, struct arena *arena,
     const struct chain *chain = &source->chain;
     const char *overlay = chain_overlay(chain, arena, snapshot->name_id, err);
     struct chain_link links[CHAIN_FILES_MOST];
+    json_t *info;
     int count;
 
     if (!overlay)
@@ -94,8 +73,13 @@ int chain_snapshot_put(const struct directory *directory, struct arena *arena,
                          "Volume %s has %d snapshots, the most there can be.", volume->id,
                          CHAIN_SNAPSHOTS_MOST);
     if (image_flush(source->fd, err) < 0 ||
-        make_overlay(directory, arena, volume, snapshot, source, overlay, err) < 0 ||
-        go_on_in(directory, arena, snapshot, chain, overlay, err) < 0)
+        make_overlay(directory, arena, volume, snapshot, source, overlay, err) < 0)
+        return -1;
+    assert(chain_owns(chain, overlay) && strcmp(overlay, chain->base) != 0);
+    info = json_keep(arena, chain->info ? json_copy(chain->info) : json_object());
+    json_object_set_new(info, "active", json_string(overlay));
+    json_object_set_new(info, snapshot->name_id, json_string(overlay));
+    if (chain_write(directory, arena, chain, info, snapshot->attempt, snapshot->fence, err) < 0)
         return -1;
     *ret = overlay;
     return 0;
@@ -186,15 +170,6 @@ static struct image_copy how_of(const struct deletion *deletion) {
                                 deletion->directory->settings->copy_bytes_per_second };
 }
 
-static enum driver_outcome merge(const struct deletion *deletion, struct error *err) {
-    const struct image_copy how = how_of(deletion);
-    enum driver_outcome outcome;
-
-    assert(deletion->below >= 0 && deletion->below < deletion->count);
-    outcome = commit(deletion, &how, err);
-    return outcome == DRIVER_DONE && deletion->above >= 0 ? rebase(deletion, &how, err) : outcome;
-}
-
 static int forget(const struct deletion *deletion, const struct chain *chain, struct error *err) {
     const struct driver_snapshot *snapshot = deletion->snapshot;
     json_t *info = json_keep(deletion->arena, json_deep_copy(chain->info));
@@ -206,14 +181,6 @@ static int forget(const struct deletion *deletion, const struct chain *chain, st
     chain_drop_note(info, snapshot->name_id);
     return chain_write(deletion->directory, deletion->arena, chain, info, snapshot->attempt,
                        snapshot->fence, err);
-}
-
-static int find_link(const struct deletion *deletion, const char *name) {
-    int at = deletion->count - 1;
-
-    while (at >= 0 && strcmp(deletion->links[at].name, name) != 0)
-        at--;
-    return at;
 }
 
 /* An earlier attempt has merged it, perhaps in memory only, or a late host has pulled it into the
@@ -229,7 +196,7 @@ static int find_dropped(struct deletion *deletion, const struct chain *chain, st
     if (image_read_facts(fd, "qcow2", &facts, err) < 0)
         return error_context(err, "%s", deletion->overlay);
     deletion->virtual_bytes = facts.virtual_bytes;
-    deletion->below = facts.backing[0] ? find_link(deletion, facts.backing) : -1;
+    deletion->below = chain_place_of(deletion->links, deletion->count, facts.backing);
     deletion->above = deletion->below - 1;
     if (deletion->below < 0)
         return error_set(err, ERROR_BACKEND, "%s lies above no file of the chain.",
@@ -241,7 +208,7 @@ static int find_dropped(struct deletion *deletion, const struct chain *chain, st
 }
 
 static int find_place(struct deletion *deletion, const struct chain *chain, struct error *err) {
-    int at = deletion->at = find_link(deletion, deletion->overlay);
+    int at = deletion->at = chain_place_of(deletion->links, deletion->count, deletion->overlay);
 
     if (at < 0)
         return find_dropped(deletion, chain, err);
@@ -251,16 +218,6 @@ static int find_place(struct deletion *deletion, const struct chain *chain, stru
     deletion->below = at + 1;
     deletion->above = at - 1;
     return 1;
-}
-
-/* No other snapshot loses the overwritten content. */
-static int check_place(const struct deletion *deletion, const struct chain *chain,
-                       struct error *err) {
-    const char *above =
-        deletion->at < 0 && deletion->above >= 0 ? deletion->links[deletion->above].name : NULL;
-
-    return chain_check_below(deletion->directory, chain, deletion->links[deletion->below].name,
-                             deletion->overlay, above, true, err);
 }
 
 /* The next attempt finds this note.  Until the info has lost the snapshot, its overlay and the one
@@ -286,33 +243,35 @@ static int walk(struct deletion *deletion, const struct chain_work *work, const 
     return deletion->count < 0 ? -1 : 0;
 }
 
-/* After an earlier attempt, the state on the disk counts (image_flush()). */
-static int read_chain(struct deletion *deletion, const struct chain_work *work,
-                      const struct chain *chain, struct error *err) {
-    if (walk(deletion, work, chain, err) < 0)
-        return -1;
-    if (!chain_noted(chain, deletion->snapshot->name_id) &&
-        find_link(deletion, deletion->overlay) >= 0)
-        return 0;
-    return chain_reread(deletion->directory, chain, err) < 0 ? -1
-                                                             : walk(deletion, work, chain, err);
-}
-
 /* 1: it can be merged, 0 it is already gone. */
 static int begin_merge(struct deletion *deletion, const struct chain_work *work,
                        struct chain *chain, struct error *err) {
-    int more = read_chain(deletion, work, chain, err);
+    const char *above = NULL;
+    int more;
 
-    if (more == 0)
-        more = find_place(deletion, chain, err);
-    if (more > 0 &&
-        (check_place(deletion, chain, err) < 0 || note_merge(deletion, work, chain, err) < 0))
+    if (walk(deletion, work, chain, err) < 0)
         return -1;
-    return more;
+    /* After an earlier attempt, the state on the disk counts (image_flush()). */
+    if ((chain_noted(chain, deletion->snapshot->name_id) ||
+         chain_place_of(deletion->links, deletion->count, deletion->overlay) < 0) &&
+        (chain_reread(deletion->directory, chain, err) < 0 || walk(deletion, work, chain, err) < 0))
+        return -1;
+    more = find_place(deletion, chain, err);
+    if (more <= 0)
+        return more;
+    if (deletion->at < 0 && deletion->above >= 0)
+        above = deletion->links[deletion->above].name;
+    /* No other snapshot loses the overwritten content. */
+    if (chain_check_below(deletion->directory, chain, deletion->links[deletion->below].name,
+                          deletion->overlay, above, true, err) < 0 ||
+        note_merge(deletion, work, chain, err) < 0)
+        return -1;
+    return 1;
 }
 
 static enum driver_outcome take_out(struct deletion *deletion, const struct chain_work *work,
                                     struct error *err) {
+    const struct image_copy how = how_of(deletion);
     struct volume_image image;
     autoclose int fd = volume_image_open(deletion->directory, deletion->arena, work->volume,
                                          O_RDONLY, &image, err);
@@ -326,8 +285,12 @@ static enum driver_outcome take_out(struct deletion *deletion, const struct chai
     if (hold != IMAGE_LOCKED)
         return hold == IMAGE_HELD ? DRIVER_DEFERRED : DRIVER_FAILED;
     more = begin_merge(deletion, work, &image.chain, err);
-    if (more > 0)
-        outcome = merge(deletion, err);
+    if (more > 0) {
+        assert(deletion->below >= 0 && deletion->below < deletion->count);
+        outcome = commit(deletion, &how, err);
+        if (outcome == DRIVER_DONE && deletion->above >= 0)
+            outcome = rebase(deletion, &how, err);
+    }
     if (more < 0 || outcome != DRIVER_DONE)
         return more < 0 ? DRIVER_FAILED : outcome;
     return forget(deletion, &image.chain, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;

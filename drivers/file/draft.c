@@ -62,28 +62,26 @@ int draft_publish(struct draft *draft, const struct driver_fence *fence, struct 
     return taken;
 }
 
-/* The replaced file has the name of the draft now, and is removed with it. */
-static int hold_replaced(struct draft *draft, struct error *err) {
-    int fd = openat(draft->directory->fd, draft->unfinished, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-
-    assert(draft->unfinished);
-    if (fd < 0)
-        return error_errno(err, ERROR_BACKEND, "opening what %s was before", draft->name);
-    close(draft->fd);
-    draft->fd = fd;
-    return 0;
-}
-
 int draft_replace(struct draft *draft, const struct driver_fence *fence, struct error *err) {
-    int result;
+    int result, fd;
 
     assert(draft->unfinished && draft->name && draft->directory);
     if (check_own(draft, fence, err) < 0)
         return -1;
     result = directory_replace(draft->directory, draft->unfinished, draft->name, err);
-    if (result > 0)
+    if (result < 0)
+        return -1;
+    if (result > 0) {
         draft->unfinished = NULL;
-    return result == 0 ? hold_replaced(draft, err) : result < 0 ? -1 : 0;
+        return 0;
+    }
+    /* The replaced file has the name of the draft now, and is removed with it. */
+    fd = openat(draft->directory->fd, draft->unfinished, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, ERROR_BACKEND, "opening what %s was before", draft->name);
+    close(draft->fd);
+    draft->fd = fd;
+    return 0;
 }
 
 void draft_end(struct draft *draft) {

@@ -64,19 +64,6 @@ static int check_alone(int fd, const char *name, struct error *err) {
     return status.st_nlink == 1 ? 0 : existing_file_refuse(name, "has more than one name", err);
 }
 
-static int check_free(int fd, const char *name, struct error *err) {
-    switch (image_lock(fd, err)) {
-    case IMAGE_LOCKED:
-        return 0;
-    case IMAGE_HELD:
-        return error_set(err, ERROR_CONFLICT, "The file \"%.255s\" is open in a running guest.",
-                         name);
-    case IMAGE_LOCK_FAILED:
-        break;
-    }
-    return error_context(err, "%s", name);
-}
-
 /* A descriptor of an acceptable file, with QEMU's locks held.  They look like a guest's once the
  * file is a volume's: calls about that volume meet the lock of its files first, and wait. */
 static int open_source(const struct existing_file *file, struct image_facts *facts,
@@ -84,15 +71,21 @@ static int open_source(const struct existing_file *file, struct image_facts *fac
     const char *name = file->source, *why = existing_file_name_refusal(name);
     struct error failure = { .kind = ERROR_NONE };
     autoclose int fd = why ? -1 : image_open(file->directory->fd, name, O_RDWR, &failure);
+    enum image_hold hold;
 
     if (why)
         return existing_file_refuse(name, why, err);
     if (fd < 0)
         return error_set(err, ERROR_BAD_REQUEST, "The file \"%.255s\" cannot be taken over: %s",
                          name, failure.message);
-    if (check_alone(fd, name, err) < 0 || chain_lock_file(fd, false, file->fence, err) < 0 ||
-        check_free(fd, name, err) < 0)
+    if (check_alone(fd, name, err) < 0 || chain_lock_file(fd, false, file->fence, err) < 0)
         return -1;
+    hold = image_lock(fd, err);
+    if (hold == IMAGE_HELD)
+        return error_set(err, ERROR_CONFLICT, "The file \"%.255s\" is open in a running guest.",
+                         name);
+    if (hold != IMAGE_LOCKED)
+        return error_context(err, "%s", name);
     why = image_refusal(fd, file->format, true, facts);
     return why ? existing_file_refuse(name, why, err) : take_fd(fd);
 }

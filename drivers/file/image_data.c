@@ -11,23 +11,18 @@
 
 #define CALL_TIMEOUT_MS ((int64_t)60000)
 
-/* Beside the configured qemu-img: both are of one package. */
-static const char *find_qemu_nbd(const struct directory *directory, struct arena *arena) {
-    const char *qemu_img = directory->settings->qemu_img.program;
-    const char *slash = strrchr(qemu_img, '/');
-
-    return slash ? arena_format(arena, "%.*s/qemu-nbd", (int)(slash - qemu_img), qemu_img)
-                 : "qemu-nbd";
-}
-
 static struct volume_io *open_chain(const struct directory *directory, struct arena *arena,
                                     const struct chain_link *links, int count, bool writable,
                                     struct error *err) {
-    const struct chain_io_settings settings = { find_qemu_nbd(directory, arena), CALL_TIMEOUT_MS,
-                                                0 };
+    /* qemu-nbd is beside the configured qemu-img: both are of one package. */
+    const char *qemu_img = directory->settings->qemu_img.program;
+    const char *slash = strrchr(qemu_img, '/');
+    struct chain_io_settings settings = { "qemu-nbd", CALL_TIMEOUT_MS, 0 };
     struct chain_io_file files[CHAIN_FILES_MOST];
 
     assert(count > 0 && count <= CHAIN_FILES_MOST);
+    if (slash)
+        settings.program = arena_format(arena, "%.*s/qemu-nbd", (int)(slash - qemu_img), qemu_img);
     for (int i = 0; i < count; i++)
         files[i] = (struct chain_io_file){ directory_path(directory, arena, links[i].name),
                                            links[i].format };
@@ -75,32 +70,27 @@ static int refuse_use(const struct driver_volume *volume, struct error *err) {
     return error_set(err, ERROR_CONFLICT, "Volume %s is in use.", volume->id);
 }
 
-/* For this caller alone: a raw file by the locks of a writer, others by those of qemu-nbd. */
-static int hold_writable(const struct directory *directory, const struct driver_volume *volume,
-                         struct image_source *source, struct error *err) {
-    enum image_hold hold = IMAGE_LOCKED;
-
-    assert(source->fd >= 0 && !volume->attached);
-    close(take_fd(source->fd));
-    source->fd = image_open(directory->fd, source->name, O_RDWR, err);
-    if (source->fd < 0)
-        return -1;
-    if (!source->layered && strcmp(source->format, "raw") == 0)
-        hold = image_lock_writer(source->fd, true, err);
-    return hold == IMAGE_LOCKED ? 0 : hold == IMAGE_HELD ? refuse_use(volume, err) : -1;
-}
-
 static int open_writable(const struct directory *directory, struct arena *arena,
                          const struct driver_volume *volume, struct image_source *ret,
                          struct error *err) {
     autosource struct image_source source = NO_SOURCE;
+    enum image_hold hold = IMAGE_LOCKED;
     autoclose int lock = -1;
 
     if (driver_fence_check(volume->fence, err) < 0 ||
         volume_image_lock(directory, arena, volume, true, volume->fence, &lock, err) < 0 ||
-        image_source_open_volume(directory, arena, volume, NULL, &source, err) < 0 ||
-        hold_writable(directory, volume, &source, err) < 0)
+        image_source_open_volume(directory, arena, volume, NULL, &source, err) < 0)
         return -1;
+    assert(source.fd >= 0 && !volume->attached);
+    close(take_fd(source.fd));
+    source.fd = image_open(directory->fd, source.name, O_RDWR, err);
+    if (source.fd < 0)
+        return -1;
+    /* For this caller alone: a raw file by the locks of a writer, others by those of qemu-nbd. */
+    if (!source.layered && strcmp(source.format, "raw") == 0)
+        hold = image_lock_writer(source.fd, true, err);
+    if (hold != IMAGE_LOCKED)
+        return hold == IMAGE_HELD ? refuse_use(volume, err) : -1;
     source.lock = take_fd(lock);
     *ret = source;
     source = NO_SOURCE;

@@ -145,29 +145,19 @@ static int run(struct arena *arena, const struct mount_programs *programs,
     return 0;
 }
 
-/* "first,second", of which either may be empty. */
-static const char *join(struct arena *arena, const char *first, const char *second) {
-    return arena_format(arena, "%s%s%s", first, *first && *second ? "," : "", second);
-}
-
-static bool names_version(const char *options) {
-    static const char *const names[] = { "vers", "nfsvers", "minorversion", "v3",
-                                         "v4",   "v4.0",    "v4.1",         "v4.2" };
-
-    for (size_t i = 0; i < LENGTH(names); i++) {
-        if (mount_has_option(options, names[i]))
-            return true;
-    }
-    return false;
-}
-
 static int try_nfs(struct arena *arena, const struct mount_programs *programs, const char *share,
                    const char *options, const char *point, struct error *err) {
     static const char *const versions[] = { "vers=4,minorversion=2", "vers=4,minorversion=1", "" };
-    size_t first = names_version(options) ? LENGTH(versions) - 1 : 0;
+    static const char *const names[] = { "vers", "nfsvers", "minorversion", "v3",
+                                         "v4",   "v4.0",    "v4.1",         "v4.2" };
+    size_t first = 0;
 
+    for (size_t i = 0; i < LENGTH(names); i++)
+        if (mount_has_option(options, names[i]))
+            first = LENGTH(versions) - 1;
     for (size_t i = first; i < LENGTH(versions); i++) {
-        const char *words = join(arena, versions[i], options);
+        const char *words = arena_format(arena, "%s%s%s", versions[i],
+                                         *versions[i] && *options ? "," : "", options);
         const char *const plain[] = { programs->mount, "-t", "nfs", share, point, NULL };
         const char *const with_options[] = { programs->mount, "-t",  "nfs", "-o",
                                              words,           share, point, NULL };

@@ -48,13 +48,6 @@ static void place_leave(const struct place *place) {
     pthread_mutex_unlock(&lock);
 }
 
-/* A mount whose server or client process went away. */
-static bool is_dead(const char *point) {
-    struct stat status;
-
-    return stat(point, &status) < 0 && (errno == ENOTCONN || errno == ESTALE || errno == EIO);
-}
-
 /* 1 mounted, described by *ret, 0 not. */
 static int find_mount(const struct mounter *mounter, struct arena *arena, const char *point,
                       struct mount_entry *ret, struct error *err) {
@@ -63,10 +56,21 @@ static int find_mount(const struct mounter *mounter, struct arena *arena, const 
     return found > 0 && strcmp(ret->point, point) != 0 ? 0 : found;
 }
 
-static int remount(const struct mounter *mounter, struct arena *arena, struct mounted_share *share,
-                   struct mount_entry *ret, struct error *err) {
-    int found;
+static int mount_share(const struct mounter *mounter, struct arena *arena,
+                       struct mounted_share *share, struct mount_entry *ret, struct error *err) {
+    int found = find_mount(mounter, arena, share->point, ret, err);
+    struct stat status;
 
+    if (found < 0)
+        return -1;
+    if (found > 0) {
+        /* Of a dead mount the server or client process went away. */
+        if (stat(share->point, &status) == 0 ||
+            (errno != ENOTCONN && errno != ESTALE && errno != EIO))
+            return 0;
+        if (mount_detach(arena, &mounter->programs, share->point, true, err) < 0)
+            return error_context(err, "detaching the dead mount of %s", share->share.address);
+    }
     if (mounter->method->mount(&mounter->backend, arena, &mounter->programs, &share->share,
                                share->point, err) < 0)
         return -1;
@@ -76,19 +80,6 @@ static int remount(const struct mounter *mounter, struct arena *arena, struct mo
         return error_set(err, ERROR_BACKEND, "%s is not mounted although its program said so.",
                          share->share.address);
     return found < 0 ? -1 : 0;
-}
-
-static int mount_share(const struct mounter *mounter, struct arena *arena,
-                       struct mounted_share *share, struct mount_entry *ret, struct error *err) {
-    int found = find_mount(mounter, arena, share->point, ret, err);
-
-    if (found < 0)
-        return -1;
-    if (found > 0 && !is_dead(share->point))
-        return 0;
-    if (found > 0 && mount_detach(arena, &mounter->programs, share->point, true, err) < 0)
-        return error_context(err, "detaching the dead mount of %s", share->share.address);
-    return remount(mounter, arena, share, ret, err);
 }
 
 static int open_directory(const struct mounter *mounter, struct mounted_share *share,
@@ -106,18 +97,6 @@ static int open_directory(const struct mounter *mounter, struct mounted_share *s
     return 0;
 }
 
-static int open_share(const struct mounter *mounter, struct mounted_share *share,
-                      const struct mount_entry *entry, struct error *err) {
-    if (open_directory(mounter, share, entry, err) < 0)
-        return -1;
-    if (directory_claim(&share->directory, &mounter->backend, share->share.address, err) < 0) {
-        atomic_store(&share->ready, false);
-        return -1;
-    }
-    atomic_store(&share->ready, true);
-    return 0;
-}
-
 static int attach(const struct mounter *mounter, struct arena *arena, struct mounted_share *share,
                   struct error *err) {
     struct mount_entry entry;
@@ -127,7 +106,14 @@ static int attach(const struct mounter *mounter, struct arena *arena, struct mou
         return -1;
     if (mounter->method->check && mounter->method->check(&entry, err) < 0)
         return -1;
-    return open_share(mounter, share, &entry, err);
+    if (open_directory(mounter, share, &entry, err) < 0)
+        return -1;
+    if (directory_claim(&share->directory, &mounter->backend, share->share.address, err) < 0) {
+        atomic_store(&share->ready, false);
+        return -1;
+    }
+    atomic_store(&share->ready, true);
+    return 0;
 }
 
 int mounted_share_attach(const struct mounter *mounter, struct arena *arena,

@@ -50,30 +50,27 @@ static int parse_option(const struct driver_backend *backend, struct arena *aren
     return 0;
 }
 
-static int load_only_share(const struct driver_backend *backend, struct arena *arena,
-                           struct share **ret, struct error *err) {
-    struct share *share = arena_alloc(arena, sizeof(*share));
+int nfs_load_shares(const struct driver_backend *backend, struct arena *arena, struct share **ret,
+                    struct error *err) {
+    const char *file = config_text(backend->config, backend->name, "nfs_shares_config");
+    const char *host = text_or_empty(backend, "nas_host");
+    const char *path = text_or_empty(backend, "nas_share_path");
+    bool is_only = *host && *path;
+    struct share *share;
 
-    share->address = arena_format(arena, "%s:%s", text_or_empty(backend, "nas_host"),
-                                  text_or_empty(backend, "nas_share_path"));
+    if (!is_only && !file)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Neither nfs_shares_config nor nas_host with nas_share_path is set.");
+    if (!is_only)
+        return shares_read(arena, file, ret, err);
+    share = arena_alloc(arena, sizeof(*share));
+    share->address = arena_format(arena, "%s:%s", host, path);
     if (share_check_address(share->address, err) < 0)
         return error_context(err, "nas_host and nas_share_path");
     if (parse_option(backend, arena, "nas_mount_options", &share->options, err) < 0)
         return -1;
     *ret = share;
     return 1;
-}
-
-int nfs_load_shares(const struct driver_backend *backend, struct arena *arena, struct share **ret,
-                    struct error *err) {
-    const char *file = config_text(backend->config, backend->name, "nfs_shares_config");
-
-    if (*text_or_empty(backend, "nas_host") && *text_or_empty(backend, "nas_share_path"))
-        return load_only_share(backend, arena, ret, err);
-    if (!file)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Neither nfs_shares_config nor nas_host with nas_share_path is set.");
-    return shares_read(arena, file, ret, err);
 }
 
 int nfs_mount(const struct driver_backend *backend, struct arena *arena,

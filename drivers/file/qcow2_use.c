@@ -102,22 +102,19 @@ static int walk(struct reader *reader, uint64_t offset, uint64_t entries, visito
     return known;
 }
 
-/* Its place and its length in sectors share the entry; it may begin and end within clusters. */
-static void mark_compressed(const struct reader *reader, uint64_t entry) {
-    const unsigned shift = 62 - (reader->use->cluster_bits - 8);
-    uint64_t place = entry & (((uint64_t)1 << shift) - 1);
-    uint64_t sectors = (entry & ~(COPIED | COMPRESSED)) >> shift;
-
-    mark(reader, place, (sectors + 1) * 512 - place % 512);
-}
-
 static int visit_data(struct reader *reader, uint64_t entry, struct error *err) {
     const uint64_t known = PLACE | COPIED | (reader->version_3 ? READS_ZEROS : 0);
     uint64_t place = entry & PLACE;
 
     (void)err;
     if (entry & COMPRESSED) {
-        mark_compressed(reader, entry);
+        /* Its place and its length in sectors share the entry; it may begin and end within
+         * clusters. */
+        const unsigned shift = 62 - (reader->use->cluster_bits - 8);
+        uint64_t sectors = (entry & ~(COPIED | COMPRESSED)) >> shift;
+
+        place = entry & (((uint64_t)1 << shift) - 1);
+        mark(reader, place, (sectors + 1) * 512 - place % 512);
         return 1;
     }
     if ((entry & ~known) || !is_cluster(reader, place))

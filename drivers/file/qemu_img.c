@@ -11,19 +11,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The first line of stderr without the program's name. */
-static const char *first_line(struct arena *arena, const char *errors) {
-    static const char prefix[] = "qemu-img: ";
-
-    if (strncmp(errors, prefix, sizeof(prefix) - 1) == 0)
-        errors += sizeof(prefix) - 1;
-    return *errors ? arena_text_n(arena, errors, strcspn(errors, "\n")) : "no message";
-}
-
 static int fail(struct arena *arena, const struct process_result *result, const char *what,
                 struct error *err) {
+    static const char prefix[] = "qemu-img: ";
+    const char *errors = result->errors;
+
+    /* The first line of stderr without the program's name. */
+    if (strncmp(errors, prefix, sizeof(prefix) - 1) == 0)
+        errors += sizeof(prefix) - 1;
     return error_set(err, ERROR_BACKEND, "qemu-img %s ended with status %d: %s", what,
-                     result->exit_status, first_line(arena, result->errors));
+                     result->exit_status,
+                     *errors ? arena_text_n(arena, errors, strcspn(errors, "\n")) : "no message");
 }
 
 /* `arguments[1]` is the command. */
@@ -94,30 +92,26 @@ struct watch {
     struct error why;
 };
 
-/* " (12.34/100%)", the last one. */
-static int64_t read_progress(const char *output, size_t size, int64_t all_bytes) {
-    double percent = 0;
-    size_t at = size;
-
-    while (at > 0 && output[at - 1] != '(')
-        at--;
-    for (; at > 0 && at < size && output[at] >= '0' && output[at] <= '9'; at++)
-        percent = percent * 10 + (output[at] - '0');
-    return percent < 100 ? (int64_t)(percent / 100 * (double)all_bytes) : all_bytes;
-}
-
 static bool goes_on(void *arg, const char *output, size_t size) {
     enum { REPORT_EVERY_US = 500000 };
     struct watch *watch = arg;
-    int64_t now_us = clock_boottime_us();
+    int64_t now_us = clock_boottime_us(), done_bytes = watch->all_bytes;
+    double percent = 0;
+    size_t at = size;
 
     if (image_fence_check(watch->how->fence, &watch->checked_us, &watch->why) < 0)
         return false;
     if (watch->reported_us && now_us - watch->reported_us < REPORT_EVERY_US)
         return true;
     watch->reported_us = now_us;
-    return driver_progress_report(watch->how->progress,
-                                  read_progress(output, size, watch->all_bytes), watch->all_bytes,
+    /* " (12.34/100%)", the last one */
+    while (at > 0 && output[at - 1] != '(')
+        at--;
+    for (; at > 0 && at < size && output[at] >= '0' && output[at] <= '9'; at++)
+        percent = percent * 10 + (output[at] - '0');
+    if (percent < 100)
+        done_bytes = (int64_t)(percent / 100 * (double)watch->all_bytes);
+    return driver_progress_report(watch->how->progress, done_bytes, watch->all_bytes,
                                   &watch->why) == 0;
 }
 
@@ -199,15 +193,20 @@ enum driver_outcome qemu_img_convert(struct arena *arena, const struct qemu_img 
 
 /* ---- info ---- */
 
-static int read_info(const json_t *info, const char *format, struct image_facts *ret,
-                     struct error *err) {
-    const json_t *size = json_object_get(info, "virtual-size");
+int qemu_img_parse_info(const char *text, size_t size, const char *format, struct image_facts *ret,
+                        struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *info = json_parse(arena, text, size, err);
+    const json_t *bytes = json_object_get(info, "virtual-size");
     const char *found = json_string_value(json_object_get(info, "format"));
     const char *backing = json_string_value(json_object_get(info, "backing-filename"));
     const json_t *details = json_object_get(json_object_get(info, "format-specific"), "data");
-    struct image_facts facts = { .virtual_bytes = json_integer_value(size) };
+    struct image_facts facts = { .virtual_bytes = json_integer_value(bytes) };
 
-    if (!json_is_integer(size) || facts.virtual_bytes < 0)
+    if (!info)
+        return error_set(err, ERROR_BACKEND, "Invalid output of qemu-img info: %s",
+                         arena_text(arena, err->message));
+    if (!json_is_integer(bytes) || facts.virtual_bytes < 0)
         return error_set(err, ERROR_BACKEND, "qemu-img info gave no virtual size.");
     if (!found || strcmp(found, format) != 0)
         return error_set(err, ERROR_BACKEND, "qemu-img info read the image as %s instead of %s.",
@@ -220,17 +219,6 @@ static int read_info(const json_t *info, const char *format, struct image_facts 
         memcpy(facts.backing, backing, strlen(backing));
     *ret = facts;
     return 0;
-}
-
-int qemu_img_parse_info(const char *text, size_t size, const char *format, struct image_facts *ret,
-                        struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const json_t *info = json_parse(arena, text, size, err);
-
-    if (!info)
-        return error_set(err, ERROR_BACKEND, "Invalid output of qemu-img info: %s",
-                         arena_text(arena, err->message));
-    return read_info(info, format, ret, err);
 }
 
 int qemu_img_info(struct arena *arena, const struct qemu_img *tool, const char *path,

@@ -147,26 +147,6 @@ void remotefs_close(void *handle) {
 
 /* ---- pools ---- */
 
-/* Adds a share's capacity to its pool: its own, or the only one. */
-static int add_space(const struct remotefs *remotefs, const struct mounted_share *share,
-                     struct driver_pool *pools, int count, struct error *err) {
-    bool own = remotefs->store.pool_per_directory || count == 0;
-    struct driver_pool *pool = &pools[own ? count : 0];
-    double total_gb, free_gb;
-
-    if (directory_get_space(&share->directory, &total_gb, &free_gb, err) < 0)
-        return -1;
-    if (own) {
-        pool->name = remotefs->store.pool_per_directory ? share->share.address : remotefs->pool;
-        pool->capabilities = directory_capabilities(
-            &remotefs->mounter.settings,
-            directory_features(&share->directory, driver_supported(remotefs->kind->driver)));
-    }
-    pool->total_gb += total_gb;
-    pool->free_gb += free_gb;
-    return count + own;
-}
-
 int remotefs_get_pools(void *handle, struct arena *arena, struct driver_pool **ret,
                        struct error *err) {
     struct remotefs *remotefs = handle;
@@ -177,11 +157,23 @@ int remotefs_get_pools(void *handle, struct arena *arena, struct driver_pool **r
     attach_shares(remotefs, arena, &problem);
     for (int i = 0; i < remotefs->store.count; i++) {
         const struct mounted_share *share = &remotefs->shares[i];
-        int more =
-            mounted_share_ready(share) ? add_space(remotefs, share, pools, count, &problem) : count;
+        bool own = remotefs->store.pool_per_directory || count == 0;
+        struct driver_pool *pool = &pools[own ? count : 0]; /* its own, or the only one */
+        double total_gb, free_gb;
 
         /* An unreachable share adds no capacity; attach_shares() has logged it. */
-        count = more < 0 ? count : more;
+        if (!mounted_share_ready(share) ||
+            directory_get_space(&share->directory, &total_gb, &free_gb, &problem) < 0)
+            continue;
+        if (own) {
+            pool->name = remotefs->store.pool_per_directory ? share->share.address : remotefs->pool;
+            pool->capabilities = directory_capabilities(
+                &remotefs->mounter.settings,
+                directory_features(&share->directory, driver_supported(remotefs->kind->driver)));
+        }
+        pool->total_gb += total_gb;
+        pool->free_gb += free_gb;
+        count += own;
     }
     if (count == 0)
         return error_set(err, ERROR_UNAVAILABLE, "No share of backend %s answers: %s",

@@ -45,22 +45,6 @@ static int remove_unused(const struct directory *directory, const char *name, in
                : removal_held(directory, name, fd, fence, err);
 }
 
-/* Does an info of a volume name it?  An overlay whose making is undone has its own name there. */
-static int is_named(const struct directory *directory, struct arena *arena, const char *name,
-                    struct error *err) {
-    const char *image = chain_name_before_undone(arena, name);
-    struct chain chain;
-    int found;
-
-    if (strncmp(image, VOLUME_NAME_PREFIX, strlen(VOLUME_NAME_PREFIX)) != 0)
-        return 0;
-    found = chain_find_base(directory, arena, arena_text_n(arena, image, strcspn(image, ".")),
-                            &chain, err);
-    return found <= 0
-               ? found
-               : !chain.deleted && (strcmp(chain.base, image) == 0 || chain_names(&chain, image));
-}
-
 int removal_unnamed(const struct directory *directory, const char *name,
                     const struct driver_fence *fence, struct error *err) {
     autoclose int fd = -1;
@@ -73,7 +57,21 @@ int removal_image(const struct directory *directory, struct arena *arena, const 
                   const struct driver_fence *fence, struct error *err) {
     autoclose int fd = -1;
     int found = image_find(directory->fd, name, O_RDONLY, &fd, err);
-    int named = found <= 0 ? found : is_named(directory, arena, name, err);
+    const char *image = chain_name_before_undone(arena, name);
+    struct chain chain;
 
-    return found <= 0 || named != 0 ? named : remove_unused(directory, name, fd, fence, err);
+    if (found <= 0)
+        return found;
+    /* Does an info of a volume name it?  An overlay whose making is undone has its own name
+     * there. */
+    if (strncmp(image, VOLUME_NAME_PREFIX, strlen(VOLUME_NAME_PREFIX)) == 0) {
+        found = chain_find_base(directory, arena, arena_text_n(arena, image, strcspn(image, ".")),
+                                &chain, err);
+        if (found < 0)
+            return -1;
+        if (found > 0 && !chain.deleted &&
+            (strcmp(chain.base, image) == 0 || chain_names(&chain, image)))
+            return 1;
+    }
+    return remove_unused(directory, name, fd, fence, err);
 }

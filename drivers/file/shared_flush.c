@@ -39,13 +39,6 @@ static void flush_now(struct shared_flush *flush, int fd) {
     }
 }
 
-/* Called with the lock held. */
-static void wait_for_end(struct shared_flush *flush, uint64_t number) {
-    flush->waiting++;
-    pthread_cond_wait(condition_of(flush, number), &flush->lock);
-    flush->waiting--;
-}
-
 int shared_flush(struct shared_flush *flush, int fd) {
     uint64_t wanted;
     int failed_errno;
@@ -53,10 +46,13 @@ int shared_flush(struct shared_flush *flush, int fd) {
     pthread_mutex_lock(&flush->lock);
     wanted = flush->begun + 1;
     while (flush->ended < wanted) {
-        if (flush->begun == flush->ended)
+        if (flush->begun == flush->ended) {
             flush_now(flush, fd);
-        else
-            wait_for_end(flush, wanted);
+            continue;
+        }
+        flush->waiting++;
+        pthread_cond_wait(condition_of(flush, wanted), &flush->lock);
+        flush->waiting--;
     }
     failed_errno = flush->failed >= wanted ? flush->failed_errno : 0;
     pthread_mutex_unlock(&flush->lock);

@@ -103,27 +103,6 @@ const char *share_parse_options(struct arena *arena, const char *text) {
     return after_o ? NULL : options;
 }
 
-static int parse_line(struct arena *arena, char *line, struct share *ret, struct error *err) {
-    char *rest = line;
-    struct share share = { .address = decode_address(arena, strsep(&rest, " \t")) };
-
-    if (share_check_address(share.address, err) < 0)
-        return -1;
-    share.options = share_parse_options(arena, rest ? rest : "");
-    if (!share.options)
-        return error_set(err, ERROR_BAD_REQUEST, "after the share only \"-o options\" may stand");
-    *ret = share;
-    return 0;
-}
-
-static bool is_listed(const struct share *shares, int count, const char *address) {
-    for (int i = 0; i < count; i++) {
-        if (strcmp(shares[i].address, address) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int parse_lines(struct arena *arena, char *text, struct share *shares, int *line_number,
                        struct error *err) {
     int count = 0;
@@ -139,11 +118,17 @@ static int parse_lines(struct arena *arena, char *text, struct share *shares, in
             continue;
         if (count == SHARES_MOST)
             return error_set(err, ERROR_BAD_REQUEST, "more than %d shares", SHARES_MOST);
-        if (parse_line(arena, line, &shares[count], err) < 0)
+        shares[count].address = decode_address(arena, strsep(&line, " \t"));
+        if (share_check_address(shares[count].address, err) < 0)
             return -1;
-        if (is_listed(shares, count, shares[count].address))
-            return error_set(err, ERROR_BAD_REQUEST, "%s stands here a second time",
-                             shares[count].address);
+        shares[count].options = share_parse_options(arena, line ? line : "");
+        if (!shares[count].options)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "after the share only \"-o options\" may stand");
+        for (int i = 0; i < count; i++)
+            if (strcmp(shares[i].address, shares[count].address) == 0)
+                return error_set(err, ERROR_BAD_REQUEST, "%s stands here a second time",
+                                 shares[count].address);
         count++;
     }
     return count;

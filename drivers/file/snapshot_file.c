@@ -129,17 +129,6 @@ struct listing {
     json_t *told;  /* names of overlays that an info gives to a snapshot, or to guests */
 };
 
-/* The format of the base is recorded elsewhere; that of the others is in the header above. */
-static int walk(const struct listing *listing, const struct chain *chain,
-                struct chain_link links[CHAIN_FILES_MOST]) {
-    int count =
-        chain_walk(listing->directory, listing->arena, chain, chain->active, "raw", links, NULL);
-
-    return count < 0 ? chain_walk(listing->directory, listing->arena, chain, chain->active, "qcow2",
-                                  links, NULL)
-                     : count;
-}
-
 static void report(const struct listing *listing, const char *id, const char *file) {
     json_object_set_new(listing->told, file, json_true());
     if (!volume_name_is_nobodys(id))
@@ -155,7 +144,7 @@ static void note_whole(void *arg, const char *rest) {
     struct chain chain;
     const char *id;
     json_t *file;
-    int count;
+    int count, place;
 
     if (length < end || strcmp(rest + length - end, info) != 0 ||
         chain_read(
@@ -163,13 +152,18 @@ static void note_whole(void *arg, const char *rest) {
             arena_format(listing->arena, VOLUME_NAME_PREFIX "%.*s", (int)(length - end), rest),
             &chain, NULL) < 0)
         return;
-    count = walk(listing, &chain, links);
+    /* The format of the base is recorded elsewhere; that of the others is in the header above. */
+    count =
+        chain_walk(listing->directory, listing->arena, &chain, chain.active, "raw", links, NULL);
+    if (count < 0)
+        count = chain_walk(listing->directory, listing->arena, &chain, chain.active, "qcow2", links,
+                           NULL);
     json_object_foreach(chain.info, id, file) {
         if (!chain_has(&chain, id) || !json_is_string(file))
             continue;
-        for (int i = count - 2; i >= 0; i--)
-            if (strcmp(links[i].name, json_string_value(file)) == 0)
-                json_object_set_new(listing->whole, id, json_integer(links[i + 1].virtual_bytes));
+        place = chain_place_of(links, count - 1, json_string_value(file));
+        if (place >= 0)
+            json_object_set_new(listing->whole, id, json_integer(links[place + 1].virtual_bytes));
         if (!chain.deleted &&
             faccessat(listing->directory->fd, json_string_value(file), F_OK, 0) == 0)
             report(listing, id, json_string_value(file));

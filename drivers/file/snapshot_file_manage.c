@@ -69,15 +69,14 @@ static int probe_below(const struct directory *directory, struct arena *arena,
                        const char *file, int64_t *ret_bytes, struct error *err) {
     struct chain_link *links = arena_alloc(arena, CHAIN_FILES_MOST * sizeof *links);
     int count = chain_walk(directory, arena, chain, chain->active, volume->format, links, err);
+    int place = chain_place_of(links, count - 1, file);
 
     if (count < 0)
         return -1;
-    for (int i = 0; i + 1 < count; i++)
-        if (strcmp(links[i].name, file) == 0) {
-            *ret_bytes = links[i + 1].virtual_bytes;
-            return 0;
-        }
-    return refuse_away(file, err);
+    if (place < 0)
+        return refuse_away(file, err);
+    *ret_bytes = links[place + 1].virtual_bytes;
+    return 0;
 }
 
 static int reassign(const struct directory *directory, struct arena *arena,
@@ -174,16 +173,6 @@ int snapshot_file_manage(const struct directory *directory, struct arena *arena,
 
 /* ---- unmanage ---- */
 
-static int unmanage_file(const struct directory *directory, struct arena *arena, const char *name,
-                         const char *to, const struct driver_snapshot *snapshot,
-                         struct error *err) {
-    if (volume_file_check_unused(directory, name, err) < 0 ||
-        driver_fence_check(snapshot->fence, err) < 0 ||
-        volume_name_remove_unfinished(directory, arena, name, err) < 0)
-        return -1;
-    return volume_file_move(directory, name, to, err);
-}
-
 int snapshot_file_unmanage(const struct directory *directory, struct arena *arena,
                            const struct driver_volume *volume,
                            const struct driver_snapshot *snapshot, struct error *err) {
@@ -192,8 +181,14 @@ int snapshot_file_unmanage(const struct directory *directory, struct arena *aren
     int own = name ? volume_file_has(directory, name, err) : -1;
     autoplace struct place place = { .lock = -1 };
 
-    if (own != 0)
-        return own < 0 ? -1 : unmanage_file(directory, arena, name, to, snapshot, err);
+    if (own < 0)
+        return -1;
+    if (own > 0)
+        return volume_file_check_unused(directory, name, err) < 0 ||
+                       driver_fence_check(snapshot->fence, err) < 0 ||
+                       volume_name_remove_unfinished(directory, arena, name, err) < 0
+                   ? -1
+                   : volume_file_move(directory, name, to, err);
     if (enter(directory, arena, volume, snapshot, true, &place, err) < 0)
         return -1;
     if (!chain_has(&place.chain, snapshot->name_id))

@@ -225,25 +225,13 @@ static int rename_info(const struct directory *directory, struct arena *arena, c
     return 0;
 }
 
-/* To a late worker the base of a chain looks like a volume without one, as other workers have given
- * the info the next names meanwhile: the base keeps its name.  The fence is checked behind the look
- * at the infos. */
-static int rename_file(const struct directory *directory, struct arena *arena, const char *from,
-                       const char *to, const struct driver_fence *fence, struct error *err) {
-    struct chain chain;
-    int found = chain_find_base(directory, arena, from, &chain, err);
-
-    if (found < 0 || driver_fence_check(fence, err) < 0)
-        return -1;
-    return found ? 0 : volume_file_move(directory, from, to, err);
-}
-
 int volume_file_rename(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const char *new_name_id,
                        struct error *err) {
     const char *from = volume_name(arena, volume->name_id, err);
     const char *to = from ? volume_name(arena, new_name_id, err) : NULL;
-    int renamed;
+    struct chain chain;
+    int renamed, found;
 
     /* Each worker of a revert has a name of its own, and leaves drafts under that alone. */
     if (!to || driver_fence_check(volume->fence, err) < 0 ||
@@ -252,7 +240,13 @@ int volume_file_rename(const struct directory *directory, struct arena *arena,
     renamed = rename_info(directory, arena, from, to, err);
     if (renamed <= 0)
         return renamed < 0 ? -1 : directory_flush(directory, err);
-    return rename_file(directory, arena, from, to, volume->fence, err);
+    /* To a late worker the base of a chain looks like a volume without one, as other workers have
+     * given the info the next names meanwhile: the base keeps its name.  The fence is checked
+     * behind the look at the infos. */
+    found = chain_find_base(directory, arena, from, &chain, err);
+    if (found < 0 || driver_fence_check(volume->fence, err) < 0)
+        return -1;
+    return found ? 0 : volume_file_move(directory, from, to, err);
 }
 
 /* ---- facts ---- */
@@ -290,17 +284,6 @@ void volume_file_report_discard(const struct directory *directory, const struct 
 
 /* ---- list ---- */
 
-/* A raw volume may hold any header, so a file that looks like qcow2 has no size without its record.
- */
-static int64_t listed_size(int directory_fd, const char *name) {
-    autoclose int fd = image_open(directory_fd, name, O_RDONLY, NULL);
-    struct image_facts facts;
-
-    if (fd < 0 || image_looks_qcow2(fd) || image_read_facts(fd, "raw", &facts, NULL) < 0)
-        return -1;
-    return facts.virtual_bytes;
-}
-
 struct listing {
     const struct directory *directory;
     const char *begins;
@@ -311,11 +294,19 @@ struct listing {
 static void report_named(void *arg, const char *rest) {
     const struct listing *listing = arg;
     char name[NAME_MAX + 1];
+    struct image_facts facts;
+    autoclose int fd = -1;
+    int64_t bytes = -1;
 
     if (!volume_name_fits(rest))
         return;
     snprintf(name, sizeof(name), "%s%s", listing->begins, rest);
-    listing->found(listing->arg, rest, listed_size(listing->directory->fd, name));
+    fd = image_open(listing->directory->fd, name, O_RDONLY, NULL);
+    /* A raw volume may hold any header, so a file that looks like qcow2 has no size without its
+     * record. */
+    if (fd >= 0 && !image_looks_qcow2(fd) && image_read_facts(fd, "raw", &facts, NULL) == 0)
+        bytes = facts.virtual_bytes;
+    listing->found(listing->arg, rest, bytes);
 }
 
 int volume_file_list_named(const struct directory *directory, const char *begins,
@@ -339,10 +330,6 @@ struct volumes {
     const struct renamed *renamed;
 };
 
-static bool is_there(const struct directory *directory, const char *name) {
-    return faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
-}
-
 /* Without a file of the volume the info is all there is. */
 static void visit_info(void *arg, const char *rest) {
     struct volumes *volumes = arg;
@@ -358,7 +345,8 @@ static void visit_info(void *arg, const char *rest) {
     /* An unreadable info is reported when its volume is used. */
     if (chain_read(volumes->listing.directory, arena, name, &chain, NULL) < 0 || !chain.info)
         chain.base = name;
-    if (!is_there(volumes->listing.directory, chain.base)) {
+    if (faccessat(volumes->listing.directory->fd, chain.base, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+        errno == ENOENT) {
         volumes->listing.found(volumes->listing.arg, name_id, -1);
         return;
     }

@@ -15,19 +15,6 @@ static bool is_raw(const struct image_source *source) {
 
 /* ---- clone ---- */
 
-static int check_request(const struct driver_volume *volume, const struct image_source *source,
-                         struct error *err) {
-    if (volume->encrypted)
-        return error_set(err, ERROR_BAD_REQUEST, "This backend makes no encrypted volumes.");
-    if (volume->multiattach && !is_raw(source))
-        return error_set(err, ERROR_BAD_REQUEST, "A qcow2 volume cannot be shared by instances.");
-    if (volume->size_gb < source->size_gb)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Volume %s would have %jd GB, less than the %jd of its source.",
-                         volume->id, (intmax_t)volume->size_gb, (intmax_t)source->size_gb);
-    return 0;
-}
-
 /* The file is private until it has its name, so qemu-img finds no lock on it either. */
 static int grow(const struct draft *draft, struct arena *arena, const struct image_source *source,
                 int64_t bytes, struct error *err) {
@@ -77,9 +64,16 @@ int volume_file_clone(const struct directory *directory, struct arena *arena,
     const char *name = volume_name(arena, volume->name_id, err);
     int existing;
 
-    if (!name || driver_fence_check(volume->fence, err) < 0 ||
-        check_request(volume, source, err) < 0)
+    if (!name || driver_fence_check(volume->fence, err) < 0)
         return -1;
+    if (volume->encrypted)
+        return error_set(err, ERROR_BAD_REQUEST, "This backend makes no encrypted volumes.");
+    if (volume->multiattach && !is_raw(source))
+        return error_set(err, ERROR_BAD_REQUEST, "A qcow2 volume cannot be shared by instances.");
+    if (volume->size_gb < source->size_gb)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Volume %s would have %jd GB, less than the %jd of its source.",
+                         volume->id, (intmax_t)volume->size_gb, (intmax_t)source->size_gb);
     existing = image_source_find_made(directory, name, source->format,
                                       volume_image_bytes(volume->size_gb), err);
     if (existing < 0 ||
@@ -160,18 +154,6 @@ static int put_overlay(const struct directory *directory, struct arena *arena,
     return draft_replace(&draft, volume->fence, err);
 }
 
-static int replace(const struct directory *directory, struct arena *arena,
-                   const struct driver_volume *volume, const struct chain *chain,
-                   const struct image_source *source, const struct driver_progress *progress,
-                   int *ret_lock, struct error *err) {
-    if (!chain_is_layered(chain))
-        return put_back(directory, arena, volume, source, chain->active, progress, ret_lock, err);
-    if (!source->overlay || strcmp(source->overlay, chain->active) != 0)
-        return error_set(err, ERROR_BAD_REQUEST, "Snapshot %s is not the newest one of volume %s.",
-                         source->id, volume->id);
-    return put_overlay(directory, arena, volume, chain, err);
-}
-
 int volume_file_revert(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const struct image_source *source,
                        const struct driver_progress *progress, struct error *err) {
@@ -179,6 +161,7 @@ int volume_file_revert(const struct directory *directory, struct arena *arena,
     const char *name = volume_name(arena, volume->name_id, err);
     struct chain chain;
     autoclose int lock = -1, new_lock = -1, fd = -1;
+    int replaced;
 
     if (!name || driver_fence_check(volume->fence, err) < 0 ||
         chain_enter(&work, &chain, &lock, err) < 0)
@@ -188,9 +171,17 @@ int volume_file_revert(const struct directory *directory, struct arena *arena,
     name = chain.active;
     fd = chain.deleted ? error_set(err, ERROR_NOT_FOUND, "Volume %s is being deleted.", volume->id)
                        : image_open(directory->fd, name, O_RDWR, err);
-    if (fd < 0 || hold_alone(volume, fd, err) < 0 ||
-        replace(directory, arena, volume, &chain, source, progress, &new_lock, err) < 0 ||
-        driver_fence_check(volume->fence, err) < 0 ||
+    if (fd < 0 || hold_alone(volume, fd, err) < 0)
+        return -1;
+    if (!chain_is_layered(&chain))
+        replaced = put_back(directory, arena, volume, source, name, progress, &new_lock, err);
+    else if (source->overlay && strcmp(source->overlay, name) == 0)
+        replaced = put_overlay(directory, arena, volume, &chain, err);
+    else
+        replaced =
+            error_set(err, ERROR_BAD_REQUEST, "Snapshot %s is not the newest one of volume %s.",
+                      source->id, volume->id);
+    if (replaced < 0 || driver_fence_check(volume->fence, err) < 0 ||
         (volume->attempt > 1 && volume_name_remove_unfinished(directory, arena, name, err) < 0))
         return -1;
     return directory_flush(directory, err);

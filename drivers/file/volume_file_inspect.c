@@ -84,39 +84,23 @@ static int inspect_one(const struct inspection *of, const char **ret_format, int
 
 /* ---- overlays ---- */
 
-static bool may_be(const struct inspection *of, const char *format) {
-    const char *recorded = of->volume->format;
-
-    if (of->base_format)
-        return strcmp(of->base_format, format) == 0;
-    return strcmp(format, "raw") == 0 || (recorded && strcmp(recorded, "raw") != 0);
-}
-
 static int walk(struct inspection *of, const char **ret_format, struct error *err) {
     static const char *const formats[] = { "raw", "qcow2" };
+    const char *recorded = of->volume->format;
 
     of->count = -1;
     for (size_t i = 0; i < LENGTH(formats) && of->count < 0; i++) {
-        if (!may_be(of, formats[i]))
+        bool may_be = strcmp(formats[i], "raw") == 0 || (recorded && strcmp(recorded, "raw") != 0);
+
+        if (of->base_format)
+            may_be = strcmp(of->base_format, formats[i]) == 0;
+        if (!may_be)
             continue;
         of->count = chain_walk(of->directory, of->arena, &of->chain, of->chain.active, formats[i],
                                of->links, err);
         *ret_format = formats[i];
     }
     return of->count < 0 ? -1 : 0;
-}
-
-static int check_files(const struct inspection *of, const char *format, struct error *err) {
-    for (int i = 0; i < of->count; i++) {
-        const char *name = of->links[i].name;
-        autoclose int fd = open_alone(of, name, err);
-
-        if (fd < 0)
-            return -1;
-        if (i == of->count - 1 && strcmp(format, "qcow2") == 0 && check_qcow2(fd, name, err) < 0)
-            return -1;
-    }
-    return 0;
 }
 
 /* Locks and names of a chain need its base. */
@@ -133,18 +117,20 @@ static int inspect_layered(struct inspection *of, const char **ret_format, int64
                          "copy the volume.",
                          last, of->chain.base);
     *ret_bytes = of->links[0].virtual_bytes;
-    return check_files(of, *ret_format, err);
+    for (int i = 0; i < of->count; i++) {
+        const char *name = of->links[i].name;
+        autoclose int fd = open_alone(of, name, err);
+
+        if (fd < 0)
+            return -1;
+        if (i == of->count - 1 && strcmp(*ret_format, "qcow2") == 0 &&
+            check_qcow2(fd, name, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* ---- snapshots ---- */
-
-/* The number of files above it; -1: it is none of them. */
-static int place_of(const struct inspection *of, const char *name) {
-    for (int i = 0; i < of->count; i++)
-        if (strcmp(of->links[i].name, name) == 0)
-            return i;
-    return -1;
-}
 
 static int check_snapshots(const struct inspection *of, const char *const *snapshot_ids,
                            const unsigned **ret_places, struct error *err) {
@@ -160,7 +146,7 @@ static int check_snapshots(const struct inspection *of, const char *const *snaps
         const char *id = snapshot_ids[i];
         const char *file =
             chain_has(&of->chain, id) ? chain_file_of(&of->chain, of->arena, id, err) : NULL;
-        int place = file ? place_of(of, file) : -1;
+        int place = file ? chain_place_of(of->links, of->count, file) : -1;
 
         if (place < 0)
             return error_set(err, ERROR_BAD_REQUEST, "Snapshot %s has no file.", id);

@@ -14,14 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* As for a new volume. */
-static int check_shared(const struct directory *directory, const struct driver_volume *volume,
-                        struct error *err) {
-    return volume->multiattach && directory->settings->qcow2
-               ? error_set(err, ERROR_BAD_REQUEST, "A qcow2 volume cannot be shared by instances.")
-               : 0;
-}
-
 static int describe(const struct directory *directory, struct arena *arena,
                     const struct driver_volume *volume, const char *source_name,
                     struct existing_file *ret, struct error *err) {
@@ -30,7 +22,11 @@ static int describe(const struct directory *directory, struct arena *arena,
                                    .name = volume_name(arena, volume->name_id, err),
                                    .format = volume_file_format(directory),
                                    .fence = volume->fence };
-    return ret->name ? check_shared(directory, volume, err) : -1;
+    if (!ret->name)
+        return -1;
+    if (volume->multiattach && directory->settings->qcow2) /* as for a new volume */
+        return error_set(err, ERROR_BAD_REQUEST, "A qcow2 volume cannot be shared by instances.");
+    return 0;
 }
 
 int volume_file_get_manageable(const struct directory *directory, struct arena *arena,

@@ -16,15 +16,6 @@ int volume_file_get_usage(const struct directory *directory, struct arena *arena
     return fd < 0 ? -1 : image_get_usage(fd, ret_bytes, err);
 }
 
-/* Opening it for writing is refused as long as the descriptor is open. */
-static int lock_out_writers(const struct driver_volume *volume, int fd, struct error *err) {
-    enum image_hold hold = volume->attached ? IMAGE_HELD : image_lock_still(fd, err);
-
-    if (hold == IMAGE_HELD)
-        return error_set(err, ERROR_CONFLICT, "Volume %s " IMAGE_HELD_TEXT, volume->id);
-    return hold == IMAGE_LOCKED ? 0 : -1;
-}
-
 static int reclaim_refuse(const struct driver_volume *volume, const char *why, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "Space of volume %s cannot be reclaimed: %s.",
                      volume->id, why);
@@ -34,6 +25,7 @@ int volume_file_reclaim(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const struct driver_progress *progress,
                         struct error *err) {
     struct image_punch how = { .fence = volume->fence, .progress = progress };
+    enum image_hold hold;
     struct volume_image image;
     struct stat status;
     autoclose int lock = -1, fd = -1;
@@ -56,7 +48,9 @@ int volume_file_reclaim(const struct directory *directory, struct arena *arena,
         return error_errno(err, ERROR_BACKEND, "reading the space usage of %s", image.name);
     if (driver_fence_take_long(volume->fence, (int64_t)status.st_blocks * 512, 0, err) < 0)
         return -1;
-    if (lock_out_writers(volume, fd, err) < 0)
-        return -1;
-    return image_punch(fd, &how, err);
+    /* Opening it for writing is refused as long as the descriptor is open. */
+    hold = volume->attached ? IMAGE_HELD : image_lock_still(fd, err);
+    if (hold == IMAGE_HELD)
+        return error_set(err, ERROR_CONFLICT, "Volume %s " IMAGE_HELD_TEXT, volume->id);
+    return hold == IMAGE_LOCKED ? image_punch(fd, &how, err) : -1;
 }
