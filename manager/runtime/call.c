@@ -33,25 +33,17 @@ struct completion {
     bool failed;
 };
 
-/* A volume object of any version; only its id is used. */
-static const char *object_id(const json_t *object) {
-    const json_t *name = json_object_get(object, "versioned_object.name");
-    const json_t *data = json_object_get(object, "versioned_object.data");
-    const char *id = json_string_value(json_object_get(data, "id"));
-
-    if (!json_is_string(name) || strcmp(json_string_value(name), "Volume") != 0)
-        return NULL;
-    return id && uuid_parse(id, NULL) ? id : NULL;
-}
-
 static int read_completion(const struct call *call, struct completion *completion,
                            struct error *err) {
+    /* a volume object of any version; only its id is used */
+    const json_t *volume = json_object_get(call->arguments, "volume");
     const json_t *new_size = json_object_get(call->arguments, "new_size");
     const json_t *failed = json_object_get(call->arguments, "error");
 
-    completion->volume_id = object_id(json_object_get(call->arguments, "volume"));
+    completion->volume_id = json_text_of(json_object_get(volume, "versioned_object.data"), "id");
     completion->reservations = json_object_get(call->arguments, "reservations");
-    if (!completion->volume_id)
+    if (!json_text_is(volume, "versioned_object.name", "Volume") || !completion->volume_id ||
+        !uuid_parse(completion->volume_id, NULL))
         return bad_arguments(err, "volume is no volume object with an id");
     if (!json_is_integer(new_size) || json_integer_value(new_size) < 1)
         return bad_arguments(err, "new_size is no size in GiB");
@@ -80,23 +72,18 @@ static int completion_body(struct work *work, void *arg, struct error *err) {
     return volume_extend_completion(work, &volume, extend_id, completion->failed, err);
 }
 
-static int transaction(const struct call *call, work_body *body, void *arg, struct error *err) {
-    const struct work base = work_own(call->manager->settings.settings, call->arena);
-
-    return work_transaction(call->manager->settings.db, &base, body, arg, err);
-}
-
 /* A repeated or late completion, or one of another extend, changes nothing; its caller gets an
  * error. */
 static int extend_volume_completion(struct call *call, struct error *err) {
     static struct log_limit dropped = LOG_LIMIT;
+    const struct work base = work_own(call->manager->settings.settings, call->arena);
     struct completion completion;
     int refusal = read_completion(call, &completion, err);
     unsigned others;
 
     if (refusal)
         return refusal;
-    if (transaction(call, completion_body, &completion, err) == 0)
+    if (work_transaction(call->manager->settings.db, &base, completion_body, &completion, err) == 0)
         return 0;
     if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_NOT_FOUND)
         return -1;
@@ -131,31 +118,25 @@ static const struct method {
     { "oslo_rpc_server_ping", 1, 0, ping },
 };
 
-static const struct method *method_find(const char *name) {
-    for (unsigned i = 0; i < LENGTH(methods); i++)
-        if (strcmp(methods[i].name, name) == 0)
-            return &methods[i];
-    return NULL;
-}
-
-/* The sender names the version that introduced the method, or the one to which it is limited. */
-static bool version_fits(const struct method *method, const char *version) {
-    unsigned major = 0, minor = 0;
-
-    if (sscanf(version, "%u.%u", &major, &minor) != 2)
-        return false;
-    return major == method->major ? minor <= (major == MAJOR ? MINOR_MOST : method->minor)
-                                  : method->major == 1;
-}
-
 int call_handle(struct manager *manager, const struct rpc_message *message, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const struct method *method = method_find(message->method);
     struct call call = { .manager = manager, .arena = arena, .answer = message->answer };
+    const struct method *method = NULL;
+    unsigned major = 0, minor = 0;
+    bool fits;
 
+    for (unsigned i = 0; i < LENGTH(methods); i++)
+        if (strcmp(methods[i].name, message->method) == 0)
+            method = &methods[i];
     if (!method)
         return RPC_NO_METHOD;
-    if (!version_fits(method, message->version))
+    if (sscanf(message->version, "%u.%u", &major, &minor) != 2)
+        return RPC_NO_VERSION;
+    /* The sender names the version that introduced the method, or the one to which it is
+     * limited. */
+    fits = major == method->major ? minor <= (major == MAJOR ? MINOR_MOST : method->minor)
+                                  : method->major == 1;
+    if (!fits)
         return RPC_NO_VERSION;
     call.arguments = json_parse(arena, message->payload, strlen(message->payload), err);
     if (!json_is_object(call.arguments))

@@ -15,16 +15,6 @@
 #define QUIET_US  ((int64_t)5000000)
 #define LOOK_US   ((int64_t)60000000)
 
-static void lane_init(struct manager_lane *lane, struct manager_host *host, bool is_long) {
-    autoarena struct arena *arena = arena_new();
-
-    lane->host = host;
-    lane->is_long = is_long;
-    lane->topic = strdup(operation_topic(arena, host->host, is_long));
-    lane->heard_at = clock_steady_us(host->manager->settings.settings->clock);
-    lane->looked_at = lane->overtook_at = lane->heard_at;
-}
-
 void host_init(struct manager_host *host, struct manager *manager,
                const struct manager_backend *backend) {
     autoarena struct arena *arena = arena_new();
@@ -35,8 +25,15 @@ void host_init(struct manager_host *host, struct manager *manager,
     host->known = (struct known){ manager->settings.db, manager->settings.settings, host->host };
     known_set(&host->backend.settings, &host->known);
     host->open = backend->handle != NULL;
-    for (unsigned i = 0; i < LANES; i++)
-        lane_init(&host->lanes[i], host, i == LANE_LONG);
+    for (unsigned i = 0; i < LANES; i++) {
+        struct manager_lane *lane = &host->lanes[i];
+
+        lane->host = host;
+        lane->is_long = i == LANE_LONG;
+        lane->topic = strdup(operation_topic(arena, host->host, lane->is_long));
+        lane->heard_at = clock_steady_us(manager->settings.settings->clock);
+        lane->looked_at = lane->overtook_at = lane->heard_at;
+    }
 }
 
 /* ---- the thread ---- */

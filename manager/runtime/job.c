@@ -209,15 +209,6 @@ static bool pause_for(struct manager *manager, int64_t pause_us) {
     return !stops;
 }
 
-/* An object that may be wanted must not be reported as an unwanted one: an operator destroys it. */
-static void log_left(const struct job *job, bool known, const char *reason) {
-    log_event(known ? LOG_WARNING : LOG_INFO, &job->context.log,
-              known ? "unwanted object may be left on the backend"
-                    : "cannot query whether the object is unwanted",
-              "kind", job->operation.kind->name, "volume_id", job->operation.volume_id, "object_id",
-              job->operation.object_id, "reason", reason, NULL);
-}
-
 int job_clean_up(struct job *job, const struct job_clean_up *clean_up, struct error *err) {
     static const struct backoff_limits pauses = { .first_us = SECOND_US, .most_us = 8 * SECOND_US };
     unsigned failures = 0;
@@ -235,6 +226,11 @@ int job_clean_up(struct job *job, const struct job_clean_up *clean_up, struct er
             !pause_for(job->manager, backoff_pause_us(&pauses, failures)))
             break;
     }
-    log_left(job, known, err->message);
+    /* One that may be wanted must not be reported as unwanted: an operator destroys it. */
+    log_event(known ? LOG_WARNING : LOG_INFO, &job->context.log,
+              known ? "unwanted object may be left on the backend"
+                    : "cannot query whether the object is unwanted",
+              "kind", job->operation.kind->name, "volume_id", job->operation.volume_id, "object_id",
+              job->operation.object_id, "reason", err->message, NULL);
     return -1;
 }

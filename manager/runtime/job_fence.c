@@ -9,6 +9,9 @@
 #define PROGRESS_NOTE_US (2 * SECOND_US)
 #define PROGRESS_LOG_US  (60 * SECOND_US)
 
+/* Before an operation is done. */
+#define PERCENT_MOST 99
+
 /* ---- the fence ---- */
 
 /* Checked right before each effect: an operator may have reset the volume. */
@@ -22,25 +25,21 @@ static int wanted_body(struct work *work, void *arg, struct error *err) {
                : held;
 }
 
-static bool is_wanted(const struct job *job) {
-    autoarena struct arena *arena = arena_new(); /* called repeatedly by drivers */
-    struct work base = job->base;
-    struct error err;
-
-    base.arena = arena;
-    return work_read(job->manager->settings.db, &base, wanted_body, (void *)job, &err) > 0;
-}
-
 static bool fence_holds(const struct driver_fence *fence) {
     struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
     struct manager *manager = job->manager;
+    autoarena struct arena *arena = arena_new(); /* called repeatedly by drivers */
+    struct work base = job->base;
     int64_t safe_until_us;
+    struct error err;
     bool holds;
 
+    base.arena = arena;
     pthread_mutex_lock(&manager->lock);
     safe_until_us = job->running.safe_until_us;
     pthread_mutex_unlock(&manager->lock);
-    holds = is_wanted(job) && clock_steady_us(manager->settings.settings->clock) < safe_until_us;
+    holds = work_read(manager->settings.db, &base, wanted_body, job, &err) > 0 &&
+            clock_steady_us(manager->settings.settings->clock) < safe_until_us;
     job->fenced_off |= !holds;
     return holds;
 }
@@ -94,11 +93,12 @@ static int progress_body(struct work *work, void *arg, struct error *err) {
                : 0;
 }
 
-static void log_progress(struct job *job, int64_t done_bytes, int64_t all_bytes) {
-    log_info(&job->context.log, "operation in progress", "kind", job->operation.kind->name,
-             "volume_id", job->operation.volume_id, "object_id", job->operation.object_id,
-             "percent", LOG_INT(job->progress_percent), "done_bytes", LOG_INT(done_bytes),
-             "all_bytes", LOG_INT(all_bytes), NULL);
+static int percent_of(int64_t done_bytes, int64_t all_bytes) {
+    double percent =
+        done_bytes < all_bytes ? 100.0 * (double)done_bytes / (double)all_bytes : PERCENT_MOST;
+
+    /* a quotient of large numbers may be rounded up to 1, and a storage may report anything */
+    return percent < 0 ? 0 : percent > PERCENT_MOST ? PERCENT_MOST : (int)percent;
 }
 
 /* A failed update is repeated with the next. */
@@ -107,7 +107,7 @@ static void note_progress(struct job *job, int percent) {
     struct work base = job->base;
     struct error err;
 
-    assert(percent >= 0 && percent < 100);
+    assert(percent >= 0 && percent <= PERCENT_MOST);
     if (percent == job->progress_percent)
         return;
     job->progress_percent = percent;
@@ -117,14 +117,6 @@ static void note_progress(struct job *job, int percent) {
     base.arena = arena;
     if (work_transaction_unsynced(job->manager->settings.db, &base, progress_body, job, &err) < 0)
         job->progress_percent = -1;
-}
-
-static int percent_of(int64_t done_bytes, int64_t all_bytes) {
-    int percent =
-        done_bytes < all_bytes ? (int)(100.0 * (double)done_bytes / (double)all_bytes) : 99;
-
-    /* a quotient of large numbers may be rounded up to 1, and a storage may report anything */
-    return percent < 0 ? 0 : percent < 99 ? percent : 99;
 }
 
 /* Called for every piece of a copy; the rows are read once a second. */
@@ -143,7 +135,10 @@ static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, 
     }
     if (now_us - job->progress_logged_us >= PROGRESS_LOG_US) {
         job->progress_logged_us = now_us;
-        log_progress(job, done_bytes, all_bytes);
+        log_info(&job->context.log, "operation in progress", "kind", job->operation.kind->name,
+                 "volume_id", job->operation.volume_id, "object_id", job->operation.object_id,
+                 "percent", LOG_INT(job->progress_percent), "done_bytes", LOG_INT(done_bytes),
+                 "all_bytes", LOG_INT(all_bytes), NULL);
     }
     return true;
 }

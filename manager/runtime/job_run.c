@@ -25,19 +25,9 @@ static const struct {
 #undef OPERATION
 };
 
-/* Snapshots are deleted with the volume, which gets no more of them. */
-static int find_snapshots(struct work *work, struct job *job, struct error *err) {
-    int any = job->operation.kind == &kind_delete
-                  ? snapshot_any_of(work, job->operation.volume_id, err)
-                  : 0;
-
-    job->has_snapshots = any > 0;
-    return any < 0 ? -1 : 0;
-}
-
 static int claim_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
-    int claimed;
+    int claimed, any_snapshot = 0;
 
     if (manager_is_draining(job->manager))
         return error_set(err, ERROR_UNAVAILABLE, "the manager is stopping");
@@ -46,8 +36,14 @@ static int claim_body(struct work *work, void *arg, struct error *err) {
         return claimed;
     assert(job->operation.owner && strcmp(job->operation.owner, job_owner(job)) == 0);
     job->has_volume = volume_details(work, job->operation.volume_id, &job->volume, err) == 0;
-    if ((!job->has_volume && err->kind != ERROR_NOT_FOUND) || find_snapshots(work, job, err) < 0)
+    if (!job->has_volume && err->kind != ERROR_NOT_FOUND)
         return -1;
+    /* Snapshots are deleted with the volume, which gets no more of them. */
+    if (job->operation.kind == &kind_delete)
+        any_snapshot = snapshot_any_of(work, job->operation.volume_id, err);
+    if (any_snapshot < 0)
+        return -1;
+    job->has_snapshots = any_snapshot > 0;
     if (job->operation.kind->object != &snapshot_objects)
         return 1;
     job->has_snapshot = snapshot_row(work, job->operation.object_id, &job->snapshot, err) == 0;
@@ -136,14 +132,6 @@ static int wait_body(struct work *work, void *arg, struct error *err) {
                               work->clock_us + pause_us, err);
 }
 
-static int job_wait(struct job *job, struct error *err) {
-    if (!job->operation.waits_for)
-        log_info(&job->context.log, "operation waits: a resource is in use", "kind",
-                 job->operation.kind->name, "volume_id", job->operation.volume_id, "in_use",
-                 job->found_in_use, NULL);
-    return job_transaction(job, wait_body, job, err) < 0 ? -1 : 0;
-}
-
 static int make_long(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
 
@@ -159,31 +147,36 @@ static int job_give_back(struct job *job, const struct error *reason, struct err
     assert(job->operation.owner);
     if (job->is_too_long && !job->fenced_off)
         return job_transaction(job, make_long, job, err) < 0 ? -1 : 0;
-    if (job->found_in_use && !job->fenced_off)
-        return job_wait(job, err);
+    if (job->found_in_use && !job->fenced_off) {
+        if (!job->operation.waits_for)
+            log_info(&job->context.log, "operation waits: a resource is in use", "kind",
+                     job->operation.kind->name, "volume_id", job->operation.volume_id, "in_use",
+                     job->found_in_use, NULL);
+        return job_transaction(job, wait_body, job, err) < 0 ? -1 : 0;
+    }
     log_error(&job->context.log, "operation interrupted", "kind", job->operation.kind->name,
               "volume_id", job->operation.volume_id, "reason", reason->message, NULL);
     return job_retry(job, RETRY_PAUSE_US, err);
 }
 
-static int job_call(struct job *job, struct error *err) {
+/* Log lines of drivers get the context of this operation. */
+static int job_do(struct job *job, struct error *err) {
     const struct operation *operation = &job->operation;
+    const struct log_context *before;
+    job_function *function = NULL;
+    int result;
 
+    assert(operation->kind);
     if (operation->phase == PHASE_CANCELLED)
         return 0;
     for (unsigned i = 0; i < LENGTH(functions); i++)
         if (functions[i].kind == operation->kind)
-            return functions[i].function(job, err);
-    return error_set(err, ERROR_INTERNAL, "Operation %s has the unknown kind \"%s\".",
-                     operation->id, operation->kind->name);
-}
-
-/* Log lines of drivers get the context of this operation. */
-static int job_do(struct job *job, struct error *err) {
-    const struct log_context *before = log_within(&job->context.log);
-    int result = job_call(job, err);
-
-    assert(job->operation.kind);
+            function = functions[i].function;
+    if (!function)
+        return error_set(err, ERROR_INTERNAL, "Operation %s has the unknown kind \"%s\".",
+                         operation->id, operation->kind->name);
+    before = log_within(&job->context.log);
+    result = function(job, err);
     log_within(before);
     return result;
 }

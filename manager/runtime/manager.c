@@ -183,19 +183,6 @@ static int hand_out_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* All of a backend's, in portions: a transaction with thousands would block every other one. */
-static int hand_out_of(struct manager *manager, const struct work *base, struct hand_out *hand_out,
-                       struct error *err) {
-    do {
-        if (work_read(manager->settings.db, base, orphans_body, hand_out, err) < 0)
-            return -1;
-        if (hand_out->count > 0 &&
-            work_transaction(manager->settings.db, base, hand_out_body, hand_out, err) < 0)
-            return -1;
-    } while (hand_out->count == ORPHANS_AT_ONCE);
-    return 0;
-}
-
 /*
  * While messages of a backend arrive, that of a queued operation is still waiting, and a second one
  * would only be more work.  An operation that cannot start is not announced repeatedly either: with
@@ -223,44 +210,30 @@ static int hand_out_orphans_of(struct manager_lane *lane, const struct work *bas
         hand_out.rule.queued_since_us = lane_misses_messages(lane, &surely) ? since_us : 0;
     hand_out.rule.patient = !surely;
     hand_out.rule.sparing = load == LANE_SHARE_TAKEN;
-    return any ? hand_out_of(manager, base, &hand_out, err) : 0;
-}
-
-static int any_body(struct work *work, void *arg, struct error *err) {
-    (void)arg;
-    return operation_any(work, err);
-}
-
-/* At rest there is none: one short look for all backends. */
-static int hand_out_orphans(struct manager *manager, const struct work *base, struct error *err) {
-    int any = work_read(manager->settings.db, base, any_body, NULL, err);
-
-    if (any < 0)
-        return -1;
-    manager->rests = any == 0;
-    for (unsigned i = 0; i < manager->host_count * LANES; i++)
-        if (hand_out_orphans_of(&manager->hosts[i / LANES].lanes[i % LANES], base, any, err) < 0)
+    if (!any)
+        return 0;
+    do { /* in portions: a transaction with thousands would block every other one */
+        if (work_read(manager->settings.db, base, orphans_body, &hand_out, err) < 0)
             return -1;
+        if (hand_out.count > 0 &&
+            work_transaction(manager->settings.db, base, hand_out_body, &hand_out, err) < 0)
+            return -1;
+    } while (hand_out.count == ORPHANS_AT_ONCE);
     return 0;
 }
 
-/* Renewed operations continue; those lost to another worker get no more side effects. */
-static void prolong(struct manager *manager, const struct round *round) {
-    int64_t safe_until_us = operation_safe_until(manager->settings.settings, round->asked_us);
-
-    pthread_mutex_lock(&manager->lock);
-    for (struct running *running = manager->running; running; running = running->next)
-        for (unsigned i = 0; i < round->count; i++)
-            if (strcmp(running->operation_id, round->ids[i]) == 0)
-                running->safe_until_us = round->renewed[i] ? safe_until_us : 0;
-    manager->round_us = clock_monotonic_us();
-    pthread_mutex_unlock(&manager->lock);
+/* At rest there is none: one short look for all backends. */
+static int any_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    return operation_any(work, err);
 }
 
 static int do_round(struct manager *manager, bool expire, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const struct work base = work_own(manager->settings.settings, arena);
     struct round round = { .manager = manager, .expire = expire };
+    int64_t safe_until_us;
+    int any;
 
     round.asked_us = clock_steady_us(manager->settings.settings->clock);
     round.ids = running_ids(manager, arena, &round.count);
@@ -268,12 +241,23 @@ static int do_round(struct manager *manager, bool expire, struct error *err) {
     if ((round.count > 0 || expire) &&
         work_transaction(manager->settings.db, &base, round_body, &round, err) < 0)
         return -1;
-    prolong(manager, &round);
-    return hand_out_orphans(manager, &base, err);
-}
-
-static int report(struct manager *manager, struct error *err) {
-    return manager->settings.threaded ? report_node(manager, err) : hosts_report(manager, err);
+    /* Renewed operations continue; those lost to another worker get no more side effects. */
+    safe_until_us = operation_safe_until(manager->settings.settings, round.asked_us);
+    pthread_mutex_lock(&manager->lock);
+    for (struct running *running = manager->running; running; running = running->next)
+        for (unsigned i = 0; i < round.count; i++)
+            if (strcmp(running->operation_id, round.ids[i]) == 0)
+                running->safe_until_us = round.renewed[i] ? safe_until_us : 0;
+    manager->round_us = clock_monotonic_us();
+    pthread_mutex_unlock(&manager->lock);
+    any = work_read(manager->settings.db, &base, any_body, NULL, err);
+    if (any < 0)
+        return -1;
+    manager->rests = any == 0;
+    for (unsigned i = 0; i < manager->host_count * LANES; i++)
+        if (hand_out_orphans_of(&manager->hosts[i / LANES].lanes[i % LANES], &base, any, err) < 0)
+            return -1;
+    return 0;
 }
 
 int manager_report(struct manager *manager, struct error *err) {
@@ -285,7 +269,10 @@ int manager_tick(struct manager *manager, struct error *err) {
     bool expire = now - manager->expired_at >= EXPIRE_US;
 
     if (now - manager->reported_at >= REPORT_US) {
-        if (report(manager, err) < 0)
+        int reported =
+            manager->settings.threaded ? report_node(manager, err) : hosts_report(manager, err);
+
+        if (reported < 0)
             return -1;
         manager->reported_at = now;
     }
@@ -296,36 +283,26 @@ int manager_tick(struct manager *manager, struct error *err) {
     return recount_pools(manager, err);
 }
 
-static int64_t rest_ms(const struct manager *manager) {
-    int64_t ms = manager->settings.settings->operation_lease_s * 1000 / REST_LEASES;
-
-    return ms < TICK_MS ? TICK_MS : ms < REST_MOST_MS ? ms : REST_MOST_MS;
-}
-
 static int64_t tick_again(void *arg) {
     const struct manager *manager = arg;
+    int64_t rest_ms = manager->settings.settings->operation_lease_s * 1000 / REST_LEASES;
     struct error err;
 
     if (manager_tick(arg, &err) < 0)
         log_error(NULL, "periodic work failed", "reason", err.message, NULL);
-    return manager->rests ? rest_ms(manager) : TICK_MS;
+    if (!manager->rests || rest_ms < TICK_MS)
+        return TICK_MS;
+    return rest_ms < REST_MOST_MS ? rest_ms : REST_MOST_MS;
 }
 
 /* ---- start and stop ---- */
 
+/* Former incarnations of this manager are dead: their leases end now. */
 static int disown_body(struct work *work, void *arg, struct error *err) {
     const struct manager *manager = arg;
 
     return operation_end_stale_leases(work, manager->settings.owner_prefix, manager->settings.owner,
                                       err);
-}
-
-/* Former incarnations of this manager are dead: their leases end now. */
-static int disown(struct manager *manager, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const struct work base = work_own(manager->settings.settings, arena);
-
-    return work_transaction(manager->settings.db, &base, disown_body, manager, err);
 }
 
 static struct manager *manager_new(const struct manager_settings *settings) {
@@ -348,29 +325,26 @@ static struct manager *manager_new(const struct manager_settings *settings) {
     return manager;
 }
 
-/* In parallel.  Backends that respond are ready before the first request; others are not
- * awaited. */
-static int start_hosts(struct manager *manager, struct error *err) {
-    int64_t until_us = clock_monotonic_us() + manager->settings.patience_ms * 1000;
+int manager_start(const struct manager_settings *settings, struct manager **ret,
+                  struct error *err) {
+    struct manager *manager = *ret = manager_new(settings);
+    autoarena struct arena *arena = arena_new();
+    const struct work base = work_own(settings->settings, arena);
+    int64_t until_us;
 
+    if (work_transaction(settings->db, &base, disown_body, manager, err) < 0 ||
+        manager_tick(manager, err) < 0 || subscribe(manager, err) < 0)
+        return -1;
+    if (!settings->threaded)
+        return 0;
+    /* In parallel.  Backends that respond are ready before the first request; others are not
+     * awaited. */
+    until_us = clock_monotonic_us() + settings->patience_ms * 1000;
     for (unsigned i = 0; i < manager->host_count; i++)
         host_start(&manager->hosts[i]);
     for (unsigned i = 0; i < manager->host_count; i++)
         if (host_wait(&manager->hosts[i], until_us, err) < 0)
             return -1;
-    return 0;
-}
-
-int manager_start(const struct manager_settings *settings, struct manager **ret,
-                  struct error *err) {
-    struct manager *manager = *ret = manager_new(settings);
-
-    if (disown(manager, err) < 0 || manager_tick(manager, err) < 0 || subscribe(manager, err) < 0)
-        return -1;
-    if (!settings->threaded)
-        return 0;
-    if (start_hosts(manager, err) < 0)
-        return -1;
     manager->ticker = ticker_start("manager-tick", tick_again, manager);
     return 0;
 }

@@ -47,16 +47,6 @@ static void arrived(void *arg, bool taken) {
     pthread_mutex_unlock(&lane->host->manager->lock);
 }
 
-static void send(struct manager_lane *lane, const struct rpc_message *message) {
-    struct rpc *rpc = lane->host->manager->settings.rpc;
-
-    pthread_mutex_lock(&lane->host->manager->lock);
-    lane->overtaking++;
-    pthread_mutex_unlock(&lane->host->manager->lock);
-    if (rpc->engine->publish(rpc, message, arrived, lane, NULL) < 0)
-        arrived(lane, false);
-}
-
 static void tell(struct manager_lane *lane, const struct work *base, const char *topic,
                  const struct operation *operation) {
     const struct outbox_message message = operation_message(base->arena, operation, NULL);
@@ -65,11 +55,18 @@ static void tell(struct manager_lane *lane, const struct work *base, const char 
                                       .key = message.key,
                                       .project = message.project,
                                       .payload = message.payload };
+    struct manager *manager = lane->host->manager;
+    struct rpc *rpc = manager->settings.rpc;
 
-    pthread_mutex_lock(&lane->host->manager->sending);
-    if (!manager_is_draining(lane->host->manager))
-        send(lane, &past);
-    pthread_mutex_unlock(&lane->host->manager->sending);
+    pthread_mutex_lock(&manager->sending);
+    if (!manager_is_draining(manager)) {
+        pthread_mutex_lock(&manager->lock);
+        lane->overtaking++;
+        pthread_mutex_unlock(&manager->lock);
+        if (rpc->engine->publish(rpc, &past, arrived, lane, NULL) < 0)
+            arrived(lane, false);
+    }
+    pthread_mutex_unlock(&manager->sending);
 }
 
 static const char *own_topic(struct manager_lane *lane, struct arena *arena) {
@@ -83,26 +80,20 @@ static const char *own_topic(struct manager_lane *lane, struct arena *arena) {
     return topic;
 }
 
-/* Not while the broker has not accepted the previous ones: they would accumulate in memory. */
-static bool is_time(struct manager_lane *lane, int64_t now_us) {
+int overtake(struct manager_lane *lane, const struct work *base, struct error *err) {
+    const struct manager_settings *settings = &lane->host->manager->settings;
+    const char *topic = own_topic(lane, base->arena);
+    struct look look = { .lane = lane, .now_us = clock_shared_us(settings->settings->clock) };
+    int64_t steady_us = clock_steady_us(settings->settings->clock);
     bool on_their_way;
 
     pthread_mutex_lock(&lane->host->manager->lock);
     on_their_way = lane->overtaking > 0;
     pthread_mutex_unlock(&lane->host->manager->lock);
-    if (on_their_way || now_us - lane->overtook_at < LOOK_US)
-        return false;
-    lane->overtook_at = now_us;
-    return true;
-}
-
-int overtake(struct manager_lane *lane, const struct work *base, struct error *err) {
-    const struct manager_settings *settings = &lane->host->manager->settings;
-    const char *topic = own_topic(lane, base->arena);
-    struct look look = { .lane = lane, .now_us = clock_shared_us(settings->settings->clock) };
-
-    if (!topic || !is_time(lane, clock_steady_us(settings->settings->clock)))
+    /* While the broker has not accepted the previous ones, more would accumulate in memory. */
+    if (!topic || on_their_way || steady_us - lane->overtook_at < LOOK_US)
         return 0;
+    lane->overtook_at = steady_us;
     if (work_read(settings->db, base, look_body, &look, err) < 0)
         return -1;
     if (look.count > 0 && work_transaction(settings->db, base, note_body, &look, err) < 0)

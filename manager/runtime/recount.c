@@ -15,17 +15,6 @@ static int count_body(struct work *work, void *arg, struct error *err) {
     return pool_count_promises(work, ((const struct manager_host *)arg)->host, err);
 }
 
-static int recount(struct manager_host *host, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const struct work base = work_own(host->manager->settings.settings, arena);
-    int differ = work_read(host->manager->settings.db, &base, differ_body, host, err);
-
-    if (differ <= 0)
-        return differ;
-    log_warning(NULL, "space allocated to snapshots recounted", "host", host->host, NULL);
-    return work_transaction(host->manager->settings.db, &base, count_body, host, err);
-}
-
 int recount_pools(struct manager *manager, struct error *err) {
     int64_t now = clock_steady_us(manager->settings.settings->clock);
 
@@ -34,8 +23,19 @@ int recount_pools(struct manager *manager, struct error *err) {
     if (now < manager->recount_at)
         return 0;
     manager->recount_at = now + AGAIN_US;
-    for (unsigned i = 0; i < manager->host_count; i++)
-        if (recount(&manager->hosts[i], err) < 0)
+    for (unsigned i = 0; i < manager->host_count; i++) {
+        struct manager_host *host = &manager->hosts[i];
+        autoarena struct arena *arena = arena_new();
+        const struct work base = work_own(manager->settings.settings, arena);
+        int differ = work_read(manager->settings.db, &base, differ_body, host, err);
+
+        if (differ < 0)
             return -1;
+        if (differ == 0)
+            continue;
+        log_warning(NULL, "space allocated to snapshots recounted", "host", host->host, NULL);
+        if (work_transaction(manager->settings.db, &base, count_body, host, err) < 0)
+            return -1;
+    }
     return 0;
 }
