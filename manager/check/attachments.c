@@ -11,18 +11,14 @@ static int64_t seconds_since(const struct work *work, int64_t then_us) {
     return then_us > 0 && work->now_us > then_us ? (work->now_us - then_us) / SECOND_US : 0;
 }
 
-static const char *server_of(const struct volume *volume) {
-    for (unsigned i = 0; i < volume->attachment_count; i++)
-        if (volume->attachments[i].instance_uuid && attachment_in_use(&volume->attachments[i]))
-            return volume->attachments[i].instance_uuid;
-    return NULL;
-}
-
 static void note_volume(struct round *round, const struct work *work, const struct volume *volume) {
-    const char *server = server_of(volume);
+    const char *server = NULL;
 
     if (volume->status != VOLUME_ATTACHING && volume->status != VOLUME_DETACHING)
         return;
+    for (unsigned i = 0; i < volume->attachment_count && !server; i++)
+        if (attachment_in_use(&volume->attachments[i]))
+            server = volume->attachments[i].instance_uuid;
     round_note(
         round,
         "volume %s is %s for %jd s, %s%s: no operation ends that, but %s does, or "
@@ -37,14 +33,17 @@ static void note_volume(struct round *round, const struct work *work, const stru
                                    : "os-attach or os-unreserve");
 }
 
-static int note_connections(struct round *round, struct work *work, struct error *err) {
-    autorows struct db_rows *rows = db_query(
+int round_note_attachments(struct round *round, struct work *work, struct error *err) {
+    autorows struct db_rows *rows = NULL;
+    int more;
+
+    for (int i = 0; i < round->volume_count; i++)
+        note_volume(round, work, &round->volumes[i]);
+    rows = db_query(
         work->tx, err,
         "SELECT c.volume_id, c.host, c.created_at FROM connections c WHERE NOT EXISTS (SELECT 1 "
         "FROM attachments a WHERE a.volume_id = c.volume_id AND a.attach_status IN ('attached', "
         "'attaching', 'detaching')) ORDER BY c.volume_id, c.created_at, c.id");
-    int more;
-
     if (!rows)
         return -1;
     while ((more = db_next(rows, err)) > 0)
@@ -54,10 +53,4 @@ static int note_connections(struct round *round, struct work *work, struct error
                    db_text(rows, 0), db_text(rows, 1)[0] ? db_text(rows, 1) : "without a name",
                    (intmax_t)seconds_since(work, db_int(rows, 2)));
     return more;
-}
-
-int round_note_attachments(struct round *round, struct work *work, struct error *err) {
-    for (int i = 0; i < round->volume_count; i++)
-        note_volume(round, work, &round->volumes[i]);
-    return note_connections(round, work, err);
 }

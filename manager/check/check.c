@@ -29,16 +29,14 @@ static const struct volume *volume_of(const struct round *round, const char *id)
 
 /* ---- P1 ---- */
 
-static bool owns_status(const struct operation *operation, enum volume_status status) {
-    return operation && operation->kind->object && operation->kind->meanwhile == status;
-}
-
-static void check_status(struct round *round, const struct volume *volume) {
+static void check_volume(struct round *round, const struct volume *volume) {
     const struct operation *operation = round_operation_at(round, volume->id);
+    bool owns_status =
+        operation && operation->kind->object && operation->kind->meanwhile == volume->status;
     bool keys = pairs_get(&volume->admin_metadata, EXTEND_KEY_SIZE) ||
                 pairs_get(&volume->admin_metadata, EXTEND_KEY_RESERVATIONS);
 
-    if (status_is_transient(volume->status) && !owns_status(operation, volume->status))
+    if (status_is_transient(volume->status) && !owns_status)
         round_status_stays(round, "volume", volume->id, status_text(volume->status),
                            volume->status_by_reset);
     if (keys !=
@@ -49,12 +47,7 @@ static void check_status(struct round *round, const struct volume *volume) {
     if (volume->largest_gb < volume->size_gb)
         round_found(round, "P3", "volume %s: largest size %jd GiB is below its size %jd GiB",
                     volume->id, (intmax_t)volume->largest_gb, (intmax_t)volume->size_gb);
-}
-
-/* ---- P3, rows only ---- */
-
-/* A reset to such a status is refused; an older API accepted it. */
-static void check_storage(struct round *round, const struct volume *volume) {
+    /* A reset to such a status is refused; an older API accepted it. */
     if (volume_lacks_storage(volume, volume->status))
         round_found(round, "P3",
                     "volume %s is %s, but has no storage: delete it, or reset it to "
@@ -97,13 +90,6 @@ static int check_pools(struct round *round, struct work *work, struct error *err
 
 /* ---- P5 ---- */
 
-static void check_target(struct round *round, const struct operation *operation) {
-    if (operation->kind->object != &group_snapshot_objects &&
-        operation->kind != &kind_list_manageable && !volume_of(round, operation->volume_id))
-        round_found(round, "P5", "operation %s (%s) works for volume %s, which does not exist",
-                    operation->id, operation->kind->name, operation->volume_id);
-}
-
 static int check_reservations(struct round *round, struct work *work, struct error *err) {
     autorows struct db_rows *rows =
         db_query(work->tx, err,
@@ -138,9 +124,15 @@ static int read_rows(struct work *work, void *arg, struct error *err) {
     if (round->volume_count < 0 || round_read_operations(round, work, err) < 0)
         return -1;
     for (int i = 0; i < round->volume_count; i++)
-        check_status(round, &round->volumes[i]), check_storage(round, &round->volumes[i]);
-    for (int i = 0; i < round->operation_count; i++)
-        check_target(round, &round->operations[i]);
+        check_volume(round, &round->volumes[i]);
+    for (int i = 0; i < round->operation_count; i++) {
+        const struct operation *operation = &round->operations[i];
+
+        if (operation->kind->object != &group_snapshot_objects &&
+            operation->kind != &kind_list_manageable && !volume_of(round, operation->volume_id))
+            round_found(round, "P5", "operation %s (%s) works for volume %s, which does not exist",
+                        operation->id, operation->kind->name, operation->volume_id);
+    }
     if (round_read_snapshots(round, work, err) < 0 || round_check_groups(round, work, err) < 0 ||
         round_read_group_snapshots(round, work, err) < 0 ||
         round_check_documents(round, work, err) < 0 || round_note_nodes(round, work, err) < 0 ||
@@ -255,11 +247,6 @@ static int unchanged(struct work *work, void *arg, struct error *err) {
     return count < 0 ? -1 : now.updated_at == volume->updated_at;
 }
 
-static bool object_expected(const struct round *round, const struct volume *volume) {
-    return volume->provider_location && volume->status != VOLUME_ERROR_DELETING &&
-           !round_operation_at(round, volume->id);
-}
-
 static int check_object(struct backend_round *objects, const struct manager_backend *backend,
                         const struct work *base, struct volume *volume, struct error *err) {
     struct round *round = objects->round;
@@ -299,9 +286,13 @@ static int check_objects(struct backend_round *objects, const struct manager_bac
     for (int i = 0; i < round->volume_count; i++) {
         struct volume *volume = &round->volumes[i];
 
-        if (volume->host && strncmp(volume->host, objects->host, length) == 0 &&
-            volume->host[length] == '#' && object_expected(round, volume) &&
-            check_object(objects, backend, base, volume, err) < 0)
+        if (!volume->host || strncmp(volume->host, objects->host, length) != 0 ||
+            volume->host[length] != '#')
+            continue;
+        if (!volume->provider_location || volume->status == VOLUME_ERROR_DELETING ||
+            round_operation_at(round, volume->id)) /* no object is expected */
+            continue;
+        if (check_object(objects, backend, base, volume, err) < 0)
             return -1;
     }
     if (backend->driver->list_volumes(backend->handle, round->arena, object_found, objects, &why) <
@@ -322,19 +313,6 @@ static int check_objects(struct backend_round *objects, const struct manager_bac
     return 0;
 }
 
-static int not_opened(struct backend_round *objects, const struct manager_backend *backend,
-                      const struct error *why, struct error *err) {
-    if (why->kind != ERROR_UNAVAILABLE) {
-        error_pass(err, why);
-        return error_context(err, "backend %s", backend->name);
-    }
-    if (backend->settings.has_volume(&backend->settings, NULL, NULL) != 0)
-        return storage_away(objects, why);
-    round_note(objects->round, "backend %s has neither storage nor volumes: %s", objects->host,
-               why->message);
-    return 0;
-}
-
 /* Opened for the check, unless it is open. */
 static int check_backend(struct round *round, struct manager_backend backend,
                          const struct work *base, struct error *err) {
@@ -349,8 +327,16 @@ static int check_backend(struct round *round, struct manager_backend backend,
         return check_objects(&objects, &backend, base, err);
     known_set(&backend.settings, &known);
     backend.settings.probe_only = true;
-    if (backend.driver->open(&backend.settings, &backend.handle, &why) < 0)
-        return not_opened(&objects, &backend, &why, err);
+    if (backend.driver->open(&backend.settings, &backend.handle, &why) < 0) {
+        if (why.kind != ERROR_UNAVAILABLE) {
+            error_pass(err, &why);
+            return error_context(err, "backend %s", backend.name);
+        }
+        if (backend.settings.has_volume(&backend.settings, NULL, NULL) != 0)
+            return storage_away(&objects, &why);
+        round_note(round, "backend %s has neither storage nor volumes: %s", host, why.message);
+        return 0;
+    }
     result = check_objects(&objects, &backend, base, err);
     backend.driver->close(backend.handle);
     return result;

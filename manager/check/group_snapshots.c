@@ -4,30 +4,7 @@
 
 /* ---- P1 ---- */
 
-static void check_status(struct round *round, const struct group_snapshot *row) {
-    const struct operation *operation = round_operation_at(round, row->id);
-
-    if (group_snapshot_status_is_transient(row->status) &&
-        !(operation && operation->kind->object && operation->kind->meanwhile == row->status))
-        round_status_stays(round, "group snapshot", row->id,
-                           group_snapshot_status_text(row->status), row->status_by_reset);
-}
-
 /* ---- P5 ---- */
-
-static int check_target(struct round *round, struct work *work, const struct operation *operation,
-                        struct error *err) {
-    struct group_snapshot row;
-
-    if (operation->kind->object != &group_snapshot_objects || operation->phase == PHASE_CANCELLED ||
-        group_snapshot_row(work, operation->object_id, &row, err) == 0)
-        return 0;
-    if (err->kind != ERROR_NOT_FOUND)
-        return -1;
-    round_found(round, "P5", "operation %s (%s) works for group snapshot %s, which does not exist",
-                operation->id, operation->kind->name, operation->object_id);
-    return 0;
-}
 
 static const struct disagreement disagreements[] = {
     { "P5",
@@ -75,15 +52,32 @@ static const struct disagreement disagreements[] = {
 
 int round_read_group_snapshots(struct round *round, struct work *work, struct error *err) {
     const struct query all = { .where = "1=1", .order = "gs.id", .limit = -1 };
-    struct group_snapshot *rows;
+    struct group_snapshot *rows, target;
     int count = group_snapshot_list(work, &all, &rows, err);
 
-    for (int i = 0; i < count; i++)
-        check_status(round, &rows[i]);
-    for (int i = 0; i < round->operation_count; i++)
-        if (check_target(round, work, &round->operations[i], err) < 0)
-            return -1;
     if (count < 0)
         return -1;
+    for (int i = 0; i < count; i++) {
+        const struct group_snapshot *row = &rows[i];
+        const struct operation *operation = round_operation_at(round, row->id);
+
+        if (group_snapshot_status_is_transient(row->status) &&
+            !(operation && operation->kind->object && operation->kind->meanwhile == row->status))
+            round_status_stays(round, "group snapshot", row->id,
+                               group_snapshot_status_text(row->status), row->status_by_reset);
+    }
+    for (int i = 0; i < round->operation_count; i++) {
+        const struct operation *operation = &round->operations[i];
+
+        if (operation->kind->object != &group_snapshot_objects ||
+            operation->phase == PHASE_CANCELLED ||
+            group_snapshot_row(work, operation->object_id, &target, err) == 0)
+            continue;
+        if (err->kind != ERROR_NOT_FOUND)
+            return -1;
+        round_found(round, "P5",
+                    "operation %s (%s) works for group snapshot %s, which does not exist",
+                    operation->id, operation->kind->name, operation->object_id);
+    }
     return round_check_agree(round, work, disagreements, LENGTH(disagreements), err);
 }

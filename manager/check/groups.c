@@ -20,35 +20,9 @@ static bool is_worked_on(const struct round *round, const struct volume_group *g
     return false;
 }
 
-static void check_status(struct round *round, const struct volume_group *group) {
-    if (group_status_is_transient(group->status) && !is_worked_on(round, group))
-        round_status_stays(round, "group", group->id, group_status_text(group->status),
-                           group->status_by_reset);
-}
-
 static int compare_ids(const void *left, const void *right) {
     return strcmp(((const struct volume_group *)left)->id,
                   ((const struct volume_group *)right)->id);
-}
-
-static const struct volume_group *group_at(const struct volume_group *groups, int count,
-                                           const char *id) {
-    const struct volume_group key = { .id = id };
-
-    return count == 0 ? NULL : bsearch(&key, groups, (size_t)count, sizeof key, compare_ids);
-}
-
-static void check_member(struct round *round, struct work *work, const struct volume *volume,
-                         const struct volume_group *group) {
-    if (!group)
-        round_found(round, "P5", "volume %s is in group %s, which does not exist", volume->id,
-                    volume->group_id);
-    else if (strcmp(group->project_id, volume->project_id) != 0)
-        round_found(round, "P5", "volume %s is in group %s of another project", volume->id,
-                    group->id);
-    else if (volume->host && !group_is_at(work, group, volume->host))
-        round_found(round, "P5", "volume %s is in group %s of another backend", volume->id,
-                    group->id);
 }
 
 int round_check_groups(struct round *round, struct work *work, struct error *err) {
@@ -56,11 +30,29 @@ int round_check_groups(struct round *round, struct work *work, struct error *err
     struct volume_group *groups;
     int count = group_list(work, &all, false, &groups, err);
 
+    if (count < 0)
+        return -1;
     for (int i = 0; i < count; i++)
-        check_status(round, &groups[i]);
-    for (int i = 0; count >= 0 && i < round->volume_count; i++)
-        if (round->volumes[i].group_id)
-            check_member(round, work, &round->volumes[i],
-                         group_at(groups, count, round->volumes[i].group_id));
-    return count < 0 ? -1 : 0;
+        if (group_status_is_transient(groups[i].status) && !is_worked_on(round, &groups[i]))
+            round_status_stays(round, "group", groups[i].id, group_status_text(groups[i].status),
+                               groups[i].status_by_reset);
+    for (int i = 0; i < round->volume_count; i++) {
+        const struct volume *volume = &round->volumes[i];
+        const struct volume_group key = { .id = volume->group_id }, *group = NULL;
+
+        if (!volume->group_id)
+            continue;
+        if (count > 0)
+            group = bsearch(&key, groups, (size_t)count, sizeof key, compare_ids);
+        if (!group)
+            round_found(round, "P5", "volume %s is in group %s, which does not exist", volume->id,
+                        volume->group_id);
+        else if (strcmp(group->project_id, volume->project_id) != 0)
+            round_found(round, "P5", "volume %s is in group %s of another project", volume->id,
+                        group->id);
+        else if (volume->host && !group_is_at(work, group, volume->host))
+            round_found(round, "P5", "volume %s is in group %s of another backend", volume->id,
+                        group->id);
+    }
+    return 0;
 }

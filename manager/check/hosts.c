@@ -1,23 +1,20 @@
 #include "manager/check/check.private.h"
 #include "model/host_rename.h"
 
-/* The configured backends count as served: their manager may just not run. */
-static const char *const *configured_hosts(const struct check *check, struct arena *arena) {
-    const char **hosts;
-    size_t count = 0;
-
-    while (check->backends && check->backends[count].name)
-        count++;
-    hosts = arena_alloc(arena, (count + 1) * sizeof *hosts);
-    for (size_t i = 0; i < count; i++)
-        hosts[i] = manager_backend_host(arena, &check->backends[i], check->node);
-    return hosts;
-}
-
 int round_check_hosts(struct round *round, struct work *work, struct error *err) {
+    const struct check *check = round->check;
     struct unserved_host *hosts;
-    int count = host_unserved(work, configured_hosts(round->check, round->arena), &hosts, err);
+    const char **configured;
+    size_t backends = 0;
+    int count;
 
+    while (check->backends && check->backends[backends].name)
+        backends++;
+    configured = arena_alloc(round->arena, (backends + 1) * sizeof *configured);
+    /* They count as served: their manager may just not run. */
+    for (size_t i = 0; i < backends; i++)
+        configured[i] = manager_backend_host(round->arena, &check->backends[i], check->node);
+    count = host_unserved(work, configured, &hosts, err);
     for (int i = 0; i < count; i++) {
         char since[CLOCK_TEXT_SIZE];
 

@@ -18,13 +18,6 @@
 
 /* ---- nodes without heartbeat: notes ---- */
 
-static void note_pools(struct round *round, const struct replica_pool *pools, int count) {
-    for (int i = 0; i < count; i++)
-        if (!pools[i].up)
-            round_note(round, "pool %s: node %s has not told of it for %jd seconds", pools[i].id,
-                       pools[i].node, (intmax_t)(pools[i].unseen_us / SECOND_US));
-}
-
 static bool is_up(const struct replica_pool *pools, int count, const char *node) {
     for (int i = 0; i < count; i++)
         if (pools[i].up && strcmp(pools[i].node, node) == 0)
@@ -74,7 +67,10 @@ int round_note_nodes(struct round *round, struct work *work, struct error *err) 
 
     if (count < 0)
         return -1;
-    note_pools(round, pools, count);
+    for (int i = 0; i < count; i++)
+        if (!pools[i].up)
+            round_note(round, "pool %s: node %s has not told of it for %jd seconds", pools[i].id,
+                       pools[i].node, (intmax_t)(pools[i].unseen_us / SECOND_US));
     for (size_t i = 0; i < LENGTH(waits); i++)
         if (note_waits(round, work, pools, count, i, err) < 0)
             return -1;
@@ -122,58 +118,27 @@ static int read_names(struct arena *arena, const char *path, const char ***ret) 
     return count;
 }
 
-static int check_snapshot(const struct look *look, const char *name, const char *file,
-                          struct error *err) {
-    char id[UUID_SIZE];
-    int strange;
-
-    if (strncmp(name, SNAPSHOT, strlen(SNAPSHOT)) != 0 || !uuid_parse(name + strlen(SNAPSHOT), id))
-        return 0;
-    strange = is_stranger(look, "CStorVolumeSnapshot", id, file, err);
-    if (strange > 0)
-        round_found(look->round, "P3", "pool %s has %s, which is no snapshot's", look->pool->name,
-                    file);
-    return strange < 0 ? -1 : 0;
-}
-
 /* A directory removed meanwhile is skipped. */
 static int check_snapshots(const struct look *look, const char *path, struct error *err) {
     struct arena *arena = look->round->arena;
     const char **names = NULL;
     int count = read_names(arena, path, &names);
 
-    for (int i = 0; i < count; i++)
-        if (check_snapshot(look, names[i], arena_join(arena, path, "/", names[i], NULL), err) < 0)
+    for (int i = 0; i < count; i++) {
+        const char *file = arena_join(arena, path, "/", names[i], NULL);
+        char id[UUID_SIZE];
+        int strange;
+
+        if (strncmp(names[i], SNAPSHOT, strlen(SNAPSHOT)) != 0 ||
+            !uuid_parse(names[i] + strlen(SNAPSHOT), id))
+            continue;
+        strange = is_stranger(look, "CStorVolumeSnapshot", id, file, err);
+        if (strange < 0)
             return -1;
-    return 0;
-}
-
-static int check_entry(const struct look *look, const char *name, struct error *err) {
-    const char *path = arena_join(look->round->arena, look->pool->path, "/", name, NULL);
-    char id[UUID_SIZE];
-    int strange;
-
-    if (!uuid_parse(name, id))
-        return 0;
-    strange = is_stranger(look, "CStorVolumeReplica", id, path, err);
-    if (strange < 0)
-        return -1;
-    if (!strange)
-        return check_snapshots(look, path, err);
-    round_found(look->round, "P3", "pool %s has %s, which is no replica's", look->pool->name, path);
-    return 0;
-}
-
-static int check_directory(const struct look *look, struct error *err) {
-    const char **names = NULL;
-    int count = read_names(look->round->arena, look->pool->path, &names);
-
-    if (count < 0)
-        round_found(look->round, "P3", "pool %s: %s: %s", look->pool->name, look->pool->path,
-                    strerror(errno));
-    for (int i = 0; i < count; i++)
-        if (check_entry(look, names[i], err) < 0)
-            return -1;
+        if (strange)
+            round_found(look->round, "P3", "pool %s has %s, which is no snapshot's",
+                        look->pool->name, file);
+    }
     return 0;
 }
 
@@ -218,8 +183,26 @@ static int check_healthy(const struct look *look, struct error *err) {
 int round_check_pool(struct round *round, const struct check_pool *pool, const struct work *base,
                      struct error *err) {
     const struct look look = { .round = round, .pool = pool, .base = base };
+    const char **names = NULL;
+    int count;
 
     if (access(pool->path, F_OK) == 0 && check_healthy(&look, err) < 0)
         return -1;
-    return check_directory(&look, err);
+    count = read_names(round->arena, pool->path, &names);
+    if (count < 0)
+        round_found(round, "P3", "pool %s: %s: %s", pool->name, pool->path, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        const char *path = arena_join(round->arena, pool->path, "/", names[i], NULL);
+        char id[UUID_SIZE];
+        int strange;
+
+        if (!uuid_parse(names[i], id))
+            continue;
+        strange = is_stranger(&look, "CStorVolumeReplica", id, path, err);
+        if (strange < 0 || (!strange && check_snapshots(&look, path, err) < 0))
+            return -1;
+        if (strange)
+            round_found(round, "P3", "pool %s has %s, which is no replica's", pool->name, path);
+    }
+    return 0;
 }

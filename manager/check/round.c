@@ -40,22 +40,17 @@ void round_status_stays(struct round *round, const char *label, const char *id, 
         round_found(round, "P1", "%s %s is %s, but no operation will end that", label, id, status);
 }
 
-static int check_agree(struct round *round, struct work *work,
-                       const struct disagreement *disagreement, struct error *err) {
-    const char **ids;
-    int count = query_all(work, db_query(work->tx, err, disagreement->ids), query_text, &ids, err);
-
-    for (int i = 0; i < count; i++)
-        round_found(round, disagreement->promise, "%s %s %s", disagreement->what, ids[i],
-                    disagreement->why);
-    return count < 0 ? -1 : 0;
-}
-
 int round_check_agree(struct round *round, struct work *work, const struct disagreement *rows,
                       size_t count, struct error *err) {
-    for (size_t i = 0; i < count; i++)
-        if (check_agree(round, work, &rows[i], err) < 0)
+    for (size_t i = 0; i < count; i++) {
+        const char **ids;
+        int found = query_all(work, db_query(work->tx, err, rows[i].ids), query_text, &ids, err);
+
+        if (found < 0)
             return -1;
+        for (int j = 0; j < found; j++)
+            round_found(round, rows[i].promise, "%s %s %s", rows[i].what, ids[j], rows[i].why);
+    }
     return 0;
 }
 

@@ -41,27 +41,6 @@ static bool is_worked_on(const struct round *round, const struct snapshot *snaps
                        (volumes->kind == &kind_revert && snapshot->status == SNAPSHOT_RESTORING));
 }
 
-static void check_status(struct round *round, const struct snapshot *snapshot) {
-    if (snapshot_status_is_transient(snapshot->status) && !is_worked_on(round, snapshot))
-        round_status_stays(round, "snapshot", snapshot->id, snapshot_status_text(snapshot->status),
-                           snapshot->status_by_reset);
-}
-
-/* A reset or a report of such a status is refused; an older API accepted it. */
-static void check_storage(struct round *round, const struct snapshot *snapshot) {
-    if (snapshot->status == SNAPSHOT_AVAILABLE && !snapshot->provider_location)
-        round_found(round, "P3",
-                    "snapshot %s is available, but has no storage: delete it, or reset it to error",
-                    snapshot->id);
-}
-
-static void check_target(struct round *round, const struct operation *operation) {
-    if (operation->kind->object == &snapshot_objects && operation->phase != PHASE_CANCELLED &&
-        !snapshot_at(round, operation->object_id))
-        round_found(round, "P5", "operation %s (%s) works for snapshot %s, which does not exist",
-                    operation->id, operation->kind->name, operation->object_id);
-}
-
 /* The driver's record is unchanged since the creation: the format of its volume, which never
  * changes, and an instant of the database's clock, which orders the snapshots. */
 static int check_records(struct round *round, struct work *work, struct error *err) {
@@ -94,10 +73,28 @@ static int check_records(struct round *round, struct work *work, struct error *e
 
 int round_read_snapshots(struct round *round, struct work *work, struct error *err) {
     round->snapshot_count = snapshot_all(work, &round->snapshots, err);
-    for (int i = 0; i < round->snapshot_count; i++)
-        check_status(round, &round->snapshots[i]), check_storage(round, &round->snapshots[i]);
-    for (int i = 0; i < round->operation_count; i++)
-        check_target(round, &round->operations[i]);
+    for (int i = 0; i < round->snapshot_count; i++) {
+        const struct snapshot *snapshot = &round->snapshots[i];
+
+        if (snapshot_status_is_transient(snapshot->status) && !is_worked_on(round, snapshot))
+            round_status_stays(round, "snapshot", snapshot->id,
+                               snapshot_status_text(snapshot->status), snapshot->status_by_reset);
+        /* A reset or a report of such a status is refused; an older API accepted it. */
+        if (snapshot->status == SNAPSHOT_AVAILABLE && !snapshot->provider_location)
+            round_found(
+                round, "P3",
+                "snapshot %s is available, but has no storage: delete it, or reset it to error",
+                snapshot->id);
+    }
+    for (int i = 0; i < round->operation_count; i++) {
+        const struct operation *operation = &round->operations[i];
+
+        if (operation->kind->object == &snapshot_objects && operation->phase != PHASE_CANCELLED &&
+            !snapshot_at(round, operation->object_id))
+            round_found(round, "P5",
+                        "operation %s (%s) works for snapshot %s, which does not exist",
+                        operation->id, operation->kind->name, operation->object_id);
+    }
     return round->snapshot_count < 0 ? -1 : check_records(round, work, err);
 }
 
@@ -155,14 +152,6 @@ static int judge_strays(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-static void found_bad(struct round *round, const struct snapshot *snapshot, int64_t bytes) {
-    if (bytes > 0)
-        round_found(round, "P3", "snapshot %s has %jd GiB, its object %jd bytes", snapshot->id,
-                    (intmax_t)snapshot->size_gb, (intmax_t)(bytes - 1));
-    else
-        round_found(round, "P3", "snapshot %s has no object", snapshot->id);
-}
-
 /* Is it unchanged since its row was read? */
 static int judge_missing(struct work *work, void *arg, struct error *err) {
     const struct objects *objects = arg;
@@ -174,12 +163,18 @@ static int judge_missing(struct work *work, void *arg, struct error *err) {
 
         if (objects->seen[i])
             continue;
-        if (snapshot_row(work, snapshot->id, &now, err) == 0) {
-            if (now.updated_at == snapshot->updated_at)
-                found_bad(round, snapshot, objects->bytes[i]);
-        } else if (err->kind != ERROR_NOT_FOUND) {
-            return -1;
+        if (snapshot_row(work, snapshot->id, &now, err) < 0) {
+            if (err->kind != ERROR_NOT_FOUND)
+                return -1;
+            continue;
         }
+        if (now.updated_at != snapshot->updated_at)
+            continue;
+        if (objects->bytes[i] > 0)
+            round_found(round, "P3", "snapshot %s has %jd GiB, its object %jd bytes", snapshot->id,
+                        (intmax_t)snapshot->size_gb, (intmax_t)(objects->bytes[i] - 1));
+        else
+            round_found(round, "P3", "snapshot %s has no object", snapshot->id);
     }
     return 0;
 }

@@ -369,25 +369,20 @@ static void read_volume(const struct reader *reader, size_t i, struct cinder_vol
 
 /* ---- the whole ---- */
 
-/* PostgreSQL prints the hours of a zone alone. */
-static int64_t instant_of_clock(const struct reader *reader, const char *cell) {
-    const size_t length = cell ? strlen(cell) : 0;
-    const bool hours = length > 3 && strchr("+-", cell[length - 3]) && strchr(cell, ':');
-
-    return instant(hours ? arena_format(reader->arena, "%s:00", cell) : cell);
-}
-
 /* Services report every ten seconds; the API does not. */
 static const char *live_service(const struct reader *reader) {
     enum { SILENT_S = 60 };
     const struct source_table *table = &reader->tables[SERVICES];
 
     for (size_t i = 0; i < table->rows; i++) {
-        int64_t age_us =
-            instant_of_clock(reader, source_cell(table, i, 0)) - instant(source_cell(table, i, 1));
+        const char *clock = source_cell(table, i, 0);
         const char *host = source_cell(table, i, 2), *binary = source_cell(table, i, 3);
+        const size_t length = clock ? strlen(clock) : 0;
 
-        if (llabs(age_us) < SILENT_S * INT64_C(1000000))
+        /* PostgreSQL prints the hours of a zone alone. */
+        if (length > 3 && strchr("+-", clock[length - 3]) && strchr(clock, ':'))
+            clock = arena_format(reader->arena, "%s:00", clock);
+        if (llabs(instant(clock) - instant(source_cell(table, i, 1))) < SILENT_S * INT64_C(1000000))
             return arena_format(reader->arena, "%s on %s", binary ? binary : "a service",
                                 host ? host : "a host");
     }

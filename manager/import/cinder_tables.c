@@ -61,20 +61,18 @@ static const char *const queries[CINDER_TABLES] = {
                  "WHERE updated_at IS NOT NULL AND " PRESENT "ORDER BY updated_at DESC",
 };
 
-static int check_release(const struct source_table *table, struct error *err) {
+int cinder_tables_read(struct arena *arena, const char *url, struct source_table ret[CINDER_TABLES],
+                       struct error *err) {
     static const char known[] = "c92a3e68beed";
-    const char *found = table->rows > 0 ? source_cell(table, 0, 0) : NULL;
+    const struct source_table *release = &ret[RELEASE];
+    const char *found;
 
-    if (table->rows == 1 && found && strcmp(found, known) == 0)
+    if (source_read(arena, url, queries, CINDER_TABLES, ret, err) < 0)
+        return error_context(err, "reading Cinder's database");
+    found = release->rows > 0 ? source_cell(release, 0, 0) : NULL;
+    if (release->rows == 1 && found && strcmp(found, known) == 0)
         return 0;
     return error_set(err, ERROR_BAD_REQUEST,
                      "Cinder's database has the schema %s: it must be %s, of release 21.",
                      found ? found : "of no release", known);
-}
-
-int cinder_tables_read(struct arena *arena, const char *url, struct source_table ret[CINDER_TABLES],
-                       struct error *err) {
-    if (source_read(arena, url, queries, CINDER_TABLES, ret, err) < 0)
-        return error_context(err, "reading Cinder's database");
-    return check_release(&ret[RELEASE], err);
 }

@@ -48,12 +48,6 @@ static int adopt(struct work *work, void *arg, struct error *err) {
     return adoption->body(work, adoption->object, adoption->dry_run, err);
 }
 
-/* Failures by the object's own rows: the database refuses a duplicate or a missing value. */
-static bool is_of_object(const struct error *why) {
-    return why->kind == ERROR_CONFLICT || why->kind == ERROR_BAD_REQUEST ||
-           why->kind == ERROR_COLLISION || why->kind == ERROR_INTERNAL;
-}
-
 /* 1 taken or there, 0 left, -1 the database failed. */
 static int take_one(const struct run *run, adopt_body *body, const void *object, const char *kind,
                     const char *id, const char *name, struct error *err) {
@@ -62,8 +56,11 @@ static int take_one(const struct run *run, adopt_body *body, const void *object,
     int result = run->import->apply
                      ? work_transaction(run->import->db, &run->base, adopt, &adoption, &why)
                      : work_read(run->import->db, &run->base, adopt, &adoption, &why);
+    /* The database refuses a duplicate or a missing value in the object's own rows. */
+    bool by_object = why.kind == ERROR_CONFLICT || why.kind == ERROR_BAD_REQUEST ||
+                     why.kind == ERROR_COLLISION || why.kind == ERROR_INTERNAL;
 
-    if (result < 0 && !is_of_object(&why)) {
+    if (result < 0 && !by_object) {
         error_pass(err, &why);
         return error_context(err, "%s %s", kind, id);
     }
@@ -259,14 +256,6 @@ static const char *row_refusal(const struct run *run, const struct cinder_volume
     return of->refusal ? of->refusal : attachment_refusal(of);
 }
 
-static const char *const *snapshot_ids(const struct run *run, const struct cinder_volume *of) {
-    const char **ids = arena_alloc(run->arena, (of->adopted.snapshot_count + 1) * sizeof *ids);
-
-    for (unsigned i = 0; i < of->adopted.snapshot_count; i++)
-        ids[i] = of->adopted.snapshots[i].id;
-    return ids;
-}
-
 /* A server's next start follows the connection's data: they must name the file that it uses.  Their
  * format is that of its first connection, whatever snapshots came since. */
 static const char *connection_refusal(const struct run *run, struct attachment *attachment,
@@ -359,10 +348,14 @@ static const char *storage_refusal(struct run *run, struct cinder_volume *of) {
         .format = of->format,
         .size_gb = of->adopted.volume.size_gb,
     };
-    const struct driver_recorded recorded = { of->base_format, snapshot_ids(run, of) };
+    const char **snapshots =
+        arena_alloc(run->arena, (of->adopted.snapshot_count + 1) * sizeof *snapshots);
+    const struct driver_recorded recorded = { of->base_format, snapshots };
     struct driver_inspected found;
     struct error why;
 
+    for (unsigned i = 0; i < of->adopted.snapshot_count; i++)
+        snapshots[i] = of->adopted.snapshots[i].id;
     if (!backend)
         return arena_format(run->arena, "its backend %s is none of enabled_backends", of->host);
     if (!backend->backend->driver->inspect_volume)
@@ -392,15 +385,6 @@ static int take_volume(struct run *run, struct cinder_volume *of, struct error *
     return taken < 0 ? -1 : 0;
 }
 
-static int run_all(struct run *run, struct error *err) {
-    if (take_types(run, err) < 0 || take_limits(run, err) < 0)
-        return -1;
-    for (size_t i = 0; i < run->cinder.volume_count; i++)
-        if (take_volume(run, &run->cinder.volumes[i], err) < 0)
-            return -1;
-    return 0;
-}
-
 int import_run(struct import *import, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct run run = { .import = import,
@@ -426,7 +410,9 @@ int import_run(struct import *import, struct error *err) {
     import->backups = run.cinder.backups;
     import->transfers = run.cinder.transfers;
     import_backends_list(&run.backends, import->backends);
-    result = run_all(&run, err);
+    result = take_types(&run, err) < 0 || take_limits(&run, err) < 0 ? -1 : 0;
+    for (size_t i = 0; result == 0 && i < run.cinder.volume_count; i++)
+        result = take_volume(&run, &run.cinder.volumes[i], err);
     import_backends_close(&run.backends);
     return result;
 }

@@ -70,23 +70,10 @@ static int failed(const struct mariadb *mariadb, struct error *err) {
                      mariadb->error_call(mariadb->connection));
 }
 
-/* For the library TLS is optional unless the certificate of the server is verified. */
-static void set_security(const struct mariadb *mariadb, const struct mariadb_address *address) {
-    static const char yes = 1;
-    static const unsigned tcp = PROTOCOL_TCP;
-
-    if (!address->unix_socket) /* or "localhost" is a socket */
-        mariadb->options_call(mariadb->connection, OPTION_PROTOCOL, &tcp);
-    if (address->ssl_ca || address->ssl_cert) {
-        mariadb->ssl_set_call(mariadb->connection, address->ssl_key, address->ssl_cert,
-                              address->ssl_ca, NULL, NULL);
-        mariadb->options_call(mariadb->connection, OPTION_TLS_VERIFY, &yes);
-    }
-}
-
 static int connect_to(struct mariadb *mariadb, const struct mariadb_address *address,
                       struct error *err) {
-    static const unsigned connect_s = 10, read_s = 600;
+    static const unsigned connect_s = 10, read_s = 600, tcp = PROTOCOL_TCP;
+    static const char yes = 1;
 
     mariadb->connection = mariadb->init_call(NULL);
     if (!mariadb->connection)
@@ -94,7 +81,14 @@ static int connect_to(struct mariadb *mariadb, const struct mariadb_address *add
     mariadb->options_call(mariadb->connection, OPTION_CONNECT_TIMEOUT, &connect_s);
     mariadb->options_call(mariadb->connection, OPTION_READ_TIMEOUT, &read_s);
     mariadb->options_call(mariadb->connection, OPTION_CHARSET, "utf8mb4");
-    set_security(mariadb, address);
+    if (!address->unix_socket) /* or "localhost" is a socket */
+        mariadb->options_call(mariadb->connection, OPTION_PROTOCOL, &tcp);
+    /* For the library TLS is optional unless the certificate of the server is verified. */
+    if (address->ssl_ca || address->ssl_cert) {
+        mariadb->ssl_set_call(mariadb->connection, address->ssl_key, address->ssl_cert,
+                              address->ssl_ca, NULL, NULL);
+        mariadb->options_call(mariadb->connection, OPTION_TLS_VERIFY, &yes);
+    }
     return mariadb->real_connect_call(mariadb->connection, address->host, address->user,
                                       address->password, address->database, address->port,
                                       address->unix_socket, 0)
@@ -108,23 +102,6 @@ static int run(const struct mariadb *mariadb, const char *sql, struct error *err
                : failed(mariadb, err);
 }
 
-static int read_one(const struct mariadb *mariadb, struct arena *arena, const char *sql,
-                    struct source_table *ret, struct error *err) {
-    char **row;
-    void *result;
-
-    if (run(mariadb, sql, err) < 0)
-        return -1;
-    result = mariadb->use_result_call(mariadb->connection);
-    if (!result)
-        return failed(mariadb, err);
-    *ret = (struct source_table){ .columns = mariadb->num_fields_call(result) };
-    while ((row = mariadb->fetch_row_call(result)))
-        source_table_add(arena, ret, (const char *const *)row);
-    mariadb->free_result_call(result);
-    return mariadb->errno_call(mariadb->connection) ? failed(mariadb, err) : 0;
-}
-
 static int read_all(struct mariadb *mariadb, struct arena *arena, const char *const *queries,
                     size_t count, struct source_table *ret, struct error *err) {
     if (run(mariadb, "SET SESSION sql_mode = 'ANSI_QUOTES'", err) < 0 ||
@@ -132,9 +109,22 @@ static int read_all(struct mariadb *mariadb, struct arena *arena, const char *co
         run(mariadb, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", err) < 0 ||
         run(mariadb, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", err) < 0)
         return -1;
-    for (size_t i = 0; i < count; i++)
-        if (read_one(mariadb, arena, queries[i], &ret[i], err) < 0)
+    for (size_t i = 0; i < count; i++) {
+        void *result;
+        char **row;
+
+        if (run(mariadb, queries[i], err) < 0)
             return -1;
+        result = mariadb->use_result_call(mariadb->connection);
+        if (!result)
+            return failed(mariadb, err);
+        ret[i] = (struct source_table){ .columns = mariadb->num_fields_call(result) };
+        while ((row = mariadb->fetch_row_call(result)))
+            source_table_add(arena, &ret[i], (const char *const *)row);
+        mariadb->free_result_call(result);
+        if (mariadb->errno_call(mariadb->connection))
+            return failed(mariadb, err);
+    }
     return 0;
 }
 

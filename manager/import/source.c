@@ -68,16 +68,6 @@ static int take_host(struct arena *arena, const char *text, size_t length,
     return error_set(err, ERROR_BAD_REQUEST, "The database's address has no valid port.");
 }
 
-static void take_user(struct arena *arena, const char *text, size_t length,
-                      struct mariadb_address *ret) {
-    const char *colon = memchr(text, ':', length);
-    size_t name = colon ? (size_t)(colon - text) : length;
-
-    ret->user = percent_decode_lenient(arena, text, name);
-    if (colon)
-        ret->password = percent_decode_lenient(arena, colon + 1, length - name - 1);
-}
-
 static int source_parse(struct arena *arena, const char *url, struct mariadb_address *ret,
                         struct error *err) {
     const char *text = strstr(url, "://"), *at = NULL, *end, *query;
@@ -89,9 +79,14 @@ static int source_parse(struct arena *arena, const char *url, struct mariadb_add
     end = text + strcspn(text, "/?");
     for (const char *c = text; c < end; c++) /* a password may have '@' */
         at = *c == '@' ? c : at;
-    if (at)
-        take_user(arena, text, (size_t)(at - text), ret);
-    text = at ? at + 1 : text;
+    if (at) {
+        const char *colon = memchr(text, ':', (size_t)(at - text)), *name_end = colon ? colon : at;
+
+        ret->user = percent_decode_lenient(arena, text, (size_t)(name_end - text));
+        if (colon)
+            ret->password = percent_decode_lenient(arena, colon + 1, (size_t)(at - colon) - 1);
+        text = at + 1;
+    }
     if (take_host(arena, text, (size_t)(end - text), ret, err) < 0)
         return -1;
     query = end + strcspn(end, "?");
