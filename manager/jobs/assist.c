@@ -34,14 +34,6 @@ static const char *name_of(const struct job *job) {
 
 /* ---- running: may it start?  ---- */
 
-/* The compute side was not involved: the volume is unchanged. */
-static int step_back(struct job *job, const struct job_assist *assist, struct error *err) {
-    if (assist->deletes && !job->snapshot.delete_begun &&
-        job_held(job, snapshot_delete_not_begun, (char *)(uintptr_t)job->snapshot.id, err) < 0)
-        return -1;
-    return job_later(job, err);
-}
-
 int job_assist_begin(struct job *job, const struct job_assist *assist, struct error *failure,
                      struct error *err) {
     struct snapshot_assist began;
@@ -55,8 +47,13 @@ int job_assist_begin(struct job *job, const struct job_assist *assist, struct er
     if (lost != 0)
         return lost < 0 ? -1 : 0;
     job->volume = began.volume;
-    if (began.begun == ASSIST_LATER)
-        return step_back(job, assist, err);
+    if (began.begun == ASSIST_LATER) {
+        /* The compute side was not involved: the volume is unchanged. */
+        if (assist->deletes && !job->snapshot.delete_begun &&
+            job_held(job, snapshot_delete_not_begun, (char *)(uintptr_t)job->snapshot.id, err) < 0)
+            return -1;
+        return job_later(job, err);
+    }
     if (began.begun == ASSIST_NO_GUEST && was_attached && !job_driver_volume(job).attached)
         return job_retry(job, 0, err); /* detached since the driver's check: checks again */
     if (began.begun == ASSIST_NO_GUEST) {
@@ -124,16 +121,6 @@ static int prepare(struct job *job, const struct job_assist *assist, struct comp
                                            : give_up(job, &failure, err);
 }
 
-static int get_ready(struct job *job, struct error *err) {
-    int lost;
-
-    assert(job->operation.phase == PHASE_PREPARING);
-    lost = job_held(job, snapshot_assist_ready, NULL, err);
-    if (lost == 0)
-        job->operation.phase = PHASE_SENDING;
-    return lost == 0 ? 1 : lost < 0 ? -1 : 0;
-}
-
 static bool assists_again(const struct job *job) {
     return compute_assists_again(job->manager->settings.compute);
 }
@@ -168,20 +155,16 @@ static int send(struct job *job, const struct job_assist *assist, struct error *
     struct compute_assist request;
     int more = prepare(job, assist, &request, err);
 
-    if (more > 0 && job->operation.phase == PHASE_PREPARING)
-        more = get_ready(job, err);
-    if (more > 0 && job_look_again(job, err) < 0)
-        return -1;
-    return more > 0 ? ask(job, &request, err) : more;
-}
+    if (more <= 0)
+        return more;
+    if (job->operation.phase == PHASE_PREPARING) {
+        int lost = job_held(job, snapshot_assist_ready, NULL, err);
 
-/* The previous worker may have sent the request already. */
-static int send_taken_over(struct job *job, const struct job_assist *assist, struct error *err) {
-    if (assists_again(job))
-        return send(job, assist, err);
-    log_warning(&job->context.log, "assisted snapshot request: outcome unknown", "snapshot_id",
-                job->snapshot.id, NULL);
-    return end_asking(job, err);
+        if (lost != 0)
+            return lost < 0 ? -1 : 0;
+        job->operation.phase = PHASE_SENDING;
+    }
+    return job_look_again(job, err) < 0 ? -1 : ask(job, &request, err);
 }
 
 /* ---- waiting: for an unresponsive host ---- */
@@ -199,12 +182,6 @@ static int ask_silent(struct job *job, struct compute_assist *request, enum even
               guest ? "[compute] has another component for snapshots than at the request"
                     : "the volume has more than one attachment");
     return 0;
-}
-
-/* An unreachable or busy host does not show the outcome of the earlier request.  A host that cannot
- * do it is as conclusive as a report: the guest is off. */
-static bool is_certain(enum event_verdict verdict, const struct error *answer) {
-    return verdict == EVENT_REFUSED && answer->kind == ERROR_BAD_REQUEST;
 }
 
 static int ask_again(struct job *job, const struct job_assist *assist, struct error *err) {
@@ -225,7 +202,7 @@ static int ask_again(struct job *job, const struct job_assist *assist, struct er
                 verdict == EVENT_ACCEPTED ? "a host that was silent takes work on a snapshot again"
                                           : "a host is silent about its work on a snapshot",
                 "snapshot_id", job->snapshot.id, "reason", answer.message, NULL);
-    if (more > 0 && is_certain(verdict, &answer))
+    if (more > 0 && event_is_certain(verdict, &answer))
         return give_up(job, &answer, err);
     longer = verdict != EVENT_REFUSED;
     return job_held(job, assist_silent, &longer, err) < 0 ? -1 : 0;
@@ -265,54 +242,54 @@ static int may_ask_again(struct job *job, struct error *err) {
 
 /* ---- waiting, completing: the files decide ---- */
 
-static int wait_on(struct job *job, const struct error *failure, struct error *err) {
-    int64_t pause_us = UNREADABLE_PAUSE_US;
-
-    log_error(&job->context.log, "assisted snapshot: outcome still unknown", "kind", name_of(job),
-              "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);
-    if (job->operation.phase == PHASE_COMPLETING || !assist_guest(&job->volume))
-        return job_retry(job, pause_us, err);
-    return job_held(job, snapshot_assist_continue, &pause_us, err) < 0 ? -1 : 0;
-}
-
 static int settle(struct job *job, const struct job_assist *assist, enum driver_reported told,
                   struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
     const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
     struct driver_created created = { 0 };
     struct error failure = { 0 };
+    int64_t pause_us = UNREADABLE_PAUSE_US;
     int done =
         job->backend->driver->complete_assist(job->backend->handle, job->arena, &volume, &snapshot,
                                               assist->deletes, told, &created, &failure);
 
     assert(job->operation.phase == PHASE_WAITING || job->operation.phase == PHASE_COMPLETING);
-    if (done < 0)
-        return job_check_lease(job, err) < 0 ? -1 : wait_on(job, &failure, err);
+    if (done < 0 && job_check_lease(job, err) < 0)
+        return -1;
+    if (done < 0) {
+        log_error(&job->context.log, "assisted snapshot: outcome still unknown", "kind",
+                  name_of(job), "snapshot_id", job->snapshot.id, "reason", failure.message, NULL);
+        if (job->operation.phase == PHASE_COMPLETING || !assist_guest(&job->volume))
+            return job_retry(job, pause_us, err);
+        return job_held(job, snapshot_assist_continue, &pause_us, err) < 0 ? -1 : 0;
+    }
     if (done == 0)
         log_error(&job->context.log, "assisted snapshot: not done by the host", "kind",
                   name_of(job), "snapshot_id", job->snapshot.id, NULL);
     return assist->finish(job, done > 0, &created, err);
 }
 
-static int settle_silence(struct job *job, const struct job_assist *assist, struct error *err) {
-    int again = may_ask_again(job, err);
-
-    if (again < 0)
-        return -1;
-    return again > 0 ? ask_again(job, assist, err)
-                     : settle(job, assist, DRIVER_REPORTED_NOTHING, err);
-}
-
 /* ---- the loop ---- */
 
 int job_assist_go_on(struct job *job, const struct job_assist *assist, struct error *err) {
+    int again;
+
     switch (job->operation.phase) {
     case PHASE_PREPARING:
         return send(job, assist, err);
     case PHASE_SENDING:
-        return send_taken_over(job, assist, err);
+        /* the previous worker may have sent the request already */
+        if (assists_again(job))
+            return send(job, assist, err);
+        log_warning(&job->context.log, "assisted snapshot request: outcome unknown", "snapshot_id",
+                    job->snapshot.id, NULL);
+        return end_asking(job, err);
     case PHASE_WAITING:
-        return settle_silence(job, assist, err);
+        again = may_ask_again(job, err);
+        if (again < 0)
+            return -1;
+        return again > 0 ? ask_again(job, assist, err)
+                         : settle(job, assist, DRIVER_REPORTED_NOTHING, err);
     case PHASE_COMPLETING:
         return settle(job, assist,
                       job->operation.failed ? DRIVER_REPORTED_FAILED : DRIVER_REPORTED_DONE, err);

@@ -7,21 +7,6 @@
 #include "model/type/qos_front_end.h"
 #include "json/json.h"
 
-/* Added to the data of every backend. */
-static const char *complete(struct job *job, json_t *info, json_t *qos, const char *mode) {
-    json_t *data = json_object_get(info, "data");
-
-    json_object_set_new(data, "access_mode", json_string(mode));
-    json_object_set_new(data, "encrypted", json_boolean(job->volume.encryption_key_id != NULL));
-    json_object_set(data, "qos_specs", qos);
-    json_object_set_new(data, "cacheable", json_false());
-    if (job->backend->reports_discard && !json_object_get(data, "discard"))
-        json_object_set_new(data, "discard", json_true());
-    json_object_set_new(data, "enforce_multipath", json_false());
-    json_object_set_new(info, "enforce_multipath", json_false());
-    return json_text(job->arena, info);
-}
-
 struct others {
     const struct job *job;
     const char *const *hosts;
@@ -71,10 +56,20 @@ static const char *connect(struct job *job, struct error *failure) {
     const char *mode = json_string_value(json_object_get(arguments, "mode"));
     struct told told = { .volume = &job->volume };
     json_t *info = ask(job, json_object_get(arguments, "connector"), failure);
+    json_t *data = json_object_get(info, "data");
 
     if (!info || job_read(job, read_told, &told, failure) < 0)
         return NULL;
-    return complete(job, info, told.qos, mode ? mode : "rw");
+    /* added to the data of every backend */
+    json_object_set_new(data, "access_mode", json_string(mode ? mode : "rw"));
+    json_object_set_new(data, "encrypted", json_boolean(job->volume.encryption_key_id != NULL));
+    json_object_set(data, "qos_specs", told.qos);
+    json_object_set_new(data, "cacheable", json_false());
+    if (job->backend->reports_discard && !json_object_get(data, "discard"))
+        json_object_set_new(data, "discard", json_true());
+    json_object_set_new(data, "enforce_multipath", json_false());
+    json_object_set_new(info, "enforce_multipath", json_false());
+    return json_text(job->arena, info);
 }
 
 int job_connect(struct job *job, struct error *err) {

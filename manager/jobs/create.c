@@ -132,17 +132,13 @@ static bool needs_specs(const struct job *job) {
     return job->volume.type_id && job->backend->driver->reads_extra_specs;
 }
 
+/* What the volume is made of, besides its row. */
 static int parts_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
 
     if (has_source(&job->volume) && volume_source_of(work, &job->volume, &job->source, err) < 0)
         return -1;
     return needs_specs(job) ? read_specs(work, job, err) : 0;
-}
-
-/* What it is made of, besides its row. */
-static int read_parts(struct job *job, struct error *err) {
-    return has_source(&job->volume) || needs_specs(job) ? job_read(job, parts_body, job, err) : 0;
 }
 
 struct opening {
@@ -247,53 +243,41 @@ static int clone_source(struct job *job, const struct driver_volume *volume,
     return 1;
 }
 
-static int make_of_image_or_source(struct job *job, const struct driver_volume *volume,
-                                   struct driver_created *ret, struct create_ending *ending,
-                                   struct error *err) {
-    int result = 1;
-
-    if (job->source.given && job_image_check(job, err) < 0)
-        return image_failed(job, err);
-    if (job->source.given)
-        result = clone_source(job, volume, ret, err);
-    return result > 0 ? make_of_image(job, *volume, ret, ending, err) : result;
-}
-
 static int make_volume(struct job *job, struct driver_created *ret, struct create_ending *ending,
                        struct error *err) {
     struct driver_volume volume = job_driver_volume(job);
+    int result = 1;
 
     volume.extra_specs = job->extra_specs;
-    if (job->operation.kind == &kind_create_from_image)
-        return make_of_image_or_source(job, &volume, ret, ending, err);
+    if (job->operation.kind == &kind_create_from_image) {
+        if (job->source.given && job_image_check(job, err) < 0)
+            return image_failed(job, err);
+        if (job->source.given)
+            result = clone_source(job, &volume, ret, err);
+        return result > 0 ? make_of_image(job, volume, ret, ending, err) : result;
+    }
     if (job->source.given)
         return copy(job, &volume, &job->source, ret, err);
     return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
 }
 
-/* Was the volume renamed since this worker started?  While an operation is open on it, the rename
- * of its object may be in progress. */
-static int volume_moved(struct work *work, const struct job *job, const struct volume *volume,
-                        struct error *err) {
-    struct operation *open;
-    int count;
-
-    if (!volume->name_id || strcmp(volume->name_id, job_driver_volume(job).name_id) == 0)
-        return 0;
-    count = operation_on(work, volume->id, &open, err);
-    return count < 0 ? -1 : count == 0;
-}
-
 /* Is the volume gone, being deleted before it was ever created, or on another host? */
 static int volume_unwanted(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
+    struct operation *open;
     struct volume volume;
+    int count;
 
     if (volume_row(work, job->operation.volume_id, &volume, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 1 : -1;
     if (volume.status == VOLUME_DELETING && !volume.provider_location)
         return 1;
-    return volume_moved(work, job, &volume, err);
+    if (!volume.name_id || strcmp(volume.name_id, job_driver_volume(job).name_id) == 0)
+        return 0;
+    /* It was renamed since this worker started.  While an operation is open on it, the rename of
+     * its object may be in progress. */
+    count = operation_on(work, volume.id, &open, err);
+    return count < 0 ? -1 : count == 0;
 }
 
 static int take_volume_away(struct job *job, const struct driver_fence *fence, struct error *err) {
@@ -313,7 +297,8 @@ int job_create(struct job *job, struct error *err) {
 
     if (!job->has_volume)
         return job_end(job, err);
-    if (read_parts(job, err) < 0 && err->kind != ERROR_NOT_FOUND)
+    if ((has_source(&job->volume) || needs_specs(job)) && job_read(job, parts_body, job, err) < 0 &&
+        err->kind != ERROR_NOT_FOUND)
         return -1;
     if (make_volume(job, &created, &ending, &failure) < 0)
         ending.failure = &failure;

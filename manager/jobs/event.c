@@ -173,22 +173,11 @@ int event_trim(struct job *job, const char *instance_uuid, bool again, enum even
     return 0;
 }
 
-/* ---- events that nothing waits for ---- */
-
-/* Of a new content: the compute service alone waits for that, and its hosts have no part in it. */
-static enum event_verdict send_reimaged(struct job *job, const struct notification_event *event,
-                                        struct error *answer) {
-    struct compute_sender *compute = job->manager->settings.compute;
-    const struct compute_event sent = {
-        .volume_id = job->volume.id,
-        .instance_uuid = event->instance_uuid,
-        .request_id = job->operation.request_id,
-        .name = "volume-reimaged",
-        .failed = event->failed,
-    };
-
-    return compute->send(compute, job->arena, &sent, answer);
+bool event_is_certain(enum event_verdict verdict, const struct error *answer) {
+    return verdict == EVENT_REFUSED && answer->kind == ERROR_BAD_REQUEST;
 }
+
+/* ---- events that nothing waits for ---- */
 
 static int end_notify(struct job *job, const struct notification_event *event, bool delivered,
                       const char *failure, const struct error *answer, struct error *err) {
@@ -215,14 +204,21 @@ int job_notify(struct job *job, struct error *err) {
                       "resize event not delivered to an instance", &answer, err);
 }
 
+/* The compute service alone waits for a new content, and its hosts have no part in it. */
 int job_notify_reimaged(struct job *job, struct error *err) {
+    struct compute_sender *compute = job->manager->settings.compute;
+    struct compute_event sent = { .volume_id = job->volume.id,
+                                  .request_id = job->operation.request_id,
+                                  .name = "volume-reimaged" };
     struct notification_event event;
     struct error answer = { 0 };
     enum event_verdict verdict;
 
     if (!job->has_volume || !volume_notify_event(job->arena, &job->operation, &event))
         return job_end(job, err);
-    verdict = send_reimaged(job, &event, &answer);
+    sent.instance_uuid = event.instance_uuid;
+    sent.failed = event.failed;
+    verdict = compute->send(compute, job->arena, &sent, &answer);
     return end_notify(job, &event, verdict == EVENT_ACCEPTED, "event not delivered to an instance",
                       &answer, err);
 }

@@ -15,6 +15,10 @@
 int event_send(struct job *job, const char *instance_uuid, bool completion, enum event_verdict *ret,
                struct error *answer, struct error *err);
 
+/* Does it decide a repeated request?  An unreachable or busy host does not show the outcome of the
+ * earlier one; one that cannot do it is as conclusive as a report: the guest is off. */
+bool event_is_certain(enum event_verdict verdict, const struct error *answer);
+
 /* The same for its part of a snapshot of the volume; fills ids, host and endpoint. */
 int event_assist(struct job *job, const char *instance_uuid, struct compute_assist *assist,
                  enum event_verdict *ret, struct error *answer, struct error *err);

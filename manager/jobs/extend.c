@@ -95,10 +95,6 @@ static int finish_failed(struct job *job, enum extend_verdict verdict, const str
 /* A suspended earlier worker may hold the image's lock; after so many attempts the wait ends. */
 enum { LOOKS_AT_A_LOCK = 60 };
 
-static bool may_be_a_former_workers(const struct job *job) {
-    return job->operation.attempts > 1 && job->operation.attempts < LOOKS_AT_A_LOCK;
-}
-
 /* The image is locked: its guest grows it. */
 static int await(struct job *job, struct error *err) {
     bool was_attached = job_driver_volume(job).attached;
@@ -122,7 +118,8 @@ static int await(struct job *job, struct error *err) {
               instances == 0 ? "the image is locked, but the volume is attached to no instance"
                              : "the image is locked and the volume is attached to %u instances",
               instances);
-    if (!job_driver_volume(job).attached && may_be_a_former_workers(job))
+    if (!job_driver_volume(job).attached && job->operation.attempts > 1 &&
+        job->operation.attempts < LOOKS_AT_A_LOCK)
         return job_ask_again(job, &failure, err);
     return finish_failed(job, EXTEND_DRIVER_FAILED, &failure, err);
 }
@@ -189,22 +186,8 @@ static int stay(struct work *work, const struct operation *held, void *arg, stru
                        held->kind->message_action, "009", err);
 }
 
-static int settle_without_instance(struct job *job, struct error *err) {
-    const struct driver_volume volume = job_driver_volume(job);
-    struct error failure = { 0 };
-
-    if (job->backend->driver->extend_volume(job->backend->handle, job->arena, &volume,
-                                            job->operation.new_size_gb, &failure) == DRIVER_DONE)
-        return finish(job, EXTEND_GROWN, 0, NULL, err);
-    if (job_check_lease(job, err) < 0)
-        return -1;
-    if (!*failure.message)
-        error_set(&failure, ERROR_BACKEND,
-                  "the image is still locked, and no instance is left that could grow it");
-    return finish_failed(job, EXTEND_DRIVER_FAILED, &failure, err);
-}
-
 static int settle(struct job *job, struct error *err) {
+    const struct driver_volume volume = job_driver_volume(job);
     struct error failure = { 0 };
     int64_t real_gb = 0;
     int grown = has_grown(job, &real_gb, &failure);
@@ -219,10 +202,18 @@ static int settle(struct job *job, struct error *err) {
     }
     if (grown > 0)
         return finish(job, EXTEND_GROWN, real_gb, NULL, err);
-    if (instances_of(job, NULL) == 0)
-        return settle_without_instance(job, err);
-    return finish(job, EXTEND_COMPUTE_FAILED, real_gb, "the compute side did not report in time",
-                  err);
+    if (instances_of(job, NULL) > 0)
+        return finish(job, EXTEND_COMPUTE_FAILED, real_gb,
+                      "the compute side did not report in time", err);
+    if (job->backend->driver->extend_volume(job->backend->handle, job->arena, &volume,
+                                            job->operation.new_size_gb, &failure) == DRIVER_DONE)
+        return finish(job, EXTEND_GROWN, 0, NULL, err);
+    if (job_check_lease(job, err) < 0)
+        return -1;
+    if (!*failure.message)
+        error_set(&failure, ERROR_BACKEND,
+                  "the image is still locked, and no instance is left that could grow it");
+    return finish_failed(job, EXTEND_DRIVER_FAILED, &failure, err);
 }
 
 /* ---- completing: the report has arrived ---- */
@@ -239,24 +230,11 @@ static int read_doubt(struct work *work, void *arg, struct error *err) {
     return doubt->doubtful < 0 ? -1 : 0;
 }
 
-static int is_doubtful(struct job *job, struct error *err) {
-    struct doubt doubt = { .volume_id = job->volume.id };
-
-    return job_read(job, read_doubt, &doubt, err) < 0 ? -1 : doubt.doubtful;
-}
-
-static int wait_on(struct job *job, struct error *err) {
-    log_warning(&job->context.log,
-                "a reported extend has not grown the image: the report may be "
-                "an earlier one's",
-                "volume_id", job->volume.id, NULL);
-    return job_held(job, volume_extend_wait_on, NULL, err) < 0 ? -1 : 0;
-}
-
 static int complete(struct job *job, struct error *err) {
+    struct doubt doubt = { .volume_id = job->volume.id };
     struct error failure = { 0 };
     int64_t real_gb = 0;
-    int grown = has_grown(job, &real_gb, &failure), doubtful;
+    int grown = has_grown(job, &real_gb, &failure);
 
     assert(job->operation.phase == PHASE_COMPLETING);
     if (job->operation.failed)
@@ -267,12 +245,18 @@ static int complete(struct job *job, struct error *err) {
                   job->volume.id, "reason", failure.message, NULL);
         return job_retry(job, UNREADABLE_PAUSE_US, err);
     }
-    if (grown == 0 && (doubtful = is_doubtful(job, err)) != 0)
-        return doubtful < 0 ? -1 : wait_on(job, err);
-    if (grown == 0)
+    if (grown > 0)
+        return finish(job, EXTEND_GROWN, real_gb, NULL, err);
+    if (job_read(job, read_doubt, &doubt, err) < 0)
+        return -1;
+    if (!doubt.doubtful)
         return finish(job, EXTEND_COMPUTE_FAILED, real_gb,
                       "the compute side reported success, but the image has not grown", err);
-    return finish(job, EXTEND_GROWN, real_gb, NULL, err);
+    log_warning(&job->context.log,
+                "a reported extend has not grown the image: the report may be "
+                "an earlier one's",
+                "volume_id", job->volume.id, NULL);
+    return job_held(job, volume_extend_wait_on, NULL, err) < 0 ? -1 : 0;
 }
 
 /* ---- the loop ---- */

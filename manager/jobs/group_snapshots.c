@@ -81,21 +81,16 @@ static int clean_up(struct members *members, bool continued, struct error *err) 
     return failed ? -1 : others;
 }
 
-/* A volume in use is left to its host for an atomic set, regardless of its storage: a snapshot of
- * the storage alone was taken at another moment, and stays unchanged. */
-static bool goes_together(const struct members *members, int i) {
-    const struct job *job = members->job;
-
-    return volume_in_use(&members->volumes[i]) &&
-           group_snapshot_is_together(job->arena, &job->operation, members->snapshots[i].id);
-}
-
 static int make_all(struct members *members, struct create_ending *each, struct error *failure) {
     for (int i = 0; i < members->count; i++) {
+        const struct job *job = members->job;
         struct driver_created created = { 0 };
-        int left = goes_together(members, i)
-                       ? 1
-                       : job_make_snapshot(turn_to(members, i), &created, failure);
+        /* A volume in use is left to its host for an atomic set, regardless of its storage: a
+         * snapshot of the storage alone was taken at another moment, and stays unchanged. */
+        bool together =
+            volume_in_use(&members->volumes[i]) &&
+            group_snapshot_is_together(job->arena, &job->operation, members->snapshots[i].id);
+        int left = together ? 1 : job_make_snapshot(turn_to(members, i), &created, failure);
 
         if (left < 0)
             return error_context(failure, "volume %s", members->volumes[i].id);

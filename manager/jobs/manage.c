@@ -109,35 +109,27 @@ static int fill_up(struct job *job, const struct driver_volume *volume, int64_t 
     return -1;
 }
 
-static int take_over_snapshot(struct job *job, const struct driver_candidate *source,
-                              struct manage_ending *ending, struct error *err) {
-    const struct driver_volume volume = job_driver_volume(job);
-    const struct driver_snapshot snapshot = snapshot_of_job(job, &job->fence);
-    struct driver_created created;
-
-    if (job->backend->driver->manage_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
-                                              source, &created, err) < 0)
-        return -1;
-    assert(created.provider_location);
-    ending->location = created.provider_location;
-    ending->format = created.format;
-    return 0;
-}
-
 static int take_over(struct job *job, const struct driver_candidate *source, int64_t size_gb,
                      struct manage_ending *ending, struct error *err) {
+    const struct driver *driver = job->backend->driver;
+    void *handle = job->backend->handle;
     struct driver_volume volume = job_driver_volume(job);
+    const struct driver_snapshot snapshot = snapshot_of_job(job, &job->fence);
     struct driver_created created;
+    int result;
 
     if (is_snapshot(job))
-        return take_over_snapshot(job, source, ending, err);
-    if (job->backend->driver->manage_volume(job->backend->handle, job->arena, &volume,
-                                            source->source_name, &created, err) < 0)
+        result =
+            driver->manage_snapshot(handle, job->arena, &volume, &snapshot, source, &created, err);
+    else
+        result =
+            driver->manage_volume(handle, job->arena, &volume, source->source_name, &created, err);
+    if (result < 0)
         return -1;
     assert(created.provider_location); /* else it counts as never created */
     volume.provider_location = ending->location = created.provider_location;
     volume.format = ending->format = created.format;
-    return fill_up(job, &volume, size_gb, err);
+    return is_snapshot(job) ? 0 : fill_up(job, &volume, size_gb, err);
 }
 
 /* The operation has another worker, or is over, and this one may still have renamed the object. */
@@ -177,12 +169,6 @@ static int clean_up_after(struct job *job, int ended, struct error *err) {
     return ended > 0 ? clean_up(job, false, err) : ended;
 }
 
-static int give_up(struct job *job, struct error *failure, struct error *err) {
-    return job_must_hold(job, volume_manage_release, failure, err) < 0
-               ? -1
-               : job_let_go_of_object(job, &job->fence, err);
-}
-
 static int fail(struct job *job, bool begun, struct error *failure, struct error *err) {
     struct manage_ending ending = { .failure = failure };
     struct error why = { 0 };
@@ -192,23 +178,14 @@ static int fail(struct job *job, bool begun, struct error *failure, struct error
         return clean_up(job, false, &why) < 0 ? error_pass(err, &why) : -1;
     if (job_is_uncertain(job, failure))
         return job_ask_again(job, failure, err);
-    if ((begun || job->operation.attempts > 1) && give_up(job, failure, &why) < 0)
+    if ((begun || job->operation.attempts > 1) &&
+        (job_must_hold(job, volume_manage_release, failure, &why) < 0 ||
+         job_let_go_of_object(job, &job->fence, &why) < 0))
         return job_ask_again(job, &why, err);
     log_error(&job->context.log, "manage failed", "kind", job->operation.kind->name, "id",
               job->operation.object_id, "reason", failure->message, NULL);
     ended = job_finish(job, &ending, err);
     return clean_up_after(job, ended, err);
-}
-
-/* 1: the size is not allowed, see `failure`. */
-static int reserve(struct job *job, struct manage_size *size, struct error *failure,
-                   struct error *err) {
-    if (job_must_hold(job, is_snapshot(job) ? snapshot_manage_sized : volume_manage_sized, size,
-                      failure) == 0)
-        return 0;
-    return failure->kind == ERROR_OVER_QUOTA || failure->kind == ERROR_BAD_REQUEST
-               ? 1
-               : error_pass(err, failure);
 }
 
 int job_manage(struct job *job, struct error *err) {
@@ -226,9 +203,11 @@ int job_manage(struct job *job, struct error *err) {
     if (look(job, source_name, &source, &failure) < 0)
         return fail(job, false, &failure, err);
     size = (struct manage_size){ source.bytes / GIB + (source.bytes % GIB > 0), source.name_id };
-    result = reserve(job, &size, &failure, err);
-    if (result != 0)
-        return result < 0 ? -1 : fail(job, false, &failure, err);
+    if (job_must_hold(job, is_snapshot(job) ? snapshot_manage_sized : volume_manage_sized, &size,
+                      &failure) < 0)
+        return failure.kind == ERROR_OVER_QUOTA || failure.kind == ERROR_BAD_REQUEST
+                   ? fail(job, false, &failure, err)
+                   : error_pass(err, &failure);
     if (take_over(job, &source, size.gb, &ending, &failure) < 0)
         return fail(job, true, &failure, err);
     result = job_finish(job, &ending, err);
@@ -297,18 +276,6 @@ static bool is_untouched(struct job *job) {
                                            &found, &why) == 0;
 }
 
-static int end_snapshot(struct job *job, struct snapshot_delete_ending *ending, struct error *err) {
-    int held;
-
-    if (ending->failure)
-        log_error(&job->context.log, "snapshot_unmanage failed", "id", job->snapshot.id, "reason",
-                  ending->failure->message, NULL);
-    held = job_finish(job, ending, err);
-    if (held == 0 && !ending->failure)
-        log_info(&job->context.log, "snapshot_unmanage done", "id", job->snapshot.id, NULL);
-    return held < 0 ? -1 : 0;
-}
-
 int job_snapshot_unmanage(struct job *job, struct error *err) {
     struct snapshot_delete_ending ending = { 0 };
     struct error failure = { 0 };
@@ -332,5 +299,11 @@ int job_snapshot_unmanage(struct job *job, struct error *err) {
         ending.failure = &failure;
         ending.busy = job->backend->driver->unmanage_snapshot && is_untouched(job);
     }
-    return end_snapshot(job, &ending, err);
+    if (ending.failure)
+        log_error(&job->context.log, "snapshot_unmanage failed", "id", job->snapshot.id, "reason",
+                  ending.failure->message, NULL);
+    held = job_finish(job, &ending, err);
+    if (held == 0 && !ending.failure)
+        log_info(&job->context.log, "snapshot_unmanage done", "id", job->snapshot.id, NULL);
+    return held < 0 ? -1 : 0;
 }

@@ -50,29 +50,9 @@ static int compare(const void *left, const void *right, void *arg) {
     return page->descending ? -order : order;
 }
 
-static size_t first_of(const struct listing *listing, const struct manageable_page *page) {
-    size_t first = 0;
-
-    for (size_t i = 0; page->marker && i < listing->count; i++)
-        if (strcmp(listing->items[i].source_name, page->marker) == 0)
-            first = i + 1;
-    return page->offset < (int64_t)(listing->count - first) ? first + (size_t)page->offset
-                                                            : listing->count;
-}
-
 /* NULL: no row has it. */
 static const json_t *row_of(const struct driver_candidate *candidate, const json_t *known) {
     return candidate->name_id ? json_object_get(known, candidate->name_id) : NULL;
-}
-
-/* The storage does not open an image for its size if the row has it. */
-static void fill_in_sizes(struct listing *listing, const json_t *known) {
-    for (unsigned i = 0; i < listing->count; i++) {
-        struct driver_candidate *item = &listing->items[i];
-
-        if (item->bytes < 0)
-            item->bytes = GIB * json_integer_value(json_object_get(row_of(item, known), "size_gb"));
-    }
 }
 
 static json_t *describe(const struct driver_candidate *candidate, bool snapshots,
@@ -90,12 +70,22 @@ static json_t *describe(const struct driver_candidate *candidate, bool snapshots
 static const char *page_text(struct job *job, struct listing *listing,
                              const struct manageable_page *page, const json_t *known) {
     json_t *list = json_array();
-    size_t first;
+    size_t first = 0;
 
-    fill_in_sizes(listing, known);
+    for (unsigned i = 0; i < listing->count; i++) {
+        struct driver_candidate *item = &listing->items[i];
+
+        /* the storage does not open an image for its size if the row has it */
+        if (item->bytes < 0)
+            item->bytes = GIB * json_integer_value(json_object_get(row_of(item, known), "size_gb"));
+    }
     if (listing->count)
         qsort_r(listing->items, listing->count, sizeof *listing->items, compare, (void *)page);
-    first = first_of(listing, page);
+    for (size_t i = 0; page->marker && i < listing->count; i++)
+        if (strcmp(listing->items[i].source_name, page->marker) == 0)
+            first = i + 1;
+    first = page->offset < (int64_t)(listing->count - first) ? first + (size_t)page->offset
+                                                             : listing->count;
     for (size_t i = first; i < listing->count && (int64_t)(i - first) < page->limit; i++)
         json_array_append_new(list, describe(&listing->items[i], page->snapshots, known));
     return json_text(job->arena, json_keep(job->arena, json_pack("{s:o}", "manageable", list)));
@@ -193,12 +183,6 @@ static const char *tell_one(struct job *job, const struct manageable_one *one) {
                                                      refused ? why.message : NULL)));
 }
 
-static int answer_one(struct job *job, const struct manageable_one *one, struct error *err) {
-    struct manageable_ending ending = { .answer = tell_one(job, one) };
-
-    return job_finish(job, &ending, err) < 0 ? -1 : 0;
-}
-
 int job_list_manageable(struct job *job, struct error *err) {
     const struct driver *driver = job->backend->driver;
     struct known_call known = { .host = job->operation.host,
@@ -211,8 +195,10 @@ int job_list_manageable(struct job *job, struct error *err) {
     list_function *list;
     const char *pool;
 
-    if (manageable_is_probed(job->arena, &job->operation, &one))
-        return answer_one(job, &one, err);
+    if (manageable_is_probed(job->arena, &job->operation, &one)) {
+        ending.answer = tell_one(job, &one);
+        return job_finish(job, &ending, err) < 0 ? -1 : 0;
+    }
     manageable_requested(job->arena, &job->operation, &page, &pool);
     known.snapshots = page.snapshots;
     list = page.snapshots ? driver->list_manageable_snapshots : driver->list_manageable;

@@ -61,13 +61,6 @@ static int reclaim(struct job *job, struct error *err) {
     return job_reclaim_end(job, &ending, err);
 }
 
-static int64_t pause_of(const struct job *job) {
-    int64_t waited_us = clock_shared_us(job->base.settings->clock) - job->operation.created_at;
-    int64_t wait_us = waited_us / 4;
-
-    return wait_us < WAIT_US ? WAIT_US : wait_us > WAIT_MOST_US ? WAIT_MOST_US : wait_us;
-}
-
 int job_reclaim(struct job *job, struct error *err) {
     int result;
 
@@ -80,8 +73,14 @@ int job_reclaim(struct job *job, struct error *err) {
         if (result <= 0)
             return result;
     }
-    if (!host_begin_reclaim(job->host))
-        return job_put_back(job, pause_of(job), err);
+    if (!host_begin_reclaim(job->host)) {
+        int64_t now_us = clock_shared_us(job->base.settings->clock);
+        int64_t wait_us = (now_us - job->operation.created_at) / 4;
+
+        if (wait_us > WAIT_MOST_US)
+            wait_us = WAIT_MOST_US;
+        return job_put_back(job, wait_us < WAIT_US ? WAIT_US : wait_us, err);
+    }
     result = reclaim(job, err);
     host_end_reclaim(job->host);
     return result;

@@ -29,13 +29,6 @@ static int write_anew(struct job *job, const char **ret_detail, struct error *er
     return copy_run(&copy, &beginning, err);
 }
 
-static bool is_repeated(const struct job *job, const struct error *failure) {
-    bool may_pass = failure->kind == ERROR_UNAVAILABLE ||
-                    (failure->kind == ERROR_CONFLICT && job->operation.attempts > 1);
-
-    return may_pass && job->operation.attempts < TRIES;
-}
-
 int job_reimage(struct job *job, struct error *err) {
     struct reimage_ending ending = { 0 };
     struct error failure = { 0 };
@@ -44,9 +37,12 @@ int job_reimage(struct job *job, struct error *err) {
     if (!job->has_volume)
         return job_end(job, err);
     if (write_anew(job, &ending.detail, &failure) < 0) {
+        bool may_pass = failure.kind == ERROR_UNAVAILABLE ||
+                        (failure.kind == ERROR_CONFLICT && job->operation.attempts > 1);
+
         if (job_check_lease(job, err) < 0)
             return -1;
-        if (is_repeated(job, &failure))
+        if (may_pass && job->operation.attempts < TRIES)
             return job_ask_again(job, &failure, err);
         log_error(&job->context.log, "reimage failed", "volume_id", job->volume.id, "reason",
                   failure.message, NULL);

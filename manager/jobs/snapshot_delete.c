@@ -100,22 +100,19 @@ static int remove_one(struct work *work, const struct operation *held, void *arg
     return snapshot_delete_done(work, arg, err);
 }
 
-/* A delete that the driver never started leaves the snapshot unchanged.  2, or -1. */
-static int leave(struct job *job, struct error *err) {
-    if (job->snapshot.delete_begun)
-        return 2;
-    return job_held(job, snapshot_delete_not_begun, (char *)(uintptr_t)job->snapshot.id, err) < 0
-               ? -1
-               : 2;
-}
-
 int job_drop_snapshot(struct job *job, struct error *failure, struct error *err) {
     enum driver_outcome outcome;
 
     if (job_must_hold(job, snapshot_delete_begin, (char *)(uintptr_t)job->snapshot.id, err) < 0)
         return -1;
     outcome = delete_object(job, failure);
-    return outcome == DRIVER_DONE ? 0 : outcome == DRIVER_FAILED ? 1 : leave(job, err);
+    if (outcome != DRIVER_DEFERRED)
+        return outcome == DRIVER_DONE ? 0 : 1;
+    /* a delete that the driver never started leaves the snapshot unchanged */
+    if (!job->snapshot.delete_begun &&
+        job_held(job, snapshot_delete_not_begun, (char *)(uintptr_t)job->snapshot.id, err) < 0)
+        return -1;
+    return 2;
 }
 
 /* The newest first.  After the loss of the operation the volume is not touched either. */

@@ -78,15 +78,6 @@ static void tell(const struct job *job, enum event_verdict verdict, const struct
 
 /* ---- running, sending ---- */
 
-/* Host and reason of an unreachable agent are for the log; users get the result. */
-static int trim_refuse(struct job *job, const struct error *answer, struct error *err) {
-    if (answer->kind != ERROR_UNAVAILABLE)
-        return give_up(job, answer, err);
-    log_warning(&job->context.log, "trim request to the host of a guest failed", "volume_id",
-                job->volume.id, "reason", answer->message, NULL);
-    return fail(job, ERROR_BACKEND, "The host of the guest cannot be asked.", err);
-}
-
 static int send(struct job *job, struct error *err) {
     bool asks_again = job->manager->settings.compute->asks_again;
     enum event_verdict verdict;
@@ -95,8 +86,14 @@ static int send(struct job *job, struct error *err) {
     assert(job->operation.phase == PHASE_SENDING); /* recorded before the request */
     if (ask(job, job->operation.attempts > 1, &verdict, &answer, err) < 0)
         return -1;
-    if (verdict == EVENT_REFUSED)
-        return trim_refuse(job, &answer, err);
+    if (verdict == EVENT_REFUSED && answer.kind != ERROR_UNAVAILABLE)
+        return give_up(job, &answer, err);
+    if (verdict == EVENT_REFUSED) {
+        /* host and reason of an unreachable agent are for the log; users get the result */
+        log_warning(&job->context.log, "trim request to the host of a guest failed", "volume_id",
+                    job->volume.id, "reason", answer.message, NULL);
+        return fail(job, ERROR_BACKEND, "The host of the guest cannot be asked.", err);
+    }
     if (verdict == EVENT_UNKNOWN)
         tell(job, verdict, &answer);
     return job_held(job, assist_sent, &asks_again, err) < 0 ? -1 : 0;
@@ -135,33 +132,23 @@ int job_trim_begin(struct job *job, struct error *err) {
 
 /* ---- waiting ---- */
 
-/* An unreachable host does not show the outcome of the earlier request; one that cannot do it is as
- * conclusive as a report. */
-static bool is_certain(enum event_verdict verdict, const struct error *answer) {
-    return verdict == EVENT_REFUSED && answer->kind == ERROR_BAD_REQUEST;
-}
-
-static int ask_again(struct job *job, struct error *err) {
+static int settle(struct job *job, struct error *err) {
     enum event_verdict verdict;
     struct error answer = { 0 };
     bool longer;
 
+    if (!job_driver_volume(job).attached)
+        return fail(job, ERROR_CONFLICT, "The volume was detached meanwhile.", err);
+    if (!assist_repeats(job->arena, &job->operation,
+                        clock_shared_us(job->manager->settings.settings->clock)))
+        return fail(job, ERROR_BACKEND, "The guest has not given back room in time.", err);
     if (ask(job, true, &verdict, &answer, err) < 0)
         return -1;
     tell(job, verdict, &answer);
-    if (is_certain(verdict, &answer))
+    if (event_is_certain(verdict, &answer))
         return give_up(job, &answer, err);
     longer = verdict != EVENT_REFUSED;
     return job_held(job, assist_silent, &longer, err) < 0 ? -1 : 0;
-}
-
-static int settle(struct job *job, struct error *err) {
-    if (!job_driver_volume(job).attached)
-        return fail(job, ERROR_CONFLICT, "The volume was detached meanwhile.", err);
-    if (assist_repeats(job->arena, &job->operation,
-                       clock_shared_us(job->manager->settings.settings->clock)))
-        return ask_again(job, err);
-    return fail(job, ERROR_BACKEND, "The guest has not given back room in time.", err);
 }
 
 /* ---- completing ---- */

@@ -219,8 +219,9 @@ static void drop_late_snapshot(const struct uploading *uploading) {
 
 /* ---- the bytes ---- */
 
-static struct volume_io *convert(const struct uploading *uploading, struct volume_io *source,
-                                 struct error *err) {
+/* Owns `source`, also when it fails. */
+static struct volume_io *open_image(const struct uploading *uploading, struct volume_io *source,
+                                    struct error *err) {
     const struct converted_image_settings settings = {
         .program = "qemu-img",
         .directory = uploading->job->manager->settings.conversion_dir,
@@ -230,20 +231,14 @@ static struct volume_io *convert(const struct uploading *uploading, struct volum
         .report = job_copy_report,
         .arg = uploading->job,
     };
-    struct volume_io *image = converted_image_io_open(source, &settings, err);
+    struct volume_io *image = source;
 
-    volume_io_close(source);
-    return image;
-}
-
-/* Owns `source`, also when it fails. */
-static struct volume_io *open_image(const struct uploading *uploading, struct volume_io *source,
-                                    struct error *err) {
-    const char *format = uploading->target.disk_format;
-    struct volume_io *image = strcmp(format, "raw") == 0     ? source
-                              : strcmp(format, "qcow2") == 0 ? qcow2_image_io_open(source, err)
-                                                             : convert(uploading, source, err);
-
+    if (strcmp(settings.disk_format, "qcow2") == 0) {
+        image = qcow2_image_io_open(source, err);
+    } else if (strcmp(settings.disk_format, "raw") != 0) {
+        image = converted_image_io_open(source, &settings, err);
+        volume_io_close(source);
+    }
     return image ? checksum_io_open(image, ALGORITHM, false, err) : NULL;
 }
 
@@ -297,17 +292,13 @@ static int read_and_send(struct uploading *uploading, struct error *err) {
     return image ? send_image(uploading, image, err) : -1;
 }
 
-static bool is_of_snapshot(const struct job *job) {
-    const char *before = job->operation.previous_status;
-
-    return job_driver_volume(job).attached ||
-           (before && strcmp(before, status_text(VOLUME_IN_USE)) == 0);
-}
-
 /* How many bytes an earlier worker has sent: the image service may have kept those that arrived
  * before its end.  Without a note those of a snapshot, which may be gone, are unknown unless raw,
  * and so are those that a tool made. */
 static int find_sent(struct uploading *uploading, struct error *err) {
+    const char *before = uploading->job->operation.previous_status;
+    bool is_of_snapshot = job_driver_volume(uploading->job).attached ||
+                          (before && strcmp(before, status_text(VOLUME_IN_USE)) == 0);
     struct volume_io *source = NULL;
     autovolumeio struct volume_io *image = NULL;
 
@@ -318,7 +309,7 @@ static int find_sent(struct uploading *uploading, struct error *err) {
         uploading->least = uploading->job->volume.size_gb * GIB;
         return 0;
     }
-    if (is_of_snapshot(uploading->job) || converted_image_is_known(uploading->target.disk_format))
+    if (is_of_snapshot || converted_image_is_known(uploading->target.disk_format))
         return 0;
     if (open_source(uploading, &source, err) < 0)
         return -1;

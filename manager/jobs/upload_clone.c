@@ -87,22 +87,10 @@ static int after_refusal(struct job *job, const struct upload_target *target,
                      status ? status : "without status", reason);
 }
 
-static int add_location(struct job *job, const struct upload_target *target, struct error *err) {
-    const struct images_caller caller = { .request_id = job->operation.request_id };
-    struct error refusal;
-
-    if (images_add_location(job->manager->settings.images, job->arena, target->image_id,
-                            arena_join(job->arena, "cinder://", target->clone_id, NULL), &caller,
-                            &refusal) == 0)
-        return UPLOAD_CLONE_REGISTERED;
-    if (refusal.kind != ERROR_UNAVAILABLE)
-        return after_refusal(job, target, &caller, refusal.message, err);
-    error_pass(err, &refusal);
-    return -1;
-}
-
 int job_upload_clone(struct job *job, const struct upload_target *target, struct error *err) {
+    const struct images_caller caller = { .request_id = job->operation.request_id };
     struct looking looking = { .id = target->clone_id };
+    struct error refusal;
 
     if (!target->clone_id)
         return begin(job, target, err);
@@ -114,5 +102,11 @@ int job_upload_clone(struct job *job, const struct upload_target *target, struct
         return leave(job, target, "the volume could not be cloned", err);
     if (job_must_hold(job, volume_upload_register, NULL, err) < 0)
         return -1;
-    return add_location(job, target, err);
+    if (images_add_location(job->manager->settings.images, job->arena, target->image_id,
+                            arena_join(job->arena, "cinder://", target->clone_id, NULL), &caller,
+                            &refusal) == 0)
+        return UPLOAD_CLONE_REGISTERED;
+    return refusal.kind == ERROR_UNAVAILABLE
+               ? error_pass(err, &refusal)
+               : after_refusal(job, target, &caller, refusal.message, err);
 }

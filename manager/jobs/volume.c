@@ -29,14 +29,6 @@ static int delete_object(struct job *job, struct error *failure) {
     return job->backend->driver->delete_volume(job->backend->handle, job->arena, &volume, failure);
 }
 
-/* Regardless of the driver's result.  A volume that was never created has no name to query. */
-static bool is_gone(struct job *job) {
-    struct error why = { 0 };
-
-    return volume_delete_still_valid(&job->volume) && job->volume.provider_location &&
-           job_find_object(job, &why) == 0;
-}
-
 /* While one of its snapshots stays the volume stays, too. */
 static int fail_with_snapshots(struct job *job, const struct error *failure, struct error *err) {
     struct delete_ending ending = { failure };
@@ -70,8 +62,10 @@ int job_delete(struct job *job, struct error *err) {
     if (delete_object(job, &failure) < 0) {
         if (volume_delete_still_valid(&job->volume) && job_check_lease(job, err) < 0)
             return -1;
-        /* its removal may not be on disk yet: the next attempt shows */
-        gone = is_gone(job);
+        /* Regardless of the driver's result; a volume that was never created has no name to query.
+         * Its removal may not be on disk yet: the next attempt shows. */
+        gone = volume_delete_still_valid(&job->volume) && job->volume.provider_location &&
+               job_find_object(job, &(struct error){ 0 }) == 0;
         if (job_is_uncertain(job, &failure) || (gone && looks_again(job, &failure)))
             return job_ask_again(job, &failure, err);
         ending.failure = gone ? NULL : &failure;
@@ -121,26 +115,23 @@ static int object_is_gone(struct job *job, struct error *why) {
     return 0;
 }
 
-static bool changes_object(const struct job *job) {
-    const struct operation_kind *kind = job->operation.kind;
-
-    return kind->leaves_traces && kind->object == &volume_objects && kind != &kind_upload;
-}
-
 /* A cancelled delete may have destroyed the object, a cancelled unmanage let go of it: then the
  * volume is unusable. */
 int job_close(struct job *job, struct error *err) {
+    const struct operation_kind *kind = job->operation.kind;
+    bool changes_object =
+        kind->leaves_traces && kind->object == &volume_objects && kind != &kind_upload;
     struct closing closing = { .job = job };
     struct error why = { 0 };
     int gone = 0;
 
-    if ((job->operation.kind == &kind_manage || job->operation.kind == &kind_snapshot_manage) &&
+    if ((kind == &kind_manage || kind == &kind_snapshot_manage) &&
         job_let_go_of_object(job, NULL, &why) < 0)
         return job_ask_again(job, &why, err);
-    if (job->operation.kind == &kind_upload && job_discard_upload(job, &why) < 0)
+    if (kind == &kind_upload && job_discard_upload(job, &why) < 0)
         return job_ask_again(job, &why, err);
     /* a volume that was never created has no name to query, and cannot be in use */
-    if (job->has_volume && job->volume.provider_location && changes_object(job))
+    if (job->has_volume && job->volume.provider_location && changes_object)
         gone = object_is_gone(job, &why);
     if (gone < 0)
         return job_ask_again(job, &why, err);
