@@ -123,11 +123,6 @@ static const struct format *recognize(const struct image_bytes *image, const cha
     return found ? found : &plain;
 }
 
-static bool fits(const struct format *found, const char *wanted) {
-    return strcmp(found->name, wanted) == 0 ||
-           (found == &formats[ISO] && strcmp(wanted, "raw") == 0);
-}
-
 int image_inspect(const struct image_bytes *image, const char *declared, struct image_finding *ret,
                   struct error *err) {
     const char *wanted = format_of(declared), *why;
@@ -138,7 +133,7 @@ int image_inspect(const struct image_bytes *image, const char *declared, struct 
     found = recognize(image, wanted);
     if (!found)
         return error_set(err, ERROR_BAD_REQUEST, "The image has more than one format.");
-    if (!fits(found, wanted))
+    if (strcmp(found->name, wanted) != 0 && (found != &formats[ISO] || strcmp(wanted, "raw") != 0))
         return error_set(err, ERROR_BAD_REQUEST,
                          "The image has the format %s, and its disk_format is %s.", found->name,
                          declared);

@@ -24,16 +24,8 @@ static bool is_within(const struct image_bytes *image, uint64_t at, uint64_t ent
     return at <= (uint64_t)image->size && entries * 4 <= (uint64_t)image->size - at;
 }
 
-static bool has_vhd_table(const struct image_bytes *image, uint64_t header_at) {
-    unsigned char header[VHD_HEADER];
-
-    return image_bytes_get(image, header, sizeof(header), header_at) &&
-           is_within(image, image_bytes_big(header + VHD_TABLE_AT, 8),
-                     image_bytes_big(header + VHD_ENTRIES, 4));
-}
-
 const char *image_check_vhd(const struct image_bytes *image, uint64_t *ret_bytes) {
-    unsigned char footer[VHD_FOOTER];
+    unsigned char footer[VHD_FOOTER], header[VHD_HEADER];
     uint64_t type;
 
     if (!image_bytes_get(image, footer, sizeof(footer), 0))
@@ -42,7 +34,11 @@ const char *image_check_vhd(const struct image_bytes *image, uint64_t *ret_bytes
     if (type == VHD_DIFFERENCING)
         return IMAGE_NEEDS_FILES;
     *ret_bytes = image_bytes_big(footer + VHD_SIZE, 8);
-    return type == VHD_DYNAMIC && has_vhd_table(image, image_bytes_big(footer + VHD_HEADER_AT, 8))
+    return type == VHD_DYNAMIC &&
+                   image_bytes_get(image, header, sizeof(header),
+                                   image_bytes_big(footer + VHD_HEADER_AT, 8)) &&
+                   is_within(image, image_bytes_big(header + VHD_TABLE_AT, 8),
+                             image_bytes_big(header + VHD_ENTRIES, 4))
                ? NULL
                : IMAGE_WRONG_HEADER;
 }

@@ -33,19 +33,17 @@ enum {
 
 #define WRONG_DESCRIPTOR "has a descriptor that is not understood"
 
-/* A descriptor in a file of its own describes nothing but other files. */
-static bool is_descriptor(const struct image_bytes *image) {
+bool image_is_vmdk(const struct image_bytes *image) {
     char text[TEXT_HEAD + 1];
     size_t size = image->size < TEXT_HEAD ? (size_t)image->size : TEXT_HEAD;
 
+    if (image_bytes_are(image, "KDMV", 4, 0))
+        return true;
+    /* A descriptor in a file of its own describes nothing but other files. */
     if (!image_bytes_get(image, text, size, 0))
         return false;
     text[size] = '\0';
     return strlen(text) == size && strstr(text, "createType") != NULL;
-}
-
-bool image_is_vmdk(const struct image_bytes *image) {
-    return image_bytes_are(image, "KDMV", 4, 0) || is_descriptor(image);
 }
 
 /* ---- the descriptor ---- */
@@ -112,27 +110,27 @@ static const char *check_pair(char *line, struct descriptor *descriptor) {
     return NULL;
 }
 
-static const char *check_line(char *line, struct descriptor *descriptor) {
-    if (line[0] == '\0' || line[0] == '#' || strncmp(line, "ddb", 3) == 0)
-        return NULL;
-    if (!is_extent(line))
-        return check_pair(line, descriptor);
-    descriptor->extents++;
-    return strchr(line, '/') ? IMAGE_NEEDS_FILES : NULL;
-}
-
 /* Changes the text.  Readers find the parent anywhere in it, in a comment, too. */
 static const char *check_descriptor(char *text) {
     struct descriptor descriptor = { 0 };
-    const char *why = NULL;
     char *rest = text, *line;
+    const char *why;
 
     if (strcasestr(text, "parentFileNameHint"))
         return IMAGE_NEEDS_FILES;
-    while (!why && (line = strsep(&rest, "\n")) != NULL)
-        why = check_line(trim(line), &descriptor);
-    if (why)
-        return why;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        line = trim(line);
+        if (line[0] == '\0' || line[0] == '#' || strncmp(line, "ddb", 3) == 0)
+            continue;
+        if (is_extent(line)) {
+            descriptor.extents++;
+            why = strchr(line, '/') ? IMAGE_NEEDS_FILES : NULL;
+        } else {
+            why = check_pair(line, &descriptor);
+        }
+        if (why)
+            return why;
+    }
     if (!descriptor.has_type)
         return WRONG_DESCRIPTOR;
     return descriptor.extents == 1 ? NULL : IMAGE_NEEDS_FILES;

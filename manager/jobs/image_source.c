@@ -39,10 +39,6 @@ bool job_image_source_is_entry(const struct job *job) {
 
 /* ---- a volume that the image service names ---- */
 
-static bool is_raw(const struct volume_image *image) {
-    return strcmp(image->disk_format, "raw") == 0 && strcmp(image->container_format, "bare") == 0;
-}
-
 /* Without one, and where the image service does not respond, the image is opened as others are. */
 static bool find_location(struct job *job, struct image_volume_search *ret) {
     const struct images_caller caller = { .request_id = job->operation.request_id };
@@ -51,7 +47,8 @@ static bool find_location(struct job *job, struct image_volume_search *ret) {
     const json_t *found;
     struct error err;
 
-    if (!images || !volume_image_of(job->arena, &job->operation, &image) || !is_raw(&image) ||
+    if (!images || !volume_image_of(job->arena, &job->operation, &image) ||
+        strcmp(image.disk_format, "raw") != 0 || strcmp(image.container_format, "bare") != 0 ||
         image.without_source)
         return false;
     found = images_get(images, job->arena, image.id, &caller, &err);
@@ -77,13 +74,6 @@ static int find_volume(struct job *job, struct error *err) {
 
 /* ---- any ---- */
 
-static bool may_have_source(const struct job *job) {
-    const struct driver *driver = job->backend->driver;
-
-    return driver->clone_volume && !driver->reads_extra_specs && !job->volume.encryption_key_id &&
-           (job->manager->settings.settings->clones_image_volumes || has_cache(job));
-}
-
 /* The image service, which describes the image before its content is used, may take long to
  * respond: workers for short work do not wait for it. */
 static int find_source(struct job *job, struct error *err) {
@@ -99,11 +89,14 @@ static int find_source(struct job *job, struct error *err) {
 }
 
 int job_image_source(struct job *job, struct error *err) {
-    int waits;
+    const struct driver *driver = job->backend->driver;
+    int waits = 0;
 
     if (volume_create_makes_entry(&job->operation))
         return 0;
-    waits = may_have_source(job) ? find_source(job, err) : 0;
+    if (driver->clone_volume && !driver->reads_extra_specs && !job->volume.encryption_key_id &&
+        (job->manager->settings.settings->clones_image_volumes || has_cache(job)))
+        waits = find_source(job, err);
     if (waits != 0 || job->source.given || !job->operation.turn_of)
         return waits;
     return job_held(job, volume_image_leave_source, NULL, err);
