@@ -55,26 +55,31 @@ static void print_progress(void *arg, const char *table, int64_t rows) {
     fprintf(stderr, "%s: %lld rows\n", table, (long long)rows);
 }
 
-/* The file that was the database before [database] connection was changed. */
-static int source_open(const struct config *config, struct arena *arena, struct db **ret,
-                       struct error *err) {
+static int check_target(const struct config *config, struct error *err) {
+    struct db *db;
+    int result;
+
+    if (parts_open_db_as(config, DB_LOOKS, &db, err) < 0)
+        return -1;
+    result = copy_check_target(db, err);
+    db_close(db);
+    return result;
+}
+
+/* From the file that was the database before [database] connection was changed.  Reading alone
+ * creates a log beside it: the target is looked at before. */
+static int copy_to(const struct config *config, struct copy *copy, struct error *err) {
     const char *path =
-        arena_format(arena, "%s/scoria.db", config_text(config, "DEFAULT", "state_path"));
-    struct db_settings settings = { .url = arena_format(arena, "sqlite://%s", path),
-                                    .inline_writes = true,
-                                    .access = DB_READS };
+        arena_format(copy->arena, "%s/scoria.db", config_text(config, "DEFAULT", "state_path"));
+    const struct db_settings source = { .url = arena_format(copy->arena, "sqlite://%s", path),
+                                        .inline_writes = true,
+                                        .access = DB_READS };
+    int result;
 
     if (access(path, F_OK) < 0)
         return error_errno(err, ERROR_NOT_FOUND, "no database to copy: %s", path);
-    if (db_is_unused(settings.url, err) < 0)
-        return -1;
-    return db_open(&settings, ret, err);
-}
-
-static int copy_to(const struct config *config, struct copy *copy, struct error *err) {
-    int result;
-
-    if (source_open(config, copy->arena, &copy->from, err) < 0)
+    if (db_is_unused(source.url, err) < 0 || check_target(config, err) < 0 ||
+        db_open(&source, &copy->from, err) < 0)
         return -1;
     result = parts_open_db_as(config, DB_SERVES, &copy->to, err);
     if (result == 0) {

@@ -16,7 +16,7 @@ static int rows_count(struct db_tx *tx, struct arena *arena, const char *table, 
     return db_query_int(tx, ret, err, arena_format(arena, "SELECT COUNT(*) FROM %s", table));
 }
 
-static int target_check(struct db_tx *tx, struct copy *copy, const struct tables *tables,
+static int target_check(struct db_tx *tx, struct arena *arena, const struct tables *tables,
                         struct error *err) {
     assert(tables->count <= TABLES_MOST);
     for (unsigned i = 0; i < tables->count; i++) {
@@ -25,7 +25,7 @@ static int target_check(struct db_tx *tx, struct copy *copy, const struct tables
         if (!table_has_objects(tables->names[i]) ||
             words_have(filled, LENGTH(filled), tables->names[i]))
             continue;
-        if (rows_count(tx, copy->arena, tables->names[i], &rows, err) < 0)
+        if (rows_count(tx, arena, tables->names[i], &rows, err) < 0)
             return error_context(err, "table %s", tables->names[i]);
         if (rows > 0)
             return error_set(err, ERROR_CONFLICT,
@@ -75,7 +75,8 @@ static int to_body(struct db_tx *to, void *arg, struct error *err) {
     struct copy *copy = move->copy;
 
     copy->count = 0;
-    if (target_check(to, copy, &move->tables, err) < 0 || clear_filled(to, copy->arena, err) < 0)
+    if (target_check(to, copy->arena, &move->tables, err) < 0 ||
+        clear_filled(to, copy->arena, err) < 0)
         return -1;
     for (unsigned i = 0; i < move->tables.count; i++)
         if (table_has_objects(move->tables.names[i]) &&
@@ -95,6 +96,20 @@ static int from_body(struct db_tx *from, void *arg, struct error *err) {
 
 int copy_database(struct copy *copy, struct error *err) {
     return db_read(copy->from, from_body, copy, err);
+}
+
+static int check_target_body(struct db_tx *tx, void *arg, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    struct tables tables;
+
+    (void)arg;
+    return migrate_refuse(tx, err) < 0 || tables_read(tx, arena, &tables, err) < 0
+               ? -1
+               : target_check(tx, arena, &tables, err);
+}
+
+int copy_check_target(struct db *db, struct error *err) {
+    return db_read(db, check_target_body, NULL, err);
 }
 
 static int number_body(struct db_tx *tx, void *arg, struct error *err) {

@@ -20,6 +20,9 @@ struct copy {
     unsigned count;
 };
 
+/* Is this database, opened with DB_LOOKS, a target?  It has no schema and no other program's table,
+ * or a schema that this program migrates and no rows. */
+int copy_check_target(struct db *db, struct error *err);
 /* The target must have the newest schema and no rows, otherwise it is refused.  Schema number of a
  * database opened with DB_LOOKS; 0: it has none. */
 int copy_database(struct copy *copy, struct error *err);

@@ -56,8 +56,8 @@ struct db_settings {
  * is corrupt, read-only or newer than the program is refused with its path; a server with its host
  * and database, never with a password. */
 int db_open(const struct db_settings *settings, struct db **ret, struct error *err);
-/* Is this SQLite file unused by other programs?  ERROR_CONFLICT if not.  Not while it is open
- * here. */
+/* Is this SQLite file unused by other programs?  ERROR_CONFLICT if not.  Writes nothing.  Not while
+ * it is open here. */
 int db_is_unused(const char *url, struct error *err);
 void db_close(struct db *db); /* finishes queued bodies; NULL is fine */
 

@@ -5,6 +5,7 @@
 #include "db/reset.h"
 #include "db/sqlite/backup.h"
 #include "db/sqlite/reserve.h"
+#include "db/sqlite/rest.h"
 #include "db/sqlite/sqlite.h"
 #include "db/sqlite/statement.h"
 #include "db/sqlite/writer.h"
@@ -20,6 +21,7 @@ struct sqlite_db {
     struct db base;
     char *path;            /* "": in memory */
     struct writer *writer; /* NULL: read-only */
+    bool rests;            /* read-only: and nothing is created beside it */
 
     pthread_mutex_t lock;       /* guards the list */
     struct connection *readers; /* those that no thread uses */
@@ -31,10 +33,11 @@ static struct sqlite_db *sqlite_db(struct db *db) {
 
 static struct connection *reader_open(const struct sqlite_db *db, struct error *err) {
     const struct connection *writer = db->writer ? writer_connection(db->writer) : NULL;
+    const enum sqlite_use use = writer ? SQLITE_READER : db->rests ? SQLITE_RESTING : SQLITE_LOOKER;
     struct connection *reader;
 
     if ((writer && sqlite_check_place(writer, err) < 0) ||
-        sqlite_open(db->path, writer ? SQLITE_READER : SQLITE_LOOKER, &reader, err) < 0)
+        sqlite_open(db->path, use, &reader, err) < 0)
         return NULL;
     if (!writer || sqlite_is_same_file(reader, writer))
         return reader;
@@ -134,10 +137,34 @@ static int check_there(const char *path, struct error *err) {
                            *path ? path : "in memory");
 }
 
+static int schema_of_own_body(struct db_tx *tx, void *arg, struct error *err) {
+    (void)arg;
+    return migrate_check(tx, err);
+}
+
+/* Refuses a file at rest that is another program's, or of another release, and leaves nothing
+ * beside it. */
+static int check_resting(const char *path, struct error *err) {
+    struct connection *connection;
+    int result;
+
+    if (!*path || !sqlite_is_at_rest(path))
+        return 0;
+    if (sqlite_open(path, SQLITE_RESTING, &connection, err) < 0)
+        return -1;
+    result = sqlite_tx_read(connection, schema_of_own_body, NULL, err);
+    sqlite_close(connection);
+    return result < 0 ? error_context(err, "database %s", path) : 0;
+}
+
 static int open_to_read(const struct db_settings *settings, const char *path, enum db_access access,
                         struct db **ret, struct error *err) {
-    struct sqlite_db *db = db_new(path, settings->clock);
+    struct sqlite_db *db;
 
+    if (access == DB_READS && check_resting(path, err) < 0)
+        return -1;
+    db = db_new(path, settings->clock);
+    db->rests = access == DB_LOOKS && sqlite_is_at_rest(path);
     if (access == DB_READS) {
         struct connection *reader = reader_take(db, err);
 
@@ -183,6 +210,7 @@ static int check_to_serve(const struct db_settings *settings, const char *path, 
     if (!*path || sqlite_reserve_exists(path) || stat(path, &found) < 0 || found.st_size == 0)
         return 0;
     db = db_new(path, settings->clock);
+    db->rests = sqlite_is_at_rest(path);
     reader = reader_take(db, &why);
     if (reader) {
         reader_put(db, reader);

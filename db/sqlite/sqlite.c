@@ -7,6 +7,7 @@
 #include "db/sqlite/log.h"
 #include "db/sqlite/log_flush.h"
 #include "db/sqlite/reserve.h"
+#include "db/sqlite/rest.h"
 #include "db/sqlite/statement.h"
 
 #include <errno.h>
@@ -124,18 +125,23 @@ static int journal_avoid(struct connection *connection, struct error *err) {
 
 static int connection_setup(struct connection *connection, const char *path, enum sqlite_use use,
                             bool created, struct error *err) {
-    int access = use == SQLITE_LOOKER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    int access = use >= SQLITE_LOOKER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     bool in_memory = *path == '\0', writer = use == SQLITE_WRITER;
+    autofree char *resting = use == SQLITE_RESTING ? sqlite_name_at_rest(path) : NULL;
 
-    if (sqlite3_open_v2(in_memory ? ":memory:" : path, &connection->handle,
-                        access | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2(in_memory ? ":memory:"
+                        : resting ? resting
+                                  : path,
+                        &connection->handle,
+                        access | SQLITE_OPEN_NOMUTEX | (resting ? SQLITE_OPEN_URI : 0),
+                        NULL) != SQLITE_OK)
         return connection_error(connection, err);
     sqlite3_busy_handler(connection->handle, lock_wait, NULL);
     sqlite3_extended_result_codes(connection->handle, 1);
     /* Reading the schema detects a file that is not a database, or a corrupt one. */
     if (connection_exec(connection, "SELECT count(*) FROM sqlite_schema", err) < 0)
         return -1;
-    if (use != SQLITE_LOOKER && sqlite3_db_readonly(connection->handle, "main") == 1)
+    if (use < SQLITE_LOOKER && sqlite3_db_readonly(connection->handle, "main") == 1)
         return error_set(err, ERROR_UNAVAILABLE, "The database is read-only.");
     if (connection_exec(connection, common_pragmas, err) < 0 ||
         connection_exec(connection, writer ? writer_pragmas : reader_pragmas, err) < 0 ||
@@ -306,20 +312,24 @@ int sqlite_renew(struct connection *connection, struct error *err) {
     return result;
 }
 
-/* A file leaves the WAL mode only for its sole connection. */
-int sqlite_is_unused(const char *url, struct error *err) {
-    struct connection *connection;
-    const char *path;
-    int rc;
+/* https://sqlite.org/src/doc/trunk/src/os.h: each connection in WAL mode holds a shared lock there
+ * from its first statement on. */
+enum { LOCK_BYTES = 0x40000000, LOCK_LENGTH = 512 };
 
-    if (sqlite_path(url, &path, err) < 0 || sqlite_open(path, SQLITE_WRITER, &connection, err) < 0)
+int sqlite_is_unused(const char *url, struct error *err) {
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTES, .l_len = LOCK_LENGTH
+    };
+    const char *path;
+    autoclose int fd = -1;
+
+    if (sqlite_path(url, &path, err) < 0)
         return -1;
-    rc = sqlite3_exec(connection->handle, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
-    if (rc != SQLITE_OK)
-        connection_error(connection, err);
-    if ((rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED)
-        error_set(err, ERROR_CONFLICT, "database %s: in use by another program; stop it first",
-                  path);
-    sqlite_close(connection);
-    return rc == SQLITE_OK ? 0 : -1;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fcntl(fd, F_GETLK, &lock) < 0)
+        return error_errno(err, ERROR_UNAVAILABLE, "database %s", path);
+    return lock.l_type == F_UNLCK
+               ? 0
+               : error_set(err, ERROR_CONFLICT,
+                           "database %s: in use by another program; stop it first", path);
 }

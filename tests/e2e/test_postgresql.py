@@ -203,6 +203,59 @@ class AtTheStart(PostgresqlCase):
         self.assertGreater(os.path.getsize(part.log_path), size)
 
 
+class Copy(PostgresqlCase):
+    """`manage db copy` looks at both sides before it writes."""
+
+    def setUp(self):
+        super().setUp()
+        self.url = cluster.create(f"copy{os.getpid()}_{id(self) % 10**9}")
+        self.name = self.url.rpartition("/")[2]
+        self.source = program.serve(self.state, "--host=e2e-node")
+        self.addCleanup(self.source.kill)
+        self.source.start()
+
+    def copy(self):
+        return subprocess.run([program.BINARY, "manage", "db", "copy", "--state-dir", self.state,
+                               f"--database.connection={self.url}"],
+                              capture_output=True, text=True, check=False)
+
+    def content(self):
+        """Of the files of the source."""
+        found = {}
+        for name in os.listdir(self.state):
+            path = os.path.join(self.state, name)
+            if os.path.isfile(path):
+                with open(path, "rb") as file:
+                    found[name] = file.read()
+        return found
+
+    def tables(self):
+        return cluster.sql("SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'", self.name)
+
+    def assert_nothing_written(self, text, tables):
+        before = self.content()
+        output = self.copy()
+        self.assertEqual(output.returncode, 1, output)
+        self.assertIn(text, output.stderr)
+        self.assertEqual(self.content().keys(), before.keys())
+        self.assertEqual(self.tables(), tables)
+        return before
+
+    def test_a_source_in_use_is_refused(self):
+        self.client(self.source).create_available(1)
+        self.assert_nothing_written("in use by another program", "0")
+        self.assertEqual(self.source.stop(), 0)
+        output = self.copy()
+        self.assertEqual(output.returncode, 0, output)
+        self.assertEqual(cluster.sql("SELECT COUNT(*) FROM volumes", self.name), "1")
+
+    def test_a_target_with_anything_is_refused(self):
+        self.assertEqual(self.source.stop(), 0)
+        cluster.sql("CREATE TABLE theirs (id INT)", self.name)
+        before = self.assert_nothing_written('a table "theirs"', "1")
+        self.assertEqual(self.content(), before)
+
+
 # Serializable transactions, each of which changes a row and reads another one.
 FILL = """DO $$ BEGIN
     PERFORM set_config('default_transaction_isolation', 'serializable', false);

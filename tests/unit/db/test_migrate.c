@@ -308,6 +308,16 @@ static void file_read(const char *path, char *content, size_t size, size_t *ret_
     *ret_length = (size_t)length;
 }
 
+static int count_entries(const char *directory) {
+    DIR *open = opendir(directory);
+    int count = 0;
+
+    while (readdir(open))
+        count++;
+    closedir(open);
+    return count - 2;
+}
+
 /* A service that is configured with its path: the file keeps its journal mode. */
 START_TEST(the_file_of_another_program_is_left_as_it_is) {
     static const char later_version[] = "CREATE TABLE schema_version (number BIGINT); "
@@ -341,7 +351,47 @@ START_TEST(the_file_of_another_program_is_left_as_it_is) {
         ck_assert_uint_eq(length_after, length);
         ck_assert_msg(memcmp(before, after, length) == 0, "%s", theirs[i]);
         ck_assert_int_ne(access(arena_format(arena, "%s-reserve", scratch.path), F_OK), 0);
+        ck_assert_int_eq(count_entries(scratch.directory), 1);
     }
+}
+END_TEST
+
+/* SQLite creates a log and its index beside a file in WAL mode, and a read-only connection leaves
+ * them there. */
+START_TEST(no_log_is_left_beside_the_file_of_another_program) {
+    static const char *const names[] = { "db", "odd?mode=rw#%41 db" };
+
+    for (enum db_access access = DB_SERVES; access <= DB_LOOKS; access++)
+        for (size_t i = 0; i < LENGTH(names); i++) {
+            autoscratch struct scratch scratch;
+            autoarena struct arena *arena = arena_new();
+            const char *path;
+            struct db_settings settings;
+            struct error err = { 0 };
+            struct db *db = NULL;
+            sqlite3 *raw;
+
+            scratch_make(&scratch);
+            path = arena_format(arena, "%s/%s", scratch.directory, names[i]);
+            ck_assert_int_eq(sqlite3_open(path, &raw), SQLITE_OK);
+            ck_assert_int_eq(sqlite3_exec(raw,
+                                          "PRAGMA journal_mode = WAL; CREATE TABLE users (id TEXT)",
+                                          NULL, NULL, NULL),
+                             SQLITE_OK);
+            sqlite3_close(raw);
+            settings = (struct db_settings){ .url = arena_format(arena, "sqlite://%s", path),
+                                             .access = access };
+            if (access == DB_LOOKS) {
+                ck_assert_msg(db_open(&settings, &db, &err) == 0, "%s", err.message);
+                ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM users"), 0);
+                db_close(db);
+            } else {
+                ck_assert_int_eq(db_open(&settings, &db, &err), -1);
+                assert_part(err.message, "it has a table \"users\"");
+                ck_assert_msg(count_of(err.message, path) == 1, "%s", err.message);
+            }
+            ck_assert_int_eq(count_entries(scratch.directory), 1);
+        }
 }
 END_TEST
 
@@ -789,8 +839,8 @@ CHECK_MAIN(
     other_schemas_are_left_as_they_are_by_reading, a_database_that_cannot_be_changed_stays_as_it_is,
     a_newer_schema_is_refused_with_the_path,
     tables_of_another_program_are_refused_and_get_none_beside,
-    the_file_of_another_program_is_left_as_it_is, a_text_that_fails_is_named_and_nothing_stays,
-    a_text_is_cut_at_the_ends_of_its_statements,
+    the_file_of_another_program_is_left_as_it_is, no_log_is_left_beside_the_file_of_another_program,
+    a_text_that_fails_is_named_and_nothing_stays, a_text_is_cut_at_the_ends_of_its_statements,
     metadata_get_the_project_and_creation_time_of_their_object,
     an_empty_database_gets_the_schema_that_all_steps_make,
     a_new_file_has_the_schema_and_rows_of_the_statements, a_foreign_schema_version_is_an_error)

@@ -102,6 +102,30 @@ START_TEST(a_newer_schema_is_refused) {
 }
 END_TEST
 
+/* As PostGIS' table is one of its extension.  Every database has plpgsql. */
+START_TEST(tables_of_extensions_are_no_other_program) {
+    const char *url = database_url();
+    const char *schema = strstr(url, "search_path%3D") + strlen("search_path%3D");
+    char sql[512];
+    struct db *db;
+
+    snprintf(sql, sizeof(sql),
+             "CREATE TABLE %s.spatial_ref_sys AS SELECT 4326 AS srid;"
+             "ALTER EXTENSION plpgsql ADD TABLE %s.spatial_ref_sys",
+             schema, schema);
+    postgresql_sql(sql);
+    db = scratch_open(url, true);
+    ck_assert_int_eq(sql_int(db, "SELECT srid FROM spatial_ref_sys"), 4326);
+    db_close(db);
+    /* the same table of a program */
+    snprintf(sql, sizeof(sql), "ALTER EXTENSION plpgsql DROP TABLE %s.spatial_ref_sys", schema);
+    postgresql_sql(sql);
+    snprintf(sql, sizeof(sql), "DROP TABLE %s.schema_version", schema);
+    postgresql_sql(sql);
+    ck_assert_int_eq(open_refused(url, "\"spatial_ref_sys\""), ERROR_BAD_REQUEST);
+}
+END_TEST
+
 START_TEST(a_database_in_another_order_is_refused) {
     static const struct {
         const char *words, *line;
@@ -834,10 +858,37 @@ START_TEST(a_whole_database_moves_or_nothing) {
 }
 END_TEST
 
+/* Nothing is created there before the copy begins. */
+START_TEST(a_target_is_checked_without_a_change) {
+    const char *url = database_url();
+    const struct db_settings looks = { .url = url, .inline_writes = true, .access = DB_LOOKS };
+    struct error err = { 0 };
+    struct db *target, *db;
+
+    ck_assert_int_eq(db_open(&looks, &target, &err), 0);
+    ck_assert_msg(copy_check_target(target, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(sql_int(target, "SELECT COUNT(*) FROM pg_class WHERE relnamespace = "
+                                     "CAST(current_schema() AS regnamespace)"),
+                     0);
+    db = scratch_open(url, true);
+    ck_assert_int_eq(copy_check_target(target, &err), 0);
+    sql_run(db, "INSERT INTO volume_types (id, name, is_public, created_at) "
+                "VALUES ('t', 'gold', 1, 5)");
+    ck_assert_int_eq(copy_check_target(target, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    sql_run(db, "DROP TABLE schema_version");
+    ck_assert_int_eq(copy_check_target(target, &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, "another program"));
+    db_close(db);
+    db_close(target);
+}
+END_TEST
+
 int main(void) {
     const TTest *const urls[] = { no_url_shows_its_password, a_url_names_host_and_database };
     const TTest *const others[] = {
         a_newer_schema_is_refused,
+        tables_of_extensions_are_no_other_program,
         a_database_in_another_order_is_refused,
         processes_may_start_together_on_an_empty_database,
         a_body_runs_again_after_a_serialization_failure,
@@ -861,6 +912,7 @@ int main(void) {
         a_start_alone_becomes_sure,
         a_start_never_goes_back,
         a_whole_database_moves_or_nothing,
+        a_target_is_checked_without_a_change,
     };
     Suite *suite = suite_create("postgresql");
     TCase *cases = tcase_create("postgresql");
