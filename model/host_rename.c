@@ -69,14 +69,35 @@ struct range {
     int64_t rest; /* first character after the old name, from 1 on */
 };
 
-/* The character after such a name: of a node '@', of a backend '#', of a pool none. */
-static char end_of(const char *name) {
-    return strchr(name, '#') ? '\0' : strchr(name, '@') ? '#' : '@';
+/* Of UTF-8, as substr() counts them. */
+static int64_t count_characters(const char *text) {
+    int64_t count = 0;
+
+    for (; *text; text++)
+        count += (*text & 0xc0) != 0x80;
+    return count;
+}
+
+enum form { NODE, BACKEND, POOL };
+
+/* An old node may have '#' in it, one of today only '@'. */
+static enum form form_of(const char *name) {
+    const char *backend = strchr(name, '@');
+
+    return !backend ? NODE : strchr(backend, '#') ? POOL : BACKEND;
+}
+
+/* The new name has no '#' in its node, so that its form is that of both.  The character after such
+ * a name: none after a pool. */
+static char end_of(const struct host_rename *rename) {
+    static const char ends[] = { [NODE] = '@', [BACKEND] = '#', [POOL] = '\0' };
+
+    return ends[form_of(rename->new_name)];
 }
 
 static struct range range_of(struct arena *arena, const struct host_rename *rename,
                              const char *prefix) {
-    char end = end_of(rename->old_name);
+    char end = end_of(rename);
     const char *name = arena_join(arena, prefix, rename->old_name, NULL);
 
     return (struct range){
@@ -84,7 +105,7 @@ static struct range range_of(struct arena *arena, const struct host_rename *rena
         .first = end ? arena_format(arena, "%s%c", name, end) : name,
         .end = end ? arena_format(arena, "%s%c", name, end + 1) : name,
         .replacement = arena_join(arena, prefix, rename->new_name, NULL),
-        .rest = (int64_t)strlen(name) + 1,
+        .rest = count_characters(name) + 1,
     };
 }
 
@@ -142,7 +163,7 @@ static int rename_pools(struct work *work, const struct host_rename *rename, str
                RANGE_VALUES(range)) < 0 ||
         rename_at(work, &name, rename, err) < 0)
         return -1;
-    if (end_of(rename->old_name) == '\0')
+    if (end_of(rename) == '\0')
         return 0;
     return rename_at(work, &(const struct place){ "pools", "host", "" }, rename, err);
 }
@@ -151,7 +172,7 @@ static int rename_pools(struct work *work, const struct host_rename *rename, str
 static int rename_services(struct work *work, const struct host_rename *rename, struct error *err) {
     const struct range range = range_of(work->arena, rename, "");
 
-    if (end_of(rename->old_name) == '\0')
+    if (end_of(rename) == '\0')
         return 0;
     if (db_run(
             work->tx, err,
@@ -192,7 +213,7 @@ static int count_all(struct work *work, struct host_rename *rename, struct error
         rename->messages += count;
     }
     if (count_at(work, &pools, rename, &rename->pools, err) < 0 ||
-        (end_of(rename->old_name) != '\0' &&
+        (end_of(rename) != '\0' &&
          db_query_int(work->tx, &rename->services, err,
                       "SELECT COUNT(*) FROM services WHERE binary_name IN ('" SERVICE_VOLUME
                       "', '" SERVICE_SCHEDULER "') AND " NAMES_OLD("host"),
@@ -207,19 +228,18 @@ static int count_all(struct work *work, struct host_rename *rename, struct error
 
 /* ---- conditions ---- */
 
-/* Names with a blank, and an empty node, were accepted once. */
-static int check_name(bool is_old, const char *name, struct error *err) {
+static int check_new_name(const char *name, struct error *err) {
     size_t length = strlen(name);
     const char *backend = strchr(name, '@'), *pool = strchr(name, '#');
-    bool odd = length == 0 || length > NAME_MOST || (backend == name && !is_old) || pool == name ||
+    bool odd = length == 0 || length > NAME_MOST || backend == name || pool == name ||
                name[length - 1] == '@' || name[length - 1] == '#' ||
                (pool && (!backend || backend > pool || pool == backend + 1));
 
     for (const char *at = name; *at; at++)
-        odd |= (unsigned char)*at < ' ' || *at == 127 || (*at == ' ' && !is_old);
+        odd |= (unsigned char)*at <= ' ' || *at == 127;
     return odd ? error_set(err, ERROR_BAD_REQUEST,
-                           "The %s name \"%s\" is no NODE, NODE@BACKEND or NODE@BACKEND#POOL.",
-                           is_old ? "old" : "new", name)
+                           "The new name \"%s\" is no NODE, NODE@BACKEND or NODE@BACKEND#POOL.",
+                           name)
                : 0;
 }
 
@@ -227,7 +247,7 @@ static int check_name(bool is_old, const char *name, struct error *err) {
 static int check_parts(struct arena *arena, const char *name, struct error *err) {
     const char *section = strrchr(name, '@'), *node = name;
 
-    if (end_of(name) == '\0')
+    if (form_of(name) == POOL)
         return 0;
     if (section)
         node = arena_text_n(arena, name, (size_t)(section - name));
@@ -244,25 +264,61 @@ static int check_parts(struct arena *arena, const char *name, struct error *err)
     return 0;
 }
 
-static int check_names(struct arena *arena, const struct host_rename *rename, struct error *err) {
-    if (check_name(true, rename->old_name, err) < 0 || check_name(false, rename->new_name, err) < 0)
+/* Does anything have the old name in a form longer than the new one's?  Then its '@' and '#' are
+ * those of that form and no part of a node. */
+static int check_evidence(struct work *work, const struct host_rename *rename, struct error *err) {
+    int64_t count = 0;
+
+    if (db_query_int(
+            work->tx, &count, err,
+            "SELECT (SELECT COUNT(*) FROM pools WHERE name = $1 OR (host = $1 AND $2 = 1)) + "
+            "(SELECT COUNT(*) FROM services WHERE binary_name = '" SERVICE_VOLUME
+            "' AND host = $1 AND $2 = 1) + "
+            "(SELECT COUNT(*) FROM operations WHERE host = $1 AND $2 = 1) + "
+            "(SELECT COUNT(*) FROM volumes WHERE host = $1) + "
+            "(SELECT COUNT(*) FROM volume_groups WHERE host = $1)",
+            DB_TEXT(rename->old_name), DB_BOOL(form_of(rename->new_name) == NODE)) < 0)
         return -1;
-    if (end_of(rename->old_name) != end_of(rename->new_name))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "%s and %s must both be a NODE, both NODE@BACKEND or both "
-                         "NODE@BACKEND#POOL.",
-                         rename->old_name, rename->new_name);
-    if (check_parts(arena, rename->new_name, err) < 0)
+    return count > 0;
+}
+
+/* The node of an old name may have '@' and '#' in it. */
+static int check_forms(struct work *work, const struct host_rename *rename, struct error *err) {
+    enum form old_form = form_of(rename->old_name), new_form = form_of(rename->new_name);
+    int differ = old_form != new_form;
+
+    if (old_form > new_form)
+        differ = check_evidence(work, rename, err);
+    return differ <= 0 ? differ
+                       : error_set(err, ERROR_BAD_REQUEST,
+                                   "%s and %s must both be a NODE, both NODE@BACKEND or both "
+                                   "NODE@BACKEND#POOL.",
+                                   rename->old_name, rename->new_name);
+}
+
+static int check_backend(struct arena *arena, const struct host_rename *rename, struct error *err) {
+    const char *node_end = strchr(rename->old_name, '@'), *backend;
+
+    if (form_of(rename->old_name) != POOL || form_of(rename->new_name) != POOL)
+        return 0;
+    backend =
+        arena_text_n(arena, rename->old_name, (size_t)(strchr(node_end, '#') - rename->old_name));
+    return strcmp(backend, host_backend(arena, rename->new_name)) == 0
+               ? 0
+               : error_set(err, ERROR_BAD_REQUEST,
+                           "A pool stays at its backend: rename %s first, then the pool.", backend);
+}
+
+static int check_names(struct work *work, const struct host_rename *rename, struct error *err) {
+    if (!*rename->old_name)
+        return error_set(err, ERROR_BAD_REQUEST, "The old name is empty.");
+    if (check_new_name(rename->new_name, err) < 0 ||
+        check_parts(work->arena, rename->new_name, err) < 0)
         return -1;
     if (strcmp(rename->old_name, rename->new_name) == 0)
         return error_set(err, ERROR_BAD_REQUEST, "The host has the name %s already.",
                          rename->new_name);
-    if (end_of(rename->old_name) == '\0' &&
-        strcmp(host_backend(arena, rename->old_name), host_backend(arena, rename->new_name)) != 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "A pool stays at its backend: rename %s first, then the pool.",
-                         host_backend(arena, rename->old_name));
-    return 0;
+    return check_backend(work->arena, rename, err) < 0 ? -1 : check_forms(work, rename, err);
 }
 
 /* A manager that reports serves the old name, and would not find its rows. */
@@ -271,7 +327,7 @@ static int check_silent(struct work *work, const struct host_rename *rename, str
     const struct range range = range_of(work->arena, rename, "");
     int found;
 
-    if (end_of(rename->old_name) == '\0')
+    if (end_of(rename) == '\0')
         return 0;
     found =
         db_query_int(work->tx, &reported_at, err,
@@ -287,7 +343,7 @@ static int check_silent(struct work *work, const struct host_rename *rename, str
 }
 
 int host_rename(struct work *work, struct host_rename *rename, struct error *err) {
-    if (check_names(work->arena, rename, err) < 0 || count_all(work, rename, err) < 0 ||
+    if (check_names(work, rename, err) < 0 || count_all(work, rename, err) < 0 ||
         check_silent(work, rename, err) < 0)
         return -1;
     if (rename->dry_run)

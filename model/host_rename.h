@@ -22,8 +22,9 @@ int host_unserved(struct work *work, const char *const *served, struct unserved_
 
 /*
  * Renames a node with all of its backends, one backend (node@backend), or one pool of a backend
- * (node@backend#pool).  The new name has the same form; a pool stays at its backend.  Counts the
- * rows with the old name.
+ * (node@backend#pool).  The new name has the same form, and is valid; the old one may be any that
+ * rows have, as one with '#' in its node.  A pool stays at its backend.  Counts the rows with the
+ * old name.
  */
 struct host_rename {
     const char *old_name, *new_name;

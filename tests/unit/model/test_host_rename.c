@@ -230,6 +230,61 @@ START_TEST(names_that_were_accepted_once_are_renamed) {
 }
 END_TEST
 
+/* As a release of before, which accepted any host, has left it. */
+static void give_old_name(struct world *world, const char *name) {
+    static const char *const places[][2] = {
+        { "volumes", "host" }, { "services", "host" }, { "pools", "host" }, { "pools", "name" }
+    };
+    autoarena struct arena *arena = arena_new();
+
+    for (size_t i = 0; i < LENGTH(places); i++)
+        world_sql(world,
+                  arena_format(arena, "UPDATE %s SET %s = replace(%s, '" WORLD_NODE "', '%s')",
+                               places[i][0], places[i][1], places[i][1], name));
+    world_sql(world, "UPDATE services SET reported_at = 1");
+}
+
+START_TEST(a_node_with_any_characters_is_renamed) {
+    static const char *const names[] = { "a#b", "#", "n@x", "n@x#y", "n#x@y z", "ö" };
+
+    for (size_t i = 0; i < 2 * LENGTH(names); i++) {
+        autoworld struct world *world = world_new(NULL);
+        autoarena struct arena *arena = arena_new();
+        const char *id = world_volume(world, 2), *old_name = names[i / 2];
+
+        give_old_name(world, old_name);
+        if (i % 2) /* one backend of it */
+            renamed(world, arena_join(arena, old_name, "@memory", NULL), NEW);
+        else
+            renamed(world, old_name, "other");
+        move_to(world, "other");
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM pools"), 1);
+        ck_assert_int_eq(world_check(world), 0);
+        ck_assert_int_eq(world_action(world, id, EXTEND(3)), 202);
+        world_settle(world);
+        assert_volume(world, id, "available", 3);
+    }
+}
+END_TEST
+
+/* The old name has as many characters of a backend as one, and is none. */
+START_TEST(a_backend_or_pool_does_not_become_a_node) {
+    autoworld struct world *world = world_new(NULL);
+
+    world_volume(world, 1);
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    assert_refused(world, OLD, "x", ERROR_BAD_REQUEST);
+    assert_refused(world, OLD "#pool", "x", ERROR_BAD_REQUEST);
+    assert_refused(world, OLD "#pool", "x@y", ERROR_BAD_REQUEST);
+    assert_refused(world, WORLD_NODE, "x@y", ERROR_BAD_REQUEST);
+    assert_refused(world, "a#b@memory#pool", NEW "#pool", ERROR_BAD_REQUEST);
+    assert_refused(world, "a#b", "x", ERROR_NOT_FOUND);
+    assert_refused(world, "a#b", "x#y", ERROR_BAD_REQUEST);
+    world_advance(world, 20);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
 START_TEST(a_dry_run_counts_and_changes_nothing) {
     autoworld struct world *world = world_new(NULL);
     struct host_rename rename = { .old_name = WORLD_NODE, .new_name = "x", .dry_run = true };
@@ -251,4 +306,5 @@ CHECK_MAIN("host_rename", objects_of_a_renamed_node_are_served_again,
            messages_of_work_that_moves_much_data_are_renamed_too, names_that_only_begin_alike_stay,
            a_pool_gets_another_name_at_its_backend, objects_of_a_live_service_keep_their_host,
            invalid_names_are_refused, a_new_name_is_one_that_the_configuration_accepts,
-           names_that_were_accepted_once_are_renamed, a_dry_run_counts_and_changes_nothing)
+           names_that_were_accepted_once_are_renamed, a_node_with_any_characters_is_renamed,
+           a_backend_or_pool_does_not_become_a_node, a_dry_run_counts_and_changes_nothing)
