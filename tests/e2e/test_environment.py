@@ -316,6 +316,20 @@ class FirstWords(Workplace):
         self.assertIn("--stop", self.completed("manage", "drain", "--"))
         self.assertNotIn("--stop", self.completed("manage", "get", "--"))
 
+    def test_the_installed_pages_name_the_paths_of_the_program(self):
+        build = os.path.dirname(program.BINARY)
+        if not os.path.exists(os.path.join(build, "Makefile")):
+            self.skipTest("the program is in no build tree")
+        subprocess.run(["make", "-s", "-C", build, "install-data", f"DESTDIR={self.directory}",
+                        "sysconfdir=/opt/etc", "localstatedir=/opt/var", "mandir=/man"],
+                       capture_output=True, check=True)
+        for page in ("man1/scoria.1", "man5/scoria.conf.5"):
+            with open(os.path.join(self.directory, "man", page), encoding="utf-8") as file:
+                text = file.read()
+            self.assertIn("/opt/etc/scoria/scoria.conf", text)
+            self.assertIn("/opt/var/lib/scoria", text)
+            self.assertEqual([], re.findall(r"(?<!/opt)/(?:etc|var/lib)/scoria", text))
+
     def test_an_unknown_command_is_refused_with_the_nearest(self):
         for words, nearest in ((["serv"], "serve"), (["mange", "check"], "manage"),
                                (["help", "computte"], "compute"), (["manage", "chexck"], "check"),
