@@ -20,6 +20,7 @@ libscoria_a_SOURCES += \
 	common/mountinfo.c common/mountinfo.h \
 	common/nbd_protocol.h \
 	common/nearest.c common/nearest.h \
+	common/no_space.c common/no_space.h \
 	common/percent.c common/percent.h \
 	common/process.c common/process.h \
 	common/quantity.c common/quantity.h \

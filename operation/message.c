@@ -2,12 +2,16 @@
 
 #include "common/assert.h"
 #include "common/cleanup.h"
+#include "common/no_space.h"
+#include "operation/operation.h"
 
 #include <string.h>
 
 #define MESSAGE_SELECT                                                                         \
     "SELECT m.id, m.project_id, m.request_id, m.resource_type, m.resource_uuid, m.action_id, " \
     "m.detail_id, m.message_level, m.created_at, m.expires_at, m.reason FROM messages m"
+
+#define VOLUME "VOLUME"
 
 struct numbered_text {
     const char *number;
@@ -113,28 +117,76 @@ static int drop_oldest(struct work *work, const char *project_id, struct error *
         DB_TEXT(project_id), DB_INT(work->settings->per_project_messages));
 }
 
+int message_insert(struct work *work, const struct message *message, struct error *err) {
+    int64_t life_us = work->settings->message_ttl_s * SECOND_US;
+
+    assert(message->project_id && strlen(message->action_id) == 3 &&
+           strlen(message->detail_id) == 3);
+    if (db_run(work->tx, err,
+               "INSERT INTO messages (id, project_id, request_id, resource_type, resource_uuid, "
+               "action_id, detail_id, message_level, created_at, expires_at, keep_until, reason) "
+               "VALUES ($1, $2, $3, $4, $5, $6, $7, 'ERROR', $8, $9, $10, $11)",
+               DB_TEXT(work_uuid(work)), DB_TEXT(message->project_id), DB_TEXT(message->request_id),
+               DB_TEXT(message->resource_type), DB_TEXT(message->resource_uuid),
+               DB_TEXT(message->action_id), DB_TEXT(message->detail_id), DB_INT(work->now_us),
+               DB_INT(work->now_us + life_us), DB_INT(work->clock_us + life_us),
+               DB_TEXT(message->reason)) < 0)
+        return -1;
+    return drop_oldest(work, message->project_id, err);
+}
+
 int message_put_of(struct work *work, const char *project_id, const char *request_id,
                    const char *type, const char *id, const char *action_id, const char *detail_id,
                    struct error *err) {
-    int64_t life_us = work->settings->message_ttl_s * SECOND_US;
+    const struct message message = { .project_id = project_id,
+                                     .request_id = request_id,
+                                     .resource_type = type,
+                                     .resource_uuid = id,
+                                     .action_id = action_id,
+                                     .detail_id = detail_id };
 
-    assert(project_id && strlen(action_id) == 3 && strlen(detail_id) == 3);
-    if (db_run(work->tx, err,
-               "INSERT INTO messages (id, project_id, request_id, resource_type, resource_uuid, "
-               "action_id, detail_id, message_level, created_at, expires_at, keep_until) "
-               "VALUES ($1, $2, $3, $4, $5, $6, $7, 'ERROR', $8, $9, $10)",
-               DB_TEXT(work_uuid(work)), DB_TEXT(project_id), DB_TEXT(request_id), DB_TEXT(type),
-               DB_TEXT(id), DB_TEXT(action_id), DB_TEXT(detail_id), DB_INT(work->now_us),
-               DB_INT(work->now_us + life_us), DB_INT(work->clock_us + life_us)) < 0)
-        return -1;
-    return drop_oldest(work, project_id, err);
+    return message_insert(work, &message, err);
 }
 
 int message_put(struct work *work, const char *project_id, const char *request_id,
                 const char *volume_id, const char *action_id, const char *detail_id,
                 struct error *err) {
-    return message_put_of(work, project_id, request_id, volume_id ? "VOLUME" : NULL, volume_id,
+    return message_put_of(work, project_id, request_id, volume_id ? VOLUME : NULL, volume_id,
                           action_id, detail_id, err);
+}
+
+static int put_failed(struct work *work, const struct operation *held, const char *type,
+                      const char *detail_id, const char *reason, struct error *err) {
+    const struct message message = {
+        .project_id = held->project_id,
+        .request_id = held->request_id,
+        .resource_type = type,
+        .resource_uuid = strcmp(type, VOLUME) == 0 ? held->volume_id : held->object_id,
+        .action_id = held->kind->message_action,
+        .detail_id = detail_id,
+        .reason = reason,
+    };
+
+    return message_insert(work, &message, err);
+}
+
+int message_put_failed_of(struct work *work, const struct operation *held, const char *type,
+                          const char *detail_id, const struct error *failure, struct error *err) {
+    return put_failed(work, held, type, detail_id,
+                      failure && error_is_no_space(failure)
+                          ? "No space is left on the storage of the backend."
+                          : NULL,
+                      err);
+}
+
+int message_put_failed(struct work *work, const struct operation *held, const char *detail_id,
+                       const struct error *failure, struct error *err) {
+    return message_put_failed_of(work, held, VOLUME, detail_id, failure, err);
+}
+
+int message_put_reason(struct work *work, const struct operation *held, const char *detail_id,
+                       const char *reason, struct error *err) {
+    return put_failed(work, held, VOLUME, detail_id, reason, err);
 }
 
 int message_explain(struct work *work, const char *resource_id, const char *reason,

@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "common/cleanup.h"
+#include "common/no_space.h"
 #include "common/same_file.h"
 #include "drivers/file/unlink.h"
 
@@ -223,4 +224,10 @@ int directory_check_space(const struct directory *directory, int64_t bytes, stru
         return error_set(err, ERROR_BACKEND, "%s has no space for %.1f GB more (%.1f GB are free).",
                          directory->path, wanted_gb, free_gb > 0 ? free_gb : 0.0);
     return 0;
+}
+
+int directory_result(const struct directory *directory, int result, struct error *err) {
+    if (result < 0 && error_is_no_space(err) && !strstr(err->message, directory->path))
+        error_context(err, "%s", directory->path);
+    return result;
 }

@@ -162,7 +162,7 @@ static int file_create_volume(void *handle, struct arena *arena, const struct dr
     const char *format;
 
     if (volume_file_create(&backend->directory, arena, volume, &format, err) < 0)
-        return -1;
+        return directory_result(&backend->directory, -1, err);
     *ret = file_store_created(&backend->store, arena, backend->directory.path, format);
     return 0;
 }

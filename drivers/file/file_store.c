@@ -72,8 +72,12 @@ enum driver_outcome file_store_extend_volume(void *handle, struct arena *arena,
                                              const struct driver_volume *volume, int64_t new_gb,
                                              struct error *err) {
     const struct directory *directory = file_store_find_volume(handle, volume, err);
+    enum driver_outcome outcome;
 
-    return directory ? volume_file_extend(directory, arena, volume, new_gb, err) : DRIVER_FAILED;
+    if (!directory)
+        return DRIVER_FAILED;
+    outcome = volume_file_extend(directory, arena, volume, new_gb, err);
+    return directory_result(directory, outcome, err);
 }
 
 int file_store_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,

@@ -21,13 +21,14 @@ enum driver_outcome file_store_create_snapshot(void *handle, struct arena *arena
                                                const struct driver_progress *progress,
                                                struct driver_created *ret, struct error *err) {
     const struct directory *directory = file_store_find_volume(handle, volume, err);
-    enum driver_outcome outcome =
-        directory ? snapshot_file_create(directory, arena, volume, snapshot, progress, err)
-                  : DRIVER_FAILED;
+    enum driver_outcome outcome;
 
+    if (!directory)
+        return DRIVER_FAILED;
+    outcome = snapshot_file_create(directory, arena, volume, snapshot, progress, err);
     if (outcome == DRIVER_DONE)
         *ret = file_store_created(handle, arena, volume->provider_location, volume->format);
-    return outcome;
+    return directory_result(directory, outcome, err);
 }
 
 int file_store_prepare_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
@@ -63,9 +64,12 @@ enum driver_outcome file_store_delete_snapshot(void *handle, struct arena *arena
     const struct directory *directory = snapshot->provider_location
                                             ? find_snapshot(handle, snapshot, err)
                                             : file_store_find_volume(handle, volume, err);
+    enum driver_outcome outcome;
 
-    return directory ? snapshot_file_delete(directory, arena, volume, snapshot, progress, err)
-                     : DRIVER_FAILED;
+    if (!directory)
+        return DRIVER_FAILED;
+    outcome = snapshot_file_delete(directory, arena, volume, snapshot, progress, err);
+    return directory_result(directory, outcome, err);
 }
 
 int file_store_list_snapshots(void *handle, struct arena *arena,
@@ -93,8 +97,10 @@ static int clone_source(const struct file_store *store, struct arena *arena,
                                                        : source_location;
     const struct directory *directory = file_store_find(store, location, err);
 
-    if (!directory || volume_file_clone(directory, arena, volume, source, progress, err) < 0)
+    if (!directory)
         return -1;
+    if (volume_file_clone(directory, arena, volume, source, progress, err) < 0)
+        return directory_result(directory, -1, err);
     *ret = file_store_created(store, arena, location, source->format);
     return 0;
 }
@@ -131,10 +137,12 @@ int file_store_revert_volume(void *handle, struct arena *arena, const struct dri
     const struct directory *to = file_store_find_volume(handle, volume, err);
     const struct directory *from = to ? find_snapshot(handle, snapshot, err) : NULL;
     autosource struct image_source image = NO_SOURCE;
+    int result;
 
     if (!from || image_source_open_snapshot(from, arena, snapshot, NULL, &image, err) < 0)
         return -1;
-    return volume_file_revert(to, arena, volume, &image, progress, err);
+    result = volume_file_revert(to, arena, volume, &image, progress, err);
+    return directory_result(to, result, err);
 }
 
 int file_store_open_volume_data(void *handle, struct arena *arena,

@@ -52,8 +52,10 @@ int remotefs_create_volume(void *handle, struct arena *arena, const struct drive
     if (!location)
         location = choose_location(remotefs, arena, volume, err);
     directory = location ? file_store_find(&remotefs->store, location, err) : NULL;
-    if (!directory || volume_file_create(directory, arena, volume, &format, err) < 0)
+    if (!directory)
         return -1;
+    if (volume_file_create(directory, arena, volume, &format, err) < 0)
+        return directory_result(directory, -1, err);
     *ret = file_store_created(&remotefs->store, arena, location, format);
     return 0;
 }

@@ -38,17 +38,22 @@ static int finish(struct job *job, enum extend_verdict verdict, int64_t real_gb,
                   struct error *err) {
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
+    struct error failure = { .kind = ERROR_NONE };
     struct extend_ending ending = {
         .verdict = verdict,
         .real_gb = real_gb,
+        .failure = &failure,
         .refused = verdict == EXTEND_COMPUTE_FAILED && job->operation.phase == PHASE_SENDING &&
                    job->operation.attempts <= 1,
     };
     bool grown = verdict == EXTEND_GROWN;
     int64_t new_gb = job->operation.new_size_gb;
-    int result = job_finish(job, &ending, err);
+    int result;
 
-    assert(job->operation.kind == &kind_extend && real_gb >= 0);
+    assert(job->operation.kind == &kind_extend && real_gb >= 0 && (reason == NULL) == grown);
+    if (reason)
+        error_set(&failure, ERROR_BACKEND, "%s", reason);
+    result = job_finish(job, &ending, err);
     if (result < 0)
         return -1;
     if (result > 0) {

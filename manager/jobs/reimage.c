@@ -44,8 +44,8 @@ int job_reimage(struct job *job, struct error *err) {
             return -1;
         if (may_pass && job->operation.attempts < TRIES)
             return job_ask_again(job, &failure, err);
-        log_error(&job->context.log, "reimage failed", "volume_id", job->volume.id, "reason",
-                  failure.message, NULL);
+        log_error(&job->context.log, "reimage failed", "volume_id", job->volume.id, "pool",
+                  job->volume.host, "reason", failure.message, NULL);
         ending.failure = &failure;
     } else {
         ending.signature_verified = job_image_verified(job);

@@ -147,6 +147,19 @@ static int start(struct work *work, const struct group_snapshot *row, const stru
     return operation_insert(work, &kind_group_snapshot_create, &fields, NULL, err);
 }
 
+static int give_up_for_space(struct work *work, const struct group_snapshot *row,
+                             struct error *err) {
+    const struct message message = { .project_id = row->project_id,
+                                     .request_id = work->context->request_id,
+                                     .resource_type = "GROUP_SNAPSHOT",
+                                     .resource_uuid = row->id,
+                                     .action_id = kind_group_snapshot_create.message_action,
+                                     .detail_id = "003",
+                                     .reason = "The pool of its volumes has too little space." };
+
+    return message_insert(work, &message, err);
+}
+
 int group_snapshot_create(struct work *work, const struct volume_group *group,
                           const struct group_snapshot_new *request, struct group_snapshot *ret,
                           struct error *err) {
@@ -181,8 +194,7 @@ int group_snapshot_create(struct work *work, const struct volume_group *group,
         return -1;
     *ret = row;
     if (fits == 0)
-        return message_put_of(work, row.project_id, work->context->request_id, "GROUP_SNAPSHOT",
-                              row.id, kind_group_snapshot_create.message_action, "003", err);
+        return give_up_for_space(work, &row, err);
     return start(work, &row, volumes, count, together > 0 ? attached : NULL, err);
 }
 
@@ -223,8 +235,8 @@ static int create_finish(struct work *work, const struct operation *held, void *
     if (ending->failure)
         return status_write(work, held->kind->object, id, &broken, err) < 0
                    ? -1
-                   : message_put_of(work, held->project_id, held->request_id, "GROUP_SNAPSHOT", id,
-                                    held->kind->message_action, "903", err);
+                   : message_put_failed_of(work, held, "GROUP_SNAPSHOT", "903", ending->failure,
+                                           err);
     if (operation_leave(work, id, held->kind, GROUP_SNAPSHOT_AVAILABLE, err) < 0)
         return -1;
     return notification_of_group_snapshot(work, "group_snapshot.create.end", id, err);

@@ -101,8 +101,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
     if (leave_behind(work, snapshots, count, err) < 0 ||
         operation_leave(work, id, held->kind, GROUP_SNAPSHOT_ERROR, err) < 0)
         return -1;
-    return message_put_of(work, held->project_id, held->request_id, "GROUP_SNAPSHOT", id,
-                          held->kind->message_action, "904", err);
+    return message_put_failed_of(work, held, "GROUP_SNAPSHOT", "904", ending->failure, err);
 }
 
 static int delete_cancel(struct work *work, const struct operation *operation, struct error *err) {

@@ -39,6 +39,9 @@ int placement_pick_pool(struct work *work, const struct placement *request, stru
 int placement_pick(struct work *work, const struct placement *request, const char **ret_host,
                    const char **ret_why, struct error *err);
 
+/* The sentence where an object must be in one pool. */
+#define PLACEMENT_NO_SPACE "The pool of its volume has too little space."
+
 /* Has the pool of `host` space to grow by delta_gb?  1 yes (also when unknown), 0 no, -1 failed. */
 int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct error *err);
 

@@ -6,6 +6,7 @@
 #include "model/group/snapshot_part.h"
 #include "model/notification.h"
 #include "model/operations.h"
+#include "model/scheduler/placement.h"
 #include "model/scheduler/pool.h"
 #include "model/volume/create.h"
 #include "model/volume/image_cache_entry.h"
@@ -105,6 +106,19 @@ int snapshot_add(struct work *work, const struct volume *volume, const struct sn
                                     snapshot.id, err);
 }
 
+static int give_up_for_space(struct work *work, const struct snapshot *snapshot,
+                             struct error *err) {
+    const struct message message = { .project_id = snapshot->project_id,
+                                     .request_id = work->context->request_id,
+                                     .resource_type = "VOLUME_SNAPSHOT",
+                                     .resource_uuid = snapshot->id,
+                                     .action_id = kind_snapshot_create.message_action,
+                                     .detail_id = "003",
+                                     .reason = PLACEMENT_NO_SPACE };
+
+    return message_insert(work, &message, err);
+}
+
 int snapshot_create(struct work *work, const struct volume *volume,
                     const struct snapshot_new *request, struct snapshot *ret, struct error *err) {
     struct operation fields = {
@@ -119,8 +133,7 @@ int snapshot_create(struct work *work, const struct volume *volume,
     if (fits < 0 || snapshot_add(work, volume, &checked, ret, err) < 0)
         return -1;
     if (fits == 0)
-        return message_put_of(work, ret->project_id, work->context->request_id, "VOLUME_SNAPSHOT",
-                              ret->id, kind_snapshot_create.message_action, "003", err);
+        return give_up_for_space(work, ret, err);
     fields.target_id = ret->id;
     fields.project_id = ret->project_id;
     return operation_insert(work, &kind_snapshot_create, &fields, NULL, err);
@@ -204,8 +217,8 @@ static int create_finish(struct work *work, const struct operation *held, void *
         return -1;
     if (operation_end(work, held, err) < 0 ||
         (ending->failure &&
-         message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", id,
-                        held->kind->message_action, ending->in_use ? "910" : "013", err) < 0))
+         message_put_failed_of(work, held, "VOLUME_SNAPSHOT", ending->in_use ? "910" : "013",
+                               ending->failure, err) < 0))
         return -1;
     if (snapshot_row(work, id, &snapshot, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;

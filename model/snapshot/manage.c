@@ -119,9 +119,9 @@ static int manage_finish(struct work *work, const struct operation *held, void *
         return taken_over(work, held, ending, err);
     if (status_write(work, &snapshot_objects, held->object_id, &broken, err) < 0)
         return -1;
-    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
-                          held->object_id, held->kind->message_action,
-                          ending->failure->kind == ERROR_OVER_QUOTA ? "006" : "013", err);
+    return message_put_failed_of(work, held, "VOLUME_SNAPSHOT",
+                                 ending->failure->kind == ERROR_OVER_QUOTA ? "006" : "013",
+                                 ending->failure, err);
 }
 
 const struct operation_kind kind_snapshot_manage = {

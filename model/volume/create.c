@@ -156,10 +156,13 @@ static int place(struct work *work, const struct placement *placement,
     assert(volume->size_gb > 0);
     if (source->given) { /* there, unless that accepts no new volumes or has no space */
         placed = pool_find(work, source->volume.host, &pool, err);
+        *ret_why = "The pool of its source is down, disabled, or has too little space.";
         if (placed > 0)
             placed = pool.active
                          ? image_cache_yield(work, source->volume.host, NULL, volume->size_gb, err)
                          : 0;
+        if (placed != 0)
+            *ret_why = NULL;
     } else {
         placed = placement_pick_pool(work, placement, &pool, ret_why, err);
         if (placed > 1)
@@ -393,6 +396,7 @@ static int not_made(struct work *work, const struct operation *held,
                          : ending->failure->kind == ERROR_BAD_REQUEST ? "913"
                                                                       : "012";
     struct volume volume;
+    struct operation users = *held;
 
     assert(is_create(held));
     if (left < 0 ||
@@ -406,8 +410,10 @@ static int not_made(struct work *work, const struct operation *held,
         if (volume_delete(work, &volume, DELETE_FORCE, err) < 0 && err->kind != ERROR_BAD_REQUEST)
             return -1;
     }
-    return message_put(work, project_id, held->request_id, held->volume_id,
-                       held->kind->message_action, detail, err);
+    users.project_id = project_id;
+    return held->kind == &kind_create_from_image
+               ? volume_image_failed(work, &users, ending->failure, ending->detail, detail, err)
+               : message_put_failed(work, &users, detail, ending->failure, err);
 }
 
 static int create_finish(struct work *work, const struct operation *held, void *arg,

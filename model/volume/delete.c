@@ -265,8 +265,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
     if (operation_leave(work, volume.id, held->kind, held->kind->on_failure, err) < 0 ||
         leave_behind(work, &volume, err) < 0)
         return -1;
-    return message_put(work, held->project_id, held->request_id, volume.id,
-                       held->kind->message_action, held->kind->message_detail, err);
+    return message_put_failed(work, held, held->kind->message_detail, ending->failure, err);
 }
 
 static int delete_cancel(struct work *work, const struct operation *operation, struct error *err) {

@@ -57,13 +57,20 @@ static int check_type_limits(struct work *work, const struct volume *volume, int
  * a message that no backend has the space. */
 static int give_up_for_room(struct work *work, const struct volume *volume,
                             const char *operation_id, struct error *err) {
+    const struct message message = { .project_id = volume->project_id,
+                                     .request_id = work->context->request_id,
+                                     .resource_type = "VOLUME",
+                                     .resource_uuid = volume->id,
+                                     .action_id = kind_extend.message_action,
+                                     .detail_id = "003",
+                                     .reason = PLACEMENT_NO_SPACE };
+
     assert(operation_id);
     if (quota_rollback(work, operation_id, err) < 0 ||
         operation_end_of(work, volume->id, err) < 0 ||
         operation_leave(work, volume->id, &kind_extend, volume->status, err) < 0)
         return -1;
-    return message_put(work, volume->project_id, work->context->request_id, volume->id, "007",
-                       "003", err);
+    return message_insert(work, &message, err);
 }
 
 /* A driver that could not grow the volume has not changed its data. */
@@ -318,13 +325,16 @@ static int settle_grown(struct work *work, const struct volume *volume,
 static int settle_failed(struct work *work, const struct volume *volume,
                          const struct operation *operation, const struct extend_ending *ending,
                          struct error *err) {
+    struct operation owners = *operation;
+
     if (quota_rollback(work, operation->id, err) < 0 ||
         pool_allocate(work, volume->host, volume->size_gb - operation->new_size_gb, err) < 0 ||
         write_sizes(work, volume, volume->size_gb, ending->real_gb, err) < 0)
         return -1;
-    return message_put(work, volume->project_id, operation->request_id, volume->id,
-                       operation->kind->message_action,
-                       ending->verdict == EXTEND_COMPUTE_FAILED ? "009" : "010", err);
+    owners.project_id = volume->project_id;
+    return message_put_failed(work, &owners,
+                              ending->verdict == EXTEND_COMPUTE_FAILED ? "009" : "010",
+                              ending->failure, err);
 }
 
 /* The one finish of every extend: size, quota, status, keys, reservation, pool figures,

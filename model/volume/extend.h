@@ -58,8 +58,9 @@ struct extend_ending {
         EXTEND_DRIVER_FAILED,  /* user message 007/010 */
         EXTEND_COMPUTE_FAILED, /* user message 007/009 */
     } verdict;
-    int64_t real_gb; /* size of the backend's object, rounded up; 0: unknown */
-    bool refused;    /* the compute side refused the event: no report will come */
+    int64_t real_gb;             /* size of the backend's object, rounded up; 0: unknown */
+    const struct error *failure; /* unless it has grown */
+    bool refused;                /* the compute side refused the event: no report will come */
 };
 
 /* Is this the very extend whose report the volume awaits (X5)? */

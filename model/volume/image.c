@@ -3,10 +3,12 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/gib.h"
+#include "common/no_space.h"
 #include "common/words.h"
 #include "data/checksum_io.h"
 #include "data/image_inspect.h"
 #include "model/volume/volume.h"
+#include "operation/message.h"
 #include "json/json.h"
 
 #include <stdio.h>
@@ -271,4 +273,14 @@ int volume_image_leave_source(struct work *work, const struct operation *held, v
         return -1;
     return operation_note(work, held->id, held->owner, json_text(work->arena, tree), err) < 0 ? -1
                                                                                               : 0;
+}
+
+int volume_image_failed(struct work *work, const struct operation *held,
+                        const struct error *failure, const char *detail, const char *otherwise,
+                        struct error *err) {
+    assert(failure && otherwise);
+    if (!error_is_no_space(failure))
+        return message_put_reason(work, held, detail ? detail : otherwise, NULL, err);
+    return detail ? message_put_reason(work, held, detail, VOLUME_IMAGE_NO_CONVERSION_SPACE, err)
+                  : message_put_failed(work, held, "007", failure, err);
 }

@@ -37,6 +37,15 @@ int64_t volume_image_gb(const struct volume_image *image);
 /* Is it a member that every image has, by its name, and no property? */
 bool volume_image_has_member(const char *key);
 
+#define VOLUME_IMAGE_NO_CONVERSION_SPACE \
+    "No space is left in the directory for the conversion of images."
+
+/* The message about a failure to make a content of an image.  `detail`: the image's own reason;
+ * NULL: `otherwise`. */
+int volume_image_failed(struct work *work, const struct operation *held,
+                        const struct error *failure, const char *detail, const char *otherwise,
+                        struct error *err);
+
 /* As the arguments of an operation, and back; 0 when it has none. */
 const char *volume_image_print(const struct work *work, const struct volume_image *image);
 int volume_image_of(struct arena *arena, const struct operation *operation,

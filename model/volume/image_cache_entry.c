@@ -1,6 +1,7 @@
 #include "model/volume/image_cache_entry.h"
 
 #include "common/cleanup.h"
+#include "common/log_limit.h"
 #include "model/notification.h"
 #include "model/scheduler/placement.h"
 #include "model/volume/delete.h"
@@ -80,7 +81,19 @@ int image_cache_evictable(struct work *work, const char *pool, int64_t *ret_gb, 
     return sum_of(work, pool, true, ret_gb, err);
 }
 
-int image_cache_yield(struct work *work, const char *pool, const struct volume_type *type,
+/* A transaction that runs again logs it again. */
+static void log_full(const struct work *work, const char *pool, int64_t delta_gb) {
+    static struct log_limit full = LOG_LIMIT;
+    const char *project = work->context->project_id;
+    unsigned others;
+
+    if (log_limit_allows(&full, arena_join(work->arena, project ? project : "-", " ", pool, NULL),
+                         clock_monotonic_us(), &others))
+        log_warning(&work->context->log, "pool has too little space", "pool", pool, "size_gb",
+                    LOG_INT(delta_gb), "others", LOG_INT(others), NULL);
+}
+
+static int make_space(struct work *work, const char *pool, const struct volume_type *type,
                       int64_t delta_gb, struct error *err) {
     int fits = placement_fits_without(work, pool, type, delta_gb, 0, err), count = 0;
     int64_t freed_gb, all_gb;
@@ -107,5 +120,14 @@ int image_cache_yield(struct work *work, const char *pool, const struct volume_t
         freed_gb += entries[i].size_gb;
         fits = placement_fits_without(work, pool, type, delta_gb, freed_gb, err);
     }
+    return fits;
+}
+
+int image_cache_yield(struct work *work, const char *pool, const struct volume_type *type,
+                      int64_t delta_gb, struct error *err) {
+    int fits = make_space(work, pool, type, delta_gb, err);
+
+    if (fits == 0)
+        log_full(work, pool, delta_gb);
     return fits;
 }

@@ -251,8 +251,7 @@ static int manage_finish(struct work *work, const struct operation *held, void *
         return -1;
     if (ending->failure->kind == ERROR_OVER_QUOTA)
         detail = "006";
-    return message_put(work, held->project_id, held->request_id, volume.id,
-                       held->kind->message_action, detail, err);
+    return message_put_failed(work, held, detail, ending->failure, err);
 }
 
 static int manage_cancel(struct work *work, const struct operation *operation, struct error *err) {

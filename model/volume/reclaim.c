@@ -145,12 +145,7 @@ static int fail(struct work *work, const struct operation *held, const struct er
                              : "failed",
                       failure->message, err) < 0)
         return -1;
-    return message_put(work, held->project_id, held->request_id, held->volume_id,
-                       held->kind->message_action,
-                       cannot ? "909"
-                       : busy ? "027"
-                              : "908",
-                       err);
+    return message_put_failed(work, held, cannot ? "909" : busy ? "027" : "908", failure, err);
 }
 
 static int reclaim_finish(struct work *work, const struct operation *held, void *arg,

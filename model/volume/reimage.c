@@ -78,9 +78,8 @@ static int reimage_finish(struct work *work, const struct operation *held, void 
         return -1;
     if (!failed)
         return volume_image_describe(work, held, ending->signature_verified, err);
-    return message_put(work, held->project_id, held->request_id, volume.id,
-                       held->kind->message_action,
-                       ending->detail ? ending->detail : held->kind->message_detail, err);
+    return volume_image_failed(work, held, ending->failure, ending->detail,
+                               held->kind->message_detail, err);
 }
 
 static int reimage_still_valid(struct work *work, const struct operation *operation,

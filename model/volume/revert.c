@@ -94,8 +94,7 @@ static int revert_finish(struct work *work, const struct operation *held, void *
                         whole ? VOLUME_AVAILABLE : held->kind->on_failure, err) < 0)
         return -1;
     if (ending->failure)
-        return message_put(work, held->project_id, held->request_id, held->volume_id,
-                           held->kind->message_action, held->kind->message_detail, err);
+        return message_put_failed(work, held, held->kind->message_detail, ending->failure, err);
     if (notification_of(work, "volume.revert.end", held->volume_id, err) < 0)
         return -1;
     return notification_of_snapshot(work, "snapshot.revert.end",

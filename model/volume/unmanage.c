@@ -70,8 +70,7 @@ static int unmanage_finish(struct work *work, const struct operation *held, void
                    : volume_delete_row(work, &volume, err);
     if (operation_leave(work, volume.id, held->kind, held->kind->on_failure, err) < 0)
         return -1;
-    return message_put(work, held->project_id, held->request_id, volume.id,
-                       held->kind->message_action, held->kind->message_detail, err);
+    return message_put_failed(work, held, held->kind->message_detail, ending->failure, err);
 }
 
 const struct operation_kind kind_unmanage = {

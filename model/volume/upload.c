@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "common/cleanup.h"
+#include "common/no_space.h"
 #include "common/words.h"
 #include "data/converted_image_io.h"
 #include "model/attachment/attach_status.h"
@@ -287,8 +288,10 @@ static int upload_finish(struct work *work, const struct operation *held, void *
         operation_leave(work, volume.id, held->kind, attachment_status_of(&volume), err) < 0)
         return -1;
     return ending->failure
-               ? message_put(work, held->project_id, held->request_id, volume.id,
-                             held->kind->message_action, held->kind->message_detail, err)
+               ? message_put_reason(
+                     work, held, held->kind->message_detail,
+                     error_is_no_space(ending->failure) ? VOLUME_IMAGE_NO_CONVERSION_SPACE : NULL,
+                     err)
                : 0;
 }
 

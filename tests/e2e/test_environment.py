@@ -345,8 +345,11 @@ class FirstWords(Workplace):
             self.assertNotEqual(output.stderr, "")
 
 
-class FullDisk(Workplace):
-    """The volumes lie on a small file system; the service goes on when it is full."""
+class FullVolumes(Workplace):
+    """The volumes lie on a small file system."""
+
+    MAKE = ("mkfs.xfs", "-q")
+    SPARSE = False
 
     def setUp(self):
         super().setUp()
@@ -355,28 +358,45 @@ class FullDisk(Workplace):
         image = os.path.join(self.directory, "image")
         with open(image, "wb") as file:
             file.truncate(3 * GIB)
-        made = subprocess.run(["mkfs.xfs", "-q", image], capture_output=True, check=False)
+        made = subprocess.run([*self.MAKE, image], capture_output=True, check=False)
         if made.returncode or subprocess.run(["mount", "-o", "loop", image, self.volumes],
                                              capture_output=True, check=False).returncode:
             self.skipTest("no loop device here")
         self.addCleanup(subprocess.run, ["umount", "-l", self.volumes], check=False)
         self.service = program.serve(self.state, f"--file.file_volume_directory={self.volumes}",
-                                     "--file.file_sparsed_volumes=false")
+                                     f"--file.file_sparsed_volumes={str(self.SPARSE).lower()}")
         self.addCleanup(self.service.kill)
         self.service.start()
         self.api = BlockStorage(self.service.endpoint)
         self.addCleanup(self.api.close)
 
-    def fill(self):
+    def fill(self, rest=200 << 20):
         """Behind the service's back, so that no scheduler can refuse."""
         path = os.path.join(self.volumes, "filler")
         with open(path, "wb") as file:
-            os.posix_fallocate(file.fileno(), 0, self.free() - (200 << 20))
+            os.posix_fallocate(file.fileno(), 0, self.free() - rest)
         return path
 
     def free(self):
         space = os.statvfs(self.volumes)
         return space.f_bavail * space.f_frsize
+
+    def assert_says_space(self, resource_id):
+        """Before the report of the pool, the storage refuses; behind it the scheduler."""
+        texts = [message["user_message"] for message in self.api.messages(resource_id)]
+        self.assertTrue([text for text in texts if "No space is left on the storage" in text or
+                         "has too little space" in text], texts)
+
+    def assert_logs_space(self, resource_id, where):
+        """One line has the object, the place and the reason."""
+        lines = [line for line in self.service.log().splitlines()
+                 if resource_id in line and where in line and
+                 ("No space left" in line or "has no space" in line)]
+        self.assertTrue(lines, self.service.log())
+
+
+class FullDisk(FullVolumes):
+    """The service goes on when it is full."""
 
     def grown(self, volume_id):
         """False when the scheduler still knows the full disk: then nothing has changed."""
@@ -400,9 +420,10 @@ class FullDisk(Workplace):
         self.assertIn((ended["status"], ended["size"]),
                       (("error_extending", 1), ("available", 1)))
         self.assertEqual(self.api.gigabytes(), usage)
+        self.assert_says_space(volume_id)
         created = self.wait_end(self.api.create(1)["id"])
         self.assertEqual(created["status"], "error")
-        self.assertTrue(self.api.messages(created["id"]))
+        self.assert_says_space(created["id"])
         self.api.delete_and_wait(created["id"])
         os.unlink(filler)
         until(lambda: self.free() > 3 * GIB // 2, 60, "room")  # XFS frees in the background
@@ -413,6 +434,38 @@ class FullDisk(Workplace):
         self.assertEqual(self.service.stop(), 0)
         self.assertEqual(program.check(self.state,
                                        f"--file.file_volume_directory={self.volumes}"), [])
+
+
+class FullOfCopies(FullVolumes):
+    """A pool of sparse volumes may promise more than it has, and finds out while it copies."""
+
+    MAKE = ("mkfs.ext4", "-q", "-F", "-m", "0")
+    SPARSE = True
+
+    def test_the_message_and_the_log_name_lack_of_space(self):
+        source = self.api.create_available(1)["id"]
+        with open(os.path.join(self.volumes, f"volume-{source}"), "r+b") as file:
+            for _ in range(300):
+                file.write(os.urandom(1 << 20))
+        self.fill(20 << 20)
+        volume_id = self.api.create(1, source_volid=source)["id"]
+        snapshot_id = self.api.ask("POST", "/snapshots",
+                                   {"snapshot": {"volume_id": source}})["snapshot"]["id"]
+        for kind, object_id, event in (
+                ("volumes", volume_id, "VOLUME_VOLUME_008_012"),
+                ("snapshots", snapshot_id, "VOLUME_VOLUME_SNAPSHOT_009_013")):
+            status = until(lambda path=f"/{kind}/{object_id}", key=kind[:-1]: self.ended_of(
+                path, key), 120, f"the end of {kind}")
+            self.assertEqual(status, "error")
+            self.assertEqual([message["event_id"] for message in self.api.messages(object_id)],
+                             [event])
+            self.assert_says_space(object_id)
+            self.assert_logs_space(object_id, self.volumes)
+        self.assertEqual(self.api.show(source)["status"], "available")
+
+    def ended_of(self, path, key):
+        status = self.api.ask("GET", path)[key]["status"]
+        return status if status != "creating" else None
 
 
 class MissingMount(Workplace):

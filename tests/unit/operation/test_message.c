@@ -1,5 +1,6 @@
 #include "operation/message.h"
 
+#include "operation/operation.h"
 #include "tests/lib/work_test.h"
 
 #define VOLUME "aaaaaaaa-0000-4000-8000-000000000001"
@@ -41,6 +42,46 @@ WORK_TEST(a_message_without_a_volume_names_no_resource) {
     ck_assert_int_eq(message_list(work, &all, &messages, err), 1);
     ck_assert_ptr_null(messages[0].resource_type);
     ck_assert_ptr_null(messages[0].resource_uuid);
+}
+
+WORK_TEST(lack_of_space_is_the_reason_of_a_failure) {
+    const struct {
+        const char *text, *reason;
+    } rows[] = {
+        { "writing /srv/a/volume-1: No space left on device",
+          "No space is left on the storage of the backend." },
+        { "qemu-img: error while writing: Disk quota exceeded",
+          "No space is left on the storage of the backend." },
+        { "writing /srv/a/volume-1: Input/output error", NULL },
+    };
+    const struct operation_kind kind = { .message_action = "009" };
+    const struct operation held = { .kind = &kind,
+                                    .project_id = PROJECT,
+                                    .request_id = "req-1",
+                                    .volume_id = VOLUME,
+                                    .object_id = "snapshot" };
+    struct message *found;
+    struct query all = { .where = "1=1", .order = "m.detail_id", .limit = -1 };
+    struct error failure;
+    char detail[8];
+
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        error_set(&failure, ERROR_BACKEND, "%s", rows[i].text);
+        snprintf(detail, sizeof(detail), "%03u", 2 * i);
+        OK(message_put_failed(work, &held, detail, &failure, err));
+        snprintf(detail, sizeof(detail), "%03u", 2 * i + 1);
+        OK(message_put_failed_of(work, &held, "VOLUME_SNAPSHOT", detail, &failure, err));
+    }
+    ck_assert_int_eq(message_list(work, &all, &found, err), 2 * LENGTH(rows));
+    for (unsigned i = 0; i < 2 * LENGTH(rows); i++) {
+        ck_assert_str_eq(found[i].action_id, "009");
+        ck_assert_str_eq(found[i].resource_uuid, i % 2 ? "snapshot" : VOLUME);
+        ck_assert_str_eq(found[i].resource_type, i % 2 ? "VOLUME_SNAPSHOT" : "VOLUME");
+        if (rows[i / 2].reason)
+            ck_assert_str_eq(found[i].reason, rows[i / 2].reason);
+        else
+            ck_assert_ptr_null(found[i].reason);
+    }
 }
 
 WORK_TEST(messages_of_other_projects_do_not_exist_for_a_user) {
@@ -138,7 +179,7 @@ WORK_TEST(a_failing_database_is_reported) {
 }
 
 CHECK_MAIN("message", a_message_is_read_back_as_it_was_put,
-           a_message_without_a_volume_names_no_resource,
+           a_message_without_a_volume_names_no_resource, lack_of_space_is_the_reason_of_a_failure,
            messages_of_other_projects_do_not_exist_for_a_user,
            of_a_projects_messages_the_newest_are_kept, a_list_is_filtered_ordered_and_cut,
            an_expired_message_is_deleted, every_number_has_a_text, a_failing_database_is_reported)
