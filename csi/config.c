@@ -21,7 +21,7 @@ const char *config_text_of(const json_t *object, const char *key) {
     return text ? text : "";
 }
 
-static const char *condition_fault(const json_t *condition) {
+static const char *fault_in(const json_t *conditions) {
     static const struct {
         const char *type, *status, *fault;
     } faults[] = {
@@ -31,19 +31,15 @@ static const char *condition_fault(const json_t *condition) {
         { "VolumeResizeFailed", "True", "It could not be resized; this is retried." },
     };
 
-    for (size_t i = 0; i < LENGTH(faults); i++)
-        if (strcmp(config_text_of(condition, "type"), faults[i].type) == 0 &&
-            strcmp(config_text_of(condition, "status"), faults[i].status) == 0)
-            return faults[i].fault;
+    for (size_t i = 0; i < json_array_size(conditions); i++) {
+        const json_t *condition = json_array_get(conditions, i);
+
+        for (size_t j = 0; j < LENGTH(faults); j++)
+            if (strcmp(config_text_of(condition, "type"), faults[j].type) == 0 &&
+                strcmp(config_text_of(condition, "status"), faults[j].status) == 0)
+                return faults[j].fault;
+    }
     return NULL;
-}
-
-static const char *fault_in(const json_t *conditions) {
-    const char *fault = NULL;
-
-    for (size_t i = 0; i < json_array_size(conditions) && !fault; i++)
-        fault = condition_fault(json_array_get(conditions, i));
-    return fault;
 }
 
 int config_decode(struct arena *arena, const json_t *document, struct volume_config *ret,

@@ -46,28 +46,23 @@ static Csi__V1__Topology *topology_new(struct arena *arena) {
     return topology;
 }
 
-/* Keys without a prefix are the driver's own. */
-static void add_item(const struct csi_driver *driver, struct arena *arena, const char *item,
-                     const char *node_id, Csi__V1__Topology *topology) {
-    size_t length = strcspn(item, "=");
-    const char *key = arena_text_n(arena, item, length), *value = NULL;
-
-    if (item[length])
-        value = item + length + 1;
-    else if (strcmp(key, names[SEGMENT_HOST]) == 0)
-        value = node_id;
-    if (value)
-        add(arena, strchr(key, '/') ? key : arena_join(arena, driver->segments, key, NULL), value,
-            topology);
-}
-
 Csi__V1__Topology *topology_of_node(const struct csi_driver *driver, struct arena *arena,
                                     const char *node_id) {
     Csi__V1__Topology *topology = topology_new(arena);
     const char *item;
 
-    for (size_t i = 0; (item = item_of(driver->config, i)); i++)
-        add_item(driver, arena, item, node_id, topology);
+    for (size_t i = 0; (item = item_of(driver->config, i)); i++) {
+        size_t length = strcspn(item, "=");
+        const char *key = arena_text_n(arena, item, length), *value = NULL;
+
+        if (item[length])
+            value = item + length + 1;
+        else if (strcmp(key, names[SEGMENT_HOST]) == 0)
+            value = node_id;
+        if (value) /* keys without a prefix are the driver's own */
+            add(arena, strchr(key, '/') ? key : arena_join(arena, driver->segments, key, NULL),
+                value, topology);
+    }
     return topology->n_segments > 0 ? topology : NULL;
 }
 

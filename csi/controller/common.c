@@ -167,10 +167,6 @@ int controller_mark_reported(const struct client *api, struct arena *arena, cons
 
 /* ---- lists ---- */
 
-static const char *id_of(const void *row) {
-    return *(const char *const *)row;
-}
-
 unsigned controller_most(int32_t max_entries) {
     return max_entries > 0 && max_entries < ROWS_MOST ? (unsigned)max_entries : ROWS_MOST;
 }
@@ -196,16 +192,9 @@ static int keep_page(struct walk *walk, const char *rows, unsigned got, struct e
             return result;
         walk->count++;
         if (i + 1 == got || walk->count == walk->most)
-            walk->marker = arena_text(walk->arena, id_of(row));
+            walk->marker = arena_text(walk->arena, *(const char *const *)row);
     }
     return 0;
-}
-
-/* One more than are kept: shows whether there is a next page. */
-static unsigned page_limit(const struct walk *walk) {
-    unsigned left = walk->most + 1 - walk->count;
-
-    return left < PAGE_MOST ? left : PAGE_MOST;
 }
 
 int controller_collect(const struct client *api, struct arena *arena,
@@ -219,7 +208,8 @@ int controller_collect(const struct client *api, struct arena *arena,
     if (list->max_entries < 0)
         return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "max_entries is negative.");
     for (;;) {
-        unsigned limit = page_limit(&walk);
+        /* one more than are kept: shows whether there is a next page */
+        unsigned left = walk.most + 1 - walk.count, limit = left < PAGE_MOST ? left : PAGE_MOST;
         void *rows = NULL;
         int got = list->kind->page(api, page, list->query, walk.marker, limit, &rows, err), result;
 

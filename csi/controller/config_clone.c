@@ -87,22 +87,16 @@ int config_clone_prepare(const struct grpc_call *call, const struct client *api,
 
 /* ---- completion ---- */
 
-/* The last event reports a failed placement. */
-static bool is_unplaceable(const struct client *api, struct arena *arena,
-                           const struct volume_config *config) {
+/* Refuses when the last event is a failed placement, which may never succeed. */
+static int check_placement(const struct client *api, struct arena *arena,
+                           const struct volume_config *config, struct error *err) {
     struct error ignored;
     const json_t *events = document_fetch_below(api, arena, &config_documents, config->uid,
                                                 "events", "events", &ignored);
     const json_t *last = json_array_get(events, json_array_size(events) - 1);
 
-    return events && strcmp(config_text_of(last, "type"), "Warning") == 0 &&
-           strcmp(config_text_of(last, "reason"), "Provisioning") == 0;
-}
-
-/* Reports the reason to the caller, as the placement may never succeed. */
-static int check_placement(const struct client *api, struct arena *arena,
-                           const struct volume_config *config, struct error *err) {
-    if (!is_unplaceable(api, arena, config))
+    if (!events || strcmp(config_text_of(last, "type"), "Warning") != 0 ||
+        strcmp(config_text_of(last, "reason"), "Provisioning") != 0)
         return 0;
     return grpc_refuse(
         err, GRPC_RESOURCE_EXHAUSTED,

@@ -10,29 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int read_limit(const controller_parameter *parameter, json_t *limits, struct error *err) {
-    static const char *const known[] = { "iops", "bytesPerSecond" };
-    const char *key = parameter->key, *value = parameter->value;
-    char *end;
-    long long limit = strtoll(value, &end, 10);
-
-    if (strcmp(key, known[0]) != 0 && strcmp(key, known[1]) != 0)
-        return controller_unknown(key, "mutable parameter", " of a volume with a policy", known,
-                                  LENGTH(known), err);
-    if (!*value || *end || limit < 0)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is not a number: %.40s.", key, value);
-    json_object_set_new(limits, key, json_integer(limit));
-    return 0;
-}
-
 int config_limits_read(struct arena *arena, const controller_parameter *const *parameters,
                        size_t count, json_t **ret, struct error *err) {
-    int result = 0;
+    static const char *const known[] = { "iops", "bytesPerSecond" };
 
     *ret = json_keep(arena, json_object());
-    for (size_t i = 0; i < count && result == 0; i++)
-        result = read_limit(parameters[i], *ret, err);
-    return result;
+    for (size_t i = 0; i < count; i++) {
+        const char *key = parameters[i]->key, *value = parameters[i]->value;
+        char *end;
+        long long limit = strtoll(value, &end, 10);
+
+        if (strcmp(key, known[0]) != 0 && strcmp(key, known[1]) != 0)
+            return controller_unknown(key, "mutable parameter", " of a volume with a policy", known,
+                                      LENGTH(known), err);
+        if (!*value || *end || limit < 0)
+            return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is not a number: %.40s.", key,
+                               value);
+        json_object_set_new(*ret, key, json_integer(limit));
+    }
+    return 0;
 }
 
 /* Limits set before the config has its policy would replace that. */

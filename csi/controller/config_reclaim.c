@@ -32,20 +32,6 @@ static json_int_t figure(const struct volume_config *config, const char *key) {
     return json_int_at(config->reclaim, key);
 }
 
-/* A running reclaim is joined. */
-static int reclaim_begin(const struct client *api, struct arena *arena,
-                         struct volume_config *config, struct error *err) {
-    char request[UUID_SIZE];
-
-    if (is(config, "phase", RECLAIM_PHASE_PENDING))
-        return 0;
-    return config_change(api, arena, config,
-                         json_pack("{s:{s:s}, s:{s:{s:s}}}", "metadata", "resourceVersion",
-                                   config->version, "spec", "reclaim", "request",
-                                   clock_uuid(&clock_system, request)),
-                         err);
-}
-
 static int finish(const struct grpc_call *call, const struct client *api,
                   struct volume_config *config, struct error *err) {
     struct poll_wait wait = poll_wait_of(call);
@@ -67,11 +53,17 @@ static int finish(const struct grpc_call *call, const struct client *api,
 int config_reclaim(const struct grpc_call *call, const struct client *api, const char *id,
                    Reclaimspace__ControllerReclaimSpaceResponse *answer, struct error *err) {
     struct volume_config config;
+    char request[UUID_SIZE];
     int result = config_read(api, call->arena, id, &config, err);
 
     if (result != 0 || *config.node)
         return result;
-    result = reclaim_begin(api, call->arena, &config, err);
+    if (!is(&config, "phase", RECLAIM_PHASE_PENDING)) /* a running reclaim is joined */
+        result = config_change(api, call->arena, &config,
+                               json_pack("{s:{s:s}, s:{s:{s:s}}}", "metadata", "resourceVersion",
+                                         config.version, "spec", "reclaim", "request",
+                                         clock_uuid(&clock_system, request)),
+                               err);
     if (result == 0)
         result = finish(call, api, &config, err);
     if (result != 0)

@@ -113,13 +113,6 @@ static int clone_sweep(const struct client *api, struct arena *arena,
 
 /* ---- the volume ---- */
 
-/* Dependent objects prevent the deletion. */
-static int refused(struct error *err) {
-    return err->kind == ERROR_BAD_REQUEST || err->kind == ERROR_CONFLICT
-               ? grpc_refuse(err, GRPC_FAILED_PRECONDITION, "%s", err->message)
-               : -1;
-}
-
 /* Internal snapshots prevent it for a while. */
 static int drop(const struct grpc_call *call, const struct client *api,
                 const struct volume_config *config, struct error *err) {
@@ -137,7 +130,12 @@ static int drop(const struct grpc_call *call, const struct client *api,
             return -1;
     } while (swept > 0 && poll_again(call, &wait));
     *err = refusal;
-    return swept > 0 ? grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message) : refused(err);
+    if (swept > 0)
+        return grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message);
+    /* dependent objects prevent the deletion */
+    return refusal.kind == ERROR_BAD_REQUEST || refusal.kind == ERROR_CONFLICT
+               ? grpc_refuse(err, GRPC_FAILED_PRECONDITION, "%s", refusal.message)
+               : -1;
 }
 
 /* P47: the service decides about the data. */

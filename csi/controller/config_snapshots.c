@@ -195,41 +195,42 @@ static int check_same(const struct config_shot *shot, const struct config_snapsh
     return 0;
 }
 
-static const json_t *make(const struct client *api, struct arena *arena,
-                          const struct config_shot *shot, struct error *err) {
-    json_t *document =
-        json_pack("{s:{s:s, s:{s:s}}, s:{s:s}}", "metadata", "name", shot->name, "annotations",
-                  shot->is_for_clone ? CLONE_ANNOTATION : NAME_ANNOTATION, shot->csi_name, "spec",
-                  "volumeName", shot->config->name);
-
-    return document_send(api, arena, &config_snapshot_documents, json_keep(arena, document), err);
-}
-
 /* A conflict: the volume does not exist yet, or another call was faster. */
 static int find_or_make(const struct grpc_call *call, const struct client *api,
                         const struct config_shot *shot, struct config_snapshot *ret,
                         struct error *err) {
     struct poll_wait wait = poll_wait_of(call);
+    struct arena *arena = call->arena;
     const json_t *document;
+    json_t *made;
 
     do {
-        document = document_fetch(api, call->arena, &config_snapshot_documents, shot->name, err);
+        document = document_fetch(api, arena, &config_snapshot_documents, shot->name, err);
         if (!document && err->kind != ERROR_NOT_FOUND)
             return controller_outcome_unknown(-1, err);
-        if (!document)
-            document = make(api, call->arena, shot, err);
+        if (!document) {
+            made = json_pack("{s:{s:s, s:{s:s}}, s:{s:s}}", "metadata", "name", shot->name,
+                             "annotations", shot->is_for_clone ? CLONE_ANNOTATION : NAME_ANNOTATION,
+                             shot->csi_name, "spec", "volumeName", shot->config->name);
+            document =
+                document_send(api, arena, &config_snapshot_documents, json_keep(arena, made), err);
+        }
         if (document)
-            return read_row(call->arena, document, ret, err) < 0 ? -1 : check_same(shot, ret, err);
+            return read_row(arena, document, ret, err) < 0 ? -1 : check_same(shot, ret, err);
     } while (err->kind == ERROR_CONFLICT && poll_again(call, &wait));
     return err->kind == ERROR_NOT_FOUND
                ? grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.", shot->config->id)
                : config_refused(err);
 }
 
-static int await_taken(const struct grpc_call *call, const struct client *api,
-                       struct config_snapshot *snapshot, struct error *err) {
+int config_snapshot_take(const struct grpc_call *call, const struct client *api,
+                         const struct config_shot *shot, struct config_snapshot *snapshot,
+                         struct error *err) {
+    int found = find_or_make(call, api, shot, snapshot, err);
     struct poll_wait wait = poll_wait_of(call);
 
+    if (found != 0)
+        return found;
     while (snapshot->taken_us == 0 && !is(snapshot, "deleting") && !is(snapshot, "Failed")) {
         const char *why = snapshot->message;
         int result;
@@ -250,14 +251,6 @@ static int await_taken(const struct grpc_call *call, const struct client *api,
     return snapshot->taken_us != 0 && !is(snapshot, "deleting")
                ? 0
                : grpc_refuse(err, GRPC_ABORTED, "The snapshot of this name is being deleted.");
-}
-
-int config_snapshot_take(const struct grpc_call *call, const struct client *api,
-                         const struct config_shot *shot, struct config_snapshot *ret,
-                         struct error *err) {
-    int result = find_or_make(call, api, shot, ret, err);
-
-    return result == 0 ? await_taken(call, api, ret, err) : result;
 }
 
 static Csi__V1__Snapshot *shown(struct arena *arena, const struct config_snapshot *snapshot) {

@@ -22,13 +22,21 @@ static int check_request(const struct grpc_call *call,
     return result == 0 ? controller_check_node(call, request->node_id, err) : result;
 }
 
-/* Two concurrent calls may both exceed the limit of a node: each checks again after its change.
- * Both may then undo it, and are repeated. */
-static int take_slot(const struct grpc_call *call, const struct client *api,
-                     struct volume_config *config, const char *node_id, struct error *err) {
-    int result = controller_check_volume_limit(call, api, node_id, config->id, err);
+/* The node has the volume from this change on.  Two concurrent calls may both exceed the limit of a
+ * node: each checks again after its change.  Both may then undo it, and are repeated. */
+static int claim_node(const struct grpc_call *call, const struct client *api,
+                      struct volume_config *config, const char *node_id, struct error *err) {
     struct error ignored;
+    int result;
 
+    if (strcmp(config->status, "deleting") == 0)
+        return grpc_refuse(err, GRPC_NOT_FOUND, "Volume %s is being deleted.", config->id);
+    if (*config->node && strcmp(config->node, node_id) != 0)
+        return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
+                           "Volume %s is already published on node %s.", config->id, config->node);
+    if (*config->node)
+        return 0;
+    result = controller_check_volume_limit(call, api, node_id, config->id, err);
     if (result == 0)
         result = config_publish_on(call, api, config, node_id, err);
     if (result != 0)
@@ -37,17 +45,6 @@ static int take_slot(const struct grpc_call *call, const struct client *api,
     if (result == GRPC_RESOURCE_EXHAUSTED)
         config_publish_on(call, api, config, "", &ignored);
     return result;
-}
-
-/* The node has the volume from this change on. */
-static int claim_node(const struct grpc_call *call, const struct client *api,
-                      struct volume_config *config, const char *node_id, struct error *err) {
-    if (strcmp(config->status, "deleting") == 0)
-        return grpc_refuse(err, GRPC_NOT_FOUND, "Volume %s is being deleted.", config->id);
-    if (*config->node && strcmp(config->node, node_id) != 0)
-        return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
-                           "Volume %s is already published on node %s.", config->id, config->node);
-    return *config->node ? 0 : take_slot(call, api, config, node_id, err);
 }
 
 /* P40: reports a retryable error if it is not served yet. */
@@ -144,17 +141,6 @@ int config_unpublish(struct grpc_call *call, const void *message, void *response
 
 /* ---- expand ---- */
 
-static int request_size(const struct client *api, struct arena *arena, struct volume_config *config,
-                        int64_t gb, struct error *err) {
-    int result = config_change(api, arena, config,
-                               json_pack("{s:{s:{s:s}}}", "spec", "capacity", "storage",
-                                         arena_format(arena, "%jdGi", (intmax_t)gb)),
-                               err);
-
-    return result == GRPC_INVALID_ARGUMENT ? grpc_refuse(err, GRPC_OUT_OF_RANGE, "%s", err->message)
-                                           : result;
-}
-
 /* P60: a volume that is not served has its new size immediately. */
 static int await_size(const struct grpc_call *call, const struct client *api,
                       struct volume_config *config, struct error *err) {
@@ -188,8 +174,14 @@ int config_expand(struct grpc_call *call, const void *message, void *response, s
         config.bytes > request->capacity_range->limit_bytes)
         result = grpc_refuse(err, GRPC_OUT_OF_RANGE, "Volume %s has %jd bytes and does not shrink.",
                              config.id, (intmax_t)config.bytes);
-    if (result == 0 && config.bytes < gb * GIB)
-        result = request_size(&api, call->arena, &config, gb, err);
+    if (result == 0 && config.bytes < gb * GIB) {
+        result = config_change(&api, call->arena, &config,
+                               json_pack("{s:{s:{s:s}}}", "spec", "capacity", "storage",
+                                         arena_format(call->arena, "%jdGi", (intmax_t)gb)),
+                               err);
+        if (result == GRPC_INVALID_ARGUMENT)
+            result = grpc_refuse(err, GRPC_OUT_OF_RANGE, "%s", err->message);
+    }
     if (result == 0)
         result = await_size(call, &api, &config, err);
     if (result != 0)

@@ -242,13 +242,6 @@ static int make(const struct grpc_call *call, const struct client *api, struct r
     return result != 0 ? result : check_same(api, call->arena, requested, ret, err);
 }
 
-static int make_unique(const struct grpc_call *call, const struct client *api,
-                       struct requested *requested, struct remote_volume *ret, struct error *err) {
-    int result = config_check_name(api, call->arena, requested->mark, err);
-
-    return result == 0 ? make(call, api, requested, ret, err) : result;
-}
-
 /* Deletes an unreported volume. */
 static int drop_unreported(const struct grpc_call *call, const struct client *api,
                            const struct remote_volume *volume, struct error *err) {
@@ -334,12 +327,15 @@ int controller_create_volume(struct grpc_call *call, const void *message, void *
     if (result != 0)
         return result;
     result = controller_find(&api, call->arena, &volume_kind, requested.mark, &volume, err);
-    if (result == 0)
-        result = make_unique(call, &api, &requested, &volume, err);
-    else if (result == FOUND)
+    if (result == 0) {
+        result = config_check_name(&api, call->arena, requested.mark, err);
+        if (result == 0)
+            result = make(call, &api, &requested, &volume, err);
+    } else if (result == FOUND) {
         result = strcmp(volume.status, "deleting") == 0
                      ? 0
                      : check_same(&api, call->arena, &requested, &volume, err);
+    }
     if (result == 0)
         result = ready(call, &api, &requested, &volume, err);
     if (result != 0)

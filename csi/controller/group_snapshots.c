@@ -78,13 +78,6 @@ static bool is_member(const struct remote_group_snapshot *row,
     return snapshot->group_snapshot_id && strcmp(snapshot->group_snapshot_id, row->id) == 0;
 }
 
-static bool shows(const Csi__V1__VolumeGroupSnapshot *shown, const char *snapshot_id) {
-    for (size_t i = 0; i < shown->n_snapshots; i++)
-        if (strcmp(shown->snapshots[i]->snapshot_id, snapshot_id) == 0)
-            return true;
-    return false;
-}
-
 struct sought {
     const struct remote_group_snapshot *row;
     struct arena *arena;
@@ -126,8 +119,9 @@ static int add_named(const struct client *api, struct arena *arena,
     struct remote_snapshot snapshot;
     int result;
 
-    if (shows(shown, snapshot_id))
-        return 0;
+    for (size_t i = 0; i < shown->n_snapshots; i++)
+        if (strcmp(shown->snapshots[i]->snapshot_id, snapshot_id) == 0)
+            return 0;
     result = controller_read(api, arena, &snapshot_kind, snapshot_id, &snapshot, err);
     if (result == GRPC_NOT_FOUND && !all)
         return 0;

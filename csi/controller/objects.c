@@ -109,7 +109,7 @@ static enum state state_of(const char *status) {
 
 /* The code for an error of the API, by the state of the object: it decides whether a sidecar
  * repeats the call. */
-static enum grpc_code code_of(enum error_kind kind, enum state state, enum grpc_code otherwise) {
+static int refused(enum state state, enum grpc_code otherwise, struct error *err) {
     static const struct {
         enum error_kind kind;
         enum state state;
@@ -121,15 +121,10 @@ static enum grpc_code code_of(enum error_kind kind, enum state state, enum grpc_
     };
 
     for (size_t i = 0; i < LENGTH(codes); i++)
-        if (codes[i].kind == kind && codes[i].state == state)
-            return codes[i].code == OTHERWISE ? otherwise : codes[i].code;
-    return GRPC_OK; /* not a refusal: its kind has a code */
-}
-
-static int refused(enum state state, enum grpc_code otherwise, struct error *err) {
-    enum grpc_code code = code_of(err->kind, state, otherwise);
-
-    return code == GRPC_OK ? -1 : grpc_refuse(err, code, "%s", err->message);
+        if (codes[i].kind == err->kind && codes[i].state == state)
+            return grpc_refuse(err, codes[i].code == OTHERWISE ? otherwise : codes[i].code, "%s",
+                               err->message);
+    return -1; /* not a refusal: its kind has a code */
 }
 
 int controller_refused(const char *status, enum grpc_code otherwise, struct error *err) {

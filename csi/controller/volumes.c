@@ -22,12 +22,14 @@ static Csi__V1__VolumeCondition *condition_of(struct arena *arena,
     return condition;
 }
 
-static Csi__V1__VolumeContentSource *source_of(struct arena *arena,
-                                               const struct remote_volume *volume) {
+Csi__V1__Volume *controller_volume(struct arena *arena, const struct remote_volume *volume) {
+    Csi__V1__Volume *shown = CSI_NEW(arena, Csi__V1__Volume, csi__v1__volume);
     Csi__V1__VolumeContentSource *source;
 
+    shown->volume_id = arena_text(arena, volume->id);
+    shown->capacity_bytes = volume->size_gb * GIB;
     if (!volume->snapshot_id && !volume->source_volid)
-        return NULL;
+        return shown;
     source = CSI_NEW(arena, Csi__V1__VolumeContentSource, csi__v1__volume_content_source);
     if (volume->snapshot_id) {
         source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
@@ -40,15 +42,7 @@ static Csi__V1__VolumeContentSource *source_of(struct arena *arena,
                                  csi__v1__volume_content_source__volume_source);
         source->volume->volume_id = arena_text(arena, volume->source_volid);
     }
-    return source;
-}
-
-Csi__V1__Volume *controller_volume(struct arena *arena, const struct remote_volume *volume) {
-    Csi__V1__Volume *shown = CSI_NEW(arena, Csi__V1__Volume, csi__v1__volume);
-
-    shown->volume_id = arena_text(arena, volume->id);
-    shown->capacity_bytes = volume->size_gb * GIB;
-    shown->content_source = source_of(arena, volume);
+    shown->content_source = source;
     return shown;
 }
 
@@ -79,22 +73,6 @@ int controller_get_volume(struct grpc_call *call, const void *message, void *res
     return 0;
 }
 
-static Csi__V1__ListVolumesResponse__Entry *entry_of(struct arena *arena,
-                                                     const struct topology_pools *pools,
-                                                     const struct remote_volume *volume) {
-    Csi__V1__ListVolumesResponse__Entry *entry =
-        CSI_NEW(arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry);
-
-    entry->volume = controller_volume(arena, volume);
-    topology_pools_describe(pools, arena, volume, entry->volume);
-    entry->status = CSI_NEW(arena, Csi__V1__ListVolumesResponse__VolumeStatus,
-                            csi__v1__list_volumes_response__volume_status);
-    entry->status->published_node_ids =
-        controller_nodes(arena, volume, &entry->status->n_published_node_ids);
-    entry->status->volume_condition = condition_of(arena, volume);
-    return entry;
-}
-
 struct volumes_answer {
     struct arena *arena;
     Csi__V1__ListVolumesResponse *answer;
@@ -103,9 +81,20 @@ struct volumes_answer {
 
 static int keep(void *arg, const void *row, struct error *err) {
     const struct volumes_answer *to = arg;
+    struct arena *arena = to->arena;
+    const struct remote_volume *volume = row;
+    Csi__V1__ListVolumesResponse__Entry *entry =
+        CSI_NEW(arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry);
 
     (void)err;
-    to->answer->entries[to->answer->n_entries++] = entry_of(to->arena, &to->pools, row);
+    entry->volume = controller_volume(arena, volume);
+    topology_pools_describe(&to->pools, arena, volume, entry->volume);
+    entry->status = CSI_NEW(arena, Csi__V1__ListVolumesResponse__VolumeStatus,
+                            csi__v1__list_volumes_response__volume_status);
+    entry->status->published_node_ids =
+        controller_nodes(arena, volume, &entry->status->n_published_node_ids);
+    entry->status->volume_condition = condition_of(arena, volume);
+    to->answer->entries[to->answer->n_entries++] = entry;
     return 0;
 }
 

@@ -45,13 +45,6 @@ static bool is_share_name(const char *name) {
            strspn(name, "0123456789abcdef") == SHARE_NAME_SIZE - 1;
 }
 
-/* Waits for another call on the share; limited, as its server may be unresponsive. */
-static int lock_share(struct volume_lock *lock, const char *point, struct error *err) {
-    return volume_lock_wait(lock, point, LOCK_WAIT_MS)
-               ? 0
-               : error_set(err, ERROR_CONFLICT, "Another call is using the volume's share.");
-}
-
 static int run_mount(const struct node_places *places, struct arena *arena,
                      const struct node_image *image, const char *point, struct error *err) {
     const struct process_limits limits = { .timeout_ms = MOUNT_MS };
@@ -97,8 +90,9 @@ static int open_shared(const struct node_places *places, struct arena *arena,
     autolock struct volume_lock lock = { 0 };
     struct kubelet_place place;
 
-    if (lock_share(&lock, point, err) < 0)
-        return -1;
+    /* another call on the share is waited for, but not for long: its server may be unresponsive */
+    if (!volume_lock_wait(&lock, point, LOCK_WAIT_MS))
+        return error_set(err, ERROR_CONFLICT, "Another call is using the volume's share.");
     /* The mount point of the share, mounted. */
     if (mkdir(places->share_directory, 0700) < 0 && errno != EEXIST)
         return error_errno(err, ERROR_BACKEND, "making %s", places->share_directory);

@@ -21,22 +21,6 @@
 
 #define INFO_MOST ((size_t)1 << 20)
 
-/* Revalidates the directory: a client of NFS may have cached an older state. */
-static void revalidate(int directory) {
-    struct statx ignored;
-
-    (void)statx(directory, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_CTIME, &ignored);
-}
-
-static int open_info(int directory, const char *name) {
-    const struct open_how how = {
-        .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
-    };
-
-    return (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
-}
-
 /* NULL: unreadable or too large. */
 static char *read_text(struct arena *arena, int fd) {
     char *text = arena_alloc(arena, INFO_MOST + 1);
@@ -57,17 +41,13 @@ static char *read_text(struct arena *arena, int fd) {
     return size > INFO_MOST ? NULL : text;
 }
 
-static int check_active(const char *active, const char *name, struct error *err) {
-    if (active && strcmp(active, name) == 0)
-        return 0;
-    return error_set(
-        err, ERROR_PRECONDITION,
-        "The volume has another active image now: the publish_context is out of date.");
-}
-
 static int check_info(struct arena *arena, int directory, const char *name, struct error *err) {
-    const char *info_name = arena_format(arena, "%s.info", name);
-    autoclose int fd = open_info(directory, info_name);
+    const struct open_how how = {
+        .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
+    };
+    const char *info_name = arena_format(arena, "%s.info", name), *active;
+    autoclose int fd = (int)syscall(SYS_openat2, directory, info_name, &how, sizeof(how));
     const json_t *info;
     char *text;
 
@@ -77,7 +57,12 @@ static int check_info(struct arena *arena, int directory, const char *name, stru
     info = text ? json_parse(arena, text, strlen(text), err) : NULL;
     if (!info)
         return error_set(err, ERROR_PRECONDITION, "%s is not valid.", info_name);
-    return check_active(json_text_of(info, "active"), name, err);
+    active = json_text_of(info, "active");
+    if (active && strcmp(active, name) == 0)
+        return 0;
+    return error_set(
+        err, ERROR_PRECONDITION,
+        "The volume has another active image now: the publish_context is out of date.");
 }
 
 int node_image_check(struct arena *arena, const struct node_image *image, int file, int directory,
@@ -85,6 +70,7 @@ int node_image_check(struct arena *arena, const struct node_image *image, int fi
     const char *slash = image->path ? strrchr(image->path, '/') : NULL;
     const char *name = slash ? slash + 1 : image->name;
     enum image_hold hold = image_lock_chain(file, true, err);
+    struct statx status;
     struct error ignored;
     int result;
 
@@ -92,7 +78,8 @@ int node_image_check(struct arena *arena, const struct node_image *image, int fi
         return hold == IMAGE_HELD
                    ? error_set(err, ERROR_CONFLICT, "The volume's snapshots are being changed.")
                    : -1;
-    revalidate(directory);
+    /* Revalidates the directory: a client of NFS may have cached an older state. */
+    (void)statx(directory, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_CTIME, &status);
     result = check_info(arena, directory, name, err);
     image_lock_chain(file, false, &ignored);
     return result;

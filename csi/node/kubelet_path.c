@@ -88,12 +88,6 @@ int kubelet_path_below(const struct kubelet_path *path, const char *name, struct
     return 0;
 }
 
-/* Queries of a file system that has shut down, or has lost its server, fail with these. */
-static bool means_stale(int code) {
-    return code == EIO || code == ESTALE || code == ENOTCONN || code == ESHUTDOWN ||
-           code == EHOSTDOWN;
-}
-
 /* A descriptor needs no response of the file system itself: 1: a mount of a stale one; 0: not
  * one. */
 static int stat_stale(const struct kubelet_path *path, struct kubelet_place *ret,
@@ -114,8 +108,11 @@ static int stat_stale(const struct kubelet_path *path, struct kubelet_place *ret
 
 static int stat_failed(const struct kubelet_path *path, struct kubelet_place *ret,
                        struct error *err) {
-    int code = errno, found = means_stale(code) ? stat_stale(path, ret, err) : 0;
+    int code = errno, found = 0;
 
+    /* Queries of a file system that has shut down, or has lost its server, fail with these. */
+    if (code == EIO || code == ESTALE || code == ENOTCONN || code == ESHUTDOWN || code == EHOSTDOWN)
+        found = stat_stale(path, ret, err);
     if (found != 0)
         return found < 0 ? -1 : 0;
     errno = code;
@@ -149,17 +146,17 @@ int kubelet_path_descriptor(const struct kubelet_path *path, struct error *err) 
     return fd;
 }
 
-static int make_file(const struct kubelet_path *path) {
-    autoclose int fd =
-        openat(path->parent, path->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-
-    return fd < 0 ? -1 : 0;
-}
-
 int kubelet_path_make(const struct kubelet_path *path, bool directory, struct error *err) {
     struct kubelet_place place;
-    int made = directory ? mkdirat(path->parent, path->name, 0750) : make_file(path);
+    int made;
 
+    if (directory) {
+        made = mkdirat(path->parent, path->name, 0750);
+    } else {
+        made = openat(path->parent, path->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (made >= 0)
+            close(made);
+    }
     if (made < 0 && errno != EEXIST)
         return error_errno(err, ERROR_BACKEND, "making %s", path->name);
     if (kubelet_path_stat(path, &place, err) < 0)

@@ -217,12 +217,6 @@ static int refuse_discards(unsigned number, struct error *err) {
     return 0;
 }
 
-/* The kernel does not restore discards: the number keeps the refusal for its next device, until it
- * is removed itself. */
-static bool inherits_no_discard(unsigned number) {
-    return is_zero(number, "discard_max_bytes") && !is_zero(number, "discard_max_hw_bytes");
-}
-
 static void remove_number(int control, unsigned number) {
     (void)!ioctl(control, LOOP_CTL_REMOVE, number); /* it is open at the moment: removed the next
                                                      * time */
@@ -285,8 +279,11 @@ int loop_attach(int file, const char *label, const struct loop_how *how, struct 
         if (number < 0)
             return error_errno(err, ERROR_BACKEND, "looking for a free loop device");
         result = configure((unsigned)number, file, &sought.status, label, how, ret, err);
+        /* The kernel does not restore discards: the number keeps the refusal for its next device,
+         * until it is removed itself. */
         if (result == 0 && !how->no_discard && i < MOST_ATTEMPTS / 2 &&
-            inherits_no_discard((unsigned)number)) {
+            is_zero((unsigned)number, "discard_max_bytes") &&
+            !is_zero((unsigned)number, "discard_max_hw_bytes")) {
             cleanup_loop(ret); /* the device is detached with it */
             remove_number(control, (unsigned)number);
             continue;

@@ -47,42 +47,27 @@ static off_t place_of(unsigned device) {
     return (off_t)device * (off_t)sizeof(struct record);
 }
 
-static bool find_kept(unsigned device, uint64_t number, struct identity *ret) {
-    struct record record;
-
-    if (store < 0 || pread(store, &record, sizeof record, place_of(device)) != sizeof record ||
-        record.identity.number != number || memcmp(record.boot, boot, BOOT_SIZE) != 0)
-        return false;
-    *ret = record.identity;
-    return true;
-}
-
-/* A record that cannot be stored is valid while this process runs. */
-static void keep(unsigned device, const struct identity *identity) {
-    struct record record = { .identity = *identity };
-
-    memcpy(record.boot, boot, BOOT_SIZE);
-    if (store >= 0)
-        (void)!pwrite(store, &record, sizeof record, place_of(device));
-}
-
-static bool read_boot(void) {
+void loop_identity_set_file(int file) {
     autoclose int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
-    return fd >= 0 && read(fd, boot, BOOT_SIZE) == BOOT_SIZE;
-}
-
-void loop_identity_set_file(int file) {
     pthread_mutex_lock(&lock);
     memset(identities, 0, sizeof identities);
-    store = read_boot() ? file : -1;
+    store = fd >= 0 && read(fd, boot, BOOT_SIZE) == BOOT_SIZE ? file : -1;
     pthread_mutex_unlock(&lock);
 }
 
 /* ---- records ---- */
 
 static bool is_known(unsigned device, uint64_t number) {
-    return identities[device].number == number || find_kept(device, number, &identities[device]);
+    struct record record;
+
+    if (identities[device].number == number)
+        return true;
+    if (store < 0 || pread(store, &record, sizeof record, place_of(device)) != sizeof record ||
+        record.identity.number != number || memcmp(record.boot, boot, BOOT_SIZE) != 0)
+        return false;
+    identities[device] = record.identity;
+    return true;
 }
 
 void loop_identity_record(unsigned device, uint64_t number, struct loop_info64 *info) {
@@ -90,11 +75,17 @@ void loop_identity_record(unsigned device, uint64_t number, struct loop_info64 *
         return;
     pthread_mutex_lock(&lock);
     if (!is_known(device, number)) {
+        struct record record;
+
         identities[device] = (struct identity){ .number = number,
                                                 .file_device = info->lo_device,
                                                 .file_inode = info->lo_inode };
         memcpy(identities[device].label, info->lo_file_name, LO_NAME_SIZE);
-        keep(device, &identities[device]);
+        /* a record that cannot be stored is valid while this process runs */
+        record = (struct record){ .identity = identities[device] };
+        memcpy(record.boot, boot, BOOT_SIZE);
+        if (store >= 0)
+            (void)!pwrite(store, &record, sizeof record, place_of(device));
     }
     memcpy(info->lo_file_name, identities[device].label, LO_NAME_SIZE);
     pthread_mutex_unlock(&lock);

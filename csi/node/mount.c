@@ -19,19 +19,17 @@ static int explain(int context, const char *what, struct error *err) {
     return error_errno(err, ERROR_BACKEND, "%s", what);
 }
 
-/* The superblock may request a panic of the kernel after an error: overridden before all requested
- * options. */
-static int set_defaults(int context, const char *type) {
-    /* A clone of a volume has its UUID, too. */
-    return strcmp(type, "xfs") == 0
-               ? fsconfig(context, FSCONFIG_SET_FLAG, "nouuid", NULL, 0)
-               : fsconfig(context, FSCONFIG_SET_STRING, "errors", "remount-ro", 0);
-}
-
 static int set_options(int context, const char *device, const char *type,
                        const struct mount_flags *flags) {
-    if (fsconfig(context, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
-        set_defaults(context, type) < 0)
+    int result = fsconfig(context, FSCONFIG_SET_STRING, "source", device, 0);
+
+    /* The superblock of ext4 may request a panic of the kernel after an error: overridden before
+     * all requested options.  A clone of a volume has its UUID, too. */
+    if (result == 0)
+        result = strcmp(type, "xfs") == 0
+                     ? fsconfig(context, FSCONFIG_SET_FLAG, "nouuid", NULL, 0)
+                     : fsconfig(context, FSCONFIG_SET_STRING, "errors", "remount-ro", 0);
+    if (result < 0)
         return -1;
     if (flags->read_only && fsconfig(context, FSCONFIG_SET_FLAG, "ro", NULL, 0) < 0)
         return -1;

@@ -63,16 +63,6 @@ static int clear_one(struct pod_limiter *limiter, unsigned number, struct error 
     return set(limiter, number, NULL, err);
 }
 
-static int clear(struct pod_limiter *limiter, const struct staged *staged, const unsigned *limited,
-                 int count, struct error *err) {
-    int result = 0;
-
-    for (int i = 0; i < count; i++)
-        if (!is_staged(staged, limited[i]) && clear_one(limiter, limited[i], err) < 0)
-            result = -1; /* the remaining devices are processed */
-    return result;
-}
-
 /* Sets the limits of a device; if its number belongs to another device by now, that one gets
  * none. */
 static int limit_one(struct pod_limiter *limiter, const struct loop_name *name,
@@ -110,7 +100,7 @@ static int run_round(struct pod_limiter *limiter, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct staged staged = { 0 };
     unsigned *limited = NULL;
-    int count = loop_list(arena, NODE_LABEL, &staged.loops, err), limited_count, result;
+    int count = loop_list(arena, NODE_LABEL, &staged.loops, err), limited_count, result = 0;
 
     if (count < 0)
         return -1;
@@ -118,7 +108,9 @@ static int run_round(struct pod_limiter *limiter, struct error *err) {
     limited_count = throttle_list(limiter->settings.group, arena, &limited, err);
     if (limited_count < 0)
         return -1;
-    result = clear(limiter, &staged, limited, limited_count, err);
+    for (int i = 0; i < limited_count; i++)
+        if (!is_staged(&staged, limited[i]) && clear_one(limiter, limited[i], err) < 0)
+            result = -1; /* the remaining devices are processed */
     return count > 0 && apply_limits(limiter, arena, &staged, err) < 0 ? -1 : result;
 }
 

@@ -111,13 +111,6 @@ static struct text_pair *read_context(struct arena *arena,
     return pairs;
 }
 
-static const char *attachment_of(const struct node_stage *stage) {
-    for (size_t i = stage->context_count; i-- > 0;)
-        if (strcmp(stage->context[i].key, "attachment_id") == 0)
-            return stage->context[i].value;
-    return NULL;
-}
-
 /*
  * The orchestrator may pass an outdated context: after a detach without its knowledge the image may
  * belong to a snapshot.  Without a response, or on a node without a configured API, the storage
@@ -126,11 +119,14 @@ static const char *attachment_of(const struct node_stage *stage) {
  */
 static int check_attached(struct grpc_call *call, const struct node_stage *stage,
                           struct error *err) {
-    const char *id = attachment_of(stage);
+    const char *id = NULL;
     struct client api = csi_api(call);
     struct remote_connection connection;
     struct error failure;
 
+    for (size_t i = 0; i < stage->context_count; i++)
+        if (strcmp(stage->context[i].key, "attachment_id") == 0)
+            id = stage->context[i].value;
     if (!id || !csi_node_knows_api(csi_driver_of(call)))
         return 0;
     api.timeout_ms = CHECK_MS;

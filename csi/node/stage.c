@@ -60,24 +60,6 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
 
 /* ---- a file system ---- */
 
-/* Its type; NULL: unknown. */
-static const char *mounted_type(const struct node_filesystem *of, struct error *err) {
-    autoclose int mount = kubelet_path_descriptor(of->path, err);
-    const char *type = mount < 0 ? NULL : filesystem_mounted(mount);
-
-    if (mount >= 0 && !type)
-        error_set(err, ERROR_BACKEND, "The mounted file system has another type.");
-    return type;
-}
-
-/* A volume that was staged without a type may have any. */
-static int check_type(const struct node_filesystem *of, const char *type, struct error *err) {
-    if (!*of->capability->type || strcmp(of->capability->type, type) == 0)
-        return 0;
-    error_set(err, ERROR_CONFLICT, "The volume is staged, and contains %s.", type);
-    return NODE_DIFFERS;
-}
-
 /* A mount on a stale device is useless. */
 static int drop_failed(const struct node *node, const struct node_filesystem *of,
                        struct kubelet_place *place, struct error *err) {
@@ -95,6 +77,22 @@ static int drop_failed(const struct node *node, const struct node_filesystem *of
     return count < 0 || node_unmount(of->path, of->volume_id, err) < 0
                ? -1
                : kubelet_path_stat(of->path, place, err);
+}
+
+/* A volume that was staged without a type may have any. */
+static int find_type(const struct node_filesystem *of, const char **ret, struct error *err) {
+    const char *wanted = of->capability->type;
+    autoclose int mount = kubelet_path_descriptor(of->path, err);
+
+    *ret = mount < 0 ? NULL : filesystem_mounted(mount);
+    if (mount < 0)
+        return -1;
+    if (!*ret)
+        return error_set(err, ERROR_BACKEND, "The mounted file system has another type.");
+    if (!*wanted || strcmp(wanted, *ret) == 0)
+        return 0;
+    error_set(err, ERROR_CONFLICT, "The volume is staged, and contains %s.", *ret);
+    return NODE_DIFFERS;
 }
 
 static int stage_mount(const struct node *node, struct arena *arena,
@@ -117,10 +115,7 @@ static int stage_mount(const struct node *node, struct arena *arena,
     found = found > 0 ? node_remount(node, arena, of, err) : node_mount(arena, of, err);
     if (found != 0)
         return found;
-    type = mounted_type(of, err);
-    if (!type)
-        return -1;
-    found = check_type(of, type, err);
+    found = find_type(of, &type, err);
     if (found != 0)
         return found;
     /* Only XFS grows after the mount; an interrupted stage is completed here. */

@@ -18,11 +18,6 @@
 #define SECTION          "csi"
 #define LIMITER_PAUSE_MS 10000
 
-/* A directory that is not writable cannot be mounted on either. */
-static bool is_of_no_use(int error) {
-    return error == ENOENT || error == ENOTDIR || error == EACCES || error == EROFS;
-}
-
 /*
  * The kubelet's directory belongs to this driver while *ret_fd is open: of two processes with one
  * name the second is refused (ERROR_CONFLICT), otherwise both would operate on the same volumes.
@@ -34,8 +29,10 @@ static int lock_directory(const struct csi_driver *driver, int *ret_fd, struct e
     autoclose int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     *ret_fd = -1;
-    if (fd < 0)
-        return is_of_no_use(errno) ? 0 : error_errno(err, ERROR_BACKEND, "opening %s", path);
+    if (fd < 0) /* a directory that is not writable cannot be mounted on either */
+        return errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EROFS
+                   ? 0
+                   : error_errno(err, ERROR_BACKEND, "opening %s", path);
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK
                    ? error_set(err, ERROR_CONFLICT,
@@ -46,14 +43,19 @@ static int lock_directory(const struct csi_driver *driver, int *ret_fd, struct e
     return 0;
 }
 
-static int start_limiter(struct csi_driver *driver, struct error *err) {
+int csi_node_start(struct csi_driver *driver, struct error *err) {
     const char *given = config_text(driver->config, SECTION, "throttle_group");
-    struct pod_limiter_settings settings = {
+    struct pod_limiter_settings settings;
+
+    driver->places = csi_node_new(driver->arena, driver->config);
+    if (lock_directory(driver, &driver->lock, err) < 0)
+        return -1;
+    loop_identity_set_file(driver->lock); /* records of devices are stored in it */
+    settings = (struct pod_limiter_settings){
         .api = driver->api,
         .group = given ? given : throttle_find_group(driver->arena),
         .pause_ms = LIMITER_PAUSE_MS,
     };
-
     if (!csi_node_knows_api(driver))
         return 0;
     if (!settings.group) {
@@ -64,14 +66,6 @@ static int start_limiter(struct csi_driver *driver, struct error *err) {
         return -1;
     driver->limiter = pod_limiter_new(&settings);
     return 0;
-}
-
-int csi_node_start(struct csi_driver *driver, struct error *err) {
-    driver->places = csi_node_new(driver->arena, driver->config);
-    if (lock_directory(driver, &driver->lock, err) < 0)
-        return -1;
-    loop_identity_set_file(driver->lock); /* records of devices are stored in it */
-    return start_limiter(driver, err);
 }
 
 void csi_node_stop(struct csi_driver *driver) {

@@ -155,25 +155,23 @@ static int set_v1(struct arena *arena, const char *group, dev_t device,
 }
 
 static int set_below(struct arena *arena, const char *group, dev_t device,
-                     const struct throttle *wanted, unsigned depth, struct error *err);
-
-/* A group that is gone meanwhile is ignored. */
-static int set_child(struct arena *arena, const char *group, dev_t device,
-                     const struct throttle *wanted, unsigned depth, struct error *err) {
-    if (set_v1(arena, group, device, wanted, err) < 0)
-        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    return depth > 0 ? set_below(arena, group, device, wanted, depth - 1, err) : 0;
-}
-
-static int set_below(struct arena *arena, const char *group, dev_t device,
                      const struct throttle *wanted, unsigned depth, struct error *err) {
     autodirectory DIR *dir = opendir(group);
     const struct dirent *entry;
 
-    while (dir && (entry = readdir(dir)))
-        if (entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
-            set_child(arena, path_in(arena, group, entry->d_name), device, wanted, depth, err) < 0)
+    while (dir && (entry = readdir(dir))) {
+        const char *child;
+
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+            continue;
+        child = path_in(arena, group, entry->d_name);
+        if (set_v1(arena, child, device, wanted, err) == 0) {
+            if (depth > 0 && set_below(arena, child, device, wanted, depth - 1, err) < 0)
+                return -1;
+        } else if (err->kind != ERROR_NOT_FOUND) { /* a group that is gone meanwhile is ignored */
             return -1;
+        }
+    }
     return 0;
 }
 
