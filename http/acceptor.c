@@ -40,13 +40,6 @@ void http_acceptor_one_arrived(struct http_server *server) {
     pthread_cond_broadcast(&server->changed);
 }
 
-static void release_connection(struct http_server *server) {
-    pthread_mutex_lock(&server->lock);
-    server->connections--;
-    http_acceptor_one_arrived(server);
-    pthread_mutex_unlock(&server->lock);
-}
-
 /* Admits clients until none waits or the limit is reached; false: the system could not accept
  * one. */
 static bool admit_clients(struct http_server *server, int fd) {
@@ -58,7 +51,10 @@ static bool admit_clients(struct http_server *server, int fd) {
         if (client >= 0 &&
             MHD_add_connection(server->daemon, client, (struct sockaddr *)&peer, size) == MHD_YES)
             continue;
-        release_connection(server); /* libmicrohttpd has closed a client that it did not take */
+        pthread_mutex_lock(&server->lock); /* libmicrohttpd has closed a client that it refuses */
+        server->connections--;
+        http_acceptor_one_arrived(server);
+        pthread_mutex_unlock(&server->lock);
         if (client < 0 && errno != EINTR && errno != ECONNABORTED)
             return errno == EAGAIN;
     }
@@ -73,24 +69,20 @@ struct logged {
     int64_t time_us;
 };
 
-static void tell(struct logged *logged, uintmax_t evicted) {
-    int64_t now_us = clock_monotonic_us();
-
-    if (evicted == logged->evicted || now_us - logged->time_us < TELL_EACH_US)
-        return;
-    log_warning(NULL, "clients evicted: too slow, or idlest at the connection limit", "clients",
-                LOG_INT((intmax_t)(evicted - logged->evicted)), NULL);
-    *logged = (struct logged){ evicted, now_us };
-}
-
 static void cut_slow(struct http_server *server, struct logged *logged) {
     uintmax_t evicted;
+    int64_t now_us;
 
     pthread_mutex_lock(&server->lock);
     http_evict_slow(server);
     evicted = server->evicted;
     pthread_mutex_unlock(&server->lock);
-    tell(logged, evicted);
+    now_us = clock_monotonic_us();
+    if (evicted == logged->evicted || now_us - logged->time_us < TELL_EACH_US)
+        return;
+    log_warning(NULL, "clients evicted: too slow, or idlest at the connection limit", "clients",
+                LOG_INT((intmax_t)(evicted - logged->evicted)), NULL);
+    *logged = (struct logged){ evicted, now_us };
 }
 
 /* ---- the thread ---- */

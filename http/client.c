@@ -140,25 +140,6 @@ static struct curl_slist *make_headers(struct arena *arena, const struct http_ca
     return list;
 }
 
-static void set_method(CURL *handle, const struct http_call *call) {
-    if (call->body) {
-        curl_easy_setopt(handle, CURLOPT_POSTFIELDS, call->body);
-        curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(call->body));
-    }
-    if (strcmp(call->method, "HEAD") == 0)
-        curl_easy_setopt(handle, CURLOPT_NOBODY, 1L);
-    else
-        curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, call->method);
-}
-
-static void set_timeouts(CURL *handle, const struct http_call *call, int64_t timeout_ms) {
-    int64_t connect_ms = handle_connect_ms(call->peer);
-
-    curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
-    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
-                     (long)(timeout_ms < connect_ms ? timeout_ms : connect_ms));
-}
-
 /* libcurl calls this about once a second. */
 static int look_at_end(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
                        curl_off_t up) {
@@ -172,8 +153,12 @@ static int look_at_end(void *arg, curl_off_t down_all, curl_off_t down, curl_off
 static void set_options(CURL *handle, const struct http_call *call, int64_t timeout_ms,
                         struct curl_slist *headers, struct receipt *receipt,
                         char reason[CURL_ERROR_SIZE]) {
+    int64_t connect_ms = handle_connect_ms(call->peer);
+
     handle_set_peer(handle, receipt->arena, call->url, call->peer);
-    set_timeouts(handle, call, timeout_ms);
+    curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)(timeout_ms < connect_ms ? timeout_ms : connect_ms));
     if (call->until_us) {
         curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
         curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, look_at_end);
@@ -191,7 +176,14 @@ static void set_options(CURL *handle, const struct http_call *call, int64_t time
         curl_easy_setopt(handle, CURLOPT_HEADERDATA, receipt);
     }
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, reason);
-    set_method(handle, call);
+    if (call->body) {
+        curl_easy_setopt(handle, CURLOPT_POSTFIELDS, call->body);
+        curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(call->body));
+    }
+    if (strcmp(call->method, "HEAD") == 0)
+        curl_easy_setopt(handle, CURLOPT_NOBODY, 1L);
+    else
+        curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, call->method);
 }
 
 /* Was anything of the request sent?  libcurl counts its bytes from the connection on. */

@@ -143,22 +143,16 @@ static void look_at_head(struct http_connection *connection, const char *method,
     connection->last = exchange->malformed || chunked;
 }
 
-/* Content-Length, validated by libmicrohttpd. */
-static uint64_t announced_size(struct http_connection *connection) {
-    const char *text = MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND,
-                                                   MHD_HTTP_HEADER_CONTENT_LENGTH);
-
-    if (!text || MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND,
-                                             MHD_HTTP_HEADER_TRANSFER_ENCODING))
-        return 0;
-    return strtoull(text, NULL, 10);
-}
-
 /* True: the body is read.  False: it is too large even to be dropped, or its length is unknown. */
 static bool see_headers(struct http_connection *connection, const char *method) {
     struct http_exchange *exchange = &connection->exchange;
-    uint64_t size = announced_size(connection);
+    const char *text = MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND,
+                                                   MHD_HTTP_HEADER_CONTENT_LENGTH);
+    uint64_t size = 0;
 
+    if (text && !MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND,
+                                             MHD_HTTP_HEADER_TRANSFER_ENCODING))
+        size = strtoull(text, NULL, 10); /* validated by libmicrohttpd */
     connection->headers_seen = true;
     exchange->method = arena_text(exchange->arena, method);
     exchange->too_large = size > connection->server->body_limit;
@@ -169,23 +163,11 @@ static bool see_headers(struct http_connection *connection, const char *method) 
     return !exchange->malformed && size <= connection->server->body_limit + EXCESS_READ;
 }
 
-static char *reserve_body(struct http_connection *connection, size_t size) {
-    struct http_exchange *exchange = &connection->exchange;
-    char *body = (char *)(uintptr_t)exchange->body;
-
-    if (size + 1 > connection->body_room) {
-        connection->body_room =
-            size + 1 > 2 * connection->body_room ? size + 1 : 2 * connection->body_room;
-        body = arena_alloc(exchange->arena, connection->body_room);
-        memcpy(body, exchange->body, exchange->body_size);
-        exchange->body = body;
-    }
-    return body;
-}
-
 /* False: the client sends more than the limits allow. */
 static bool add_to_body(struct http_connection *connection, const char *bytes, size_t size) {
     struct http_exchange *exchange = &connection->exchange;
+    char *body = (char *)(uintptr_t)exchange->body;
+    size_t least;
 
     if (size > connection->server->body_limit - exchange->body_size)
         exchange->too_large = true;
@@ -195,22 +177,17 @@ static bool add_to_body(struct http_connection *connection, const char *bytes, s
         exchange->body_size = 0;
         return connection->excess <= connection->server->body_limit + EXCESS_READ;
     }
-    memcpy(reserve_body(connection, exchange->body_size + size) + exchange->body_size, bytes, size);
+    least = exchange->body_size + size + 1;
+    if (least > connection->body_room) {
+        connection->body_room =
+            least > 2 * connection->body_room ? least : 2 * connection->body_room;
+        body = arena_alloc(exchange->arena, connection->body_room);
+        memcpy(body, exchange->body, exchange->body_size);
+        exchange->body = body;
+    }
+    memcpy(body + exchange->body_size, bytes, size);
     exchange->body_size += size;
     return true;
-}
-
-static void update_slot(struct http_connection *connection) {
-    struct http_server *server = connection->server;
-
-    if (connection->has_slot)
-        return;
-    pthread_mutex_lock(&server->lock);
-    http_slots_promote(server, connection);
-    connection->has_slot = connection->slot == HTTP_SLOT_OWN;
-    pthread_mutex_unlock(&server->lock);
-    connection->exchange.over_limit = !connection->has_slot;
-    connection->last |= connection->exchange.over_limit;
 }
 
 /* A prefix matches whole segments: "/compute" does not match "/computer". */
@@ -226,10 +203,11 @@ static const struct mount *find_mount(const struct http_server *server, const ch
 }
 
 static enum MHD_Result hand_over(struct http_connection *connection) {
+    struct http_server *server = connection->server;
     struct http_exchange *exchange = &connection->exchange;
     const struct mount *mount;
 
-    mount = find_mount(connection->server, exchange->malformed ? "/" : exchange->path);
+    mount = find_mount(server, exchange->malformed ? "/" : exchange->path);
     if (!mount)
         return http_reply_queue_plain(connection, exchange->malformed ? MHD_HTTP_BAD_REQUEST
                                                                       : MHD_HTTP_NOT_FOUND);
@@ -239,9 +217,16 @@ static enum MHD_Result hand_over(struct http_connection *connection) {
         exchange->path = "/";
     if (!http_connection_take_turn(connection, HTTP_TURN_OURS))
         return MHD_NO;
-    update_slot(connection);
+    if (!connection->has_slot) {
+        pthread_mutex_lock(&server->lock);
+        http_slots_promote(server, connection);
+        connection->has_slot = connection->slot == HTTP_SLOT_OWN;
+        pthread_mutex_unlock(&server->lock);
+        exchange->over_limit = !connection->has_slot;
+        connection->last |= exchange->over_limit;
+    }
     connection->handed_over = true;
-    atomic_fetch_add(&connection->server->open, 1);
+    atomic_fetch_add(&server->open, 1);
     mount->handler(mount->arg, exchange);
     return MHD_YES;
 }

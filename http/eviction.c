@@ -13,20 +13,16 @@
 
 /* ---- addresses ---- */
 
-static struct http_neighbours *bucket_of(struct http_server *server,
-                                         const struct http_address *address) {
+static struct http_neighbour *neighbour_of(struct http_server *server,
+                                           const struct http_address *address) {
+    struct http_neighbours *bucket;
+    struct http_neighbour *neighbour;
     unsigned hash = 0;
 
     for (size_t i = 0; i < sizeof(address->bytes); i++)
         hash = hash * 31 + address->bytes[i];
-    return &server->neighbours[hash % HTTP_NEIGHBOUR_BUCKETS];
-}
-
-static struct http_neighbour *neighbour_of(struct http_server *server,
-                                           const struct http_address *address) {
-    struct http_neighbours *bucket = bucket_of(server, address);
-    struct http_neighbour *neighbour = LIST_FIRST(bucket);
-
+    bucket = &server->neighbours[hash % HTTP_NEIGHBOUR_BUCKETS];
+    neighbour = LIST_FIRST(bucket);
     while (neighbour && memcmp(&neighbour->address, address, sizeof(*address)) != 0)
         neighbour = LIST_NEXT(neighbour, next);
     if (neighbour)
@@ -80,39 +76,25 @@ static bool evict(struct http_server *server, struct http_connection *connection
 
 /* ---- evictions ---- */
 
-struct choice {
-    struct http_connection *idlest[HTTP_TURN_COUNT];
-    unsigned silent;
-};
-
-static struct choice find_idlest(const struct http_server *server, enum http_slot slot,
-                                 const struct http_neighbour *neighbour) {
-    struct choice choice = { .silent = 0 };
-    struct http_connection *connection = NULL;
-
-    LIST_FOREACH(connection, &server->all, all) {
-        enum http_turn turn = connection->turn;
-        struct http_connection **idlest = &choice.idlest[turn];
-
-        if (connection->slot != slot || (neighbour && connection->neighbour != neighbour))
-            continue;
-        choice.silent += turn == HTTP_TURN_REQUEST;
-        if (!*idlest || connection->since_us < (*idlest)->since_us)
-            *idlest = connection;
-    }
-    return choice;
-}
-
 /* False: all connections wait for the server. */
 static bool evict_idlest(struct http_server *server, enum http_slot slot,
                          const struct http_neighbour *neighbour, unsigned slots) {
     static const enum http_turn order[] = { HTTP_TURN_REQUEST, HTTP_TURN_IDLE, HTTP_TURN_ANSWER,
                                             HTTP_TURN_REQUEST };
-    struct choice choice = find_idlest(server, slot, neighbour);
+    struct http_connection *idlest[HTTP_TURN_COUNT] = { NULL }, *connection = NULL;
+    unsigned silent = 0;
 
-    for (size_t i = choice.silent > slots / SILENT_SHARE ? 0 : 1; i < LENGTH(order); i++) {
-        struct http_connection *connection = choice.idlest[order[i]];
+    LIST_FOREACH(connection, &server->all, all) {
+        enum http_turn turn = connection->turn;
 
+        if (connection->slot != slot || (neighbour && connection->neighbour != neighbour))
+            continue;
+        silent += turn == HTTP_TURN_REQUEST;
+        if (!idlest[turn] || connection->since_us < idlest[turn]->since_us)
+            idlest[turn] = connection;
+    }
+    for (size_t i = silent > slots / SILENT_SHARE ? 0 : 1; i < LENGTH(order); i++) {
+        connection = idlest[order[i]];
         if (connection && evict(server, connection, order[i]))
             return true;
     }

@@ -40,19 +40,6 @@ static void set_url(CURL *handle, struct arena *arena, const char *url) {
     curl_easy_setopt(handle, CURLOPT_URL, url);
 }
 
-static void set_trust(CURL *handle, const struct http_peer *peer) {
-    if (peer->ca_file)
-        curl_easy_setopt(handle, CURLOPT_CAINFO, peer->ca_file);
-    if (peer->cert_file) {
-        curl_easy_setopt(handle, CURLOPT_SSLCERT, peer->cert_file);
-        curl_easy_setopt(handle, CURLOPT_SSLKEY, peer->key_file ? peer->key_file : peer->cert_file);
-    }
-    if (peer->insecure) {
-        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 0L);
-        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 0L);
-    }
-}
-
 void handle_set_peer(CURL *handle, struct arena *arena, const char *url,
                      const struct http_peer *peer) {
     set_url(handle, arena, url);
@@ -67,8 +54,19 @@ void handle_set_peer(CURL *handle, struct arena *arena, const char *url,
     curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(handle, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or later */
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-    if (peer)
-        set_trust(handle, peer);
+    if (peer) {
+        if (peer->ca_file)
+            curl_easy_setopt(handle, CURLOPT_CAINFO, peer->ca_file);
+        if (peer->cert_file) {
+            curl_easy_setopt(handle, CURLOPT_SSLCERT, peer->cert_file);
+            curl_easy_setopt(handle, CURLOPT_SSLKEY,
+                             peer->key_file ? peer->key_file : peer->cert_file);
+        }
+        if (peer->insecure) {
+            curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 0L);
+            curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 0L);
+        }
+    }
 }
 
 int64_t handle_connect_ms(const struct http_peer *peer) {

@@ -82,18 +82,6 @@ static bool is_text(const char *text, size_t size, bool blanks) {
 #define IS(text, size, literal) \
     ((size) == sizeof(literal) - 1 && strncasecmp(text, literal, sizeof(literal) - 1) == 0)
 
-static void count_field(struct framing *framing, const char *name, size_t size, const char *value,
-                        size_t value_size) {
-    if (IS(name, size, MHD_HTTP_HEADER_HOST)) {
-        framing->hosts++;
-    } else if (IS(name, size, MHD_HTTP_HEADER_CONTENT_LENGTH)) {
-        framing->lengths++;
-    } else if (IS(name, size, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
-        framing->codings++;
-        framing->chunked = IS(value, value_size, "chunked"); /* as libmicrohttpd compares it */
-    }
-}
-
 static const char *single_fault(struct walk *walk, const char *name, size_t size) {
     for (size_t i = 0; i < LENGTH(single_fields); i++) {
         unsigned bit = 1U << i;
@@ -130,7 +118,14 @@ static enum MHD_Result look_at_field(void *arg, enum MHD_ValueKind kind, const c
     if (walk->fault)
         return MHD_NO;
     walk->at = value + value_size + 2; /* CRLF */
-    count_field(&walk->framing, name, size, value, value_size);
+    if (IS(name, size, MHD_HTTP_HEADER_HOST)) {
+        walk->framing.hosts++;
+    } else if (IS(name, size, MHD_HTTP_HEADER_CONTENT_LENGTH)) {
+        walk->framing.lengths++;
+    } else if (IS(name, size, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
+        walk->framing.codings++;
+        walk->framing.chunked = IS(value, value_size, "chunked"); /* as libmicrohttpd compares it */
+    }
     return MHD_YES;
 }
 
@@ -144,29 +139,22 @@ static const char *framing_fault(const struct framing *framing, bool old) {
     return NULL;
 }
 
-static bool line_is_in_place(const struct http_head *head) {
-    return head->url == head->method + strlen(head->method) + 1 &&
-           head->version == head->url + head->target + 1;
-}
-
-static bool ends_in_place(const struct http_head *head, const char *at) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(head->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-
-    return info && head->method + info->header_size == at + 2;
-}
-
 const char *http_head_fault(const struct http_head *head, bool *ret_chunked) {
     struct walk walk = { .lies_as_sent = http_head_lies_as_sent(),
                          .at = head->version + strlen(head->version) + 2 };
+    const union MHD_ConnectionInfo *info;
 
     if (!is_name(head->method, strlen(head->method)) ||
         !is_text(head->url, strlen(head->url), false) ||
-        (walk.lies_as_sent && !line_is_in_place(head)))
+        (walk.lies_as_sent && (head->url != head->method + strlen(head->method) + 1 ||
+                               head->version != head->url + head->target + 1)))
         return "The request line is malformed.";
     MHD_get_connection_values_n(head->mhd, MHD_HEADER_KIND, look_at_field, &walk);
-    if (!walk.fault && walk.lies_as_sent && !ends_in_place(head, walk.at))
-        walk.fault = "A line of the request's head is malformed.";
+    if (!walk.fault && walk.lies_as_sent) {
+        info = MHD_get_connection_info(head->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+        if (!info || head->method + info->header_size != walk.at + 2)
+            walk.fault = "A line of the request's head is malformed.";
+    }
     if (!walk.fault)
         walk.fault = framing_fault(&walk.framing, strcmp(head->version, "HTTP/1.0") == 0);
     *ret_chunked = walk.framing.codings > 0;

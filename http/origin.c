@@ -13,14 +13,11 @@ const char *http_origin_host(struct arena *arena, const char *text) {
     return arena_text_n(arena, host, strcspn(host, ":/"));
 }
 
-static bool is_address(const char *host) {
+static bool is_ours(const char *host, const struct http_origin *origin) {
     unsigned char bytes[16];
 
-    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
-}
-
-static bool is_ours(const char *host, const struct http_origin *origin) {
-    if (origin->any_host || is_address(host) || strcasecmp(host, "localhost") == 0)
+    if (origin->any_host || inet_pton(AF_INET, host, bytes) == 1 ||
+        inet_pton(AF_INET6, host, bytes) == 1 || strcasecmp(host, "localhost") == 0)
         return true;
     for (const char *const *name = origin->names; name && *name; name++)
         if (strcasecmp(host, *name) == 0)
@@ -28,21 +25,18 @@ static bool is_ours(const char *host, const struct http_origin *origin) {
     return false;
 }
 
-/* Browsers also send it with images and other requests without Origin: and GET may change
- * something.  "none": the user typed the address. */
-static bool is_elsewhere(const char *site) {
-    return site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
-}
-
 const char *http_origin_fault(const struct http_exchange *exchange,
                               const struct http_origin *origin) {
     const char *host = http_header(exchange, "Host"), *page = http_header(exchange, "Origin");
     const char *from = page ? strstr(page, "://") : NULL;
+    const char *site = http_header(exchange, "Sec-Fetch-Site");
 
     if (host && !is_ours(http_origin_host(exchange->arena, host), origin))
         return "The Host of the request is none of this service's names.";
+    /* Browsers also send Sec-Fetch-Site with images and other requests without Origin: and GET may
+     * change something.  "none": the user typed the address. */
     if ((page && (!from || !host || strcasecmp(from + strlen("://"), host) != 0)) ||
-        is_elsewhere(http_header(exchange, "Sec-Fetch-Site")))
+        (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0))
         return "The request comes from a page of somewhere else.";
     return NULL;
 }

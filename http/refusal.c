@@ -87,15 +87,6 @@ static int socket_of(const struct http_connection *connection) {
     return MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
-/* Unread input would reset the connection before the client reads the response. */
-static void end_socket(int fd) {
-    char unread[4096];
-
-    shutdown(fd, SHUT_WR);
-    for (unsigned i = 0; i < UNREAD_LOOKS && recv(fd, unread, sizeof unread, MSG_DONTWAIT) > 0; i++)
-        ;
-}
-
 static void send_at_once(struct http_exchange *exchange) {
     struct http_connection *connection = exchange->transport;
     int fd = socket_of(connection);
@@ -112,12 +103,18 @@ static void send_at_once(struct http_exchange *exchange) {
 }
 
 static void refuse(struct http_connection *connection, const char *cause) {
+    int fd = socket_of(connection);
+    char unread[4096];
+
     connection->headers_seen = true; /* it logs that more than once */
     connection->exchange.method = "";
     connection->exchange.malformed = cause;
     connection->exchange.send = send_at_once;
     connection->server->refuse(connection);
-    end_socket(socket_of(connection));
+    /* unread input would reset the connection before the client reads the response */
+    shutdown(fd, SHUT_WR);
+    for (unsigned i = 0; i < UNREAD_LOOKS && recv(fd, unread, sizeof unread, MSG_DONTWAIT) > 0; i++)
+        ;
 }
 
 /* Each field and each cookie takes a record beside its text, and parsed cookies are a copy. */

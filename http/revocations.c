@@ -35,14 +35,21 @@ static void drop_lists(struct revocations *revocations) {
     revocations->count = 0;
 }
 
-static int read_lists(struct revocations *revocations, struct error *err) {
+/* A file that changes while it is read differs at the next check. */
+static int look(struct revocations *revocations, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const char *text = pem_text(arena, revocations->path, err);
+    const char *text;
     gnutls_x509_crl_t *lists;
     gnutls_datum_t pem;
+    struct stat facts;
     unsigned count = 0;
     int code;
 
+    if (stat(revocations->path, &facts) < 0)
+        return error_errno(err, ERROR_BAD_REQUEST, "cannot read %s", revocations->path);
+    if (is_same(&facts, &revocations->seen))
+        return 0;
+    text = pem_text(arena, revocations->path, err);
     if (!text)
         return -1;
     pem = (gnutls_datum_t){ (unsigned char *)(uintptr_t)text, (unsigned)strlen(text) };
@@ -53,19 +60,6 @@ static int read_lists(struct revocations *revocations, struct error *err) {
     drop_lists(revocations);
     revocations->lists = lists;
     revocations->count = count;
-    return 0;
-}
-
-/* A file that changes while it is read differs at the next check. */
-static int look(struct revocations *revocations, struct error *err) {
-    struct stat facts;
-
-    if (stat(revocations->path, &facts) < 0)
-        return error_errno(err, ERROR_BAD_REQUEST, "cannot read %s", revocations->path);
-    if (is_same(&facts, &revocations->seen))
-        return 0;
-    if (read_lists(revocations, err) < 0)
-        return -1;
     revocations->seen = facts;
     return 0;
 }

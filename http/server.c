@@ -113,21 +113,12 @@ static unsigned connections_that_fit(unsigned wanted) {
     return most;
 }
 
-/* libmicrohttpd may log within a call that holds the lock: see refusal.c. */
-static void init_lock(pthread_mutex_t *lock) {
-    pthread_mutexattr_t kind;
-
-    pthread_mutexattr_init(&kind);
-    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK);
-    pthread_mutex_init(lock, &kind);
-    pthread_mutexattr_destroy(&kind);
-}
-
 static struct http_server *server_new(const struct http_server_settings *settings) {
     unsigned idle_seconds = settings->idle_seconds ? settings->idle_seconds : DEFAULT_IDLE_SECONDS;
     struct arena *arena = arena_new();
     struct http_server *server = arena_alloc(arena, sizeof(*server));
     unsigned least_seconds;
+    pthread_mutexattr_t kind;
 
     server->arena = arena;
     server->body_limit = settings->body_limit ? settings->body_limit : DEFAULT_BODY_LIMIT;
@@ -143,7 +134,11 @@ static struct http_server *server_new(const struct http_server_settings *setting
     server->most_answer_bytes =
         settings->answer_bytes ? settings->answer_bytes : DEFAULT_ANSWER_BYTES;
     server->acceptor_wake = server->hangups = server->unix_socket.lock = -1;
-    init_lock(&server->lock);
+    /* libmicrohttpd may log within a call that holds the lock: see refusal.c. */
+    pthread_mutexattr_init(&kind);
+    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(&server->lock, &kind);
+    pthread_mutexattr_destroy(&kind);
     thread_cond_init(&server->changed);
     copy_mounts(server, settings->mounts);
     return server;
@@ -223,23 +218,16 @@ static void wait_for_answers(struct http_server *server, int64_t ms) {
 }
 
 /* libmicrohttpd's threads must have taken over all connections before they end: the remaining ones
- * are freed without a lock. */
-static void wait_for_arrivals(struct http_server *server) {
+ * are freed without a lock.  Its version 0.9 crashes when it refuses a request while stopping: no
+ * connection is left then. */
+static void end_connections(struct http_server *server) {
     int64_t end_us = clock_monotonic_us() + LAST_WORDS_MS * 1000;
 
     pthread_mutex_lock(&server->lock);
     while (server->arriving > 0 && thread_cond_wait(&server->changed, &server->lock, end_us))
         ;
-    pthread_mutex_unlock(&server->lock);
-}
-
-/* libmicrohttpd 0.9 crashes when it refuses a request while stopping: no connection is left
- * then. */
-static void end_connections(struct http_server *server) {
-    int64_t end_us = clock_monotonic_us() + LAST_WORDS_MS * 1000;
-
-    pthread_mutex_lock(&server->lock);
     http_evict_all(server);
+    end_us = clock_monotonic_us() + LAST_WORDS_MS * 1000;
     while (!LIST_EMPTY(&server->all) && thread_cond_wait(&server->changed, &server->lock, end_us))
         ;
     pthread_mutex_unlock(&server->lock);
@@ -256,7 +244,6 @@ void http_server_stop(struct http_server *server, unsigned drain_ms) {
     wait_for_answers(server, LAST_WORDS_MS);
     pthread_mutex_unlock(&server->lock);
     http_acceptor_close(server);
-    wait_for_arrivals(server);
     end_connections(server);
     MHD_stop_daemon(server->daemon);
     server_free(server);

@@ -69,23 +69,20 @@ static bool has_room(struct connection_stream *stream, size_t size) {
     return waits == 0 && http_answers_take(stream->connection, size);
 }
 
-/* Space for more pending bytes: doubled, so that many pieces need few moves. */
-static void make_room(struct connection_stream *stream, size_t size) {
-    size_t waits = waiting(stream);
-    char *larger = heap_new(2 * waits + size);
-
-    if (waits > 0)
-        memcpy(larger, stream->bytes + stream->begin, waits);
-    free(stream->bytes);
-    stream->bytes = larger;
-    stream->room = 2 * waits + size;
-    stream->begin = 0;
-    stream->size = waits;
-}
-
 static void append(struct connection_stream *stream, const char *bytes, size_t size) {
-    if (size > stream->room - stream->size)
-        make_room(stream, size);
+    if (size > stream->room - stream->size) {
+        /* doubled, so that many pieces need few moves */
+        size_t waits = waiting(stream), room = 2 * waits + size;
+        char *larger = heap_new(room);
+
+        if (waits > 0)
+            memcpy(larger, stream->bytes + stream->begin, waits);
+        free(stream->bytes);
+        stream->bytes = larger;
+        stream->room = room;
+        stream->begin = 0;
+        stream->size = waits;
+    }
     memcpy(stream->bytes + stream->size, bytes, size);
     stream->size += size;
 }
@@ -174,23 +171,6 @@ static int socket_of(const struct connection_stream *stream) {
         ->connect_fd;
 }
 
-/* libmicrohttpd does not watch the client of a suspended connection.  Signalled once, also when it
- * has gone already; if the kernel cannot, the next piece detects it. */
-static void await_hangup(const struct connection_stream *stream) {
-    struct epoll_event event = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.u64 = stream->number };
-
-    epoll_ctl(stream->server->hangups, EPOLL_CTL_MOD, socket_of(stream), &event);
-}
-
-/* The lock is held. */
-static ssize_t sleep_on(struct connection_stream *stream) {
-    stream->asleep = true;
-    http_connection_take_turn(stream->connection, HTTP_TURN_OURS);
-    await_hangup(stream);
-    MHD_suspend_connection(stream->connection->mhd);
-    return 0;
-}
-
 /* Called again whenever the client has read all of the last piece. */
 static ssize_t read_piece(void *arg, uint64_t at, char *room, size_t most) {
     struct connection_stream *stream = arg;
@@ -198,46 +178,39 @@ static ssize_t read_piece(void *arg, uint64_t at, char *room, size_t most) {
 
     (void)at;
     pthread_mutex_lock(&stream->lock);
-    if (waiting(stream) > 0)
+    if (waiting(stream) > 0) {
         result = hand_out(stream, room, most);
-    else if (stream->ended)
+    } else if (stream->ended) {
         result = MHD_CONTENT_READER_END_OF_STREAM;
-    else
-        result = sleep_on(stream);
+    } else {
+        /* libmicrohttpd does not watch the client of a suspended connection.  Its hangup is
+         * signalled once, also when it has gone already; if the kernel cannot, the next piece
+         * detects it. */
+        struct epoll_event hangup = { .events = EPOLLRDHUP | EPOLLONESHOT,
+                                      .data.u64 = stream->number };
+
+        stream->asleep = true;
+        http_connection_take_turn(stream->connection, HTTP_TURN_OURS);
+        epoll_ctl(stream->server->hangups, EPOLL_CTL_MOD, socket_of(stream), &hangup);
+        MHD_suspend_connection(stream->connection->mhd);
+        result = 0;
+    }
     pthread_mutex_unlock(&stream->lock);
     return result;
 }
 
-/* The lock is held. */
-static void join_list(struct connection_stream *stream) {
-    struct http_server *server = stream->connection->server;
-    struct epoll_event nothing = { .events = EPOLLONESHOT }; /* until it sleeps */
-
-    pthread_mutex_lock(&server->lock);
-    LIST_INSERT_HEAD(&server->streams, stream, next);
-    stream->number = ++server->last_stream;
-    stream->server = server;
-    stream->ended |= atomic_load(&server->stopping);
-    pthread_mutex_unlock(&server->lock);
-    epoll_ctl(server->hangups, EPOLL_CTL_ADD, socket_of(stream), &nothing);
-}
-
-/* The lock is held. */
-static void leave_list(struct connection_stream *stream) {
-    struct http_server *server = stream->server;
-
-    if (!server)
-        return;
-    epoll_ctl(server->hangups, EPOLL_CTL_DEL, socket_of(stream), NULL);
-    pthread_mutex_lock(&server->lock);
-    LIST_REMOVE(stream, next);
-    stream->server = NULL;
-    pthread_mutex_unlock(&server->lock);
-}
-
 void http_stream_over(struct connection_stream *stream) {
+    struct http_server *server;
+
     pthread_mutex_lock(&stream->lock);
-    leave_list(stream);
+    server = stream->server;
+    if (server) {
+        epoll_ctl(server->hangups, EPOLL_CTL_DEL, socket_of(stream), NULL);
+        pthread_mutex_lock(&server->lock);
+        LIST_REMOVE(stream, next);
+        stream->server = NULL;
+        pthread_mutex_unlock(&server->lock);
+    }
     stream->connection = NULL;
     wake_writer(stream);
     pthread_mutex_unlock(&stream->lock);
@@ -251,9 +224,18 @@ static void response_over(void *stream) {
 struct MHD_Response *http_stream_response(struct connection_stream *stream) {
     const int room = SOCKET_ROOM;
     struct MHD_Response *response;
+    struct epoll_event nothing = { .events = EPOLLONESHOT }; /* until it sleeps */
+    struct http_server *server;
 
     pthread_mutex_lock(&stream->lock);
-    join_list(stream);
+    server = stream->connection->server;
+    pthread_mutex_lock(&server->lock);
+    LIST_INSERT_HEAD(&server->streams, stream, next);
+    stream->number = ++server->last_stream;
+    stream->server = server;
+    stream->ended |= atomic_load(&server->stopping);
+    pthread_mutex_unlock(&server->lock);
+    epoll_ctl(server->hangups, EPOLL_CTL_ADD, socket_of(stream), &nothing);
     pthread_mutex_unlock(&stream->lock);
     setsockopt(socket_of(stream), SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
     response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_piece, stream,
@@ -265,9 +247,8 @@ struct MHD_Response *http_stream_response(struct connection_stream *stream) {
 
 /* ---- all streams ---- */
 
-/* The current streams, each with a reference; NULL at the end. */
-static struct connection_stream **list_all(struct http_server *server) {
-    struct connection_stream **all, *stream;
+void http_streams_end(struct http_server *server) {
+    struct connection_stream **all, *stream; /* each with a reference; NULL at the end */
     size_t count = 0;
 
     pthread_mutex_lock(&server->lock);
@@ -279,12 +260,6 @@ static struct connection_stream **list_all(struct http_server *server) {
         all[count++] = stream;
     }
     pthread_mutex_unlock(&server->lock);
-    return all;
-}
-
-void http_streams_end(struct http_server *server) {
-    struct connection_stream **all = list_all(server);
-
     for (struct connection_stream **each = all; *each; each++) {
         finish(*each);
         release(*each);

@@ -45,10 +45,6 @@ static int try_texts(const struct http_tls *tls, const struct http_server_settin
     return code < 0 ? -1 : 0;
 }
 
-static bool is_old(gnutls_protocol_t version) {
-    return version != GNUTLS_TLS1_2 && version != GNUTLS_TLS1_3;
-}
-
 static int try_priorities(const char *priorities, struct error *err) {
     gnutls_priority_t parsed;
     const unsigned *versions;
@@ -61,7 +57,7 @@ static int try_priorities(const char *priorities, struct error *err) {
     code = 0;
     count = gnutls_priority_protocol_list(parsed, &versions);
     for (int i = 0; i < count && code == 0; i++)
-        if (is_old((gnutls_protocol_t)versions[i]))
+        if (versions[i] != GNUTLS_TLS1_2 && versions[i] != GNUTLS_TLS1_3)
             code = error_set(err, ERROR_BAD_REQUEST,
                              "TLS priorities %s: they allow %s; 1.2 is the least", priorities,
                              gnutls_protocol_get_name((gnutls_protocol_t)versions[i]));
@@ -98,15 +94,21 @@ static bool is_trusted(gnutls_session_t session) {
     return gnutls_certificate_verify_peers(session, &purpose, 1, &status) == 0 && status == 0;
 }
 
-/* Formatted as in the storage daemons' configuration. */
-static char *name_of(gnutls_session_t session) {
-    unsigned count = 0;
-    const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
+/* libmicrohttpd requests a certificate, but does not verify it.  The name is formatted as in the
+ * storage daemons' configuration. */
+char *http_tls_client(struct MHD_Connection *mhd) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    const gnutls_datum_t *shown;
     gnutls_x509_crt_t certificate;
     char name[NAME_SIZE] = "";
     size_t size = sizeof(name);
+    unsigned count = 0;
     int code;
 
+    if (!info || !info->tls_session || !is_trusted(info->tls_session))
+        return NULL;
+    shown = gnutls_certificate_get_peers(info->tls_session, &count);
     if (!shown || count == 0 || gnutls_x509_crt_init(&certificate) < 0)
         return NULL;
     code = gnutls_x509_crt_import(certificate, shown, GNUTLS_X509_FMT_DER);
@@ -114,15 +116,6 @@ static char *name_of(gnutls_session_t session) {
         code = gnutls_x509_crt_get_dn(certificate, name, &size);
     gnutls_x509_crt_deinit(certificate);
     return code == 0 || code == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE ? heap_text(name) : NULL;
-}
-
-/* libmicrohttpd requests a certificate, but does not verify it. */
-char *http_tls_client(struct MHD_Connection *mhd) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-
-    return info && info->tls_session && is_trusted(info->tls_session) ? name_of(info->tls_session)
-                                                                      : NULL;
 }
 
 bool http_tls_is_revoked(struct revocations *revocations, struct MHD_Connection *mhd) {

@@ -2,14 +2,6 @@
 
 #include <gnutls/gnutls.h>
 
-static int print_group(gnutls_dh_params_t group, gnutls_datum_t *ret) {
-    int code = gnutls_dh_params_import_raw2(group, &gnutls_ffdhe_3072_group_prime,
-                                            &gnutls_ffdhe_3072_group_generator,
-                                            gnutls_ffdhe_3072_key_bits);
-
-    return code < 0 ? code : gnutls_dh_params_export2_pkcs3(group, GNUTLS_X509_FMT_PEM, ret);
-}
-
 const char *tls_group_text(struct arena *arena, struct error *err) {
     gnutls_dh_params_t group;
     gnutls_datum_t printed;
@@ -17,7 +9,11 @@ const char *tls_group_text(struct arena *arena, struct error *err) {
     int code = gnutls_dh_params_init(&group);
 
     if (code >= 0) {
-        code = print_group(group, &printed);
+        code = gnutls_dh_params_import_raw2(group, &gnutls_ffdhe_3072_group_prime,
+                                            &gnutls_ffdhe_3072_group_generator,
+                                            gnutls_ffdhe_3072_key_bits);
+        if (code >= 0)
+            code = gnutls_dh_params_export2_pkcs3(group, GNUTLS_X509_FMT_PEM, &printed);
         gnutls_dh_params_deinit(group);
     }
     if (code < 0) {

@@ -106,36 +106,27 @@ static void take_result(struct http_transfer *transfer) {
     }
 }
 
-static int query_may(struct http_transfer *transfer, struct error *err) {
-    int64_t now_us = clock_monotonic_us();
-
-    if (!transfer->call.may || now_us - transfer->queried_us < SECOND_US)
-        return 0;
-    transfer->queried_us = now_us;
-    return transfer->call.may(transfer->call.arg, err);
-}
-
-static void resume(struct http_transfer *transfer) {
-    if (!transfer->is_paused)
-        return;
-    transfer->is_paused = false;
-    curl_easy_pause(transfer->handle, CURLPAUSE_CONT);
-}
-
 int transfer_await(struct http_transfer *transfer,
                    bool (*holds)(const struct http_transfer *transfer), struct error *err) {
-    int64_t until_us = clock_monotonic_us() + transfer->call.timeout_ms * 1000, left_us;
+    int64_t until_us = clock_monotonic_us() + transfer->call.timeout_ms * 1000, left_us, now_us;
     int running;
 
-    resume(transfer);
+    if (transfer->is_paused) {
+        transfer->is_paused = false;
+        curl_easy_pause(transfer->handle, CURLPAUSE_CONT);
+    }
     for (;;) {
         if (curl_multi_perform(transfer->multi, &running) != CURLM_OK)
             return transfer_fail(transfer, ERROR_INTERNAL, "libcurl failed", err);
         take_result(transfer);
         if (transfer->is_over || holds(transfer))
             return 0;
-        if (query_may(transfer, err) < 0)
-            return -1;
+        now_us = clock_monotonic_us();
+        if (transfer->call.may && now_us - transfer->queried_us >= SECOND_US) {
+            transfer->queried_us = now_us;
+            if (transfer->call.may(transfer->call.arg, err) < 0)
+                return -1;
+        }
         left_us = until_us - clock_monotonic_us();
         if (left_us <= 0)
             return transfer_fail(transfer, ERROR_UNAVAILABLE, "the peer does not respond in time",
@@ -148,23 +139,10 @@ int transfer_await(struct http_transfer *transfer,
 
 /* ---- begin and end ---- */
 
-static void set_options(struct http_transfer *transfer) {
-    CURL *handle = transfer->handle;
-
-    handle_set_peer(handle, transfer->arena, transfer->call.url, transfer->call.peer);
-    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
-                     (long)handle_connect_ms(transfer->call.peer));
-    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(handle, CURLOPT_HTTPHEADER, transfer->headers);
-    curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, BUFFER_SIZE);
-    curl_easy_setopt(handle, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_SIZE);
-    curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, receive_header);
-    curl_easy_setopt(handle, CURLOPT_HEADERDATA, transfer);
-    curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, transfer->reason);
-}
-
 int transfer_start(struct http_transfer *transfer, const struct http_transfer_call *call,
                    const char *method, const char *const *lines, struct error *err) {
+    CURL *handle;
+
     *transfer = (struct http_transfer){ .call = *call,
                                         .method = method,
                                         .begin = -1,
@@ -180,7 +158,17 @@ int transfer_start(struct http_transfer *transfer, const struct http_transfer_ca
     for (; *lines; lines++)
         handle_add_line(&transfer->headers, *lines);
     handle_add_headers(&transfer->headers, transfer->arena, call->headers);
-    set_options(transfer);
+    handle = transfer->handle;
+    handle_set_peer(handle, transfer->arena, transfer->call.url, transfer->call.peer);
+    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)handle_connect_ms(transfer->call.peer));
+    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(handle, CURLOPT_HTTPHEADER, transfer->headers);
+    curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, BUFFER_SIZE);
+    curl_easy_setopt(handle, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_SIZE);
+    curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, receive_header);
+    curl_easy_setopt(handle, CURLOPT_HEADERDATA, transfer);
+    curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, transfer->reason);
     if (curl_multi_add_handle(transfer->multi, transfer->handle) != CURLM_OK)
         return transfer_fail(transfer, ERROR_INTERNAL, "libcurl does not start", err);
     return 0;

@@ -94,14 +94,6 @@ static int lock_path(const char *path, struct error *err) {
     return take_fd(fd);
 }
 
-static int open_directory(const char *path) {
-    autofree char *directory = heap_text(path);
-    char *slash = strrchr(directory, '/');
-
-    slash[slash == directory] = '\0';
-    return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
 /* Other processes hold it while their paths change. */
 static bool lock_directory(int fd) {
     const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
@@ -115,8 +107,12 @@ static bool lock_directory(int fd) {
 }
 
 static int take_directory(const char *path, struct error *err) {
-    autoclose int fd = open_directory(path);
+    autofree char *directory = heap_text(path);
+    char *slash = strrchr(directory, '/');
+    autoclose int fd = -1;
 
+    slash[slash == directory] = '\0';
+    fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return error_errno(err, ERROR_BAD_REQUEST, "cannot open the directory of %s", path);
     if (!lock_directory(fd))
