@@ -1,10 +1,5 @@
 #include "rest/call.h"
 
-static bool route_wants_body(const struct route *route) {
-    return route->action || route->wrapper || route->fields ||
-           (route->flags & (ROUTE_NO_WRAPPER | ROUTE_ANY_VALUE));
-}
-
 int body_parse(struct request *request, struct error *err) {
     const struct http_exchange *http = request->http;
 
@@ -54,13 +49,6 @@ static int body_unwrap(struct request *request, struct error *err) {
     return 0;
 }
 
-static bool body_is_strict(const struct request *request) {
-    unsigned flags = request->route->flags;
-
-    return !(flags & ROUTE_OPEN) &&
-           !(flags & ROUTE_STRICT_LATE && request->minor < MV_STRICT_VOLUME_BODIES);
-}
-
 static int body_check(struct request *request, struct error *err) {
     return request->route->check ? request->route->check(request, err) : 0;
 }
@@ -68,6 +56,8 @@ static int body_check(struct request *request, struct error *err) {
 int body_decode(struct request *request, struct error *err) {
     const struct route *route = request->route;
     const char *what = route->action ? route->action : route->wrapper;
+    bool strict = !(route->flags & ROUTE_OPEN) &&
+                  !(route->flags & ROUTE_STRICT_LATE && request->minor < MV_STRICT_VOLUME_BODIES);
     void *body;
 
     if (!request->json_outer || route->flags & ROUTE_ANY_VALUE)
@@ -84,7 +74,7 @@ int body_decode(struct request *request, struct error *err) {
     if (json_is_null(request->json) && route->flags & ROUTE_NULL_VALUE)
         return 0;
     if (json_decode(request->http->arena, request->json, what ? what : "body", route->fields,
-                    request->minor, body_is_strict(request), body, err) < 0)
+                    request->minor, strict, body, err) < 0)
         return -1;
     return body_check(request, err);
 }

@@ -32,11 +32,6 @@ int call_negotiate(struct call *call, struct error *err) {
 
 /* ---- response ---- */
 
-/* A refusal may quote the body, which is not logged: the client knows it. */
-static const char *reason_to_log(const struct http_exchange *http, const struct error *err) {
-    return err && http->body_size == 0 ? err->message : NULL;
-}
-
 static void release_slot(struct call *call) {
     if (call->slot)
         request_slots_leave(call->request.api->slots, call->slot, call->slot);
@@ -63,26 +58,24 @@ static bool is_due(struct call *call, const struct error *err, unsigned *ret_oth
     return true;
 }
 
-static bool has_failed(const struct call *call, const struct error *err) {
-    return call->request.http->status >= error_http_status(ERROR_INTERNAL) ||
-           (err && error_is_hidden(err->kind));
-}
-
-/* Details hidden from clients are logged; `err` is NULL on success. */
+/* Details hidden from clients are logged; `err` is NULL on success.  A refusal may quote the body,
+ * which is not logged: the client knows it. */
 static void reply(struct call *call, const struct error *err) {
     struct http_exchange *http = call->request.http;
     const struct log_context *log = &call->request.context.log;
+    bool failed =
+        http->status >= error_http_status(ERROR_INTERNAL) || (err && error_is_hidden(err->kind));
     unsigned others;
 
     release_slot(call);
-    if (has_failed(call, err) && is_due(call, err, &others))
+    if (failed && is_due(call, err, &others))
         log_error(log, "request failed", "method", http->method, "path", http->path, "status",
                   LOG_INT(http->status), "peer", http->peer, "reason", err ? err->message : NULL,
                   "others", LOG_INT(others), NULL);
     else
         log_debug(log, "request", "method", http->method, "path", http->path, "status",
-                  LOG_INT(http->status), "peer", http->peer, "reason", reason_to_log(http, err),
-                  NULL);
+                  LOG_INT(http->status), "peer", http->peer, "reason",
+                  err && http->body_size == 0 ? err->message : NULL, NULL);
     http_reply(http);
 }
 
@@ -147,19 +140,16 @@ static int request_load(struct request *request, struct error *err) {
     return 0;
 }
 
-/* The rule for seeing the object was checked when it was loaded, for the same owner. */
-static bool is_checked(const struct request *request, const char *rule) {
-    const struct resource *resource = request->route->resource;
-
-    return request->owner && resource->sees && strcmp(resource->sees, rule) == 0;
-}
-
 static int request_police(struct request *request, struct error *err) {
+    const struct resource *resource = request->route->resource;
     const char *rule = request->route->rule;
 
-    return rule && !is_checked(request, rule)
-               ? request_authorize(request, rule, request->owner, err)
-               : 0;
+    if (!rule)
+        return 0;
+    /* the rule for seeing the object was checked when it was loaded, for the same owner */
+    if (request->owner && resource->sees && strcmp(resource->sees, rule) == 0)
+        return 0;
+    return request_authorize(request, rule, request->owner, err);
 }
 
 /* For an unowned object the rule comes first: a refusal does not depend on its existence. */
@@ -218,11 +208,6 @@ bool call_must_go(const struct call *call) {
     return call->slot && request_slots_too_many(call->request.api->slots, call->slot, call->slot);
 }
 
-/* Without a query to the backend the object is created at once. */
-static bool is_not_asked(const struct request *request) {
-    return request->route->flags & ROUTE_ASKS && !request->wait_operation;
-}
-
 /* May run again, so all results of the previous run are reset. */
 int call_body(struct db_tx *tx, void *arg, struct error *err) {
     struct call *call = arg;
@@ -237,9 +222,13 @@ int call_body(struct db_tx *tx, void *arg, struct error *err) {
         request->http->refuse = call_refuse;
         request->http->refuse_arg = call;
     }
-    if (request_find(request, err) < 0 || request->route->handler(request, err) < 0 ||
-        (is_not_asked(request) && request->route->after(request, err) < 0) ||
-        (request->wait_operation && call_take_slot(call, request->wait_project, err) < 0))
+    if (request_find(request, err) < 0 || request->route->handler(request, err) < 0)
+        return -1;
+    /* without a query to the backend the object is created at once */
+    if (request->route->flags & ROUTE_ASKS && !request->wait_operation &&
+        request->route->after(request, err) < 0)
+        return -1;
+    if (request->wait_operation && call_take_slot(call, request->wait_project, err) < 0)
         return -1;
     request_render(request);
     return 0;

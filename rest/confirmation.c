@@ -18,18 +18,11 @@ struct asking {
     int64_t until_us;
 };
 
-static bool is_confirmed(struct asking *asking) {
-    struct call *call = asking->call;
-    const struct api_settings *settings = &call->request.api->settings;
-
-    return settings->confirm(settings->confirm_arg, &call->request, &call->confirmation,
-                             clock_monotonic_us() >= asking->until_us, &asking->refusal);
-}
-
 static void ask(void *arg) {
     struct asking *asking = arg;
     struct call *call = asking->call;
     struct api *api = call->request.api;
+    const struct api_settings *settings = &api->settings;
     struct error err;
 
     if (atomic_load(&api->stops)) {
@@ -39,7 +32,8 @@ static void ask(void *arg) {
         error_set(&err, ERROR_TRY_LATER,
                   "Too many requests of the project are waiting; try again.");
         call_fail(call, &err);
-    } else if (is_confirmed(asking)) {
+    } else if (settings->confirm(settings->confirm_arg, &call->request, &call->confirmation,
+                                 clock_monotonic_us() >= asking->until_us, &asking->refusal)) {
         call->confirmation.granted = true;
         call_run(call);
     } else {
@@ -48,16 +42,12 @@ static void ask(void *arg) {
     atomic_fetch_sub(&api->in_flight, 1);
 }
 
-static const char *service_of(enum confirmation_kind kind) {
-    return kind == CONFIRM_RELEASE ? "compute" : "image";
-}
-
 static void put(struct call *call, const struct error *refusal, void (*run)(void *arg)) {
     const struct confirmation *confirmation = &call->confirmation;
     struct api *api = call->request.api;
     struct arena *arena = call->request.http->arena;
     struct asking *asking = arena_alloc(arena, sizeof(*asking));
-    const char *service = service_of(confirmation->kind);
+    const char *service = confirmation->kind == CONFIRM_RELEASE ? "compute" : "image";
 
     *asking = (struct asking){ call, *refusal, clock_monotonic_us() + PATIENCE_US };
     atomic_fetch_add(&api->in_flight, 1);

@@ -42,19 +42,14 @@ static bool read_pair(struct scan *scan, struct pair *ret) {
     return ret->value != NULL;
 }
 
-static unsigned count_marks(const char *text, char mark) {
-    unsigned count = 0;
-
-    for (; *text; text++)
-        count += *text == mark;
-    return count;
-}
-
 bool dict_text_parse(struct arena *arena, const char *text, struct pairs *ret) {
     struct scan scan = { arena, text };
-    struct pair *items = arena_alloc(arena, (count_marks(text, ':') + 1) * sizeof *items);
-    unsigned count = 0;
+    unsigned most = 1, count = 0;
+    struct pair *items;
 
+    for (const char *at = text; *at; at++)
+        most += *at == ':';
+    items = arena_alloc(arena, most * sizeof *items);
     if (!skip_mark(&scan, '{'))
         return false;
     while (*scan.at != '}') {

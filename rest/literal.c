@@ -7,13 +7,6 @@ static const char *skip_blanks(const char *at) {
     return at + strspn(at, " \t");
 }
 
-/* The end of the text opened by `quote`; its '\0' when unterminated. */
-static const char *find_quote(const char *at, char quote) {
-    while (*at && *at != quote)
-        at += *at == '\\' && at[1] ? 2 : 1;
-    return at;
-}
-
 static char unescaped(char mark) {
     return mark == 'n' ? '\n' : mark == 't' ? '\t' : mark == 'r' ? '\r' : mark;
 }
@@ -26,7 +19,8 @@ const char *literal_quoted(struct arena *arena, const char *at, const char **ret
 
     if (quote != '\'' && quote != '"')
         return NULL;
-    stop = find_quote(at + 1, quote);
+    for (stop = at + 1; *stop && *stop != quote;)
+        stop += *stop == '\\' && stop[1] ? 2 : 1;
     if (!*stop)
         return NULL;
     text = end = arena_alloc(arena, (size_t)(stop - at));
@@ -36,11 +30,15 @@ const char *literal_quoted(struct arena *arena, const char *at, const char **ret
     return stop + 1;
 }
 
-/* A number or a name, used as text; None is NULL. */
-static const char *read_word(struct arena *arena, const char *at, const char **ret) {
-    size_t length = strcspn(at, " \t,])");
+/* A text in quotes, or a number or a name, used as text; None is NULL. */
+static const char *read_one(struct arena *arena, const char *at, const char **ret) {
+    const char *end = literal_quoted(arena, at, ret);
+    size_t length;
     bool name = false;
 
+    if (end)
+        return end;
+    length = strcspn(at, " \t,])");
     for (const char *const *word = (const char *const[]){ "None", "True", "False", NULL }; *word;
          word++)
         name |= length == strlen(*word) && strncmp(at, *word, length) == 0;
@@ -48,12 +46,6 @@ static const char *read_word(struct arena *arena, const char *at, const char **r
         return NULL;
     *ret = strncmp(at, "None", length) == 0 ? NULL : arena_text_n(arena, at, length);
     return at + length;
-}
-
-static const char *read_one(struct arena *arena, const char *at, const char **ret) {
-    const char *end = literal_quoted(arena, at, ret);
-
-    return end ? end : read_word(arena, at, ret);
 }
 
 static bool read_list(struct arena *arena, const char *at, struct literal *list) {

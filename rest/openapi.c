@@ -23,12 +23,6 @@ static json_t *operation_id(const char *method, const char *path) {
     return json_stringn(text, size);
 }
 
-static json_t *operation_new(const struct route *route, const char *method) {
-    return json_pack("{s:o, s:o, s:{s:{s:s}}}", "operationId", operation_id(method, route->path),
-                     "parameters", openapi_parameters(route), "responses", "default", "$ref",
-                     "#/components/responses/fault");
-}
-
 static void add_body(json_t *operation, const struct route *route) {
     json_t *schema = openapi_body(route), *body;
 
@@ -48,7 +42,10 @@ static void add_route(json_t *paths, const struct route *route, json_t *schemas)
         method[i] = (char)tolower((unsigned char)route->method[i]);
     operation = json_object_get(path, method);
     if (!operation) {
-        operation = operation_new(route, method);
+        operation =
+            json_pack("{s:o, s:o, s:{s:{s:s}}}", "operationId", operation_id(method, route->path),
+                      "parameters", openapi_parameters(route), "responses", "default", "$ref",
+                      "#/components/responses/fault");
         json_object_set_new(path, method, operation);
     } else {
         openapi_add_queries(json_object_get(operation, "parameters"), route);
@@ -60,16 +57,6 @@ static void add_route(json_t *paths, const struct route *route, json_t *schemas)
 }
 
 /* ---- the document ---- */
-
-static json_t *paths_new(json_t *schemas) {
-    json_t *paths = json_object();
-
-    for (const struct route *const *routes = api_routes; *routes; routes++)
-        for (const struct route *route = *routes; route->method; route++)
-            if (!(route->flags & ROUTE_ABSENT))
-                add_route(paths, route, schemas);
-    return paths;
-}
 
 static json_t *info_new(void) {
     return json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "title", "scoria: Block Storage API v3",
@@ -91,8 +78,12 @@ static json_t *components_new(json_t *schemas) {
 }
 
 json_t *openapi_document(void) {
-    json_t *schemas = json_object(), *paths = paths_new(schemas);
+    json_t *schemas = json_object(), *paths = json_object();
 
+    for (const struct route *const *routes = api_routes; *routes; routes++)
+        for (const struct route *route = *routes; route->method; route++)
+            if (!(route->flags & ROUTE_ABSENT))
+                add_route(paths, route, schemas);
     return json_pack("{s:s, s:o, s:o, s:[{s:[]}], s:o, s:o}", "openapi", "3.1.0", "info",
                      info_new(), "servers", servers_new(), "security", "token", "paths", paths,
                      "components", components_new(schemas));

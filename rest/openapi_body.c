@@ -40,20 +40,17 @@ static json_t *wrapped(const char *key, json_t *inner, bool open) {
     return schema;
 }
 
-static json_t *inner_schema(const struct route *route) {
-    if (route->flags & ROUTE_ONE_FIELD)
-        return field_schema(route->fields);
-    return route->fields && !(route->flags & ROUTE_ANY_VALUE) ? fields_schema(route)
-                                                              : json_object();
-}
-
 json_t *openapi_body(const struct route *route) {
     json_t *schema;
 
-    if (!route->action && !route->wrapper && !route->fields &&
-        !(route->flags & (ROUTE_NO_WRAPPER | ROUTE_ANY_VALUE)))
+    if (!route_wants_body(route))
         return NULL;
-    schema = inner_schema(route);
+    if (route->flags & ROUTE_ONE_FIELD)
+        schema = field_schema(route->fields);
+    else if (route->fields && !(route->flags & ROUTE_ANY_VALUE))
+        schema = fields_schema(route);
+    else
+        schema = json_object();
     if (route->action) {
         schema = wrapped(route->action, schema, false);
         openapi_note(schema, "action-name", json_string(route->action));

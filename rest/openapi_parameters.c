@@ -72,45 +72,36 @@ static void add_page(json_t *list, const struct resource *resource) {
         add_query(list, "with_count", typed("boolean"), later(since, MV_WITH_COUNT));
 }
 
-static const char *type_of(const struct resource_column *column) {
-    return column->type == COLUMN_INT ? "integer" : "string";
-}
-
-static void add_filters(json_t *list, const struct resource *resource) {
-    for (const struct resource_column *column = resource->columns; column->name; column++) {
-        add_query(list, column->name, typed(type_of(column)),
-                  later(column->since, resource->query_since));
-        if (!column->for_all)
-            json_object_set_new(json_array_get(list, json_array_size(list) - 1), "description",
-                                json_string("For administrators."));
-    }
-    if (resource->other_filter)
-        add_query(list, resource->other_filter, typed("string"), resource->query_since);
-}
-
-static json_t *query_parameter(const struct route *route, const struct route_query *query) {
-    json_t *parameter =
-        parameter_new(query->name, query->place == IN_HEADER ? "header" : "query",
-                      typed(query->is_boolean ? "boolean" : "string"), query->since);
-
-    if (route->action)
-        json_object_set_new(parameter, "description", json_sprintf("Of %s.", route->action));
-    return parameter;
-}
-
 void openapi_add_queries(json_t *list, const struct route *route) {
-    for (const struct route_query *query = route->queries; query && query->name; query++)
-        if (query->place != IN_ANSWER)
-            json_array_append_new(list, query_parameter(route, query));
+    for (const struct route_query *query = route->queries; query && query->name; query++) {
+        json_t *parameter;
+
+        if (query->place == IN_ANSWER)
+            continue;
+        parameter = parameter_new(query->name, query->place == IN_HEADER ? "header" : "query",
+                                  typed(query->is_boolean ? "boolean" : "string"), query->since);
+        if (route->action)
+            json_object_set_new(parameter, "description", json_sprintf("Of %s.", route->action));
+        json_array_append_new(list, parameter);
+    }
 }
 
 json_t *openapi_parameters(const struct route *route) {
     json_t *list = json_pack("[{s:s}]", "$ref", "#/components/parameters/microversion");
+    const struct resource *resource = route->resource;
 
     add_places(list, route->path);
     if (route->handler == resource_list || route->handler == resource_list_detail) {
-        add_page(list, route->resource);
-        add_filters(list, route->resource);
+        add_page(list, resource);
+        for (const struct resource_column *column = resource->columns; column->name; column++) {
+            add_query(list, column->name, typed(column->type == COLUMN_INT ? "integer" : "string"),
+                      later(column->since, resource->query_since));
+            if (!column->for_all)
+                json_object_set_new(json_array_get(list, json_array_size(list) - 1), "description",
+                                    json_string("For administrators."));
+        }
+        if (resource->other_filter)
+            add_query(list, resource->other_filter, typed("string"), resource->query_since);
     }
     openapi_add_queries(list, route);
     return list;

@@ -89,22 +89,13 @@ static int page_read_filters(struct request *request, struct page *page, struct 
     return 0;
 }
 
-/* Restricts the page to the project's rows; the leading pair, too. */
-static void page_read_visible(struct request *request, struct page *page, const char *visible,
-                              const char *project) {
-    const struct db_value value = DB_TEXT(project);
-
-    if (page->lead && visible)
-        visible = "pair.project_id = ?";
-    page_and(request, page, visible ? visible : "1=1", &value, visible ? 1 : 0);
-}
-
 int page_read(struct request *request, const struct resource *resource, struct page *ret,
               struct error *err) {
     const char *marker = request_query(request, "marker");
     const char *project = NULL, *visible = NULL;
+    const char *asked, *scope;
     struct page_sort sort;
-    const char *asked;
+    struct db_value value;
 
     *ret = (struct page){ .resource = resource };
     if (page_read_limits(request, ret, err) < 0 || page_sort_read(request, ret, &sort, err) < 0)
@@ -123,7 +114,10 @@ int page_read(struct request *request, const struct resource *resource, struct p
     }
     if (page_read_filters(request, ret, err) < 0)
         return -1;
-    page_read_visible(request, ret, visible, project);
+    /* restricts the page to the project's rows; the leading pair, too */
+    scope = ret->lead && visible ? "pair.project_id = ?" : visible;
+    value = DB_TEXT(project);
+    page_and(request, ret, scope ? scope : "1=1", &value, scope ? 1 : 0);
     page_sort_set(request, ret, &sort);
     if (marker && page_marker_read(request, ret, &sort, marker, visible, project, err) < 0)
         return -1;

@@ -5,16 +5,10 @@
 
 #include <string.h>
 
-static bool sort_has(const struct page_sort *sort, const char *sql) {
+static void sort_add(struct page_sort *sort, const char *sql, bool text, bool descending) {
     for (unsigned i = 0; i < sort->count; i++)
         if (strcmp(sort->keys[i].sql, sql) == 0)
-            return true;
-    return false;
-}
-
-static void sort_add(struct page_sort *sort, const char *sql, bool text, bool descending) {
-    if (sort_has(sort, sql))
-        return;
+            return;
     sort->keys[sort->count].sql = sql;
     sort->keys[sort->count].text = text;
     sort->keys[sort->count++].descending = descending;
@@ -140,13 +134,6 @@ void page_sort_set(struct request *request, struct page *page, const struct page
 
 /* ---- the marker ---- */
 
-static bool sort_is_even(const struct page_sort *sort) {
-    for (unsigned i = 1; i < sort->count; i++)
-        if (sort->keys[i].descending != sort->keys[0].descending)
-            return false;
-    return true;
-}
-
 /* All keys in one direction: (k1, k2) < (?, ?), served by an index over (k1, k2). */
 static const char *condition_even(struct arena *arena, const struct page *page,
                                   const struct page_sort *sort) {
@@ -179,9 +166,11 @@ static void marker_set(struct request *request, struct page *page, const struct 
                        const struct db_value *row) {
     struct arena *arena = request->work.arena;
     struct db_value *values = arena_alloc(arena, 2 * sort->count * sizeof(*values));
-    bool even = sort_is_even(sort);
     unsigned count = 0;
+    bool even = true;
 
+    for (unsigned i = 1; i < sort->count; i++)
+        even &= sort->keys[i].descending == sort->keys[0].descending;
     for (unsigned i = 0; i < sort->count; i++) {
         values[count++] = row[i];
         if (!even && i + 1 < sort->count)

@@ -62,20 +62,6 @@ static void run(void *arg) {
     atomic_fetch_sub(&api->in_flight, 1);
 }
 
-static void put_in_line(struct call *call) {
-    struct api *api = call->request.api;
-    const char *project = project_of(call);
-    struct error err;
-
-    if (call_take_slot(call, project, &err) < 0) {
-        call_fail(call, &err);
-        return;
-    }
-    call->queued_us = clock_monotonic_us();
-    atomic_fetch_add(&api->in_flight, 1);
-    worker_pool_put(api->readers, &(struct work_item){ .group = project, .run = run, .arg = call });
-}
-
 /* False: it is expensive. */
 static bool read_briefly(struct call *call) {
     struct error err = { .kind = ERROR_NONE };
@@ -95,9 +81,20 @@ static bool read_briefly(struct call *call) {
 void call_read(struct call *call) {
     struct api *api = call->request.api;
     struct error err = { .kind = ERROR_NONE };
+    const char *project;
 
-    if (!api->readers || !route_reads_many(call->request.route))
+    if (!api->readers || !route_reads_many(call->request.route)) {
         call_end(call, db_read(api->settings.db, call_body, call, &err), &err);
-    else if (!read_briefly(call))
-        put_in_line(call);
+        return;
+    }
+    if (read_briefly(call))
+        return;
+    project = project_of(call);
+    if (call_take_slot(call, project, &err) < 0) {
+        call_fail(call, &err);
+        return;
+    }
+    call->queued_us = clock_monotonic_us();
+    atomic_fetch_add(&api->in_flight, 1);
+    worker_pool_put(api->readers, &(struct work_item){ .group = project, .run = run, .arg = call });
 }

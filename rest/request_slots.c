@@ -85,20 +85,14 @@ static bool make_room(struct request_slots *slots, struct group *group, unsigned
     return true;
 }
 
-static struct group *largest_group(const struct request_slots *slots) {
+/* A slot of the group's share, or of a larger group's, or of another project's of this group. */
+static bool find_slot(struct request_slots *slots, struct group *own, const struct holder *holder) {
+    unsigned all = own ? own->kept : 0;
     struct group *largest = slots->groups;
 
     for (struct group *group = slots->groups; group; group = group->next)
         if (group->kept > largest->kept)
             largest = group;
-    return largest;
-}
-
-/* A slot of the group's share, or of a larger group's, or of another project's of this group. */
-static bool find_slot(struct request_slots *slots, struct group *own, const struct holder *holder) {
-    unsigned all = own ? own->kept : 0;
-    struct group *largest = largest_group(slots);
-
     if (all < slots->free)
         return true;
     if (slots->free == 0 && largest && largest->kept > all + 1)
@@ -150,22 +144,6 @@ bool request_slots_too_many(struct request_slots *slots, const char *name, const
     return going;
 }
 
-static void drop_holder(struct holder **at) {
-    struct holder *gone = *at;
-
-    *at = gone->next;
-    free(gone->project);
-    free(gone);
-}
-
-static void drop_group(struct group **at) {
-    struct group *gone = *at;
-
-    *at = gone->next;
-    free(gone->name);
-    free(gone);
-}
-
 void request_slots_leave(struct request_slots *slots, const char *name, const char *project) {
     struct group **group;
     struct holder **holder;
@@ -181,9 +159,19 @@ void request_slots_leave(struct request_slots *slots, const char *name, const ch
         (*group)->kept--;
         slots->free++;
     }
-    if (--(*holder)->count == 0)
-        drop_holder(holder);
-    if (!(*group)->holders)
-        drop_group(group);
+    if (--(*holder)->count == 0) {
+        struct holder *gone = *holder;
+
+        *holder = gone->next;
+        free(gone->project);
+        free(gone);
+    }
+    if (!(*group)->holders) {
+        struct group *left_group = *group;
+
+        *group = left_group->next;
+        free(left_group->name);
+        free(left_group);
+    }
     pthread_mutex_unlock(&slots->lock);
 }

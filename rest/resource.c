@@ -18,13 +18,6 @@ const struct resource_column *resource_column(const struct resource *resource, c
     return NULL;
 }
 
-static int refuse_absent(const struct resource *resource, const char *id, struct error *err) {
-    if (resource->absent[0])
-        return error_set(err, ERROR_NOT_FOUND, "%s%s%s", resource->absent[0], id,
-                         resource->absent[1]);
-    return error_set(err, ERROR_NOT_FOUND, "%s %s could not be found.", resource->label, id);
-}
-
 void *resource_load(struct request *request, const struct resource *resource, const char *id,
                     struct policy_target *ret_owner, struct error *err) {
     void *row;
@@ -35,7 +28,11 @@ void *resource_load(struct request *request, const struct resource *resource, co
         return NULL;
     if (row && (!resource->sees || request_authorize(request, resource->sees, ret_owner, err) == 0))
         return row;
-    if (!row || !resource->sees_told)
-        refuse_absent(resource, id, err);
+    if (row && resource->sees_told)
+        return NULL;
+    if (resource->absent[0])
+        error_set(err, ERROR_NOT_FOUND, "%s%s%s", resource->absent[0], id, resource->absent[1]);
+    else
+        error_set(err, ERROR_NOT_FOUND, "%s %s could not be found.", resource->label, id);
     return NULL;
 }

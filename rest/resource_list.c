@@ -65,13 +65,6 @@ struct listing {
     unsigned shown;
 };
 
-/* The other rows are about as large as the first. */
-static void expect_rows(struct listing *listing, size_t row_bytes, unsigned count) {
-    size_t rows = count == PART ? (size_t)listing->page->limit : count;
-
-    json_out_expect(&listing->request->out, (rows + rows / 8) * row_bytes);
-}
-
 /* Of a page, or a part of one: are more wanted? */
 static bool put_rows(void *arg, const void *rows, unsigned count) {
     struct listing *listing = arg;
@@ -88,8 +81,11 @@ static bool put_rows(void *arg, const void *rows, unsigned count) {
         }
         resource->view(request, row, listing->detail);
         listing->page->last_id = resource_row_id(resource, row);
-        if (listing->shown++ == 0)
-            expect_rows(listing, request->out.size - begin, count);
+        if (listing->shown++ == 0) { /* the other rows are about as large as the first */
+            size_t expected = count == PART ? (size_t)listing->page->limit : count;
+
+            json_out_expect(&request->out, (expected + expected / 8) * (request->out.size - begin));
+        }
     }
     listing->page->last_id = arena_text(request->work.arena, listing->page->last_id);
     return !listing->page->cut;
@@ -129,21 +125,14 @@ static int list(struct request *request, bool detail, struct error *err) {
     return 0;
 }
 
-/* Is a watch requested?  1; 0: no, or a HEAD, which is a list's; -1: not a boolean. */
-static int is_watch(const struct request *request, struct error *err) {
-    bool asked = false;
-
-    if (request_flag(request, "watch", &asked, err) < 0)
-        return -1;
-    return asked && strcmp(request->http->method, "HEAD") != 0;
-}
-
 int resource_list(struct request *request, struct error *err) {
     const struct resource *resource = request->route->resource;
-    int watches = resource->watch ? is_watch(request, err) : 0;
+    bool watches = false;
 
-    if (watches != 0)
-        return watches < 0 ? -1 : resource->watch(request, err);
+    if (resource->watch && request_flag(request, "watch", &watches, err) < 0)
+        return -1;
+    if (watches && strcmp(request->http->method, "HEAD") != 0) /* a HEAD is a list's */
+        return resource->watch(request, err);
     return list(request, false, err);
 }
 

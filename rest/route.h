@@ -80,6 +80,9 @@ struct route {
 /* Defined by the row of the resource alone. */
 route_handler resource_list, resource_list_detail, resource_show;
 
+/* Does the request have a body? */
+bool route_wants_body(const struct route *route);
+
 /* Does the cost of this GET grow with the number of rows?  Then it is not run in an I/O thread
  * (read.c). */
 bool route_reads_many(const struct route *route);

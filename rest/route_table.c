@@ -98,10 +98,9 @@ static struct route_node *table_node(struct route_table *table, const char *path
     return made;
 }
 
-/* By its resource alone. */
-static bool route_shows(const struct route *route) {
-    return route->handler == resource_list || route->handler == resource_list_detail ||
-           route->handler == resource_show;
+bool route_wants_body(const struct route *route) {
+    return route->action || route->wrapper || route->fields ||
+           (route->flags & (ROUTE_NO_WRAPPER | ROUTE_ANY_VALUE));
 }
 
 bool route_reads_many(const struct route *route) {
@@ -113,13 +112,16 @@ static int table_add(struct route_table *table, const struct route *route, struc
     struct route_entry *entry = arena_alloc(table->arena, sizeof(*entry));
     struct route_node *node = table_node(table, route->path, err);
     struct route_entry **place;
+    bool shows; /* by its resource alone */
 
     if (!node)
         return -1;
     if (!metadata_route_works(route))
         return error_set(err, ERROR_INTERNAL, "Route %s has a resource without metadata to set.",
                          route->path);
-    if (route_shows(route) && !route->resource->shape)
+    shows = route->handler == resource_list || route->handler == resource_list_detail ||
+            route->handler == resource_show;
+    if (shows && !route->resource->shape)
         return error_set(err, ERROR_INTERNAL, "Route %s shows a resource without a shape.",
                          route->path);
     for (place = route->action ? &node->actions : &node->plain; *place; place = &(*place)->next)

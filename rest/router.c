@@ -66,14 +66,6 @@ static bool call_split_path(struct call *call) {
 
 #define REQUEST_ID_PREFIX "req-"
 
-static const char *request_id_new(struct arena *arena, const struct clock *clock) {
-    char *text = arena_alloc(arena, strlen(REQUEST_ID_PREFIX) + UUID_SIZE);
-
-    strcpy(text, REQUEST_ID_PREFIX);
-    clock_uuid(clock, text + strlen(REQUEST_ID_PREFIX));
-    return text;
-}
-
 /* The client's own request id, when it is well-formed. */
 static const char *request_id_given(const struct http_exchange *http) {
     const char *given = http_header(http, "X-OpenStack-Request-ID");
@@ -87,8 +79,10 @@ static const char *request_id_given(const struct http_exchange *http) {
 static struct call *call_new(struct api *api, struct http_exchange *http) {
     struct call *call = arena_alloc(http->arena, sizeof(*call));
     struct request *request = &call->request;
-    const char *id = request_id_new(http->arena, api->settings.settings->clock);
+    char *id = arena_alloc(http->arena, strlen(REQUEST_ID_PREFIX) + UUID_SIZE);
 
+    strcpy(id, REQUEST_ID_PREFIX);
+    clock_uuid(api->settings.settings->clock, id + strlen(REQUEST_ID_PREFIX));
     *request = (struct request){ .api = api, .policy = api->settings.policy, .http = http };
     request->context.request_id = request->context.log.request_id = id;
     request->context.global_request_id = request_id_given(http);

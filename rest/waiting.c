@@ -21,12 +21,6 @@ struct waiting {
     bool look, stop;
 };
 
-static enum waiting_reason waiter_reason(const struct waiter *waiter, bool stop) {
-    if (stop)
-        return WAITING_STOP;
-    return clock_monotonic_us() >= waiter->deadline_us ? WAITING_TIMEOUT : WAITING_LOOK;
-}
-
 /* Checks all parked ones; those that must keep waiting are parked again. */
 static void waiting_round(struct waiting *waiting, bool stop) {
     struct waiters taken = STAILQ_HEAD_INITIALIZER(taken), left = STAILQ_HEAD_INITIALIZER(left);
@@ -36,8 +30,10 @@ static void waiting_round(struct waiting *waiting, bool stop) {
     STAILQ_CONCAT(&taken, &waiting->parked);
     pthread_mutex_unlock(&waiting->lock);
     while ((waiter = STAILQ_FIRST(&taken))) {
+        bool late = clock_monotonic_us() >= waiter->deadline_us;
+
         STAILQ_REMOVE_HEAD(&taken, next);
-        if (!waiting->check(waiter, waiter_reason(waiter, stop)))
+        if (!waiting->check(waiter, stop ? WAITING_STOP : late ? WAITING_TIMEOUT : WAITING_LOOK))
             STAILQ_INSERT_TAIL(&left, waiter, next);
     }
     pthread_mutex_lock(&waiting->lock);
