@@ -42,19 +42,15 @@ static void grant(struct grpc_allowance *allowance, int64_t more) {
         allowance->left = allowance->most;
 }
 
-static bool spend(struct grpc_allowance *allowance) {
+static void charge(struct grpc_connection *connection, struct grpc_allowance *of) {
     int64_t now_us = clock_monotonic_us();
-    int64_t earned = (now_us - allowance->filled_us) * allowance->per_second / SECOND_US;
+    int64_t earned = (now_us - of->filled_us) * of->per_second / SECOND_US;
 
     if (earned > 0) {
-        grant(allowance, earned);
-        allowance->filled_us = now_us;
+        grant(of, earned);
+        of->filled_us = now_us;
     }
-    return --allowance->left >= 0;
-}
-
-static void charge(struct grpc_connection *connection, struct grpc_allowance *of) {
-    if (!spend(of))
+    if (--of->left < 0)
         nghttp2_session_terminate_session(connection->session, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
@@ -216,17 +212,6 @@ static void watch(struct grpc_connection *connection, int how) {
     epoll_ctl(connection->server->poll, how, connection->fd, &event);
 }
 
-static void set_waiting(struct grpc_connection *connection, bool waits) {
-    struct grpc_server *server = connection->server;
-
-    if (waits)
-        grpc_server_look_at(server, connection->since_us + server->answer_us);
-    if (waits == connection->waits_for_room)
-        return;
-    connection->waits_for_room = waits;
-    watch(connection, EPOLL_CTL_MOD);
-}
-
 /* 1: everything is written; 0: the socket is full; -1: it is broken. */
 static int write_out(struct grpc_connection *connection) {
     while (connection->out_sent < connection->out_size) {
@@ -256,10 +241,17 @@ void grpc_connection_flush(struct grpc_connection *connection) {
             written = write_out(connection);
     }
     if (written < 0 ||
-        (!more && !nghttp2_session_want_read(session) && !nghttp2_session_want_write(session)))
+        (!more && !nghttp2_session_want_read(session) && !nghttp2_session_want_write(session))) {
         grpc_connection_close(connection);
-    else
-        set_waiting(connection, more);
+        return;
+    }
+    if (more)
+        grpc_server_look_at(connection->server,
+                            connection->since_us + connection->server->answer_us);
+    if (more != connection->waits_for_room) {
+        connection->waits_for_room = more;
+        watch(connection, EPOLL_CTL_MOD);
+    }
 }
 
 /* False: end of the stream. */
@@ -301,18 +293,10 @@ static int begin_session(struct grpc_connection *connection) {
                : 0;
 }
 
-static void find_peer(struct grpc_connection *connection) {
-    struct ucred peer = { .pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1 };
-    socklen_t size = sizeof(peer);
-
-    getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
-    connection->uid = peer.uid;
-    connection->gid = peer.gid;
-    connection->pid = peer.pid;
-}
-
 void grpc_connection_open(struct grpc_server *server, int fd) {
     struct grpc_connection *connection = heap_new(sizeof(*connection));
+    struct ucred peer = { .pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1 };
+    socklen_t size = sizeof(peer);
 
     connection->server = server;
     connection->fd = fd;
@@ -320,7 +304,11 @@ void grpc_connection_open(struct grpc_server *server, int fd) {
     connection->idle_frames = allowance(IDLE_FRAMES, IDLE_FRAMES_A_SECOND);
     connection->resets = allowance(RESETS, RESETS_A_SECOND);
     connection->large_heads = allowance(LARGE_HEADS, LARGE_HEADS_A_SECOND);
-    find_peer(connection);
+
+    getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    connection->uid = peer.uid;
+    connection->gid = peer.gid;
+    connection->pid = peer.pid;
     LIST_INIT(&connection->streams);
     LIST_INSERT_HEAD(&server->connections, connection, next);
     server->connection_count++;

@@ -10,7 +10,7 @@
 #define LONGEST_US (INT64_C(365) * 24 * 3600 * SECOND_US)
 
 /* "100m": at most eight digits and a unit. */
-static bool read_timeout(const char *text, int64_t *ret_us) {
+static void read_grpc_timeout(struct grpc_head *head, const char *text) {
     static const char units[] = "HMSmu";
     static const int64_t unit_us[] = { 3600 * SECOND_US, 60 * SECOND_US, SECOND_US, 1000, 1 };
     size_t digits = strspn(text, "0123456789");
@@ -18,8 +18,9 @@ static bool read_timeout(const char *text, int64_t *ret_us) {
     const char *known = *unit ? strchr(units, *unit) : NULL;
     int64_t value = 0;
 
+    head->bad_timeout = true;
     if (digits == 0 || digits > TIMEOUT_DIGITS || !*unit || unit[1])
-        return false;
+        return;
     for (size_t i = 0; i < digits; i++)
         value = value * 10 + (text[i] - '0');
     if (known)
@@ -27,9 +28,9 @@ static bool read_timeout(const char *text, int64_t *ret_us) {
     else if (*unit == 'n')
         value /= 1000;
     else
-        return false;
-    *ret_us = value < LONGEST_US ? value : LONGEST_US;
-    return true;
+        return;
+    head->bad_timeout = false;
+    head->timeout_us = value < LONGEST_US ? value : LONGEST_US;
 }
 
 static void read_path(struct grpc_head *head, const char *value) {
@@ -50,10 +51,6 @@ static void read_content_type(struct grpc_head *head, const char *value) {
     if (strncmp(value, "+proto", 6) == 0)
         value += 6;
     head->grpc = *value == '\0' || *value == ';';
-}
-
-static void read_grpc_timeout(struct grpc_head *head, const char *value) {
-    head->bad_timeout = !read_timeout(value, &head->timeout_us);
 }
 
 /* clang-format off */

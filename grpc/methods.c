@@ -22,15 +22,11 @@ static grpc_handler *handler_of(const struct grpc_service *service, const char *
     return NULL;
 }
 
-static void check_methods(const struct grpc_service *service) {
-    for (const struct grpc_method *method = service->methods; method->name; method++)
-        assert(protobuf_c_service_descriptor_get_method_by_name(service->descriptor, method->name));
-}
-
 static void add_methods(struct grpc_server *server, const struct grpc_service *service) {
     const ProtobufCServiceDescriptor *descriptor = service->descriptor;
 
-    check_methods(service);
+    for (const struct grpc_method *method = service->methods; method->name; method++)
+        assert(protobuf_c_service_descriptor_get_method_by_name(service->descriptor, method->name));
     for (unsigned i = 0; i < descriptor->n_methods; i++) {
         const ProtobufCMethodDescriptor *method = &descriptor->methods[i];
 
@@ -44,15 +40,6 @@ static void add_methods(struct grpc_server *server, const struct grpc_service *s
     }
 }
 
-static void mark(struct grpc_server *server, const struct grpc_server_settings *settings) {
-    for (size_t i = 0; i < server->entry_count; i++) {
-        struct grpc_entry *entry = &server->entries[i];
-
-        entry->quick = words_list_has(settings->quick, entry->path);
-        entry->ahead = words_list_has(settings->ahead, entry->path);
-    }
-}
-
 void grpc_methods_add(struct grpc_server *server, const struct grpc_server_settings *settings) {
     size_t count = 0;
 
@@ -61,5 +48,10 @@ void grpc_methods_add(struct grpc_server *server, const struct grpc_server_setti
     server->entries = arena_alloc(server->arena, count * sizeof(struct grpc_entry));
     for (const struct grpc_service *service = settings->services; service->descriptor; service++)
         add_methods(server, service);
-    mark(server, settings);
+    for (size_t i = 0; i < server->entry_count; i++) {
+        struct grpc_entry *entry = &server->entries[i];
+
+        entry->quick = words_list_has(settings->quick, entry->path);
+        entry->ahead = words_list_has(settings->ahead, entry->path);
+    }
 }

@@ -91,12 +91,6 @@ static void accept_all(struct grpc_server *server) {
 
 /* ---- shutdown ---- */
 
-static void close_listener(struct grpc_server *server) {
-    unix_socket_remove(&server->socket);
-    close(server->listener);
-    server->listener = -1;
-}
-
 typedef void connection_function(struct grpc_connection *connection);
 
 static void for_each_connection(struct grpc_server *server, connection_function *function) {
@@ -112,7 +106,9 @@ static void leave(struct grpc_server *server) {
     server->leaving = true;
     server->end_us = clock_monotonic_us() + server->grace_us;
     grpc_server_look_at(server, server->end_us);
-    close_listener(server);
+    unix_socket_remove(&server->socket);
+    close(server->listener);
+    server->listener = -1;
     for_each_connection(server, grpc_connection_leave);
 }
 
@@ -123,17 +119,6 @@ static void cut_calls(struct grpc_connection *connection) {
         grpc_stream_leave(stream);
     }
     grpc_connection_flush(connection);
-}
-
-static void end_grace(struct grpc_server *server, int64_t now_us) {
-    if (now_us < server->end_us) {
-        grpc_server_look_at(server, server->end_us);
-        return;
-    }
-    for_each_connection(server, server->cut ? grpc_connection_close : cut_calls);
-    server->cut = true;
-    server->end_us = now_us + LAST_WORDS_US;
-    grpc_server_look_at(server, server->end_us);
 }
 
 /* ---- the loop ---- */
@@ -151,8 +136,14 @@ static void check_time(struct grpc_server *server) {
     }
     if (server->deaf && !server->leaving)
         listen_to(server, true);
-    if (server->leaving)
-        end_grace(server, now_us);
+    if (!server->leaving)
+        return;
+    if (now_us >= server->end_us) {
+        for_each_connection(server, server->cut ? grpc_connection_close : cut_calls);
+        server->cut = true;
+        server->end_us = now_us + LAST_WORDS_US;
+    }
+    grpc_server_look_at(server, server->end_us);
 }
 
 static int wait_ms(const struct grpc_server *server) {
@@ -163,18 +154,12 @@ static int wait_ms(const struct grpc_server *server) {
     return left_us <= 0 ? 0 : left_us / 1000 >= 3600000 ? 3600000 : (int)(left_us / 1000 + 1);
 }
 
-static void take_wake(struct grpc_server *server) {
-    uint64_t count;
-
-    while (read(server->wake, &count, sizeof(count)) < 0 && errno == EINTR)
-        ;
-}
-
 /* Connections first: the following steps may close any of them. */
 static void turn(struct grpc_server *server) {
     struct epoll_event events[EVENTS_A_TURN];
     int count = epoll_wait(server->poll, events, EVENTS_A_TURN, wait_ms(server));
     bool waiting = false, woken = false;
+    uint64_t wakes;
 
     for (int i = 0; i < count; i++)
         if (events[i].data.ptr == &server->listener)
@@ -183,8 +168,8 @@ static void turn(struct grpc_server *server) {
             woken = true;
         else
             grpc_connection_serve(events[i].data.ptr, events[i].events);
-    if (woken)
-        take_wake(server);
+    while (woken && read(server->wake, &wakes, sizeof(wakes)) < 0 && errno == EINTR)
+        ;
     answer_done(server);
     if (server->stopping && !server->leaving)
         leave(server);

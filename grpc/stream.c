@@ -41,13 +41,6 @@ static void drop_body(struct grpc_stream *stream) {
     stream->room = 0;
 }
 
-/* Frees the request; only the response is kept. */
-static void forget_request(struct grpc_stream *stream) {
-    drop_body(stream);
-    stream->head = (struct grpc_head){ 0 };
-    arena_reset(stream->call.arena);
-}
-
 void grpc_stream_free(struct grpc_stream *stream) {
     drop_body(stream);
     stream->server->answer_bytes -= stream->counted_bytes;
@@ -87,7 +80,10 @@ static int64_t answer_due_us(const struct grpc_stream *stream) {
 }
 
 static void begin_answer(struct grpc_stream *stream) {
-    forget_request(stream);
+    /* only the response is kept */
+    drop_body(stream);
+    stream->head = (struct grpc_head){ 0 };
+    arena_reset(stream->call.arena);
     stream->state = GRPC_ANSWERED;
     stream->since_us = clock_monotonic_us();
     grpc_server_look_at(stream->server, answer_due_us(stream));
@@ -168,14 +164,6 @@ static void begin_call(struct grpc_stream *stream) {
     call->log.request_id = call->request_id;
 }
 
-static void set_deadline(struct grpc_stream *stream) {
-    if (stream->head.timeout_us < 0)
-        return;
-    stream->deadline_us = stream->since_us + stream->head.timeout_us;
-    stream->call.until_us = stream->deadline_us;
-    grpc_server_look_at(stream->server, stream->deadline_us);
-}
-
 void grpc_stream_take_head(struct grpc_stream *stream) {
     const struct grpc_head *head = &stream->head;
 
@@ -194,8 +182,11 @@ void grpc_stream_take_head(struct grpc_stream *stream) {
         stream_refuse(stream, GRPC_INTERNAL, "the header grpc-timeout is malformed");
     else
         begin_call(stream);
-    if (stream->state == GRPC_ARRIVING)
-        set_deadline(stream);
+    if (stream->state == GRPC_ARRIVING && head->timeout_us >= 0) {
+        stream->deadline_us = stream->since_us + head->timeout_us;
+        stream->call.until_us = stream->deadline_us;
+        grpc_server_look_at(stream->server, stream->deadline_us);
+    }
 }
 
 /* Checks the message's length once the prefix is complete. */

@@ -15,11 +15,6 @@ void grpc_server_look_at(struct grpc_server *server, int64_t instant_us) {
 
 #define MOST_ANSWER ((size_t)16 * 1024 * 1024)
 
-/* The deadline has passed, or the client has gone, while the call waited for a thread. */
-static int refuse_late(struct grpc_stream *stream) {
-    return grpc_refuse(&stream->err, GRPC_DEADLINE_EXCEEDED, "the deadline has passed");
-}
-
 static int run_handler(struct grpc_stream *stream) {
     const struct grpc_entry *entry = stream->entry;
     struct grpc_call *call = &stream->call;
@@ -35,19 +30,6 @@ static int run_handler(struct grpc_stream *stream) {
                                             &stream->frame_size, &stream->err);
 }
 
-static void log_result(const struct grpc_stream *stream) {
-    const char *code = grpc_code_name(grpc_code_of(stream->result, &stream->err));
-
-    if (stream->result == 0)
-        log_debug(&stream->call.log, "call done", "method", stream->call.path, NULL);
-    else if (stream->result < 0 && error_is_hidden(stream->err.kind))
-        log_warning(&stream->call.log, "call failed", "method", stream->call.path, "code", code,
-                    "reason", stream->err.message, NULL);
-    else
-        log_info(&stream->call.log, "call refused", "method", stream->call.path, "code", code,
-                 "reason", stream->err.message, NULL);
-}
-
 void grpc_server_wake(struct grpc_server *server) {
     const uint64_t one = 1;
 
@@ -56,8 +38,22 @@ void grpc_server_wake(struct grpc_server *server) {
 }
 
 static void work(struct grpc_stream *stream) {
-    stream->result = grpc_call_is_over(&stream->call) ? refuse_late(stream) : run_handler(stream);
-    log_result(stream);
+    const char *code;
+
+    /* over: the deadline has passed, or the client has gone, while the call waited for a thread */
+    stream->result =
+        grpc_call_is_over(&stream->call)
+            ? grpc_refuse(&stream->err, GRPC_DEADLINE_EXCEEDED, "the deadline has passed")
+            : run_handler(stream);
+    code = grpc_code_name(grpc_code_of(stream->result, &stream->err));
+    if (stream->result == 0)
+        log_debug(&stream->call.log, "call done", "method", stream->call.path, NULL);
+    else if (stream->result < 0 && error_is_hidden(stream->err.kind))
+        log_warning(&stream->call.log, "call failed", "method", stream->call.path, "code", code,
+                    "reason", stream->err.message, NULL);
+    else
+        log_info(&stream->call.log, "call refused", "method", stream->call.path, "code", code,
+                 "reason", stream->err.message, NULL);
 }
 
 static void work_in_pool(void *arg) {
