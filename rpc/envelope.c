@@ -90,14 +90,8 @@ static int64_t read_beat_ms(const json_t *inner) {
     return timeout_s * 1000 < 2 * BEAT_MOST_MS ? (int64_t)(timeout_s * 500) : BEAT_MOST_MS;
 }
 
-/* Used for fairness only: an invalid value does not refuse the message. */
-static const char *read_project(const json_t *inner) {
-    const char *project = json_text_of(inner, "_context_project_id");
-
-    return project && strlen(project) <= NAME_MOST ? project : "";
-}
-
 static int read_head(const json_t *inner, struct envelope *envelope, struct error *err) {
+    const char *project = json_text_of(inner, "_context_project_id");
     unsigned major, minor;
 
     if (read_text(inner, "method", &envelope->method, err) < 0 ||
@@ -118,7 +112,8 @@ static int read_head(const json_t *inner, struct envelope *envelope, struct erro
         envelope->message_id = envelope->reply_queue = NULL;
     if (!envelope->key)
         envelope->key = "";
-    envelope->project = read_project(inner);
+    /* used for fairness only: an invalid value does not refuse the message */
+    envelope->project = project && strlen(project) <= NAME_MOST ? project : "";
     if (!envelope->unique_id)
         envelope->unique_id = "";
     return 0;

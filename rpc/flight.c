@@ -335,22 +335,16 @@ void flights_forget_finished(struct flights *flights) {
 
 /* ---- the end ---- */
 
-static void bucket_free(struct flight *flight) {
-    while (flight) {
-        struct flight *next = flight->next_in_bucket;
-
-        if (!flight->with_engine)
-            free(flight);
-        flight = next;
-    }
-}
-
 void flights_stop(struct flights *flights) {
     bool last;
 
     pthread_mutex_lock(&flights->lock);
     for (size_t i = 0; i < LENGTH(flights->buckets); i++)
-        bucket_free(flights->buckets[i]);
+        for (struct flight *flight = flights->buckets[i], *next; flight; flight = next) {
+            next = flight->next_in_bucket;
+            if (!flight->with_engine)
+                free(flight);
+        }
     flights->stopped = true;
     last = flights->with_engine == 0;
     pthread_mutex_unlock(&flights->lock);

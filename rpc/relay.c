@@ -96,38 +96,31 @@ static int rows_publish(struct relay *relay, int64_t after, struct error *err) {
     return published;
 }
 
-static void failure_tell(struct relay *relay, int result, const struct error *err) {
-    if (result < 0 && !relay->failing)
-        log_warning(NULL, "relay failed, retrying", "error", err->message, NULL);
-    else if (result >= 0 && relay->failing)
-        log_info(NULL, "relay recovered", NULL);
-    relay->failing = result < 0;
-}
-
-static int64_t pause_ms(const struct relay *relay, int published) {
-    bool empty = published == 0 && relay->seen == 0;
-
-    return relay->use == RELAY_ALONE && empty ? EMPTY_MS : LOOK_AFTER_MS;
-}
-
 /* Does what is due; returns the time of the next periodic scan. */
 static int64_t relay_round(struct relay *relay, bool woken, int64_t look_us) {
     int64_t now_us = clock_monotonic_us();
     struct error err;
-    int result;
-    int published = 0;
+    int result, published = 0;
+    bool failed;
 
     flights_delete_due(relay->flights);
     result = flights_delete_result(relay->flights, &err);
     if (now_us >= look_us) {
         published = rows_publish(relay, 0, &err);
-        look_us = now_us + pause_ms(relay, published) * 1000;
+        look_us = now_us + LOOK_AFTER_MS * 1000;
+        if (relay->use == RELAY_ALONE && published == 0 && relay->seen == 0)
+            look_us = now_us + EMPTY_MS * 1000;
     } else if (woken) {
         published = rows_publish(relay, relay->seen, &err);
         if (look_us > now_us + LOOK_AFTER_MS * 1000)
             look_us = now_us + LOOK_AFTER_MS * 1000; /* rows may be left */
     }
-    failure_tell(relay, published < 0 ? published : result, &err);
+    failed = published < 0 || result < 0;
+    if (failed && !relay->failing)
+        log_warning(NULL, "relay failed, retrying", "error", err.message, NULL);
+    else if (!failed && relay->failing)
+        log_info(NULL, "relay recovered", NULL);
+    relay->failing = failed;
     return look_us;
 }
 
@@ -197,20 +190,16 @@ int relay_step(struct relay *relay, struct error *err) {
     return rows_publish(relay, 0, err);
 }
 
-static void thread_stop(struct relay *relay) {
-    db_on_event(relay->db, DB_OUTBOX, NULL, NULL);
-    pthread_mutex_lock(&relay->flights->lock);
-    relay->stopping = true;
-    pthread_cond_broadcast(&relay->flights->changed);
-    pthread_mutex_unlock(&relay->flights->lock);
-    pthread_join(relay->thread, NULL);
-}
-
 void relay_stop(struct relay *relay) {
     if (!relay)
         return;
     if (relay->use != RELAY_STEPS) {
-        thread_stop(relay);
+        db_on_event(relay->db, DB_OUTBOX, NULL, NULL);
+        pthread_mutex_lock(&relay->flights->lock);
+        relay->stopping = true;
+        pthread_cond_broadcast(&relay->flights->changed);
+        pthread_mutex_unlock(&relay->flights->lock);
+        pthread_join(relay->thread, NULL);
         flights_delete_wait(relay->flights);
         flights_delete(relay->flights);
         flights_delete_wait(relay->flights);

@@ -61,17 +61,6 @@ static bool is_absent(struct answers *answers, const char *queue) {
     return absent;
 }
 
-static void caller_is_gone(struct reply *reply) {
-    struct answers *answers = reply->answers;
-
-    if (is_absent(answers, reply->queue))
-        return;
-    pthread_mutex_lock(&answers->lock);
-    recent_put(&answers->absent, reply->queue, clock_monotonic_us() + REPLY_LIFE_MS * 1000);
-    pthread_mutex_unlock(&answers->lock);
-    log_warning(NULL, "response dropped, no reply queue", "queue", reply->queue, NULL);
-}
-
 /* Called by the sender. */
 static void reply_confirm(void *arg, bool taken) {
     struct reply *reply = arg;
@@ -89,8 +78,12 @@ static void reply_confirm(void *arg, bool taken) {
     }
     if (again)
         return;
-    if (!taken)
-        caller_is_gone(reply);
+    if (!taken && !is_absent(answers, reply->queue)) { /* the caller is gone */
+        pthread_mutex_lock(&answers->lock);
+        recent_put(&answers->absent, reply->queue, clock_monotonic_us() + REPLY_LIFE_MS * 1000);
+        pthread_mutex_unlock(&answers->lock);
+        log_warning(NULL, "response dropped, no reply queue", "queue", reply->queue, NULL);
+    }
     reply_end(reply);
 }
 

@@ -153,14 +153,6 @@ static int take_method(struct incoming *incoming, unsigned channel, const amqp_m
     }
 }
 
-/* Passes on a message once it is complete. */
-static void content_end(struct content *content, struct link_event *event) {
-    if (!content->has_header || content->event.size < content->expected)
-        return;
-    *event = content->event;
-    *content = (struct content){ .expected = 0 };
-}
-
 int incoming_take(struct incoming *incoming, const amqp_frame_t *frame, struct link_event *event,
                   struct error *err) {
     struct content *content;
@@ -180,7 +172,10 @@ int incoming_take(struct incoming *incoming, const amqp_frame_t *frame, struct l
         take_header(content, frame);
     else if (take_body(incoming, content, &frame->payload.body_fragment, err) < 0)
         return -1;
-    content_end(content, event);
+    if (content->has_header && content->event.size >= content->expected) { /* complete */
+        *event = content->event;
+        *content = (struct content){ .expected = 0 };
+    }
     return 0;
 }
 

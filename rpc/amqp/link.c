@@ -137,17 +137,11 @@ static int open_tls(struct link *link, amqp_socket_t **ret, struct error *err) {
     return 0;
 }
 
-/* A peer that is unresponsive, or reads nothing, for two heartbeats is lost. */
-static void limit_silence(const struct link *link) {
-    int heartbeat_s = link->settings->heartbeat_s ? link->settings->heartbeat_s : 60;
-    unsigned limit_ms = (unsigned)heartbeat_s * 2000;
-
-    setsockopt(link->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof limit_ms);
-}
-
 static int open_socket(struct link *link, const struct amqp_host *host, struct error *err) {
     const struct timeval connect = { .tv_sec = CONNECT_MS / 1000 };
+    const int heartbeat_s = link->settings->heartbeat_s;
     amqp_socket_t *socket = NULL;
+    unsigned silence_ms;
     int status;
 
     if (link->settings->url->ssl) {
@@ -162,7 +156,9 @@ static int open_socket(struct link *link, const struct amqp_host *host, struct e
     if (status != AMQP_STATUS_OK)
         return failure_library(link->where, status, "cannot connect", err);
     set_fd(link, amqp_get_sockfd(link->connection));
-    limit_silence(link);
+    /* A peer that is unresponsive, or reads nothing, for two heartbeats is lost. */
+    silence_ms = (unsigned)(heartbeat_s ? heartbeat_s : 60) * 2000;
+    setsockopt(link->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof silence_ms);
     return 0;
 }
 

@@ -52,21 +52,16 @@ void monitor_leave(struct monitor *monitor, struct monitored *call) {
     pthread_mutex_unlock(&monitor->lock);
 }
 
-/* Missed heartbeats are not made up for. */
-static void beat(const struct monitor *monitor, struct monitored *call, int64_t now_us) {
-    if (call->next_us > now_us)
-        return;
-    monitor->send(monitor->arg, call->called);
-    call->next_us = now_us + call->called->beat_ms * 1000;
-}
-
 int64_t monitor_beat(struct monitor *monitor, int64_t now_us) {
     int64_t next_us = 0;
 
     pthread_mutex_lock(&monitor->lock);
     for (struct monitored *call = LIST_FIRST(&monitor->calls); call;
          call = LIST_NEXT(call, others)) {
-        beat(monitor, call, now_us);
+        if (call->next_us <= now_us) { /* missed heartbeats are not made up for */
+            monitor->send(monitor->arg, call->called);
+            call->next_us = now_us + call->called->beat_ms * 1000;
+        }
         if (next_us == 0 || call->next_us < next_us)
             next_us = call->next_us;
     }

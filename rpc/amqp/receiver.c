@@ -244,14 +244,18 @@ void receiver_drain(struct receiver *receiver) {
     answers_stop(receiver->means.answers);
 }
 
-static void join(struct receiver *receiver) {
-    if (thread_join_within(receiver->thread, INTERRUPT_MS))
-        return;
-    link_interrupt(receiver->link);
-    pthread_join(receiver->thread, NULL);
-}
+void receiver_free(struct receiver *receiver) {
+    struct delivery *delivery;
 
-static void subscriptions_free(struct receiver *receiver) {
+    receiver->ending = true;
+    inbox_wake(receiver->means.inbox);
+    if (receiver->threaded && !thread_join_within(receiver->thread, INTERRUPT_MS)) {
+        link_interrupt(receiver->link);
+        pthread_join(receiver->thread, NULL);
+    }
+    while ((delivery = inbox_rest(receiver->means.inbox)))
+        delivery_free(delivery);
+    sources_free(&receiver->sources);
     while (receiver->subscriptions) {
         struct subscription *subscription = receiver->subscriptions;
 
@@ -259,19 +263,6 @@ static void subscriptions_free(struct receiver *receiver) {
         free(subscription->topic);
         free(subscription);
     }
-}
-
-void receiver_free(struct receiver *receiver) {
-    struct delivery *delivery;
-
-    receiver->ending = true;
-    inbox_wake(receiver->means.inbox);
-    if (receiver->threaded)
-        join(receiver);
-    while ((delivery = inbox_rest(receiver->means.inbox)))
-        delivery_free(delivery);
-    sources_free(&receiver->sources);
-    subscriptions_free(receiver);
     answers_free(receiver->means.answers);
     inbox_free(receiver->means.inbox);
     link_free(receiver->link);

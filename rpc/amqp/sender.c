@@ -47,32 +47,11 @@ static void forget_declared(struct sender *sender) {
     sender->exchange_declared = false;
 }
 
-static void remember_declared(struct sender *sender, const char *queue) {
-    char **place;
-
-    if (sender->declared_count == DECLARED_MOST)
-        sender->declared_count = 0;
-    place = &sender->declared[sender->declared_count++];
-    free(*place);
-    *place = heap_text(queue);
-}
-
-static int exchange_ensure(struct sender *sender, struct error *err) {
-    const struct sender_settings *settings = &sender->settings;
-
-    if (sender->exchange_declared)
-        return 0;
-    if (declare_exchange(sender->link, settings->exchange, "topic", settings->durable,
-                         settings->auto_delete, err) != 0)
-        return -1;
-    sender->exchange_declared = true;
-    return 0;
-}
-
 /* An existing queue with other arguments accepts messages as well. */
 static int queue_ensure(struct sender *sender, const struct declare_queue *queue,
                         struct error *err) {
     int result;
+    char **place;
 
     if (words_have((const char *const *)sender->declared, sender->declared_count, queue->name))
         return 0;
@@ -82,7 +61,11 @@ static int queue_ensure(struct sender *sender, const struct declare_queue *queue
     if (result > 0)
         log_warning(NULL, "queue exists with other arguments, used unchanged", "error",
                     err->message, NULL);
-    remember_declared(sender, queue->name);
+    if (sender->declared_count == DECLARED_MOST)
+        sender->declared_count = 0;
+    place = &sender->declared[sender->declared_count++];
+    free(*place);
+    *place = heap_text(queue->name);
     return 0;
 }
 
@@ -106,8 +89,11 @@ static int declare(struct sender *sender, const struct send_message *message, st
         return queue_ensure(sender, &dead, err);
     if (message->where == SEND_QUEUE)
         return 0;
-    if (exchange_ensure(sender, err) < 0)
+    if (!sender->exchange_declared &&
+        declare_exchange(sender->link, settings->exchange, "topic", settings->durable,
+                         settings->auto_delete, err) != 0)
         return -1;
+    sender->exchange_declared = true;
     return message->where == SEND_NOTIFICATION ? queue_ensure(sender, &notifications, err) : 0;
 }
 
@@ -207,19 +193,14 @@ static void wait_for_more(struct sender *sender, int timeout_ms) {
         eventfd_read(sender->wake, &ignored);
 }
 
-static bool is_stopping(struct sender *sender) {
+static bool is_over(struct sender *sender) {
     bool stopping;
 
     pthread_mutex_lock(&sender->lock);
     stopping = sender->stopping;
     pthread_mutex_unlock(&sender->lock);
-    return stopping;
-}
-
-static bool is_over(struct sender *sender) {
-    return is_stopping(sender) &&
-           (!link_is_open(sender->link) || clock_monotonic_us() >= sender->stop_us ||
-            window_is_empty(sender->window));
+    return stopping && (!link_is_open(sender->link) || clock_monotonic_us() >= sender->stop_us ||
+                        window_is_empty(sender->window));
 }
 
 static void sender_step(struct sender *sender) {

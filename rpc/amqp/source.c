@@ -85,18 +85,14 @@ static int source_take(struct source *source, const struct source_settings *sett
     return declare_source(link, source->channel, &take, err);
 }
 
-static void source_look(struct source *source, int64_t now_us) {
-    if (source->state != SOURCE_ASKED || source->late_us == 0 || now_us < source->late_us)
-        return;
-    source->late_us = 0;
-    log_warning(NULL, "broker does not respond for a queue", "queue", source->queue, NULL);
-}
-
 int sources_take(struct sources *sources, struct link *link, struct error *err) {
     int64_t now_us = clock_monotonic_us();
 
     for (struct source *source = sources->first; source; source = source->next) {
-        source_look(source, now_us);
+        if (source->state == SOURCE_ASKED && source->late_us != 0 && now_us >= source->late_us) {
+            source->late_us = 0;
+            log_warning(NULL, "broker does not respond for a queue", "queue", source->queue, NULL);
+        }
         if (source->state == SOURCE_CLOSED && !backoff_waits(&source->backoff, now_us) &&
             source_take(source, sources->settings, link, err) < 0)
             return -1;

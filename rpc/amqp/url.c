@@ -19,16 +19,6 @@ static int parse_login(struct arena *arena, const char *text, size_t length, str
     return 0;
 }
 
-static int parse_port(struct arena *arena, const char *text, size_t length, struct amqp_host *host,
-                      struct error *err) {
-    int64_t port;
-
-    if (!json_digits(arena_text_n(arena, text, length), &port) || port < 1 || port > PORT_MOST)
-        return error_set(err, ERROR_BAD_REQUEST, "a port is not between 1 and %d", PORT_MOST);
-    host->port = (int)port;
-    return 0;
-}
-
 /* Errors repeat nothing of the text: it may be a part of a password. */
 
 /* host, host:port, [address]:port */
@@ -39,6 +29,7 @@ static int parse_address(struct arena *arena, const char *text, size_t length,
     const char *name = bracket ? text + 1 : text;
     const char *name_end = bracket ? bracket : memchr(text, ':', length);
     const char *rest = bracket ? bracket + 1 : name_end;
+    int64_t port;
 
     if (!name_end)
         name_end = end;
@@ -49,7 +40,11 @@ static int parse_address(struct arena *arena, const char *text, size_t length,
         return 0;
     if (*rest != ':')
         return error_set(err, ERROR_BAD_REQUEST, "the address has no port");
-    return parse_port(arena, rest + 1, (size_t)(end - rest - 1), host, err);
+    if (!json_digits(arena_text_n(arena, rest + 1, (size_t)(end - rest - 1)), &port) || port < 1 ||
+        port > PORT_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "a port is not between 1 and %d", PORT_MOST);
+    host->port = (int)port;
+    return 0;
 }
 
 static int parse_host(struct arena *arena, const char *text, size_t length, struct amqp_host *host,
@@ -86,15 +81,6 @@ static int parse_hosts(struct arena *arena, const char *text, size_t length, str
     return 0;
 }
 
-/* Only ?ssl=1 or ?ssl=0. */
-static int parse_query(const char *query, struct amqp_url *url, struct error *err) {
-    if (!*query)
-        return 0;
-    if (strncmp(query, "ssl=", 4) != 0 || !json_boolean_word(query + 4, true, &url->ssl))
-        return error_set(err, ERROR_BAD_REQUEST, "the query is neither ssl=1 nor ssl=0");
-    return 0;
-}
-
 static int parse(struct arena *arena, const char *text, struct amqp_url *url, struct error *err) {
     const char *rest = strstr(text, "://");
     size_t hosts;
@@ -112,7 +98,10 @@ static int parse(struct arena *arena, const char *text, struct amqp_url *url, st
     if (!url->vhost)
         return error_set(err, ERROR_BAD_REQUEST, "the virtual host is not well-formed");
     rest += strcspn(rest, "?");
-    return parse_query(*rest ? rest + 1 : rest, url, err);
+    rest += *rest == '?';
+    if (*rest && (strncmp(rest, "ssl=", 4) != 0 || !json_boolean_word(rest + 4, true, &url->ssl)))
+        return error_set(err, ERROR_BAD_REQUEST, "the query is neither ssl=1 nor ssl=0");
+    return 0;
 }
 
 int amqp_url_parse(struct arena *arena, const char *text, bool ssl, struct amqp_url *ret,

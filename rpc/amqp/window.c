@@ -49,17 +49,11 @@ static struct bucket *bucket_of(struct window *window, const char *key) {
     return &window->buckets[word_hash(key) % BUCKETS];
 }
 
-static struct lane *lane_find(struct window *window, const char *key) {
-    struct lane *lane = LIST_FIRST(bucket_of(window, key));
+static void lane_append(struct window *window, const char *key, struct outgoing *outgoing) {
+    struct lane *lane = *key ? LIST_FIRST(bucket_of(window, key)) : NULL;
 
     while (lane && strcmp(lane->key, key) != 0)
         lane = LIST_NEXT(lane, bucket);
-    return lane;
-}
-
-static void lane_append(struct window *window, const char *key, struct outgoing *outgoing) {
-    struct lane *lane = *key ? lane_find(window, key) : NULL;
-
     if (!lane) {
         lane = heap_new(sizeof *lane + strlen(key) + 1);
         memcpy(lane->key, key, strlen(key) + 1);
