@@ -269,13 +269,6 @@ int line_read(struct arena *arena, const struct command *command, int count,
 
 /* ---- unknown arguments ---- */
 
-static void try_all(struct nearest *nearest, const struct command *command) {
-    for (const struct line_option *option = line_options; option->name; option++)
-        if (option->of(&command->role))
-            nearest_try(nearest, option->name);
-    nearest_try(nearest, "--version");
-}
-
 /* Of the section DEFAULT, or nearer to one of its keys than to the option of the line. */
 static bool is_key(const char *name, const struct nearest *option_of_line) {
     struct nearest key = { .wanted = name + strlen("--"), .distance = option_of_line->distance };
@@ -293,7 +286,10 @@ static int check_option(const struct command *command, const char *option, struc
 
     if (strchr(name, '.'))
         return 0;
-    try_all(&nearest, command);
+    for (const struct line_option *known = line_options; known->name; known++)
+        if (known->of(&command->role))
+            nearest_try(&nearest, known->name);
+    nearest_try(&nearest, "--version");
     if (!strchr(name + strlen("--"), '-') && (!nearest.word || is_key(name, &nearest)))
         return 0; /* the configuration takes or refuses it */
     if (nearest.word)

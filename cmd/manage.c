@@ -157,18 +157,10 @@ static int take_format(const struct command *command, const char **words, bool *
     return EXIT_SUCCESS;
 }
 
-static const char *joined(struct arena *arena, const char *const *words) {
-    const char *text = "";
-
-    for (; *words; words++)
-        text = arena_join(arena, text, *text ? " " : "", *words, NULL);
-    return text;
-}
-
 int manage_run(const struct command *command, const struct config *config,
                const char *const *given) {
     autoarena struct arena *arena = arena_new();
-    const char **words;
+    const char **words, *text = "";
     bool json = false;
     size_t count = 0;
     int status;
@@ -187,5 +179,7 @@ int manage_run(const struct command *command, const struct config *config,
         if (taken > 0 && !words[taken])
             return word->run(config, json);
     }
-    return usage_no_word(command, joined(arena, words));
+    for (; *words; words++)
+        text = arena_join(arena, text, *text ? " " : "", *words, NULL);
+    return usage_no_word(command, text);
 }

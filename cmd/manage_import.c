@@ -144,7 +144,12 @@ static void print_item(void *arg, const struct import_item *item) {
                       item->reason ? arena_text(printed->arena, item->reason) : NULL });
 }
 
-static void print_sums(const struct printed *printed, const struct import *import) {
+static void print_all(struct printed *printed, const struct import *import) {
+    if (printed->list) {
+        manage_print_json(json_incref(printed->list));
+        return;
+    }
+    table_print(&printed->table);
     printf("%jd %s, %jd present, %jd %s\n", (intmax_t)printed->counts[IMPORT_TAKEN],
            result_text(printed, IMPORT_TAKEN), (intmax_t)printed->counts[IMPORT_PRESENT],
            (intmax_t)printed->counts[IMPORT_LEFT], result_text(printed, IMPORT_LEFT));
@@ -153,15 +158,6 @@ static void print_sums(const struct printed *printed, const struct import *impor
                (intmax_t)import->groups, (intmax_t)import->backups, (intmax_t)import->transfers);
     if (!printed->apply)
         puts("Nothing was written: --apply does it.");
-}
-
-static void print_all(struct printed *printed, const struct import *import) {
-    if (printed->list) {
-        manage_print_json(json_incref(printed->list));
-        return;
-    }
-    table_print(&printed->table);
-    print_sums(printed, import);
 }
 
 /* ---- the run ---- */

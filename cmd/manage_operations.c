@@ -30,10 +30,6 @@ static const char *instant(struct arena *arena, int64_t instant_us) {
     return instant_us ? arena_text(arena, clock_text(instant_us, text)) : NULL;
 }
 
-static json_t *percent(const struct operation *row) {
-    return row->progress < 0 ? json_null() : json_integer(row->progress);
-}
-
 static int64_t age_s(const struct listing *listing, const struct operation *row) {
     int64_t age_us = listing->now_us - row->created_at;
 
@@ -55,7 +51,8 @@ static void print_json(struct arena *arena, const struct listing *listing) {
                       (json_int_t)row->new_size_gb, "attempts", (json_int_t)row->attempts,
                       "request_id", row->request_id, "created_at", instant(arena, row->created_at),
                       "age", (json_int_t)age_s(listing, row), "long", row->is_long, "progress",
-                      percent(row), "waits_for", row->waits_for));
+                      row->progress < 0 ? json_null() : json_integer(row->progress), "waits_for",
+                      row->waits_for));
     }
     manage_print_json(list);
 }

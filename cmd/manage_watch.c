@@ -19,10 +19,6 @@
 #define TIMEOUT_S     60
 #define PAUSE_FIRST_S 1 /* before an unreachable service is called again */
 
-static bool is_text(const char *one, const char *other) {
-    return one && other && strcmp(one, other) == 0;
-}
-
 static const char *metadata_of(const json_t *object, const char *key) {
     return json_text_of(json_object_get(object, "metadata"), key);
 }
@@ -43,11 +39,6 @@ static bool pause_until(int64_t until_us) {
         pause = clock_timespec(left_us > 0 ? left_us : 0);
     nanosleep(&pause, NULL);
     return until_us == 0 || clock_monotonic_us() < until_us;
-}
-
-/* Is the service unreachable or overloaded?  Any other error is final. */
-static bool is_away(const struct error *err) {
-    return err->kind == ERROR_UNAVAILABLE || err->kind == ERROR_TRY_LATER;
 }
 
 struct round {
@@ -77,8 +68,12 @@ static int watch_on(struct manage_talk *talk, struct round *round) {
         round->seen = round->seen && version >= 0;
         result = client_watch(&talk->api, talk->arena, round->path, &version, hear, round,
                               &until_us, &talk->err);
-        if (round->enough || (result < 0 && !(round->heard && is_away(&talk->err))))
-            return round->enough ? 0 : -1;
+        if (round->enough)
+            return 0;
+        /* an unreachable or overloaded service is called again; any other error is final */
+        if (result < 0 && !(round->heard && (talk->err.kind == ERROR_UNAVAILABLE ||
+                                             talk->err.kind == ERROR_TRY_LATER)))
+            return -1;
         if (until_us != 0 && clock_monotonic_us() >= until_us)
             return 0;
         if (result > 0)
@@ -129,7 +124,8 @@ struct waiting {
 /* A new object with the same name does not match. */
 static int look(void *arg, const char *type, const json_t *object, struct error *err) {
     struct waiting *waiting = arg;
-    bool is_it = is_text(metadata_of(object, "uid"), waiting->id);
+    const char *id = metadata_of(object, "uid");
+    bool is_it = id && waiting->id && strcmp(id, waiting->id) == 0;
 
     (void)err;
     if (strcmp(type, "BOOKMARK") == 0) {

@@ -30,13 +30,6 @@ struct end_watch {
     pthread_t thread;
 };
 
-static void tell_one(const struct manager_work *work) {
-    log_info(NULL, "waiting for an operation", "kind", work->kind, "operation_id",
-             work->operation_id, "volume_id", work->volume_id, "for_s",
-             LOG_INT(work->for_us / 1000000), "percent",
-             work->percent < 0 ? NULL : LOG_INT(work->percent), NULL);
-}
-
 static unsigned tell(struct end_watch *watch) {
     const struct parts *parts = watch->parts;
     autoarena struct arena *arena = arena_new();
@@ -49,7 +42,10 @@ static unsigned tell(struct end_watch *watch) {
              LOG_INT(count), "at_most_s",
              LOG_INT(config_int(parts->config, "DEFAULT", "graceful_shutdown_timeout")), NULL);
     for (unsigned i = 0; i < count && i < TOLD_MOST; i++)
-        tell_one(&list[i]);
+        log_info(NULL, "waiting for an operation", "kind", list[i].kind, "operation_id",
+                 list[i].operation_id, "volume_id", list[i].volume_id, "for_s",
+                 LOG_INT(list[i].for_us / 1000000), "percent",
+                 list[i].percent < 0 ? NULL : LOG_INT(list[i].percent), NULL);
     return count;
 }
 

@@ -120,14 +120,6 @@ static void limit_end(int64_t limit_s, void *(*end)(void *limit)) {
         log_error(NULL, "cannot arm the shutdown timeout", NULL);
 }
 
-static void drain(struct parts *parts, struct notify *notify) {
-    limit_end(config_int(parts->config, "DEFAULT", "graceful_shutdown_timeout"), stop_at_last);
-    notify_stopping(notify);
-    /* pending requests may still wait for a connection: with an API, after it */
-    if (!parts->api)
-        part_manager_drain(parts);
-}
-
 /* ---- the process ---- */
 
 static void open_log(const struct config *config) {
@@ -166,19 +158,10 @@ static void announce(struct parts *parts, struct notify *notify) {
     notify_ready(notify, ready, is_alive, parts);
 }
 
-/* systemd's default limit is for programs that use select(); this one polls. */
-static void raise_descriptor_limit(void) {
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 /* Process-wide settings, before any thread: all of them inherit the signal mask. */
 static void prepare_process(sigset_t *ends) {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    struct rlimit limit;
 
     /* A page of 1000 volumes returns its memory to the system; one of 100, which clients request
      * repeatedly, reuses the memory of the previous one. */
@@ -187,7 +170,11 @@ static void prepare_process(sigset_t *ends) {
     /* Each of the threads, most of which are idle, would keep what it has freed. */
     mallopt(M_ARENA_MAX, processors > 2 ? (int)processors : 2);
     signal(SIGPIPE, SIG_IGN);
-    raise_descriptor_limit();
+    /* systemd's default limit is for programs that use select(); this one polls. */
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like a full disk */
     sigemptyset(ends);
     sigaddset(ends, SIGTERM);
@@ -227,7 +214,11 @@ static void serve(struct parts *parts, struct notify *notify, const sigset_t *en
     sig = await_end(ends);
     log_info(NULL, "stopping", "signal", sig == SIGTERM ? "TERM" : "INT", NULL);
     part_end_watch(parts, ends);
-    drain(parts, notify);
+    limit_end(config_int(parts->config, "DEFAULT", "graceful_shutdown_timeout"), stop_at_last);
+    notify_stopping(notify);
+    /* pending requests may still wait for a connection: with an API, after it */
+    if (!parts->api)
+        part_manager_drain(parts);
 }
 
 int role_run(const struct role *role, const struct config *config) {

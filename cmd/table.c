@@ -14,21 +14,17 @@ void table_begin(struct table *table, struct arena *arena, const char *const *na
     assert(table->columns <= TABLE_COLUMNS);
 }
 
-/* A power of two of rows, so that copies are rare. */
-static void make_room(struct table *table) {
-    size_t size = table->columns * sizeof *table->cells;
-    const char **cells;
-
-    if (table->rows & (table->rows - 1))
-        return;
-    cells = arena_alloc(table->arena, (table->rows ? 2 * (size_t)table->rows : 1) * size);
-    if (table->rows > 0)
-        memcpy(cells, table->cells, table->rows * size);
-    table->cells = cells;
-}
-
 void table_add(struct table *table, const char *const *cells) {
-    make_room(table);
+    size_t size = table->columns * sizeof *table->cells;
+
+    if ((table->rows & (table->rows - 1)) == 0) { /* a power of two: copies are rare */
+        const char **larger =
+            arena_alloc(table->arena, (table->rows ? 2 * (size_t)table->rows : 1) * size);
+
+        if (table->rows > 0)
+            memcpy(larger, table->cells, table->rows * size);
+        table->cells = larger;
+    }
     for (unsigned i = 0; i < table->columns; i++)
         table->cells[table->rows * table->columns + i] = cells[i] && *cells[i] ? cells[i] : "-";
     table->rows++;
