@@ -2,12 +2,6 @@
 
 #include <limits.h>
 
-static int64_t growth_us(const struct backoff_limits *limits, int64_t pause_us) {
-    if (limits->step_us > 0)
-        return limits->step_us;
-    return pause_us * (limits->growth_percent ? limits->growth_percent : 100) / 100;
-}
-
 static int64_t left_out_us(const struct backoff_limits *limits, int64_t pause_us) {
     const struct clock *clock = limits->clock ? limits->clock : &clock_system;
     uint64_t most_us = (uint64_t)pause_us * limits->jitter_percent / 100, draw;
@@ -19,12 +13,13 @@ static int64_t left_out_us(const struct backoff_limits *limits, int64_t pause_us
 }
 
 int64_t backoff_pause_us(const struct backoff_limits *limits, unsigned failures) {
+    int64_t growth_percent = limits->growth_percent ? limits->growth_percent : 100;
     int64_t pause_us = limits->first_us, more_us = 1;
 
     if (failures == 0)
         return 0;
     while (--failures > 0 && pause_us < limits->most_us && more_us > 0) {
-        more_us = growth_us(limits, pause_us);
+        more_us = limits->step_us > 0 ? limits->step_us : pause_us * growth_percent / 100;
         pause_us += more_us;
     }
     if (pause_us > limits->most_us)

@@ -98,22 +98,18 @@ static int64_t at_most(int64_t us, int64_t most_us) {
     return us < most_us ? us : most_us;
 }
 
-/* The caller holds the lock. */
-static int64_t silence_of(struct detached_call *call) {
-    int64_t now_us = clock_monotonic_us();
-
-    call->silence_us += at_most(now_us - call->queried_us, QUERY_US);
-    call->queried_us = now_us;
-    return call->silence_us / 1000 + 1;
-}
-
 int64_t detached_calls_silence_ms(struct detached_calls *calls, const char *key) {
     struct detached_call *call;
-    int64_t ms;
+    int64_t now_us, ms = 0;
 
     pthread_mutex_lock(&calls->lock);
     call = find_abandoned(calls, key);
-    ms = call ? silence_of(call) : 0;
+    if (call) {
+        now_us = clock_monotonic_us();
+        call->silence_us += at_most(now_us - call->queried_us, QUERY_US);
+        call->queried_us = now_us;
+        ms = call->silence_us / 1000 + 1;
+    }
     pthread_mutex_unlock(&calls->lock);
     return ms;
 }
@@ -237,32 +233,19 @@ static bool wait_for_return(struct detached_call *call, int64_t most_us) {
     return has_returned;
 }
 
-/* NULL, with EBUSY or EAGAIN in *ret_reason, when no call was started. */
-static struct detached_call *start_unless_refused(struct detached_calls *calls, const char *key,
-                                                  const struct detached_function *function,
-                                                  const void *work, size_t size, int *ret_reason) {
-    struct detached_call *call = NULL;
-    bool refused;
-
-    pthread_mutex_lock(&calls->lock);
-    refused = find_abandoned(calls, key) != NULL;
-    if (!refused)
-        call = start(calls, key, function, work, size);
-    pthread_mutex_unlock(&calls->lock);
-    *ret_reason = refused ? EBUSY : EAGAIN;
-    return call;
-}
-
 int detached_call(struct detached_calls *calls, const char *key,
                   const struct detached_function *function, void *work, size_t size,
                   const struct detached_limit *limit) {
     int64_t most_us = limit->us;
     struct detached_call *call;
-    int reason;
+    bool refused;
 
-    call = start_unless_refused(calls, key, function, work, size, &reason);
+    pthread_mutex_lock(&calls->lock);
+    refused = find_abandoned(calls, key) != NULL;
+    call = refused ? NULL : start(calls, key, function, work, size);
+    pthread_mutex_unlock(&calls->lock);
     if (!call)
-        return reason;
+        return refused ? EBUSY : EAGAIN;
     while (!wait_for_return(call, most_us) && limit->extend &&
            limit->extend(limit->arg, call->silence_us))
         most_us = call->silence_us + SLICE_US;

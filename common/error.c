@@ -27,27 +27,22 @@ static const struct kind *kind_find(enum error_kind kind) {
     return &kinds[kind == ERROR_NONE ? ERROR_INTERNAL : kind];
 }
 
-/* Output of programs and libraries need not be UTF-8, a message must be. */
-static void replace_invalid(char *text, size_t size) {
-    uint32_t character;
-
-    for (size_t i = 0, length; i < size; i += length) {
-        length = utf8_next(text + i, size - i, &character);
-        if (length == 0) {
-            text[i] = '?';
-            length = 1;
-        }
-    }
-}
-
 /* The parts may point into err->message, which is written once the new text is complete. */
 static void set_message(struct error *err, const char *front, const char *separator,
                         const char *back) {
     char text[2 * sizeof(err->message)];
     int length = snprintf(text, sizeof(text), "%s%s%s", front, separator, back);
     size_t kept = utf8_cut(text, (size_t)length, sizeof(err->message) - 1);
+    uint32_t character;
 
-    replace_invalid(text, kept);
+    /* output of programs and libraries need not be UTF-8, a message must be */
+    for (size_t i = 0, step; i < kept; i += step) {
+        step = utf8_next(text + i, kept - i, &character);
+        if (step == 0) {
+            text[i] = '?';
+            step = 1;
+        }
+    }
     memcpy(err->message, text, kept);
     err->message[kept] = '\0';
 }

@@ -151,19 +151,13 @@ static int punch_piece(struct image_puncher *puncher, off_t from, off_t end, str
 
 /* ---- the file ---- */
 
-static int next_data(const struct image_puncher *puncher, off_t from, struct image_extent *ret,
-                     struct error *err) {
-    if (puncher->holes_known)
-        return image_find_data(puncher->fd, puncher->length, from, ret, err);
-    *ret = (struct image_extent){ from, puncher->length };
-    return 0;
-}
-
 int image_puncher_punch(struct image_puncher *puncher, off_t from, off_t end, struct error *err) {
     struct image_extent data;
 
     for (off_t at = from; at < end; at = data.end) {
-        if (next_data(puncher, at, &data, err) < 0)
+        data = (struct image_extent){ at, puncher->length };
+        if (puncher->holes_known &&
+            image_find_data(puncher->fd, puncher->length, at, &data, err) < 0)
             return -1;
         if (data.end > end)
             data.end = end;
@@ -198,14 +192,6 @@ int image_puncher_scan(struct image_puncher *puncher, struct error *err) {
 
 /* ---- start and end ---- */
 
-/* Lowest I/O priority; returns the previous one. */
-static int be_idle(void) {
-    long before = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
-
-    syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
-    return before < 0 ? 0 : (int)before;
-}
-
 void image_puncher_end(struct image_puncher *puncher) {
     syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, puncher->priority);
     free(puncher->buffer);
@@ -213,6 +199,7 @@ void image_puncher_end(struct image_puncher *puncher) {
 
 int image_puncher_begin(struct image_puncher *puncher, struct error *err) {
     struct stat status;
+    long priority;
 
     if (fstat(puncher->fd, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "reading the length of the file");
@@ -225,6 +212,8 @@ int image_puncher_begin(struct image_puncher *puncher, struct error *err) {
         return -1;
     puncher->buffer = malloc(PIECE);
     assert(puncher->buffer);
-    puncher->priority = be_idle();
+    priority = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
+    syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+    puncher->priority = priority < 0 ? 0 : (int)priority;
     return 0;
 }

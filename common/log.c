@@ -183,18 +183,14 @@ static void line_begin(struct line *line, enum log_level level, const char *even
     line_put_tail(line, json ? "\"" : "");
 }
 
+/* A line that cannot be written is lost: there is no other place to report it. */
 static void line_end(struct line *line) {
     bool json = log_form == LOG_JSON;
+    ssize_t written;
 
     if (line->cut)
         line_put_tail(line, json ? ",\"cut\":true" : " cut=true");
     line_put_tail(line, json ? "}\n" : "\n");
-}
-
-/* A line that cannot be written is lost: there is no other place to report it. */
-static void line_write(const struct line *line) {
-    ssize_t written;
-
     do
         written = write(log_fd, line->text, line->size);
     while (written < 0 && errno == EINTR);
@@ -311,6 +307,5 @@ void log_event_of(const char *file, enum log_level level, const struct log_conte
     if (context)
         line_put_context(&line, context);
     line_end(&line);
-    line_write(&line);
     errno = number;
 }

@@ -87,10 +87,6 @@ static void run_child(void *arg) {
 
 /* ---- start ---- */
 
-static bool is_program(const char *path) {
-    return access(path, X_OK) == 0;
-}
-
 static const char *find_program(struct arena *arena, const char *name) {
     const char *directories = getenv("PATH");
 
@@ -102,7 +98,7 @@ static const char *find_program(struct arena *arena, const char *name) {
         size_t length = strcspn(directories, ":");
         const char *path = arena_format(arena, "%.*s/%s", (int)length, directories, name);
 
-        if (length > 0 && is_program(path))
+        if (length > 0 && access(path, X_OK) == 0)
             return path;
         directories += length + (directories[length] == ':');
     }
@@ -249,11 +245,6 @@ static bool is_idle(struct idleness *idleness, int64_t idle_ms) {
     return idleness->idle_us >= idle_ms * 1000;
 }
 
-static bool begin_idleness(pid_t pid, struct idleness *ret) {
-    *ret = (struct idleness){ .looked_us = clock_monotonic_us() };
-    return clock_getcpuclockid(pid, &ret->clock) == 0;
-}
-
 /*
  * 0: the child has ended; 1: excess output; 2: cancelled; 3: idle; -1: timed out.  A kernel without
  * pidfd_open() does not signal the end of the child: it is polled.
@@ -264,8 +255,8 @@ static int watch(struct arena *arena, pid_t pid, const int fds[2], struct captur
     int64_t longest_ms = child < 0                                ? LOOK_AGAIN_MS
                          : limits->goes_on || limits->idle_ms > 0 ? ASK_AGAIN_MS
                                                                   : LONGEST_WAIT_MS;
-    struct idleness idleness;
-    bool has_clock = begin_idleness(pid, &idleness);
+    struct idleness idleness = { .looked_us = clock_monotonic_us() };
+    bool has_clock = clock_getcpuclockid(pid, &idleness.clock) == 0;
 
     while (!has_ended(pid)) {
         int64_t left_ms = (end_us - clock_monotonic_us() + 999) / 1000;

@@ -106,22 +106,7 @@ static void group_wait_no_more(struct worker_pool *pool, struct group *group) {
     TAILQ_REMOVE(&pool->waiting[group->running], group, waiting);
 }
 
-/* A thread has finished a task of the group, which joins the end of its new level. */
-static void group_gives_back(struct worker_pool *pool, struct group *group) {
-    bool waits = !STAILQ_EMPTY(&group->ready);
-
-    if (waits)
-        group_wait_no_more(pool, group);
-    group->running--;
-    if (waits)
-        group_wait(pool, group);
-}
-
 /* ---- lanes ---- */
-
-static struct bucket *find_bucket(struct worker_pool *pool, const char *key) {
-    return &pool->buckets[word_hash(key) % BUCKETS];
-}
 
 static struct lane *find_lane(struct bucket *bucket, const char *key) {
     struct lane *lane;
@@ -142,7 +127,7 @@ static void lane_ready(struct worker_pool *pool, struct lane *lane) {
 }
 
 static void lane_append(struct worker_pool *pool, struct task *task) {
-    struct bucket *bucket = find_bucket(pool, task->key);
+    struct bucket *bucket = &pool->buckets[word_hash(task->key) % BUCKETS];
     struct lane *lane = task->key[0] ? find_lane(bucket, task->key) : NULL;
 
     pool->pending++;
@@ -179,10 +164,17 @@ static struct lane *lane_take(struct worker_pool *pool) {
 /* Ends the first task of a taken lane; the next task of its key becomes ready. */
 static void lane_advance(struct worker_pool *pool, struct lane *lane) {
     autofree struct task *task = STAILQ_FIRST(&lane->tasks);
+    bool waits;
 
     pool->pending--;
     pool->tasks--;
-    group_gives_back(pool, task->group);
+    /* the group joins the end of its new level */
+    waits = !STAILQ_EMPTY(&task->group->ready);
+    if (waits)
+        group_wait_no_more(pool, task->group);
+    task->group->running--;
+    if (waits)
+        group_wait(pool, task->group);
     STAILQ_REMOVE_HEAD(&lane->tasks, next);
     if (!STAILQ_EMPTY(&lane->tasks)) {
         lane_ready(pool, lane);
@@ -207,15 +199,6 @@ static void move_due_tasks(struct worker_pool *pool) {
     }
 }
 
-static void wait_for_change(struct worker_pool *pool) {
-    const struct task *task = STAILQ_FIRST(&pool->delayed);
-
-    if (task)
-        thread_cond_wait(&pool->changed, &pool->lock, task->due_us);
-    else
-        pthread_cond_wait(&pool->changed, &pool->lock);
-}
-
 static void *run_tasks(void *arg) {
     struct worker_pool *pool = arg;
 
@@ -227,7 +210,11 @@ static void *run_tasks(void *arg) {
         move_due_tasks(pool);
         lane = lane_take(pool);
         if (!lane) {
-            wait_for_change(pool);
+            task = STAILQ_FIRST(&pool->delayed);
+            if (task)
+                thread_cond_wait(&pool->changed, &pool->lock, task->due_us);
+            else
+                pthread_cond_wait(&pool->changed, &pool->lock);
             continue;
         }
         task = STAILQ_FIRST(&lane->tasks);
@@ -318,10 +305,15 @@ void worker_pool_put(struct worker_pool *pool, const struct work_item *item) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* After those due at the same instant. */
-static void insert_delayed(struct worker_pool *pool, struct task *task) {
-    struct task *before = NULL, *other;
+void worker_pool_put_later(struct worker_pool *pool, const struct work_item *item,
+                           int64_t delay_ms) {
+    int64_t due_us = clock_monotonic_us() + delay_ms * 1000;
+    struct task *task, *before = NULL, *other;
 
+    pthread_mutex_lock(&pool->lock);
+    task = task_new(pool, item);
+    task->due_us = due_us;
+    /* after those due at the same instant */
     STAILQ_FOREACH(other, &pool->delayed, next) {
         if (other->due_us > task->due_us)
             break;
@@ -331,17 +323,6 @@ static void insert_delayed(struct worker_pool *pool, struct task *task) {
         STAILQ_INSERT_AFTER(&pool->delayed, before, task, next);
     else
         STAILQ_INSERT_HEAD(&pool->delayed, task, next);
-}
-
-void worker_pool_put_later(struct worker_pool *pool, const struct work_item *item,
-                           int64_t delay_ms) {
-    int64_t due_us = clock_monotonic_us() + delay_ms * 1000;
-    struct task *task;
-
-    pthread_mutex_lock(&pool->lock);
-    task = task_new(pool, item);
-    task->due_us = due_us;
-    insert_delayed(pool, task);
     call_thread(pool);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -357,19 +338,6 @@ unsigned worker_pool_pending(struct worker_pool *pool) {
 
 /* ---- shutdown ---- */
 
-static void drop_all(struct worker_pool *pool) {
-    struct lane *lane;
-    struct task *task;
-
-    while ((lane = lane_take(pool)))
-        lane_advance(pool, lane);
-    while ((task = STAILQ_FIRST(&pool->delayed))) {
-        STAILQ_REMOVE_HEAD(&pool->delayed, next);
-        group_release(task->group);
-        free(task);
-    }
-}
-
 void worker_pool_close(struct worker_pool *pool) {
     pthread_mutex_lock(&pool->lock);
     pool->stopping = true;
@@ -378,10 +346,19 @@ void worker_pool_close(struct worker_pool *pool) {
 }
 
 void worker_pool_stop(struct worker_pool *pool) {
+    struct lane *lane;
+    struct task *task;
+
     worker_pool_close(pool);
     for (unsigned i = 0; i < pool->thread_count; i++)
         pthread_join(pool->threads[i], NULL);
-    drop_all(pool);
+    while ((lane = lane_take(pool)))
+        lane_advance(pool, lane);
+    while ((task = STAILQ_FIRST(&pool->delayed))) {
+        STAILQ_REMOVE_HEAD(&pool->delayed, next);
+        group_release(task->group);
+        free(task);
+    }
     pthread_mutex_destroy(&pool->lock);
     pthread_cond_destroy(&pool->changed);
     free(pool->waiting);
