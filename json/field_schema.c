@@ -119,21 +119,18 @@ static json_t *(*const schemas[])(const struct field *field) = {
 };
 /* clang-format on */
 
-static void allow_null(json_t *schema) {
-    json_t *type = json_object_get(schema, "type"), *values = json_object_get(schema, "enum");
-
-    if (json_is_string(type))
-        json_object_set_new(schema, "type", json_pack("[O, s]", type, "null"));
-    else if (type)
-        json_array_append_new(type, json_string("null"));
-    if (values)
-        json_array_append_new(values, json_null());
-}
-
 json_t *field_schema(const struct field *field) {
     json_t *schema = schemas[field->type](field);
 
-    if (field->flags & FIELD_NULLABLE)
-        allow_null(schema);
+    if (field->flags & FIELD_NULLABLE) {
+        json_t *type = json_object_get(schema, "type"), *values = json_object_get(schema, "enum");
+
+        if (json_is_string(type))
+            json_object_set_new(schema, "type", json_pack("[O, s]", type, "null"));
+        else if (type)
+            json_array_append_new(type, json_string("null"));
+        if (values)
+            json_array_append_new(values, json_null());
+    }
     return schema;
 }

@@ -51,17 +51,6 @@ char *json_text(struct arena *arena, const json_t *tree) {
     return text;
 }
 
-/* jansson appends the text to its reason, "… near 'text'": it may contain a secret, and messages
- * are logged. */
-static int refuse_text(const json_error_t *failure, struct error *err) {
-    const char *quote = strstr(failure->text, " near '");
-    size_t length = quote ? (size_t)(quote - failure->text) : strlen(failure->text);
-
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "The text is not valid JSON (line %d, column %d): %.*s.", failure->line,
-                     failure->column, (int)length, failure->text);
-}
-
 json_t *json_parse(struct arena *arena, const char *text, size_t size, struct error *err) {
     json_error_t failure;
     json_t *tree;
@@ -77,7 +66,13 @@ json_t *json_parse(struct arena *arena, const char *text, size_t size, struct er
     }
     tree = json_loadb(text, size, JSON_REJECT_DUPLICATES, &failure);
     if (!tree) {
-        refuse_text(&failure, err);
+        /* jansson appends the text to its reason, "… near 'text'": it may contain a secret, and
+         * messages are logged. */
+        const char *quote = strstr(failure.text, " near '");
+        size_t length = quote ? (size_t)(quote - failure.text) : strlen(failure.text);
+
+        error_set(err, ERROR_BAD_REQUEST, "The text is not valid JSON (line %d, column %d): %.*s.",
+                  failure.line, failure.column, (int)length, failure.text);
         return NULL;
     }
     return json_keep(arena, tree);

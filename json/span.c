@@ -88,17 +88,13 @@ static bool next_member(struct json_span *object, struct json_span *ret_name,
     return true;
 }
 
-static bool is_named(struct json_span quoted, const char *name) {
-    size_t length = (size_t)(quoted.end - quoted.begin) - 2;
-
-    return strlen(name) == length && memcmp(quoted.begin + 1, name, length) == 0;
-}
-
 bool json_span_member(struct json_span object, const char *name, struct json_span *ret) {
-    struct json_span found, value;
+    size_t length = strlen(name);
+    struct json_span found, value; /* `found` is in quotes */
 
     while (next_member(&object, &found, &value)) {
-        if (!is_named(found, name))
+        if ((size_t)(found.end - found.begin) - 2 != length ||
+            memcmp(found.begin + 1, name, length) != 0)
             continue;
         *ret = value;
         return true;

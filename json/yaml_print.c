@@ -61,10 +61,6 @@ static void print_object(const json_t *object, int column, FILE *out) {
     }
 }
 
-static bool is_block(const json_t *value) {
-    return json_object_size(value) > 0 || json_array_size(value) > 0;
-}
-
 /* Each member starts after its hyphen. */
 static void print_list(const json_t *list, int column, FILE *out) {
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -82,7 +78,9 @@ static void print_list(const json_t *list, int column, FILE *out) {
 
 /* The value after "key:" or "-", with the line break. */
 static void print_value(const json_t *value, int column, FILE *out) {
-    putc(is_block(value) ? '\n' : ' ', out);
+    bool block = json_object_size(value) > 0 || json_array_size(value) > 0;
+
+    putc(block ? '\n' : ' ', out);
     if (json_object_size(value) > 0) {
         fprintf(out, "%*s", column, "");
         print_object(value, column, out);
