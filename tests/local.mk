@@ -251,5 +251,7 @@ EXTRA_DIST += \
 	tests/lint/run.sh \
 	tests/lint/scripts.sh \
 	tests/lint/spelling.sh \
+	tests/lint/splitting.py \
+	tests/lint/splitting.sh \
 	tests/lint/tidy.sh \
 	tests/lint/words.sh

@@ -4,7 +4,7 @@
 # returns 1; 77 means that a tool it needs is missing.
 set -uo pipefail
 
-checks=(layers doors removals headers circles calls recursion words language format spelling scripts cppcheck tidy requirements generated links quotes manifests containerfile dist)
+checks=(layers doors removals headers circles calls splitting recursion words language format spelling scripts cppcheck tidy requirements generated links quotes manifests containerfile dist)
 
 [[ $# -ge 1 ]] || {
     echo "usage: run.sh BUILD-DIRECTORY [CHECK...]" >&2
