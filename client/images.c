@@ -164,7 +164,6 @@ static bool owns(const json_t *image, const char *key, const char *id) {
     return id && json_text_is(image, key, id);
 }
 
-/* The service's own user sees more than the caller may. */
 static struct client_call call_of(const char *method, const char *id,
                                   const struct images_caller *caller) {
     return (struct client_call){ .method = method,

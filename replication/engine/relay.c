@@ -229,21 +229,27 @@ static int name_socket(const char *path, struct sockaddr_un *ret, struct error *
     return 0;
 }
 
+static int listen_at(const char *path, struct error *err) {
+    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un address;
+
+    if (name_socket(path, &address, err) < 0)
+        return -1;
+    if (fd < 0 || (unlink(path) < 0 && errno != ENOENT) ||
+        bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0600) < 0 ||
+        listen(fd, 1) < 0)
+        return error_errno(err, ERROR_BACKEND, "listening at %s", path);
+    return take_fd(fd);
+}
+
 int relay_start(const struct relay_settings *settings, struct error *err) {
     autoclose int peer = connect_peer(settings->host, settings->port, settings->silence_ms, err);
-    autoclose int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    autoclose int listener = peer < 0 ? -1 : listen_at(settings->path, err);
     autoclose int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     struct relay relay = { .silence_us = settings->silence_ms * 1000, .query_fd = -1 };
-    struct sockaddr_un address;
     pid_t pid;
 
-    if (peer < 0 || name_socket(settings->path, &address, err) < 0)
-        return -1;
-    if (listener < 0 || (unlink(settings->path) < 0 && errno != ENOENT) ||
-        bind(listener, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-        chmod(settings->path, 0600) < 0 || listen(listener, 1) < 0)
-        return error_errno(err, ERROR_BACKEND, "listening at %s", settings->path);
-    if (name_socket(settings->volume, &relay.volume, err) < 0)
+    if (peer < 0 || listener < 0 || name_socket(settings->volume, &relay.volume, err) < 0)
         return -1;
     for (int i = NULL_FD; i <= ERR_FD; i++)
         relay.fds[i] = null_fd;

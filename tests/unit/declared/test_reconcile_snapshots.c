@@ -439,6 +439,23 @@ WORK_TEST(no_file_is_removed_while_it_may_still_be_made) {
     ck_assert_str_ne(replica_at(work, config, 0, "spec.snapshots"), "null");
 }
 
+/* The node has read what it is to take, but not yet that it is no longer wanted. */
+WORK_TEST(no_file_is_removed_before_its_node_reads_that_it_is_not_wanted) {
+    const char *config = publish(work, bound(work, false), "host-a");
+    const char *id = shoot(work, SNAPSHOT("s"));
+
+    settle(work, config);
+    report_taken(work, config, id, "a guest is busy");
+    settle(work, config);
+    delete_snapshot(work, &kind_volume_config_snapshot, id);
+    ck_assert_int_ge(reconcile_config(work, config, err), 0); /* one round: the next amends it */
+    ck_assert_str_eq(volume_at(work, config, "spec.snapshots"), "null");
+    ck_assert_str_eq(replica_at(work, config, 0, "spec.snapshots"), "null");
+    report_served(work, config, -1, NULL);
+    settle(work, config);
+    ck_assert_str_ne(replica_at(work, config, 0, "spec.snapshots"), "null");
+}
+
 WORK_TEST(a_clone_is_put_where_its_snapshot_is_and_made_of_it) {
     const char *config = publish(work, bound(work, false), "host-a"), *clone;
     const char *id = ready(work, config, SNAPSHOT("s"));
@@ -638,6 +655,7 @@ CHECK_MAIN("reconcile_snapshots", a_snapshot_is_taken_once_and_ready_when_most_h
            a_snapshot_on_too_few_replicas_without_a_source_fails,
            a_snapshot_is_deleted_when_each_replica_reports_it,
            no_file_is_removed_while_it_may_still_be_made,
+           no_file_is_removed_before_its_node_reads_that_it_is_not_wanted,
            a_clone_is_put_where_its_snapshot_is_and_made_of_it,
            a_clone_keeps_its_label_while_a_replica_is_made_of_its_source,
            a_clone_need_not_wait_when_its_snapshot_changes,
