@@ -193,8 +193,7 @@ int chain_write(const struct directory *directory, struct arena *arena, const st
         return -1;
     written = pwrite(draft.fd, text, strlen(text), 0);
     if (written < 0)
-        return error_errno(err, ERROR_BACKEND, "writing the chain file %s",
-                           chain->info_name);
+        return error_errno(err, ERROR_BACKEND, "writing the chain file %s", chain->info_name);
     if ((size_t)written < strlen(text))
         return error_set(err, ERROR_BACKEND, "No space left for the chain file %s.",
                          chain->info_name);

@@ -227,7 +227,7 @@ int directory_check_space(const struct directory *directory, int64_t bytes, stru
 }
 
 int directory_result(const struct directory *directory, int result, struct error *err) {
-    if (result < 0 && error_is_no_space(err) && !strstr(err->message, directory->path))
+    if (result < 0 && error_is_no_space(err) && !strchr(err->message, '/'))
         error_context(err, "%s", directory->path);
     return result;
 }

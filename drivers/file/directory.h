@@ -56,7 +56,8 @@ int directory_check_writable(const struct directory *directory, struct error *er
 
 int directory_get_space(const struct directory *directory, double *ret_total_gb,
                         double *ret_free_gb, struct error *err);
-/* Of a call that writes there, to be returned: lack of space has the directory in its error. */
+/* Of a call that writes there, to be returned: lack of space has the directory in its error, unless
+ * it has a path already, as that of a content from elsewhere. */
 int directory_result(const struct directory *directory, int result, struct error *err);
 /* Is there space for so many more bytes (D2)?  0, or -1 with ERROR_BACKEND. */
 int directory_check_space(const struct directory *directory, int64_t bytes, struct error *err);

@@ -27,7 +27,7 @@ static const struct volume *volume_of(const struct round *round, const char *id)
     return bsearch(&key, round->volumes, (size_t)round->volume_count, sizeof key, compare_ids);
 }
 
-/* ---- P1 ---- */
+/* ---- P1, P3 of rows ---- */
 
 static void check_volume(struct round *round, const struct volume *volume) {
     const struct operation *operation = round_operation_at(round, volume->id);

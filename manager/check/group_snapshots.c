@@ -2,10 +2,6 @@
 #include "manager/check/check.private.h"
 #include "model/group/snapshot.h"
 
-/* ---- P1 ---- */
-
-/* ---- P5 ---- */
-
 static const struct disagreement disagreements[] = {
     { "P5",
       "SELECT DISTINCT operation_id FROM operation_turns "

@@ -210,6 +210,7 @@ static int settle(struct job *job, struct error *err) {
     if (instances_of(job, NULL) > 0)
         return finish(job, EXTEND_COMPUTE_FAILED, real_gb,
                       "the compute side did not report in time", err);
+    failure = (struct error){ 0 }; /* of a size that was not there to read */
     if (job->backend->driver->extend_volume(job->backend->handle, job->arena, &volume,
                                             job->operation.new_size_gb, &failure) == DRIVER_DONE)
         return finish(job, EXTEND_GROWN, 0, NULL, err);
