@@ -117,7 +117,7 @@ static int prepare_signature(struct opening *opening, struct error *err) {
     const struct image_signature *stated = &opening->image.signature;
     struct signature_claim claim = { stated->key_type, stated->hash_method, stated->text, NULL, 0 };
 
-    if (!is_verified(opening->job) || !image_signature_is_given(stated))
+    if (!volume_image_is_to_be_verified(opening->job->manager->settings.settings, &opening->image))
         return 0;
     opening->detail = DETAIL_SIGNATURE;
     if (stated->certificate)

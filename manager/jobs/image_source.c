@@ -39,7 +39,8 @@ bool job_image_source_is_entry(const struct job *job) {
 
 /* ---- a volume that the image service names ---- */
 
-/* Without one, and where the image service does not respond, the image is opened as others are. */
+/* Without one, and where the image service does not respond, the image is opened as others are; so
+ * is one with a signature to be verified, which is that of its own bytes. */
 static bool find_location(struct job *job, struct image_volume_search *ret) {
     const struct images_caller caller = { .request_id = job->operation.request_id };
     struct images *images = job->manager->settings.images;
@@ -49,7 +50,8 @@ static bool find_location(struct job *job, struct image_volume_search *ret) {
 
     if (!images || !volume_image_of(job->arena, &job->operation, &image) ||
         strcmp(image.disk_format, "raw") != 0 || strcmp(image.container_format, "bare") != 0 ||
-        image.without_source)
+        image.without_source ||
+        volume_image_is_to_be_verified(job->manager->settings.settings, &image))
         return false;
     found = images_get(images, job->arena, image.id, &caller, &err);
     if (!found || !json_text_is(found, "status", "active"))

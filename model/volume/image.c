@@ -158,6 +158,11 @@ int volume_image_read(const struct work *work, const json_t *image, struct volum
     return 0;
 }
 
+bool volume_image_is_to_be_verified(const struct settings *settings,
+                                    const struct volume_image *image) {
+    return settings->verify_image_signatures && image_signature_is_given(&image->signature);
+}
+
 static int64_t gb_of(int64_t bytes) {
     return bytes / GIB + (bytes % GIB != 0);
 }

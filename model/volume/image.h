@@ -31,6 +31,9 @@ int volume_image_read(const struct work *work, const json_t *image, struct volum
 /* Is a volume of that size made of it?  ERROR_BAD_REQUEST with the reason. */
 int volume_image_check(const struct volume_image *image, int64_t size_gb, struct error *err);
 
+/* Is it signed, and its signature to be verified? */
+bool volume_image_is_to_be_verified(const struct settings *settings,
+                                    const struct volume_image *image);
 /* Of the content, rounded up; 0: unknown before the bytes are read. */
 int64_t volume_image_gb(const struct volume_image *image);
 

@@ -74,17 +74,21 @@ static const char *find_certificate(void *arg, const struct request *request, co
     return fixture->stated.certificate;
 }
 
-static void serve(struct fixture *fixture) {
+/* `members`: more of them in the description that the manager reads. */
+static void serve(struct fixture *fixture, const char *members) {
+    struct world *world = fixture->world;
     static char bytes[CONTENT_SIZE + 1];
 
     memset(bytes, CONTENT, CONTENT_SIZE);
+    script_server_clear(fixture->server);
     script_server_add(fixture->server,
                       &(struct script_rule){ .path = FILE_PATH, .status = 200, .body = bytes });
     script_server_add(
         fixture->server,
-        &(struct script_rule){ .path = "/v2/images/" IMAGES_ID,
-                               .status = 200,
-                               .body = "{\"id\": \"" IMAGES_ID "\", \"status\": \"active\"}" });
+        &(struct script_rule){
+            .path = "/v2/images/" IMAGES_ID,
+            .status = 200,
+            .body = PATH("{\"id\": \"" IMAGES_ID "\", \"status\": \"active\"%s}", members) });
 }
 
 static void sign(struct fixture *fixture) {
@@ -120,7 +124,7 @@ static void begin(struct fixture *fixture) {
     fixture->confirm.images =
         (struct image_query){ .find = find, .find_certificate = find_certificate, .arg = fixture };
     images_confirm_by(world, &fixture->confirm);
-    serve(fixture);
+    serve(fixture, "");
     sign(fixture);
 }
 
@@ -314,6 +318,29 @@ START_TEST(a_manager_that_verifies_needs_the_certificate) {
 }
 END_TEST
 
+/* ---- a volume that the image service names ---- */
+
+START_TEST(a_signed_image_is_no_clone_of_a_volume) {
+    struct fixture fixture;
+    struct world *world;
+    const char *named;
+
+    begin(&fixture);
+    world = fixture.world;
+    world->settings.clones_image_volumes = true;
+    named = world_volume(world, 1);
+    ck_assert(memory_write(world->memory, named, CONTENT + 1));
+    serve(&fixture,
+          PATH(", \"owner\": \"" WORLD_PROJECT "\", \"direct_url\": \"cinder://%s\"", named));
+    assert_made(world, ended(world), "True");
+    fixture.stated.text = "bm8gc2lnbmF0dXJl";
+    assert_failed(world, ended(world), "VOLUME_VOLUME_005_011");
+    fixture.stated = (struct stated){ .text = NULL };
+    ck_assert_int_eq(memory_read(world->memory, ended(world)), CONTENT + 1);
+    end(&fixture);
+}
+END_TEST
+
 /* ---- the cache ---- */
 
 static void begin_cached(struct fixture *fixture) {
@@ -392,6 +419,7 @@ CHECK_MAIN("image_signature", a_signed_image_is_verified, an_unsigned_image_is_n
            a_part_of_a_signature_is_refused,
            an_image_that_stands_for_a_snapshot_needs_no_certificate,
            without_a_key_manager_a_signed_image_is_refused,
-           a_manager_that_verifies_needs_the_certificate, an_entry_of_the_cache_is_verified_once,
+           a_manager_that_verifies_needs_the_certificate, a_signed_image_is_no_clone_of_a_volume,
+           an_entry_of_the_cache_is_verified_once,
            an_image_without_a_valid_signature_is_no_entry_of_the_cache,
            a_volume_is_written_anew_from_a_verified_image)
