@@ -45,6 +45,7 @@ int client_send(const struct client *client, struct arena *arena, const struct c
         .safe = client_is_repeatable(call->method),
         .wanted_header = call->wanted_header,
         .lines = call->lines,
+        .answer_most = call->answer_most,
         .until_us = client->until_us,
     };
     const char *url;

@@ -47,6 +47,7 @@ struct client_call {
     const char *former;        /* name of the same header for older peers; NULL: none */
     const char *wanted_header; /* of the response; NULL: none */
     const struct http_lines *lines; /* of a streamed response; NULL: it is read whole */
+    size_t answer_most;             /* bytes of it; 0: as in struct http_call */
     int done[2];                    /* success statuses of responses without a body; 0: any 2xx */
     bool may_lack; /* a peer without this path has no such objects: ERROR_NOT_FOUND */
 };

@@ -44,7 +44,7 @@ static CURL *thread_handle(void) {
 struct receipt {
     struct arena *arena;
     char *text;
-    size_t size, room;
+    size_t size, room, most;
     bool overflow, enough;
     const struct http_lines *lines;
     CURL *handle;
@@ -97,7 +97,7 @@ static size_t receive(char *bytes, size_t one, size_t size, void *arg) {
     struct receipt *receipt = arg;
 
     (void)one;
-    if (size > ANSWER_MOST - receipt->size) {
+    if (size > receipt->most - receipt->size) {
         receipt->overflow = true;
         return 0;
     }
@@ -194,7 +194,7 @@ static int judge_failure(CURL *handle, const struct http_call *call, const char 
     if (receipt->overflow) {
         error_set(err, ERROR_UNAVAILABLE, "%s %s: %s is larger than %zu bytes", call->method,
                   call->url, call->lines ? "a line of the answer" : "the answer",
-                  call->lines ? call->lines->most : ANSWER_MOST);
+                  call->lines ? call->lines->most : receipt->most);
         return HTTP_TOO_LARGE;
     }
     error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", call->method, call->url, reason);
@@ -224,6 +224,7 @@ static int call_once(struct arena *arena, const struct http_call *call, int64_t 
     __attribute__((cleanup(cleanup_slist))) struct curl_slist *headers = make_headers(arena, call);
     struct receipt receipt = { .arena = arena,
                                .room = ANSWER_FIRST,
+                               .most = call->answer_most ? call->answer_most : ANSWER_MOST,
                                .lines = call->lines,
                                .handle = handle,
                                .wanted = call->wanted_header };

@@ -46,6 +46,7 @@ struct http_call {
     /* Receives each line of a 2xx response, which is not kept.  An incomplete last line is dropped.
      * NULL: the response is kept. */
     const struct http_lines *lines;
+    size_t answer_most; /* bytes of a response that is kept; 0: 16 MiB */
 };
 
 struct http_answer {

@@ -171,6 +171,22 @@ START_TEST(a_certificate_above_the_limit_is_refused) {
 }
 END_TEST
 
+/* Parsed, a list of empty objects would take sixty times its bytes. */
+START_TEST(a_long_response_is_not_read) {
+    static char text[100 << 10];
+    autoscene struct scene scene;
+
+    scene_begin(&scene);
+    text[0] = '[';
+    for (size_t at = 1; at + 3 < sizeof text; at += 3)
+        memcpy(text + at, "{},", 4);
+    answer(&scene, SECRET, 200, text);
+    ck_assert_ptr_null(get(&scene, ID));
+    ck_assert_int_eq(scene.err.kind, ERROR_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(scene.err.message, "larger than 65536 bytes"));
+}
+END_TEST
+
 START_TEST(a_key_manager_that_hangs_is_given_up) {
     for (int i = 0; i < 2; i++) {
         autoscene struct scene scene;
@@ -215,5 +231,6 @@ END_TEST
 CHECK_MAIN("key_manager", a_certificate_is_read_with_the_token_of_the_caller,
            a_refusal_has_its_kind, another_secret_is_refused_unread,
            an_id_that_is_none_is_not_requested, a_certificate_above_the_limit_is_refused,
-           a_key_manager_that_hangs_is_given_up, a_lost_response_is_requested_again,
+           a_long_response_is_not_read, a_key_manager_that_hangs_is_given_up,
+           a_lost_response_is_requested_again,
            without_an_address_or_with_another_backend_there_is_none)
