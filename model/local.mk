@@ -58,6 +58,7 @@ libscoria_a_SOURCES += \
 	model/volume/image_cache_entry.c model/volume/image_cache_entry.h \
 	model/volume/image_signature.c model/volume/image_signature.h \
 	model/volume/image_volume.c model/volume/image_volume.h \
+	model/volume/insert.c model/volume/insert.h \
 	model/volume/manage.c model/volume/manage.h \
 	model/volume/manageable.c model/volume/manageable.h \
 	model/volume/notify.c model/volume/notify.h \

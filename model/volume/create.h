@@ -25,8 +25,6 @@ struct volume_new {
  * status error and a user message (the answer still shows creating). */
 int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
                   struct error *err);
-/* The row alone, with its metadata. */
-int volume_insert(struct work *work, const struct volume *volume, struct error *err);
 /* A volume that is a clone of another one, on its pool, while `held`, an operation on that one, is
  * let pass: it is created first.  1, 0 the pool has no space.  Its quota is taken.  */
 int volume_create_clone(struct work *work, const struct operation *held, const struct volume *from,

@@ -6,8 +6,8 @@
 #include "model/operations.h"
 #include "model/scheduler/placement.h"
 #include "model/scheduler/pool.h"
-#include "model/volume/create.h"
 #include "model/volume/image.h"
+#include "model/volume/insert.h"
 #include "operation/host.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "model/scheduler/placement.h"
 #include "model/scheduler/pool.h"
 #include "model/type/type.h"
-#include "model/volume/create.h"
+#include "model/volume/insert.h"
 #include "model/volume/quota.h"
 #include "operation/message.h"
 #include "operation/quota.h"
