@@ -139,7 +139,7 @@ const char *job_image_verified(const struct job *job) {
 
     if (!is_verified(job) || !volume_image_of(job->arena, &job->operation, &image))
         return NULL;
-    return image_signature_is_given(&image.signature) ? "True" : "False";
+    return image_signature_is_given(&image.signature) ? VOLUME_IMAGE_VERIFIED : "False";
 }
 
 /* ---- inspection ---- */

@@ -357,6 +357,8 @@ static int made(struct work *work, const struct operation *held, const struct cr
                DB_TEXT(ending->location), DB_TEXT(ending->format), DB_INT(work->now_us),
                DB_TEXT(held->volume_id)) < 0 ||
         (held->turn_of && follow_source(work, held->volume_id, err) < 0) ||
+        (volume_create_makes_entry(held) &&
+         image_cache_made(work, held->volume_id, ending->signature_verified, err) < 0) ||
         (held->kind == &kind_create_from_image &&
          volume_image_describe(work, held, ending->signature_verified, err) < 0))
         return -1;

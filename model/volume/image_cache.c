@@ -150,6 +150,21 @@ static int find_entry(struct work *work, const char *name, const char *host, str
     return volume_list(work, &query, ret, err);
 }
 
+/* Of the image's content and the entry's, which is later?  0: they are the same; > 0: the image's.
+ * A complete entry that was not verified is as an earlier one for an image that is to be. */
+static int compare(const struct work *work, const struct volume_image *image,
+                   const struct volume *entry) {
+    const char *version = entry->description ? entry->description : "";
+    const char *verified = arena_join(work->arena, image->version, IMAGE_CACHE_VERIFIED, NULL);
+    int order = strcmp(image->version, version);
+
+    if (strcmp(version, verified) == 0)
+        return 0;
+    return order == 0 && entry->status == VOLUME_MAINTENANCE
+               ? volume_image_is_to_be_verified(work->settings, image)
+               : order;
+}
+
 /* It has the least recent place among the entries no longer. */
 static int hit(struct work *work, const struct operation *held, const struct volume *entry,
                struct image_cache_search *search, struct error *err) {
@@ -193,7 +208,7 @@ int image_cache_find(struct work *work, const struct operation *held, void *arg,
     found = find_entry(work, name_of(work, &image), search->volume->host, &entry, err);
     if (found < 0)
         return -1;
-    order = found ? strcmp(image.version, entry->description ? entry->description : "") : 1;
+    order = found ? compare(work, &image, entry) : 1;
     if (found && order == 0) {
         if (held->turn_of && strcmp(held->turn_of, entry->id) != 0)
             return 0;

@@ -5,12 +5,23 @@
 #include "model/notification.h"
 #include "model/scheduler/placement.h"
 #include "model/volume/delete.h"
+#include "model/volume/image.h"
 
 #include <string.h>
 
 bool image_cache_is_named(const struct volume *volume) {
     return !volume->use_quota && volume->name &&
            strncmp(volume->name, IMAGE_CACHE_NAME, strlen(IMAGE_CACHE_NAME)) == 0;
+}
+
+int image_cache_made(struct work *work, const char *entry_id, const char *verified,
+                     struct error *err) {
+    if (!verified || strcmp(verified, VOLUME_IMAGE_VERIFIED) != 0)
+        return 0;
+    return db_change(work->tx, err,
+                     "UPDATE volumes SET display_description = display_description || $1 "
+                     "WHERE id = $2",
+                     DB_TEXT(IMAGE_CACHE_VERIFIED), DB_TEXT(entry_id));
 }
 
 static bool has_status_of_entry(const struct volume *volume) {

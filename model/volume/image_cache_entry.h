@@ -8,10 +8,15 @@
 
 struct volume_type;
 
-#define IMAGE_CACHE_NAME "image-" /* of an entry, followed by the id of its image */
+#define IMAGE_CACHE_NAME     "image-"    /* of an entry, followed by the id of its image */
+#define IMAGE_CACHE_VERIFIED " verified" /* behind its description, unless it is unsigned */
 
 /* Is it, or was it before it was deleted, by its name? */
 bool image_cache_is_named(const struct volume *volume);
+/* It has been made of an image with this result, as in volume_image_describe(): it is marked if its
+ * bytes are those that were signed. */
+int image_cache_made(struct work *work, const char *entry_id, const char *verified,
+                     struct error *err);
 /* May it be deleted now? */
 bool image_cache_may_evict(const struct volume *entry);
 /* A work_body with a struct volume: an entry of which no clone can be made is deleted, unless it is

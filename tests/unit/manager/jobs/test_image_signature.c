@@ -372,6 +372,68 @@ START_TEST(an_entry_of_the_cache_is_verified_once) {
 }
 END_TEST
 
+/* Whatever its rows claim: an earlier release has copied properties of the image. */
+START_TEST(an_entry_that_was_not_verified_is_replaced_for_a_signed_image) {
+    struct fixture fixture;
+    struct world *world;
+    const char *right;
+
+    begin_cached(&fixture);
+    world = fixture.world;
+    right = fixture.stated.text;
+    fixture.stated.text = "bm8gc2lnbmF0dXJl";
+    world->settings.verify_image_signatures = false;
+    assert_made(world, ended(world), NULL);
+    world_sql(world, "INSERT INTO volume_glance_metadata (volume_id, key, value) SELECT id, "
+                     "'signature_verified', 'True' FROM volumes WHERE project_id = '" INTERNAL "'");
+    world->settings.verify_image_signatures = true;
+    assert_failed(world, ended(world), "VOLUME_VOLUME_005_011");
+    ck_assert_int_eq(world_count(world, ENTRIES), 0);
+    world->settings.verify_image_signatures = false;
+    assert_made(world, ended(world), NULL);
+    world->settings.verify_image_signatures = true;
+    fixture.stated.text = right;
+    assert_made(world, ended(world), NULL);
+    ck_assert_int_eq(world_count(world, ENTRIES), 1);
+    ck_assert_int_eq(world_count(world, ROWS " AND value = 'True'"), 1);
+    end(&fixture);
+}
+END_TEST
+
+static const char *entry_of(struct world *world) {
+    const json_t *rows;
+
+    ck_assert_int_eq(world_call(world, "GET", "/volumes?all_tenants=1&project_id=" INTERNAL, NULL),
+                     200);
+    rows = json_object_get(world->answer, "volumes");
+    ck_assert_uint_eq(json_array_size(rows), 1);
+    return PATH("%s", json_text_of(json_array_get(rows, 0), "id"));
+}
+
+/* Those of unsigned images after verification was enabled, and verified ones after it was
+ * disabled. */
+START_TEST(other_entries_stay) {
+    for (int is_signed = 0; is_signed <= 1; is_signed++) {
+        struct fixture fixture;
+        struct world *world;
+        const char *entry;
+
+        begin_cached(&fixture);
+        world = fixture.world;
+        if (!is_signed)
+            fixture.stated = (struct stated){ .text = NULL };
+        world->settings.verify_image_signatures = is_signed;
+        assert_made(world, ended(world), NULL);
+        entry = entry_of(world);
+        world->settings.verify_image_signatures = !is_signed;
+        assert_made(world, ended(world), NULL);
+        ck_assert_str_eq(entry_of(world), entry);
+        ck_assert_uint_eq(script_server_count(fixture.server, "GET", FILE_PATH), 2);
+        end(&fixture);
+    }
+}
+END_TEST
+
 START_TEST(an_image_without_a_valid_signature_is_no_entry_of_the_cache) {
     struct fixture fixture;
     struct world *world;
@@ -421,5 +483,6 @@ CHECK_MAIN("image_signature", a_signed_image_is_verified, an_unsigned_image_is_n
            without_a_key_manager_a_signed_image_is_refused,
            a_manager_that_verifies_needs_the_certificate, a_signed_image_is_no_clone_of_a_volume,
            an_entry_of_the_cache_is_verified_once,
+           an_entry_that_was_not_verified_is_replaced_for_a_signed_image, other_entries_stay,
            an_image_without_a_valid_signature_is_no_entry_of_the_cache,
            a_volume_is_written_anew_from_a_verified_image)
