@@ -9,7 +9,7 @@ struct signature_io {
     struct volume_io *next;
     struct signature *signature;
     int64_t at; /* the next byte */
-    void (*refused)(void *arg);
+    void (*checked)(void *arg, bool valid);
     void *arg;
 };
 
@@ -27,6 +27,7 @@ static int signature_extent(struct volume_io *io, int64_t offset, struct volume_
 static int signature_read(struct volume_io *io, void *buffer, size_t size, int64_t offset,
                           struct error *err) {
     struct signature_io *signed_io = signature_of(io);
+    int result;
 
     if (offset != signed_io->at)
         return error_set(err, ERROR_BAD_REQUEST, "Signed bytes are read in their order.");
@@ -34,10 +35,11 @@ static int signature_read(struct volume_io *io, void *buffer, size_t size, int64
         return -1;
     signature_add(signed_io->signature, buffer, size);
     signed_io->at += (int64_t)size;
-    if (signed_io->at < io->size || signature_check(signed_io->signature, err) == 0)
+    if (signed_io->at < io->size)
         return 0;
-    signed_io->refused(signed_io->arg);
-    return -1;
+    result = signature_check(signed_io->signature, err);
+    signed_io->checked(signed_io->arg, result == 0);
+    return result;
 }
 
 static int signature_flush(struct volume_io *io, struct error *err) {
@@ -51,7 +53,7 @@ static void signature_close(struct volume_io *io) {
 }
 
 struct volume_io *signature_io_open(struct volume_io *next, struct signature *signature,
-                                    void (*refused)(void *arg), void *arg) {
+                                    void (*checked)(void *arg, bool valid), void *arg) {
     static const struct volume_io_functions functions = {
         .extent = signature_extent,
         .read = signature_read,
@@ -64,7 +66,7 @@ struct volume_io *signature_io_open(struct volume_io *next, struct signature *si
         .io = { .functions = &functions, .size = next->size, .writable = false },
         .next = next,
         .signature = signature,
-        .refused = refused,
+        .checked = checked,
         .arg = arg,
     };
     return &signed_io->io;

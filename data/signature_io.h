@@ -8,8 +8,8 @@
 #include "data/volume_io.h"
 
 /*
- * Owns both.  The read of the last bytes fails with ERROR_BACKEND, after refused(arg),
- * unless the signature is theirs, and any read in another order with ERROR_BAD_REQUEST.
+ * Owns both.  checked(arg) is called when the last bytes are read, which fails with ERROR_BACKEND
+ * unless the signature is theirs.  Any read in another order fails with ERROR_BAD_REQUEST.
  */
 struct volume_io *signature_io_open(struct volume_io *next, struct signature *signature,
-                                    void (*refused)(void *arg), void *arg);
+                                    void (*checked)(void *arg, bool valid), void *arg);

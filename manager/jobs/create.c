@@ -143,7 +143,7 @@ static int parts_body(struct work *work, void *arg, struct error *err) {
 
 struct opening {
     struct job *job;
-    const char **ret_detail;
+    struct create_ending *ending;
     bool failed; /* the image, instead of the backend */
 };
 
@@ -186,7 +186,8 @@ static int open_content(void *arg, struct volume_io **ret, struct error *err) {
     struct image_io *image;
     struct volume_io *next;
 
-    if (noted(opening, job_image_open(opening->job, &next, opening->ret_detail, err)) < 0)
+    if (noted(opening, job_image_open(opening->job, &next, &opening->ending->detail,
+                                      &opening->ending->signature_verified, err)) < 0)
         return -1;
     image = heap_new(sizeof(*image));
     *image = (struct image_io){ { .functions = &functions, .size = next->size }, next, opening };
@@ -206,7 +207,7 @@ static int image_failed(const struct job *job, struct error *err) {
 
 static int make_of_image(struct job *job, struct driver_volume volume, struct driver_created *ret,
                          struct create_ending *ending, struct error *err) {
-    struct opening opening = { job, &ending->detail, false };
+    struct opening opening = { job, ending, false };
     struct driver_content content = { open_content, &opening, &job->progress };
     int result;
 
@@ -215,8 +216,6 @@ static int make_of_image(struct job *job, struct driver_volume volume, struct dr
     volume.content = &content;
     result =
         job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
-    if (result == 0)
-        ending->signature_verified = job_image_verified(job);
     return result < 0 && opening.failed ? image_failed(job, err) : result;
 }
 

@@ -37,7 +37,7 @@ struct opening {
     struct job *job;
     struct volume_image image;
     const char *detail;
-    const char **ret_detail;
+    const char **ret_detail, **ret_verified;
     struct signature *signature; /* until the bytes are opened; NULL: none is verified */
     unsigned turn;               /* of the image service's servers */
 };
@@ -86,10 +86,11 @@ static struct volume_io *connect_to_any(struct opening *opening, struct error *e
     return io;
 }
 
-static void signature_refused(void *arg) {
+static void signature_checked(void *arg, bool valid) {
     const struct opening *opening = arg;
 
-    *opening->ret_detail = DETAIL_SIGNATURE;
+    *(valid ? opening->ret_verified : opening->ret_detail) =
+        valid ? VOLUME_IMAGE_VERIFIED : DETAIL_SIGNATURE;
 }
 
 /* They can be read in order alone, and fail at their end if they are others. */
@@ -100,7 +101,7 @@ static struct volume_io *open_checked(struct opening *opening, struct error *err
     if (io && image->hash)
         io = checksum_io_open_expecting(io, image->hash_algorithm, image->hash, err);
     if (io && opening->signature) {
-        io = signature_io_open(io, opening->signature, signature_refused, opening);
+        io = signature_io_open(io, opening->signature, signature_checked, opening);
         opening->signature = NULL;
     }
     return io;
@@ -108,17 +109,18 @@ static struct volume_io *open_checked(struct opening *opening, struct error *err
 
 /* ---- the signature ---- */
 
-static bool is_verified(const struct job *job) {
-    return job->manager->settings.settings->verify_image_signatures;
-}
-
 /* A claim that no bytes can fulfil fails before any is requested. */
 static int prepare_signature(struct opening *opening, struct error *err) {
     const struct image_signature *stated = &opening->image.signature;
+    const struct settings *settings = opening->job->manager->settings.settings;
     struct signature_claim claim = { stated->key_type, stated->hash_method, stated->text, NULL, 0 };
 
-    if (!volume_image_is_to_be_verified(opening->job->manager->settings.settings, &opening->image))
+    if (!settings->verify_image_signatures)
         return 0;
+    if (!image_signature_is_given(stated)) {
+        *opening->ret_verified = VOLUME_IMAGE_UNSIGNED;
+        return 0;
+    }
     opening->detail = DETAIL_SIGNATURE;
     if (stated->certificate)
         claim.certificate = base64_bytes(opening->job->arena, stated->certificate,
@@ -132,14 +134,6 @@ static int prepare_signature(struct opening *opening, struct error *err) {
         return error_context(err, "signature of image %s", opening->image.id);
     opening->detail = NULL;
     return 0;
-}
-
-const char *job_image_verified(const struct job *job) {
-    struct volume_image image;
-
-    if (!is_verified(job) || !volume_image_of(job->arena, &job->operation, &image))
-        return NULL;
-    return image_signature_is_given(&image.signature) ? VOLUME_IMAGE_VERIFIED : "False";
 }
 
 /* ---- inspection ---- */
@@ -326,10 +320,13 @@ int job_image_check(struct job *job, struct error *err) {
 }
 
 int job_image_open(struct job *job, struct volume_io **ret, const char **ret_detail,
-                   struct error *err) {
+                   const char **ret_verified, struct error *err) {
     struct opening *opening = arena_alloc(job->arena, sizeof(*opening));
 
-    *opening = (struct opening){ .job = job, .ret_detail = ret_detail, .turn = images_turn() };
+    *opening = (struct opening){
+        .job = job, .ret_detail = ret_detail, .ret_verified = ret_verified, .turn = images_turn()
+    };
+    *ret_verified = NULL;
     if (open_image(opening, ret, err) == 0)
         return 0;
     signature_free(opening->signature);

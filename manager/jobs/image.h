@@ -11,14 +11,12 @@ struct volume_io;
 /* Is the image of the job's operation active?  0, or -1. */
 int job_image_check(struct job *job, struct error *err);
 
-/* Row signature_verified of a volume that was made of the image's bytes; NULL: none. */
-const char *job_image_verified(const struct job *job);
-
 /*
  * The image of the job's operation, inspected before any tool reads it, and no larger than its
  * volume.  Reading the last byte fails with ERROR_BACKEND where the bytes are not those that the
  * image service has recorded the checksum of, or not those that were signed.  After a failure, also
- * of such a read, *ret_detail is the number of the user message, or unchanged.
+ * of such a read, *ret_detail is the number of the user message, or unchanged.  When all bytes are
+ * read *ret_verified is the row signature_verified of their volume; NULL: none.
  */
 int job_image_open(struct job *job, struct volume_io **ret, const char **ret_detail,
-                   struct error *err);
+                   const char **ret_verified, struct error *err);

@@ -12,7 +12,7 @@
 enum { TRIES = 3 };
 
 /* Zeros of the image replace the former content, too, and so do those behind its end. */
-static int write_anew(struct job *job, const char **ret_detail, struct error *err) {
+static int write_anew(struct job *job, struct reimage_ending *ending, struct error *err) {
     static const struct copy_position beginning;
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
@@ -21,7 +21,7 @@ static int write_anew(struct job *job, const char **ret_detail, struct error *er
 
     if (!(driver_supported(driver) & DRIVER_DATA))
         return error_set(err, ERROR_BAD_REQUEST, "This backend writes no volumes anew.");
-    if (job_image_open(job, &from, ret_detail, err) < 0 ||
+    if (job_image_open(job, &from, &ending->detail, &ending->signature_verified, err) < 0 ||
         driver->open_volume_data(job->backend->handle, job->arena, &volume, true, &to, err) < 0)
         return -1;
     copy.from = from;
@@ -36,7 +36,7 @@ int job_reimage(struct job *job, struct error *err) {
 
     if (!job->has_volume)
         return job_end(job, err);
-    if (write_anew(job, &ending.detail, &failure) < 0) {
+    if (write_anew(job, &ending, &failure) < 0) {
         bool may_pass = failure.kind == ERROR_UNAVAILABLE ||
                         (failure.kind == ERROR_CONFLICT && job->operation.attempts > 1);
 
@@ -47,8 +47,6 @@ int job_reimage(struct job *job, struct error *err) {
         log_error(&job->context.log, "reimage failed", "volume_id", job->volume.id, "pool",
                   job->volume.host, "reason", failure.message, NULL);
         ending.failure = &failure;
-    } else {
-        ending.signature_verified = job_image_verified(job);
     }
     ended = job_finish(job, &ending, err);
     if (ended == 0 && !ending.failure)

@@ -54,7 +54,8 @@ const char *volume_image_print(const struct work *work, const struct volume_imag
 int volume_image_of(struct arena *arena, const struct operation *operation,
                     struct volume_image *ret);
 
-#define VOLUME_IMAGE_VERIFIED "True" /* and "False" of an unsigned image */
+#define VOLUME_IMAGE_VERIFIED "True"
+#define VOLUME_IMAGE_UNSIGNED "False"
 
 /* The content of the image is that of a system, and its description the volume's: of the
  * operation's image, if it has one.  `verified`: whether its signature was; NULL: nothing was

@@ -318,6 +318,61 @@ START_TEST(a_manager_that_verifies_needs_the_certificate) {
 }
 END_TEST
 
+/* By a manager that verifies; 0: the former one had ended before. */
+static int continued(struct fixture *fixture, int effects, bool verified_before) {
+    struct world *world = fixture->world;
+    bool died;
+
+    world->settings.verify_image_signatures = verified_before;
+    world_die_after(world, effects);
+    world_settle(world);
+    died = world->dead;
+    world->settings.verify_image_signatures = true;
+    world_restart(world);
+    images_confirm_by(world, &fixture->confirm);
+    for (int i = 0; i < 6; i++) {
+        world_advance(world, 60);
+        world_settle(world);
+    }
+    return died;
+}
+
+START_TEST(a_volume_that_a_former_worker_has_made_is_not_called_verified) {
+    bool died = true;
+
+    for (int effects = 1; died; effects++) {
+        struct fixture fixture;
+        const char *id;
+
+        begin(&fixture);
+        fixture.stated.text = "bm8gc2lnbmF0dXJl";
+        ck_assert_int_eq(request_volume(fixture.world), 202);
+        id = world_answer_id(fixture.world, "volume");
+        died = continued(&fixture, effects, false);
+        ck_assert_ptr_null(verified_of(fixture.world, id));
+        end(&fixture);
+    }
+}
+END_TEST
+
+START_TEST(a_stop_between_any_two_steps_leaves_a_volume_that_is_no_unsigned_one) {
+    bool died = true;
+
+    for (int effects = 1; died; effects++) {
+        struct fixture fixture;
+        const char *id, *row;
+
+        begin(&fixture);
+        ck_assert_int_eq(request_volume(fixture.world), 202);
+        id = world_answer_id(fixture.world, "volume");
+        died = continued(&fixture, effects, true);
+        row = verified_of(fixture.world, id);
+        assert_made(fixture.world, id, row ? "True" : NULL);
+        end(&fixture);
+    }
+}
+END_TEST
+
 /* ---- a volume that the image service names ---- */
 
 START_TEST(a_signed_image_is_no_clone_of_a_volume) {
@@ -434,6 +489,25 @@ START_TEST(other_entries_stay) {
 }
 END_TEST
 
+/* A worker that verifies continues the create of an entry. */
+START_TEST(an_entry_that_a_former_worker_has_made_is_not_called_verified) {
+    bool died = true;
+
+    for (int effects = 1; died; effects++) {
+        struct fixture fixture;
+        struct world *world;
+
+        begin_cached(&fixture);
+        world = fixture.world;
+        fixture.stated.text = "bm8gc2lnbmF0dXJl";
+        ck_assert_int_eq(request_volume(world), 202);
+        died = continued(&fixture, effects, false);
+        assert_failed(world, ended(world), "VOLUME_VOLUME_005_011");
+        end(&fixture);
+    }
+}
+END_TEST
+
 START_TEST(an_image_without_a_valid_signature_is_no_entry_of_the_cache) {
     struct fixture fixture;
     struct world *world;
@@ -481,8 +555,11 @@ CHECK_MAIN("image_signature", a_signed_image_is_verified, an_unsigned_image_is_n
            a_part_of_a_signature_is_refused,
            an_image_that_stands_for_a_snapshot_needs_no_certificate,
            without_a_key_manager_a_signed_image_is_refused,
-           a_manager_that_verifies_needs_the_certificate, a_signed_image_is_no_clone_of_a_volume,
-           an_entry_of_the_cache_is_verified_once,
+           a_manager_that_verifies_needs_the_certificate,
+           a_volume_that_a_former_worker_has_made_is_not_called_verified,
+           a_stop_between_any_two_steps_leaves_a_volume_that_is_no_unsigned_one,
+           a_signed_image_is_no_clone_of_a_volume, an_entry_of_the_cache_is_verified_once,
            an_entry_that_was_not_verified_is_replaced_for_a_signed_image, other_entries_stay,
+           an_entry_that_a_former_worker_has_made_is_not_called_verified,
            an_image_without_a_valid_signature_is_no_entry_of_the_cache,
            a_volume_is_written_anew_from_a_verified_image)
