@@ -44,6 +44,9 @@ bool api_confirm(void *arg, const struct request *request, struct confirmation *
     case CONFIRM_NEW_IMAGE:
         return confirm->images.find &&
                image_confirm(&confirm->images, request, confirmation, late, refusal);
+    case CONFIRM_CERTIFICATE:
+        return confirm->images.find_certificate &&
+               image_confirm_certificate(&confirm->images, request, confirmation, late);
     }
     return false;
 }

@@ -79,6 +79,7 @@ check_PROGRAMS += \
 	tests/unit/api/type/test_qos \
 	tests/unit/api/type/test_types \
 	tests/unit/api/volume/test_actions \
+	tests/unit/api/volume/test_image_certificates \
 	tests/unit/api/volume/test_images \
 	tests/unit/api/volume/test_list \
 	tests/unit/api/volume/test_metadata \

@@ -26,13 +26,14 @@ struct confirmation {
         CONFIRM_IMAGE,
         CONFIRM_IMAGE_ID,
         CONFIRM_NEW_IMAGE,
+        CONFIRM_CERTIFICATE,
     } kind;
     bool wanted, granted;
     bool has_effect;        /* of the query, which is undone when the repeated body fails */
     const char *project_id; /* to which the query is charged */
     const void *subject;    /* the question, in the arena: known to the body and to its answerer */
     const void *answer;     /* the same; NULL: it is confirmed, and no more */
-    const void *supplement; /* the same, of what the answer names; NULL: none */
+    const struct confirmation *before; /* granted, its answer led to this question; NULL: none */
 };
 
 struct work {

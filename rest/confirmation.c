@@ -1,9 +1,9 @@
 /*
  * A request refused for lack of a fact from outside of the database (struct confirmation): the fact
- * is queried, and if it is confirmed the request runs once more, with that result. It holds a
- * request slot meanwhile, and a few threads query each service: for a project one at a time, so
- * that a project with an unresponsive service occupies one of them only.  A service that does not
- * respond delays no queries of the other.
+ * is queried, and if it is confirmed the request runs once more, with that result, which may lead
+ * to another question. It holds a request slot meanwhile, and a few threads query each service: for
+ * a project one at a time, so that a project with an unresponsive service occupies one of them
+ * only.  A service that does not respond delays no queries of the others.
  */
 #include "rest/call.h"
 
@@ -42,12 +42,26 @@ static void ask(void *arg) {
     atomic_fetch_sub(&api->in_flight, 1);
 }
 
+static const char *service_of(const struct confirmation *confirmation) {
+    switch (confirmation->kind) {
+    case CONFIRM_RELEASE:
+        return "compute";
+    case CONFIRM_IMAGE:
+    case CONFIRM_IMAGE_ID:
+    case CONFIRM_NEW_IMAGE:
+        return "image";
+    case CONFIRM_CERTIFICATE:
+        break;
+    }
+    return "key-manager";
+}
+
 static void put(struct call *call, const struct error *refusal, void (*run)(void *arg)) {
     const struct confirmation *confirmation = &call->confirmation;
     struct api *api = call->request.api;
     struct arena *arena = call->request.http->arena;
     struct asking *asking = arena_alloc(arena, sizeof(*asking));
-    const char *service = confirmation->kind == CONFIRM_RELEASE ? "compute" : "image";
+    const char *service = service_of(confirmation);
 
     *asking = (struct asking){ call, *refusal, clock_monotonic_us() + PATIENCE_US };
     atomic_fetch_add(&api->in_flight, 1);

@@ -13,7 +13,8 @@
 #include <time.h>
 
 #define WATCHERS_MOST      500
-#define ASKERS             4 /* threads for queries to the compute side, and to the image service */
+#define ASKERS             4 /* threads for queries to a service */
+#define ASKED              3 /* the compute service, the image service, the key manager */
 #define PROJECT_REGEX      "[0-9a-f\\-]+"
 #define PROJECT_CHARACTERS "0123456789abcdef-"
 
@@ -303,7 +304,7 @@ static int api_prepare(struct api *api, struct error *err) {
         return -1;
     api->waiting = waiting_new(call_check, !api->settings.inline_transactions);
     if (api->settings.confirm && !api->settings.inline_transactions)
-        api->askers = worker_pool_new_shared("queries", ASKERS * 2, ASKERS);
+        api->askers = worker_pool_new_shared("queries", ASKERS * ASKED, ASKERS);
     if (readers > 0 && !api->settings.inline_transactions)
         api->readers = worker_pool_new_shared("reads", readers, readers > 1 ? readers - 1 : 1);
     if (api->settings.slots > 0)

@@ -27,71 +27,6 @@ static void explain(const struct confirmation *confirmation, struct error *refus
         error_set(refusal, ERROR_BAD_REQUEST, NO_IMAGE ".");
 }
 
-/* ---- an image that stands for a snapshot ---- */
-
-static const char *snapshot_of(const struct request *request, const json_t *image) {
-    bool seen = request->minor >= MV_IMAGE_SNAPSHOT;
-    const char *text = seen ? json_text_of(image, MAPPING_PROPERTY) : NULL;
-    const json_t *list = text ? json_parse(request->http->arena, text, strlen(text), NULL) : NULL;
-
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *device = json_array_get(list, i);
-
-        if (json_text_is(device, "source_type", "snapshot") &&
-            json_is_integer(json_object_get(device, "boot_index")) &&
-            json_integer_value(json_object_get(device, "boot_index")) == 0)
-            return json_text_of(device, "snapshot_id");
-    }
-    return NULL;
-}
-
-/* ---- certificates ---- */
-
-struct certificate {
-    const char *text, *failure; /* one of them is NULL */
-};
-
-/* NULL: not needed, or there is no key manager.  Only a download needs it: until then a failure is
- * none of the request. */
-static const struct certificate *find_certificate(const struct image_query *query,
-                                                  const struct request *request,
-                                                  const json_t *image) {
-    struct arena *arena = request->http->arena;
-    struct certificate found = { NULL, NULL };
-    struct image_signature signature;
-    struct error err = { 0 };
-
-    image_signature_read(image, &signature);
-    if (!query->find_certificate || !signature.certificate_id ||
-        !request->work.settings->verify_image_signatures ||
-        image_signature_check(&signature, "", &err) < 0 || snapshot_of(request, image))
-        return NULL;
-    found.text = query->find_certificate(query->arg, request, signature.certificate_id, &err);
-    if (!found.text)
-        found.failure = arena_text(arena, err.message);
-    return arena_copy(arena, &found, sizeof(found));
-}
-
-static int read_image(struct request *request, const json_t *image, struct volume_image *ret,
-                      struct error *err) {
-    const struct certificate *found = request->work.confirmation->supplement;
-
-    if (volume_image_read(&request->work, image, ret, err) < 0)
-        return -1;
-    if (found) {
-        ret->signature.certificate = found->text;
-        ret->signature.failure = found->failure;
-        return 0;
-    }
-    if (!request->work.settings->verify_image_signatures ||
-        !image_signature_is_given(&ret->signature))
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Image %s is signed, and this service has no key manager to verify the "
-                     "signature with (verify_glance_signatures).",
-                     ret->id);
-}
-
 bool image_confirm(const struct image_query *query, const struct request *request,
                    struct confirmation *confirmation, bool late, struct error *refusal) {
     bool is_new = confirmation->kind == CONFIRM_NEW_IMAGE;
@@ -109,29 +44,91 @@ bool image_confirm(const struct image_query *query, const struct request *reques
     }
     if (!confirmation->answer)
         explain(confirmation, refusal);
-    else if (!is_new)
-        confirmation->supplement = find_certificate(query, request, confirmation->answer);
     return confirmation->answer != NULL;
 }
 
-/* NULL: see err; then the request is repeated with the answer, if there is an image service. */
-static const json_t *ask(struct request *request, enum confirmation_kind kind, const char *subject,
-                         struct error *err) {
-    struct confirmation *confirmation = request->work.confirmation;
+/* ---- certificates ---- */
 
-    if (confirmation && confirmation->granted && confirmation->kind == kind &&
-        strcmp(confirmation->subject, subject) == 0)
-        return confirmation->answer;
-    if (confirmation && !confirmation->granted)
-        *confirmation = (struct confirmation){ .kind = kind,
-                                               .wanted = true,
-                                               .has_effect = kind == CONFIRM_NEW_IMAGE,
-                                               .project_id = request->context.project_id,
-                                               .subject = subject };
+struct certificate {
+    const char *text, *failure; /* one of them is NULL */
+};
+
+bool image_confirm_certificate(const struct image_query *query, const struct request *request,
+                               struct confirmation *confirmation, bool late) {
+    struct arena *arena = request->http->arena;
+    struct certificate found = { .text = NULL };
+    struct error err;
+
+    if (late)
+        error_set(&err, ERROR_TRY_LATER, "Too many pending queries to the key manager.");
+    else
+        found.text = query->find_certificate(query->arg, request, confirmation->subject, &err);
+    if (!found.text)
+        found.failure = arena_text(arena, err.message);
+    confirmation->answer = arena_copy(arena, &found, sizeof(found));
+    return true;
+}
+
+/* ---- the questions ---- */
+
+static const struct confirmation *find_granted(const struct confirmation *last,
+                                               enum confirmation_kind kind, const char *subject) {
+    for (; last; last = last->before)
+        if (last->granted && last->kind == kind && strcmp(last->subject, subject) == 0)
+            break;
+    return last;
+}
+
+static void put_question(const struct request *request, enum confirmation_kind kind,
+                         const char *subject) {
+    struct confirmation *last = request->work.confirmation;
+    const struct confirmation *before = last->before; /* the transaction is repeated */
+
+    if (last->granted)
+        before = arena_copy(request->http->arena, last, sizeof(*last));
+    *last = (struct confirmation){ .kind = kind,
+                                   .wanted = true,
+                                   .has_effect = kind == CONFIRM_NEW_IMAGE,
+                                   .project_id = request->context.project_id,
+                                   .subject = subject,
+                                   .before = before };
+}
+
+/* NULL: see err; then the request is repeated with the answer, if there is such a service. */
+static const void *ask(struct request *request, enum confirmation_kind kind, const char *subject,
+                       struct error *err) {
+    const struct confirmation *last = request->work.confirmation;
+    const struct confirmation *found = find_granted(last, kind, subject);
+    bool has_changed = last && last->granted && kind != CONFIRM_CERTIFICATE;
+
+    if (found)
+        return found->answer;
+    if (last && !has_changed)
+        put_question(request, kind, subject);
     error_set(err, ERROR_BAD_REQUEST,
-              confirmation && confirmation->granted ? "The volume has changed meanwhile; try again."
-                                                    : NO_IMAGE ": no image service is configured.");
+              has_changed ? "The volume has changed meanwhile; try again."
+                          : NO_IMAGE ": no image service is configured.");
     return NULL;
+}
+
+static int read_image(struct request *request, const json_t *image, struct volume_image *ret,
+                      struct error *err) {
+    struct image_signature *signature = &ret->signature;
+    const struct certificate *found;
+
+    if (volume_image_read(&request->work, image, ret, err) < 0)
+        return -1;
+    if (!request->work.settings->verify_image_signatures || !image_signature_is_given(signature))
+        return 0;
+    found = ask(request, CONFIRM_CERTIFICATE, signature->certificate_id, err);
+    if (!found)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Image %s is signed, and this service has no key manager to verify the "
+                         "signature with (verify_glance_signatures).",
+                         ret->id);
+    signature->certificate = found->text;
+    signature->failure = found->failure;
+    return 0;
 }
 
 const json_t *image_make(struct request *request, const char *description, struct error *err) {
@@ -145,15 +142,33 @@ int image_id_find(struct request *request, const char *id, struct volume_image *
     return image ? read_image(request, image, ret, err) : -1;
 }
 
+/* ---- an image that stands for a snapshot ---- */
+
+static const char *snapshot_of(struct request *request, const json_t *image) {
+    const char *text = json_text_of(image, MAPPING_PROPERTY);
+    const json_t *list = text ? json_parse(request->http->arena, text, strlen(text), NULL) : NULL;
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *device = json_array_get(list, i);
+
+        if (json_text_is(device, "source_type", "snapshot") &&
+            json_is_integer(json_object_get(device, "boot_index")) &&
+            json_integer_value(json_object_get(device, "boot_index")) == 0)
+            return json_text_of(device, "snapshot_id");
+    }
+    return NULL;
+}
+
 int image_ref_find(struct request *request, const char *reference, struct volume_new *ret,
                    struct error *err) {
     const json_t *image = ask(request, CONFIRM_IMAGE, reference, err);
-    const char *snapshot_id;
+    const char *snapshot_id = NULL;
     struct volume_image *found;
 
     if (!image)
         return -1;
-    snapshot_id = snapshot_of(request, image);
+    if (request->minor >= MV_IMAGE_SNAPSHOT)
+        snapshot_id = snapshot_of(request, image);
     if (snapshot_id && !ret->snapshot_id) {
         ret->snapshot_id = snapshot_id;
         return 0;

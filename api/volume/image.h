@@ -40,3 +40,7 @@ struct image_query {
 /* The subject is a reference or a description, and the answer the image. */
 bool image_confirm(const struct image_query *query, const struct request *request,
                    struct confirmation *confirmation, bool late, struct error *refusal);
+/* The subject is the id of a certificate, and the answer it or the failure, which is none of the
+ * request before a download needs the certificate: true. */
+bool image_confirm_certificate(const struct image_query *query, const struct request *request,
+                               struct confirmation *confirmation, bool late);
