@@ -9,10 +9,17 @@
 #define CERTIFICATE    "certificate"
 #define FAILURE        "failure"
 
+/* A member that is no text is as unfit as an empty one, but there. */
 static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_text_of(object, key);
+    const json_t *value = json_object_get(object, key);
 
-    return text && *text ? text : NULL;
+    if (!value || json_is_null(value))
+        return NULL;
+    return json_is_string(value) ? json_string_value(value) : "";
+}
+
+static bool is_filled(const char *text) {
+    return text && *text;
 }
 
 void image_signature_read(const json_t *image, struct image_signature *ret) {
@@ -31,8 +38,8 @@ bool image_signature_is_given(const struct image_signature *signature) {
 
 int image_signature_check(const struct image_signature *signature, const char *image_id,
                           struct error *err) {
-    bool is_complete = signature->text && signature->hash_method && signature->key_type &&
-                       signature->certificate_id;
+    bool is_complete = is_filled(signature->text) && is_filled(signature->hash_method) &&
+                       is_filled(signature->key_type) && is_filled(signature->certificate_id);
 
     if (is_complete || !image_signature_is_given(signature))
         return 0;

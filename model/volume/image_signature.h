@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 struct image_signature {
-    /* Of the image, as it has them; NULL: missing. */
+    /* Of the image, as it has them; NULL: missing, or null. */
     const char *text, *hash_method, *key_type, *certificate_id;
     const char *certificate; /* as the key manager has it, in base64; NULL: not fetched */
     const char *failure;     /* why it was not; NULL: it was, or not attempted */

@@ -21,6 +21,10 @@
 #define OTHER     "88888888-8888-4888-8888-888888888888"
 #define BASE      "\"id\": \"" ID "\", \"status\": \"active\", \"size\": 512"
 
+#define SIGNATURE(value)                                                    \
+    ", \"img_signature\": " value ", \"img_signature_hash_method\": " value \
+    ", \"img_signature_key_type\": " value ", \"img_signature_certificate_uuid\": " value
+
 /* The image service: the only image that it has, whatever the reference; NULL: none. */
 static const char *the_image;
 static enum error_kind no_image; /* the error without one */
@@ -75,6 +79,9 @@ START_TEST(images_that_do_not_fit_are_refused_with_a_reason) {
         { "{" BASE ", \"os_hash_algo\": \"blake2b\", \"os_hash_value\": \"ab\"}", ", \"size\": 1",
           400, "blake2b" },
         { "{" BASE ", \"img_signature\": \"x\"}", ", \"size\": 1", 400, "not all of" },
+        { "{" BASE ", \"img_signature\": 1}", ", \"size\": 1", 400, "not all of" },
+        { "{" BASE SIGNATURE("\"\"") "}", ", \"size\": 1", 400, "not all of" },
+        { "{" BASE SIGNATURE("null") "}", ", \"size\": 1", 202, "" },
     };
     autoworld struct world *world = world_new(NULL);
 
