@@ -5,6 +5,8 @@
 #include "common/cleanup.h"
 #include "common/heap.h"
 
+#include <openssl/core_names.h>
+#include <openssl/dsa.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -16,23 +18,23 @@
 
 #define TEXT_MOST  ((size_t)16 << 10) /* of a signature */
 #define BITS_LEAST 1024               /* of keys without a curve */
-#define BITS_MOST  16384
 
 /* Of the names in images, and of libcrypto. */
 struct key_type {
     const char *name, *algorithm;
     const char *curve; /* NULL: none */
+    int bits_most;     /* of keys without one, as libcrypto verifies them */
 };
 
 static const struct key_type key_types[] = {
-    { "RSA-PSS", "RSA", NULL },
-    { "DSA", "DSA", NULL },
-    { "ECC_SECT571K1", "EC", "sect571k1" },
-    { "ECC_SECT409K1", "EC", "sect409k1" },
-    { "ECC_SECT571R1", "EC", "sect571r1" },
-    { "ECC_SECT409R1", "EC", "sect409r1" },
-    { "ECC_SECP521R1", "EC", "secp521r1" },
-    { "ECC_SECP384R1", "EC", "secp384r1" },
+    { "RSA-PSS", "RSA", NULL, OPENSSL_RSA_MAX_MODULUS_BITS },
+    { "DSA", "DSA", NULL, OPENSSL_DSA_MAX_MODULUS_BITS },
+    { "ECC_SECT571K1", "EC", "sect571k1", 0 },
+    { "ECC_SECT409K1", "EC", "sect409k1", 0 },
+    { "ECC_SECT571R1", "EC", "sect571r1", 0 },
+    { "ECC_SECT409R1", "EC", "sect409r1", 0 },
+    { "ECC_SECP521R1", "EC", "secp521r1", 0 },
+    { "ECC_SECP384R1", "EC", "secp384r1", 0 },
 };
 
 static const struct {
@@ -114,17 +116,51 @@ static bool is_on_curve(EVP_PKEY *key, const char *curve) {
            strcasecmp(name, curve) == 0;
 }
 
-static int check_key(EVP_PKEY *key, const struct key_type *type, struct error *err) {
+static int bits_of(const EVP_PKEY *key, const char *number) {
+    BIGNUM *value = NULL;
+    int bits = EVP_PKEY_get_bn_param(key, number, &value) == 1 ? BN_num_bits(value) : 0;
+
+    BN_free(value);
+    return bits;
+}
+
+static int check_exponent(const EVP_PKEY *key, int bits, struct error *err) {
+    int exponent = bits_of(key, OSSL_PKEY_PARAM_RSA_E);
+
+    if (exponent < bits &&
+        (bits <= OPENSSL_RSA_SMALL_MODULUS_BITS || exponent <= OPENSSL_RSA_MAX_PUBEXP_BITS))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "The key of the certificate has an exponent of %d bits.", exponent);
+}
+
+static int check_subgroup(const EVP_PKEY *key, struct error *err) {
+    int bits = bits_of(key, OSSL_PKEY_PARAM_FFC_Q);
+
+    if (bits == 160 || bits == 224 || bits == 256)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "The key of the certificate has a subgroup of %d bits; 160, 224 and 256 are "
+                     "accepted.",
+                     bits);
+}
+
+/* libcrypto refuses other keys, too, but after all bytes. */
+static int check_size(const EVP_PKEY *key, const struct key_type *type, struct error *err) {
     int bits = EVP_PKEY_get_bits(key);
 
+    if (bits < BITS_LEAST || bits > type->bits_most)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "The key of the certificate has %d bits; %d to %d are accepted.", bits,
+                         BITS_LEAST, type->bits_most);
+    return EVP_PKEY_is_a(key, "DSA") ? check_subgroup(key, err) : check_exponent(key, bits, err);
+}
+
+static int check_key(EVP_PKEY *key, const struct key_type *type, struct error *err) {
     if (!EVP_PKEY_is_a(key, type->algorithm) || (type->curve && !is_on_curve(key, type->curve)))
         return error_set(err, ERROR_BAD_REQUEST,
                          "The key of the certificate is not of the type %s.", type->name);
-    if (!type->curve && (bits < BITS_LEAST || bits > BITS_MOST))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "The key of the certificate has %d bits; %d to %d are accepted.", bits,
-                         BITS_LEAST, BITS_MOST);
-    return 0;
+    return type->curve ? 0 : check_size(key, type, err);
 }
 
 /* NULL: see err. */

@@ -46,7 +46,7 @@ static inline EVP_PKEY *signing_key(const char *algorithm, unsigned bits) {
     return EVP_PKEY_Q_keygen(NULL, NULL, "EC", algorithm);
 }
 
-static inline X509 *signing_certificate(EVP_PKEY *key) {
+static inline X509 *signing_certificate(EVP_PKEY *key, EVP_PKEY *by) {
     X509 *certificate = X509_new();
 
     X509_set_version(certificate, X509_VERSION_3);
@@ -57,8 +57,8 @@ static inline X509 *signing_certificate(EVP_PKEY *key) {
     X509_gmtime_adj(X509_getm_notBefore(certificate), -7200);
     X509_gmtime_adj(X509_getm_notAfter(certificate), -3600);
     X509_set_pubkey(certificate, key);
-    ck_assert_int_gt(
-        X509_sign(certificate, key, EVP_PKEY_is_a(key, "ED25519") ? NULL : EVP_sha256()), 0);
+    ck_assert_int_gt(X509_sign(certificate, by, EVP_PKEY_is_a(by, "ED25519") ? NULL : EVP_sha256()),
+                     0);
     return certificate;
 }
 
@@ -66,7 +66,7 @@ static inline X509 *signing_certificate(EVP_PKEY *key) {
 static inline struct signer signing_begin(struct arena *arena, const char *algorithm,
                                           unsigned bits) {
     struct signer signer = { .key = signing_key(algorithm, bits) };
-    X509 *certificate = signing_certificate(signer.key);
+    X509 *certificate = signing_certificate(signer.key, signer.key);
     BIO *bio = BIO_new(BIO_s_mem());
     unsigned char *der = NULL;
     char *text;

@@ -7,6 +7,9 @@
 #include "tests/lib/signing.h"
 #include "tests/unit/data/volume_data.h"
 
+#include <openssl/bn.h>
+#include <openssl/param_build.h>
+
 #define BYTES ((size_t)3 << 20)
 
 #define ENCRYPTED                                                                 \
@@ -253,6 +256,99 @@ START_TEST(a_key_of_another_type_is_refused) {
 }
 END_TEST
 
+struct number {
+    const char *name;
+    unsigned bits;
+};
+
+/* A public key of odd numbers, no primes: nothing is verified with it. */
+static EVP_PKEY *odd_key(const char *algorithm, const struct number *numbers, size_t count) {
+    OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, algorithm, NULL);
+    BIGNUM *values[4] = { NULL };
+    EVP_PKEY *key = NULL;
+    OSSL_PARAM *parameters;
+
+    for (size_t i = 0; i < count; i++) {
+        values[i] = BN_new();
+        ck_assert_int_eq(BN_rand(values[i], (int)numbers[i].bits, 0, 1), 1);
+        ck_assert_int_eq(OSSL_PARAM_BLD_push_BN(builder, numbers[i].name, values[i]), 1);
+    }
+    parameters = OSSL_PARAM_BLD_to_param(builder);
+    ck_assert_int_eq(EVP_PKEY_fromdata_init(context), 1);
+    ck_assert_int_eq(EVP_PKEY_fromdata(context, &key, EVP_PKEY_PUBLIC_KEY, parameters), 1);
+    for (size_t i = 0; i < count; i++)
+        BN_free(values[i]);
+    OSSL_PARAM_free(parameters);
+    OSSL_PARAM_BLD_free(builder);
+    EVP_PKEY_CTX_free(context);
+    return key;
+}
+
+static EVP_PKEY *rsa_key(unsigned bits, unsigned exponent) {
+    const struct number numbers[] = { { "n", bits }, { "e", exponent } };
+
+    return odd_key("RSA", numbers, LENGTH(numbers));
+}
+
+static EVP_PKEY *dsa_key(unsigned bits, unsigned subgroup) {
+    const struct number numbers[] = {
+        { "p", bits }, { "q", subgroup }, { "g", bits - 1 }, { "pub", bits - 1 }
+    };
+
+    return odd_key("DSA", numbers, LENGTH(numbers));
+}
+
+/* libcrypto would refuse them when all bytes are there. */
+START_TEST(keys_of_unusable_sizes_are_refused) {
+    static const struct {
+        const char *type;
+        unsigned bits, part; /* of the exponent, or the subgroup */
+        const char *why;     /* NULL: accepted */
+    } rows[] = {
+        { "RSA-PSS", 1024, 2, NULL },
+        { "RSA-PSS", 3072, 3071, NULL },
+        { "RSA-PSS", 3072, 3072, "an exponent of 3072 bits" },
+        { "RSA-PSS", 3073, 64, NULL },
+        { "RSA-PSS", 3073, 65, "an exponent of 65 bits" },
+        { "RSA-PSS", 16384, 17, NULL },
+        { "RSA-PSS", 16385, 17, "16385 bits; 1024 to 16384" },
+        { "DSA", 1024, 160, NULL },
+        { "DSA", 2048, 224, NULL },
+        { "DSA", 10000, 256, NULL },
+        { "DSA", 10001, 256, "10001 bits; 1024 to 10000" },
+        { "DSA", 2048, 159, "a subgroup of 159 bits" },
+        { "DSA", 2048, 257, "a subgroup of 257 bits" },
+        { "DSA", 10000, 9000, "a subgroup of 9000 bits" },
+    };
+    EVP_PKEY *by = signing_key("secp384r1", 0);
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        bool is_rsa = strcmp(rows[i].type, "RSA-PSS") == 0;
+        EVP_PKEY *key = (is_rsa ? rsa_key : dsa_key)(rows[i].bits, rows[i].part);
+        X509 *certificate = signing_certificate(key, by);
+        struct signature_claim claim = { rows[i].type, "SHA-256", "c2ln", NULL, 0 };
+        unsigned char *der = NULL;
+        struct signature *accepted;
+        struct error err;
+
+        claim.certificate_size = (size_t)i2d_X509(certificate, &der);
+        claim.certificate = der;
+        if (rows[i].why) {
+            assert_refused(&claim, rows[i].why);
+        } else {
+            accepted = signature_new(&claim, &err);
+            ck_assert_msg(accepted != NULL, "row %zu: %s", i, err.message);
+            signature_free(accepted);
+        }
+        OPENSSL_free(der);
+        X509_free(certificate);
+        EVP_PKEY_free(key);
+    }
+    EVP_PKEY_free(by);
+}
+END_TEST
+
 START_TEST(hostile_certificates_are_refused) {
     static const char *const texts[] = {
         "",
@@ -320,5 +416,5 @@ END_TEST
 CHECK_MAIN("signature_io", signatures_of_all_types_are_verified,
            a_signature_by_another_key_is_refused, the_salt_has_the_largest_length,
            a_certificate_may_have_any_form, an_unknown_claim_is_refused,
-           a_key_of_another_type_is_refused, hostile_certificates_are_refused,
-           bytes_in_another_order_are_an_error)
+           a_key_of_another_type_is_refused, keys_of_unusable_sizes_are_refused,
+           hostile_certificates_are_refused, bytes_in_another_order_are_an_error)
