@@ -220,6 +220,7 @@ int volume_image_of(struct arena *arena, const struct operation *operation,
                     struct volume_image *ret) {
     const json_t *tree = operation_arguments(arena, operation);
     const json_t *metadata = json_object_get(tree, "metadata");
+    const json_t *signature = json_object_get(tree, "signature");
     struct writing writing = { .arena = arena };
     const char *key;
     json_t *value;
@@ -244,7 +245,10 @@ int volume_image_of(struct arena *arena, const struct operation *operation,
         .without_source = json_is_true(json_object_get(tree, WITHOUT_SOURCE)),
         .metadata = { writing.items, writing.count },
     };
-    image_signature_of(json_object_get(tree, "signature"), &ret->signature);
+    if (signature)
+        image_signature_of(signature, &ret->signature);
+    else /* unsigned, or of a former version, which knew signatures as properties alone */
+        image_signature_read(metadata, &ret->signature);
     return 1;
 }
 

@@ -318,6 +318,28 @@ START_TEST(a_manager_that_verifies_needs_the_certificate) {
 }
 END_TEST
 
+/* The arguments of an operation that an earlier release has queued: it knew no signatures. */
+START_TEST(an_image_of_an_earlier_release_needs_the_certificate) {
+    struct fixture fixture;
+    struct world *world;
+    const char *id;
+
+    begin(&fixture);
+    world = fixture.world;
+    fixture.stated.members = PATH(", \"certificate\": \"%s\"", fixture.stated.certificate);
+    ck_assert_int_eq(request_volume(world), 202);
+    id = world_answer_id(world, "volume");
+    world_sql(world, "UPDATE operations SET arguments = "
+                     "REPLACE(arguments, '\"signature\":{', '\"later\":{')");
+    ck_assert_int_eq(
+        world_count(world, "SELECT COUNT(*) FROM operations WHERE arguments LIKE '%\"later\"%'"),
+        1);
+    world_settle(world);
+    assert_failed(world, id, "VOLUME_VOLUME_005_011");
+    end(&fixture);
+}
+END_TEST
+
 /* By a manager that verifies; 0: the former one had ended before. */
 static int continued(struct fixture *fixture, int effects, bool verified_before) {
     struct world *world = fixture->world;
@@ -556,6 +578,7 @@ CHECK_MAIN("image_signature", a_signed_image_is_verified, an_unsigned_image_is_n
            an_image_that_stands_for_a_snapshot_needs_no_certificate,
            without_a_key_manager_a_signed_image_is_refused,
            a_manager_that_verifies_needs_the_certificate,
+           an_image_of_an_earlier_release_needs_the_certificate,
            a_volume_that_a_former_worker_has_made_is_not_called_verified,
            a_stop_between_any_two_steps_leaves_a_volume_that_is_no_unsigned_one,
            a_signed_image_is_no_clone_of_a_volume, an_entry_of_the_cache_is_verified_once,
