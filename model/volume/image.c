@@ -268,6 +268,10 @@ int volume_image_describe(struct work *work, const struct operation *held, const
     return pair_rows_put_accepted(work, &image_metadata_rows, &owner, &image.metadata, err);
 }
 
+int volume_image_spoiled(struct work *work, const char *volume_id, struct error *err) {
+    return pair_rows_remove(work, &image_metadata_rows, volume_id, VERIFIED, err) < 0 ? -1 : 0;
+}
+
 int volume_image_leave_source(struct work *work, const struct operation *held, void *arg,
                               struct error *err) {
     json_t *tree;

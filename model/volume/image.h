@@ -63,6 +63,9 @@ int volume_image_of(struct arena *arena, const struct operation *operation,
 int volume_image_describe(struct work *work, const struct operation *held, const char *verified,
                           struct error *err);
 
+/* The volume may have other bytes than those of its image, after a failure to write them anew. */
+int volume_image_spoiled(struct work *work, const char *volume_id, struct error *err);
+
 /* An operation_body: the operation uses the image itself from now on, and is in the queue of no
  * volume with its content any more, which a download would block. */
 int volume_image_leave_source(struct work *work, const struct operation *held, void *arg,

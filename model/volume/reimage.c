@@ -78,6 +78,8 @@ static int reimage_finish(struct work *work, const struct operation *held, void 
         return -1;
     if (!failed)
         return volume_image_describe(work, held, ending->signature_verified, err);
+    if (volume_image_spoiled(work, volume.id, err) < 0)
+        return -1;
     return volume_image_failed(work, held, ending->failure, ending->detail,
                                held->kind->message_detail, err);
 }

@@ -562,6 +562,7 @@ START_TEST(a_volume_is_written_anew_from_a_verified_image) {
     world_settle(world);
     ck_assert_str_eq(world_status(world, id), "error");
     ck_assert(world_has_message(world, id, "VOLUME_VOLUME_016_011"));
+    ck_assert_ptr_null(verified_of(world, id)); /* its bytes are none of the former image's */
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
     fixture.stated = (struct stated){ .text = NULL };
     ck_assert_int_eq(world_action(world, id, "%s", IMAGES_REIMAGE), 202);
