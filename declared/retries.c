@@ -61,14 +61,9 @@ static struct entry *insert(struct retries *retries, const char *id) {
     if (retries->count == RETRIES_KEPT)
         return NULL;
     if (retries->count == retries->capacity) {
-        size_t capacity = retries->capacity ? 2 * retries->capacity : 16;
-        struct entry *entries = heap_new(capacity * sizeof *entries);
-
-        if (retries->count > 0)
-            memcpy(entries, retries->entries, retries->count * sizeof *entries);
-        free(retries->entries);
-        retries->entries = entries;
-        retries->capacity = capacity;
+        retries->capacity = retries->capacity ? 2 * retries->capacity : 16;
+        retries->entries = heap_grow(retries->entries, retries->count * sizeof *retries->entries,
+                                     retries->capacity * sizeof *retries->entries);
     }
     entry = &retries->entries[index];
     memmove(entry + 1, entry, (retries->count - index) * sizeof *entry);

@@ -61,14 +61,9 @@ void settled_put(struct settled *settled, int64_t version, bool is_settled) {
     if (entry || !is_settled || settled->count == SETTLED_KEPT)
         return;
     if (settled->count == settled->capacity) {
-        size_t capacity = settled->capacity ? 2 * settled->capacity : 64;
-        struct entry *entries = heap_new(capacity * sizeof *entries);
-
-        if (settled->count > 0)
-            memcpy(entries, settled->entries, settled->count * sizeof *entries);
-        free(settled->entries);
-        settled->entries = entries;
-        settled->capacity = capacity;
+        settled->capacity = settled->capacity ? 2 * settled->capacity : 64;
+        settled->entries = heap_grow(settled->entries, settled->count * sizeof *settled->entries,
+                                     settled->capacity * sizeof *settled->entries);
     }
     assert(index <= settled->count && settled->count < settled->capacity);
     memmove(&settled->entries[index + 1], &settled->entries[index],

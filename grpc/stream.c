@@ -205,7 +205,6 @@ static void take_prefix(struct grpc_stream *stream) {
 static bool make_room(struct grpc_stream *stream, size_t size) {
     struct grpc_server *server = stream->server;
     size_t room = stream->room > 0 ? stream->room : FIRST_ROOM;
-    uint8_t *body;
 
     while (room < size)
         room *= 2;
@@ -213,11 +212,7 @@ static bool make_room(struct grpc_stream *stream, size_t size) {
         return true;
     if (server->arriving_bytes + room - stream->room > server->most_waiting)
         return false;
-    body = heap_new(room);
-    if (stream->body)
-        memcpy(body, stream->body, stream->room);
-    free(stream->body);
-    stream->body = body;
+    stream->body = heap_grow(stream->body, stream->room, room);
     server->arriving_bytes += room - stream->room;
     stream->room = room;
     return true;

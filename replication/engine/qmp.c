@@ -83,14 +83,8 @@ static int read_some(struct qmp *qmp, struct error *err) {
     ssize_t got;
 
     if (qmp->capacity - qmp->size < READ_SIZE) {
-        size_t capacity = qmp->capacity * 2 + READ_SIZE;
-        char *text = heap_new(capacity);
-
-        if (qmp->size > 0)
-            memcpy(text, qmp->text, qmp->size);
-        free(qmp->text);
-        qmp->text = text;
-        qmp->capacity = capacity;
+        qmp->capacity = qmp->capacity * 2 + READ_SIZE;
+        qmp->text = heap_grow(qmp->text, qmp->size, qmp->capacity);
     }
     assert(qmp->capacity - qmp->size >= READ_SIZE);
     got = recv(qmp->fd, qmp->text + qmp->size, READ_SIZE, MSG_DONTWAIT);
