@@ -187,8 +187,7 @@ static int stay(struct work *work, const struct operation *held, void *arg, stru
     if (operation_move(work, held->id, held->owner, PHASE_SENDING, PHASE_WAITING, true, err) < 0 ||
         operation_postpone(work, held->id, held->owner, deadline, err) < 0)
         return -1;
-    return message_put(work, held->project_id, held->request_id, held->volume_id,
-                       held->kind->message_action, "009", err);
+    return message_put_failed(work, held, "009", NULL, err);
 }
 
 static int settle(struct job *job, struct error *err) {

@@ -102,8 +102,7 @@ int snapshot_assist_continue(struct work *work, const struct operation *held, vo
                    : 0;
     if (assist_continue(work, held, deadline_of(work, held), err) < 0)
         return -1;
-    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
-                          held->object_id, held->kind->message_action, "009", err);
+    return message_put_failed_of(work, held, "VOLUME_SNAPSHOT", "009", NULL, err);
 }
 
 int snapshot_assist_follow(struct work *work, const struct volume *volume, struct error *err) {

@@ -195,9 +195,8 @@ static int part_ended(struct work *work, const struct operation *held,
         (!ending->failure && snapshot_create_note(work, snapshot->id, ending, err) < 0) ||
         (apart > 0 && volume_attached(work, held->volume_id, &volume, err) < 0))
         return -1;
-    if (apart > 0 &&
-        message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", held->object_id,
-                       held->kind->message_action, volume_in_use(&volume) ? "911" : "912", err) < 0)
+    if (apart > 0 && message_put_failed_of(work, held, "VOLUME_SNAPSHOT",
+                                           volume_in_use(&volume) ? "911" : "912", NULL, err) < 0)
         return -1;
     return operation_part_ended(work, snapshot->group_snapshot_id, ending->failure || apart > 0,
                                 err);

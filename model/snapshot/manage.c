@@ -190,8 +190,7 @@ static int unmanage_finish(struct work *work, const struct operation *held, void
         return -1;
     if (operation_leave(work, snapshot.id, held->kind, status, err) < 0)
         return -1;
-    return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT", snapshot.id,
-                          held->kind->message_action, "907", err);
+    return message_put_failed_of(work, held, "VOLUME_SNAPSHOT", "907", NULL, err);
 }
 
 const struct operation_kind kind_snapshot_unmanage = {

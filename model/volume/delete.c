@@ -235,8 +235,7 @@ int volume_object_gone(struct work *work, const struct operation *operation, str
     result = status_write(work, &volume_objects, operation->volume_id, &broken, err);
     if (result <= 0)
         return result;
-    return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
-                       operation->kind->message_action, operation->kind->message_detail, err);
+    return message_put_failed(work, operation, operation->kind->message_detail, NULL, err);
 }
 
 /* ---- for other operations ---- */
