@@ -22,7 +22,7 @@ void key_manager_free(struct key_manager *manager); /* NULL is fine */
 
 struct key_manager_call {
     const char *id;         /* of the certificate */
-    const char *token;      /* of the caller, whose rights count; NULL: as the service's own user */
+    const char *token;      /* of the caller: its rights count; NULL: of the service's own user */
     const char *request_id; /* sent as the global request id; NULL: none */
 };
 

@@ -322,7 +322,7 @@ int reconcile_replacement(struct reconcile *r, struct error *err) {
 
     if (replacement_of(r))
         return continue_replacement(r, err);
-    /* drops names that the policy no longer has, or whose replacement it names itself */
+    /* drops names that the policy no longer has, and those it names with their replacement */
     replaced = replaced_pools(r);
     kept = json_object();
     json_object_foreach(replaced, from, to) if (pool_list_names(policy_of(r), from) &&

@@ -113,21 +113,20 @@ static const void *ask(struct request *request, enum confirmation_kind kind, con
 
 static int read_image(struct request *request, const json_t *image, struct volume_image *ret,
                       struct error *err) {
-    struct image_signature *signature = &ret->signature;
     const struct certificate *found;
 
     if (volume_image_read(&request->work, image, ret, err) < 0)
         return -1;
-    if (!request->work.settings->verify_image_signatures || !image_signature_is_given(signature))
+    if (!volume_image_is_to_be_verified(request->work.settings, ret))
         return 0;
-    found = ask(request, CONFIRM_CERTIFICATE, signature->certificate_id, err);
+    found = ask(request, CONFIRM_CERTIFICATE, ret->signature.certificate_id, err);
     if (!found)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Image %s is signed, and this service has no key manager to verify the "
                          "signature with (verify_glance_signatures).",
                          ret->id);
-    signature->certificate = found->text;
-    signature->failure = found->failure;
+    ret->signature.certificate = found->text;
+    ret->signature.failure = found->failure;
     return 0;
 }
 

@@ -8,8 +8,6 @@
 
 #include "common/assert.h"
 
-#include <string.h>
-
 struct merge {
     const struct chain_assist *assist;
     const char *file; /* the snapshot's overlay */

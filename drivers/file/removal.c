@@ -62,8 +62,8 @@ int removal_image(const struct directory *directory, struct arena *arena, const 
 
     if (found <= 0)
         return found;
-    /* Does an info of a volume name it?  An overlay whose making is undone has its own name
-     * there. */
+    /* Does an info of a volume name it?  In that of an overlay that is being undone stands its own
+     * name. */
     if (strncmp(image, VOLUME_NAME_PREFIX, strlen(VOLUME_NAME_PREFIX)) == 0) {
         found = chain_find_base(directory, arena, arena_text_n(arena, image, strcspn(image, ".")),
                                 &chain, err);

@@ -89,8 +89,10 @@ static struct volume_io *connect_to_any(struct opening *opening, struct error *e
 static void signature_checked(void *arg, bool valid) {
     const struct opening *opening = arg;
 
-    *(valid ? opening->ret_verified : opening->ret_detail) =
-        valid ? VOLUME_IMAGE_VERIFIED : DETAIL_SIGNATURE;
+    if (valid)
+        *opening->ret_verified = VOLUME_IMAGE_VERIFIED;
+    else
+        *opening->ret_detail = DETAIL_SIGNATURE;
 }
 
 /* They can be read in order alone, and fail at their end if they are others. */

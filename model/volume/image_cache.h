@@ -3,8 +3,8 @@
  *
  * An entry is a volume with the content of one image.  It belongs to the internal project, counts
  * in no quota, and has the status maintenance, in which it is neither attached nor changed.  Its
- * name has the id of the image, and its description the version of the image whose content it has,
- * and whether that was verified as a signed one.
+ * name has the id of the image, and its description the version of that image's content, and
+ * whether it was verified as a signed one.
  * An entry is created from the image as any volume is, before the first volume that is a clone of
  * it.
  *

@@ -46,7 +46,7 @@ int replica_create_with(const struct replica *replica, const char *volume,
 
 int replica_write_bytes(int fd, const char *bytes, size_t size, off_t at);
 
-/* The next two of the replica whose directory that is. */
+/* The next two: `directory` is that of the replica. */
 int replica_put_state(int directory, const struct replica *replica,
                       const struct replica_state *state, struct error *err);
 /* 1 read, 0 there is none, -1 it cannot be read or is not this replica's. */

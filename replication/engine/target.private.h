@@ -287,8 +287,8 @@ bool target_job_next(struct target *target, enum job_event event);
 /* Clears the status of the job before. */
 void target_job_begin(struct target *target, enum target_job kind);
 void target_job_fail(struct target *target, const struct error *why);
-/* Starts its copy of a node to another one. `replaces`: the node whose place that one takes at the
- * end; NULL. `waits`: a client's write completes when the copy has it, too. */
+/* Starts its copy of a node to another one. `replaces`: the node that gives its place to that one
+ * at the end; NULL. `waits`: a client's write completes when the copy has it, too. */
 int target_job_mirror(struct target *target, const char *device, const char *node,
                       const char *replaces, bool waits, struct error *err);
 /* Is the copy to be repeated, block by block? */

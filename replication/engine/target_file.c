@@ -120,7 +120,7 @@ static int end(const char *run, int64_t timeout_ms, struct error *err) {
 
     if (daemon_kill(daemon_path(arena, run, ID), timeout_ms, err) < 0)
         return -1;
-    /* A mount whose daemon has ended or hangs receives no request. */
+    /* A mount receives no request when its daemon has ended or hangs. */
     while (left-- > 0 && umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
         ;
     return 0;
