@@ -205,6 +205,7 @@ EXTRA_DIST += \
 	tests/lib/machine.py \
 	tests/lib/manifests.py \
 	tests/lib/mounts.py \
+	tests/lib/openstack_service.py \
 	tests/lib/oslo_peer.py \
 	tests/lib/pauses.c \
 	tests/lib/packages.sh \

@@ -1,20 +1,13 @@
 """
-A private Barbican with its simple crypto plugin: SQLite, a free port of loopback, callers known by
-a Keystone.  It dies with its parent.
+A private Barbican with its simple crypto plugin: SQLite, callers known by a Keystone.
 """
 
 import base64
-import http.client
-import json
 import os
 import shutil
-import sqlite3
-import subprocess
-import tempfile
-import time
 
-from keystone import PASSWORD, die_with_parent
-from ports import free_port
+from keystone import PASSWORD
+from openstack_service import OpenStackService, ServiceError
 
 PASTE = "/etc/barbican/barbican-api-paste.ini"
 CONFIGURATION = """\
@@ -53,25 +46,23 @@ application = deploy.loadapp("config:{directory}/paste.ini")
 """
 
 
-class BarbicanError(RuntimeError):
-    pass
+class Barbican(OpenStackService):
+    name = "barbican"
 
-
-class Barbican:
     def __init__(self, keystone):
+        super().__init__()
         self.keystone = keystone
-        self.directory = tempfile.mkdtemp(prefix="scoria-barbican-")
-        self.port = free_port()
-        self.process = None
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.port}"
 
     @property
     def environment(self):
         """Its programs look for their configuration in the home directory, and nowhere else."""
         return {**os.environ, "HOME": self.directory}
+
+    @property
+    def command(self):
+        return ["uwsgi_python3", "--http-socket", f"127.0.0.1:{self.port}", "--lazy-apps",
+                "--enable-threads", "--die-on-term", "--add-header", "Connection: close",
+                "--buffer-size", "32768", "--wsgi-file", os.path.join(self.directory, "app.py")]
 
     def prepare(self):
         os.mkdir(os.path.join(self.directory, ".barbican"))
@@ -82,62 +73,9 @@ class Barbican:
                 file.write(text.format(
                     directory=self.directory, port=self.port, keystone=self.keystone.url,
                     password=PASSWORD, kek=base64.b64encode(os.urandom(32)).decode()))
-        done = subprocess.run(["barbican-db-manage", "upgrade"], env=self.environment,
-                              capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode != 0:
-            raise BarbicanError(f"barbican-db-manage upgrade: {done.stderr[-2000:]}")
-        with sqlite3.connect(os.path.join(self.directory, "barbican.db")) as database:
-            database.execute("PRAGMA journal_mode = WAL")
+        self.make_database("barbican-db-manage", "upgrade")
         self.keystone.user("barbican", "service", ("admin", "service"))
         self.keystone.service("key-manager", self.url)
-
-    def start(self):
-        self.prepare()
-        with open(os.path.join(self.directory, "output.log"), "ab") as log:
-            self.process = subprocess.Popen(
-                ["uwsgi_python3", "--http-socket", f"127.0.0.1:{self.port}", "--lazy-apps",
-                 "--enable-threads", "--die-on-term", "--add-header", "Connection: close",
-                 "--buffer-size", "32768", "--wsgi-file", os.path.join(self.directory, "app.py")],
-                env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                preexec_fn=die_with_parent)
-        deadline = time.monotonic() + 180
-        while not self.answers():
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                self.end()
-                raise BarbicanError("Barbican does not start")
-            time.sleep(0.1)
-        return self
-
-    def answers(self):
-        try:
-            return self.call("GET", "/")[0] == 300
-        except (OSError, http.client.HTTPException):
-            return False
-
-    def stop(self):
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
-
-    def end(self):
-        self.stop()
-        shutil.rmtree(self.directory, ignore_errors=True)
-
-    # ---- its API ----
-
-    def call(self, method, path, body=None, token=None):
-        """(status, parsed body)"""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            connection.request(method, path, json.dumps(body) if body else None,
-                               {"Content-Type": "application/json", "Accept": "application/json",
-                                **({"X-Auth-Token": token} if token else {})})
-            response = connection.getresponse()
-            data = response.read()
-            return response.status, json.loads(data) if data else None
-        finally:
-            connection.close()
 
     def secret(self, token, payload, secret_type="certificate",
                content_type="application/octet-stream"):
@@ -149,7 +87,7 @@ class Barbican:
                           payload=base64.b64encode(payload).decode())
         else:
             fields.update(payload=payload)
-        status, made = self.call("POST", "/v1/secrets", fields, token)
+        status, made = self.call("POST", "/v1/secrets", fields, token=token)
         if status != 201:
-            raise BarbicanError(f"POST /v1/secrets: {status} {made}")
+            raise ServiceError(f"POST /v1/secrets: {status} {made}")
         return made["secret_ref"].rsplit("/", 1)[1]
