@@ -23,11 +23,21 @@ static inline bool words_list_has(const char *const *words, const char *word) {
     return false;
 }
 
-/* FNV-1a. */
-static inline uint32_t word_hash(const char *word) {
-    uint32_t hash = 2166136261U;
+static inline uint64_t word_hash_add(uint64_t hash, uint64_t part) {
+    hash = (hash ^ part) * 0x9e3779b97f4a7c15U;
+    return hash ^ hash >> 32;
+}
 
-    for (; *word; word++)
-        hash = (hash ^ (unsigned char)*word) * 16777619U;
-    return hash;
+/* Eight bytes at a time: each multiplication waits for the one before it. */
+static inline uint32_t word_hash(const char *word) {
+    size_t size = strlen(word);
+    uint64_t hash = word_hash_add(0, size), part;
+
+    for (; size >= sizeof(part); word += sizeof(part), size -= sizeof(part)) {
+        memcpy(&part, word, sizeof(part));
+        hash = word_hash_add(hash, part);
+    }
+    for (part = 0; size > 0; size--)
+        part = part << 8 | (unsigned char)word[size - 1];
+    return (uint32_t)word_hash_add(hash, part);
 }
