@@ -62,7 +62,8 @@ struct http_connection {
     struct http_server *server;
     struct MHD_Connection *mhd;
     pthread_t thread;     /* the thread of libmicrohttpd that serves it */
-    pthread_mutex_t lock; /* held while `mhd` is used; not used in the state ABANDONED */
+    pthread_mutex_t lock; /* held while another thread uses `mhd`, which is not used in the state
+                           * ABANDONED */
     _Atomic enum reply_state state;
     atomic_uint owners; /* the connection and an abandoned exchange: the last one frees it */
     _Atomic enum http_turn turn;

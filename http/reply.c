@@ -10,17 +10,21 @@
 
 #define ARENA_KEPT ((size_t)32 * 1024) /* most request memory that a waiting response keeps */
 
-/* False: it was evicted. */
-/* The value is copied into the caller's arena, which outlives an abandoned connection. */
+/* The value is copied into the caller's arena, which outlives an abandoned connection.  An open
+ * exchange is abandoned by its connection's thread alone, which therefore needs no lock. */
 const char *http_reply_find_header(const struct http_exchange *exchange, const char *name) {
     struct http_connection *connection = exchange->transport;
+    const bool locks =
+        connection->state != REPLY_OPEN || !pthread_equal(connection->thread, pthread_self());
     const char *value = NULL;
 
-    pthread_mutex_lock(&connection->lock);
+    if (locks)
+        pthread_mutex_lock(&connection->lock);
     if (connection->state != REPLY_ABANDONED)
         value = arena_text(exchange->arena,
                            MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND, name));
-    pthread_mutex_unlock(&connection->lock);
+    if (locks)
+        pthread_mutex_unlock(&connection->lock);
     return value;
 }
 
