@@ -1,5 +1,6 @@
 #include "identity/identity.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define NAME_MOST    255
@@ -20,9 +21,10 @@ const struct option identity_options[] = {
 /* clang-format on */
 
 static bool host_is_plain(const char *host) {
-    size_t length = strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                 "0123456789.-_:[]");
+    size_t length = 0;
 
+    while (host[length] && (isalnum((unsigned char)host[length]) || strchr("-._:[]", host[length])))
+        length++;
     return length > 0 && length <= NAME_MOST && host[length] == '\0';
 }
 

@@ -168,10 +168,12 @@ static void expect_base(const char *host, const char *url) {
 START_TEST(the_base_url_takes_only_hosts) {
     expect_base("volume.example.org:8776", "http://volume.example.org:8776");
     expect_base("[::1]:8776", "http://[::1]:8776");
+    expect_base("Az_09-.", "http://Az_09-.");
     expect_base(NULL, "http://localhost:8776");
     expect_base("", "http://localhost:8776");
     expect_base("evil/path", "http://localhost:8776");
     expect_base("a\"b", "http://localhost:8776");
+    expect_base("a\xc3\xa4", "http://localhost:8776");
 }
 END_TEST
 
