@@ -26,10 +26,10 @@
 
 /* Most volumes have neither: columns are cheaper than statements without results.  Of a table that
  * is empty, as many are, a page finds that out once and not for each volume. */
-#define ROW_OF(table)   "EXISTS (SELECT 1 FROM " table " d WHERE d.volume_id = v.id)"
-#define HAS_ROWS(table) ", CASE WHEN " ROW_OF(table) " THEN 1 ELSE 0 END"
+#define ROW_OF(table, id) "EXISTS (SELECT 1 FROM " table " d WHERE d.volume_id = " id ")"
+#define HAS_ROWS(table)   ", CASE WHEN " ROW_OF(table, "$1") " THEN 1 ELSE 0 END"
 #define PAGE_HAS_ROWS(table) \
-    ", CASE WHEN EXISTS (SELECT 1 FROM " table ") AND " ROW_OF(table) " THEN 1 ELSE 0 END"
+    ", CASE WHEN EXISTS (SELECT 1 FROM " table ") AND " ROW_OF(table, "v.id") " THEN 1 ELSE 0 END"
 #define DETAILS(has)                                                                  \
     has("volume_metadata") has("volume_admin_metadata") has("volume_glance_metadata") \
         has("attachments")

@@ -11,10 +11,11 @@
 #include <sqlite3.h>
 #include <string.h>
 
-/* The last list; its text is SQLite's own, so it is copied while it runs. */
+/* The last list, and the last read of one volume; the texts are SQLite's own, so they are copied
+ * while they run. */
 static struct {
     sqlite3 *handle;
-    char sql[4096];
+    char sql[4096], one[4096];
 } ran;
 
 static int64_t steps_done; /* of statements about operations, as SQLite counts them */
@@ -34,6 +35,10 @@ static int statement_seen(unsigned kind, void *arg, void *statement, void *text)
         ran.handle = sqlite3_db_handle(statement);
         ck_assert_uint_lt(strlen(sql), sizeof(ran.sql));
         strcpy(ran.sql, sql);
+    } else if (strstr(sql, " FROM volumes v ") && strstr(sql, " WHERE v.id = ")) {
+        ran.handle = sqlite3_db_handle(statement);
+        ck_assert_uint_lt(strlen(sql), sizeof(ran.one));
+        strcpy(ran.one, sql);
     }
     return 0;
 }
@@ -295,6 +300,32 @@ START_TEST(a_unique_object_is_searched_by_the_index) {
 }
 END_TEST
 
+/* Correlated is the id of its consistency group alone: other subqueries would copy the volume's id
+ * from its row once more each. */
+START_TEST(details_of_a_shown_volume_are_searched_by_the_requested_id) {
+    unsigned searched = 0, correlated = 0;
+
+    if (postgresql_given())
+        return; /* it has plans of its own */
+
+    autoworld struct world *world = watched_world();
+    const char *id = world_volume(world, 1);
+    sqlite3_stmt *statement;
+
+    ck_assert_int_eq(world_call(world, "GET", PATH("/volumes/%s", id), NULL), 200);
+    statement = explained(world, ran.one);
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        const char *step = (const char *)sqlite3_column_text(statement, 3);
+
+        searched += strstr(step, "SEARCH d USING COVERING INDEX ") != NULL;
+        correlated += strstr(step, "CORRELATED") != NULL;
+    }
+    sqlite3_finalize(statement);
+    ck_assert_uint_eq(searched, 4);
+    ck_assert_uint_eq(correlated, 1);
+}
+END_TEST
+
 struct cost {
     int64_t request, job; /* steps for each */
 };
@@ -389,4 +420,5 @@ END_TEST
 CHECK_MAIN("api/volume_plans", no_query_of_a_member_reads_other_projects,
            volumes_are_looked_up_by_an_index, a_page_of_a_list_is_read_in_its_order,
            a_pair_leads_to_its_page, a_unique_object_is_searched_by_the_index,
-           a_snapshot_costs_the_same_behind_many)
+           a_snapshot_costs_the_same_behind_many,
+           details_of_a_shown_volume_are_searched_by_the_requested_id)
