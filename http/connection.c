@@ -21,6 +21,39 @@
  * reset. */
 #define EXCESS_READ ((uint64_t)1 << 20)
 
+/* ---- memory of a request ---- */
+
+/* The thread's arena between two requests: with one for each connection, every request would begin
+ * with memory that has left the processor's caches. */
+static pthread_key_t spare_arena;
+
+static void free_spare(void *arena) {
+    arena_free(arena);
+}
+
+static void make_spare_key(void) {
+    if (pthread_key_create(&spare_arena, free_spare) != 0)
+        abort();
+}
+
+static struct arena *take_arena(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct arena *arena;
+
+    pthread_once(&once, make_spare_key);
+    arena = pthread_getspecific(spare_arena);
+    if (!arena)
+        return arena_new();
+    pthread_setspecific(spare_arena, NULL);
+    return arena;
+}
+
+static void give_back_arena(struct arena *arena) {
+    arena_reset(arena);
+    if (pthread_getspecific(spare_arena) || pthread_setspecific(spare_arena, arena) != 0)
+        arena_free(arena);
+}
+
 /* ---- one request ---- */
 
 /* Proxies request "http://host:port/path": the path starts after the authority. */
@@ -66,6 +99,8 @@ void *http_connection_begin(void *arg, const char *uri, struct MHD_Connection *m
     (void)arg;
     if (connection->state == REPLY_ABANDONED)
         return NULL;
+    if (!arena)
+        arena = take_arena();
     text = arena_text(arena, uri ? uri : "");
     connection->target = strlen(text);
     if (uri)
@@ -118,7 +153,7 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
     /* An abandoned exchange keeps its memory; no request follows on its connection. */
     if (connection->state == REPLY_ABANDONED)
         return;
-    arena_reset(connection->exchange.arena);
+    give_back_arena(take(connection->exchange.arena));
     if (connection->stream)
         http_stream_over(take(connection->stream));
 }
@@ -297,7 +332,6 @@ static struct http_connection *connection_new(struct http_server *server,
     connection->server = server;
     connection->mhd = mhd;
     connection->thread = pthread_self();
-    connection->exchange.arena = arena_new();
     connection->owners = 1;
     connection->turn = HTTP_TURN_REQUEST;
     connection->since_us = clock_monotonic_us();

@@ -56,7 +56,7 @@ struct mount {
     void *arg;
 };
 
-/* One client connection; its requests are sequential and share its memory. */
+/* One client connection; its requests are sequential.  Between them `exchange` has no arena. */
 struct http_connection {
     struct http_exchange exchange; /* the current request */
     struct http_server *server;

@@ -128,6 +128,15 @@ static void list(void *arg, struct http_exchange *exchange) {
     http_reply(exchange);
 }
 
+/* A response that names the memory of the request. */
+static void tell_memory(void *arg, struct http_exchange *exchange) {
+    (void)arg;
+    exchange->status = 200;
+    exchange->reply_body = arena_format(exchange->arena, "%p", (void *)exchange->arena);
+    exchange->reply_size = strlen(exchange->reply_body);
+    http_reply(exchange);
+}
+
 /* ---- server and client ---- */
 
 static const struct http_mount mounts[] = {
@@ -137,6 +146,7 @@ static const struct http_mount mounts[] = {
     { "/keep", keep, NULL },
     { "/race", race, NULL },
     { "/list", list, NULL },
+    { "/memory", tell_memory, NULL },
     { NULL, NULL, NULL },
 };
 
@@ -279,6 +289,34 @@ START_TEST(pipelined_requests_are_answered_in_order) {
     echo((void *)(uintptr_t) "late", take_kept());
     assert_has(receive(fd), "late|GET|/3|");
     assert_has(receive(fd), "|/4|");
+    http_server_stop(server, 0);
+}
+END_TEST
+
+START_TEST(requests_of_different_connections_share_the_memory_of_their_thread) {
+    struct http_server *server = START(.threads = 1);
+    autoclose int one = dial(server), other = dial(server), waiting = dial(server);
+    struct http_exchange *kept;
+    char first[32] = "";
+
+    for (int i = 0; i < 4; i++) {
+        int fd = i % 2 ? other : one;
+        const char *body;
+
+        send_text(fd, GET("/memory"));
+        body = strstr(receive(fd), "\r\n\r\n");
+        ck_assert_ptr_nonnull(body);
+        if (i == 0)
+            snprintf(first, sizeof(first), "%s", body + 4);
+        ck_assert_str_eq(body + 4, first);
+    }
+    /* a request that has not ended keeps it */
+    send_text(waiting, GET("/keep/a"));
+    kept = take_kept();
+    send_text(one, GET("/memory"));
+    assert_lacks(receive(one), first);
+    echo((void *)(uintptr_t) "late", kept);
+    assert_has(receive(waiting), "late|GET|/a|");
     http_server_stop(server, 0);
 }
 END_TEST
@@ -1408,6 +1446,7 @@ END_TEST
 CHECK_MAIN("http_server", no_request_is_executed_without_a_response,
            a_head_with_too_many_cookies_is_refused_by_one_response,
            connection_serves_one_request_after_the_other, pipelined_requests_are_answered_in_order,
+           requests_of_different_connections_share_the_memory_of_their_thread,
            half_closed_client_gets_its_answer,
            a_client_that_closes_its_side_is_seen_while_its_answer_is_awaited,
            an_abandoned_exchange_has_no_client, longest_mount_wins_and_its_prefix_is_cut,
