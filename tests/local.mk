@@ -57,7 +57,7 @@ tests_sim_sim_SOURCES = \
 	tests/sim/snapshots.c \
 	tests/sim/strangers.c \
 	tests/sim/sim.c tests/sim/sim.h
-tests_sim_sim_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_monotonic_us
+tests_sim_sim_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_monotonic_us -Wl,--wrap=clock_system
 
 # make tests/rabbitmq/engine; tests/e2e/test_rabbitmq.py runs it against a broker.
 if HAVE_RABBITMQ

@@ -26,25 +26,30 @@ static inline unsigned walk_number(const char *name, unsigned otherwise) {
 
 /* Each test between begin() and end(), in its process; where none can run, the program exits as
  * skipped. */
-#define CHECK_MAIN_WITH(name, possible, begin, end, ...)  \
-    int main(void) {                                      \
-        const TTest *const tests[] = { __VA_ARGS__ };     \
-        Suite *suite = suite_create(name);                \
-        TCase *cases = tcase_create(name);                \
-        SRunner *runner;                                  \
-        int failed;                                       \
-                                                          \
-        if (!(possible))                                  \
-            return 77;                                    \
-        setenv("SCORIA_STATE_TABLES", "strict", 1);       \
-        tcase_set_timeout(cases, 240);                    \
-        tcase_add_checked_fixture(cases, begin, end);     \
-        for (size_t i = 0; i < LENGTH(tests); i++)        \
-            tcase_add_test(cases, tests[i]);              \
-        suite_add_tcase(suite, cases);                    \
-        runner = srunner_create(suite);                   \
-        srunner_run_all(runner, CK_NORMAL);               \
-        failed = srunner_ntests_failed(runner);           \
-        srunner_free(runner);                             \
-        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE; \
+#define CHECK_MAIN_WITH(name, possible, begin, end, ...) \
+    CHECK_MAIN_LOOP(name, possible, begin, end, 0, 1, __VA_ARGS__)
+
+/* The first `loops` tests run `times` times each, with _i from 0: a walk with a process, and the
+ * time limit of a test, for each of its parts. */
+#define CHECK_MAIN_LOOP(name, possible, begin, end, loops, times, ...)                           \
+    int main(void) {                                                                             \
+        const TTest *const tests[] = { __VA_ARGS__ };                                            \
+        Suite *suite = suite_create(name);                                                       \
+        TCase *cases = tcase_create(name);                                                       \
+        SRunner *runner;                                                                         \
+        int failed;                                                                              \
+                                                                                                 \
+        if (!(possible))                                                                         \
+            return 77;                                                                           \
+        setenv("SCORIA_STATE_TABLES", "strict", 1);                                              \
+        tcase_set_timeout(cases, 240);                                                           \
+        tcase_add_checked_fixture(cases, begin, end);                                            \
+        for (size_t i = 0; i < LENGTH(tests); i++)                                               \
+            tcase_add_loop_test(cases, tests[i], 0, i + 1 > (size_t)(loops) ? 1 : (int)(times)); \
+        suite_add_tcase(suite, cases);                                                           \
+        runner = srunner_create(suite);                                                          \
+        srunner_run_all(runner, CK_NORMAL);                                                      \
+        failed = srunner_ntests_failed(runner);                                                  \
+        srunner_free(runner);                                                                    \
+        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;                                        \
     }

@@ -89,6 +89,29 @@ int64_t __wrap_clock_monotonic_us(void) {
     return present ? present->world->now_us : __real_clock_monotonic_us();
 }
 
+/* Chance of the program itself, as in its pauses between attempts, is decided by the seed, too. */
+extern const struct clock __real_clock_system, __wrap_clock_system;
+
+static int64_t system_now(void *arg) {
+    return __real_clock_system.now_us(arg);
+}
+
+static int64_t system_steady(void *arg) {
+    return __real_clock_system.steady_us(arg);
+}
+
+static void seeded_random(void *arg, void *bytes, size_t size) {
+    const struct clock *clock = present ? &present->world->clock : &__real_clock_system;
+
+    (void)arg;
+    clock->random(clock->arg, bytes, size);
+}
+
+const struct clock __wrap_clock_system = { .now_us = system_now,
+                                           .steady_us = system_steady,
+                                           .shared_us = system_steady,
+                                           .random = seeded_random };
+
 /* Another worker may come by and find an image locked that this one has in its hands. */
 void pass(struct sim *sim, int64_t seconds) {
     for (unsigned i = 0; i < SIM_THREADS; i++)
