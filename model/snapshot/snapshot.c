@@ -1,5 +1,7 @@
 #include "model/snapshot/snapshot.h"
 
+#include <string.h>
+
 #define SNAPSHOT_COLUMNS(host, type_name)                                                         \
     "SELECT s.id, s.volume_id, s.project_id, s.user_id, s.display_name, s.display_description, "  \
     "s.size_gb, s.status, s.status_by_reset, s.progress, s.use_quota, s.delete_begun, s.format, " \
@@ -155,6 +157,10 @@ int snapshot_of_group(struct work *work, const char *group_snapshot_id, struct s
                                "WHERE s.group_snapshot_id = $1 ORDER BY s.volume_id",
                                DB_TEXT(group_snapshot_id)),
                       ret, err);
+}
+
+bool snapshot_is_hidden(const struct work *work, const struct snapshot *snapshot) {
+    return !work->context->is_admin && strcmp(snapshot->project_id, work->context->project_id) != 0;
 }
 
 int snapshot_any_of(struct work *work, const char *volume_id, struct error *err) {

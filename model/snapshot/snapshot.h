@@ -46,6 +46,9 @@ int snapshot_of(struct work *work, const char *volume_id, struct snapshot **ret,
 /* All of a group snapshot's, without metadata, in the order of their volumes' ids; how many. */
 int snapshot_of_group(struct work *work, const char *group_snapshot_id, struct snapshot **ret,
                       struct error *err);
+/* It belongs to a project of which the caller may see nothing: an accepted transfer without
+ * snapshots leaves them to the former project.  No answer has its id, state or content. */
+bool snapshot_is_hidden(const struct work *work, const struct snapshot *snapshot);
 /* Has a volume any?  1 or 0. */
 int snapshot_any_of(struct work *work, const char *volume_id, struct error *err);
 /* ERROR_BAD_REQUEST when it has. */

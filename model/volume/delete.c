@@ -77,17 +77,20 @@ static int check_snapshots(struct work *work, const struct snapshot *snapshots, 
         const struct snapshot *snapshot = &snapshots[i];
         bool ready =
             force || snapshot->status == SNAPSHOT_AVAILABLE || snapshot->status == SNAPSHOT_ERROR;
-        bool others = !work->context->is_admin &&
-                      strcmp(snapshot->project_id, work->context->project_id) != 0;
 
-        if (snapshot->group_snapshot_id || !ready || others)
+        if (snapshot_is_hidden(work, snapshot))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Invalid volume: Volume %s cannot be deleted with its snapshots: it "
+                             "has one of another project.",
+                             snapshot->volume_id);
+        if (snapshot->group_snapshot_id || !ready)
             return error_set(err, ERROR_BAD_REQUEST,
                              "Invalid volume: Volume %s cannot be deleted with its snapshots: "
                              "snapshot %s %s.",
                              snapshot->volume_id, snapshot->id,
-                             snapshot->group_snapshot_id ? "is part of a group snapshot"
-                             : others                    ? "is another project's"
-                                      : "is neither available nor in an error state");
+                             snapshot->group_snapshot_id
+                                 ? "is part of a group snapshot"
+                                 : "is neither available nor in an error state");
     }
     /* The delete would wait for a copy, with a volume that is no longer usable. */
     for (int i = 0; i < count; i++) {

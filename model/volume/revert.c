@@ -23,6 +23,8 @@ static int find_newest(struct work *work, const struct volume *volume, const cha
     if (count <= 0)
         return count < 0 ? -1 : revert_refuse(volume, "it has no snapshots", err);
     *ret = snapshots[0];
+    if (snapshot_is_hidden(work, ret))
+        return revert_refuse(volume, "its newest snapshot is not one of this project", err);
     if (!snapshot_id || strcmp(snapshot_id, ret->id) != 0)
         return revert_refuse(volume, "the snapshot that is named is not its newest one", err);
     if (ret->size_gb != volume->size_gb)

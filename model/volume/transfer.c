@@ -135,6 +135,10 @@ static int check_snapshots(struct work *work, const struct volume *volume, struc
     int count = snapshot_of(work, volume->id, &snapshots, err);
 
     for (int i = 0; i < count; i++) {
+        if (strcmp(snapshots[i].project_id, volume->project_id) != 0)
+            return refuse(volume,
+                          "it has a snapshot of another project, without which it can be offered",
+                          err);
         if (snapshots[i].status != SNAPSHOT_AVAILABLE)
             return error_set(err, ERROR_BAD_REQUEST,
                              "Invalid snapshot: Snapshot %s status must be available to be "
@@ -145,11 +149,6 @@ static int check_snapshots(struct work *work, const struct volume *volume, struc
                              "Invalid snapshot: Snapshot %s cannot be transferred: it is part of "
                              "a group snapshot.",
                              snapshots[i].id);
-        if (strcmp(snapshots[i].project_id, volume->project_id) != 0)
-            return error_set(err, ERROR_BAD_REQUEST,
-                             "Invalid snapshot: Snapshot %s cannot be transferred: it is another "
-                             "project's. Volume %s can be offered without its snapshots.",
-                             snapshots[i].id, volume->id);
     }
     return count < 0 ? -1 : 0;
 }

@@ -225,6 +225,41 @@ START_TEST(snapshots_stay_where_no_snapshots_is_requested) {
 }
 END_TEST
 
+/* The response has no part of a hidden snapshot, and is that for an unknown one. */
+static void assert_hidden(struct world *world, const char *snapshot, const char *method,
+                          const char *path, const char *body) {
+    const char *first;
+
+    world->token = TAKER;
+    ck_assert_int_eq(world_call(world, method, path, body), 400);
+    ck_assert_ptr_null(strstr(world->answer_text, snapshot));
+    first = PATH("%s", world->answer_text);
+    world_sql(world, "UPDATE snapshots SET status = 'error', size_gb = 9");
+    world->token = TAKER;
+    ck_assert_int_eq(world_call(world, method, path, body), 400);
+    ck_assert_str_eq(world->answer_text, first);
+    world_sql(world, "UPDATE snapshots SET status = 'available', size_gb = 2");
+}
+
+START_TEST(a_snapshot_that_stayed_is_hidden_from_the_volumes_new_project) {
+    autoworld struct world *world = enter(NULL);
+    const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
+    const char *action = PATH("/volumes/%s/action", volume);
+
+    ck_assert_int_eq(offer_at(world, "/volume-transfers", volume, ", \"no_snapshots\": true"), 202);
+    ck_assert_int_eq(accept(world, TAKER, answered(world, "id"), answered(world, "auth_key")), 202);
+    assert_hidden(world, snapshot, "POST", action,
+                  PATH("{\"revert\": {\"snapshot_id\": \"%s\"}}", snapshot));
+    assert_hidden(world, snapshot, "POST", action,
+                  "{\"revert\": {\"snapshot_id\": \"7a1e1c88-2d6b-4f0e-9c86-3d5e7f0a9b11\"}}");
+    assert_hidden(world, snapshot, "DELETE", PATH("/volumes/%s?cascade=true", volume), NULL);
+    assert_hidden(world, snapshot, "POST", "/volume-transfers",
+                  PATH("{\"transfer\": {\"volume_id\": \"%s\"}}", volume));
+    assert_volume(world, volume, WORLD_OTHER, "available");
+    ck_assert_int_eq(COUNT("operations"), 0);
+}
+END_TEST
+
 /* As a transfer without snapshots leaves them. */
 START_TEST(a_snapshot_of_another_project_is_neither_offered_nor_accepted) {
     static const char *const callers[] = { TAKER, "admin:" WORLD_OTHER };
@@ -559,6 +594,7 @@ CHECK_MAIN("transfers", an_offer_shows_its_key_once, keys_come_with_their_microv
            lists_filter_and_page, an_offer_of_another_project_is_not_found,
            an_accepted_volume_is_the_takers_with_all_that_counts,
            snapshots_stay_where_no_snapshots_is_requested,
+           a_snapshot_that_stayed_is_hidden_from_the_volumes_new_project,
            a_snapshot_of_another_project_is_neither_offered_nor_accepted,
            an_offer_is_accepted_within_its_project, a_wrong_key_changes_nothing,
            wrong_keys_of_a_project_for_an_offer_are_logged_once, a_key_of_digits_may_be_a_number,
