@@ -1,19 +1,25 @@
 #include "cmd/plain_text.h"
 
-#include <stdbool.h>
+#include "common/utf8.h"
+
+#include <string.h>
 
 /* `to` NULL: counts only. */
 static int put(FILE *to, const char *text) {
+    size_t size = strlen(text);
     int places = 0;
 
-    for (; *text; text++) {
-        unsigned char first = (unsigned char)text[0], second = (unsigned char)text[1];
-        bool longer = first == 0xC2 && second >= 0x80 && second <= 0x9F;
+    for (size_t i = 0, length; i < size; i += length, places++) {
+        uint32_t character;
+        bool plain;
 
-        if (to)
-            putc(first < ' ' || first == 0x7F || longer ? '?' : first, to);
-        places += (first & 0xC0) != 0x80; /* not for continuation bytes */
-        text += longer;
+        length = utf8_next(text + i, size - i, &character);
+        plain = length > 0 && !utf8_is_control(character);
+        length = length > 0 ? length : 1;
+        if (to && plain)
+            fwrite(text + i, 1, length, to);
+        else if (to)
+            putc('?', to);
     }
     return places;
 }

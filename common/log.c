@@ -91,12 +91,6 @@ static void line_put_tail(struct line *line, const char *text) {
     line->size += size;
 }
 
-/* Besides those of ASCII: controls that terminals may execute, and Unicode's line breaks. */
-static bool is_control(uint32_t character) {
-    return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x2028 ||
-           character == 0x2029;
-}
-
 /* Writes one character, escaped as in JSON where necessary; returns its size in the input. */
 static size_t line_put_character(struct line *line, const char *text, size_t size) {
     uint32_t character;
@@ -110,7 +104,7 @@ static size_t line_put_character(struct line *line, const char *text, size_t siz
         snprintf(escaped, sizeof(escaped), "\\%c", (int)character);
     else if (character == '\n')
         snprintf(escaped, sizeof(escaped), "\\n");
-    else if (is_control(character))
+    else if (utf8_is_control(character))
         snprintf(escaped, sizeof(escaped), "\\u%04x", (unsigned)(character & 0xffff));
     else {
         line_put(line, text, length);

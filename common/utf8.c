@@ -31,6 +31,13 @@ size_t utf8_next(const char *text, size_t size, uint32_t *ret_character) {
     return length;
 }
 
+bool utf8_is_control(uint32_t character) {
+    return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x061c ||
+           character == 0x200e || character == 0x200f ||
+           (character >= 0x2028 && character <= 0x202e) ||
+           (character >= 0x2066 && character <= 0x2069);
+}
+
 /* Advances by one character, or by one byte that belongs to none. */
 static size_t step(const char *text, size_t size) {
     uint32_t character;

@@ -13,6 +13,10 @@
 /* Length (1…4) of the character at the start of `text`, 0 when it is malformed. */
 size_t utf8_next(const char *text, size_t size, uint32_t *ret_character);
 
+/* One that a terminal may obey, that ends a line, or that changes the direction of the text around
+ * it, so that it reads as another: escaped or replaced wherever a foreign text is shown. */
+bool utf8_is_control(uint32_t character);
+
 bool utf8_valid(const char *text, size_t size);
 size_t utf8_count(const char *text, size_t size);
 

@@ -247,6 +247,9 @@ START_TEST(values_cannot_forge_fields_or_lines) {
           "2J",
           "\"\\u009b2J\"" },
         { "\xe2\x80\xa8", "\"\\u2028\"" },
+        { "volume-\xe2\x80\xae"
+          "1",
+          "\"volume-\\u202e1\"" },
         { "na\xc3\xafve \xf0\x9f\x98\x80", "\"na\xc3\xafve \xf0\x9f\x98\x80\"" },
         { "\xff\xc3", "\"\\xff\\xc3\"" },
     };

@@ -107,6 +107,20 @@ START_TEST(a_cut_leaves_no_half_character) {
 }
 END_TEST
 
+START_TEST(controls_of_terminals_lines_and_direction_are_found) {
+    static const uint32_t controls[] = { 0,      0x1f,   0x7f,   0x80,   0x9f,   0x61c, 0x200e,
+                                         0x200f, 0x2028, 0x202a, 0x202e, 0x2066, 0x2069 };
+    static const uint32_t others[] = { ' ',    '~',    0xa0,   0x61b,  0x61d,  0x200d,
+                                       0x2010, 0x2027, 0x202f, 0x2065, 0x206a, 0x1f600 };
+
+    for (size_t i = 0; i < LENGTH(controls); i++)
+        ck_assert_msg(utf8_is_control(controls[i]), "%x", (unsigned)controls[i]);
+    for (size_t i = 0; i < LENGTH(others); i++)
+        ck_assert_msg(!utf8_is_control(others[i]), "%x", (unsigned)others[i]);
+}
+END_TEST
+
 CHECK_MAIN("utf8", characters_of_every_length_are_read, malformed_sequences_are_no_characters,
            validity_covers_every_character, characters_are_counted_not_bytes,
-           a_prefix_holds_whole_characters, a_cut_leaves_no_half_character)
+           a_prefix_holds_whole_characters, a_cut_leaves_no_half_character,
+           controls_of_terminals_lines_and_direction_are_found)
