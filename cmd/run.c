@@ -166,7 +166,7 @@ static void prepare_process(sigset_t *ends) {
     /* A page of 1000 volumes returns its memory to the system; one of 100, which clients request
      * repeatedly, reuses the memory of the previous one. */
     mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
-    mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 512 * 1024);
     /* Each of the threads, most of which are idle, would keep what it has freed. */
     mallopt(M_ARENA_MAX, processors > 2 ? (int)processors : 2);
     signal(SIGPIPE, SIG_IGN);
