@@ -21,6 +21,8 @@ static const struct failure failures[] = {
     { SQLITE_FULL, ERROR_UNAVAILABLE, "The disk of the database is full" },
     { SQLITE_IOERR, ERROR_UNAVAILABLE, "The disk of the database fails" },
     { SQLITE_CANTOPEN, ERROR_UNAVAILABLE, "The database or a file beside it cannot be opened" },
+    { SQLITE_READONLY_ROLLBACK, ERROR_CONFLICT,
+      "A change of another program was interrupted: open the file with that program, or sqlite3" },
     { SQLITE_READONLY, ERROR_UNAVAILABLE, "The database or its directory is read-only" },
     { SQLITE_PERM, ERROR_UNAVAILABLE, "The database must not be opened" },
     { SQLITE_CORRUPT, ERROR_UNAVAILABLE, "The database is corrupt" },

@@ -5,7 +5,6 @@
 #include "db/reset.h"
 #include "db/sqlite/backup.h"
 #include "db/sqlite/reserve.h"
-#include "db/sqlite/rest.h"
 #include "db/sqlite/sqlite.h"
 #include "db/sqlite/statement.h"
 #include "db/sqlite/writer.h"
@@ -21,7 +20,7 @@ struct sqlite_db {
     struct db base;
     char *path;            /* "": in memory */
     struct writer *writer; /* NULL: read-only */
-    bool rests;            /* read-only: and nothing is created beside it */
+    bool untouched;        /* read-only: and no file beside it changes */
 
     pthread_mutex_t lock;       /* guards the list */
     struct connection *readers; /* those that no thread uses */
@@ -33,7 +32,9 @@ static struct sqlite_db *sqlite_db(struct db *db) {
 
 static struct connection *reader_open(const struct sqlite_db *db, struct error *err) {
     const struct connection *writer = db->writer ? writer_connection(db->writer) : NULL;
-    const enum sqlite_use use = writer ? SQLITE_READER : db->rests ? SQLITE_RESTING : SQLITE_LOOKER;
+    const enum sqlite_use use = writer          ? SQLITE_READER
+                                : db->untouched ? SQLITE_UNTOUCHED
+                                                : SQLITE_LOOKER;
     struct connection *reader;
 
     if ((writer && sqlite_check_place(writer, err) < 0) ||
@@ -137,34 +138,32 @@ static int check_there(const char *path, struct error *err) {
                            *path ? path : "in memory");
 }
 
-static int schema_of_own_body(struct db_tx *tx, void *arg, struct error *err) {
-    (void)arg;
-    return migrate_check(tx, err);
-}
-
-/* Refuses a file at rest that is another program's, or of another release, and leaves nothing
- * beside it. */
-static int check_resting(const char *path, struct error *err) {
+/* Reads the schema and leaves every file as it is. */
+static int check_untouched(const char *path, db_body *body, struct error *err) {
     struct connection *connection;
     int result;
 
-    if (!*path || !sqlite_is_at_rest(path))
-        return 0;
-    if (sqlite_open(path, SQLITE_RESTING, &connection, err) < 0)
+    if (sqlite_open(path, SQLITE_UNTOUCHED, &connection, err) < 0)
         return -1;
-    result = sqlite_tx_read(connection, schema_of_own_body, NULL, err);
+    result = sqlite_tx_read(connection, body, NULL, err);
     sqlite_close(connection);
     return result < 0 ? error_context(err, "database %s", path) : 0;
+}
+
+/* Refuses a file that is another program's, or of another release. */
+static int schema_of_own_body(struct db_tx *tx, void *arg, struct error *err) {
+    (void)arg;
+    return migrate_check(tx, err);
 }
 
 static int open_to_read(const struct db_settings *settings, const char *path, enum db_access access,
                         struct db **ret, struct error *err) {
     struct sqlite_db *db;
 
-    if (access == DB_READS && check_resting(path, err) < 0)
+    if (access == DB_READS && check_untouched(path, schema_of_own_body, err) < 0)
         return -1;
     db = db_new(path, settings->clock);
-    db->rests = access == DB_LOOKS && sqlite_is_at_rest(path);
+    db->untouched = access == DB_LOOKS;
     if (access == DB_READS) {
         struct connection *reader = reader_take(db, err);
 
@@ -198,29 +197,14 @@ static int refuse_body(struct db_tx *tx, void *arg, struct error *err) {
     return migrate_refuse(tx, err);
 }
 
-/* The same for a file that may be another program's, as it has no reserve.  Where it cannot be
- * read, as without space for a log, the writer has the error, or the remedy. */
-static int check_to_serve(const struct db_settings *settings, const char *path, struct error *err) {
-    struct error why = { .kind = ERROR_NONE };
-    struct connection *reader;
-    struct sqlite_db *db;
+/* The same for a file that may be another program's, as it has no reserve.  Reading it so needs no
+ * space. */
+static int check_to_serve(const char *path, struct error *err) {
     struct stat found;
-    int result = 0;
 
     if (!*path || sqlite_reserve_exists(path) || stat(path, &found) < 0 || found.st_size == 0)
         return 0;
-    db = db_new(path, settings->clock);
-    db->rests = sqlite_is_at_rest(path);
-    reader = reader_take(db, &why);
-    if (reader) {
-        reader_put(db, reader);
-        result = db_read(&db->base, refuse_body, NULL, &why);
-    }
-    engine_close(&db->base);
-    if (result == 0 || why.kind == ERROR_UNAVAILABLE)
-        return 0;
-    *err = why;
-    return error_context(err, "database %s", path);
+    return check_untouched(path, refuse_body, err);
 }
 
 static int engine_open(const struct db_settings *settings, struct db **ret, struct error *err) {
@@ -235,7 +219,7 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
     if (settings->access >= DB_READS)
         return open_to_read(settings, path, settings->access, ret, err);
     if ((settings->access == DB_CHANGES ? check_to_change(settings, path, err)
-                                        : check_to_serve(settings, path, err)) < 0)
+                                        : check_to_serve(path, err)) < 0)
         return -1;
     if (sqlite_open(path, SQLITE_WRITER, &connection, err) < 0)
         return -1;

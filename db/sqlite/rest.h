@@ -1,16 +1,13 @@
 /*
- * Files that no connection has open.  Reading one as any other creates a log and its shared index
- * beside it, which a read-only connection leaves there: a file that may be another program's is
- * read without, and as it is.
+ * Reading a file that may be another program's: neither the file nor any beside it is changed,
+ * created or removed.  Reading one in WAL mode as any other creates its log and the shared index of
+ * that, or writes to them, and a read-only connection leaves them there.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* It is in WAL mode and has no log: no connection has it open, of this process neither, and nothing
- * is missing in it. */
-bool sqlite_is_at_rest(const char *path);
-
-/* The name by which SQLite opens such a file, for the caller to free: no other program may change
- * it meanwhile. */
-char *sqlite_name_at_rest(const char *path);
+/* The name by which SQLite opens the file so, read-only, for the caller to free.  *ret_alone: no
+ * connection is expected to have it open; the index of its log is this connection's own with the
+ * locking mode EXCLUSIVE, and the log stays only if it is not checkpointed at the end. */
+char *sqlite_name_untouched(const char *path, bool *ret_alone);

@@ -127,17 +127,22 @@ static int connection_setup(struct connection *connection, const char *path, enu
                             bool created, struct error *err) {
     int access = use >= SQLITE_LOOKER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     bool in_memory = *path == '\0', writer = use == SQLITE_WRITER;
-    autofree char *resting = use == SQLITE_RESTING ? sqlite_name_at_rest(path) : NULL;
+    bool alone = false;
+    autofree char *name = in_memory                 ? heap_text(":memory:")
+                          : use == SQLITE_UNTOUCHED ? sqlite_name_untouched(path, &alone)
+                                                    : heap_text(path);
 
-    if (sqlite3_open_v2(in_memory ? ":memory:"
-                        : resting ? resting
-                                  : path,
-                        &connection->handle,
-                        access | SQLITE_OPEN_NOMUTEX | (resting ? SQLITE_OPEN_URI : 0),
-                        NULL) != SQLITE_OK)
+    if (use == SQLITE_UNTOUCHED)
+        access |= SQLITE_OPEN_URI;
+    if (sqlite3_open_v2(name, &connection->handle, access | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return connection_error(connection, err);
     sqlite3_busy_handler(connection->handle, lock_wait, NULL);
     sqlite3_extended_result_codes(connection->handle, 1);
+    if (alone) {
+        sqlite3_db_config(connection->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        if (connection_exec(connection, "PRAGMA locking_mode = EXCLUSIVE", err) < 0)
+            return -1;
+    }
     /* Reading the schema detects a file that is not a database, or a corrupt one. */
     if (connection_exec(connection, "SELECT count(*) FROM sqlite_schema", err) < 0)
         return -1;

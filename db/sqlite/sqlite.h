@@ -17,10 +17,10 @@
 int sqlite_path(const char *url, const char **ret, struct error *err);
 
 enum sqlite_use {
-    SQLITE_WRITER,  /* may create the file and change it */
-    SQLITE_READER,  /* beside a writer of this process */
-    SQLITE_LOOKER,  /* of a read-only process: the file is opened read-only */
-    SQLITE_RESTING, /* the same for a file at rest (rest.h), which stays without a log */
+    SQLITE_WRITER,    /* may create the file and change it */
+    SQLITE_READER,    /* beside a writer of this process */
+    SQLITE_LOOKER,    /* of a read-only process: the file is opened read-only */
+    SQLITE_UNTOUCHED, /* the same: neither it nor any file beside it is changed (rest.h) */
 };
 
 /* `path` "" is a new database in memory. */

@@ -7,7 +7,9 @@
 #include "tests/unit/db/scratch.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #define assert_part(text, part) ck_assert_msg(strstr(text, part) != NULL, "%s", text)
@@ -392,6 +394,96 @@ START_TEST(no_log_is_left_beside_the_file_of_another_program) {
             }
             ck_assert_int_eq(count_entries(scratch.directory), 1);
         }
+}
+END_TEST
+
+/* A program that ends without closing the file. */
+static void leave_open(const char *path, const char *sql) {
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        sqlite3 *raw;
+
+        _exit(sqlite3_open(path, &raw) != SQLITE_OK ||
+              sqlite3_exec(raw, sql, NULL, NULL, NULL) != SQLITE_OK);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+/* Names and content, one after the other. */
+static const char *files_read(struct arena *arena, const char *directory) {
+    struct dirent **entries;
+    int count = scandir(directory, &entries, NULL, alphasort);
+    const char *all = "";
+
+    ck_assert_int_gt(count, 0);
+    for (int i = 0; i < count; free(entries[i++])) {
+        static char content[1 << 20];
+        uint64_t hash = 14695981039346656037U; /* FNV-1a */
+        size_t length;
+
+        if (entries[i]->d_type == DT_DIR)
+            continue;
+        file_read(arena_format(arena, "%s/%s", directory, entries[i]->d_name), content,
+                  sizeof(content), &length);
+        for (size_t at = 0; at < length; at++)
+            hash = (hash ^ (unsigned char)content[at]) * 1099511628211U;
+        all =
+            arena_format(arena, "%s%s %zu %016" PRIx64 "\n", all, entries[i]->d_name, length, hash);
+    }
+    free(entries);
+    return all;
+}
+
+/* Its log without an index, as a copy has it, or with one; and a change that was interrupted. */
+START_TEST(all_files_of_another_program_stay_as_they_are) {
+    static const char wal[] = "PRAGMA journal_mode = WAL; CREATE TABLE users (id TEXT)";
+    static const char interrupted[] =
+        "CREATE TABLE users (id BLOB); INSERT INTO users VALUES (zeroblob(200000)); "
+        "PRAGMA cache_size = 1; BEGIN; UPDATE users SET id = randomblob(200000)";
+    static const struct {
+        const char *sql, *removed, *beside, *error;
+        bool linked;
+    } rows[] = {
+        { wal, "-shm", "-wal", "it has a table \"users\"", false },
+        { wal, "-shm", "-wal", "it has a table \"users\"", true },
+        { wal, NULL, "-shm", "it has a table \"users\"", false },
+        { wal, NULL, "-shm", "it has a table \"users\"", true },
+        { interrupted, NULL, "-journal", "interrupted", false },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows) * (DB_LOOKS + 1); i++) {
+        const size_t row = i / (DB_LOOKS + 1);
+        autoscratch struct scratch scratch;
+        autoarena struct arena *arena = arena_new();
+        struct db_settings settings = { .url = scratch.url, .access = i % (DB_LOOKS + 1) };
+        struct error err = { 0 };
+        const char *path, *before;
+        struct sql_number users = { .sql = "SELECT COUNT(*) FROM users" };
+        const bool is_wal = rows[row].sql == wal;
+        struct db *db = NULL;
+
+        scratch_make(&scratch);
+        path = rows[row].linked ? arena_format(arena, "%s-there", scratch.path) : scratch.path;
+        if (rows[row].linked)
+            ck_assert_int_eq(symlink(path, scratch.path), 0);
+        leave_open(path, rows[row].sql);
+        if (rows[row].removed)
+            ck_assert_int_eq(unlink(arena_format(arena, "%s%s", path, rows[row].removed)), 0);
+        ck_assert_int_eq(access(arena_format(arena, "%s%s", path, rows[row].beside), F_OK), 0);
+        before = files_read(arena, scratch.directory);
+        if (settings.access == DB_LOOKS) {
+            ck_assert_int_eq(db_open(&settings, &db, &err), 0);
+            ck_assert_int_eq(db_read(db, sql_number_body, &users, &err), is_wal ? 1 : -1);
+            db_close(db);
+        } else
+            ck_assert_int_eq(db_open(&settings, &db, &err), -1);
+        if (settings.access != DB_LOOKS || !is_wal)
+            assert_part(err.message, rows[row].error);
+        ck_assert_str_eq(files_read(arena, scratch.directory), before);
+    }
 }
 END_TEST
 
@@ -840,7 +932,8 @@ CHECK_MAIN(
     a_newer_schema_is_refused_with_the_path,
     tables_of_another_program_are_refused_and_get_none_beside,
     the_file_of_another_program_is_left_as_it_is, no_log_is_left_beside_the_file_of_another_program,
-    a_text_that_fails_is_named_and_nothing_stays, a_text_is_cut_at_the_ends_of_its_statements,
+    all_files_of_another_program_stay_as_they_are, a_text_that_fails_is_named_and_nothing_stays,
+    a_text_is_cut_at_the_ends_of_its_statements,
     metadata_get_the_project_and_creation_time_of_their_object,
     an_empty_database_gets_the_schema_that_all_steps_make,
     a_new_file_has_the_schema_and_rows_of_the_statements, a_foreign_schema_version_is_an_error)
