@@ -63,9 +63,10 @@ struct place {
     const char *table, *column, *prefix;
 };
 
-/* The range of names that begin with the old one and its end character. */
+/* The range of names that begin with the old one and its end character, but for those of nodes with
+ * a longer name. */
 struct range {
-    const char *name, *first, *end, *replacement;
+    const char *name, *first, *end, *prefix, *replacement;
     int64_t rest; /* first character after the old name, from 1 on */
 };
 
@@ -104,26 +105,56 @@ static struct range range_of(struct arena *arena, const struct host_rename *rena
         .name = name,
         .first = end ? arena_format(arena, "%s%c", name, end) : name,
         .end = end ? arena_format(arena, "%s%c", name, end + 1) : name,
+        .prefix = prefix,
         .replacement = arena_join(arena, prefix, rename->new_name, NULL),
         .rest = count_characters(name) + 1,
     };
 }
 
-#define NAMES_OLD(column)   "(" column " = $1 OR (" column " >= $2 AND " column " < $3))"
-#define NEW_OF(column)      "$4 || substr(" column ", CAST($5 AS INTEGER))"
-#define OLD_VALUES(range)   DB_TEXT((range).name), DB_TEXT((range).first), DB_TEXT((range).end)
+#define OLD_VALUES(range) \
+    DB_TEXT((range).name), DB_TEXT((range).first), DB_TEXT((range).end), DB_TEXT((range).prefix)
 #define RANGE_VALUES(range) OLD_VALUES(range), DB_TEXT((range).replacement), DB_INT((range).rest)
+
+/* Columns have the name of their table in front.  Each node that had a manager has a row of the
+ * scheduler: "a@x@b" is below node "a@x" if that has one, and not below "a". */
+static const char *below_old(struct arena *arena, const char *column) {
+    return arena_format(
+        arena,
+        "(%s >= $2 AND %s < $3 AND NOT EXISTS (SELECT 1 FROM services l WHERE "
+        "l.binary_name = '" SERVICE_SCHEDULER "' AND $4 || l.host || '@' > $2 AND "
+        "$4 || l.host || '@' < $3 AND %s >= $4 || l.host || '@' AND %s < $4 || l.host || 'A'))",
+        column, column, column, column);
+}
+
+static const char *names_old(struct arena *arena, const char *column) {
+    return arena_format(arena, "(%s = $1 OR %s)", column, below_old(arena, column));
+}
+
+static const char *new_of(struct arena *arena, const char *column) {
+    return arena_format(arena, "$5 || substr(%s, CAST($6 AS INTEGER))", column);
+}
+
+static const char *names_old_at(struct arena *arena, const struct place *place) {
+    return names_old(arena, arena_join(arena, place->table, ".", place->column, NULL));
+}
+
+/* A node's own service is its scheduler, which has the name of the node. */
+static const char *services_old(struct arena *arena, const struct host_rename *rename) {
+    return arena_format(arena,
+                        "(services.binary_name = '%s' AND services.host = $1 OR "
+                        "services.binary_name = '" SERVICE_VOLUME "' AND %s)",
+                        form_of(rename->new_name) == NODE ? SERVICE_SCHEDULER : SERVICE_VOLUME,
+                        below_old(arena, "services.host"));
+}
 
 static int count_at(struct work *work, const struct place *place, const struct host_rename *rename,
                     int64_t *ret, struct error *err) {
     const struct range range = range_of(work->arena, rename, place->prefix);
 
-    return db_query_int(
-               work->tx, ret, err,
-               arena_format(work->arena,
-                            "SELECT COUNT(*) FROM %s WHERE (%s = $1 OR (%s >= $2 AND %s < $3))",
-                            place->table, place->column, place->column, place->column),
-               OLD_VALUES(range)) < 0
+    return db_query_int(work->tx, ret, err,
+                        arena_format(work->arena, "SELECT COUNT(*) FROM %s WHERE %s", place->table,
+                                     names_old_at(work->arena, place)),
+                        OLD_VALUES(range)) < 0
                ? -1
                : 0;
 }
@@ -133,11 +164,9 @@ static int rename_at(struct work *work, const struct place *place, const struct 
     const struct range range = range_of(work->arena, rename, place->prefix);
 
     return db_change(work->tx, err,
-                     arena_format(work->arena,
-                                  "UPDATE %s SET %s = $4 || substr(%s, CAST($5 AS INTEGER)) "
-                                  "WHERE (%s = $1 OR (%s >= $2 AND %s < $3))",
-                                  place->table, place->column, place->column, place->column,
-                                  place->column, place->column),
+                     arena_format(work->arena, "UPDATE %s SET %s = %s WHERE %s", place->table,
+                                  place->column, new_of(work->arena, place->column),
+                                  names_old_at(work->arena, place)),
                      RANGE_VALUES(range));
 }
 
@@ -145,21 +174,22 @@ static int rename_at(struct work *work, const struct place *place, const struct 
 static int rename_pools(struct work *work, const struct host_rename *rename, struct error *err) {
     static const struct place name = { "pools", "name", "" };
     const struct range range = range_of(work->arena, rename, "");
+    const char *of_old = names_old(work->arena, "o.name"),
+               *new_name = new_of(work->arena, "o.name");
 
-    if (db_run(
-            work->tx, err,
-            "UPDATE pools SET allocated_gb = allocated_gb + (SELECT o.allocated_gb FROM pools o "
-            "WHERE " NAMES_OLD("o.name") " AND " NEW_OF(
-                "o.name") " = pools.name), "
-                          "snapshots_gb = snapshots_gb + (SELECT o.snapshots_gb FROM pools o "
-                          "WHERE " NAMES_OLD("o.name") " AND " NEW_OF(
-                              "o.name") " = pools.name) "
-                                        "WHERE name IN (SELECT " NEW_OF(
-                                            "o.name") " FROM pools o WHERE " NAMES_OLD("o.name") ")",
-            RANGE_VALUES(range)) < 0 ||
+    if (db_run(work->tx, err,
+               arena_format(work->arena,
+                            "UPDATE pools SET allocated_gb = allocated_gb + (SELECT o.allocated_gb "
+                            "FROM pools o WHERE %s AND %s = pools.name), "
+                            "snapshots_gb = snapshots_gb + (SELECT o.snapshots_gb "
+                            "FROM pools o WHERE %s AND %s = pools.name) "
+                            "WHERE name IN (SELECT %s FROM pools o WHERE %s)",
+                            of_old, new_name, of_old, new_name, new_name, of_old),
+               RANGE_VALUES(range)) < 0 ||
         db_run(work->tx, err,
-               "DELETE FROM pools WHERE " NAMES_OLD("name") " AND " NEW_OF(
-                   "name") " IN (SELECT n.name FROM pools n)",
+               arena_format(
+                   work->arena, "DELETE FROM pools WHERE %s AND %s IN (SELECT n.name FROM pools n)",
+                   names_old(work->arena, "pools.name"), new_of(work->arena, "pools.name")),
                RANGE_VALUES(range)) < 0 ||
         rename_at(work, &name, rename, err) < 0)
         return -1;
@@ -174,18 +204,17 @@ static int rename_services(struct work *work, const struct host_rename *rename, 
 
     if (end_of(rename) == '\0')
         return 0;
-    if (db_run(
-            work->tx, err,
-            "DELETE FROM services WHERE binary_name IN ('" SERVICE_VOLUME "', '" SERVICE_SCHEDULER
-            "') AND " NAMES_OLD(
-                "host") " AND EXISTS (SELECT 1 FROM services n WHERE n.binary_name = services.binary_name "
-                        "AND n.host = " NEW_OF("services.host") ")",
-            RANGE_VALUES(range)) < 0)
+    if (db_run(work->tx, err,
+               arena_format(work->arena,
+                            "DELETE FROM services WHERE %s AND EXISTS (SELECT 1 FROM services n "
+                            "WHERE n.binary_name = services.binary_name AND n.host = %s)",
+                            services_old(work->arena, rename),
+                            new_of(work->arena, "services.host")),
+               RANGE_VALUES(range)) < 0)
         return -1;
     return db_change(work->tx, err,
-                     "UPDATE services SET host = " NEW_OF(
-                         "host") " WHERE binary_name IN ('" SERVICE_VOLUME "', '" SERVICE_SCHEDULER
-                                 "') AND " NAMES_OLD("host"),
+                     arena_format(work->arena, "UPDATE services SET host = %s WHERE %s",
+                                  new_of(work->arena, "host"), services_old(work->arena, rename)),
                      RANGE_VALUES(range));
 }
 
@@ -215,8 +244,8 @@ static int count_all(struct work *work, struct host_rename *rename, struct error
     if (count_at(work, &pools, rename, &rename->pools, err) < 0 ||
         (end_of(rename) != '\0' &&
          db_query_int(work->tx, &rename->services, err,
-                      "SELECT COUNT(*) FROM services WHERE binary_name IN ('" SERVICE_VOLUME
-                      "', '" SERVICE_SCHEDULER "') AND " NAMES_OLD("host"),
+                      arena_format(work->arena, "SELECT COUNT(*) FROM services WHERE %s",
+                                   services_old(work->arena, rename)),
                       OLD_VALUES(range)) < 0))
         return -1;
     if (rename->volumes + rename->groups + rename->operations + rename->messages + rename->pools +
@@ -329,11 +358,10 @@ static int check_silent(struct work *work, const struct host_rename *rename, str
 
     if (end_of(rename) == '\0')
         return 0;
-    found =
-        db_query_int(work->tx, &reported_at, err,
-                     "SELECT MAX(reported_at) FROM services WHERE binary_name IN ('" SERVICE_VOLUME
-                     "', '" SERVICE_SCHEDULER "') AND " NAMES_OLD("host"),
-                     OLD_VALUES(range));
+    found = db_query_int(work->tx, &reported_at, err,
+                         arena_format(work->arena, "SELECT MAX(reported_at) FROM services WHERE %s",
+                                      services_old(work->arena, rename)),
+                         OLD_VALUES(range));
     if (found <= 0 || reported_at < oldest)
         return found < 0 ? -1 : 0;
     return error_set(err, ERROR_CONFLICT,
@@ -342,9 +370,42 @@ static int check_silent(struct work *work, const struct host_rename *rename, str
                      (long long)((reported_at - oldest) / SECOND_US + 1));
 }
 
+/* Of a node that never had a manager, as a backend_host, a host with one more '@' may be its
+ * backend of an earlier release, or that of a node whose name has an '@'. */
+static int check_owned(struct work *work, const struct host_rename *rename, struct error *err) {
+    const struct range range = range_of(work->arena, rename, "");
+    const char *below = below_old(work->arena, "h.host");
+    autorows struct db_rows *rows = NULL;
+    int found;
+
+    if (form_of(rename->new_name) != NODE)
+        return 0;
+    rows =
+        db_query(work->tx, err,
+                 arena_format(work->arena,
+                              "SELECT h.host FROM (SELECT host FROM volumes UNION "
+                              "SELECT host FROM volume_groups UNION "
+                              "SELECT host FROM operations UNION SELECT host FROM services "
+                              "WHERE binary_name = '" SERVICE_VOLUME "') h WHERE %s AND "
+                              "(substr(h.host, CAST($5 AS INTEGER)) LIKE '%%@%%#%%' OR "
+                              "substr(h.host, CAST($5 AS INTEGER)) LIKE '%%@%%' AND "
+                              "h.host NOT LIKE '%%#%%') AND NOT EXISTS (SELECT 1 FROM services s "
+                              "WHERE s.binary_name = '" SERVICE_SCHEDULER "' AND s.host = $1) "
+                              "ORDER BY h.host LIMIT 1",
+                              below),
+                 OLD_VALUES(range), DB_INT(range.rest + 1));
+    found = rows ? db_next(rows, err) : -1;
+    return found <= 0
+               ? found
+               : error_set(err, ERROR_CONFLICT,
+                           "%s may be of node %s or of a node with a longer name: rename its "
+                           "backend, NODE@BACKEND, first.",
+                           host_backend(work->arena, db_text(rows, 0)), rename->old_name);
+}
+
 int host_rename(struct work *work, struct host_rename *rename, struct error *err) {
-    if (check_names(work, rename, err) < 0 || count_all(work, rename, err) < 0 ||
-        check_silent(work, rename, err) < 0)
+    if (check_names(work, rename, err) < 0 || check_owned(work, rename, err) < 0 ||
+        count_all(work, rename, err) < 0 || check_silent(work, rename, err) < 0)
         return -1;
     if (rename->dry_run)
         return 0;

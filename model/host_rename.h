@@ -24,7 +24,7 @@ int host_unserved(struct work *work, const char *const *served, struct unserved_
  * Renames a node with all of its backends, one backend (node@backend), or one pool of a backend
  * (node@backend#pool).  The new name has the same form, and is valid; the old one may be any that
  * rows have, as one with '#' in its node.  A pool stays at its backend.  Counts the rows with the
- * old name.
+ * old name.  Of a node "a" and a node "a@x" that had a manager each keeps its backends.
  */
 struct host_rename {
     const char *old_name, *new_name;
@@ -33,5 +33,5 @@ struct host_rename {
 };
 
 /* ERROR_BAD_REQUEST: an invalid name; ERROR_NOT_FOUND: no row has it; ERROR_CONFLICT: its manager
- * reports. */
+ * reports, or a backend may be that of another node. */
 int host_rename(struct work *work, struct host_rename *rename, struct error *err);

@@ -136,6 +136,85 @@ START_TEST(names_that_only_begin_alike_stay) {
 }
 END_TEST
 
+static void add_service(struct world *world, const char *binary, const char *host) {
+    autoarena struct arena *arena = arena_new();
+
+    world_sql(world, arena_format(arena,
+                                  "INSERT INTO services (id, binary_name, host, availability_zone, "
+                                  "disabled, frozen, reported_at, created_at) "
+                                  "VALUES ('%s %s', '%s', '%s', 'nova', 0, 0, 1, 1)",
+                                  binary, host, binary, host));
+}
+
+static int64_t count_hosts(struct world *world, const char *table, const char *host) {
+    autoarena struct arena *arena = arena_new();
+
+    return world_count(
+        world, arena_format(arena, "SELECT COUNT(*) FROM %s WHERE host = '%s'", table, host));
+}
+
+static void end_without_objects(struct world *world) {
+    world_sql(world, "DELETE FROM volumes");
+    world_sql(world, "DELETE FROM quota_usages");
+    world_sql(world, "UPDATE pools SET allocated_gb = 0");
+}
+
+/* The option host accepts "node@x", whose backends are "node@x@memory" and so on. */
+START_TEST(backends_of_a_node_with_a_longer_name_stay) {
+    autoworld struct world *world = world_new(NULL);
+
+    world_volume(world, 1);
+    add_service(world, "cinder-scheduler", WORLD_NODE "@x");
+    add_service(world, "cinder-volume", WORLD_NODE "@x@memory");
+    world_sql(world, "UPDATE services SET reported_at = 1 WHERE host NOT LIKE '%@x%'");
+    world_sql(world, "UPDATE services SET reported_at = 10000000000000000 WHERE host LIKE '%@x%'");
+    world_sql(world, "UPDATE volumes SET host = '" WORLD_NODE "@x@memory#pool'");
+    ck_assert_int_eq(renamed(world, WORLD_NODE, "other").volumes, 0);
+    ck_assert_int_eq(count_hosts(world, "volumes", WORLD_NODE "@x@memory#pool"), 1);
+    ck_assert_int_eq(count_hosts(world, "services", WORLD_NODE "@x@memory"), 1);
+    ck_assert_int_eq(count_hosts(world, "services", WORLD_NODE "@x"), 1);
+    ck_assert_int_eq(count_hosts(world, "services", NEW), 1);
+    ck_assert_int_eq(count_hosts(world, "services", "other"), 1);
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    ck_assert_int_eq(renamed(world, WORLD_NODE "@x", "third").volumes, 1);
+    ck_assert_int_eq(count_hosts(world, "volumes", "third@memory#pool"), 1);
+    ck_assert_int_eq(count_hosts(world, "services", "third"), 1);
+    end_without_objects(world);
+}
+END_TEST
+
+/* A backend of that name is none of the node. */
+START_TEST(a_node_with_the_name_of_a_backend_stays) {
+    autoworld struct world *world = world_new(NULL);
+
+    world_volume(world, 1);
+    add_service(world, "cinder-scheduler", OLD);
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    ck_assert_int_eq(renamed(world, OLD, NEW).services, 1);
+    ck_assert_int_eq(count_hosts(world, "services", OLD), 1);
+    ck_assert_int_eq(count_hosts(world, "services", NEW), 1);
+    assert_refused(world, OLD, "third@memory", ERROR_NOT_FOUND);
+    end_without_objects(world);
+}
+END_TEST
+
+/* "shared" and "shared@x" are values of backend_host, or "x@memory" a section of an earlier release. */
+START_TEST(a_backend_of_one_of_two_nodes_is_renamed_by_itself) {
+    autoworld struct world *world = world_new(NULL);
+
+    world_volume(world, 1);
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    world_sql(world, "UPDATE volumes SET host = 'shared@x@memory#p@q'");
+    assert_refused(world, "shared", "other", ERROR_CONFLICT);
+    ck_assert_int_eq(renamed(world, "shared@x@memory", "shared@memory").volumes, 1);
+    ck_assert_int_eq(renamed(world, "shared", "other").volumes, 1);
+    ck_assert_int_eq(count_hosts(world, "volumes", "other@memory#p@q"), 1);
+    world_sql(world, "UPDATE volumes SET host = '" WORLD_NODE "@x@memory#p'"); /* a section's */
+    ck_assert_int_eq(renamed(world, WORLD_NODE, "other").volumes, 1);
+    end_without_objects(world);
+}
+END_TEST
+
 START_TEST(a_pool_gets_another_name_at_its_backend) {
     autoworld struct world *world = world_new(NULL);
 
@@ -304,6 +383,8 @@ END_TEST
 CHECK_MAIN("host_rename", objects_of_a_renamed_node_are_served_again,
            before_its_manager_reports_the_new_name_may_be_given,
            messages_of_work_that_moves_much_data_are_renamed_too, names_that_only_begin_alike_stay,
+           backends_of_a_node_with_a_longer_name_stay, a_node_with_the_name_of_a_backend_stays,
+           a_backend_of_one_of_two_nodes_is_renamed_by_itself,
            a_pool_gets_another_name_at_its_backend, objects_of_a_live_service_keep_their_host,
            invalid_names_are_refused, a_new_name_is_one_that_the_configuration_accepts,
            names_that_were_accepted_once_are_renamed, a_node_with_any_characters_is_renamed,
