@@ -389,6 +389,15 @@ void memory_fail_next(void *handle, const char *call, enum error_kind kind) {
 
     memory->failing_call = call;
     memory->failure = kind;
+    memory->is_full = false;
+}
+
+void memory_fill_before(void *handle, const char *call) {
+    struct memory *memory = handle;
+
+    memory_fail_next(handle, call, ERROR_BACKEND);
+    HOLD(memory);
+    memory->is_full = true;
 }
 
 bool memory_made_as(void *handle, const char *name_id, char *ret, size_t size) {

@@ -58,6 +58,8 @@ const char *memory_connected_too(void *handle, const char *name_id);
 /* The next call of this member of struct driver ("extend_volume", …) fails with that kind and does
  * nothing.  `call` is kept by pointer; NULL clears it. */
 void memory_fail_next(void *handle, const char *call, enum error_kind kind);
+/* The same for lack of space. */
+void memory_fill_before(void *handle, const char *call);
 
 /*
  * A call that changes something checks first, then calls the fence, then acts; a process may be

@@ -38,6 +38,7 @@ struct memory {
     bool defers_snapshots, holds_connections, shares_connections;
     const char *failing_call;
     enum error_kind failure;
+    bool is_full; /* the failure is lack of space */
     memory_between *between;
     void *between_arg;
     int64_t capacity_gb;

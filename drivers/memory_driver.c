@@ -23,7 +23,8 @@ int memory_check_order(struct memory *memory, const char *call, struct error *er
     if (!memory->failing_call || strcmp(memory->failing_call, call) != 0)
         return 0;
     memory->failing_call = NULL;
-    return error_set(err, memory->failure, "Injected failure of %s.", call);
+    return memory->is_full ? error_set(err, ERROR_BACKEND, "The pool has no space.")
+                           : error_set(err, memory->failure, "Injected failure of %s.", call);
 }
 
 static int pause_at(const struct memory *memory, enum memory_point point, const char *call,

@@ -38,6 +38,7 @@ struct uploading {
     bool is_wrong;              /* the image has other bytes */
     bool has_snapshot;          /* perhaps, by this worker */
     bool image_stays;           /* perhaps: it was not deleted after a failure */
+    enum upload_step step;      /* of the last attempt */
 };
 
 /* Without the one that began a clone. */
@@ -288,8 +289,12 @@ static int read_and_send(struct uploading *uploading, struct error *err) {
 
     if (open_source(uploading, &source, err) < 0)
         return -1;
+    uploading->step = UPLOAD_CONVERTS;
     image = open_image(uploading, source, err);
-    return image ? send_image(uploading, image, err) : -1;
+    if (!image)
+        return -1;
+    uploading->step = UPLOAD_SENDS;
+    return send_image(uploading, image, err);
 }
 
 /* How many bytes an earlier worker has sent: the image service may have kept those that arrived
@@ -313,6 +318,7 @@ static int find_sent(struct uploading *uploading, struct error *err) {
         return 0;
     if (open_source(uploading, &source, err) < 0)
         return -1;
+    uploading->step = UPLOAD_CONVERTS;
     image = open_image(uploading, source, err);
     if (!image)
         return -1;
@@ -352,7 +358,7 @@ static int drop_own_snapshot(struct job *job, struct error *err) {
 
 /* The image goes first: the next worker, if the snapshot needs one, finds none. */
 static int fail(struct uploading *uploading, const struct error *failure, struct error *err) {
-    struct upload_ending ending = { .failure = failure };
+    struct upload_ending ending = { .failure = failure, .step = uploading->step };
     struct job *job = uploading->job;
     int dropped;
 

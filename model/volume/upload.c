@@ -287,12 +287,15 @@ static int upload_finish(struct work *work, const struct operation *held, void *
         operation_end(work, held, err) < 0 ||
         operation_leave(work, volume.id, held->kind, attachment_status_of(&volume), err) < 0)
         return -1;
-    return ending->failure
-               ? message_put_reason(
-                     work, held, held->kind->message_detail,
-                     error_is_no_space(ending->failure) ? VOLUME_IMAGE_NO_CONVERSION_SPACE : NULL,
-                     err)
-               : 0;
+    if (!ending->failure)
+        return 0;
+    if (ending->step == UPLOAD_READS)
+        return message_put_failed(work, held, held->kind->message_detail, ending->failure, err);
+    return message_put_reason(work, held, held->kind->message_detail,
+                              ending->step == UPLOAD_CONVERTS && error_is_no_space(ending->failure)
+                                  ? VOLUME_IMAGE_NO_CONVERSION_SPACE
+                                  : NULL,
+                              err);
 }
 
 static int upload_still_valid(struct work *work, const struct operation *operation,

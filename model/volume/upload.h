@@ -64,7 +64,14 @@ int volume_upload_leave_clone(struct work *work, const struct operation *held, v
 int volume_upload_drop_clone(struct work *work, void *target, struct error *err);
 
 /* Its result. */
+enum upload_step {
+    UPLOAD_READS,    /* opens the volume, or makes a snapshot of it */
+    UPLOAD_CONVERTS, /* in the directory for conversions */
+    UPLOAD_SENDS,
+};
+
 struct upload_ending {
     const struct error *failure; /* NULL: done */
+    enum upload_step step;       /* of the failure */
     bool image_stays;            /* perhaps: a clone that it may have for its content stays, too */
 };

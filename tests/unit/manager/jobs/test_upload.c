@@ -59,6 +59,27 @@ START_TEST(a_failed_upload_leaves_the_former_status_and_a_message) {
 }
 END_TEST
 
+/* Whichever directory has none; the image service is away in the first case. */
+START_TEST(a_message_names_the_place_without_space) {
+    static const char *const calls[] = { NULL, "open_volume_data", "create_snapshot" };
+
+    for (size_t i = 0; i < LENGTH(calls); i++) {
+        autoworld struct world *world = world_with_images();
+        const char *id = volume_of(world, i == 2);
+
+        if (calls[i])
+            memory_fill_before(world->memory, calls[i]);
+        ck_assert_int_eq(world_action(world, id, "%s", IMAGES_UPLOAD), 202);
+        world_settle(world);
+        assert_former(world, id, i == 2);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM messages"), 1);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM messages WHERE reason = "
+                                            "'No space is left on the storage of the backend.'"),
+                         calls[i] != NULL);
+    }
+}
+END_TEST
+
 START_TEST(an_attached_volume_needs_a_snapshot_below_its_guest) {
     autoworld struct world *world = world_with_images();
     const char *id = volume_of(world, true);
@@ -383,6 +404,7 @@ START_TEST(the_size_of_an_image_is_noted_before_it_is_sent) {
 END_TEST
 
 CHECK_MAIN("upload", a_failed_upload_leaves_the_former_status_and_a_message,
+           a_message_names_the_place_without_space,
            an_attached_volume_needs_a_snapshot_below_its_guest,
            a_stop_between_any_two_steps_leaves_the_former_status,
            an_upload_that_is_reset_leaves_no_snapshot,
