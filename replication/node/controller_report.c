@@ -4,10 +4,10 @@
  */
 #include "replication/node/volume_controller.private.h"
 
+#include "common/no_space.h"
 #include "replication/node/target_text.h"
 #include "json/json.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* Facts of a replica that its target does not know. */
@@ -26,7 +26,7 @@ static void add_facts(const struct volume_controller *controller, struct replica
     if (!failure)
         return;
     facts->has_retries = true;
-    facts->lacks_space = strstr(failure->why.message, strerrordesc_np(ENOSPC)) != NULL;
+    facts->lacks_space = error_is_no_space(&failure->why);
     if (!facts->rebuild_failure)
         facts->rebuild_failure = failure->why.message;
 }

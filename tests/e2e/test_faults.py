@@ -141,10 +141,13 @@ class Faults(DeclaredCase):
         return next((row["status"], row["reason"]) for row in self.config(name)["status"]["conditions"]
                     if row["type"] == kind)
 
-    def assert_full(self, name):
+    def assert_without_space(self, name):
         """Its node retries, and reports why in vain."""
         until(lambda: self.condition(name, "Rebuilding") == ("False", "NoSpace"), 120,
               "the reason for which the replica is not rebuilt")
+
+    def assert_full(self, name):
+        self.assert_without_space(name)
         until(lambda: self.condition(name, "NearFull") == ("True", "PoolNearFull"), 60,
               "the pool to be reported as full")
         self.assertEqual(self.condition(name, "Redundant"), ("False", "OutOfSync"))
@@ -168,6 +171,9 @@ class Faults(DeclaredCase):
 
     def test_a_pool_that_is_full_loses_only_its_replica(self):
         self.suffer("write", "is-full", "filled", self.assert_full)
+
+    def test_a_pool_whose_quota_is_used_up_loses_only_its_replica(self):
+        self.suffer("write", "is-over-quota", "limited", self.assert_without_space)
 
     def test_a_pool_that_is_read_only_loses_only_its_replica(self):
         self.suffer("write", "is-read-only", "unchangeable", self.assert_read_only)

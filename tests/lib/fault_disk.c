@@ -4,7 +4,8 @@
  *
  * The file has a line `KIND FAULT`: each `read`, `write` or `fsync` of all files `fails` with an
  * I/O error, or `hangs` until the line is another.  With `write is-full` no write has space, with
- * `write is-read-only` no change is possible at all.  Everything else is done in the directory.
+ * `write is-over-quota` its quota allows none, with `write is-read-only` no change is possible at
+ * all.  Everything else is done in the directory.
  */
 #define FUSE_USE_VERSION 31
 
@@ -49,10 +50,11 @@ static int has_fault(const char *kind, const char *fault) {
 static int fault_of(const char *kind) {
     while (has_fault(kind, "hangs"))
         usleep(PAUSE_US);
-    return has_fault(kind, "fails")          ? -EIO
-           : has_fault(kind, "is-full")      ? -ENOSPC
-           : has_fault(kind, "is-read-only") ? -EROFS
-                                             : 0;
+    return has_fault(kind, "fails")           ? -EIO
+           : has_fault(kind, "is-full")       ? -ENOSPC
+           : has_fault(kind, "is-over-quota") ? -EDQUOT
+           : has_fault(kind, "is-read-only")  ? -EROFS
+                                              : 0;
 }
 
 /* Of a change of a directory or of a file's attributes. */
