@@ -2,6 +2,11 @@
 
 #include "common/assert.h"
 #include "common/cleanup.h"
+#include "common/heap.h"
+#include "common/no_space.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 int volume_io_may(const struct volume_io_wait *wait, struct error *err) {
     return wait->may ? wait->may(wait->arg, err) : 0;
@@ -9,6 +14,13 @@ int volume_io_may(const struct volume_io_wait *wait, struct error *err) {
 
 static void check_range(const struct volume_io *io, int64_t offset, int64_t size) {
     assert(offset >= 0 && size >= 0 && offset <= io->size && size <= io->size - offset);
+}
+
+/* Of a change, which alone takes space. */
+static int changed(const struct volume_io *io, int result, struct error *err) {
+    if (result < 0 && io->place && error_is_no_space(err) && !strchr(err->message, '/'))
+        error_context(err, "%s", io->place);
+    return result;
 }
 
 int volume_io_extent(struct volume_io *io, int64_t offset, struct volume_io_extent *ret,
@@ -36,23 +48,23 @@ int volume_io_write(struct volume_io *io, const void *buffer, size_t size, int64
                     struct error *err) {
     assert(io->writable && size <= VOLUME_IO_MOST);
     check_range(io, offset, (int64_t)size);
-    return size == 0 ? 0 : io->functions->write(io, buffer, size, offset, err);
+    return size == 0 ? 0 : changed(io, io->functions->write(io, buffer, size, offset, err), err);
 }
 
 int volume_io_zero(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {
     assert(io->writable);
     check_range(io, offset, size);
-    return size == 0 ? 0 : io->functions->zero(io, offset, size, err);
+    return size == 0 ? 0 : changed(io, io->functions->zero(io, offset, size, err), err);
 }
 
 int volume_io_discard(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {
     assert(io->writable);
     check_range(io, offset, size);
-    return size == 0 ? 0 : io->functions->discard(io, offset, size, err);
+    return size == 0 ? 0 : changed(io, io->functions->discard(io, offset, size, err), err);
 }
 
 int volume_io_flush(struct volume_io *io, struct error *err) {
-    return io->functions->flush(io, err);
+    return changed(io, io->functions->flush(io, err), err);
 }
 
 int volume_io_write_zeros(struct volume_io *io, int64_t offset, int64_t size, struct error *err) {
@@ -79,6 +91,8 @@ int64_t volume_io_send(struct volume_io *io, struct volume_io *to, int64_t offse
     if (!io->functions->send)
         return 0;
     moved = io->functions->send(io, to, offset, size, err);
+    if (moved < 0)
+        changed(to, -1, err);
     assert(moved >= -1 && moved <= size);
     return moved;
 }
@@ -90,6 +104,11 @@ void volume_io_hold(struct volume_io *io, int fd) {
         return;
     assert(!io->held[i]);
     io->held[i] = fd + 1;
+}
+
+void volume_io_set_place(struct volume_io *io, const char *directory) {
+    assert(!io->place);
+    io->place = heap_text(directory);
 }
 
 void volume_io_on_close(struct volume_io *io, void (*function)(void *arg), void *arg) {
@@ -107,6 +126,7 @@ void volume_io_close(struct volume_io *io) {
     io->functions->close(io);
     if (closed.on_close)
         closed.on_close(closed.on_close_arg);
+    free(closed.place);
     for (size_t i = 0; i < LENGTH(closed.held); i++) {
         if (closed.held[i])
             close(closed.held[i] - 1);

@@ -56,6 +56,7 @@ struct volume_io {
     int held[2];                 /* descriptors of locks, plus one; 0: none (volume_io_hold()) */
     void (*on_close)(void *arg); /* NULL: none (volume_io_on_close()) */
     void *on_close_arg;
+    char *place; /* NULL: none (volume_io_set_place()) */
 };
 
 /* Called about once a second while a call waits: -1 ends the wait with that error. */
@@ -83,6 +84,8 @@ void volume_io_close(struct volume_io *io); /* NULL is fine */
 /* The object owns a descriptor, such as that of a lock, and closes it last; two at most.  -1 is
  * fine. */
 void volume_io_hold(struct volume_io *io, int fd);
+/* The directory of its files, which failures for lack of space name; once for an object. */
+void volume_io_set_place(struct volume_io *io, const char *directory);
 /* Called when the object has been closed, before the descriptors are; once for an object. */
 void volume_io_on_close(struct volume_io *io, void (*function)(void *arg), void *arg);
 

@@ -150,7 +150,10 @@ int file_store_open_volume_data(void *handle, struct arena *arena,
                                 struct volume_io **ret, struct error *err) {
     const struct directory *directory = file_store_find_volume(handle, volume, err);
 
-    return directory ? image_data_open_volume(directory, arena, volume, writable, ret, err) : -1;
+    if (!directory || image_data_open_volume(directory, arena, volume, writable, ret, err) < 0)
+        return -1;
+    volume_io_set_place(*ret, directory->path);
+    return 0;
 }
 
 int file_store_open_snapshot_data(void *handle, struct arena *arena,

@@ -1,5 +1,6 @@
 #include "data/file_io.h"
 
+#include "tests/lib/small_disk.h"
 #include "tests/unit/data/volume_data.h"
 
 #include <fcntl.h>
@@ -21,6 +22,33 @@ static struct volume_io *file_volume(int64_t size, bool sparse) {
     ck_assert_msg(io != NULL, "%s", err.message);
     return io;
 }
+
+/* An object that others write through has it, too. */
+START_TEST(lack_of_space_is_an_error_with_the_directory) {
+    char directory[] = "/tmp/scoria-test-XXXXXX";
+    struct error err = { 0 };
+    struct volume_io *io;
+    int fd;
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    if (!small_disk(directory, "size=1m")) {
+        rmdir(directory);
+        return;
+    }
+    fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    ck_assert_int_eq(ftruncate(fd, 4 * MIB), 0);
+    io = file_io_open(fd, true, true, &err);
+    ck_assert_ptr_nonnull(io);
+    volume_io_set_place(io, directory);
+    ck_assert_int_eq(volume_io_zero(io, 0, 4 * MIB, &err), 0);
+    ck_assert_int_eq(volume_io_write_zeros(io, 0, 4 * MIB, &err), -1);
+    ck_assert_ptr_nonnull(strstr(err.message, directory));
+    ck_assert_ptr_nonnull(strstr(err.message, ": writing the file: No space left on device"));
+    volume_io_close(io);
+    ck_assert_int_eq(umount2(directory, MNT_DETACH), 0);
+    ck_assert_int_eq(rmdir(directory), 0);
+}
+END_TEST
 
 /* Each promise for each kind of object. */
 static void each_kind(void (*promise)(struct volume_io *io)) {
@@ -185,6 +213,7 @@ START_TEST(only_a_regular_file_is_opened) {
 END_TEST
 
 CHECK_MAIN("file_io", written_bytes_are_read_back_and_others_are_zeros,
+           lack_of_space_is_an_error_with_the_directory,
            a_zeroed_range_reads_as_zeros_and_the_rest_stays, extents_cover_all_data,
            a_discard_leaves_all_other_bytes,
            a_thick_file_keeps_its_blocks_and_a_sparse_one_releases_them,
