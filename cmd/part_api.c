@@ -166,8 +166,9 @@ int part_api_start(struct parts *parts, struct error *err) {
         .watchers = 2 * quarter_of_clients(parts),
     };
 
-    if (policy_load(&policy, &parts->policy, err) < 0 ||
-        (parts->settings.only_services_detach &&
+    if (policy_load(&policy, &parts->policy, err) < 0)
+        return error_context(err, "policy_file and policy_dirs of [oslo_policy]");
+    if ((parts->settings.only_services_detach &&
          servers_new(parts->config, &parts->servers, err) < 0) ||
         images_new(parts->config, &parts->images, err) < 0 ||
         key_manager_new(parts->config, &parts->key_manager, err) < 0)

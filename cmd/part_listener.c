@@ -67,9 +67,9 @@ int part_listener_check(struct parts *parts, struct error *err) {
         return 0;
     return error_set(
         err, ERROR_BAD_REQUEST,
-        "listening on %s: without identity every client would be an "
+        "--listen, or %s of [%s]: listening on %s: without identity every client would be an "
         "administrator; listen on a loopback address or set allow_insecure_listen = true",
-        address);
+        parts->listener->address, parts->listener->section, address);
 }
 
 static void agent_entry(void *arg, struct http_exchange *exchange) {
@@ -88,6 +88,9 @@ int part_listener_start(struct parts *parts, struct error *err) {
     struct http_mount mounts[3] = { 0 };
     struct http_server_settings settings = {
         .address = listen_address(parts),
+        .option =
+            arena_format(parts->arena, "--listen, or %s and %s of [%s]", parts->listener->address,
+                         parts->listener->port, parts->listener->section),
         .port =
             (unsigned)config_int(parts->config, parts->listener->section, parts->listener->port),
         .mounts = mounts,

@@ -24,7 +24,7 @@ int part_storage_start(struct parts *parts, struct error *err) {
     settings.user = parts->storage_user;
     settings.volume_url = part_volume_url(parts, STORAGE, parts->storage_user);
     if (parts_make_directories(settings.run_directory, err) < 0)
-        return -1;
+        return error_context(err, "run_directory of [" STORAGE "], or --state-dir");
     return storage_agent_start(&settings, &parts->storage, err);
 }
 

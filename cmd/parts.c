@@ -172,18 +172,21 @@ int parts_make_directories(const char *path, struct error *err) {
     }
 }
 
+#define STATE_OPTION "--state-dir, or state_path of [DEFAULT]"
+#define STATE        STATE_OPTION ": "
+
 int parts_make_state_directory(const struct config *config, struct error *err) {
     const char *path = config_text(config, "DEFAULT", "state_path");
     struct stat info;
 
     if (*path != '/')
-        return error_set(err, ERROR_BAD_REQUEST, "state_path: %s is not an absolute path", path);
+        return error_set(err, ERROR_BAD_REQUEST, STATE "%s is not an absolute path", path);
     if (parts_make_directories(path, err) < 0)
-        return error_context(err, "state_path");
+        return error_context(err, STATE_OPTION);
     if (stat(path, &info) < 0 || !S_ISDIR(info.st_mode))
-        return error_set(err, ERROR_BAD_REQUEST, "state_path: %s is not a directory", path);
+        return error_set(err, ERROR_BAD_REQUEST, STATE "%s is not a directory", path);
     if (access(path, W_OK) < 0)
-        return error_errno(err, ERROR_BAD_REQUEST, "state_path: %s cannot be written", path);
+        return error_errno(err, ERROR_BAD_REQUEST, STATE "%s cannot be written", path);
     return 0;
 }
 

@@ -132,6 +132,7 @@ static int serve(struct csi_driver *driver, const struct csi_settings *settings,
     };
     const struct grpc_server_settings server = {
         .endpoint = settings->endpoint,
+        .option = "--endpoint, endpoint of [csi], or CSI_ENDPOINT",
         .file = { .mode = config_text(settings->config, SECTION, "socket_mode"),
                   .group = config_text(settings->config, SECTION, "socket_group") },
         .services = services,

@@ -35,7 +35,8 @@ int temporary_file_open(const char *directory, struct error *err) {
     int fd;
 
     if (mkdir(directory, 0700) < 0 && errno != EEXIST)
-        return error_errno(err, ERROR_BACKEND, "making the directory %s", directory);
+        return error_errno(err, ERROR_BACKEND, "making the directory %s for conversions of images",
+                           directory);
     fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
         fd = open_and_unlink(directory);

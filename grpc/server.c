@@ -265,6 +265,8 @@ int grpc_server_start(const struct grpc_server_settings *settings, struct grpc_s
 
     access.alone = true; /* kubelet treats other files in the directory as sockets of drivers */
     server->listener = unix_socket_listen(path, &access, &server->socket, err);
+    if (server->listener < 0 && settings->option)
+        error_context(err, "%s", settings->option);
     if (server->listener < 0 || prepare(server, err) < 0) {
         server_free(server);
         return -1;

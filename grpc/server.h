@@ -18,6 +18,7 @@ struct grpc_server;
 /* Members that are 0 have the default given beside them. */
 struct grpc_server_settings {
     const char *endpoint; /* unix:///PATH, unix:/PATH or /PATH; at most 107 bytes of path */
+    const char *option;   /* that has the endpoint, for errors; NULL: not named */
     struct unix_socket_access file;
     const struct grpc_service *services; /* ended with a NULL descriptor; outlives the server */
     /* Paths of methods whose handlers never block, not even on locks: they run in the I/O thread.

@@ -175,13 +175,13 @@ static int launch(struct http_server *server, const struct http_server_settings 
 static int open_listener(struct http_server *server, const struct http_server_settings *settings,
                          struct error *err) {
     const char *path = unix_socket_path(settings->address);
-    int fd;
+    int fd = path ? unix_socket_listen(arena_text(server->arena, path), &settings->file,
+                                       &server->unix_socket, err)
+                  : listen_open(settings->address, settings->port, err);
 
-    if (path)
-        return unix_socket_listen(arena_text(server->arena, path), &settings->file,
-                                  &server->unix_socket, err);
-    fd = listen_open(settings->address, settings->port, err);
-    if (fd >= 0)
+    if (fd < 0 && settings->option)
+        error_context(err, "%s", settings->option);
+    if (fd >= 0 && !path)
         server->port = listen_port(fd);
     return fd;
 }

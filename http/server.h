@@ -17,6 +17,7 @@ struct http_mount {
 
 struct http_server_settings {
     const char *address;             /* numeric IPv4 or IPv6, a name, or unix:PATH */
+    const char *option;              /* that has the address, for errors; NULL: not named */
     unsigned port;                   /* 0: any free one */
     struct unix_socket_access file;  /* of a Unix socket */
     unsigned threads;                /* 0: one for each processor, two at least */

@@ -88,7 +88,8 @@ static int lock_path(const char *path, struct error *err) {
     snprintf(name, sizeof(name), "%s.lock", path);
     fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return error_errno(err, ERROR_BAD_REQUEST, "cannot open %s", name);
+        return error_errno(err, ERROR_BAD_REQUEST, "cannot listen on unix:%s: its lock file %s",
+                           path, name);
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return refuse_live(path, err);
     return take_fd(fd);

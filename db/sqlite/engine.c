@@ -9,6 +9,7 @@
 #include "db/sqlite/statement.h"
 #include "db/sqlite/writer.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -132,10 +133,13 @@ static void engine_close(struct db *base) {
 
 /* A tool creates nothing, not even an empty file. */
 static int check_there(const char *path, struct error *err) {
-    return *path && access(path, F_OK) == 0
-               ? 0
-               : error_set(err, ERROR_NOT_FOUND, "There is no database %s.",
-                           *path ? path : "in memory");
+    if (!*path)
+        return error_set(err, ERROR_NOT_FOUND, "There is no database in memory.");
+    if (access(path, F_OK) == 0)
+        return 0;
+    return errno == ENOENT || errno == ENOTDIR
+               ? error_set(err, ERROR_NOT_FOUND, "There is no database %s.", path)
+               : error_errno(err, ERROR_UNAVAILABLE, "database %s", path);
 }
 
 /* Reads the schema and leaves every file as it is. */

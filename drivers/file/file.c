@@ -119,10 +119,9 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
     if (path[0] != '/' || !utf8_valid(path, strlen(path)))
         return error_set(err, ERROR_BAD_REQUEST,
                          "file_volume_directory: \"%s\" is not an absolute path in UTF-8.", path);
-    if (source->probe_only ? check_there(path, err) < 0 : directory_make(path, 0711, err) < 0)
-        return -1;
-    if (directory_open(path, &backend->settings, &backend->directory, err) < 0)
-        return -1;
+    if ((source->probe_only ? check_there(path, err) : directory_make(path, 0711, err)) < 0 ||
+        directory_open(path, &backend->settings, &backend->directory, err) < 0)
+        return error_context(err, "file_volume_directory");
     if (directory_claim(&backend->directory, source, NULL, err) < 0 ||
         check_locks(backend, config_text(source->config, source->name, "mount_table"), err) < 0) {
         close(backend->directory.fd);

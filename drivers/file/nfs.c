@@ -61,8 +61,11 @@ int nfs_load_shares(const struct driver_backend *backend, struct arena *arena, s
     if (!is_only && !file)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Neither nfs_shares_config nor nas_host with nas_share_path is set.");
-    if (!is_only)
-        return shares_read(arena, file, ret, err);
+    if (!is_only) {
+        int count = shares_read(arena, file, ret, err);
+
+        return count < 0 ? error_context(err, "nfs_shares_config") : count;
+    }
     share = arena_alloc(arena, sizeof(*share));
     share->address = arena_format(arena, "%s:%s", host, path);
     if (share_check_address(share->address, err) < 0)

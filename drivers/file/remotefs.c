@@ -78,7 +78,7 @@ static int load_base(struct remotefs *remotefs, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST, "%s: \"%s\" is not an absolute path.",
                          remotefs->kind->base_key, base);
     if (directory_make(base, 0755, err) < 0)
-        return -1;
+        return error_context(err, "%s", remotefs->kind->base_key);
     real = realpath(base, NULL);
     if (!real)
         return error_errno(err, ERROR_BACKEND, "finding the directory %s", base);

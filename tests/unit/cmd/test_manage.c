@@ -252,6 +252,8 @@ START_TEST(a_copy_needs_a_target_server) {
 }
 END_TEST
 
+#define NO_DIRECTORY "has neither storage nor volumes: file_volume_directory: The directory "
+
 START_TEST(a_check_reports_inconsistencies) {
     const struct output *output;
     json_t *list;
@@ -263,11 +265,10 @@ START_TEST(a_check_reports_inconsistencies) {
     ck_assert_uint_eq(json_array_size(list), 0);
     json_decref(list);
     output = program_output(&home, "manage check");
-    assert_has(output->text,
-               "has neither storage nor volumes: The directory "); /* and none is made */
+    assert_has(output->text, NO_DIRECTORY); /* and none is made */
     assert_has(output->text, "\n0 findings\n");
     output = program_output(&home, "manage check");
-    assert_has(output->text, "has neither storage nor volumes: The directory ");
+    assert_has(output->text, NO_DIRECTORY);
     run_sql(&home, "INSERT INTO quota_usages (project_id, resource, used) "
                    "VALUES ('some' || char(27) || 'body', 'volumes', 7)");
     output = program_output(&home, "manage check");

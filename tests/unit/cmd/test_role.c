@@ -410,6 +410,52 @@ START_TEST(listeners_are_exposed_only_explicitly) {
 END_TEST
 
 /* Whatever was begun ends, at each place where a start may fail. */
+/* Nothing can be made in /proc, by any user. */
+START_TEST(a_directory_or_file_that_cannot_be_used_is_named_with_its_option) {
+#define NOWHERE   "/proc/none"
+#define LONG_NAME "unix:/tmp/" HUNDRED TEN
+#define TEN       "aaaaaaaaaa"
+#define HUNDRED   TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+    static const struct {
+        const char *line, *options, *reason;
+    } rows[] = {
+        { "serve --state-dir " NOWHERE "/a", "--state-dir, or state_path of [DEFAULT]: ",
+          "cannot make " NOWHERE ": No such file or directory" },
+        { "manager --state-dir " NOWHERE,
+          "--state-dir, or state_path of [DEFAULT]: ", "cannot make " NOWHERE },
+        { "storage --state-dir " NOWHERE,
+          "run_directory of [storage], or --state-dir: ", "cannot make " NOWHERE },
+        { "api --listen unix:" NOWHERE "/s",
+          "--listen, or osapi_volume_listen and osapi_volume_listen_port of [DEFAULT]: ",
+          "cannot listen on unix:" NOWHERE "/s: " },
+        { "api --listen " LONG_NAME, "--listen, or osapi_volume_listen and",
+          "not an absolute path of at most 107 bytes" },
+        { "compute --compute_agent.endpoint=http://127.0.0.1:1/v2.1 --listen unix:" NOWHERE,
+          "--listen, or listen and port of [compute_agent]: ", "cannot listen on unix:" NOWHERE },
+        { "csi --endpoint unix://" NOWHERE "/s",
+          "--endpoint, endpoint of [csi], or CSI_ENDPOINT: ", NOWHERE "/s" },
+        { "api --oslo_policy.policy_file=/dev/null",
+          "policy_file and policy_dirs of [oslo_policy]: ", "/dev/null: not a regular file" },
+        { "manager --file.file_volume_directory=" NOWHERE,
+          "backend file: file_volume_directory: ", "making the directory " NOWHERE },
+        { "manager --enabled_backends=n --n.volume_driver=nfs --n.nfs_shares_config=" NOWHERE,
+          "backend n: nfs_shares_config: ", "reading the list of shares " NOWHERE },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        autohome struct home home;
+        bool has_state = strstr(rows[i].line, "--state-dir") != NULL;
+        const struct output *output;
+
+        home_make(&home);
+        output = program_output(has_state ? NULL : &home, rows[i].line);
+        ck_assert_int_eq(output->status, EXIT_FAILURE);
+        assert_has(output->error, rows[i].options);
+        assert_has(output->error, rows[i].reason);
+    }
+}
+END_TEST
+
 START_TEST(a_start_that_fails_leaves_nothing_running) {
     static struct output output;
     autohome struct home home;
@@ -431,7 +477,9 @@ CHECK_MAIN("role", an_option_leaves_out_the_agent_of_a_whole_service_alone,
            rows_agree_with_themselves, each_role_reports_readiness_and_stops_on_a_signal,
            the_driver_is_a_service_of_its_own_or_of_a_whole_one, a_node_has_one_storage_agent,
            a_manager_is_alone_in_its_directory_and_an_api_is_not, a_second_manager_migrates_nothing,
-           listeners_are_exposed_only_explicitly, a_start_that_fails_leaves_nothing_running,
+           listeners_are_exposed_only_explicitly,
+           a_directory_or_file_that_cannot_be_used_is_named_with_its_option,
+           a_start_that_fails_leaves_nothing_running,
            a_machine_with_another_name_goes_on_with_the_host_of_its_volumes,
            a_renamed_node_is_the_one_that_is_kept,
            a_database_without_a_kept_name_goes_on_with_its_only_node, an_invalid_name_is_not_kept,
