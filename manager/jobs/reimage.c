@@ -21,8 +21,9 @@ static int write_anew(struct job *job, struct reimage_ending *ending, struct err
 
     if (!(driver_supported(driver) & DRIVER_DATA))
         return error_set(err, ERROR_BAD_REQUEST, "This backend writes no volumes anew.");
-    if (job_image_open(job, &from, &ending->detail, &ending->signature_verified, err) < 0 ||
-        driver->open_volume_data(job->backend->handle, job->arena, &volume, true, &to, err) < 0)
+    /* First that which may be locked: the image may be large. */
+    if (driver->open_volume_data(job->backend->handle, job->arena, &volume, true, &to, err) < 0 ||
+        job_image_open(job, &from, &ending->detail, &ending->signature_verified, err) < 0)
         return -1;
     copy.from = from;
     copy.to = to;

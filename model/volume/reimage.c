@@ -60,6 +60,14 @@ static bool was(const struct operation *held, enum volume_status status) {
            before == status;
 }
 
+/* The former content may be gone in part, whatever wrote over it and however that ended. */
+static int leave_spoiled(struct work *work, const struct operation *operation,
+                         const struct volume *volume, struct error *err) {
+    if (was(operation, VOLUME_RESERVED) && volume_notify_reimaged(work, volume, true, err) < 0)
+        return -1;
+    return volume_image_spoiled(work, volume->id, err);
+}
+
 static int reimage_finish(struct work *work, const struct operation *held, void *arg,
                           struct error *err) {
     const struct reimage_ending *ending = arg;
@@ -73,15 +81,29 @@ static int reimage_finish(struct work *work, const struct operation *held, void 
         return -1;
     if (!failed) /* an error that the volume had before has other reasons */
         status = was(held, VOLUME_ERROR) ? VOLUME_ERROR : attachment_status_of(&volume);
-    if (operation_leave(work, volume.id, held->kind, status, err) < 0 ||
-        (was(held, VOLUME_RESERVED) && volume_notify_reimaged(work, &volume, failed, err) < 0))
+    if (operation_leave(work, volume.id, held->kind, status, err) < 0)
         return -1;
-    if (!failed)
-        return volume_image_describe(work, held, ending->signature_verified, err);
-    if (volume_image_spoiled(work, volume.id, err) < 0)
+    if (failed)
+        return leave_spoiled(work, held, &volume, err) < 0
+                   ? -1
+                   : volume_image_failed(work, held, ending->failure, ending->detail,
+                                         held->kind->message_detail, err);
+    if (was(held, VOLUME_RESERVED) && volume_notify_reimaged(work, &volume, false, err) < 0)
         return -1;
-    return volume_image_failed(work, held, ending->failure, ending->detail,
-                               held->kind->message_detail, err);
+    return volume_image_describe(work, held, ending->signature_verified, err);
+}
+
+/* A claim may be lost with the power: only a message depends on it. */
+static int reimage_cancel(struct work *work, const struct operation *operation, struct error *err) {
+    struct volume volume;
+
+    assert(operation->kind == &kind_reimage);
+    if (volume_details(work, operation->volume_id, &volume, err) < 0 ||
+        leave_spoiled(work, operation, &volume, err) < 0)
+        return -1;
+    return operation->attempts == 0
+               ? 0
+               : message_put_failed(work, operation, operation->kind->message_detail, NULL, err);
 }
 
 static int reimage_still_valid(struct work *work, const struct operation *operation,
@@ -106,4 +128,5 @@ const struct operation_kind kind_reimage = {
     .is = { [PHASE_QUEUED] = WORK_REVERTS, [PHASE_RUNNING] = WORK_REVERTS },
     .still_valid = reimage_still_valid,
     .finish = reimage_finish,
+    .cancel = reimage_cancel,
 };

@@ -68,6 +68,32 @@ START_TEST(the_server_of_a_reserved_volume_gets_an_event) {
 }
 END_TEST
 
+/* A worker may have written a part. */
+START_TEST(after_a_reset_the_former_content_is_no_longer_verified) {
+    for (int attempts = 0; attempts <= 1; attempts++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = volume_of(world);
+
+        world_sql(world, "INSERT INTO volume_glance_metadata (volume_id, key, value) "
+                         "SELECT id, 'signature_verified', 'True' FROM volumes");
+        reserve(world, id);
+        ck_assert_int_eq(world_action(world, id, "%s", IMAGES_REIMAGE), 202);
+        world_sql(world, PATH("UPDATE operations SET attempts = %d", attempts));
+        ck_assert_int_eq(
+            world_action(world, id, "{\"os-reset_status\": {\"status\": \"available\"}}"), 202);
+        world_settle(world);
+        ck_assert_str_eq(world_status(world, id), "available");
+        ck_assert_ptr_null(strstr(world->answer_text, "signature_verified"));
+        ck_assert_ptr_nonnull(strstr(world->answer_text, "os_distro"));
+        ck_assert_int_eq(world_has_message(world, id, "VOLUME_VOLUME_016_028"), attempts > 0);
+        ck_assert_uint_eq(world->event_count, 1);
+        ck_assert(world->events[0].failed);
+        ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+        ck_assert_int_eq(world_check(world), 0);
+    }
+}
+END_TEST
+
 /* It sends the event of a growth for every operation of the kind notify. */
 START_TEST(an_older_manager_does_not_take_the_event) {
     autoworld struct world *world = world_new(NULL);
@@ -189,7 +215,9 @@ START_TEST(a_stop_between_any_two_steps_ends_the_same) {
 END_TEST
 
 CHECK_MAIN("reimage", a_failure_is_an_error_with_a_message,
-           the_server_of_a_reserved_volume_gets_an_event, an_older_manager_does_not_take_the_event,
+           the_server_of_a_reserved_volume_gets_an_event,
+           after_a_reset_the_former_content_is_no_longer_verified,
+           an_older_manager_does_not_take_the_event,
            an_event_that_is_refused_is_repeated_a_few_times, a_volume_in_another_state_is_refused,
            an_attached_volume_is_refused, the_action_exists_from_3_68_on,
            without_an_image_service_nothing_is_written, a_stop_between_any_two_steps_ends_the_same)
