@@ -72,6 +72,19 @@ static int rename_in(struct db *db, const struct config *config, struct host_ren
                            : work_transaction(db, &base, rename_body, rename, err);
 }
 
+/* An earlier run may have ended between the rows, which have the new name, and the stored name. */
+static int rename_node_alone(struct db *db, const struct config *config,
+                             const struct host_rename *rename, struct error *err) {
+    struct host_rename back = { .old_name = rename->new_name,
+                                .new_name = rename->old_name,
+                                .dry_run = true };
+    struct error none;
+
+    if (rename_in(db, config, &back, &none) < 0)
+        return -1;
+    return parts_rename_node(config, rename->old_name, rename->new_name, err) == 1 ? 0 : -1;
+}
+
 int manage_host_rename(const struct config *config, const char *const *words, bool json) {
     struct host_rename rename = { 0 };
     struct error err;
@@ -82,10 +95,12 @@ int manage_host_rename(const struct config *config, const char *const *words, bo
         result = parts_open_db_as(config, rename.dry_run ? DB_READS : DB_CHANGES, &db, &err);
     if (result == 0)
         result = rename_in(db, config, &rename, &err);
-    db_close(db);
     if (result == 0 && !rename.dry_run)
         result = parts_rename_node(config, rename.old_name, rename.new_name, &err);
-    if (result == 0) {
+    else if (result < 0 && db && err.kind == ERROR_NOT_FOUND && !rename.dry_run)
+        result = rename_node_alone(db, config, &rename, &err);
+    db_close(db);
+    if (result >= 0) {
         print(&rename, json);
         return EXIT_SUCCESS;
     }

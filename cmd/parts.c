@@ -146,7 +146,7 @@ int parts_rename_node(const struct config *config, const char *old_node, const c
     if (!node_is_kept(config) || !node_read(config, before) || strcmp(before, old_node) != 0)
         return 0;
     return node_write(path, new_node)
-               ? 0
+               ? 1
                : error_errno(err, ERROR_UNAVAILABLE,
                              "The rows are renamed, but %s is not: write %s into it", path,
                              new_node);

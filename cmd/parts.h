@@ -39,7 +39,7 @@ const char *parts_node(const struct config *config);
  * lock.  Without a stored name the only node in the database counts (a previous program stored
  * none). */
 void parts_keep_node(const struct config *config);
-/* Replaces the stored name if it is the old one. */
+/* Replaces the stored name if it is the old one: 1 replaced, 0 it is not. */
 int parts_rename_node(const struct config *config, const char *old_node, const char *new_node,
                       struct error *err);
 /* Option host, or the machine's name: for parts bound to the machine, such as agents of

@@ -369,6 +369,32 @@ START_TEST(a_renamed_host_is_reported_with_its_objects) {
 }
 END_TEST
 
+/* An earlier run ended behind the rows. */
+START_TEST(a_rename_without_the_stored_name_is_completed) {
+    char stored[80], text[8] = "";
+    autohome struct home home;
+    FILE *file;
+
+    home_make(&home);
+    snprintf(stored, sizeof stored, "%s/host", home.path);
+    program_output(&home, "manage db sync");
+    record_volume(&home, 1);
+    ck_assert_int_eq(program_output(&home, "manage host rename n m")->status, EXIT_SUCCESS);
+    file = fopen(stored, "w");
+    fputs("n\n", file);
+    fclose(file);
+    assert_rename_fails(&home, "n x", "Nothing has the host n.");
+    assert_rename_fails(&home, "o m", "Nothing has the host o.");
+    assert_has(program_output(&home, "manage host rename n m")->text,
+               "n is now m\nvolumes     0\n");
+    file = fopen(stored, "r");
+    ck_assert_ptr_nonnull(fgets(text, sizeof text, file));
+    fclose(file);
+    ck_assert_int_eq(text[0], 'm');
+    assert_rename_fails(&home, "n m", "Nothing has the host n.");
+}
+END_TEST
+
 START_TEST(operations_are_listed) {
     const struct output *output;
     json_t *list;
@@ -411,4 +437,5 @@ CHECK_MAIN("manage", each_command_accepts_each_option_of_its_help, routes_are_th
            tools_that_only_read_migrate_nothing, tools_read_no_newer_schema,
            a_copy_needs_a_target_server, a_check_reports_inconsistencies,
            a_mount_that_is_missing_is_one_finding, operations_are_listed,
-           a_renamed_host_is_reported_with_its_objects)
+           a_renamed_host_is_reported_with_its_objects,
+           a_rename_without_the_stored_name_is_completed)
