@@ -3,16 +3,20 @@ Volumes of images, and images of volumes: of a real Glance, and of an image serv
 whatever it likes and receives what it likes.
 """
 
+import contextlib
 import hashlib
 import http.server
 import json
 import os
+import shutil
+import sqlite3
 import subprocess
 import tempfile
 import threading
 import uuid
 
-from block_storage import until
+import program
+from block_storage import BlockStorage, until
 from case import ServiceCase
 from glance import Glance
 from image_service import STATUSES, ImageService
@@ -629,6 +633,40 @@ class Reimages(ImageCase):
         self.api = self.connect()
         self.api.wait_status(volume_id, "available")
         self.assert_other(volume_id, image_id)
+
+    def io(self, volume_id, command):
+        subprocess.run(["qemu-io", "-f", self.format, "-c", command, self.path(volume_id)],
+                       check=True, stdout=subprocess.DEVNULL)
+
+    def test_a_restored_backup_replaces_no_content_after_the_steps(self):
+        volume_id, image_id = self.source(), self.images.add(self.other, fault="hang")
+        database = os.path.join(self.state, "scoria.db")
+        backup = os.path.join(self.directory, "backup.db")
+        self.assertEqual(self.reimage(volume_id, image_id), 202)
+        until(lambda: any(row[0] == image_id for row in self.images.downloads), 120, "a download")
+        with contextlib.closing(sqlite3.connect(database)) as now:
+            now.execute("VACUUM INTO ?", (backup,))
+        self.images.images[image_id].fault = None
+        self.service.kill()
+        self.service.start()
+        self.api = self.connect()
+        self.api.wait_status(volume_id, "available")
+        self.io(volume_id, "write -P 7 0 64k")
+        self.assertEqual(self.service.stop(), 0)
+        shutil.copy(backup, database)
+        alone = program.Program("api", os.path.join(self.directory, "api.log"), "--state-dir",
+                                self.state, "--listen=127.0.0.1:0", *self.options)
+        self.addCleanup(alone.kill)
+        alone.start()
+        self.assertIsNotNone(program.phase(self.state, volume_id))
+        BlockStorage(alone.endpoint).reset(volume_id, "error")
+        self.assertIn(program.phase(self.state, volume_id), (None, "cancelled"))
+        self.assertEqual(alone.stop(), 0)
+        self.service.start()
+        self.api = self.connect()
+        self.api.reset(volume_id, "available")
+        self.made(self.images.add(self.other))  # the manager has begun with the work that it found
+        self.io(volume_id, "read -P 7 0 64k")
 
 
 class Qcow2Reimages(Reimages):
