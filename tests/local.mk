@@ -172,6 +172,7 @@ EXTRA_DIST += \
 	tests/e2e/kubernetes/block.json \
 	tests/e2e/kubernetes/filesystem.json \
 	tests/e2e/test_roles.py \
+	tests/e2e/test_full.py \
 	tests/e2e/test_signatures.py \
 	tests/e2e/test_steps.py \
 	tests/e2e/test_tls.py \
