@@ -13,6 +13,7 @@
 struct staged {
     struct kubelet_path path;
     struct loop loop;
+    bool unmounted; /* a remount has failed or was interrupted */
     int source;
 };
 
@@ -36,7 +37,11 @@ static int find_staged(const struct node *node, const struct node_publish *publi
     if (kubelet_path_stat(&ret->path, &place, err) < 0)
         return -1;
     found = node_device_at(&place, publish->volume_id, &ret->loop, err);
-    if (found == 0)
+    if (found == 0 && !place.is_mount && !publish->capability->block) {
+        found = loop_find_label(node_owns, publish->volume_id, &ret->loop, err);
+        ret->unmounted = found > 0;
+    }
+    if (found == 0 || (ret->unmounted && !ret->loop.persistent))
         return error_set(err, ERROR_PRECONDITION, "The volume is not staged.");
     if (found < 0)
         return -1;
@@ -56,6 +61,8 @@ static int renew(const struct node *node, struct arena *arena, const struct node
                                         .flags = flags };
 
     flags->read_only |= staged->loop.read_only;
+    if (staged->unmounted)
+        return node_mount(arena, &of, err) == 0 ? 0 : -1;
     return node_remount(node, arena, &of, err);
 }
 
@@ -117,7 +124,7 @@ static int check_new(const struct node *node, const struct node_publish *publish
 
 int node_publish(const struct node *node, struct arena *arena, const struct node_publish *publish,
                  struct error *err) {
-    autostaged struct staged staged = { PATH_NONE, LOOP_NONE, -1 };
+    autostaged struct staged staged = { PATH_NONE, LOOP_NONE, false, -1 };
     autopath struct kubelet_path target = PATH_NONE;
     autolock struct volume_lock lock = { 0 };
     char label[LOOP_LABEL_SIZE];

@@ -34,13 +34,18 @@ static int choose_type(const char *device, const struct node_filesystem *of, con
 int node_mount(struct arena *arena, const struct node_filesystem *of, struct error *err) {
     struct mount_flags flags;
     char device[LOOP_PATH_SIZE];
+    struct error ignored;
     const char *type;
+    int result;
 
     loop_path(of->loop->number, device);
     if (choose_type(device, of, &type, &flags, err) < 0 ||
         filesystem_prepare(arena, device, type, of->loop->read_only, err) < 0)
         return -1;
-    return mount_device(device, type, &flags, of->path, err);
+    result = mount_device(device, type, &flags, of->path, err);
+    if (result == 0 && of->loop->persistent) /* kept by node_remount(); unstage releases it, too */
+        loop_set_persistent(of->loop, false, &ignored);
+    return result;
 }
 
 /* -1: unknown. */
@@ -66,11 +71,15 @@ static int stopped(struct error *err) {
         "The volume's file system has stopped because of errors and is in use: it is checked and remounted when the pods that use it have ended.");
 }
 
+/* The device outlives a failure and a kill between unmount and mount: it has the lock of the image,
+ * and with it the next publish knows that the volume is staged. */
 int node_remount(const struct node *node, struct arena *arena, const struct node_filesystem *of,
                  struct error *err) {
     const struct mount_table_query others = { .root = node->root,
                                               .device = of->loop->number,
                                               .except = of->staging_path };
+    struct node_filesystem again = *of;
+    struct loop kept = *of->loop;
     int health = find_health(of, err), count;
 
     if (health <= HEALTHY)
@@ -81,7 +90,10 @@ int node_remount(const struct node *node, struct arena *arena, const struct node
     if (count > 0)
         return health == STOPPED ? stopped(err) : 0;
     log_warning(NULL, "file system with errors is remounted", "volume_id", of->volume_id, NULL);
-    if (node_unmount(of->path, of->volume_id, err) < 0 || node_mount(arena, of, err) != 0)
+    kept.persistent = true;
+    again.loop = &kept;
+    if (loop_set_persistent(&kept, true, err) < 0 ||
+        node_unmount(of->path, of->volume_id, err) < 0 || node_mount(arena, &again, err) != 0)
         return -1;
     health = find_health(of, err); /* if it is mounted elsewhere as well, the state remains */
     return health == STOPPED ? stopped(err) : health < 0 ? -1 : 0;

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 static bool is_step(uint64_t call) {
@@ -119,6 +120,32 @@ START_TEST(a_kill_at_any_step_of_a_file_system_is_recovered) {
 }
 END_TEST
 
+/* The kubelet stages a volume once, so the next publish completes an interrupted remount. */
+START_TEST(a_kill_at_any_step_of_a_remount_is_recovered) {
+    static const struct node_capability several = { .type = "ext4",
+                                                    .mode = NODE_SINGLE_MULTI_WRITER };
+    autoimage int file = image(64 * MIB);
+    bool may_continue = true;
+    struct stat status;
+    unsigned i;
+
+    for (i = WALK_FIRST + 1; may_continue; i += WALK_STEP) {
+        assert_ok(stage(&several));
+        ck_assert_int_eq(stat(path_of("kubelet/staging"), &status), 0);
+        ck_assert_int_eq(
+            shell("echo test >/sys/fs/ext4/loop%u/trigger_fs_error", minor(status.st_dev)), 0);
+        may_continue = die_in(step_publish, &several, i);
+        repeat(step_publish, &several);
+        ck_assert_int_eq(shell("echo data >%s", path_of("kubelet/pods/a/file")), 0);
+        repeat(step_unpublish, &several);
+        repeat(step_unstage, &several);
+        ck_assert_int_eq(count_mounts(), 0);
+        wait_for_devices(0);
+    }
+    ck_assert_uint_gt(i, 10);
+}
+END_TEST
+
 START_TEST(a_kill_at_any_step_of_a_block_volume_is_recovered) {
     autoimage int file = image(64 * MIB);
 
@@ -183,5 +210,6 @@ START_TEST(a_detached_device_is_replaced) {
 END_TEST
 
 NODE_SCENE_MAIN("node_death", a_kill_at_any_step_of_a_file_system_is_recovered,
+                a_kill_at_any_step_of_a_remount_is_recovered,
                 a_kill_at_any_step_of_a_block_volume_is_recovered, a_reboot_leaves_no_obstacle,
                 a_detached_device_is_replaced)

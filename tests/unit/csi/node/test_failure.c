@@ -153,6 +153,63 @@ START_TEST(a_read_only_file_system_is_published_as_it_is) {
 }
 END_TEST
 
+/* A program in place of e2fsck that is killed, as for want of memory. */
+static void publish_without_check(const char *target) {
+    const char *path = arena_text(arena, getenv("PATH"));
+
+    ck_assert_int_eq(
+        shell(
+            "mkdir -p %1$s/bin && printf '#!/bin/sh\\nkill -9 $$\\n' >%1$s/bin/e2fsck && chmod 755 %1$s/bin/e2fsck",
+            base),
+        0);
+    setenv("PATH", arena_format(arena, "%s/bin:%s", base, path), 1);
+    ck_assert_int_eq(publish(target, &ext4_shared, false), -1);
+    setenv("PATH", path, 1);
+    ck_assert(!exists(target));
+    ck_assert_int_eq(count_mounts(), 0);
+    ck_assert_int_eq(count_devices(), 1); /* with its lock of the image */
+}
+
+/* The kubelet stages a volume once, for all of its pods. */
+START_TEST(a_publish_whose_check_failed_succeeds_when_repeated) {
+    autoimage int file = image(320 * MIB);
+
+    stage_with_data(&ext4_shared);
+    find_error("kubelet/pods/a");
+    assert_ok(unpublish("kubelet/pods/a"));
+    publish_without_check("kubelet/pods/b");
+    publish_without_check("kubelet/pods/b");
+    assert_refused(publish("kubelet/pods/b", &ext4, false), PRECONDITION);
+    assert_ok(publish("kubelet/pods/b", &ext4_shared, false));
+    ck_assert(takes_writes("kubelet/pods/b/other"));
+    ck_assert_ptr_null(fault("kubelet/staging"));
+    assert_ok(unpublish("kubelet/pods/b"));
+    assert_ok(unstage());
+    wait_for_devices(0);
+    assert_refused(publish("kubelet/pods/b", &ext4_shared, false), PRECONDITION);
+    assert_whole(&ext4_shared);
+}
+END_TEST
+
+START_TEST(a_volume_whose_check_failed_is_unstaged_or_staged_again) {
+    autoimage int file = image(320 * MIB);
+
+    for (int again = 0; again < 2; again++) {
+        empty(file);
+        stage_with_data(&ext4_shared);
+        find_error("kubelet/pods/a");
+        assert_ok(unpublish("kubelet/pods/a"));
+        publish_without_check("kubelet/pods/b");
+        if (again)
+            assert_ok(stage(&ext4_shared));
+        assert_ok(unstage());
+        ck_assert_int_eq(count_mounts(), 0);
+        wait_for_devices(0);
+        assert_whole(&ext4_shared);
+    }
+}
+END_TEST
+
 /* ---- the file system below the images ---- */
 
 static void mount_storage(void) {
@@ -195,4 +252,6 @@ NODE_SCENE_MAIN("node_failure", a_file_system_that_has_shut_down_is_reported_and
                 the_next_pod_gets_a_file_system_that_takes_writes,
                 a_stopped_file_system_that_another_pod_uses_is_not_published,
                 a_read_only_file_system_is_published_as_it_is,
+                a_publish_whose_check_failed_succeeds_when_repeated,
+                a_volume_whose_check_failed_is_unstaged_or_staged_again,
                 a_device_whose_storage_has_shut_down_is_unmounted)
