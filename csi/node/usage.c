@@ -91,16 +91,22 @@ static int check_range(const struct node_growth *growth, int64_t bytes, struct e
     return NODE_RANGE;
 }
 
-static int grow_device(const struct node *node, const struct loop *loop, int64_t *ret_bytes,
-                       struct error *err) {
-    struct error ignored;
-    autoclose int image = node_backing_open(&node->places, loop, &ignored);
+static int grow_device(const struct node *node, const struct loop *loop, int64_t least_bytes,
+                       int64_t *ret_bytes, struct error *err) {
+    struct error why;
+    autoclose int image = node_backing_open(&node->places, loop, &why);
+    bool queried = image >= 0;
     struct statx facts;
 
     /* Not needed for a local file, or if the kernel revalidates by itself. */
-    if (image >= 0)
-        statx(image, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &facts);
-    return loop_grow(loop, err) < 0 ? -1 : loop_size(loop, ret_bytes, err);
+    if (queried && statx(image, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &facts) < 0)
+        queried = error_errno(&why, ERROR_UNAVAILABLE, "querying the volume's image") == 0;
+    if (loop_grow(loop, err) < 0 || loop_size(loop, ret_bytes, err) < 0)
+        return -1;
+    return !queried && *ret_bytes < least_bytes
+               ? error_set(err, ERROR_UNAVAILABLE, "The size of the volume's image is unknown: %s",
+                           why.message)
+               : 0;
 }
 
 static int grow_mounted(struct arena *arena, const struct kubelet_path *at, const char *path,
@@ -129,7 +135,7 @@ int node_grow(const struct node *node, struct arena *arena, const struct node_gr
     if (node_check_id(growth->volume_id, err) < 0 ||
         node_lock_volume(&lock, growth->volume_id, err) < 0 ||
         node_find(node, growth->volume_id, growth->path, &at, &place, &loop, err) < 0 ||
-        grow_device(node, &loop, &bytes, err) < 0)
+        grow_device(node, &loop, growth->required_bytes, &bytes, err) < 0)
         return -1;
     result = check_range(growth, bytes, err);
     if (result == 0 && !S_ISBLK(place.mode))

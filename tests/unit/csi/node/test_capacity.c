@@ -81,6 +81,21 @@ START_TEST(a_block_volume_reports_its_size_and_grows) {
 }
 END_TEST
 
+/* As of a share whose server does not respond: whether the image has grown is unknown. */
+START_TEST(a_growth_without_the_image_is_repeated) {
+    autoimage int file = image(8 * MIB);
+    int64_t bytes = 0;
+
+    assert_ok(stage(&block));
+    assert_ok(publish("kubelet/pods/a", &block, false));
+    ck_assert_int_eq(unlink(path_of("images/" ID)), 0);
+    assert_ok(grow(path_of("kubelet/pods/a"), 8 * MIB, &bytes));
+    assert_refused(grow(path_of("kubelet/pods/a"), 16 * MIB, &bytes), UNAVAILABLE);
+    assert_ok(unpublish("kubelet/pods/a"));
+    assert_ok(unstage());
+}
+END_TEST
+
 static bool always(void *arg) {
     (void)arg;
     return true;
@@ -212,5 +227,6 @@ END_TEST
 
 NODE_SCENE_MAIN("node_room", a_mounted_volume_reports_its_capacity_and_grows,
                 an_ext4_grows_at_its_next_stage_at_the_latest,
-                a_block_volume_reports_its_size_and_grows, blocks_of_deleted_files_are_deallocated,
-                pods_do_not_wait_for_a_reclaim, jobs_of_many_volumes_leave_workers_to_others)
+                a_block_volume_reports_its_size_and_grows, a_growth_without_the_image_is_repeated,
+                blocks_of_deleted_files_are_deallocated, pods_do_not_wait_for_a_reclaim,
+                jobs_of_many_volumes_leave_workers_to_others)
