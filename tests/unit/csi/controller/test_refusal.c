@@ -19,9 +19,21 @@ static void shows(struct scene *scene, const char *status, unsigned times) {
                       &(struct script_rule){ "GET", VOLUME, 200, body, .times = times });
 }
 
+/* `why`: NULL: no reason is given. */
+static void refuses_for(struct scene *scene, const char *method, const char *path, int status,
+                        const char *why) {
+    char body[256];
+
+    snprintf(body, sizeof(body), "{\"badRequest\": {\"code\": %d, \"message\": \"%s\"}}", status,
+             why ? why : "");
+    script_server_add(scene->api, &(struct script_rule){ .method = method,
+                                                         .path = path,
+                                                         .status = status,
+                                                         .body = why ? body : NULL });
+}
+
 static void refuses(struct scene *scene, const char *method, const char *path, int status) {
-    script_server_add(scene->api,
-                      &(struct script_rule){ .method = method, .path = path, .status = status });
+    refuses_for(scene, method, path, status, NULL);
 }
 
 static void expand(struct scene *scene, const char *code) {
@@ -55,6 +67,29 @@ START_TEST(a_refused_expand_is_final_only_when_the_size_cannot_be_had) {
         shows(scene, "available", 1);
         refuses(scene, "POST", VOLUME "/action", cases[i].refusal);
         shows(scene, cases[i].status, 0);
+        expand(scene, cases[i].code);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+/* Some operations keep the status of the volume, as a reclaim does: the reason alone is left. */
+START_TEST(an_expand_that_an_operation_refuses_is_repeated) {
+    static const struct {
+        const char *why, *code;
+    } cases[] = {
+        { "Invalid volume: Volume " ID " cannot extend before its former reclaim has ended.",
+          "10" },
+        { "Invalid volume: Volume " ID " status must be available.", "10" },
+        { "Invalid input received: The backend of this volume has none that are larger.", "11" },
+        { "Specified volume size of '2' is greater than the maximum allowed size.", "11" },
+    };
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct scene *scene = scene_new(NULL);
+
+        shows(scene, "available", 0);
+        refuses_for(scene, "POST", VOLUME "/action", 400, cases[i].why);
         expand(scene, cases[i].code);
         scene_end(scene);
     }
@@ -113,4 +148,5 @@ END_TEST
 
 CHECK_MAIN("csi controller refusal", a_refused_delete_is_retried_only_when_its_status_is_the_reason,
            a_refused_expand_is_final_only_when_the_size_cannot_be_had,
+           an_expand_that_an_operation_refuses_is_repeated,
            a_volume_that_stays_in_its_error_is_no_precondition)
