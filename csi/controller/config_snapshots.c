@@ -38,6 +38,7 @@ static int read_row(struct arena *arena, const json_t *document, struct config_s
         .bytes = json_bytes_at(status, "capacity.storage"),
         .pools = json_array_size(json_object_get(status, "poolInfo")),
         .pending = json_array_size(json_object_get(status, "pendingPoolInfo")),
+        .is_unreported = json_text_of(annotations, UNREPORTED_ANNOTATION) != NULL,
     };
     if (!uuid_parse(config_text_of(metadata, "uid"), uid) ||
         (*taken && clock_parse(taken, &ret->taken_us) < 0))
@@ -202,25 +203,45 @@ static int find_or_make(const struct grpc_call *call, const struct client *api,
     struct poll_wait wait = poll_wait_of(call);
     struct arena *arena = call->arena;
     const json_t *document;
-    json_t *made;
+    json_t *annotations;
 
     do {
         document = document_fetch(api, arena, &config_snapshot_documents, shot->name, err);
         if (!document && err->kind != ERROR_NOT_FOUND)
             return controller_outcome_unknown(-1, err);
         if (!document) {
-            made = json_pack("{s:{s:s, s:{s:s}}, s:{s:s}}", "metadata", "name", shot->name,
-                             "annotations", shot->is_for_clone ? CLONE_ANNOTATION : NAME_ANNOTATION,
-                             shot->csi_name, "spec", "volumeName", shot->config->name);
-            document =
-                document_send(api, arena, &config_snapshot_documents, json_keep(arena, made), err);
+            annotations = shot->is_for_clone
+                              ? json_pack("{s:s}", CLONE_ANNOTATION, shot->csi_name)
+                              : json_pack("{s:s, s:s}", NAME_ANNOTATION, shot->csi_name,
+                                          UNREPORTED_ANNOTATION, "yes");
+            document = document_send(
+                api, arena, &config_snapshot_documents,
+                json_keep(arena, json_pack("{s:{s:s, s:o}, s:{s:s}}", "metadata", "name",
+                                           shot->name, "annotations", annotations, "spec",
+                                           "volumeName", shot->config->name)),
+                err);
         }
         if (document)
-            return read_row(arena, document, ret, err) < 0 ? -1 : check_same(shot, ret, err);
+            return read_row(arena, document, ret, err) < 0 ? controller_outcome_unknown(-1, err)
+                                                           : check_same(shot, ret, err);
     } while (err->kind == ERROR_CONFLICT && poll_again(call, &wait));
     return err->kind == ERROR_NOT_FOUND
                ? grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.", shot->config->id)
                : config_refused(err);
+}
+
+/* Without its id no other call deletes an unreported one. */
+static int refuse_failed(const struct grpc_call *call, const struct client *api,
+                         const struct config_snapshot *snapshot, struct error *err) {
+    int result = snapshot->is_unreported
+                     ? controller_delete(call, api, &config_snapshot_kind, snapshot->id, err)
+                     : 0;
+
+    return result != 0
+               ? controller_outcome_unknown(result, err)
+               : grpc_refuse(err, GRPC_INTERNAL, "Snapshot %s has failed, and %s: %s", snapshot->id,
+                             snapshot->is_unreported ? "is deleted" : "can be deleted",
+                             snapshot->message);
 }
 
 int config_snapshot_take(const struct grpc_call *call, const struct client *api,
@@ -246,11 +267,21 @@ int config_snapshot_take(const struct grpc_call *call, const struct client *api,
             return controller_outcome_unknown(result, err);
     }
     if (is(snapshot, "Failed"))
-        return grpc_refuse(err, GRPC_INTERNAL, "Snapshot %s has failed, and can be deleted: %s",
-                           snapshot->id, snapshot->message);
+        return refuse_failed(call, api, snapshot, err);
     return snapshot->taken_us != 0 && !is(snapshot, "deleting")
                ? 0
                : grpc_refuse(err, GRPC_ABORTED, "The snapshot of this name is being deleted.");
+}
+
+static int mark_reported(const struct client *api, struct arena *arena,
+                         const struct config_snapshot *snapshot, struct error *err) {
+    json_t *patch = json_pack("{s:{s:{s:n}}}", "metadata", "annotations", UNREPORTED_ANNOTATION);
+
+    if (!snapshot->is_unreported ||
+        document_change(api, arena, &config_snapshot_documents,
+                        snapshot->id + strlen(SNAPSHOT_PREFIX), json_keep(arena, patch), err))
+        return 0;
+    return controller_outcome_unknown(-1, err);
 }
 
 static Csi__V1__Snapshot *shown(struct arena *arena, const struct config_snapshot *snapshot) {
@@ -276,6 +307,8 @@ int config_create_snapshot(struct grpc_call *call, const void *message, void *re
 
     if (result == 0)
         result = config_read(&api, call->arena, request->source_volume_id, &config, err);
+    if (result < 0) /* a snapshot of the name may exist; with its volume it is deleted */
+        return controller_outcome_unknown(result, err);
     if (result == 0 && strcmp(config.status, "deleting") == 0)
         result = grpc_refuse(err, GRPC_NOT_FOUND, "Volume %s is being deleted.", config.id);
     if (result == 0)
@@ -284,6 +317,8 @@ int config_create_snapshot(struct grpc_call *call, const void *message, void *re
             &(struct config_shot){
                 .name = config_name_of(call->arena, mark), .csi_name = mark, .config = &config },
             &snapshot, err);
+    if (result == 0)
+        result = mark_reported(&api, call->arena, &snapshot, err);
     if (result != 0)
         return result;
     snapshot.volume_id = config.id;

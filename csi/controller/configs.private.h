@@ -8,6 +8,8 @@
 
 #define SNAPSHOT_PREFIX "configsnap-"
 #define POLICY_KEY      "cstorVolumePolicy"
+/* Of a snapshot that no response has reported yet. */
+#define UNREPORTED_ANNOTATION "csi.scoria.io/unreported"
 #define CLONE_ANNOTATION \
     "csi.scoria.io/clone" /* of a snapshot: the mark of the clone that is
                                                      * created from it */
@@ -20,6 +22,7 @@ struct config_snapshot {
     const char *volume, *volume_id; /* the config's name, and the volume's id */
     int64_t bytes, taken_us;        /* 0: not taken yet */
     size_t pools, pending;          /* pools that have it, and that will have it */
+    bool is_unreported;
 };
 
 extern const struct remote_documents config_snapshot_documents;

@@ -10,10 +10,13 @@
     "{\"volume_config\": {\"metadata\": {\"name\": \"v\", \"uid\": \"" VOLUME "\"}, " \
     "\"spec\": {}, \"status\": {\"phase\": \"Bound\"}}}"
 #define TAKEN ", \"creationTime\": \"2024-01-02T03:04:05Z\", \"capacity\": {\"storage\": \"1Gi\"}"
-#define ROW(number_, name_, metadata_, phase_, status_)                        \
-    "{\"metadata\": {\"name\": \"" name_ "\", \"uid\": \"" SHOT number_ "\", " \
-    "\"annotations\": {\"csi.scoria.io/name\": \"" name_ "\"}" metadata_ "}, " \
+#define MARKED_ROW(number_, name_, mark_, metadata_, phase_, status_)                   \
+    "{\"metadata\": {\"name\": \"" name_ "\", \"uid\": \"" SHOT number_ "\", "          \
+    "\"annotations\": {\"csi.scoria.io/name\": \"" name_ "\"" mark_ "}" metadata_ "}, " \
     "\"spec\": {\"volumeName\": \"v\"}, \"status\": {\"phase\": \"" phase_ "\"" status_ "}}"
+#define ROW(number_, name_, ...) MARKED_ROW(number_, name_, "", __VA_ARGS__)
+/* No response has reported it yet. */
+#define NEW(...)    THE(MARKED_ROW("1", "n", ", \"csi.scoria.io/unreported\": \"yes\"", __VA_ARGS__))
 #define THE(row_)   "{\"volume_config_snapshot\": " row_ "}"
 #define CALL(name_) "/csi.v1.Controller/" name_
 #define ALL         "/v3/volume_config_snapshots"
@@ -65,11 +68,17 @@ START_TEST(a_create_returns_when_the_snapshot_is_taken) {
     autofree struct wire_answer *got = NULL;
     Csi__V1__CreateSnapshotResponse *made;
 
-    answer(scene, "GET", ALL "/n", 404, NULL, 0);
+    answer(scene, "GET", ALL "/n", 404, NULL, 2);
+    answer(scene, "GET", ALL "/n", 200, NEW("", "Pending", TAKEN), 0);
     answer(scene, "POST", ALL, 409, NULL, 1); /* the volume is not made yet */
-    answer(scene, "POST", ALL, 201, THE(ROW("1", "n", "", "Pending", "")), 0);
-    answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", "", "Pending", "")), 2);
-    answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", "", "Pending", TAKEN)), 0);
+    answer(scene, "POST", ALL, 201, NEW("", "Pending", ""), 0);
+    answer(scene, "GET", ALL "/" SHOT "1", 200, NEW("", "Pending", ""), 2);
+    answer(scene, "GET", ALL "/" SHOT "1", 200, NEW("", "Pending", TAKEN), 0);
+    answer(scene, "PATCH", ALL "/" SHOT "1", 503, NULL, 1);
+    answer(scene, "PATCH", ALL "/" SHOT "1", 403, NULL, 1);
+    answer(scene, "PATCH", ALL "/" SHOT "1", 200, THE(ROW("1", "n", "", "Pending", TAKEN)), 0);
+    check_refused(create(scene), "14", ""); /* not marked as reported: no final code */
+    check_refused(create(scene), "14", "");
     got = create(scene);
     made = scene_message(got, &csi__v1__create_snapshot_response__descriptor);
     ck_assert_str_eq(made->snapshot->snapshot_id, "configsnap-" SHOT "1");
@@ -83,7 +92,32 @@ START_TEST(a_create_returns_when_the_snapshot_is_taken) {
 }
 END_TEST
 
-START_TEST(a_failed_snapshot_is_reported_and_stays_until_it_is_deleted) {
+/* It has lost its copies before its id was in a response: no other call would delete it. */
+START_TEST(a_snapshot_that_fails_before_it_is_reported_is_deleted) {
+    struct scene *scene = scene_with_volume();
+
+    answer(scene, "GET", ALL "/n", 404, NULL, 1);
+    answer(scene, "POST", ALL, 201, NEW("", "Pending", ""), 0);
+    answer(scene, "GET", ALL "/" SHOT "1", 200, NEW("", "Pending", ""), 2);
+    answer(scene, "GET", ALL "/" SHOT "1", 200, NEW("", "Failed", TAKEN), 2);
+    answer(scene, "DELETE", ALL "/" SHOT "1", 503, NULL, 0);
+    check_refused(create(scene), "14", "");
+    scene_end(scene);
+
+    scene = scene_with_volume();
+    answer(scene, "GET", ALL "/n", 200, NEW("", "Failed", TAKEN), 1);
+    answer(scene, "GET", ALL "/" SHOT "1", 200, NEW("", "Failed", TAKEN), 1);
+    answer(scene, "DELETE", ALL "/" SHOT "1", 202, NULL, 0);
+    answer(scene, "GET", ALL "/" SHOT "1", 200, NEW(GONE, "Failed", TAKEN), 2);
+    answer(scene, "GET", ALL "/" SHOT "1", 404, NULL, 0);
+    check_refused(create(scene), "13", "is deleted");
+    ck_assert_uint_eq(script_server_count(scene->api, "DELETE", ALL "/" SHOT "1"), 1);
+    ck_assert_uint_eq(script_server_count(scene->api, "POST", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_reported_snapshot_that_fails_stays_until_it_is_deleted) {
     struct scene *scene = scene_with_volume();
 
     answer(scene, "GET", ALL "/n", 200, THE(ROW("1", "n", "", "Failed", TAKEN)), 0);
@@ -154,7 +188,8 @@ START_TEST(incomplete_and_deleted_snapshots_are_not_listed) {
 END_TEST
 
 CHECK_MAIN("csi snapshots of configs", a_create_returns_when_the_snapshot_is_taken,
-           a_failed_snapshot_is_reported_and_stays_until_it_is_deleted,
+           a_snapshot_that_fails_before_it_is_reported_is_deleted,
+           a_reported_snapshot_that_fails_stays_until_it_is_deleted,
            refusals_of_the_service_have_their_code,
            the_source_of_a_clone_in_progress_is_not_deleted,
            incomplete_and_deleted_snapshots_are_not_listed)
