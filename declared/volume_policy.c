@@ -1,3 +1,4 @@
+#include "common/io_limits.h"
 #include "common/replicas.h"
 #include "declared/document.h"
 #include "declared/name.h"
@@ -9,7 +10,6 @@
 #define WORKERS_MOST        1024
 #define TOLERATIONS_MOST    64
 #define AUTO_REPLACE_MOST_S (366 * 86400)
-#define RATE_MOST           INT64_C(1000000000000000) /* that QEMU can enforce */
 
 /* clang-format off */
 static const struct schema_field resource_fields[] = {
@@ -28,9 +28,9 @@ static const struct schema_field provision_fields[] = {
 };
 
 const struct schema_field volume_qos_fields[] = {
-    { "iops", SCHEMA_INT, .max = RATE_MOST, .initial = "0",
+    { "iops", SCHEMA_INT, .max = IO_LIMIT_MOST, .initial = "0",
       .about = "Most requests per second; 0: unlimited." },
-    { "bytesPerSecond", SCHEMA_INT, .max = RATE_MOST, .initial = "0",
+    { "bytesPerSecond", SCHEMA_INT, .max = IO_LIMIT_MOST, .initial = "0",
       .about = "Most bytes per second; 0: unlimited." },
     SCHEMA_FIELDS_END,
 };

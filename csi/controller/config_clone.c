@@ -87,7 +87,8 @@ int config_clone_prepare(const struct grpc_call *call, const struct client *api,
 
 /* ---- completion ---- */
 
-/* Refuses when the last event is a failed placement, which may never succeed. */
+/* Refuses when the last event is a failed placement, which may never succeed.  The config stays:
+ * after any other code the caller might try another topology, or forget it. */
 static int check_placement(const struct client *api, struct arena *arena,
                            const struct volume_config *config, struct error *err) {
     struct error ignored;
@@ -99,7 +100,7 @@ static int check_placement(const struct client *api, struct arena *arena,
         strcmp(config_text_of(last, "reason"), "Provisioning") != 0)
         return 0;
     return grpc_refuse(
-        err, GRPC_RESOURCE_EXHAUSTED,
+        err, GRPC_ABORTED,
         "Volume %s cannot be placed yet: too few pools with its source are available and have enough free capacity.",
         config->id);
 }
@@ -118,8 +119,8 @@ int config_clone_finish(const struct grpc_call *call, const struct client *api,
         result = config_read(api, call->arena, config->id, config, err);
     }
     if (result == 0 && strcmp(config->status, "Failed") == 0) {
-        /* The config cannot be completed; an unreported one is created again by a repeated call. */
-        result = config->is_clone ? config_remove(call, api, config->id, err) : 0;
+        /* It has no data, and never will: a clone is created again by a repeated call. */
+        result = config_remove(call, api, config->id, err);
         if (result != 0)
             return controller_outcome_unknown(result, err);
         return grpc_refuse(err, config->is_clone ? GRPC_ABORTED : GRPC_FAILED_PRECONDITION,

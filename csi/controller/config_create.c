@@ -13,7 +13,8 @@ struct requested {
     const char *name;
     struct config_class class;
     json_t *limits;
-    const char *source;        /* "": none */
+    const char *snapshot_id;   /* of the source; NULL: none */
+    const char *source;        /* in the document; "": none, or not read yet */
     struct config_clone clone; /* of a volume: .snapshot */
     int64_t size_gb;
 };
@@ -37,13 +38,20 @@ static int read_request(struct arena *arena, struct requested *ret, struct error
 
 /* ---- the source ---- */
 
-static int read_snapshot(const struct client *api, struct arena *arena, const char *id,
-                         struct requested *requested, int64_t *ret_gb, struct error *err) {
-    struct config_snapshot snapshot;
-    int result = config_is_snapshot_id(id)
-                     ? controller_read(api, arena, &config_snapshot_kind, id, &snapshot, err)
-                     : config_refuse_plain(api, arena, &snapshot_kind, id, err);
+static const char *source_of(struct arena *arena, const struct config_snapshot *snapshot) {
+    return arena_join(arena, snapshot->volume, "@", snapshot->name, NULL);
+}
 
+/* For a creation: it must be complete. */
+static int read_snapshot(const struct client *api, struct arena *arena, struct requested *requested,
+                         int64_t *ret_gb, struct error *err) {
+    struct config_snapshot snapshot;
+    int result = 0;
+
+    if (!requested->snapshot_id)
+        return 0;
+    result =
+        controller_read(api, arena, &config_snapshot_kind, requested->snapshot_id, &snapshot, err);
     if (result != 0)
         return result;
     if (strcmp(snapshot.status, "Ready") != 0) {
@@ -53,36 +61,31 @@ static int read_snapshot(const struct client *api, struct arena *arena, const ch
         return grpc_refuse(err, GRPC_UNAVAILABLE, "The snapshot %s is %s.", snapshot.id,
                            snapshot.status);
     }
-    requested->source = arena_join(arena, snapshot.volume, "@", snapshot.name, NULL);
+    requested->source = source_of(arena, &snapshot);
     *ret_gb = snapshot.bytes / GIB + (snapshot.bytes % GIB > 0);
     return 0;
 }
 
-/* Of a source volume only its snapshot's name: the volume may be deleted already when the clone
+/* Only its id, or the name of the clone's snapshot: a source may be deleted already when the config
  * exists. */
 static int read_source(const struct client *api, struct arena *arena, struct requested *requested,
-                       int64_t *ret_gb, struct error *err) {
+                       struct error *err) {
     const Csi__V1__VolumeContentSource *source = requested->request->volume_content_source;
 
-    *ret_gb = 1;
     if (!source)
         return 0;
-    if (source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT)
-        return read_snapshot(api, arena, source->snapshot->snapshot_id, requested, ret_gb, err);
+    if (source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT) {
+        requested->snapshot_id = source->snapshot->snapshot_id;
+        return config_is_snapshot_id(requested->snapshot_id)
+                   ? 0
+                   : config_refuse_plain(api, arena, &snapshot_kind, requested->snapshot_id, err);
+    }
     if (source->type_case != CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME)
         return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
                            "The kind of the content source is unknown.");
     requested->clone.source_id = source->volume->volume_id;
     requested->clone.csi_name = requested->mark;
     return config_clone_name(api, arena, &requested->clone, err);
-}
-
-static bool is_same_source(const struct requested *requested, const char *source) {
-    const char *at = strchr(source, '@');
-
-    if (!requested->clone.snapshot)
-        return strcmp(source, requested->source) == 0;
-    return at && strcmp(at + 1, requested->clone.snapshot) == 0;
 }
 
 /* ---- an existing config ---- */
@@ -92,7 +95,29 @@ static int differs(const struct volume_config *config, const char *what, struct 
                        config->id, what);
 }
 
-static int check_same(const struct requested *requested, const struct volume_config *config,
+/* The name of a deleted snapshot is unknown: it was any. */
+static int check_source(const struct client *api, struct arena *arena,
+                        const struct requested *requested, const struct volume_config *config,
+                        struct error *err) {
+    const char *at = strchr(config->source, '@');
+    struct config_snapshot snapshot;
+    bool same = !at;
+    int result = 0;
+
+    if (requested->clone.snapshot) {
+        same = at && strcmp(at + 1, requested->clone.snapshot) == 0;
+    } else if (requested->snapshot_id) {
+        result = controller_read(api, arena, &config_snapshot_kind, requested->snapshot_id,
+                                 &snapshot, err);
+        if (result != 0 && result != GRPC_NOT_FOUND)
+            return controller_outcome_unknown(result, err);
+        same = at && (result != 0 || strcmp(config->source, source_of(arena, &snapshot)) == 0);
+    }
+    return same ? 0 : differs(config, "source", err);
+}
+
+static int check_same(const struct client *api, struct arena *arena,
+                      const struct requested *requested, const struct volume_config *config,
                       struct error *err) {
     const Csi__V1__CapacityRange *range = requested->request->capacity_range;
 
@@ -105,15 +130,16 @@ static int check_same(const struct requested *requested, const struct volume_con
         return differs(config, "policy", err);
     if (requested->class.replicas > 0 && config->replicas != requested->class.replicas)
         return differs(config, "number of replicas", err);
-    return is_same_source(requested, config->source) ? 0 : differs(config, "source", err);
+    return check_source(api, arena, requested, config, err);
 }
 
 /* A config that is being deleted has the name until it is gone; its cleanup is completed. */
 static int check_found(const struct grpc_call *call, const struct client *api,
                        const struct requested *requested, struct volume_config *config,
                        struct error *err) {
-    return strcmp(config->status, "deleting") == 0 ? config_clone_finish(call, api, config, err)
-                                                   : check_same(requested, config, err);
+    return strcmp(config->status, "deleting") == 0
+               ? config_clone_finish(call, api, config, err)
+               : check_same(api, call->arena, requested, config, err);
 }
 
 /* ---- creation ---- */
@@ -144,7 +170,7 @@ static int send(const struct grpc_call *call, const struct client *api,
     struct error refusal = *err;
 
     if (made)
-        return config_decode(arena, made, ret, err);
+        return controller_outcome_unknown(config_decode(arena, made, ret, err), err);
     if (err->kind == ERROR_NOT_FOUND && requested->clone.snapshot)
         return grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message); /* the snapshot is taken
                                                                        * again */
@@ -153,7 +179,7 @@ static int send(const struct grpc_call *call, const struct client *api,
     made = document_fetch(api, arena, &config_documents, requested->name, err);
     if (!made)
         return grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message);
-    return config_decode(arena, made, ret, err) < 0 ? -1
+    return config_decode(arena, made, ret, err) < 0 ? controller_outcome_unknown(-1, err)
                                                     : check_found(call, api, requested, ret, err);
 }
 
@@ -168,9 +194,14 @@ static int size_of(struct requested *requested, int64_t least_gb, struct error *
 }
 
 static int make(const struct grpc_call *call, const struct client *api, struct requested *requested,
-                int64_t least_gb, struct volume_config *ret, struct error *err) {
-    int result = config_check_plain_name(api, call->arena, requested->mark, err);
+                struct volume_config *ret, struct error *err) {
+    int64_t least_gb = 1;
+    int result = read_snapshot(api, call->arena, requested, &least_gb, err);
 
+    if (result == 0)
+        result = size_of(requested, least_gb, err);
+    if (result == 0)
+        result = config_check_plain_name(api, call->arena, requested->mark, err);
     if (result == 0)
         result = config_class_resolve(api, call->arena, &requested->class, err);
     if (result != 0)
@@ -196,11 +227,15 @@ static int make(const struct grpc_call *call, const struct client *api, struct r
 static int check_unique(const struct grpc_call *call, const struct client *api,
                         const struct requested *requested, const struct volume_config *config,
                         bool is_new, struct error *err) {
-    int result = config_check_plain_name(api, call->arena, requested->mark, err);
-    struct error ignored;
+    int result = config_check_plain_name(api, call->arena, requested->mark, err), removed;
+    struct error refusal = *err;
 
-    if (result == GRPC_ALREADY_EXISTS && is_new)
-        config_remove(call, api, config->id, &ignored);
+    if (result != GRPC_ALREADY_EXISTS || !is_new)
+        return result;
+    removed = controller_outcome_unknown(config_remove(call, api, config->id, err), err);
+    if (removed != 0)
+        return removed;
+    *err = refusal;
     return result;
 }
 
@@ -212,7 +247,7 @@ static int config_find(const struct client *api, struct arena *arena,
     *ret_found = there != NULL;
     if (!there)
         return err->kind == ERROR_NOT_FOUND ? 0 : controller_outcome_unknown(-1, err);
-    return config_decode(arena, there, ret, err);
+    return controller_outcome_unknown(config_decode(arena, there, ret, err), err);
 }
 
 int config_create(struct grpc_call *call, const void *message, void *response, struct error *err) {
@@ -223,25 +258,25 @@ int config_create(struct grpc_call *call, const void *message, void *response, s
                                    .source = "" };
     struct client api = csi_api(call);
     struct volume_config config = { 0 };
-    int64_t least_gb = 1;
     bool found = false;
     int result = read_request(call->arena, &requested, err);
 
     if (result == 0)
-        result = read_source(&api, call->arena, &requested, &least_gb, err);
+        result = read_source(&api, call->arena, &requested, err);
     if (result == 0)
-        result = size_of(&requested, least_gb, err);
+        result = size_of(&requested, 1, err);
     if (result == 0)
         result = config_find(&api, call->arena, &requested, &config, &found, err);
     if (result == 0)
         result = found ? check_found(call, &api, &requested, &config, err)
-                       : make(call, &api, &requested, least_gb, &config, err);
+                       : make(call, &api, &requested, &config, err);
     if (result == 0)
         result = check_unique(call, &api, &requested, &config, !found, err);
     if (result == 0)
         result = config_clone_finish(call, &api, &config, err);
     if (result == 0)
-        result = config_limits_set(call, &api, &config, requested.limits, err);
+        result = controller_outcome_unknown(
+            config_limits_set(call, &api, &config, requested.limits, err), err);
     if (result != 0)
         return result;
     answer->volume = config_shown(call->arena, &config);

@@ -5,6 +5,7 @@
 #include "csi/controller/configs.private.h"
 
 #include "common/cleanup.h"
+#include "common/io_limits.h"
 #include "json/json.h"
 
 #include <stdlib.h>
@@ -26,6 +27,9 @@ int config_limits_read(struct arena *arena, const controller_parameter *const *p
         if (!*value || *end || limit < 0)
             return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is not a number: %.40s.", key,
                                value);
+        if (limit > IO_LIMIT_MOST) /* strtoll() limits larger numbers */
+            return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is %.40s, and must be at most %jd.",
+                               key, value, (intmax_t)IO_LIMIT_MOST);
         json_object_set_new(*ret, key, json_integer(limit));
     }
     return 0;

@@ -246,13 +246,13 @@ static int fill(const struct client *api, struct arena *arena, const struct requ
     struct error other;
 
     if (result != GRPC_FAILED_PRECONDITION)
-        return result;
+        return controller_outcome_unknown(result, err);
     if (controller_read(api, arena, &group_kind, group->id, &now, &other) == 0 &&
         !*missing(arena, requested, &now))
         return 0;
-    if (is_mine)
-        take_back(api, arena, group->id, &other);
-    return result;
+    return is_mine && take_back(api, arena, group->id, &other) < 0
+               ? grpc_refuse(err, GRPC_UNAVAILABLE, "%s", error_client_text(&other))
+               : result;
 }
 
 int group_create_call(struct grpc_call *call, const void *message, void *response,
@@ -271,21 +271,28 @@ int group_create_call(struct grpc_call *call, const void *message, void *respons
         result = make(&api, call->arena, &requested, &group, &is_mine, err);
     if ((result == 0 && !is_mine) || result == FOUND)
         result = check_same(&api, call->arena, &requested, &group, err);
-    if (result == 0)
-        result = controller_wait_idle(call, &api, &group_kind, &group, err);
+    if (result != 0)
+        return result;
+    result = controller_wait_idle(call, &api, &group_kind, &group, err);
     if (result == GRPC_NOT_FOUND)
         return grpc_refuse(err, GRPC_ABORTED, "The group of this name has just been deleted.");
-    if (result == 0 && strcmp(group.status, "error") == 0) {
-        take_back(&api, call->arena, group.id, err);
-        return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED, "No backend supports the group's types.");
+    if (result != 0)
+        return controller_outcome_unknown(result, err);
+    if (strcmp(group.status, "error") == 0) {
+        result = controller_outcome_unknown(take_back(&api, call->arena, group.id, err), err);
+        return result != 0 ? result
+                           : grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
+                                         "No backend supports the group's types.");
     }
+    result = fill(&api, call->arena, &requested, &group, is_mine, err);
     if (result == 0)
-        result = fill(&api, call->arena, &requested, &group, is_mine, err);
-    if (result == 0)
-        result = group_again(call, &api, &group, err);
+        result = controller_outcome_unknown(group_again(call, &api, &group, err), err);
     if (result == 0)
         result =
             check_members(call->arena, &requested, &group, err); /* a concurrent call may fill it,
                                                                     * too */
-    return result != 0 ? result : group_show(&api, call->arena, &group, &answer->volume_group, err);
+    return result != 0
+               ? result
+               : controller_outcome_unknown(
+                     group_show(&api, call->arena, &group, &answer->volume_group, err), err);
 }

@@ -141,6 +141,39 @@ START_TEST(a_volume_is_created_with_mutable_parameters) {
 }
 END_TEST
 
+/* Behind the creation: the caller of a final code would forget the config. */
+START_TEST(a_failure_to_set_mutable_parameters_is_repeated) {
+    static const struct {
+        int status;
+        const char *value, *code;
+        unsigned made;
+    } rows[] = {
+        { 200, "1000000000000001", "3", 0 },
+        { 200, "99999999999999999999", "3", 0 },
+        { 200, "1000000000000000", "0", 1 },
+        { 400, "100", "14", 1 },
+        { 401, "100", "14", 1 },
+        { 403, "100", "14", 1 },
+        { 409, "100", "10", 1 },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct scene *scene = scene_new(NULL);
+
+        answer(scene, "GET", CONFIGS "/n", 404, NULL, 0);
+        answer(scene, "GET", "/v3/volumes/detail*", 200, NO_VOLUMES, 0);
+        answer(scene, "GET", "/v3/volume_policies/p", 404, NULL, 0);
+        answer(scene, "POST", CONFIGS, 201, THE(", \"policy\": {}", "", ""), 0);
+        answer(scene, "PATCH", CONFIGS "/" UID, rows[i].status,
+               rows[i].status == 200 ? THE(", \"policy\": {}", "", "") : NULL, 0);
+        create(scene, true, "iops", rows[i].value, rows[i].code, "");
+        ck_assert_uint_eq(script_server_count(scene->api, "POST", NULL), rows[i].made);
+        ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), 0);
+        scene_end(scene);
+    }
+}
+END_TEST
+
 /* ---- capacity ---- */
 
 #define POOL(name_, up_, read_only_, gib_)                                  \
@@ -312,5 +345,6 @@ END_TEST
 
 CHECK_MAIN("csi classes of configs", an_unknown_parameter_is_reported_with_the_nearest,
            a_volume_is_created_with_mutable_parameters,
+           a_failure_to_set_mutable_parameters_is_repeated,
            capacity_is_that_of_the_smallest_pool_in_use, volumes_of_a_node_are_limited,
            an_unhealthy_volume_is_reported_without_a_host_or_a_path)

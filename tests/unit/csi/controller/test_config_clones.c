@@ -227,7 +227,7 @@ START_TEST(a_clone_without_capacity_is_reported_and_continues_later) {
     expect_unused_name(scene);
     answer(scene, "GET", CONFIGS "/n", 200, PENDING, 0);
     answer(scene, "GET", events, 200, EVENTS(EVENT("Normal", "Provisioning") "," NO_PLACE), 1);
-    clone(scene, "8");
+    clone(scene, "10");
     ck_assert_uint_eq(count(scene, "DELETE", NULL), 0);
     ck_assert_uint_eq(count(scene, "PATCH", NULL), 0);
 
@@ -260,11 +260,42 @@ START_TEST(a_failed_clone_is_deleted_and_may_be_created_again) {
     ck_assert_uint_eq(count(scene, "PATCH", NULL), 1);
     scene_end(scene);
 
-    scene = scene_new(NULL); /* this one may have been reported to a client */
+    scene = scene_new(NULL); /* of a user's snapshot: it cannot be created again */
     expect_unused_name(scene);
     answer(scene, "GET", CONFIGS "/n", 200, THE_CLONE(ENDED, LABEL, "Failed"), 0);
-    clone(scene, "9");
+    answer(scene, "GET", CONFIGS "/" CLONE, 200, THE_CLONE(ENDED, LABEL, "Failed"), 0);
+    answer(scene, "GET", SHOTS "/" SHOT, 404, NULL, 0);
+    answer(scene, "DELETE", CONFIGS "/" CLONE, 503, NULL, 1);
+    answer(scene, "DELETE", CONFIGS "/" CLONE, 202, NULL, 0);
+    create(scene, "configsnap-" SHOT, true, "14");
+    create(scene, "configsnap-" SHOT, true, "9");
+    scene_end(scene);
+}
+END_TEST
+
+/* The call was interrupted, and the snapshot was deleted since. */
+START_TEST(a_repeated_call_needs_its_snapshot_no_more) {
+    struct scene *scene = scene_new(NULL);
+
+    expect_unused_name(scene);
+    answer(scene, "GET", SHOTS "/" SHOT, 404, NULL, 0);
+    answer(scene, "GET", CONFIGS "/n", 404, NULL, 1);
+    answer(scene, "GET", CONFIGS "/n", 200, THE_CLONE(ENDED, LABEL, "Bound"), 0);
+    create(scene, "configsnap-" SHOT, true, "5");
+    create(scene, "configsnap-" SHOT, true, "0");
+    create(scene, NULL, true, "6");
     ck_assert_uint_eq(count(scene, "DELETE", NULL), 0);
+    ck_assert_uint_eq(count(scene, "POST", NULL), 0);
+    scene_end(scene);
+
+    scene = scene_new(NULL); /* it is there, and another one */
+    answer(scene, "GET", SHOTS "/" SHOT, 200,
+           "{\"volume_config_snapshot\": {\"metadata\": {\"name\": \"other\", \"uid\": \"" SHOT
+           "\"}, \"spec\": {\"volumeName\": \"s\"}, \"status\": {\"phase\": \"Failed\"}}}",
+           0);
+    answer(scene, "GET", CONFIGS "/s", 200, THE_SOURCE(""), 0);
+    answer(scene, "GET", CONFIGS "/n", 200, THE_CLONE(ENDED, LABEL, "Bound"), 0);
+    create(scene, "configsnap-" SHOT, true, "6");
     scene_end(scene);
 }
 END_TEST
@@ -454,7 +485,8 @@ END_TEST
 CHECK_MAIN("csi clones of configs", a_clone_uses_a_temporary_snapshot,
            a_repeated_call_continues_the_clone,
            a_clone_without_capacity_is_reported_and_continues_later,
-           a_failed_clone_is_deleted_and_may_be_created_again, a_refused_clone_leaves_no_snapshot,
+           a_failed_clone_is_deleted_and_may_be_created_again,
+           a_repeated_call_needs_its_snapshot_no_more, a_refused_clone_leaves_no_snapshot,
            a_snapshot_of_another_owner_is_left_alone,
            an_abandoned_clone_is_deleted_with_its_snapshot,
            a_source_is_deleted_with_leftovers_of_its_clones,

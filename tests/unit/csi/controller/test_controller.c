@@ -238,26 +238,55 @@ END_TEST
     "{\"id\": \"" GROUP "\", \"status\": \"available\", \"name\": \"n\", " \
     "\"description\": \"made by CSI\", \"volumes\": []}"
 
-/* In front of such an API, too: the group that is there was reported to its creator. */
-START_TEST(a_group_of_another_call_is_not_deleted) {
+/* A group with one volume, of an API with one type. */
+static void create_group(struct scene *scene, const char *code) {
     Volumegroup__CreateVolumeGroupRequest request = VOLUMEGROUP__CREATE_VOLUME_GROUP_REQUEST__INIT;
-    struct scene *scene = scene_new(NULL);
     char *member = (char[]){ LEFT };
 
     request.name = (char[]){ "n" };
     request.n_volume_ids = 1;
     request.volume_ids = &member;
-    answer_once(scene, "GET", "/v3/groups/detail*", 200, NONE("groups"));
-    answer(scene, "GET", "/v3/groups/detail*", 200, ONE("groups", ROW_OF_GROUP));
-    answer(scene, "GET", "/v3/groups/" GROUP "*", 200, THE("group", ROW_OF_GROUP));
     answer(scene, "GET", "/v3/volumes/" LEFT, 200, THE("volume", ROW_OF(LEFT, "available", "")));
     answer(scene, "GET", "/v3/types/default", 200, THE("volume_type", "{\"id\": \"t\"}"));
     answer(scene, "GET", "/v3/group_types/default", 404, NULL);
     answer(scene, "GET", "/v3/group_types", 200, ONE("group_types", "{\"name\": \"csi\"}"));
+    expect(scene, "/volumegroup.Controller/CreateVolumeGroup", &request, code);
+}
+
+START_TEST(a_created_group_is_not_final_until_it_is_shown) {
+    static const struct {
+        int changed, removed;
+        const char *code;
+    } rows[] = { { 403, 202, "14" }, { 401, 202, "14" }, { 400, 503, "14" }, { 400, 202, "9" } };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct scene *scene = scene_new(NULL);
+
+        answer_once(scene, "GET", "/v3/groups/detail*", 200, NONE("groups"));
+        answer(scene, "GET", "/v3/groups/detail*", 200, ONE("groups", ROW_OF_GROUP));
+        answer(scene, "GET", "/v3/groups/" GROUP "*", 200, THE("group", ROW_OF_GROUP));
+        answer(scene, "POST", "/v3/groups", 202, THE("group", "{\"id\": \"" GROUP "\"}"));
+        answer(scene, "PUT", "/v3/groups/" GROUP, rows[i].changed, NULL);
+        answer(scene, "POST", "/v3/groups/" GROUP "/action", rows[i].removed, NULL);
+        create_group(scene, rows[i].code);
+        ck_assert_uint_eq(script_server_count(scene->api, "POST", "/v3/groups/" GROUP "/action"),
+                          rows[i].changed == 400);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+/* In front of such an API, too: the group that is there was reported to its creator. */
+START_TEST(a_group_of_another_call_is_not_deleted) {
+    struct scene *scene = scene_new(NULL);
+
+    answer_once(scene, "GET", "/v3/groups/detail*", 200, NONE("groups"));
+    answer(scene, "GET", "/v3/groups/detail*", 200, ONE("groups", ROW_OF_GROUP));
+    answer(scene, "GET", "/v3/groups/" GROUP "*", 200, THE("group", ROW_OF_GROUP));
     answer(scene, "POST", "/v3/groups", 202, THE("group", "{\"id\": \"" ID "\"}"));
     answer(scene, "POST", "/v3/groups/" ID "/action", 202, NULL);
     answer(scene, "PUT", "/v3/groups/" GROUP, 400, NULL);
-    expect(scene, "/volumegroup.Controller/CreateVolumeGroup", &request, "9");
+    create_group(scene, "9");
     ck_assert_uint_eq(script_server_count(scene->api, "POST", "/v3/groups/" ID "/action"), 1);
     ck_assert_uint_eq(script_server_count(scene->api, "POST", "/v3/groups/" GROUP "/action"), 0);
     scene_end(scene);
@@ -393,7 +422,8 @@ CHECK_MAIN("csi controller", a_failed_search_is_not_final,
            an_unreported_object_is_deleted_again_after_a_failure,
            a_reported_object_is_deleted_by_its_id_alone,
            a_created_object_is_not_final_until_it_is_reported,
-           a_second_caller_gets_the_same_object_or_none, a_group_of_another_call_is_not_deleted,
+           a_second_caller_gets_the_same_object_or_none,
+           a_created_group_is_not_final_until_it_is_shown, a_group_of_another_call_is_not_deleted,
            a_failing_api_is_not_final, a_name_taken_by_a_concurrent_call_is_not_final,
            a_row_deleted_between_two_pages_ends_the_list,
            leftovers_of_a_publish_do_not_block_a_delete,
