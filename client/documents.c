@@ -72,10 +72,10 @@ const json_t *document_fetch_below(const struct client *client, struct arena *ar
     return client_ask_for(client, arena, &call, key, err);
 }
 
-/* Appends a page after *marker, and advances that: to NULL after the last one; objects without a
- * uid (pools) have one page.  An intermediary that drops the query would return the same page for
- * ever. */
-static int add_page(const struct client *client, const json_t *page, json_t *all,
+/* Appends a page after *marker, and advances that: to NULL after the last one, which has no link to
+ * a next; objects without a uid (pools) have one page.  An intermediary that drops the query would
+ * return the same page for ever. */
+static int add_page(const struct client *client, const json_t *page, bool is_last, json_t *all,
                     const char **marker, struct error *err) {
     size_t count = json_array_size(page);
     const char *last = NULL;
@@ -88,7 +88,7 @@ static int add_page(const struct client *client, const json_t *page, json_t *all
     if (last && *marker && strcmp(last, *marker) == 0)
         return error_set(err, ERROR_UNAVAILABLE, "%s returned the same page twice", client->name);
     json_array_extend(all, (json_t *)(uintptr_t)page);
-    *marker = last;
+    *marker = is_last ? NULL : last;
     return 0;
 }
 
@@ -98,7 +98,7 @@ static int fetch_all(const struct client *client, struct arena *arena,
     json_t *all = json_keep(arena, json_array());
     const char *query = arena_join(arena, "sort=id:asc", kind->node ? "&node=" : "",
                                    kind->node ? http_encode(arena, kind->node) : "", NULL);
-    const char *marker = NULL;
+    const char *links = arena_join(arena, kind->collection, "_links", NULL), *marker = NULL;
 
     do {
         const struct client_call call = {
@@ -106,12 +106,17 @@ static int fetch_all(const struct client *client, struct arena *arena,
             .path =
                 client_page(arena, place_of(arena, kind, NULL, false), query, marker, PAGE_MOST),
         };
-        const json_t *page = client_ask_list(client, arena, &call, kind->collection, err);
+        struct http_answer answer;
+        const json_t *root = client_ask(client, arena, &call, &answer, err);
+        const json_t *page = client_member(client, arena, &call, root, kind->collection, err);
 
+        if (page && !json_is_array(page))
+            return error_set(err, ERROR_UNAVAILABLE, "the response of %s is not a list of %s",
+                             client->name, kind->collection);
         if (!page)
             return marker && (err->kind == ERROR_BAD_REQUEST || err->kind == ERROR_NOT_FOUND) ? 1
                                                                                               : -1;
-        if (add_page(client, page, all, &marker, err) < 0)
+        if (add_page(client, page, !json_has(root, links), all, &marker, err) < 0)
             return -1;
     } while (marker);
     *ret = all;

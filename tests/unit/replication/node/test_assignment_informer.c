@@ -69,8 +69,6 @@ static void answer_list(const char *path, const char *word, json_t *first, json_
     if (second)
         json_array_append(list, second);
     answer("GET", path, 200, json_text(arena, json_keep(arena, json_pack("{s:o}", word, list))));
-    answer("GET", arena_join(arena, path, "&marker=*", NULL), 200,
-           arena_format(arena, "{\"%s\": []}", word));
 }
 
 static void await_calls(atomic_uint *calls, unsigned count) {
@@ -177,15 +175,32 @@ END_TEST
 
 /* The last document of a page was deleted before the next page was requested. */
 START_TEST(a_list_with_a_lost_marker_is_read_again) {
+    json_t *page =
+        json_pack("{s:[O], s:[{s:s}]}", "replicated_volumes", volume_document(NODE, "64Mi", 1),
+                  "replicated_volumes_links", "rel", "next");
+
     script_server_add(
         server, &(struct script_rule){
                     .method = "GET", .path = VOLUMES_PATH "&marker=*", .status = 404, .times = 2 });
+    answer("GET", VOLUMES_PATH "&marker=*", 200, "{\"replicated_volumes\": []}");
     answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
-    answer_list(VOLUMES_PATH, "replicated_volumes", volume_document(NODE, "64Mi", 1), NULL);
+    answer("GET", VOLUMES_PATH, 200, json_text(arena, json_keep(arena, page)));
     begin_with(60000); /* exactly one query */
     await_calls(&volumes.calls, 1);
     ck_assert_uint_eq(atomic_load(&volumes.count), 1);
     ck_assert_uint_eq(script_server_count(server, "GET", VOLUMES_PATH), 3);
+}
+END_TEST
+
+START_TEST(a_list_without_a_link_to_a_next_page_ends_with_its_first) {
+    answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 1), NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", volume_document(NODE, "64Mi", 1), NULL);
+    begin_with(60000);
+    await_calls(&volumes.calls, 1);
+    ck_assert_uint_eq(script_server_count(server, "GET", REPLICAS_PATH), 1);
+    ck_assert_uint_eq(script_server_count(server, "GET", VOLUMES_PATH), 1);
+    ck_assert_uint_eq(script_server_count(server, "GET", REPLICAS_PATH "&marker=*"), 0);
+    ck_assert_uint_eq(script_server_count(server, "GET", VOLUMES_PATH "&marker=*"), 0);
 }
 END_TEST
 
@@ -221,7 +236,9 @@ END_TEST
 START_TEST(a_page_that_comes_again_ends_the_list) {
     const struct remote_documents kind = { .collection = "volume_replicas", .node = NODE };
 
-    answer(NULL, NULL, 200, "{\"volume_replicas\": [{\"metadata\": {\"uid\": \"u\"}}]}");
+    answer(NULL, NULL, 200,
+           "{\"volume_replicas\": [{\"metadata\": {\"uid\": \"u\"}}], "
+           "\"volume_replicas_links\": [{\"rel\": \"next\", \"href\": \"x\"}]}");
     ck_assert_ptr_null(documents_fetch(&api, arena, &kind, &err));
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     ck_assert_uint_eq(script_server_count(server, NULL, NULL), 2);
@@ -269,7 +286,9 @@ CHECK_MAIN_WITH("assignment_informer", true, begin_storage, end,
                 failed_queries_and_invalid_documents_change_nothing,
                 a_notified_change_is_read_at_once, an_unassigned_local_volume_is_read_by_its_uid,
                 a_local_volume_without_a_document_is_not_changed,
-                a_list_with_a_lost_marker_is_read_again, an_invalid_list_is_not_an_empty_one,
-                a_page_that_comes_again_ends_the_list, a_document_has_the_requested_name_or_uid,
+                a_list_with_a_lost_marker_is_read_again,
+                a_list_without_a_link_to_a_next_page_ends_with_its_first,
+                an_invalid_list_is_not_an_empty_one, a_page_that_comes_again_ends_the_list,
+                a_document_has_the_requested_name_or_uid,
                 a_list_during_a_suspension_delays_the_next_by_ten_periods,
                 a_few_short_lists_follow_at_once_and_many_with_their_pauses)
