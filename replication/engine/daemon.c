@@ -192,7 +192,7 @@ static const char *last_output(struct arena *arena, const char *run) {
 }
 
 /* It writes its pid file when all sockets listen. */
-static int await_ready(const char *run, int64_t timeout_ms, struct error *err) {
+static int await_pid_file(const char *run, int64_t timeout_ms, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *pid_file = daemon_path(arena, run, "pid");
     int64_t until_us = deadline_after_us(timeout_ms);
@@ -220,7 +220,7 @@ static const char *escaped(struct arena *arena, const char *value) {
     return text;
 }
 
-int daemon_start(const char *run, const char *program, int64_t timeout_ms, struct error *err) {
+int daemon_begin(const char *run, const char *program, struct error *err) {
     static const char *const stale[] = { "qmp", "nbd", "pid" };
     autoarena struct arena *arena = arena_new();
     const char *path = escaped(arena, run);
@@ -236,7 +236,6 @@ int daemon_start(const char *run, const char *program, int64_t timeout_ms, struc
         daemon_path(arena, run, "pid"),
         NULL,
     };
-    struct error ignored;
 
     if (daemon_runs(run))
         return error_set(err, ERROR_CONFLICT, "A storage daemon runs in %s.", run);
@@ -244,12 +243,20 @@ int daemon_start(const char *run, const char *program, int64_t timeout_ms, struc
         if (unlink(daemon_path(arena, run, stale[i])) < 0 && errno != ENOENT)
             return error_errno(err, ERROR_BACKEND, "removing %s/%s", run, stale[i]);
     }
-    if (launch_daemon(run, arguments, err) < 0)
-        return -1;
-    if (await_ready(run, timeout_ms, err) == 0)
+    return launch_daemon(run, arguments, err);
+}
+
+int daemon_await_ready(const char *run, int64_t timeout_ms, struct error *err) {
+    struct error ignored;
+
+    if (await_pid_file(run, timeout_ms, err) == 0)
         return 0;
     daemon_kill(run, timeout_ms, &ignored);
     return -1;
+}
+
+int daemon_start(const char *run, const char *program, int64_t timeout_ms, struct error *err) {
+    return daemon_begin(run, program, err) < 0 ? -1 : daemon_await_ready(run, timeout_ms, err);
 }
 
 /* ---- end ---- */

@@ -89,6 +89,7 @@ struct target {
     bool sealed, dry_run;
     struct qmp *file;         /* of the daemon that serves the file; NULL: not known */
     int64_t file_bytes;       /* its size; 0: there is none */
+    bool file_begun;          /* it was started, and has had no client yet */
     char replaced[UUID_SIZE]; /* "": none */
     char snapshot[UUID_SIZE];
     int64_t adopted_us; /* until then reports may be of nodes that the earlier owner named alike */
@@ -234,6 +235,8 @@ int graph_copy(struct target *target, struct graph_job *ret, struct error *gone,
 
 /* ---- target_file.c ---- */
 
+/* Starts its daemon, if it has one: it gets ready while the volume's does. */
+void file_begin(struct target *target);
 /* Makes the file of a serving target, with its size, or removes it, as its export requires. */
 int file_reconcile(struct target *target, struct error *err);
 /* Removes it with its daemon. */

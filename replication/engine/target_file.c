@@ -107,10 +107,15 @@ static int make_mount_point(const struct target *target, struct error *err) {
 
 /* ---- its daemon ---- */
 
+static bool has_file(const struct target *target) {
+    return target->export == TARGET_EXPORT_FILE && !target->sealed;
+}
+
 static void close_monitor(struct target *target) {
     qmp_close(target->file);
     target->file = NULL;
     target->file_bytes = 0;
+    target->file_begun = false;
 }
 
 static int end(const char *run, int64_t timeout_ms, struct error *err) {
@@ -251,14 +256,35 @@ static int grow(struct target *target, struct error *err) {
 
 /* ---- together ---- */
 
+static int begin_daemon(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+
+    close_monitor(target);
+    if (end(target->run, target->timeout_ms, err) < 0 || make_mount_point(target, err) < 0 ||
+        daemon_begin(file_run(arena, target), target->program, err) < 0)
+        return -1;
+    target->file_begun = true;
+    return 0;
+}
+
+/* One that cannot begin is reported by the next file_reconcile(). */
+void file_begin(struct target *target) {
+    autoarena struct arena *arena = arena_new();
+    struct error ignored;
+
+    if (has_file(target) && !daemon_runs(file_run(arena, target)))
+        (void)begin_daemon(target, &ignored);
+}
+
 static int launch(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *run = file_run(arena, target), *source = name_source(arena, target->size_bytes);
 
-    assert(target->export == TARGET_EXPORT_FILE && !target->sealed);
-    close_monitor(target);
-    if (end(target->run, target->timeout_ms, err) < 0 || make_mount_point(target, err) < 0 ||
-        daemon_start(run, target->program, target->timeout_ms, err) < 0 ||
+    assert(has_file(target));
+    if (!target->file_begun && begin_daemon(target, err) < 0)
+        return -1;
+    target->file_begun = false;
+    if (daemon_await_ready(run, target->timeout_ms, err) < 0 ||
         qmp_await_ready(daemon_path(arena, run, "qmp"), target->timeout_ms, err) < 0 ||
         qmp_connect(daemon_path(arena, run, "qmp"), target->timeout_ms, &target->file, err) < 0)
         return -1;
@@ -312,9 +338,9 @@ int file_reconcile(struct target *target, struct error *err) {
     const char *run = file_run(arena, target);
     int found;
 
-    if (target->export != TARGET_EXPORT_FILE || target->sealed)
+    if (!has_file(target))
         return daemon_runs(run) ? file_stop(target, err) : 0;
-    found = daemon_runs(run) ? inspect(target, err) : 0;
+    found = daemon_runs(run) && !target->file_begun ? inspect(target, err) : 0;
     if (found == 0)
         found = launch(target, err);
     else if (found == 1)

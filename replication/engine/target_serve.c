@@ -125,6 +125,7 @@ static int serve(struct target *target, struct error *err) {
     struct logs logs;
 
     assert(!target->dry_run);
+    file_begin(target);
     if (target_launch(target, err) < 0)
         return -1;
     new = admit_rebuilt(target);
