@@ -5,12 +5,15 @@
 static int add(struct qmp *qmp, const struct file_node *node, const char *aio, int64_t timeout_ms,
                struct error *err) {
     autoarena struct arena *arena = arena_new();
-    json_t *file =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "driver", "file", "filename", node->path,
-                  "discard", "unmap", "locking", "on", "aio", aio, "read-only", node->read_only);
-    json_t *raw = json_pack("{s:s, s:s, s:s, s:b, s:o}", "driver", "raw", "node-name", node->name,
-                            "discard", "unmap", "read-only", node->read_only, "file", file);
+    json_t *file = json_pack("{s:s, s:s, s:s, s:s, s:s}", "driver", "file", "filename", node->path,
+                             "discard", "unmap", "locking", "on", "aio", aio);
+    json_t *raw = json_pack("{s:s, s:s, s:s, s:o}", "driver", "raw", "node-name", node->name,
+                            "discard", "unmap", "file", file);
 
+    if (node->read_only) { /* else unnamed: the daemon reads commands byte by byte, slowly */
+        json_object_set_new(file, "read-only", json_true());
+        json_object_set_new(raw, "read-only", json_true());
+    }
     if (node->size_bytes > 0)
         json_object_set_new(raw, "size", json_integer(node->size_bytes));
     return qmp_execute(qmp, arena, "blockdev-add", raw, timeout_ms, NULL, err);

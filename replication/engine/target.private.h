@@ -155,6 +155,19 @@ int member_read(const struct member *member, int64_t at, size_t size, void *ret,
 int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t end,
                 unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err);
 
+/* By the index of the member. */
+typedef bool members_t[MEMBERS_MOST];
+struct member_outcome {
+    int result;
+    struct error err;
+};
+/* Calls it for each of these members, at once: a call waits for a disk, or for a host. It changes
+ * nothing but its member. Returns when all have returned. */
+void members_do(struct target *target, const members_t which,
+                int (*call)(struct target *target, struct member *member, const void *arg,
+                            struct error *err),
+                const void *arg, struct member_outcome *ret);
+
 /* Opens all: those that cannot be are excluded. ERROR_CONFLICT: one has a higher epoch, or another
  * process has it. */
 int target_open_replicas(struct target *target, struct error *err);

@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "common/log.h"
+#include "common/thread.h"
 
 #include <string.h>
 
@@ -169,21 +170,87 @@ int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t
     return result;
 }
 
+/* ---- of several members ---- */
+
+struct member_call {
+    struct target *target;
+    struct member *member;
+    int (*call)(struct target *target, struct member *member, const void *arg, struct error *err);
+    const void *arg;
+    struct member_outcome *outcome;
+    pthread_t thread;
+    bool has_thread;
+};
+
+static void *run_call(void *arg) {
+    const struct member_call *call = arg;
+
+    call->outcome->result = call->call(call->target, call->member, call->arg, &call->outcome->err);
+    return NULL;
+}
+
+void members_do(struct target *target, const members_t which,
+                int (*call)(struct target *target, struct member *member, const void *arg,
+                            struct error *err),
+                const void *arg, struct member_outcome *ret) {
+    struct member_call calls[MEMBERS_MOST];
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        if (which[i])
+            calls[count++] = (struct member_call){
+                .target = target,
+                .member = &target->members[i],
+                .call = call,
+                .arg = arg,
+                .outcome = &ret[i],
+            };
+    }
+    /* The last one, and those for which there is no thread, by this thread. */
+    for (unsigned i = 0; i < count; i++) {
+        calls[i].has_thread =
+            i + 1 < count && thread_start(&calls[i].thread, "replica", run_call, &calls[i]) == 0;
+        if (!calls[i].has_thread)
+            run_call(&calls[i]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (calls[i].has_thread)
+            pthread_join(calls[i].thread, NULL);
+    }
+}
+
+static int open_one(struct target *target, struct member *member, const void *arg,
+                    struct error *err) {
+    (void)arg;
+    member->probe_us = 0;
+    return member_open(target, member, err);
+}
+
 int target_open_replicas(struct target *target, struct error *err) {
+    struct member_outcome opened[MEMBERS_MOST];
+    const struct member *refused = NULL;
+    members_t all = { false };
+
+    for (unsigned i = 0; i < target->count; i++)
+        all[i] = true;
+    members_do(target, all, open_one, NULL, opened);
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (opened[i].result < 0)
+            member->why = opened[i].err;
+        member_next(member, opened[i].result < 0 ? MEMBER_NOT_OPENED : MEMBER_OPENED);
+        if (!refused && member->state == MEMBER_IS_EXCLUDED && member->why.kind == ERROR_CONFLICT)
+            refused = member;
+    }
+    if (!refused)
+        return 0;
+    /* For the highest epoch, which the owner's status reports. */
     TARGET_FOREACH(member, target) {
         member->probe_us = 0;
-        member_next(member, member_open(target, member, &member->why) < 0 ? MEMBER_NOT_OPENED
-                                                                          : MEMBER_OPENED);
-        if (member->state == MEMBER_IS_EXCLUDED && member->why.kind == ERROR_CONFLICT) {
-            /* For the highest epoch, which the owner's status reports. */
-            for (unsigned i = 0; i < target->count; i++) {
-                target->members[i].probe_us = 0;
-                member_probe(target, &target->members[i]);
-            }
-            return error_pass(err, &member->why);
-        }
+        member_probe(target, member);
     }
-    return 0;
+    return error_pass(err, &refused->why);
 }
 
 void target_close_replicas(struct target *target) {

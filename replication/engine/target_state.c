@@ -82,11 +82,12 @@ static int refuse_foreign(struct target *target, struct member *member, struct e
                      member->replica.uid, member->replica.pool);
 }
 
-static int write_one(struct target *target, struct member *member, enum replica_mark mark,
+static int write_one(struct target *target, struct member *member, const void *mark,
                      struct error *err) {
-    struct replica_state state = { .mark = mark, .generation = target->current };
+    struct replica_state state = { .mark = *(const enum replica_mark *)mark,
+                                   .generation = target->current };
 
-    assert(mark == REPLICA_DIRTY || mark == REPLICA_CLEAN);
+    assert(state.mark == REPLICA_DIRTY || state.mark == REPLICA_CLEAN);
     assert(target->current.id.number > 0);
     assert(generation_has(&target->current, member->replica.uid));
     snprintf(state.volume, UUID_SIZE, "%s", target->volume);
@@ -99,62 +100,62 @@ static int write_one(struct target *target, struct member *member, enum replica_
     return 0;
 }
 
-/* Votes during a change, by the index of the member. */
-typedef bool votes_t[LENGTH(((struct target *)NULL)->members)];
+/* Writes the current generation to these at once, as each waits for its disk twice. Those that do
+ * not take it vote no more; *err is the reason of one. Returns their number. */
+static unsigned write_to(struct target *target, const members_t which, enum replica_mark mark,
+                         members_t votes, struct error *err) {
+    struct member_outcome written[MEMBERS_MOST];
+    unsigned failed = 0;
+
+    members_do(target, which, write_one, &mark, written);
+    for (unsigned i = 0; i < target->count; i++) {
+        if (which[i])
+            votes[i] = written[i].result == 0;
+        if (!which[i] || votes[i])
+            continue;
+        failed++;
+        *err = written[i].err;
+        if (mark == REPLICA_DIRTY)
+            log_warning(NULL, "state of a replica cannot be written", "volume_id", target->volume,
+                        "replica_id", target->members[i].replica.uid, "reason", err->message, NULL);
+    }
+    return failed;
+}
 
 /* A member that cannot take it is not awaited: the change that follows evicts it. */
-static unsigned roll_forward(struct target *target, votes_t votes, struct error *reason) {
-    unsigned failed = 0;
+static unsigned roll_forward(struct target *target, members_t votes, struct error *reason) {
+    members_t behind = { false };
 
     for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
+        const struct member *member = &target->members[i];
 
-        if (votes[i] && generation_has(&target->current, member->replica.uid) &&
-            !generation_same(&member->probe.state.generation.id, &target->current.id) &&
-            write_one(target, member, REPLICA_DIRTY, reason) < 0) {
-            votes[i] = false;
-            failed++;
-        }
+        behind[i] = votes[i] && generation_has(&target->current, member->replica.uid) &&
+                    !generation_same(&member->probe.state.generation.id, &target->current.id);
     }
-    return failed;
+    return write_to(target, behind, REPLICA_DIRTY, votes, reason);
 }
 
-static bool write_member(struct target *target, struct member *member, struct error *err) {
-    if (write_one(target, member, REPLICA_DIRTY, err) == 0)
-        return true;
-    log_warning(NULL, "state of a replica cannot be written", "volume_id", target->volume,
-                "replica_id", member->replica.uid, "reason", err->message, NULL);
-    return false;
-}
-
-/* Writes the current generation to its members, to the new one last; those that do not take it do
- * not vote any more. */
-static unsigned write_current(struct target *target, votes_t votes, const char *newcomer,
+/* To the new one last. */
+static unsigned write_current(struct target *target, members_t votes, const char *newcomer,
                               struct error *err) {
-    const struct member *first = target->members;
-    struct member *last = NULL;
-    unsigned failed = 0;
+    members_t old = { false }, new = { false };
+    unsigned failed;
 
     for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
+        const char *uid = target->members[i].replica.uid;
 
-        if (!generation_has(&target->current, member->replica.uid))
-            continue;
-        if (newcomer && strcmp(member->replica.uid, newcomer) == 0)
-            last = member;
-        else
-            failed += !(votes[i] = write_member(target, member, err));
+        if (generation_has(&target->current, uid))
+            (newcomer && strcmp(uid, newcomer) == 0 ? new : old)[i] = true;
     }
-    if (last && failed == 0)
-        failed += !(votes[last - first] = write_member(target, last, err));
-    return failed;
+    failed = write_to(target, old, REPLICA_DIRTY, votes, err);
+    return failed > 0 ? failed : write_to(target, new, REPLICA_DIRTY, votes, err);
 }
 
 static bool is_named(const char *uid, const struct member *member) {
     return uid && strcmp(uid, member->replica.uid) == 0;
 }
 
-static void next_generation(struct target *target, const votes_t votes,
+static void next_generation(struct target *target, const members_t votes,
                             const struct generation *before, struct change change) {
     struct generation next;
 
@@ -180,7 +181,7 @@ static int too_few(const struct target *target, const struct error *reason, stru
                      target->volume, reason->message[0] ? " " : "", reason->message);
 }
 
-static void follow_change(struct target *target, const votes_t votes, const char *without) {
+static void follow_change(struct target *target, const members_t votes, const char *without) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
         bool stays = votes[i] && !is_named(without, member);
@@ -201,7 +202,7 @@ static void follow_change(struct target *target, const votes_t votes, const char
 int generation_change(struct target *target, struct change change, struct error *err) {
     const struct generation before = target->current;
     struct error reason = { 0 };
-    votes_t votes = { false };
+    members_t votes = { false };
 
     assert(before.id.number > 0 && change.wanted <= REPLICAS_MOST);
     assert(!change.with || !change.without || strcmp(change.with, change.without) != 0);
@@ -225,13 +226,10 @@ int generation_change(struct target *target, struct change change, struct error 
 }
 
 int generation_mark(struct target *target, enum replica_mark mark, struct error *err) {
-    int result = 0;
+    members_t which = { false }, marked;
 
     assert(mark != REPLICA_CLEAN || !target->qmp); /* no writer runs any more */
-    for (unsigned i = 0; i < target->count; i++) {
-        if (generation_has(&target->current, target->members[i].replica.uid) &&
-            write_one(target, &target->members[i], mark, err) < 0)
-            result = -1;
-    }
-    return result;
+    for (unsigned i = 0; i < target->count; i++)
+        which[i] = generation_has(&target->current, target->members[i].replica.uid);
+    return write_to(target, which, mark, marked, err) > 0 ? -1 : 0;
 }

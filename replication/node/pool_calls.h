@@ -3,7 +3,7 @@
  * (common/detached_call.h), whose timeout depends on their kind and on the pool's health probes.  A
  * pool with an abandoned call that is still running is refused.
  *
- * Belongs to one thread.
+ * Thread-safe but for pool_calls_free().
  */
 #pragma once
 

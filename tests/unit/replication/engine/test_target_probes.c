@@ -1,16 +1,38 @@
 /*
  * A replica with failing probes, as when its disk or its host is busy: its condition is unknown, so
- * it is not changed.
+ * it is not changed.  Calls that wait for all disks of a start, at once.
  */
 #include "tests/unit/replication/engine/target_test.h"
 
+#include "common/clock.h"
+#include "common/thread.h"
 #include "replication/engine/replica_access.h"
 
 static struct replica_access local;
 static const char *unprobed; /* the uid of the replica with failing probes; NULL: none */
+static bool
+    awaited[ACCESS_SNAPSHOT_SIZE + 1]; /* a call of this kind awaits those of all replicas */
+static unsigned begun[ACCESS_SNAPSHOT_SIZE + 1];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+
+/* Calls come one after the other: the first waits in vain. */
+static void await_others(enum access_kind kind) {
+    const int64_t until_us = clock_monotonic_us() + 20 * SECOND_US;
+
+    pthread_mutex_lock(&lock);
+    begun[kind]++;
+    pthread_cond_broadcast(&changed);
+    while (begun[kind] % REPLICAS > 0 && awaited[kind]) {
+        if (!thread_cond_wait(&changed, &lock, until_us))
+            awaited[kind] = false;
+    }
+    pthread_mutex_unlock(&lock);
+}
 
 static int call(void *arg, struct replica_request *request, struct error *error) {
     (void)arg;
+    await_others(request->kind);
     if (request->kind != ACCESS_PROBE || !unprobed || strcmp(unprobed, request->replica->uid) != 0)
         return replica_request(&replica_local, request, error);
     *request->probe = (struct replica_probe){ .health = REPLICA_FAILING, .epoch = -1 };
@@ -20,6 +42,9 @@ static int call(void *arg, struct replica_request *request, struct error *error)
 
 static void begin_probes(void) {
     unprobed = NULL;
+    memset(awaited, 0, sizeof(awaited));
+    memset(begun, 0, sizeof(begun));
+    thread_cond_init(&changed);
     local.call = call;
     begin();
     target_close(target);
@@ -99,7 +124,21 @@ START_TEST(a_stop_names_the_replica_with_a_failed_probe) {
 }
 END_TEST
 
+/* Each waits for a disk: a volume would start as many times later. */
+START_TEST(replicas_are_opened_and_written_at_once) {
+    awaited[ACCESS_OPEN] = awaited[ACCESS_WRITE_STATE] = true;
+    serve();
+    ck_assert_uint_eq(begun[ACCESS_OPEN], REPLICAS);
+    ck_assert_uint_eq(begun[ACCESS_WRITE_STATE], REPLICAS);
+    write_some(20);
+    stop();
+    ck_assert_uint_eq(begun[ACCESS_WRITE_STATE], 2 * REPLICAS);
+    ck_assert(awaited[ACCESS_OPEN] && awaited[ACCESS_WRITE_STATE]); /* still: none came alone */
+}
+END_TEST
+
 CHECK_MAIN_WITH("target probes", adopt_daemons(), begin_probes, end,
+                replicas_are_opened_and_written_at_once,
                 a_replica_with_a_failed_probe_votes_after_an_unclean_stop,
                 a_volume_grows_when_all_probes_succeed,
                 a_replica_with_a_failed_probe_is_not_rebuilt,
