@@ -189,6 +189,9 @@ int target_rebuild_stop(struct target *target, struct error *err);
  */
 int target_scale(struct target *target, const struct replica *replicas, unsigned count,
                  int64_t speed, struct error *err);
+/* Of a replica that has left the quorum, or did not join it: it is none of the target's any more,
+ * whatever the others are.  ERROR_CONFLICT: it has a vote, or a job runs. */
+int target_release(struct target *target, const char *replica, struct error *err);
 
 /*
  * Makes a snapshot (replication/engine/replica_snapshot.h) of that name, a UUID, beside each voting

@@ -141,3 +141,20 @@ int target_scale(struct target *target, const struct replica *replicas, unsigned
                        : outcome > 0 || find_surplus(target, &assignment, false) ||
                              current->wanted != count;
 }
+
+int target_release(struct target *target, const char *replica, struct error *err) {
+    struct member *member = member_find(target, replica);
+
+    if (!member)
+        return 0;
+    if (!target_serves(target) || target_job_runs(target) || member_votes(member) ||
+        generation_has(&target->current, replica))
+        return error_set(err, ERROR_CONFLICT, "The replica %s may be one of the volume %s.",
+                         replica, target->volume);
+    target_job_next(target, JOB_FORGOTTEN);
+    if (graph_remove_child(target, member->node, err) < 0)
+        return -1;
+    member_close(target, member);
+    member_remove(target, replica);
+    return 0;
+}

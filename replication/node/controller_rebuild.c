@@ -36,6 +36,7 @@ struct change {
     bool blocked; /* one cannot be rebuilt */
     bool surplus; /* others are members, or another number */
     const struct target_replica *damaged;
+    const char *leaving; /* uid of the one to be removed, which does not vote; NULL: none */
 };
 
 /* The one to be rebuilt precedes other missing ones. */
@@ -63,8 +64,10 @@ static struct change find_change(struct volume_controller *controller) {
         const struct target_replica *seen = volume_controller_status_of(controller, replica.uid);
         bool votes = seen && seen->votes, ready;
 
-        if (assigned->removing && strcmp(assigned->removing, replica.uid) == 0)
+        if (assigned->removing && strcmp(assigned->removing, replica.uid) == 0) {
+            change.leaving = seen && !votes ? seen->replica.uid : NULL;
             continue;
+        }
         known += seen != NULL;
         ready = votes || may_be_rebuilt(controller, &replica);
         assert(change.count < LENGTH(change.assigned));
@@ -88,9 +91,9 @@ static struct change find_change(struct volume_controller *controller) {
 }
 
 /* A member is rebuilt whatever the others are, and so is a replica that a volume without a majority
- * can have; any other addition or removal waits for all.  A replica that could not be repaired in
- * place is evicted and rebuilt; but while replicas are resynchronized each vote may be needed for a
- * block. */
+ * can have; one without a vote leaves whatever they are; any other addition or removal waits for
+ * all.  A replica that could not be repaired in place is evicted and rebuilt; but while replicas
+ * are resynchronized each vote may be needed for a block. */
 static int do_change(struct volume_controller *controller, struct change *change,
                      struct error *err) {
     const struct target_status *status = &controller->status;
@@ -118,6 +121,8 @@ static int do_change(struct volume_controller *controller, struct change *change
     }
     if (change->blocked && lacks_majority)
         return target_scale(controller->target, change->ready, change->ready_count, speed, err);
+    if (change->blocked && change->leaving)
+        return target_release(controller->target, change->leaving, err);
     if (change->blocked || (change->missing < 0 && !change->surplus))
         return 0;
     return target_scale(controller->target, change->assigned, change->count, speed, err);

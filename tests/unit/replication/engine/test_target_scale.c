@@ -408,6 +408,30 @@ START_TEST(a_former_owner_changes_no_replica) {
 }
 END_TEST
 
+/* Another one is missing, so the number of replicas cannot be changed. */
+START_TEST(a_replica_without_a_vote_is_released_while_another_is_missing) {
+    serve();
+    write_some(20);
+    ck_assert_int_eq(target_release(target, uids[1], &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    assert_voters(3);
+    assert_done(target_evict(target, uids[1], &err));
+    ck_assert_int_eq(target_release(target, uids[0], &err), -1);
+    watch();
+    ck_assert_uint_eq(status.count, 3);
+    assert_done(target_release(target, uids[1], &err));
+    assert_done(target_release(target, uids[1], &err));
+    watch();
+    ck_assert_uint_eq(status.count, 2);
+    ck_assert_uint_eq(status.voters, 2);
+    ck_assert_uint_eq(status.wanted, 3);
+    write_some(20);
+    read_all();
+    rebuild(1);
+    assert_voters(3);
+}
+END_TEST
+
 CHECK_MAIN_WITH("target scale", adopt_daemons(), begin_three, end, one_becomes_three_and_one_again,
                 a_single_replica_is_replaced, three_become_five_and_two,
                 one_joins_while_the_others_are_resynchronized,
@@ -421,4 +445,5 @@ CHECK_MAIN_WITH("target scale", adopt_daemons(), begin_three, end, one_becomes_t
                 another_replica_joins_beside_one_that_failed_to_join,
                 a_lost_replica_is_removed_from_the_number,
                 an_interrupted_change_is_continued_by_the_next_owner,
-                none_and_too_many_replicas_are_refused, a_former_owner_changes_no_replica)
+                none_and_too_many_replicas_are_refused, a_former_owner_changes_no_replica,
+                a_replica_without_a_vote_is_released_while_another_is_missing)
