@@ -22,7 +22,7 @@ static bool put_pools(struct reconcile *r) {
 
         if (json_list_has(old, pool) || replica_is_healthy(r, replica))
             json_array_append_new(pools, json_string(pool));
-        else
+        else if (!replica->deleted_at)
             all = false;
         all = all && !(replica->deleted_at && reconcile_is_online(r, replica));
     }

@@ -92,12 +92,16 @@ static int64_t wait_us(const struct reconcile *r) {
     return (seconds ? json_integer_value(seconds) : AUTO_REPLACE_S) * SECOND_US;
 }
 
-/* Its pool stays offline; a replica that the volume's node still reads and writes is not lost. */
-static bool is_lost(const struct reconcile *r, const struct document *replica) {
+/* For so long. */
+static bool stays_offline(const struct reconcile *r, const struct document *replica, int64_t us) {
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
-    return pool && !reconcile_is_online(r, replica) && wait_us(r) > 0 &&
-           pool->offline_us > wait_us(r) &&
+    return pool && !reconcile_is_online(r, replica) && pool->offline_us > us;
+}
+
+/* A replica that the volume's node still reads and writes is not lost. */
+static bool is_lost(const struct reconcile *r, const struct document *replica) {
+    return wait_us(r) > 0 && stays_offline(r, replica, wait_us(r)) &&
            !(volume_is_served(r) && replica_is_healthy(r, replica));
 }
 
@@ -177,7 +181,9 @@ static int continue_replacement(struct reconcile *r, struct error *err) {
     }
     if (!has_reason(r, old))
         return cancel(r, old, new, "its pool is online or no longer drained", err);
-    if (is_lost(r, new) || is_drained(r, new))
+    /* It has no data that are needed: also where no lost replica is to be replaced. */
+    if (stays_offline(r, new, wait_us(r) > 0 ? wait_us(r) : AUTO_REPLACE_S * SECOND_US) ||
+        is_drained(r, new))
         return cancel(r, old, new, "its own pool is offline or drained", err);
     return 0;
 }

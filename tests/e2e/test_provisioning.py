@@ -88,6 +88,10 @@ class DeclaredCase(ServiceCase):
     def change(self, name, **parts):
         self.api.ask("PATCH", f"/volume_configs/{name}", {"volume_config": parts})
 
+    def reasons(self, name):
+        return [event["reason"] for event in
+                self.api.ask("GET", f"/volume_configs/{name}/events")["events"]]
+
     def volume_of(self, name):
         return self.api.ask("GET", f"/volume_configs/{name}/volume")["replicated_volume"]
 

@@ -66,10 +66,6 @@ class Replacement(DeclaredCase):
     def places(self, name):
         return sorted(self.config(name)["status"]["poolInfo"])
 
-    def reasons(self, name):
-        return [event["reason"] for event in
-                self.api.ask("GET", f"/volume_configs/{name}/events")["events"]]
-
     def moved(self, name, places):
         def there():
             status = self.config(name)["status"]
@@ -212,3 +208,25 @@ class Replacement(DeclaredCase):
         self.moved("outage", ("pool-a", "pool-b", "pool-e"))
         disk.connected().check()
         self.finish(("outage", disk))
+
+    def test_a_replica_goes_elsewhere_when_its_new_pool_is_lost_too(self):
+        disk = self.published("twice", ("pool-a", "pool-b", "pool-c"))
+        self.replace_after("twice", AWAY_S)
+        self.take_away("pool-c")
+        self.write_until(disk, lambda: self.replacement("twice"), "a replacement")
+        new = self.replacement("twice")["newReplicaId"]
+        [lost] = [row["spec"]["poolName"] for row in
+                  self.api.ask("GET", "/volume_replicas")["volume_replicas"]
+                  if row["metadata"]["uid"] == new]
+        self.take_away(lost)
+        self.write_until(disk, lambda: "ReplacementFinished" in self.reasons("twice"),
+                         "another replacement")
+        self.assertIn("ReplacementCancelled", self.reasons("twice"))
+        [place] = {"pool-d", "pool-e"} - {lost}
+        self.await_phase("twice", "Healthy", "host-a")
+        disk.connected().check()
+        for pool in ("pool-c", lost):
+            self.bring_back(pool)
+        self.moved("twice", ("pool-a", "pool-b", place))
+        disk.connected().check()
+        self.finish(("twice", disk))

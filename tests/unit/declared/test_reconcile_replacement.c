@@ -361,6 +361,50 @@ WORK_TEST(a_replacement_is_not_put_beside_another_replica) {
     ck_assert_str_eq(pool_at(work, id, 3), "pool-d");
 }
 
+/* The fourth replica, on pool-d, is given up with its pool, and a fifth made. */
+static void lose_fourth(struct work *work, const char *id, unsigned absent) {
+    ck_assert_str_eq(pool_at(work, id, 3), "pool-d");
+    go_away(work, "d", POLICY_S - 1);
+    report_served(work, id, 3, "Offline");
+    settle(work, id);
+    ck_assert_str_eq(config_at(work, id, "status.replacement.cancelled"), "null");
+    go_away(work, "d", POLICY_S + 1);
+    settle(work, id);
+    ck_assert_str_eq(config_at(work, id, "status.replacement.cancelled"), "true");
+    report_served(work, id, 3, NULL); /* it is evicted, and its data wait for the pool */
+    settle(work, id);
+    report_served(work, id, (int)absent, "Offline");
+    settle(work, id);
+    ck_assert_uint_eq(count_of(work, id), 5);
+    ck_assert_str_eq(pool_at(work, id, 4), "pool-e");
+    ck_assert_int_eq(at_index(work, id, 2).deleted_at, 0);
+}
+
+WORK_TEST(a_replica_goes_elsewhere_when_its_new_pool_is_lost_too) {
+    const char *id = served(work);
+
+    (void)err;
+    put_pool(work, "pool-f", "host-f", 100 * GIB);
+    sql(work, "UPDATE replica_pools SET up_since = 1");
+    go_away(work, "c", POLICY_S + 1);
+    report_served(work, id, 2, "Offline");
+    settle(work, id);
+    lose_fourth(work, id, 2);
+}
+
+/* The volume's lost replicas are not replaced, yet it has to leave the drained pool. */
+WORK_TEST(a_drained_replica_goes_elsewhere_when_its_new_pool_is_lost) {
+    const char *id = served(work);
+
+    OK(edit(work, id, "{\"spec\":{\"policy\":{\"replica\":{\"autoReplaceSeconds\":0}}}}", err));
+    settle(work, id);
+    report_served(work, id, -1, NULL);
+    settle(work, id);
+    drain(work, "pool-c", true);
+    settle(work, id);
+    lose_fourth(work, id, 3);
+}
+
 CHECK_MAIN("reconcile_replacement",
            a_lost_replica_is_replaced_and_removed_when_the_new_one_is_healthy,
            a_replica_is_not_replaced_before_its_time_or_while_it_is_healthy,
@@ -372,4 +416,6 @@ CHECK_MAIN("reconcile_replacement",
            an_interrupted_drain_cancels_its_replacements,
            a_drained_pool_of_an_unpublished_volume_is_emptied_without_clients,
            no_more_replicas_are_copied_at_once_than_the_limit,
-           a_replacement_is_not_put_beside_another_replica)
+           a_replacement_is_not_put_beside_another_replica,
+           a_replica_goes_elsewhere_when_its_new_pool_is_lost_too,
+           a_drained_replica_goes_elsewhere_when_its_new_pool_is_lost)
