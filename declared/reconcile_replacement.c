@@ -92,11 +92,22 @@ static int64_t wait_us(const struct reconcile *r) {
     return (seconds ? json_integer_value(seconds) : AUTO_REPLACE_S) * SECOND_US;
 }
 
-/* For so long. */
-static bool stays_offline(const struct reconcile *r, const struct document *replica, int64_t us) {
-    const struct replica_pool *pool = reconcile_pool(r, replica);
+/* Of any node. */
+static const struct replica_pool *pool_named(const struct reconcile *r,
+                                             const struct document *replica) {
+    for (unsigned i = 0; i < r->pool_count; i++)
+        if (text_is(r->pools[i].id, replica_pool_of(replica)))
+            return &r->pools[i];
+    return NULL;
+}
 
-    return pool && !reconcile_is_online(r, replica) && pool->offline_us > us;
+/* For so long; a pool whose name another node has taken is offline for as long as that is up. */
+static bool stays_offline(const struct reconcile *r, const struct document *replica, int64_t us) {
+    const struct replica_pool *pool = reconcile_pool(r, replica), *named = pool_named(r, replica);
+
+    if (reconcile_is_online(r, replica))
+        return false;
+    return pool ? pool->offline_us > us : named && named->up_us > us;
 }
 
 /* A replica that the volume's node still reads and writes is not lost. */
@@ -106,7 +117,7 @@ static bool is_lost(const struct reconcile *r, const struct document *replica) {
 }
 
 static bool is_drained(const struct reconcile *r, const struct document *replica) {
-    const struct replica_pool *pool = reconcile_pool(r, replica);
+    const struct replica_pool *pool = pool_named(r, replica);
 
     return pool && pool->draining;
 }

@@ -405,6 +405,63 @@ WORK_TEST(a_drained_replica_goes_elsewhere_when_its_new_pool_is_lost) {
     lose_fourth(work, id, 3);
 }
 
+/* As when a machine is replaced by another one with the disk, or with a new one. */
+WORK_TEST(a_replica_whose_pool_another_node_has_is_lost) {
+    const char *id = served(work);
+
+    (void)err;
+    go_away(work, "c", POLICY_S + 1);
+    put_pool(work, "pool-c", "host-x", 100 * GIB);
+    report_served(work, id, 2, "Offline");
+    settle(work, id);
+    ck_assert_uint_eq(count_of(work, id), 3);
+    sql(work, "UPDATE replica_pools SET up_since = %jd WHERE name = 'pool-c'",
+        (intmax_t)(work->clock_us - (POLICY_S - 1) * SECOND_US));
+    settle(work, id);
+    ck_assert_uint_eq(count_of(work, id), 3);
+    sql(work, "UPDATE replica_pools SET up_since = 1 WHERE name = 'pool-c'");
+    settle(work, id);
+    ck_assert_uint_eq(count_of(work, id), 4);
+    ck_assert_str_eq(pool_at(work, id, 3), "pool-d");
+}
+
+/* The clock of a server that was set before the service has started again. */
+WORK_TEST(a_step_of_the_clock_neither_replaces_at_once_nor_prevents_it) {
+    static const int64_t day_us = 24 * 3600 * SECOND_US;
+    const char *id = served(work);
+    struct work later = *work;
+
+    (void)err;
+    go_away(work, "c", 100);
+    report_served(work, id, 2, "Offline");
+    later.now_us -= day_us; /* the wall's */
+    settle(&later, id);
+    ck_assert_uint_eq(count_of(work, id), 3);
+    later.now_us += 2 * day_us;
+    settle(&later, id);
+    ck_assert_uint_eq(count_of(work, id), 3);
+
+    later.clock_us += day_us;
+    settle(&later, id);
+    ck_assert_uint_eq(count_of(work, id), 3);
+    for (unsigned i = 0; i < 5; i++) {
+        if (i != 2)
+            put_pool(&later, arena_format(work->arena, "pool-%c", 'a' + i),
+                     arena_format(work->arena, "host-%c", 'a' + i), 100 * GIB);
+    }
+    settle(&later, id);
+    ck_assert_uint_eq(count_of(work, id), 3);
+    later.clock_us += (POLICY_S + 1) * SECOND_US;
+    for (unsigned i = 0; i < 5; i++) {
+        if (i != 2)
+            sql(work,
+                "UPDATE replica_pools SET seen_at = %jd, online_at = %jd WHERE name = 'pool-%c'",
+                (intmax_t)later.clock_us, (intmax_t)later.clock_us, 'a' + i);
+    }
+    settle(&later, id);
+    ck_assert_uint_eq(count_of(work, id), 4);
+}
+
 CHECK_MAIN("reconcile_replacement",
            a_lost_replica_is_replaced_and_removed_when_the_new_one_is_healthy,
            a_replica_is_not_replaced_before_its_time_or_while_it_is_healthy,
@@ -418,4 +475,6 @@ CHECK_MAIN("reconcile_replacement",
            no_more_replicas_are_copied_at_once_than_the_limit,
            a_replacement_is_not_put_beside_another_replica,
            a_replica_goes_elsewhere_when_its_new_pool_is_lost_too,
-           a_drained_replica_goes_elsewhere_when_its_new_pool_is_lost)
+           a_drained_replica_goes_elsewhere_when_its_new_pool_is_lost,
+           a_replica_whose_pool_another_node_has_is_lost,
+           a_step_of_the_clock_neither_replaces_at_once_nor_prevents_it)
