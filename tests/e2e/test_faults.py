@@ -2,7 +2,7 @@
 A declared volume with one pool that fails, or hangs, on reads, writes or flushes alone: clients go
 on with the others, the volume's status shows it, and all is whole again afterwards. With two of
 three at once no answered write is lost, and the volume recovers by itself: $FAULT_ROUNDS times, in
-an order that $FAULT_SEED decides.
+an order that $FAULT_SEED decides. Replicas of a pool that takes no writes are replaced on another.
 """
 
 import os
@@ -65,7 +65,7 @@ class Writer:
             raise self.wrong
 
 
-class Faults(DeclaredCase):
+class FaultCase(DeclaredCase):
     """Two pools are on disks with faults."""
 
     @classmethod
@@ -87,7 +87,7 @@ class Faults(DeclaredCase):
                 [tool, behind, cls.control(pool), cls.path(pool), "-f", "-o", "max_threads=256"]))
         until(lambda: all(os.path.ismount(cls.path(pool)) for pool in FAULTY), 60,
               "the disks with faults")
-        return (*cls.storage("run", *POOLS), "--storage.heartbeat_interval=1",
+        return (*cls.storage("run", *cls.pools), "--storage.heartbeat_interval=1",
                 "--storage.daemon_timeout=5")
 
     @classmethod
@@ -109,6 +109,8 @@ class Faults(DeclaredCase):
             file.write(f"{kind} {fault}\n")
         os.rename(control + ".new", control)
 
+
+class Faults(FaultCase):
     def assert_reported(self, name):
         """Of the volume and of its replica: a phase that is not Healthy, and why."""
         def reported():
@@ -225,6 +227,42 @@ class Faults(DeclaredCase):
         finally:
             self.end_faults(FAULTY)
             writer.end()
+        until(disk.connect, 60, "a connection")
+        disk.check()
+        self.end(name, disk)
+
+
+class ReadOnly(FaultCase):
+    """A fourth pool takes the replica of one that takes no writes."""
+
+    pools = (*POOLS, "pool-d")
+
+    @classmethod
+    def more_options(cls):
+        return (*super().more_options(), "--document_resync_interval=1")
+
+    def test_a_replica_of_a_read_only_pool_is_replaced_on_another(self):
+        name = "moved"
+        self.declare(name, pools=POOLS)
+        self.change(name, spec={"policy": {"replica": {"autoReplaceSeconds": 3}}})
+        disk = self.publish(name, NODE)
+        writer = Writer(disk)
+        try:
+            writer.goes_on()
+            self.set_fault("write", "is-read-only")
+            until(lambda: "ReplacementFinished" in self.reasons(name), 180, "a replacement")
+            self.await_phase(name, "Healthy")
+            writer.goes_on()
+            self.set_fault("", "")
+            until(lambda: sorted(self.config(name)["status"]["poolInfo"]) == [*POOLS[:2], "pool-d"]
+                  and self.config(name)["status"]["phase"] == "Bound", 120,
+                  "the replica of the read-only pool to be removed")
+            writer.goes_on()
+        finally:
+            self.set_fault("", "")
+            writer.end()
+        self.assertEqual(self.reasons(name).count("ReplacementStarted"), 1)
+        self.assertEqual(os.listdir(self.path("behind-" + POOLS[2])), ["scoria-pool"])
         until(disk.connect, 60, "a connection")
         disk.check()
         self.end(name, disk)

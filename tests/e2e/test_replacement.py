@@ -3,7 +3,10 @@ Replicas that go to other pools, with an agent for each node: pools that are dra
 write and everything is killed in turn, and replicas whose pools stay away.
 """
 
+import glob
+import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -71,6 +74,15 @@ class Replacement(DeclaredCase):
             status = self.config(name)["status"]
             return status["phase"] == "Bound" and sorted(status["poolInfo"]) == sorted(places)
         until(there, 120, f"{name} on {places}")
+
+    def contents(self, name):
+        """Digests of its replicas, the only ones on their pools."""
+        found = set()
+        for pool in self.places(name):
+            [path] = glob.glob(self.path(f"{pool}/*/data"))
+            with open(path, "rb") as data:
+                found.add(hashlib.sha256(data.read(64 * MIB)).hexdigest())
+        return found
 
     def replacement(self, name):
         return self.config(name)["status"].get("replacement")
@@ -230,3 +242,42 @@ class Replacement(DeclaredCase):
         self.moved("twice", ("pool-a", "pool-b", place))
         disk.connected().check()
         self.finish(("twice", disk))
+
+    def test_an_agent_that_was_suspended_takes_its_replica_back(self):
+        """Meanwhile its disk is missing, and its replica is copied to another pool."""
+        places = ("pool-a", "pool-b", "pool-c")
+        disk = self.published("suspended", places)
+        self.replace_after("suspended", AWAY_S)
+        agent = self.agents["host-c"]
+        program.stop_and_wait(agent.process.pid)
+        os.rename(self.path("pool-c"), self.path("pool-c.away"))
+        self.write_until(disk, lambda: self.replacement("suspended"), "a replacement")
+        os.rename(self.path("pool-c.away"), self.path("pool-c"))
+        agent.process.send_signal(signal.SIGCONT)
+        self.write_until(disk, lambda: not self.replacement("suspended"), "its end")
+        outcome = {"ReplacementCancelled", "ReplacementFinished"} & {*self.reasons("suspended")}
+        self.assertEqual(len(outcome), 1)
+        if outcome == {"ReplacementCancelled"}:
+            self.moved("suspended", places)
+        else:
+            until(lambda: self.config("suspended")["status"]["phase"] == "Bound"
+                  and "pool-c" not in self.places("suspended"), 120, "the replica to go")
+        self.await_phase("suspended", "Healthy", "host-a")
+        disk.connected().check()
+        self.finish(("suspended", disk))
+
+    def test_an_old_copy_of_a_pool_is_rebuilt(self):
+        """Its node and the one of the volume die, and it comes back with the content of before."""
+        disk = self.published("restored", ("pool-a", "pool-b", "pool-c"))
+        subprocess.run(["cp", "-a", self.path("pool-c"), self.path("pool-c.copy")], check=True)
+        disk.write(DATA[::16])
+        self.take_away("pool-c")
+        self.await_phase("restored", "Degraded", "host-a")
+        disk.connected().write(DATA[::8])
+        shutil.rmtree(self.path("pool-c.away"))
+        os.rename(self.path("pool-c.copy"), self.path("pool-c.away"))
+        self.bring_back("pool-c")
+        self.await_phase("restored", "Healthy", "host-a")
+        disk.connected().check()
+        self.assertEqual(len(self.contents("restored")), 1)
+        self.finish(("restored", disk))
