@@ -38,7 +38,7 @@ struct arena {
     struct block *blocks; /* all blocks but the first */
     struct deferral *deferred;
     size_t next_block;
-    size_t bytes; /* of all blocks but the first */
+    size_t bytes; /* of all blocks but the first, and counted ones */
     alignas(max_align_t) char first[];
 };
 
@@ -103,6 +103,10 @@ void arena_free(struct arena *arena) {
 
 size_t arena_bytes(const struct arena *arena) {
     return FIRST_BLOCK + arena->bytes;
+}
+
+void arena_count(struct arena *arena, size_t bytes) {
+    arena->bytes += bytes;
 }
 
 static char *add_block(struct arena *arena, size_t size) {

@@ -9,14 +9,25 @@
 
 #define DEPTH_MOST ((size_t)64)
 #define SIZE_MOST  ((size_t)16 * 1024 * 1024)
+/* A page of our own lists, 8 MiB of the shortest members, has 1.2 million. */
+#define VALUES_MOST ((size_t)2 * 1024 * 1024)
 
-/* Checks the nesting before the parser recurses, by brackets outside of strings; whether they match
- * is checked by the parser. */
-static bool is_too_deep(const char *text, size_t size) {
+/* Memory of a value in jansson's tree, measured: 40 of a number in a list to 180 of a member. */
+#define VALUE_BYTES ((size_t)128)
+
+struct extent {
+    size_t values;
+    bool too_deep;
+};
+
+/* Nesting and number of values, by brackets and commas outside of strings; whether they match is
+ * checked by the parser.  The scan ends where one is above its limit. */
+static struct extent extent_of(const char *text, size_t size, size_t values_most) {
+    struct extent extent = { .values = 1 };
     size_t depth = 0;
     bool in_string = false;
 
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size && extent.values <= values_most && !extent.too_deep; i++) {
         char c = text[i];
 
         if (in_string) {
@@ -24,14 +35,22 @@ static bool is_too_deep(const char *text, size_t size) {
                 i++;
             else if (c == '"')
                 in_string = false;
-        } else if (c == '"')
+        } else if (c == '"') {
             in_string = true;
-        else if ((c == '{' || c == '[') && ++depth > DEPTH_MOST)
-            return true;
-        else if ((c == '}' || c == ']') && depth > 0)
+        } else if (c == ',') {
+            extent.values++;
+        } else if (c == '{' || c == '[') {
+            extent.values++;
+            extent.too_deep = ++depth > DEPTH_MOST;
+        } else if ((c == '}' || c == ']') && depth > 0) {
             depth--;
+        }
     }
-    return false;
+    return extent;
+}
+
+size_t json_values(const char *text, size_t size) {
+    return extent_of(text, size, SIZE_MAX).values;
 }
 
 static void release_tree(void *tree) {
@@ -51,17 +70,26 @@ char *json_text(struct arena *arena, const json_t *tree) {
     return text;
 }
 
-json_t *json_parse(struct arena *arena, const char *text, size_t size, struct error *err) {
+json_t *json_parse_within(struct arena *arena, const char *text, size_t size, size_t values_most,
+                          struct error *err) {
     json_error_t failure;
+    struct extent extent;
     json_t *tree;
 
     if (size > SIZE_MOST) {
         error_set(err, ERROR_BAD_REQUEST, "The JSON text is longer than %zu bytes.", SIZE_MOST);
         return NULL;
     }
-    if (is_too_deep(text, size)) {
+    extent = extent_of(text, size, values_most);
+    if (extent.too_deep) {
         error_set(err, ERROR_BAD_REQUEST, "The JSON text nests deeper than %zu levels.",
                   DEPTH_MOST);
+        return NULL;
+    }
+    if (extent.values > values_most) {
+        error_set(err, ERROR_BAD_REQUEST,
+                  "The JSON text has more than %zu values (lists and objects count twice).",
+                  values_most);
         return NULL;
     }
     tree = json_loadb(text, size, JSON_REJECT_DUPLICATES, &failure);
@@ -75,7 +103,12 @@ json_t *json_parse(struct arena *arena, const char *text, size_t size, struct er
                   failure.line, failure.column, (int)length, failure.text);
         return NULL;
     }
+    arena_count(arena, extent.values * VALUE_BYTES);
     return json_keep(arena, tree);
+}
+
+json_t *json_parse(struct arena *arena, const char *text, size_t size, struct error *err) {
+    return json_parse_within(arena, text, size, VALUES_MOST, err);
 }
 
 static int decode_field(struct arena *arena, const json_t *object, const char *what,

@@ -38,11 +38,23 @@ bool json_list_has(const json_t *list, const char *text);
 /* Does the member exist with that text? */
 bool json_text_is(const json_t *object, const char *key, const char *text);
 
+/* Most values of a request's body. */
+#define JSON_BODY_VALUES_MOST ((size_t)4096)
+
 /*
- * Parses text of `size` bytes: strict JSON, valid UTF-8, depth and size bounded, duplicate keys
- * refused, no NUL in strings. Released with the arena. NULL and ERROR_BAD_REQUEST on failure.
+ * Parses text of `size` bytes: strict JSON, valid UTF-8, depth, size and number of values bounded,
+ * duplicate keys refused, no NUL in strings.  Released with the arena, whose arena_bytes() includes
+ * it.  NULL and ERROR_BAD_REQUEST on failure.
+ *
+ * A tree has up to 75 times the size of its text, so input of clients has a bound of its own:
+ * `values_most`, counted as json_values() does.  json_parse() is for rows and responses of
+ * services.
  */
+json_t *json_parse_within(struct arena *arena, const char *text, size_t size, size_t values_most,
+                          struct error *err);
 json_t *json_parse(struct arena *arena, const char *text, size_t size, struct error *err);
+/* Values in a JSON text; lists and objects count twice. */
+size_t json_values(const char *text, size_t size);
 
 /* The arena takes over the reference. */
 json_t *json_keep(struct arena *arena, json_t *tree);

@@ -163,7 +163,8 @@ static int read_body(struct waiting *waiting, struct error *err) {
         return error_set(err, ERROR_UNAVAILABLE, "There are too many clients.");
     if (strcmp(exchange->method, "POST") != 0)
         return error_set(err, ERROR_BAD_METHOD, "Only POST is accepted.");
-    body = json_parse(request->arena, exchange->body, exchange->body_size, err);
+    body = json_parse_within(request->arena, exchange->body, exchange->body_size,
+                             JSON_BODY_VALUES_MOST, err);
     return body ? json_decode(request->arena, body, "body", waiting->call->fields, 0, true,
                               &request->body, err)
                 : -1;

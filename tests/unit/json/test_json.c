@@ -106,6 +106,78 @@ START_TEST(width_is_not_depth) {
 }
 END_TEST
 
+/* `count` times the element, with commas between, in a list. */
+static char *list_of(const char *element, size_t count) {
+    size_t size = strlen(element) + 1;
+    char *text = calloc(1, count * size + 3), *end = text;
+
+    *end++ = '[';
+    for (size_t i = 0; i < count; i++)
+        end += sprintf(end, "%s%s", i > 0 ? "," : "", element);
+    *end = ']';
+    return text;
+}
+
+START_TEST(values_are_bounded) {
+    static const char quoted[] = "\",,,[{\\\",\"";
+    static const struct {
+        const char *element;
+        size_t values; /* of one, with its comma */
+    } elements[] = {
+        { "1", 1 },    { "\"\"", 1 }, { "[]", 2 }, { "{}", 2 }, { "{\"a\":1,\"b\":2}", 3 },
+        { "[[]]", 3 },
+    };
+
+    for (size_t i = 0; i < LENGTH(elements); i++) {
+        autofree char *text = list_of(elements[i].element, 100);
+        size_t values = 100 * elements[i].values + 1; /* and the list */
+
+        ck_assert_uint_eq(json_values(text, strlen(text)), values);
+        arena = arena_new();
+        ck_assert_ptr_nonnull(json_parse_within(arena, text, strlen(text), values, &err));
+        ck_assert_ptr_null(json_parse_within(arena, text, strlen(text), values - 1, &err));
+        ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+        ck_assert_ptr_nonnull(strstr(err.message, " values (lists and objects count twice)."));
+        end();
+    }
+    ck_assert_uint_eq(json_values(quoted, strlen(quoted)), 1);
+}
+END_TEST
+
+/* The parser takes no memory for what is refused. */
+START_TEST(a_text_of_too_many_values_is_refused_unparsed) {
+    autofree char *text = list_of("{}", (size_t)2 << 20);
+
+    arena = arena_new();
+    ck_assert_ptr_null(json_parse(arena, text, strlen(text), &err));
+    ck_assert_str_eq(err.message,
+                     "The JSON text has more than 2097152 values (lists and objects count twice).");
+    text[1] = 'x';
+    ck_assert_ptr_null(json_parse_within(arena, text, strlen(text), JSON_BODY_VALUES_MOST, &err));
+    ck_assert_str_eq(err.message,
+                     "The JSON text has more than 4096 values (lists and objects count twice).");
+    end();
+}
+END_TEST
+
+START_TEST(an_arena_counts_its_trees) {
+    static const char *const elements[] = { "1", "\"\"", "[]", "{}", "{\"a\":\"\"}" };
+
+    for (size_t i = 0; i < LENGTH(elements); i++) {
+        autofree char *text = list_of(elements[i], 10000);
+        size_t before, values = json_values(text, strlen(text));
+
+        arena = arena_new();
+        before = arena_bytes(arena);
+        ck_assert_ptr_nonnull(json_parse(arena, text, strlen(text), &err));
+        ck_assert_uint_ge(arena_bytes(arena) - before, 100 * values);
+        arena_reset(arena);
+        ck_assert_uint_eq(arena_bytes(arena), before);
+        end();
+    }
+}
+END_TEST
+
 START_TEST(size_is_bounded) {
     size_t size = ((size_t)16 << 20) + 1;
     autofree char *text = malloc(size);
@@ -362,11 +434,12 @@ START_TEST(members_that_are_missing_or_of_another_type_are_absent) {
 END_TEST
 
 CHECK_MAIN("json", json_is_parsed_and_released_with_the_arena, malformed_json_is_refused,
-           depth_is_bounded, width_is_not_depth, size_is_bounded,
-           spellings_of_booleans_are_those_of_the_api, digits_are_digits_only_and_fit,
-           fields_fill_their_members, absent_and_null_fields_leave_their_members,
-           refusals_name_the_field_and_the_reason, no_object_at_all_is_refused,
-           a_field_does_not_exist_before_its_version, open_objects_take_unknown_keys,
-           one_row_may_stand_for_all_other_keys, long_keys_are_shown_short,
-           sent_keys_are_known_even_when_null, members_are_found_by_their_path,
-           members_that_are_missing_or_of_another_type_are_absent)
+           depth_is_bounded, width_is_not_depth, values_are_bounded,
+           a_text_of_too_many_values_is_refused_unparsed, an_arena_counts_its_trees,
+           size_is_bounded, spellings_of_booleans_are_those_of_the_api,
+           digits_are_digits_only_and_fit, fields_fill_their_members,
+           absent_and_null_fields_leave_their_members, refusals_name_the_field_and_the_reason,
+           no_object_at_all_is_refused, a_field_does_not_exist_before_its_version,
+           open_objects_take_unknown_keys, one_row_may_stand_for_all_other_keys,
+           long_keys_are_shown_short, sent_keys_are_known_even_when_null,
+           members_are_found_by_their_path, members_that_are_missing_or_of_another_type_are_absent)
