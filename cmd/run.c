@@ -25,7 +25,8 @@
 #include <unistd.h>
 
 /* After which the start is over, with that of the agent: it loads libvirt. */
-#define STARTED_S 2
+#define STARTED_S   2
+#define TRIM_EACH_S 60
 
 /* Limit of the shutdown after a failed start. */
 #define FAILED_START_S 5
@@ -194,16 +195,18 @@ static void load_settings(struct parts *parts) {
     settings->one_process = (parts->there & PARTS_STORING) == PARTS_STORING;
 }
 
-/* The signal that ends the process; memory of its start is released meanwhile. */
+/* The signal that ends the process; memory of its start, and after each peak, is released
+ * meanwhile. */
 static int await_end(const sigset_t *ends) {
-    const struct timespec started = { .tv_sec = STARTED_S };
+    const struct timespec started = { .tv_sec = STARTED_S }, pause = { .tv_sec = TRIM_EACH_S };
     int sig = sigtimedwait(ends, NULL, &started);
 
     if (sig > 0)
         return sig;
     malloc_trim(0);
     resident_release();
-    sigwait(ends, &sig);
+    while ((sig = sigtimedwait(ends, NULL, &pause)) < 0)
+        resident_trim();
     return sig;
 }
 

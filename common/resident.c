@@ -4,8 +4,10 @@
 
 #include <fcntl.h>
 #include <link.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 
 /* Documentation/admin-guide/mm/pagemap.rst */
@@ -62,4 +64,25 @@ void resident_release(void) {
         return;
     dl_iterate_phdr(object_release, &release);
     close(release.pagemap);
+}
+
+#define FREE_MOST ((size_t)32 * 1024 * 1024)
+
+/* Pages of this process alone, in bytes; 0: unknown. */
+static size_t own_bytes(void) {
+    autofile FILE *statm = fopen("/proc/self/statm", "re");
+    size_t resident, shared;
+
+    if (!statm || fscanf(statm, "%*u %zu %zu", &resident, &shared) != 2 || resident < shared)
+        return 0;
+    return (resident - shared) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The allocator's own count has no difference between free memory that it keeps and what it has
+ * returned. */
+void resident_trim(void) {
+    const struct mallinfo2 heap = mallinfo2();
+
+    if (heap.fordblks > FREE_MOST && own_bytes() > heap.uordblks + heap.hblkhd + FREE_MOST)
+        malloc_trim(0);
 }

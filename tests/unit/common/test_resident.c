@@ -3,9 +3,11 @@
 #include "tests/lib/check_main.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sqlite3.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -63,4 +65,68 @@ START_TEST(changed_code_stays) {
 }
 END_TEST
 
-CHECK_MAIN("resident", unused_code_is_unmapped_and_mapped_again_by_its_use, changed_code_stays)
+/* Pieces that a test leaves. */
+static char *kept[4096];
+static size_t kept_count;
+
+static size_t own_pages(void) {
+    autofile FILE *statm = fopen("/proc/self/statm", "re");
+    size_t resident = 0, shared = 0;
+
+    ck_assert_ptr_nonnull(statm);
+    ck_assert_int_eq(fscanf(statm, "%*u %zu %zu", &resident, &shared), 2);
+    return resident - shared;
+}
+
+/* Sanitizers have allocators of their own. */
+static bool counts_memory(void) {
+    return mallinfo2().uordblks > 0;
+}
+
+/* Every 64th piece stays, so that no end of the heap is free. */
+static void make_free_memory(size_t bytes) {
+    enum { PIECE = 1000, KEPT = 64 };
+    const size_t count = bytes / PIECE;
+    autofree char **pieces = calloc(count, sizeof(*pieces));
+
+    for (size_t i = 0; i < count; i++) {
+        pieces[i] = malloc(PIECE);
+        memset(pieces[i], 1, PIECE);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (i % KEPT)
+            free(pieces[i]);
+        else
+            kept[kept_count++ % LENGTH(kept)] = pieces[i];
+}
+
+START_TEST(freed_memory_is_returned_after_each_peak) {
+    const size_t peak = (size_t)64 << 20, page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t before;
+
+    if (!counts_memory())
+        return;
+    for (int i = 0; i < 2; i++) {
+        before = own_pages();
+        make_free_memory(peak);
+        ck_assert_uint_gt((own_pages() - before) * page, peak * 3 / 4);
+        resident_trim();
+        ck_assert_uint_lt((own_pages() - before) * page, peak / 2);
+    }
+}
+END_TEST
+
+START_TEST(a_little_freed_memory_stays) {
+    size_t before;
+
+    if (!counts_memory())
+        return;
+    make_free_memory((size_t)8 << 20);
+    before = own_pages();
+    resident_trim();
+    ck_assert_uint_eq(own_pages(), before);
+}
+END_TEST
+
+CHECK_MAIN("resident", unused_code_is_unmapped_and_mapped_again_by_its_use, changed_code_stays,
+           freed_memory_is_returned_after_each_peak, a_little_freed_memory_stays)
