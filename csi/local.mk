@@ -100,6 +100,7 @@ slow_tests += tests/unit/csi/node/test_crash tests/unit/csi/node/test_failure \
 	tests/unit/csi/node/test_publish tests/unit/csi/node/test_stage tests/unit/csi/node/test_wipe
 check_PROGRAMS += \
 	tests/unit/csi/test_identity \
+	tests/unit/csi/test_topology \
 	tests/unit/csi/controller/test_config_class \
 	tests/unit/csi/controller/test_config_clones \
 	tests/unit/csi/controller/test_config_snapshots \

@@ -193,27 +193,31 @@ void topology_pools_describe(const struct topology_pools *places, struct arena *
 
 /* ---- choice ---- */
 
-/* A term of the hint query: ["in", "$host", ...]; NULL: no pool matches. */
+/* The volume API accepts 500 items in a hint. */
+#define NAMED_MOST 400
+
+/* A term of the hint query: ["in", "$host", ...], of as many pools as a hint may name; NULL: no
+ * pool matches. */
 static const char *term_of(const struct topology_pools *places, struct arena *arena,
                            const Csi__V1__Topology *topology,
                            const struct remote_volume_new *volume) {
     struct json_out out;
-    bool any = false;
+    unsigned named = 0;
 
     json_out_init(&out, arena, 256);
     out_begin_array(&out);
     out_text(&out, "in");
     out_text(&out, "$host");
-    for (unsigned i = 0; i < places->count; i++) {
+    for (unsigned i = 0; i < places->count && named < NAMED_MOST; i++) {
         const struct remote_pool *pool = &places->pools[i];
 
         if (!pool->name || pool->free_gb < volume->size_gb || !reaches(places, pool, topology))
             continue;
         out_text(&out, pool->name);
-        any = true;
+        named++;
     }
     out_end_array(&out);
-    return any ? json_out_text(&out) : NULL;
+    return named > 0 ? json_out_text(&out) : NULL;
 }
 
 static bool choose(const struct topology_pools *places, struct arena *arena,

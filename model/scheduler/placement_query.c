@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-#define DEEPEST 8
-#define LONGEST 4096 /* items of one term */
+#define DEEPEST    8
+#define ITEMS_MOST ((size_t)500) /* of all terms, with their operators; a term itself is two */
+#define NAME_MOST  255           /* bytes of the name of a capability */
 
 /* ---- operators ---- */
 
@@ -72,7 +73,7 @@ static const struct verb *verb_of(const json_t *term) {
 static bool is_term(const json_t *term, unsigned depth) {
     const struct verb *verb = verb_of(term);
 
-    if (!verb || json_array_size(term) > LONGEST || depth > DEEPEST)
+    if (!verb || depth > DEEPEST)
         return false;
     for (size_t i = 1; i < json_array_size(term); i++) {
         const json_t *item = json_array_get(term, i);
@@ -82,26 +83,6 @@ static bool is_term(const json_t *term, unsigned depth) {
             return false;
     }
     return true;
-}
-
-int placement_query_read(struct work *work, const json_t *value, const json_t **ret,
-                         struct error *err) {
-    const char *text = json_string_value(value);
-    struct error ignored;
-    const json_t *term;
-
-    *ret = NULL;
-    if (!text || !*text)
-        return 0;
-    term = json_parse(work->arena, text, strlen(text), &ignored);
-    if (term && json_array_size(term) == 0 && json_object_size(term) == 0)
-        return 0;
-    if (!term || !is_term(term, 1))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Scheduler hint 'query' must be a term like "
-                         "[\"=\", \"$host\", \"node@backend#pool\"].");
-    *ret = term;
-    return 0;
 }
 
 /* ---- evaluation ---- */
@@ -118,6 +99,8 @@ static const json_t *value_of(const struct asked *asked, const json_t *item) {
 
     if (!text || *text != '$')
         return item;
+    if (json_string_length(item) > NAME_MOST)
+        return NULL;
     if (strcmp(text, "$host") == 0 || strcmp(text, "$backend_id") == 0)
         return asked->name;
     if (strncmp(text, capabilities, strlen(capabilities)) == 0)
@@ -153,6 +136,49 @@ static bool holds(const struct asked *asked, const json_t *term) {
     return verb->sense == SENSE_AND  ? truths == count - 1
            : verb->sense == SENSE_OR ? truths > 0
                                      : truths < count - 1;
+}
+
+/* Replaces terms without a pool's value by their result, which is the same for each pool. */
+static bool fold_constants(json_t *term) {
+    static const struct asked none = { NULL, NULL };
+    bool constant = true;
+
+    for (size_t i = 1; i < json_array_size(term); i++) {
+        json_t *item = json_array_get(term, i);
+        const char *text = json_string_value(item);
+
+        if (json_is_array(item) && fold_constants(item))
+            json_array_set_new(term, i, json_boolean(holds(&none, item)));
+        else if (json_is_array(item) || (text && *text == '$'))
+            constant = false;
+    }
+    return constant;
+}
+
+int placement_query_read(struct work *work, const json_t *value, const json_t **ret,
+                         struct error *err) {
+    const char *text = json_string_value(value);
+    struct error ignored;
+    json_t *term;
+
+    *ret = NULL;
+    if (!text || !*text)
+        return 0;
+    if (json_values(text, strlen(text)) > ITEMS_MOST)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Scheduler hint 'query' has more than %zu items (terms count twice).",
+                         ITEMS_MOST);
+    term = json_parse(work->arena, text, strlen(text), &ignored);
+    if (term && json_array_size(term) == 0 && json_object_size(term) == 0)
+        return 0;
+    if (!term || !is_term(term, 1))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Scheduler hint 'query' must be a term like "
+                         "[\"=\", \"$host\", \"node@backend#pool\"].");
+    if (fold_constants(term))
+        term = json_boolean(holds(&(struct asked){ NULL, NULL }, term));
+    *ret = term;
+    return 0;
 }
 
 bool placement_query_allows(struct work *work, const json_t *term, const struct pool *pool) {

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "model/scheduler/placement_query.private.h"
 #include "operation/service.h"
 #include "tests/lib/work_test.h"
 #include "json/json.h"
@@ -416,6 +417,63 @@ WORK_TEST(a_malformed_expression_is_refused) {
     }
 }
 
+/* A list of one item, that often. */
+static char *query_of(struct work *work, const char *verb, const char *item, unsigned count) {
+    char *text = arena_alloc(work->arena, strlen(verb) + count * (strlen(item) + 1) + 8), *end;
+
+    end = text + sprintf(text, "['%s'", verb);
+    for (unsigned i = 0; i < count; i++)
+        end += sprintf(end, ",%s", item);
+    strcpy(end, "]");
+    return text;
+}
+
+/* Otherwise each costs a comparison for each pool, within the transaction. */
+WORK_TEST(items_of_an_expression_are_bounded) {
+    static const char *const items[] = { "1", "'$free_capacity_gb'", "['or',1]" };
+    static const unsigned costs[] = { 1, 1, 3 };
+    struct placement request = { .size_gb = 1 };
+    const char *host;
+
+    POOL("n@a#p", .free_gb = 30);
+    for (size_t i = 0; i < LENGTH(items); i++) {
+        unsigned most = (500 - 2) / costs[i]; /* beside the verb and the list */
+        json_t *hints = json_pack("{ss}", "query", query_of(work, "or", items[i], most + 1));
+
+        ck_assert_str_eq(pick_query(work, query_of(work, "or", items[i], most)), "n@a#p");
+        for (char *c = (char *)(uintptr_t)json_text_of(hints, "query"); *c; c++)
+            if (*c == '\'')
+                *c = '"';
+        request.hints = hints;
+        REFUSED(placement_pick(work, &request, &host, NULL, err), BAD_REQUEST);
+        ck_assert_str_eq(err->message,
+                         "Scheduler hint 'query' has more than 500 items (terms count twice).");
+        json_decref(hints);
+    }
+}
+
+WORK_TEST(terms_without_a_value_of_a_pool_are_evaluated_once) {
+    static const struct {
+        const char *term, *folded;
+    } rows[] = {
+        { "[\"=\", 1, 1]", "true" },
+        { "[\"and\", [\"<\", 1, 0], \"$thin\"]", "[\"and\",false,\"$thin\"]" },
+        { "[\"not\", [\"or\", [\"=\", 1, 2], [\"=\", \"$host\", \"x\"]]]",
+          "[\"not\",[\"or\",false,[\"=\",\"$host\",\"x\"]]]" },
+        { "[\"not\", [\"or\", [\"=\", 1, 2], [\"in\", 3, 4, 5]]]", "true" },
+        { "[\"in\", \"$host\", 1, 2]", "[\"in\",\"$host\",1,2]" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        json_t *text = json_string(rows[i].term);
+        const json_t *term;
+
+        OK(placement_query_read(work, text, &term, err));
+        ck_assert_str_eq(json_text(work->arena, term), rows[i].folded);
+        json_decref(text);
+    }
+}
+
 WORK_TEST(a_malformed_hint_is_refused_by_name) {
     static const char *const texts[] = {
         "{\"same_host\": 5}",
@@ -463,4 +521,5 @@ CHECK_MAIN("placement", without_pools_nothing_fits,
            volumes_of_other_projects_are_unknown_to_hints,
            an_instance_draws_a_volume_to_its_node_when_that_is_known, an_expression_selects_pools,
            texts_of_pools_are_compared_for_equality_alone, a_malformed_expression_is_refused,
+           items_of_an_expression_are_bounded, terms_without_a_value_of_a_pool_are_evaluated_once,
            a_malformed_hint_is_refused_by_name, a_failing_database_is_reported)
