@@ -1,16 +1,34 @@
 #include "rest/call.h"
 
+/* Larger ones are parsed by a thread of the pool: above each bound it takes more than half a
+ * millisecond, or memory that a thousand clients must not have at once. */
+#define SMALL_BYTES  ((size_t)8 * 1024)
+#define SMALL_VALUES ((size_t)512)
+
+static bool is_read(const struct request *request) {
+    return (!request->route || route_wants_body(request->route)) && request->http->body_size > 0 &&
+           http_header(request->http, "Content-Type");
+}
+
+bool body_is_large(const struct request *request) {
+    const struct http_exchange *http = request->http;
+
+    return is_read(request) && (http->body_size > SMALL_BYTES ||
+                                json_values(http->body, http->body_size) > SMALL_VALUES);
+}
+
 int body_parse(struct request *request, struct error *err) {
     const struct http_exchange *http = request->http;
 
     if (request->route && !route_wants_body(request->route))
         return 0;
-    if (http->body_size == 0 || !http_header(http, "Content-Type")) {
+    if (!is_read(request)) {
         if (request->route && request->route->flags & ROUTE_ANY_VALUE)
             return 0;
         return error_set(err, ERROR_BAD_REQUEST, "The request needs a JSON body.");
     }
-    request->json_outer = json_parse(http->arena, http->body, http->body_size, err);
+    request->json_outer =
+        json_parse_within(http->arena, http->body, http->body_size, JSON_BODY_VALUES_MOST, err);
     request->json = request->json_outer;
     return request->json_outer ? 0 : -1;
 }

@@ -25,7 +25,8 @@ struct api {
     struct arena *arena;
     regex_t project_regex;
     bool own_project_regex;
-    struct worker_pool *readers; /* of expensive reads (read.c); NULL: each runs at once */
+    struct worker_pool *readers; /* of expensive reads and large bodies (read.c); NULL: each runs
+                                  * at once */
     _Atomic bool reads_much[API_READS_KNOWN]; /* cost of a project's last read at a route */
     struct worker_pool *askers;               /* for confirmations; NULL: none, or immediate */
     atomic_uint in_flight; /* writes with `done` outstanding, and pending queries */
@@ -36,15 +37,17 @@ struct api {
 };
 
 struct call {
-    struct request request; /* first: a handler's request is its call */
-    const char *whole_path; /* as sent, except for repeated slashes */
-    struct url_path path;   /* after /v3 and the project */
-    bool split;             /* the path is well-formed */
+    struct request request;        /* first: a handler's request is its call */
+    const char *whole_path;        /* as sent, except for repeated slashes */
+    struct url_path path;          /* after /v3 and the project */
+    bool split;                    /* the path is well-formed */
+    const struct route_node *node; /* of the path */
     struct identity_later later;
     struct db_job job;
     struct waiter waiter;
     struct confirmation confirmation;
-    int64_t queued_us; /* monotonic: start of its wait for a reader */
+    void (*queued)(struct call *call); /* after its wait for a reader */
+    int64_t queued_us;                 /* monotonic: start of that */
     const char
         *slot; /* project of its request slot, until the response (request_slots.h); NULL: none */
     unsigned headers; /* of the response before the handler's: reset to this for a repeated run */
@@ -73,6 +76,9 @@ db_body call_body;
 void call_end(struct call *call, int result, const struct error *err);
 /* call_run() of a read-only route. */
 void call_read(struct call *call);
+/* Runs `then` in a thread of the readers when it is the project's turn, and with a request slot;
+ * otherwise the call fails.  The call is gone. */
+void call_queue(struct call *call, void (*then)(struct call *call));
 /* Checks a parked call: the waiting_check of the API. */
 waiting_check call_check;
 
@@ -82,6 +88,8 @@ bool confirmation_ask(struct call *call, const struct error *refusal);
 /* Did it fail after an answer with an effect?  Then that is undone, and the response follows. */
 bool confirmation_withdraw(struct call *call, const struct error *failure);
 
+/* Is its parsing expensive, in time or memory?  Without an effect. */
+bool body_is_large(const struct request *request);
 /* Parses the route's body: unwraps it and decodes it into request->body.  For an action
  * request->route is initially NULL: the body's key selects it among the node's actions. */
 int body_parse(struct request *request, struct error *err);

@@ -1,9 +1,11 @@
 /*
- * Reads that cost more with more rows: lists and sums.  Each is tried in the thread that
- * received it, and aborted there when it exceeds a small budget; then one of a few threads runs it,
- * shared fairly among projects.  So cheap requests never wait for expensive ones, and those of one
- * project only for another project's running one.  An expensive read is predicted: the project's
- * next request at the same route waits for a thread at once, until one was cheap there.
+ * Requests that cost much: reads that cost more with more rows (lists and sums), and large bodies
+ * (body.c).  One of a few threads runs each, shared fairly among projects.  So cheap requests never
+ * wait for expensive ones, and those of one project only for another project's running one.
+ *
+ * A read is tried in the thread that received it, and aborted there when it exceeds a small budget.
+ * An expensive read is predicted: the project's next request at the same route waits for a thread
+ * at once, until one was cheap there.
  */
 #include "rest/call.h"
 
@@ -30,7 +32,9 @@ static _Atomic bool *prediction_of(const struct call *call) {
     return &call->request.api->reads_much[place];
 }
 
-/* Why a read is not run in its turn; false: it is. */
+/* ---- the queue ---- */
+
+/* Why a call is not continued in its turn; false: it is. */
 static bool is_pointless(const struct call *call, struct error *err) {
     bool waited = clock_monotonic_us() - call->queued_us > LEAVES_US;
 
@@ -49,17 +53,38 @@ static void run(void *arg) {
     struct call *call = arg;
     struct api *api = call->request.api;
     struct error err = { .kind = ERROR_NONE };
-    int64_t begun_us = clock_monotonic_us();
-    int result;
 
-    if (is_pointless(call, &err)) {
+    if (is_pointless(call, &err))
         call_fail(call, &err);
-    } else {
-        result = db_read(api->settings.db, call_body, call, &err);
-        atomic_store(prediction_of(call), clock_monotonic_us() - begun_us > LITTLE_US);
-        call_end(call, result, &err);
-    }
+    else
+        call->queued(call);
     atomic_fetch_sub(&api->in_flight, 1);
+}
+
+void call_queue(struct call *call, void (*then)(struct call *call)) {
+    struct api *api = call->request.api;
+    const char *project = project_of(call);
+    struct error err = { .kind = ERROR_NONE };
+
+    if (call_take_slot(call, project, &err) < 0) {
+        call_fail(call, &err);
+        return;
+    }
+    call->queued = then;
+    call->queued_us = clock_monotonic_us();
+    atomic_fetch_add(&api->in_flight, 1);
+    worker_pool_put(api->readers, &(struct work_item){ .group = project, .run = run, .arg = call });
+}
+
+/* ---- reads ---- */
+
+static void read_much(struct call *call) {
+    struct error err = { .kind = ERROR_NONE };
+    int64_t begun_us = clock_monotonic_us();
+    int result = db_read(call->request.api->settings.db, call_body, call, &err);
+
+    atomic_store(prediction_of(call), clock_monotonic_us() - begun_us > LITTLE_US);
+    call_end(call, result, &err);
 }
 
 /* False: it is expensive. */
@@ -81,20 +106,9 @@ static bool read_briefly(struct call *call) {
 void call_read(struct call *call) {
     struct api *api = call->request.api;
     struct error err = { .kind = ERROR_NONE };
-    const char *project;
 
-    if (!api->readers || !route_reads_many(call->request.route)) {
+    if (!api->readers || !route_reads_many(call->request.route))
         call_end(call, db_read(api->settings.db, call_body, call, &err), &err);
-        return;
-    }
-    if (read_briefly(call))
-        return;
-    project = project_of(call);
-    if (call_take_slot(call, project, &err) < 0) {
-        call_fail(call, &err);
-        return;
-    }
-    call->queued_us = clock_monotonic_us();
-    atomic_fetch_add(&api->in_flight, 1);
-    worker_pool_put(api->readers, &(struct work_item){ .group = project, .run = run, .arg = call });
+    else if (!read_briefly(call))
+        call_queue(call, read_much);
 }

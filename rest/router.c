@@ -117,23 +117,29 @@ static int not_found(struct error *err) {
     return error_set(err, ERROR_NOT_FOUND, "The resource could not be found.");
 }
 
-/* All checks defined by the tables, in the order of the API's rules. */
-static int call_check_all(struct call *call, const struct route_match *match, struct error *err) {
-    struct request *request = &call->request;
+/* All checks defined by the tables, in the order of the API's rules; these cost nothing. */
+static int call_check_head(struct call *call, struct error *err) {
+    const struct request *request = &call->request;
     const char *project = request->path_project;
-    int count;
 
     if (call_negotiate(call, err) < 0 || body_check_type(request->http, err) < 0)
         return -1;
     if (request->route && request->route->flags & ROUTE_ABSENT)
         return not_found(err);
-    if (body_parse(request, err) < 0)
-        return -1;
-    if (!request->route && body_find_action(request, match->node, err) < 0)
-        return -1;
     if (project &&
         (!request->context.project_id || strcmp(project, request->context.project_id) != 0))
         return error_set(err, ERROR_BAD_REQUEST, "Malformed request url");
+    return 0;
+}
+
+static int call_check_body(struct call *call, struct error *err) {
+    struct request *request = &call->request;
+    int count;
+
+    if (body_parse(request, err) < 0)
+        return -1;
+    if (!request->route && body_find_action(request, call->node, err) < 0)
+        return -1;
     if (request->minor < request->route->since || request->route->flags & ROUTE_ABSENT)
         return not_found(err);
     count = url_queries(request->http->arena, request->http->query, &request->queries, err);
@@ -141,6 +147,15 @@ static int call_check_all(struct call *call, const struct route_match *match, st
     if (count < 0)
         return -1;
     return body_decode(request, err);
+}
+
+static void call_handle(struct call *call) {
+    struct error err = { .kind = ERROR_NONE };
+
+    if (call_check_body(call, &err) < 0)
+        call_fail(call, &err);
+    else
+        call_run(call);
 }
 
 /* Upstream routes a form for each object, …/{id}/edit, without a response: 404 as for a missing
@@ -177,11 +192,14 @@ static void call_route(struct call *call) {
     request->route = match.route;
     request->id = match.id;
     request->key = match.key;
+    call->node = match.node;
     call_reach(call);
-    if (call_check_all(call, &match, &err) < 0)
+    if (call_check_head(call, &err) < 0)
         call_fail(call, &err);
+    else if (request->api->readers && body_is_large(request))
+        call_queue(call, call_handle);
     else
-        call_run(call);
+        call_handle(call);
 }
 
 /* ---- from the caller to the route ---- */

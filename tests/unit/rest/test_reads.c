@@ -15,6 +15,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -100,6 +101,11 @@ static const struct route things[] = {
       .flags = ROUTE_BROAD },
     { .method = "GET", .path = "/things/{id}", .handler = answer_nothing, .status = 200 },
     { .method = "PUT", .path = "/things/{id}", .handler = change_thing, .status = 200 },
+    { .method = "POST",
+      .path = "/things",
+      .handler = answer_nothing,
+      .status = 200,
+      .flags = ROUTE_ANY_VALUE },
     ROUTES_END,
 };
 
@@ -174,11 +180,18 @@ static void service_end(struct service *service) {
 #define autoservice __attribute__((cleanup(service_end)))
 
 static const struct http_header *headers_of(const char *project) {
-    static const struct http_header of[][2] = {
-        { { "X-Auth-Token", "admin:" PROJECT_A }, { NULL, NULL } },
-        { { "X-Auth-Token", "admin:" PROJECT_B }, { NULL, NULL } },
-        { { "X-Auth-Token", "admin:" PROJECT_C }, { NULL, NULL } },
-        { { "X-Auth-Token", "admin:" UNSCOPED }, { NULL, NULL } },
+    static const struct http_header of[][3] = {
+#define HEADERS(project_)                                                                \
+    {                                                                                    \
+        { "X-Auth-Token", "admin:" project_ }, { "Content-Type", "application/json" }, { \
+            NULL, NULL                                                                   \
+        }                                                                                \
+    }
+        HEADERS(PROJECT_A),
+        HEADERS(PROJECT_B),
+        HEADERS(PROJECT_C),
+        HEADERS(UNSCOPED),
+#undef HEADERS
     };
 
     return of[project[0] - 'a'];
@@ -191,6 +204,25 @@ static struct test_exchange *send_to(struct service *service, const char *projec
     test_exchange_of(test)->query = query;
     api_handle(service->api, test_exchange_of(test));
     return test;
+}
+
+static struct test_exchange *send_body(struct service *service, const char *project,
+                                       const char *path, const char *body) {
+    struct test_exchange *test = test_exchange_new("POST", path, headers_of(project), body);
+
+    api_handle(service->api, test_exchange_of(test));
+    return test;
+}
+
+/* `count` elements in a list. */
+static char *list_of(const char *element, size_t count) {
+    char *text = calloc(1, count * (strlen(element) + 1) + 3), *end = text;
+
+    *end++ = '[';
+    for (size_t i = 0; i < count; i++)
+        end += sprintf(end, "%s%s", i > 0 ? "," : "", element);
+    *end = ']';
+    return text;
 }
 
 static void end_with(struct test_exchange *test, int status) {
@@ -373,6 +405,96 @@ START_TEST(a_client_that_leaves_while_it_waits_costs_no_read) {
 }
 END_TEST
 
+START_TEST(large_bodies_delay_only_their_own_project) {
+    autofree char *values = list_of("{}", 1000), *text = list_of("\"0123456789abcdef\"", 1000),
+                  *small = list_of("{}", 100);
+    const char *const large[] = { values, text };
+    autoservice struct service service;
+
+    service_start(&service);
+    for (size_t i = 0; i < LENGTH(large); i++) {
+        struct hoard hoard = hoard_for(&service, PROJECT_A);
+        struct test_exchange *queued = send_body(&service, PROJECT_A, "/v3/things", large[i]);
+
+        end_with(send_body(&service, PROJECT_B, "/v3/things", large[i]), 200);
+        end_with(send_body(&service, PROJECT_A, "/v3/things", small), 200);
+        assert_at_once(&service, PROJECT_A, "/healthcheck", "");
+        ck_assert(!test_exchange_answered(queued));
+        hoard_end(&hoard, 200);
+        end_with(queued, 200);
+    }
+}
+END_TEST
+
+START_TEST(a_project_leaves_slots_for_large_bodies) {
+    autofree char *values = list_of("{}", 1000), *small = list_of("{}", 100);
+    autoservice struct service service;
+    struct test_exchange *more[SLOTS / 2 - READERS], *waiting[SLOTS / 2], *held;
+    struct hoard hoard;
+
+    service_start(&service);
+    hoard = hoard_for(&service, PROJECT_A);
+    for (size_t i = 0; i < LENGTH(more); i++)
+        more[i] = send_body(&service, PROJECT_A, "/v3/things", values);
+    end_with(send_body(&service, PROJECT_A, "/v3/things", values), 503);
+    end_with(send_body(&service, PROJECT_A, "/v3/things", small), 200);
+    end_with(send_body(&service, PROJECT_B, "/v3/things", values), 200);
+    hoard_end(&hoard, 200);
+    for (size_t i = 0; i < LENGTH(more); i++)
+        end_with(more[i], 200);
+    /* the slot is the request's until its response: also while it waits for the writer */
+    held = send_to(&service, PROJECT_A, "PUT", "/v3/things/held", "");
+    wait_for(&begun);
+    for (size_t i = 0; i < SLOTS / 2; i++)
+        waiting[i] = send_body(&service, PROJECT_A, "/v3/things", values);
+    end_with(send_body(&service, PROJECT_A, "/v3/things", values), 503);
+    sem_post(&gate);
+    end_with(held, 200);
+    for (size_t i = 0; i < SLOTS / 2; i++)
+        end_with(waiting[i], 200);
+}
+END_TEST
+
+START_TEST(a_wrong_url_is_refused_before_the_body_is_parsed) {
+    static const struct {
+        const char *path;
+        int status;
+    } requests[] = {
+        { "/v3/nothing", 404 },
+        { "/v3/" PROJECT_B "/things", 400 },
+    };
+    autofree char *values = list_of("{}", 1000);
+    autoservice struct service service;
+    struct hoard hoard;
+
+    service_start(&service);
+    hoard = hoard_for(&service, PROJECT_A);
+    for (size_t i = 0; i < LENGTH(requests); i++) {
+        struct test_exchange *test = send_body(&service, PROJECT_A, requests[i].path, values);
+
+        ck_assert(test_exchange_answered(test));
+        end_with(test, requests[i].status);
+    }
+    hoard_end(&hoard, 200);
+}
+END_TEST
+
+START_TEST(a_body_of_too_many_values_is_refused) {
+    autofree char *most = list_of("1", JSON_BODY_VALUES_MOST - 1),
+                  *more = list_of("1", JSON_BODY_VALUES_MOST);
+    autoservice struct service service;
+    struct test_exchange *test;
+
+    service_start(&service);
+    end_with(send_body(&service, PROJECT_A, "/v3/things", most), 200);
+    test = send_body(&service, PROJECT_A, "/v3/things", more);
+    ck_assert_int_eq(test_exchange_await(test), 400);
+    ck_assert_str_eq(json_text_at(test_exchange_json(test), "badRequest.message"),
+                     "The JSON text has more than 4096 values (lists and objects count twice).");
+    test_exchange_free(test);
+}
+END_TEST
+
 /* Lines of the log, and the refusals for which they and the next one stand. */
 static unsigned logged_lines(const struct api *api, unsigned *ret_refusals) {
     static const char key[] = " others=";
@@ -447,4 +569,6 @@ CHECK_MAIN("reads", small_requests_never_wait_for_large_reads,
            changes_of_callers_without_a_project_take_turns_with_the_services_own,
            a_read_that_became_small_is_served_at_once, a_project_leaves_slots_for_waiting_reads,
            a_client_that_leaves_while_it_waits_costs_no_read, refusals_of_a_project_are_logged_once,
+           large_bodies_delay_only_their_own_project, a_project_leaves_slots_for_large_bodies,
+           a_wrong_url_is_refused_before_the_body_is_parsed, a_body_of_too_many_values_is_refused,
            waiting_reads_are_answered_at_shutdown)
