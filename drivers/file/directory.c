@@ -130,6 +130,27 @@ int directory_rename(const struct directory *directory, const char *from, const 
     return rename_failed("naming", to, err);
 }
 
+static int link_unnamed(const struct directory *directory, int fd, const char *to) {
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, path, directory->fd, to, AT_SYMLINK_FOLLOW);
+}
+
+/* The name "." is refused once the file was found. */
+bool directory_links_unnamed(const struct directory *directory) {
+    autoclose int file = openat(directory->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    return file >= 0 && link_unnamed(directory, file, ".") < 0 && errno == EEXIST;
+}
+
+int directory_link(const struct directory *directory, int fd, const char *to, struct error *err) {
+    assert(directory->fd >= 0 && fd >= 0 && *to && !strchr(to, '/'));
+    if (link_unnamed(directory, fd, to) == 0)
+        return 0;
+    return errno == EEXIST ? 1 : rename_failed("naming", to, err);
+}
+
 int directory_take(const struct directory *directory, const char *from, const char *to,
                    struct error *err) {
     return renameat(directory->fd, from, directory->fd, to) == 0 ? 0

@@ -16,6 +16,7 @@ struct directory {
     bool locks_trusted; /* a lock that a guest took on another host is seen here */
     bool punches_holes; /* or unknown */
     bool keeps_order;   /* of metadata (metadata_order.h), on a mount that is never renewed */
+    bool keeps_unnamed; /* files, until their first name: the same */
     /* NULL: a flush is shared by no threads, as on a mount, which may hang and be renewed. */
     struct shared_flush *flush;
 };
@@ -34,8 +35,12 @@ const char *directory_path(const struct directory *directory, struct arena *aren
  * ERROR_NOT_FOUND when there is no such file. */
 int directory_rename(const struct directory *directory, const char *from, const char *to,
                      struct error *err);
-/* The same in one step on every file system, so that of two calls one has the file; a file of the
- * new name is replaced: -1 with ERROR_NOT_FOUND when there is no such file any more. */
+/* Can a file be made without a name (O_TMPFILE), and get one?  Nothing is made. */
+bool directory_links_unnamed(const struct directory *directory);
+/* Gives a file without a name its first one: as directory_rename(). */
+int directory_link(const struct directory *directory, int fd, const char *to, struct error *err);
+/* As directory_rename(), in one step on every file system, so that of two calls one has the file; a
+ * file of the new name is replaced: -1 with ERROR_NOT_FOUND when there is no such file any more. */
 int directory_take(const struct directory *directory, const char *from, const char *to,
                    struct error *err);
 /* Puts one file in the place of another in one step: 0 the other one has the name `from` now, 1 it

@@ -13,10 +13,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static int set_mode(const struct draft *draft, struct error *err) {
+    mode_t mode = draft->directory->settings->mode;
+
+    if (mode != 0600 && fchmod(draft->fd, mode) < 0)
+        return error_errno(err, ERROR_BACKEND, "setting the permissions of the new %s",
+                           draft->name);
+    return 0;
+}
+
 int draft_open(const struct directory *directory, struct arena *arena, const char *name,
                unsigned attempt, struct draft *ret, struct error *err) {
     const char *unfinished = volume_name_unfinished(arena, name, attempt);
-    mode_t mode = directory->settings->mode;
     int fd;
 
     assert(*name && name[0] != '.' && !strchr(name, '/'));
@@ -28,9 +36,18 @@ int draft_open(const struct directory *directory, struct arena *arena, const cha
     if (fd < 0)
         return -1;
     *ret = (struct draft){ directory, name, unfinished, fd };
-    if (mode != 0600 && fchmod(fd, mode) < 0)
-        return error_errno(err, ERROR_BACKEND, "setting the permissions of %s", unfinished);
-    return 0;
+    return set_mode(ret, err);
+}
+
+int draft_open_unnamed(const struct directory *directory, const char *name, struct draft *ret,
+                       struct error *err) {
+    int fd = openat(directory->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    assert(directory->keeps_unnamed && *name && name[0] != '.' && !strchr(name, '/'));
+    if (fd < 0)
+        return error_errno(err, ERROR_BACKEND, "making a file in %s", directory->path);
+    *ret = (struct draft){ directory, name, NULL, fd };
+    return set_mode(ret, err);
 }
 
 /* Another operation on the same object may have a draft of this name by now. */
@@ -38,9 +55,11 @@ static int check_own(const struct draft *draft, const struct driver_fence *fence
                      struct error *err) {
     struct stat opened, named;
 
-    assert(draft->fd >= 0 && draft->unfinished);
+    assert(draft->fd >= 0);
     if (driver_fence_check(fence, err) < 0)
         return -1;
+    if (!draft->unfinished)
+        return 0;
     if (fstat(draft->fd, &opened) < 0 ||
         fstatat(draft->directory->fd, draft->unfinished, &named, AT_SYMLINK_NOFOLLOW) < 0)
         return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "looking for %s",
@@ -53,9 +72,11 @@ static int check_own(const struct draft *draft, const struct driver_fence *fence
 int draft_publish(struct draft *draft, const struct driver_fence *fence, struct error *err) {
     int taken;
 
-    assert(draft->unfinished && draft->name && draft->directory);
+    assert(draft->name && draft->directory);
     if (check_own(draft, fence, err) < 0)
         return -1;
+    if (!draft->unfinished)
+        return directory_link(draft->directory, draft->fd, draft->name, err);
     taken = directory_rename(draft->directory, draft->unfinished, draft->name, err);
     if (taken == 0)
         draft->unfinished = NULL;

@@ -1,6 +1,6 @@
 /*
- * A file that is filled under a name of its own attempt and gets its final name last, so it is
- * never visible half made.
+ * A file that is filled under a name of its own attempt, or without a name, and gets its final name
+ * last, so it is never visible half made.
  */
 #pragma once
 
@@ -18,6 +18,10 @@ struct draft {
  * published. */
 int draft_open(const struct directory *directory, struct arena *arena, const char *name,
                unsigned attempt, struct draft *ret, struct error *err);
+/* The same without a name, where the directory keeps_unnamed: a crash leaves nothing, and no other
+ * worker can remove it.  Drafts of earlier attempts stay. */
+int draft_open_unnamed(const struct directory *directory, const char *name, struct draft *ret,
+                       struct error *err);
 /* Gives it its final name, once it is filled, and flushed unless a flush of the directory has its
  * changes (metadata_order.h).  1: another file has that name by now,
  * and keeps it. */

@@ -128,6 +128,8 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
         return -1;
     }
     backend->directory.keeps_order = metadata_order_kept(backend->directory.fd);
+    backend->directory.keeps_unnamed = metadata_unnamed_kept(backend->directory.fd) &&
+                                       directory_links_unnamed(&backend->directory);
     shared_flush_init(&backend->flush);
     backend->directory.flush = &backend->flush;
     backend->store = (struct file_store){

@@ -230,6 +230,13 @@ static int set_length(int fd, off_t bytes, const struct driver_fence *fence, str
     return 0;
 }
 
+/* Of a file that no other call has: nothing is allocated. */
+static int set_first_length(int fd, off_t bytes, struct error *err) {
+    if (ftruncate(fd, bytes) < 0)
+        return error_errno(err, ERROR_BACKEND, "growing the file to %jd bytes", (intmax_t)bytes);
+    return 0;
+}
+
 /* A small part of the shortest lease's rest when the fence gives it up. */
 #define FENCE_LIFE_US ((int64_t)100000)
 
@@ -271,6 +278,7 @@ struct growth {
     const struct driver_fence *fence;  /* checked before each effect */
     const struct driver_fence *worker; /* decides whether the call may take long */
     bool only_content;                 /* is flushed: the caller makes the length durable */
+    bool is_private;                   /* no other call has the file */
 };
 
 /* Allocates the blocks first, after the end of the file, then sets the length.  NFS can do only
@@ -344,7 +352,10 @@ static int grow(int fd, int64_t bytes, const struct growth *growth, struct error
     if (driver_fence_check(fence, err) < 0)
         return -1;
     if (growth->sparse)
-        return set_length(fd, bytes, fence, err) < 0 ? -1 : flush_growth(fd, false, growth, err);
+        return (growth->is_private ? set_first_length(fd, bytes, err)
+                                   : set_length(fd, bytes, fence, err)) < 0
+                   ? -1
+                   : flush_growth(fd, false, growth, err);
     written = allocate(fd, status.st_size, bytes, growth, err);
     if (written >= 0 && flush_growth(fd, written > 0, growth, err) == 0)
         return 0;
@@ -356,10 +367,10 @@ static int grow(int fd, int64_t bytes, const struct growth *growth, struct error
 
 int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
                    struct error *err) {
-    return grow(fd, bytes, &(struct growth){ sparse, fence, fence, false }, err);
+    return grow(fd, bytes, &(struct growth){ sparse, fence, fence, false, false }, err);
 }
 
 int image_fill_raw(int fd, int64_t bytes, bool sparse, bool only_content,
                    const struct driver_fence *worker, struct error *err) {
-    return grow(fd, bytes, &(struct growth){ sparse, NULL, worker, only_content }, err);
+    return grow(fd, bytes, &(struct growth){ sparse, NULL, worker, only_content, true }, err);
 }

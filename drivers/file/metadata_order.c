@@ -14,7 +14,9 @@
 
 /* The magic is that of ext2, ext3 and ext4, and each may be mounted without a journal.  The kernel
  * shows the journal's thread by the name of the device: "<none>" where there is none. */
-static bool ext4_has_journal(int fd) {
+enum ext4_journal { JOURNAL_UNKNOWN, JOURNAL_NONE, JOURNAL_RUNS };
+
+static enum ext4_journal ext4_journal(int fd) {
     char device[64], target[PATH_MAX], path[PATH_MAX + 64], text[24] = "";
     const char *name;
     struct stat status;
@@ -22,17 +24,21 @@ static bool ext4_has_journal(int fd) {
     ssize_t size;
 
     if (fstat(fd, &status) < 0)
-        return false;
+        return JOURNAL_UNKNOWN;
     snprintf(device, sizeof(device), "/sys/dev/block/%u:%u", major(status.st_dev),
              minor(status.st_dev));
     size = readlink(device, target, sizeof(target) - 1);
     if (size <= 0)
-        return false;
+        return JOURNAL_UNKNOWN;
     target[size] = '\0';
     name = strrchr(target, '/');
     snprintf(path, sizeof(path), "/sys/fs/ext4/%s/journal_task", name ? name + 1 : target);
     file = open(path, O_RDONLY | O_CLOEXEC);
-    return file >= 0 && read(file, text, sizeof(text) - 1) > 0 && text[0] >= '0' && text[0] <= '9';
+    if (file < 0 || read(file, text, sizeof(text) - 1) <= 0)
+        return JOURNAL_UNKNOWN;
+    if (text[0] >= '0' && text[0] <= '9')
+        return JOURNAL_RUNS;
+    return strncmp(text, "<none>", strlen("<none>")) == 0 ? JOURNAL_NONE : JOURNAL_UNKNOWN;
 }
 
 /*
@@ -60,5 +66,23 @@ bool metadata_order_kept(int fd) {
     if (fstatfs(fd, &system) < 0)
         return false;
     return system.f_type == XFS_SUPER_MAGIC ||
-           (system.f_type == EXT4_SUPER_MAGIC && ext4_has_journal(fd));
+           (system.f_type == EXT4_SUPER_MAGIC && ext4_journal(fd) == JOURNAL_RUNS);
+}
+
+/*
+ * XFS                The name and the number of names, which keeps the file, are one change, behind
+ *                    that of the length.
+ * ext4, no journal   A flush of the directory writes the name alone, and the repair removes a name
+ *                    whose file has the number zero: a flush of the file in front of its name
+ *                    proves nothing, one behind it does.  Length and number are in one sector.
+ * ext4 with journal  Not here: kernels before 6.5 may flush a directory by a fast commit, whose
+ *                    replay passes over the first name of a file that was in no commit before.
+ */
+bool metadata_unnamed_kept(int fd) {
+    struct statfs system;
+
+    if (fstatfs(fd, &system) < 0)
+        return false;
+    return system.f_type == XFS_SUPER_MAGIC ||
+           (system.f_type == EXT4_SUPER_MAGIC && ext4_journal(fd) == JOURNAL_NONE);
 }

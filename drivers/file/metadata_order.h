@@ -1,5 +1,5 @@
 /*
- * File systems whose journal keeps the order of changes.
+ * File systems whose order of changes is known.
  */
 #pragma once
 
@@ -11,3 +11,10 @@
  * flushed before a file gets its name.  False also where it is unknown.
  */
 bool metadata_order_kept(int fd);
+
+/*
+ * May a file be made there without a name (O_TMPFILE), get its length and then its first name?
+ * Where the order is not kept the file is flushed behind its name.  A loss of power before that may
+ * leave the name, once the file system is repaired, with what the inode was before.
+ */
+bool metadata_unnamed_kept(int fd);

@@ -7,9 +7,11 @@
 #include "drivers/file/image_data.h"
 #include "drivers/file/volume_name.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 const char *volume_file_format(const struct directory *directory) {
     return directory->settings->qcow2 ? "qcow2" : "raw";
@@ -31,6 +33,27 @@ static int fill_empty(const struct directory *directory, const struct driver_vol
     return image_read_flushed(fd, "raw", facts, err);
 }
 
+/* Is a file without a name flushed behind its first one? */
+static bool is_flushed_named(const struct directory *directory) {
+    return directory->keeps_unnamed && !directory->keeps_order;
+}
+
+/* That flush may have failed, which the kernel forgets: a change has the file written again.  After
+ * a loss of power in front of it the name may lead to an inode as it was before, of a deleted file
+ * of the same length, if the kernel had to use that again at once; the claim, too, is lost then, so
+ * that the attempt seems to be the first.  A new volume has no data. */
+static int accept_named(const struct directory *directory, const struct driver_volume *volume,
+                        const char *name, int fd, struct error *err) {
+    if (driver_fence_check(volume->fence, err) < 0)
+        return -1;
+    if (!volume->content && directory->settings->sparse &&
+        (lseek(fd, 0, SEEK_DATA) >= 0 || errno != ENXIO))
+        return error_set(err, ERROR_BACKEND, "%s exists already, with data.", name);
+    if (fchmod(fd, directory->settings->mode) < 0)
+        return error_errno(err, ERROR_BACKEND, "setting the permissions");
+    return image_flush(fd, err);
+}
+
 /* The file of an earlier call with the same arguments, or of another worker: 1 it is whole, 0 there
  * is none. */
 static int accept_existing(const struct directory *directory, const struct driver_volume *volume,
@@ -50,7 +73,10 @@ static int accept_existing(const struct directory *directory, const struct drive
     if (facts.virtual_bytes != bytes)
         return error_set(err, ERROR_BACKEND, "%s exists already with %jd instead of %jd bytes.",
                          name, (intmax_t)facts.virtual_bytes, (intmax_t)bytes);
-    return 1;
+    return is_flushed_named(directory) && !directory->settings->qcow2 &&
+                   accept_named(directory, volume, name, fd, err) < 0
+               ? -1
+               : 1;
 }
 
 static int fill_qcow2(const struct draft *draft, struct arena *arena, int64_t bytes,
@@ -99,6 +125,8 @@ static int fill_and_publish(const struct directory *directory, struct arena *are
     autodraft struct draft draft = { 0 };
     autovolumeio struct volume_io *content = NULL;
 
+    if (driver_fence_check(volume->fence, err) < 0) /* before drafts of other workers go */
+        return -1;
     if (volume->content && volume->content->open(volume->content->arg, &content, err) < 0)
         return -1;
     if (draft_open(directory, arena, name, volume->attempt, &draft, err) < 0 ||
@@ -110,19 +138,39 @@ static int fill_and_publish(const struct directory *directory, struct arena *are
     return draft_publish(&draft, volume->fence, err);
 }
 
+/* Only for the first worker, as drafts of others stay.  Blocks that are allocated need not be on
+ * the disk with the length. */
+static bool is_made_unnamed(const struct directory *directory, const struct driver_volume *volume) {
+    return directory->keeps_unnamed && volume->attempt <= 1 && !volume->content &&
+           !directory->settings->qcow2 && directory->settings->sparse;
+}
+
+static int make_unnamed(const struct directory *directory, const struct driver_volume *volume,
+                        const char *name, int64_t bytes, struct error *err) {
+    autodraft struct draft draft = { 0 };
+    int result;
+
+    if (draft_open_unnamed(directory, name, &draft, err) < 0 ||
+        image_fill_raw(draft.fd, bytes, true, true, volume->fence, err) < 0)
+        return -1;
+    result = draft_publish(&draft, volume->fence, err);
+    return result == 0 && is_flushed_named(directory) ? image_flush(draft.fd, err) : result;
+}
+
 /* After any failure, or a takeover of the work, the draft is removed.  After a pause right before
- * the rename the volume may be gone: the caller, which records that it is made, learns it from the
- * rows, and removes the file. */
+ * it gets its name the volume may be gone: the caller, which records that it is made, learns it
+ * from the rows, and removes the file. */
 static int make(const struct directory *directory, struct arena *arena,
                 const struct driver_volume *volume, const char *name, int64_t bytes,
                 struct error *err) {
     int result;
 
     if (directory_check_place(directory, err) < 0 ||
-        directory_check_space(directory, bytes, err) < 0 ||
-        driver_fence_check(volume->fence, err) < 0)
+        directory_check_space(directory, bytes, err) < 0)
         return -1;
-    result = fill_and_publish(directory, arena, volume, name, bytes, err);
+    result = is_made_unnamed(directory, volume)
+                 ? make_unnamed(directory, volume, name, bytes, err)
+                 : fill_and_publish(directory, arena, volume, name, bytes, err);
     if (result > 0) /* another worker was faster */
         result = accept_existing(directory, volume, name, bytes, err) < 0 ? -1 : 0;
     return result;

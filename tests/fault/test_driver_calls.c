@@ -46,16 +46,18 @@ static void assert_no_half_volume(struct place *place) {
 
 #define MOST_CALLS 100
 
-/* Each kind, and each again where the order of metadata is kept. */
+/* Each kind, and each again where the order of metadata is kept, and where files have no name until
+ * they are made. */
 START_TEST(create_survives_every_failure) {
-    for (size_t kind = 0; kind < 2 * LENGTH(kinds); kind++) {
+    for (size_t kind = 0; kind < 4 * LENGTH(kinds); kind++) {
         int n = 1, result;
 
         for (bool reached = true; reached; n++) {
             autoplace struct place place;
 
             open_place(&place, kind % LENGTH(kinds));
-            place.directory.keeps_order = kind >= LENGTH(kinds);
+            place.directory.keeps_order = kind / LENGTH(kinds) % 2;
+            place.directory.keeps_unnamed = kind / LENGTH(kinds) / 2;
             fail_nth(n, EIO);
             result = create(&place);
             reached = fault.countdown == 0;
@@ -69,6 +71,63 @@ START_TEST(create_survives_every_failure) {
         }
         ck_assert_int_gt(n, 4);
     }
+}
+END_TEST
+
+/* A flush that failed is repeated with a change, as the kernel has forgotten it. */
+START_TEST(a_name_without_a_flushed_file_is_flushed_by_the_next_create) {
+    autoplace struct place place;
+
+    open_place(&place, 0);
+    place.directory.keeps_unnamed = true;
+    fail_all("fsync", EIO);
+    ck_assert_int_eq(create(&place), -1);
+    ck_assert(has(&place, FILE_NAME));
+    fail_all("fchmod", EIO);
+    ck_assert_int_eq(create(&place), -1);
+    fail_none();
+    ck_assert_int_eq(create(&place), 0);
+    ck_assert_int_eq(size_of(&place), GIB);
+}
+END_TEST
+
+/* Of a deleted volume: the power was lost behind the name and before the flush. */
+START_TEST(a_name_that_leads_to_data_is_not_accepted) {
+    autoplace struct place place;
+    autoclose int fd = -1;
+
+    open_place(&place, 0);
+    place.directory.keeps_unnamed = true;
+    ck_assert_int_eq(create(&place), 0);
+    ck_assert_int_eq(create(&place), 0);
+    fd = openat(place.directory.fd, FILE_NAME, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_eq(pwrite(fd, "secret", 6, 1 << 20), 6);
+    for (place.volume.attempt = 1; place.volume.attempt <= 2; place.volume.attempt++) {
+        ck_assert_int_eq(create(&place), -1);
+        ck_assert(strstr(place.bench.err.message, "with data"));
+        ck_assert_int_eq(size_of(&place), GIB);
+    }
+}
+END_TEST
+
+static bool never_holds(const struct driver_fence *fence) {
+    (void)fence;
+    return false;
+}
+
+START_TEST(a_late_create_keeps_the_mode_of_a_live_file) {
+    static const struct driver_fence lost = { .holds = never_holds };
+    autoplace struct place place;
+    struct stat status;
+
+    open_place(&place, 0);
+    place.directory.keeps_unnamed = true;
+    ck_assert_int_eq(create(&place), 0);
+    ck_assert_int_eq(fchmodat(place.directory.fd, FILE_NAME, 0440, 0), 0);
+    place.volume.fence = &lost;
+    ck_assert_int_eq(create(&place), -1);
+    ck_assert_int_eq(fstatat(place.directory.fd, FILE_NAME, &status, 0), 0);
+    ck_assert_uint_eq(status.st_mode & 07777, 0440);
 }
 END_TEST
 
@@ -228,13 +287,14 @@ static bool lease_holds(const struct driver_fence *fence) {
 }
 
 /* Was it late, and did it leave its file? */
-static bool create_late(struct place *place, struct lease *lease, bool *ret_left) {
+static bool create_late(struct place *place, struct lease *lease, unsigned attempt,
+                        bool *ret_left) {
     struct driver_volume volume = place->volume;
     const char *format;
     int result;
 
     volume.fence = &lease->fence;
-    volume.attempt = 2;
+    volume.attempt = attempt;
     place->volume.provider_location = place->directory.path; /* as the other one has left it */
     result = volume_file_create(&place->directory, place->bench.arena, &volume, &format,
                                 &place->bench.err);
@@ -262,12 +322,25 @@ START_TEST(a_late_create_leaves_no_file_of_a_deleted_volume) {
                 struct lease lease = { { .holds = lease_holds }, &place, n, behind };
 
                 open_place(&place, kind);
-                late = create_late(&place, &lease, &left);
+                late = create_late(&place, &lease, 2, &left);
                 files += late && left;
             }
             ck_assert_int_eq(n, behind ? 4 : 5); /* three looks */
             ck_assert_int_eq(files, behind);
         }
+}
+END_TEST
+
+/* It has one look, right before the name; the caller looks at the rows behind it. */
+START_TEST(a_late_create_without_a_name_leaves_nothing) {
+    autoplace struct place place;
+    struct lease lease = { { .holds = lease_holds }, &place, 1, false };
+    bool left;
+
+    open_place(&place, 0);
+    place.directory.keeps_unnamed = true;
+    ck_assert(create_late(&place, &lease, 1, &left));
+    ck_assert(!left);
 }
 END_TEST
 
@@ -280,16 +353,18 @@ static bool rival_creates(const struct driver_fence *fence) {
 }
 
 START_TEST(of_two_that_create_both_end_with_one_file) {
-    for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
+    for (size_t kind = 0; kind < 2 * LENGTH(kinds); kind++) {
+        bool unnamed = kind >= LENGTH(kinds);
         autoplace struct place place;
         struct lease lease = { .fence = { .holds = rival_creates }, .place = &place };
         struct driver_volume volume;
         const char *format;
 
-        open_place(&place, kind);
+        open_place(&place, kind % LENGTH(kinds));
+        place.directory.keeps_unnamed = unnamed;
         volume = place.volume;
         volume.fence = &lease.fence;
-        volume.attempt = 2;
+        volume.attempt = unnamed ? 1 : 2;
         ck_assert_int_eq(volume_file_create(&place.directory, place.bench.arena, &volume, &format,
                                             &place.bench.err),
                          0);
@@ -780,9 +855,12 @@ CHECK_MAIN("driver calls", create_survives_every_failure, extend_survives_every_
            a_length_is_flushed_with_the_name_where_the_order_of_both_is_kept,
            written_zeros_are_flushed_before_the_name, a_new_file_that_cannot_be_flushed_is_removed,
            a_new_directory_is_there_when_its_name_is_flushed,
+           a_name_without_a_flushed_file_is_flushed_by_the_next_create,
+           a_name_that_leads_to_data_is_not_accepted, a_late_create_keeps_the_mode_of_a_live_file,
            a_late_create_leaves_no_file_of_a_deleted_volume,
-           of_two_that_create_both_end_with_one_file, an_empty_file_is_completed_in_place,
-           an_incomplete_list_is_a_failure, a_file_system_without_allocation_gets_zeros,
+           a_late_create_without_a_name_leaves_nothing, of_two_that_create_both_end_with_one_file,
+           an_empty_file_is_completed_in_place, an_incomplete_list_is_a_failure,
+           a_file_system_without_allocation_gets_zeros,
            a_file_system_that_allocates_with_the_length_only_is_called_so,
            zeros_that_do_not_fit_are_removed, a_late_worker_never_shrinks,
            a_worker_without_its_lease_changes_nothing,

@@ -100,6 +100,24 @@ static bool fits(struct bench *bench, const struct directory_settings *settings,
     return result;
 }
 
+START_TEST(a_file_without_a_name_gets_one_where_there_are_such_files) {
+    static const struct {
+        const char *path;
+        bool links;
+    } rows[] = { { "/dev/shm", true }, { "/proc", false } };
+    struct directory_settings settings = { .mode = 0600 };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct error err;
+        struct directory directory;
+
+        ck_assert_int_eq(directory_open(rows[i].path, &settings, &directory, &err), 0);
+        ck_assert_int_eq(directory_links_unnamed(&directory), rows[i].links);
+        close(directory.fd);
+    }
+}
+END_TEST
+
 START_TEST(sparse_files_may_promise_more_than_there_is) {
     autobench struct bench bench;
     struct directory_settings settings;
@@ -144,4 +162,5 @@ END_TEST
 
 CHECK_MAIN("directory", missing_directories_are_made_and_others_left,
            only_an_absolute_directory_opens, a_reopened_directory_keeps_its_descriptor,
+           a_file_without_a_name_gets_one_where_there_are_such_files,
            sparse_files_may_promise_more_than_there_is, capabilities_follow_the_settings)

@@ -2,6 +2,7 @@
 
 #include "tests/unit/drivers/driver_test.h"
 
+#include <dirent.h>
 #include <sys/resource.h>
 
 #define UNFINISHED "." FILE_NAME ".new"
@@ -12,6 +13,12 @@ struct place {
     struct directory_settings settings;
     struct directory directory;
     struct driver_volume volume;
+    unsigned looked;
+};
+
+struct watcher {
+    struct driver_fence fence;
+    struct place *place;
 };
 
 static void close_place(struct place *place) {
@@ -122,6 +129,41 @@ START_TEST(an_incomplete_file_is_recreated) {
     ck_assert_int_eq(create(&place), 0);
     ck_assert_int_eq(size_of(&place), GIB);
     ck_assert(!has(&place, UNFINISHED));
+}
+END_TEST
+
+static unsigned count_files(struct place *place) {
+    autodirectory DIR *stream = opendir(bench_path(&place->bench, "d"));
+    unsigned count = 0;
+
+    ck_assert_ptr_nonnull(stream);
+    for (const struct dirent *entry; (entry = readdir(stream));)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    return count;
+}
+
+static bool sees_no_file(const struct driver_fence *fence) {
+    const struct watcher *watcher = (const struct watcher *)fence;
+
+    watcher->place->looked++;
+    ck_assert_uint_eq(count_files(watcher->place), 0);
+    return true;
+}
+
+START_TEST(a_file_has_no_name_before_it_is_made) {
+    autoplace struct place place;
+    struct watcher watcher = { { .holds = sees_no_file }, &place };
+
+    open_place(&place, NULL);
+    place.directory.keeps_unnamed = true;
+    place.settings.mode = 0660;
+    place.volume.fence = &watcher.fence;
+    ck_assert_int_eq(create(&place), 0);
+    ck_assert_uint_eq(place.looked, 1);
+    ck_assert_int_eq(size_of(&place), GIB);
+    ck_assert_uint_eq(look(&place).st_mode, S_IFREG | 0660);
+    ck_assert_int_eq(look(&place).st_blocks, 0);
+    ck_assert_uint_eq(count_files(&place), 1);
 }
 END_TEST
 
@@ -535,11 +577,12 @@ END_TEST
 
 CHECK_MAIN("volume_file", a_file_has_the_configured_mode,
            sparse_allocates_nothing_and_thick_everything, an_incomplete_file_is_recreated,
-           a_foreign_file_is_not_touched, a_create_that_fails_leaves_nothing,
-           a_broken_qemu_img_makes_nothing, unsupported_volumes_are_refused,
-           delete_removes_incomplete_files_too, a_closed_directory_fails_every_call,
-           a_raw_volume_with_a_qcow2_header_stays_raw, an_inconsistent_record_is_refused,
-           encrypted_volumes_grow_on_the_compute_side_only, qcow2_with_luks_inside_needs_its_record,
-           parts_of_unknown_origin_are_refused, locks_without_evidence_leave_attached_volumes_alone,
-           a_lock_that_is_no_guests_fails, growth_is_read_back,
-           the_result_of_the_resize_is_the_outcome, only_volume_files_are_listed)
+           a_file_has_no_name_before_it_is_made, a_foreign_file_is_not_touched,
+           a_create_that_fails_leaves_nothing, a_broken_qemu_img_makes_nothing,
+           unsupported_volumes_are_refused, delete_removes_incomplete_files_too,
+           a_closed_directory_fails_every_call, a_raw_volume_with_a_qcow2_header_stays_raw,
+           an_inconsistent_record_is_refused, encrypted_volumes_grow_on_the_compute_side_only,
+           qcow2_with_luks_inside_needs_its_record, parts_of_unknown_origin_are_refused,
+           locks_without_evidence_leave_attached_volumes_alone, a_lock_that_is_no_guests_fails,
+           growth_is_read_back, the_result_of_the_resize_is_the_outcome,
+           only_volume_files_are_listed)
