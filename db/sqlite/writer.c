@@ -27,7 +27,8 @@ struct group {
     struct db_job *first, *last;
     unsigned count;
     unsigned most;    /* it grows to so many bodies */
-    int64_t begun_ns; /* of the thread's processor time */
+    int64_t begun_ns; /* of the thread's processor time, which takes a system call, */
+    int64_t begun_us; /* and by the clock, which is never behind */
     bool divided;     /* a savepoint for each body */
     bool has_undone;  /* a body failed after a change */
     struct outcome *outcomes;
@@ -108,8 +109,13 @@ static void group_add(struct writer *writer, struct group *group) {
     group->count++;
 }
 
+static bool group_is_brief(const struct group *group) {
+    return clock_monotonic_us() - group->begun_us <= GROUP_NS / 1000 ||
+           thread_ns() - group->begun_ns <= GROUP_NS;
+}
+
 static void group_grow(struct writer *writer, struct group *group) {
-    if (group->count < group->most && thread_ns() - group->begun_ns <= GROUP_NS)
+    if (group->count < group->most && group_is_brief(group))
         group_add(writer, group);
 }
 
@@ -286,6 +292,7 @@ static void group_take(struct writer *writer, struct group *group) {
                              .count = 1,
                              .most = queued < writer->group_most ? queued : writer->group_most,
                              .begun_ns = queued > 1 ? thread_ns() : 0,
+                             .begun_us = queued > 1 ? clock_monotonic_us() : 0,
                              .outcomes = writer->outcomes };
     group->last = group->first;
 }
