@@ -154,7 +154,7 @@ int operation_insert(struct work *work, const struct operation_kind *kind,
     struct operation operation = *fields;
 
     assert(kind->method && fields->volume_id && fields->host);
-    assert(!(fields->turn_of && fields->turn_count > 0));
+    assert(!((fields->turn_of || kind->single_queue) && fields->turn_count > 0));
     assert(fields->new_size_gb >= 0);
     operation.id = work_uuid(work);
     operation.kind = kind;

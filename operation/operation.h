@@ -47,9 +47,12 @@ struct operation_kind {
     uint64_t may_start_from;          /* bits of statuses; 0: it starts with its object */
     unsigned meanwhile, on_failure;
     unsigned char is[PHASES]; /* state in each phase as seen by others (model/conflict.h) */
-    bool leaves_traces;   /* once begun, a cancelled one may have effects that must be inspected */
-    bool ends_as_claimed; /* finish() uses nothing that changes while it has its owner */
-    bool awaited;         /* requests wait for its end */
+    bool leaves_traces; /* once begun, a cancelled one may have effects that must be inspected */
+    /* finish() begins with operation_end_held(), and uses nothing that changes while it has its
+     * owner. */
+    bool ends_as_claimed;
+    bool single_queue; /* it never has several (turns): its end looks for none */
+    bool awaited;      /* requests wait for its end */
     /* Checked by its worker right before each effect: is it, as claimed, still valid?  1, 0, or
      * -1. */
     operation_function *still_valid;
@@ -241,6 +244,9 @@ int operation_leave(struct work *work, const char *object_id, const struct opera
 /* Deletes the record and notifies the next in its queue; its reservations must be committed or
  * released before. */
 int operation_end(struct work *work, const struct operation *ended, struct error *err);
+/* The same by its worker, as it was claimed: 1 when it has another owner or is cancelled by now,
+ * and nothing has changed. */
+int operation_end_held(struct work *work, const struct operation *held, struct error *err);
 /* The same for the target's operation, when there is one. */
 int operation_end_of(struct work *work, const char *target_id, struct error *err);
 /* Phase answered with `arguments` as the result, for the waiting request; it leaves its queue. */

@@ -311,6 +311,16 @@ int operation_end(struct work *work, const struct operation *ended, struct error
                : queue_advance_ended(work, ended, err);
 }
 
+int operation_end_held(struct work *work, const struct operation *held, struct error *err) {
+    int ended;
+
+    assert(held->owner && *held->owner);
+    ended = db_run(work->tx, err,
+                   "DELETE FROM operations WHERE id = $1 AND owner = $2 AND " IS_NOT_CANCELLED,
+                   DB_TEXT(held->id), DB_TEXT(held->owner));
+    return ended > 0 ? queue_advance_ended(work, held, err) : ended < 0 ? -1 : 1;
+}
+
 int operation_end_of(struct work *work, const char *target_id, struct error *err) {
     struct operation operation;
     int found = operation_of(work, target_id, &operation, err);

@@ -59,6 +59,7 @@ struct passed {
     const char *id, *turn_of, *object_id, *volume_id;
     bool with_host, waited; /* waited: for files in use, blocking their readers */
     bool in_several;        /* queues; else in turn_of, or in none */
+    bool single;            /* by its kind: never in several */
 };
 
 static int passed_read(struct work *work, const struct db_rows *rows, void *item,
@@ -108,7 +109,7 @@ static int notify_after(struct work *work, const struct passed *passed, struct e
 }
 
 static int find_several(struct work *work, struct passed *passed, struct error *err) {
-    int found = passed->turn_of
+    int found = passed->turn_of || passed->single
                     ? 0
                     : db_query_any(work->tx, err,
                                    "SELECT 1 FROM operation_turns WHERE operation_id = $1 LIMIT 1",
@@ -156,7 +157,8 @@ static struct passed passed_of(const struct operation *operation) {
                             .object_id = operation->object_id,
                             .volume_id = operation->volume_id,
                             .with_host = operation->has_deadline,
-                            .waited = operation->waits_for != NULL };
+                            .waited = operation->waits_for != NULL,
+                            .single = operation->kind->single_queue };
 }
 
 int queue_advance_ended(struct work *work, const struct operation *ended, struct error *err) {

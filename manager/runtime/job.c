@@ -26,15 +26,14 @@ struct held_call {
     const char *owner;
     operation_body *body;
     void *arg;
-    bool as_claimed; /* the body gets `seen` */
+    bool as_claimed; /* the body gets `seen`, and finds out itself whether it is held */
 };
 
 static int held_body(struct work *work, void *arg, struct error *err) {
     const struct held_call *call = arg;
     struct operation operation = *call->seen;
-    int held = call->as_claimed
-                   ? operation_is_held(work, call->seen->id, call->owner, err)
-                   : operation_held(work, call->seen->id, call->owner, &operation, err);
+    int held =
+        call->as_claimed ? 1 : operation_held(work, call->seen->id, call->owner, &operation, err);
 
     assert(call->owner && *call->owner && call->seen->phase <= PHASES);
     /* an unknown phase is left to the newer program that wrote it */
@@ -73,7 +72,7 @@ int job_finish(struct job *job, void *ending, struct error *err) {
 
 static int end(struct work *work, const struct operation *held, void *arg, struct error *err) {
     (void)arg;
-    return operation_end(work, held, err);
+    return operation_end_held(work, held, err);
 }
 
 int job_end(struct job *job, struct error *err) {

@@ -346,16 +346,18 @@ bool volume_create_makes_entry(const struct operation *operation) {
 }
 
 static int made(struct work *work, const struct operation *held, const struct create_ending *ending,
-                struct error *err) {
+                const char **ret_group_id, struct error *err) {
     assert(is_create(held));
     if (operation_leave(work, held->volume_id, held->kind,
                         volume_create_makes_entry(held) ? VOLUME_MAINTENANCE : VOLUME_AVAILABLE,
                         err) < 0 ||
-        db_run(work->tx, err,
-               "UPDATE volumes SET provider_location = $1, format = $2, launched_at = $3, "
-               "shared_targets = 0 WHERE id = $4",
-               DB_TEXT(ending->location), DB_TEXT(ending->format), DB_INT(work->now_us),
-               DB_TEXT(held->volume_id)) < 0 ||
+        query_one(work,
+                  db_query(work->tx, err,
+                           "UPDATE volumes SET provider_location = $1, format = $2, "
+                           "launched_at = $3, shared_targets = 0 WHERE id = $4 RETURNING group_id",
+                           DB_TEXT(ending->location), DB_TEXT(ending->format), DB_INT(work->now_us),
+                           DB_TEXT(held->volume_id)),
+                  query_text, ret_group_id, err) < 0 ||
         (held->turn_of && follow_source(work, held->volume_id, err) < 0) ||
         (volume_create_makes_entry(held) &&
          image_cache_made(work, held->volume_id, ending->signature_verified, err) < 0) ||
@@ -363,6 +365,14 @@ static int made(struct work *work, const struct operation *held, const struct cr
          volume_image_describe(work, held, ending->signature_verified, err) < 0))
         return -1;
     return notification_of(work, "volume.create.end", held->volume_id, err);
+}
+
+static int read_group(struct work *work, const char *volume_id, const char **ret,
+                      struct error *err) {
+    return query_one(
+        work,
+        db_query(work->tx, err, "SELECT group_id FROM volumes WHERE id = $1", DB_TEXT(volume_id)),
+        query_text, ret, err);
 }
 
 static int not_made(struct work *work, const struct operation *held,
@@ -399,15 +409,14 @@ static int create_finish(struct work *work, const struct operation *held, void *
                          struct error *err) {
     const struct create_ending *ending = arg;
     const char *group_id = NULL;
+    int lost = operation_end_held(work, held, err);
 
     assert(is_create(held));
-    if (operation_end(work, held, err) < 0 ||
-        (ending->failure ? not_made(work, held, ending, err) : made(work, held, ending, err)) < 0)
-        return -1;
-    if (query_one(work,
-                  db_query(work->tx, err, "SELECT group_id FROM volumes WHERE id = $1",
-                           DB_TEXT(held->volume_id)),
-                  query_text, &group_id, err) < 0)
+    if (lost != 0)
+        return lost;
+    if ((ending->failure ? not_made(work, held, ending, err) < 0 ||
+                               read_group(work, held->volume_id, &group_id, err) < 0
+                         : made(work, held, ending, &group_id, err) < 0))
         return -1;
     return group_id ? group_made(work, group_id, held->request_id, err) : 0;
 }
@@ -420,6 +429,7 @@ const struct operation_kind kind_create = {
     .meanwhile = VOLUME_CREATING,
     .on_failure = VOLUME_ERROR,
     .ends_as_claimed = true,
+    .single_queue = true,
     .finish = create_finish,
     .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
 };
@@ -432,6 +442,7 @@ const struct operation_kind kind_create_from_image = {
     .object = &volume_objects,
     .meanwhile = VOLUME_DOWNLOADING,
     .on_failure = VOLUME_ERROR,
+    .single_queue = true,
     .finish = create_finish,
     .is = { [PHASE_QUEUED] = WORK_MAKES, [PHASE_RUNNING] = WORK_MAKES },
 };

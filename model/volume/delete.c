@@ -253,10 +253,11 @@ static int delete_finish(struct work *work, const struct operation *held, void *
                          struct error *err) {
     const struct delete_ending *ending = arg;
     struct volume volume;
+    int lost = operation_end_held(work, held, err);
 
     assert(held->kind == &kind_delete);
-    if (operation_end(work, held, err) < 0)
-        return -1;
+    if (lost != 0)
+        return lost;
     if (volume_row(work, held->volume_id, &volume, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     if (!ending->failure) {
