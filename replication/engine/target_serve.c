@@ -16,6 +16,8 @@
 static int fail_start(struct target *target, struct error *err) {
     struct error ignored;
 
+    if (target->file_begun)
+        (void)file_stop(target, &ignored);
     if (target_kill(target, &ignored) < 0)
         return error_context(err, "%s", ignored.message);
     target_unlock_replicas(target);

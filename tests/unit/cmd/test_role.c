@@ -409,7 +409,6 @@ START_TEST(listeners_are_exposed_only_explicitly) {
 }
 END_TEST
 
-/* Whatever was begun ends, at each place where a start may fail. */
 /* Nothing can be made in /proc, by any user. */
 START_TEST(a_directory_or_file_that_cannot_be_used_is_named_with_its_option) {
 #define NOWHERE   "/proc/none"
@@ -456,6 +455,7 @@ START_TEST(a_directory_or_file_that_cannot_be_used_is_named_with_its_option) {
 }
 END_TEST
 
+/* Whatever was begun ends, at each place where a start may fail. */
 START_TEST(a_start_that_fails_leaves_nothing_running) {
     static struct output output;
     autohome struct home home;

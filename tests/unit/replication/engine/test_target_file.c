@@ -462,29 +462,31 @@ START_TEST(an_interrupted_change_to_refused_discards_is_completed) {
 }
 END_TEST
 
-/* The volume's daemon waits for that of the file. */
-START_TEST(both_daemons_start_at_once) {
-    char program[80], alone[80];
+/* The cases of a shell script in place of qemu-storage-daemon, in a target opened anew. */
+static void use_program(const char *cases) {
+    static char program[80];
     FILE *script;
 
     snprintf(program, sizeof(program), "%s/program", top);
-    snprintf(alone, sizeof(alone), "%s/alone", top);
     script = fopen(program, "w");
     ck_assert_ptr_nonnull(script);
-    fprintf(script,
-            "#!/bin/sh\n"
-            "case $* in\n"
-            "*/file/nbd*) : >%s/begun;;\n"
-            "*) for i in $(seq 200); do [ -e %s/begun ] && break; sleep 0.1; done\n"
-            "   [ -e %s/begun ] || : >%s;;\n"
-            "esac\n"
-            "exec qemu-storage-daemon \"$@\"\n",
-            top, top, top, alone);
+    fprintf(script, "#!/bin/sh\ncd %s\ncase $* in\n%s\nesac\nexec qemu-storage-daemon \"$@\"\n",
+            top, cases);
     ck_assert_int_eq(fclose(script), 0);
     ck_assert_int_eq(chmod(program, 0700), 0);
     target_close(target);
     settings.program = program;
     open_target();
+}
+
+/* The volume's daemon waits for that of the file. */
+START_TEST(both_daemons_start_at_once) {
+    char alone[80];
+
+    snprintf(alone, sizeof(alone), "%s/alone", top);
+    use_program("*/file/nbd*) : >begun;;\n"
+                "*) for i in $(seq 200); do [ -e begun ] && break; sleep 0.1; done\n"
+                "   [ -e begun ] || : >alone;;");
     assert_done(start());
     target_status(target, &status);
     ck_assert(status.has_file);
@@ -494,9 +496,18 @@ START_TEST(both_daemons_start_at_once) {
 }
 END_TEST
 
+START_TEST(a_failed_start_leaves_no_daemon_of_the_file) {
+    use_program("*/file/nbd*) ;;\n*) exit 1;;");
+    ck_assert_int_eq(start(), -1);
+    ck_assert(!daemon_runs(file_run));
+    ck_assert_int_eq(access(file_path, F_OK), -1);
+}
+END_TEST
+
 CHECK_MAIN_WITH(
     "target file", has_fuse() && adopt_daemons(), begin_with_file, end_with_file,
-    both_daemons_start_at_once, writes_to_the_file_are_on_all_replicas_and_a_stop_removes_it,
+    both_daemons_start_at_once, a_failed_start_leaves_no_daemon_of_the_file,
+    writes_to_the_file_are_on_all_replicas_and_a_stop_removes_it,
     users_of_the_file_wait_while_the_daemon_restarts,
     a_file_is_served_again_after_its_daemons_death, no_opening_between_two_daemons_takes_writes,
     the_mount_point_is_never_writable_itself, a_plain_file_of_an_earlier_version_is_replaced,
