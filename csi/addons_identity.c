@@ -27,17 +27,6 @@ static Identity__Capability *service_of(struct grpc_call *call,
     return one;
 }
 
-static Identity__Capability *groups_of(struct grpc_call *call,
-                                       Identity__Capability__VolumeGroup__Type type) {
-    Identity__Capability *one = CSI_NEW(call->arena, Identity__Capability, identity__capability);
-
-    one->type_case = IDENTITY__CAPABILITY__TYPE_VOLUME_GROUP;
-    one->volume_group =
-        CSI_NEW(call->arena, Identity__Capability__VolumeGroup, identity__capability__volume_group);
-    one->volume_group->type = type;
-    return one;
-}
-
 static Identity__Capability *reclaim_of(struct grpc_call *call,
                                         Identity__Capability__ReclaimSpace__Type type) {
     Identity__Capability *one = CSI_NEW(call->arena, Identity__Capability, identity__capability);
@@ -72,8 +61,16 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
         return 0;
     all->capabilities[all->n_capabilities++] = service_of(call, SERVICE(CONTROLLER_SERVICE));
     all->capabilities[all->n_capabilities++] = reclaim_of(call, RECLAIM(OFFLINE));
-    for (size_t i = 0; i < LENGTH(groups); i++)
-        all->capabilities[all->n_capabilities++] = groups_of(call, groups[i]);
+    for (size_t i = 0; i < LENGTH(groups); i++) {
+        Identity__Capability *one =
+            CSI_NEW(call->arena, Identity__Capability, identity__capability);
+
+        one->type_case = IDENTITY__CAPABILITY__TYPE_VOLUME_GROUP;
+        one->volume_group = CSI_NEW(call->arena, Identity__Capability__VolumeGroup,
+                                    identity__capability__volume_group);
+        one->volume_group->type = groups[i];
+        all->capabilities[all->n_capabilities++] = one;
+    }
     return 0;
 }
 

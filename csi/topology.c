@@ -83,13 +83,6 @@ static const char *segment_of(const struct csi_driver *driver, const Csi__V1__To
 
 /* ---- pools ---- */
 
-/* An unknown type is refused by the create itself.  Zones are listed for everyone, and volumes have
- * theirs. */
-static bool is_tolerable(const struct csi_driver *driver, const struct error *err) {
-    return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_BAD_REQUEST ||
-           (err->kind == ERROR_FORBIDDEN && !driver->has_segment[SEGMENT_HOST]);
-}
-
 int topology_pools_read(const struct grpc_call *call, const struct client *api, const char *type,
                         struct topology_pools *ret, struct error *err) {
     const struct csi_driver *driver = csi_driver_of(call);
@@ -99,8 +92,13 @@ int topology_pools_read(const struct grpc_call *call, const struct client *api, 
     if (!driver->has_topology)
         return 0;
     count = pools_find(api, call->arena, type, &ret->pools, err);
+    /* An unknown type is refused by the create itself.  Zones are listed for everyone, and volumes
+     * have theirs. */
     if (count < 0)
-        return is_tolerable(driver, err) ? 0 : -1;
+        return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_BAD_REQUEST ||
+                       (err->kind == ERROR_FORBIDDEN && !driver->has_segment[SEGMENT_HOST])
+                   ? 0
+                   : -1;
     ret->count = (unsigned)count;
     ret->known = true;
     return driver->has_segment[SEGMENT_ZONE]

@@ -19,23 +19,6 @@ struct requested {
     int64_t size_gb;
 };
 
-/* ---- the request ---- */
-
-static int read_request(struct arena *arena, struct requested *ret, struct error *err) {
-    const Csi__V1__CreateVolumeRequest *request = ret->request;
-    int result = controller_require(request->name, "name", err);
-
-    if (result == 0)
-        result = config_check_capabilities(request->volume_capabilities,
-                                           request->n_volume_capabilities, err);
-    if (result == 0)
-        result = config_class_read(CONTROLLER_PARAMETERS(request), &ret->class, err);
-    if (result == 0)
-        result = config_limits_read(arena, CONTROLLER_MUTABLE(request), &ret->limits, err);
-    ret->name = config_name_of(arena, ret->mark);
-    return result;
-}
-
 /* ---- the source ---- */
 
 static const char *source_of(struct arena *arena, const struct config_snapshot *snapshot) {
@@ -116,11 +99,14 @@ static int check_source(const struct client *api, struct arena *arena,
     return same ? 0 : differs(config, "source", err);
 }
 
-static int check_same(const struct client *api, struct arena *arena,
-                      const struct requested *requested, const struct volume_config *config,
-                      struct error *err) {
+/* A config that is being deleted has the name until it is gone; its cleanup is completed. */
+static int check_found(const struct grpc_call *call, const struct client *api,
+                       const struct requested *requested, struct volume_config *config,
+                       struct error *err) {
     const Csi__V1__CapacityRange *range = requested->request->capacity_range;
 
+    if (strcmp(config->status, "deleting") == 0)
+        return config_clone_finish(call, api, config, err);
     if (strcmp(config->csi_name, requested->mark) != 0)
         return differs(config, "owner", err);
     if (range && (config->bytes < range->required_bytes ||
@@ -130,16 +116,7 @@ static int check_same(const struct client *api, struct arena *arena,
         return differs(config, "policy", err);
     if (requested->class.replicas > 0 && config->replicas != requested->class.replicas)
         return differs(config, "number of replicas", err);
-    return check_source(api, arena, requested, config, err);
-}
-
-/* A config that is being deleted has the name until it is gone; its cleanup is completed. */
-static int check_found(const struct grpc_call *call, const struct client *api,
-                       const struct requested *requested, struct volume_config *config,
-                       struct error *err) {
-    return strcmp(config->status, "deleting") == 0
-               ? config_clone_finish(call, api, config, err)
-               : check_same(api, call->arena, requested, config, err);
+    return check_source(api, call->arena, requested, config, err);
 }
 
 /* ---- creation ---- */
@@ -259,8 +236,17 @@ int config_create(struct grpc_call *call, const void *message, void *response, s
     struct client api = csi_api(call);
     struct volume_config config = { 0 };
     bool found = false;
-    int result = read_request(call->arena, &requested, err);
+    int result = controller_require(request->name, "name", err);
 
+    if (result == 0)
+        result = config_check_capabilities(request->volume_capabilities,
+                                           request->n_volume_capabilities, err);
+    if (result == 0)
+        result = config_class_read(CONTROLLER_PARAMETERS(request), &requested.class, err);
+    if (result == 0)
+        result =
+            config_limits_read(call->arena, CONTROLLER_MUTABLE(request), &requested.limits, err);
+    requested.name = config_name_of(call->arena, requested.mark);
     if (result == 0)
         result = read_source(&api, call->arena, &requested, err);
     if (result == 0)

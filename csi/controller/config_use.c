@@ -10,18 +10,6 @@
 
 /* ---- publish ---- */
 
-static int check_request(const struct grpc_call *call,
-                         const Csi__V1__ControllerPublishVolumeRequest *request,
-                         struct error *err) {
-    int result = controller_require(request->node_id, "node_id", err);
-
-    if (result == 0 && !request->volume_capability)
-        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capability is missing.");
-    if (result == 0)
-        result = config_check_capabilities(&request->volume_capability, 1, err);
-    return result == 0 ? controller_check_node(call, request->node_id, err) : result;
-}
-
 /* The node has the volume from this change on.  Two concurrent calls may both exceed the limit of a
  * node: each checks again after its change.  Both may then undo it, and are repeated. */
 static int claim_node(const struct grpc_call *call, const struct client *api,
@@ -81,8 +69,14 @@ int config_publish(struct grpc_call *call, const void *message, void *response, 
     struct client api = csi_api(call);
     struct config_volume volume;
     struct volume_config config;
-    int result = check_request(call, request, err);
+    int result = controller_require(request->node_id, "node_id", err);
 
+    if (result == 0 && !request->volume_capability)
+        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capability is missing.");
+    if (result == 0)
+        result = config_check_capabilities(&request->volume_capability, 1, err);
+    if (result == 0)
+        result = controller_check_node(call, request->node_id, err);
     if (result == 0)
         result = config_read(&api, call->arena, request->volume_id, &config, err);
     if (result == 0)

@@ -180,12 +180,6 @@ static int keep(void *arg, const void *row, struct error *err) {
     return controller_keep_snapshot(to, controller_snapshot(to->arena, row));
 }
 
-/* Snapshots of volumes with a policy follow all others. */
-static bool begins_with_configs(const Csi__V1__ListSnapshotsRequest *request) {
-    return config_is_snapshot_id(request->starting_token) ||
-           config_is_id(request->source_volume_id);
-}
-
 int controller_list_snapshots(struct grpc_call *call, const void *message, void *response,
                               struct error *err) {
     const Csi__V1__ListSnapshotsRequest *request = message;
@@ -212,7 +206,9 @@ int controller_list_snapshots(struct grpc_call *call, const void *message, void 
                    ? keep(&to, &snapshot, err)
                    : 0;
     }
-    if (!begins_with_configs(request)) {
+    /* Snapshots of volumes with a policy follow all others. */
+    if (!config_is_snapshot_id(request->starting_token) &&
+        !config_is_id(request->source_volume_id)) {
         /* Only completed snapshots. */
         const char *volume_id = request->source_volume_id;
         const struct controller_list list = {

@@ -30,10 +30,11 @@ static int keep_member(void *arg, const void *row, struct error *err) {
     return 0;
 }
 
-/* A group has only the ids of its members; a list of them has their sizes. */
-static int put_members(const struct client *api, struct arena *arena,
-                       const struct remote_group *group, Volumegroup__VolumeGroup *shown,
-                       struct error *err) {
+int group_show(const struct client *api, struct arena *arena, const struct remote_group *group,
+               Volumegroup__VolumeGroup **ret, struct error *err) {
+    Volumegroup__VolumeGroup *shown =
+        CSI_NEW(arena, Volumegroup__VolumeGroup, volumegroup__volume_group);
+    /* A group has only the ids of its members; a list of them has their sizes. */
     struct members to = { arena, shown, json_array_size(group->volumes) };
     const struct controller_list list = {
         .kind = &volume_kind,
@@ -41,21 +42,13 @@ static int put_members(const struct client *api, struct arena *arena,
         .keep = keep_member,
         .arg = &to,
     };
-
-    if (to.most == 0)
-        return 0;
-    shown->volumes = arena_alloc(arena, to.most * sizeof(*shown->volumes));
-    return controller_collect(api, arena, &list, NULL, err);
-}
-
-int group_show(const struct client *api, struct arena *arena, const struct remote_group *group,
-               Volumegroup__VolumeGroup **ret, struct error *err) {
-    Volumegroup__VolumeGroup *shown =
-        CSI_NEW(arena, Volumegroup__VolumeGroup, volumegroup__volume_group);
-    int result;
+    int result = 0;
 
     shown->volume_group_id = arena_text(arena, group->id);
-    result = put_members(api, arena, group, shown, err);
+    if (to.most > 0) {
+        shown->volumes = arena_alloc(arena, to.most * sizeof(*shown->volumes));
+        result = controller_collect(api, arena, &list, NULL, err);
+    }
     if (result == 0)
         *ret = shown;
     return result;

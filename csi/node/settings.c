@@ -8,22 +8,17 @@
 #define SECTION "csi"
 #define MOST    1024 /* items of a list option */
 
-static const char *const *list_of(struct arena *arena, const struct config *config,
-                                  const char *key) {
-    const char **items = arena_alloc(arena, (MOST + 1) * sizeof(*items));
-
-    for (size_t i = 0; i < MOST && (items[i] = config_item(config, SECTION, key, i)); i++)
-        ;
-    return items;
-}
-
 struct node *csi_node_new(struct arena *arena, const struct config *config) {
     struct node *node = arena_alloc(arena, sizeof(*node));
+    const char **directories = arena_alloc(arena, (MOST + 1) * sizeof(*directories));
 
+    for (size_t i = 0;
+         i < MOST && (directories[i] = config_item(config, SECTION, "local_directories", i)); i++)
+        ;
     *node = (struct node){
         .root = config_text(config, SECTION, "kubelet_directory"),
         .places = { .share_directory = config_text(config, SECTION, "share_directory"),
-                    .local_directories = list_of(arena, config, "local_directories"),
+                    .local_directories = directories,
                     .target_directory = config_text(config, SECTION, "target_directory") },
     };
     return node;

@@ -83,14 +83,6 @@ int node_usage(const struct node *node, const char *volume_id, const char *path,
 
 /* ---- growth ---- */
 
-static int check_range(const struct node_growth *growth, int64_t bytes, struct error *err) {
-    if (bytes >= growth->required_bytes &&
-        (growth->limit_bytes == 0 || bytes <= growth->limit_bytes))
-        return 0;
-    error_set(err, ERROR_BAD_REQUEST, "The volume has %jd bytes.", (intmax_t)bytes);
-    return NODE_RANGE;
-}
-
 static int grow_device(const struct node *node, const struct loop *loop, int64_t least_bytes,
                        int64_t *ret_bytes, struct error *err) {
     struct error why;
@@ -130,17 +122,19 @@ int node_grow(const struct node *node, struct arena *arena, const struct node_gr
     autolock struct volume_lock lock = { 0 };
     struct kubelet_place place;
     int64_t bytes;
-    int result;
 
     if (node_check_id(growth->volume_id, err) < 0 ||
         node_lock_volume(&lock, growth->volume_id, err) < 0 ||
         node_find(node, growth->volume_id, growth->path, &at, &place, &loop, err) < 0 ||
         grow_device(node, &loop, growth->required_bytes, &bytes, err) < 0)
         return -1;
-    result = check_range(growth, bytes, err);
-    if (result == 0 && !S_ISBLK(place.mode))
-        result = grow_mounted(arena, &at, growth->path, &loop, err);
-    if (result == 0)
-        *ret_bytes = bytes;
-    return result;
+    if (bytes < growth->required_bytes ||
+        (growth->limit_bytes != 0 && bytes > growth->limit_bytes)) {
+        error_set(err, ERROR_BAD_REQUEST, "The volume has %jd bytes.", (intmax_t)bytes);
+        return NODE_RANGE;
+    }
+    if (!S_ISBLK(place.mode) && grow_mounted(arena, &at, growth->path, &loop, err) < 0)
+        return -1;
+    *ret_bytes = bytes;
+    return 0;
 }

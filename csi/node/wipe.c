@@ -120,15 +120,6 @@ static int wipe_extent(const struct taken *taken, int64_t from, int64_t end, int
     return result;
 }
 
-/* Of the file from `at`. */
-static int read_map(int file, int64_t at, int64_t end, struct fiemap *ret, struct error *err) {
-    ret->fm_start = (uint64_t)at;
-    ret->fm_length = (uint64_t)(end - at);
-    ret->fm_flags = FIEMAP_FLAG_SYNC;
-    ret->fm_extent_count = EXTENTS;
-    return ioctl(file, FS_IOC_FIEMAP, ret) < 0 ? fail(err, "reading the file's extents") : 0;
-}
-
 static int wipe_one(const struct taken *taken, const struct fiemap_extent *extent, int64_t at,
                     int64_t end, struct error *err) {
     int64_t from = (int64_t)extent->fe_logical, until = from + (int64_t)extent->fe_length;
@@ -145,8 +136,12 @@ static int wipe_range(const struct taken *taken, int64_t at, int64_t end, struct
     int result = DONE;
 
     while (result == DONE && at < end) {
-        if (read_map(taken->file, at, end, map, err) < 0)
-            return -1;
+        map->fm_start = (uint64_t)at;
+        map->fm_length = (uint64_t)(end - at);
+        map->fm_flags = FIEMAP_FLAG_SYNC;
+        map->fm_extent_count = EXTENTS;
+        if (ioctl(taken->file, FS_IOC_FIEMAP, map) < 0)
+            return fail(err, "reading the file's extents");
         for (uint32_t i = 0; result == DONE && i < map->fm_mapped_extents; i++)
             result = wipe_one(taken, &map->fm_extents[i], at, end, err);
         if (map->fm_mapped_extents < EXTENTS)
