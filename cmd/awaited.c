@@ -16,15 +16,6 @@ static char *behind(char *text, const char *word) {
     return strncmp(text, word, size) == 0 && text[size] ? text + size : NULL;
 }
 
-static int awaited_refuse(const char *text, struct error *err) {
-    static const char forms[] = "--for=phase=PHASE, --for=condition=TYPE[=STATUS], "
-                                "--for=jsonpath={.PATH}=VALUE or --for=delete";
-
-    return *text ? error_set(err, ERROR_BAD_REQUEST, "--for=%s: unknown condition (expected %s)",
-                             text, forms)
-                 : error_set(err, ERROR_BAD_REQUEST, "no condition given: %s", forms);
-}
-
 static void read_condition(char *text, struct awaited *ret) {
     char *status = strchr(text, '=');
 
@@ -44,6 +35,8 @@ static bool read_member(char *text, struct awaited *ret) {
 }
 
 int awaited_read(struct arena *arena, const char *text, struct awaited *ret, struct error *err) {
+    static const char forms[] = "--for=phase=PHASE, --for=condition=TYPE[=STATUS], "
+                                "--for=jsonpath={.PATH}=VALUE or --for=delete";
     char *kept = arena_text(arena, text), *rest;
 
     if (strcmp(kept, "delete") == 0)
@@ -53,7 +46,9 @@ int awaited_read(struct arena *arena, const char *text, struct awaited *ret, str
     else if ((rest = behind(kept, "condition=")))
         read_condition(rest, ret);
     else if (!(rest = behind(kept, "jsonpath=")) || !read_member(rest, ret))
-        return awaited_refuse(text, err);
+        return *text ? error_set(err, ERROR_BAD_REQUEST,
+                                 "--for=%s: unknown condition (expected %s)", text, forms)
+                     : error_set(err, ERROR_BAD_REQUEST, "no condition given: %s", forms);
     return 0;
 }
 

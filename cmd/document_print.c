@@ -52,12 +52,6 @@ static const char *capacity_of(const json_t *document) {
     return "-";
 }
 
-static const char *node_of(const json_t *document) {
-    const char *node = json_text_at(document, "publish.nodeId");
-
-    return text_or_dash(node ? node : json_text_at(document, "spec.nodeId"));
-}
-
 static const char *const names[] = { "name",    "phase", "capacity", "node",
                                      "created", "uid",   "progress", NULL };
 
@@ -80,10 +74,12 @@ static const char *progress_of(struct arena *arena, const json_t *document) {
 }
 
 static void read_cells(struct arena *arena, const json_t *document, const char *cells[CELLS]) {
+    const char *node = json_text_at(document, "publish.nodeId");
     const char *const read[CELLS] = { metadata_of(document, "name"),
                                       member_text(json_object_get(document, "status"), "phase"),
                                       capacity_of(document),
-                                      node_of(document),
+                                      text_or_dash(node ? node
+                                                        : json_text_at(document, "spec.nodeId")),
                                       metadata_of(document, "creationTimestamp"),
                                       metadata_of(document, "uid"),
                                       progress_of(arena, document) };
@@ -105,24 +101,20 @@ void document_print_table(const json_t *list) {
     table_print(&table);
 }
 
-/* Events are printed one by one, so the widths of their columns are fixed. */
-static void put_row(const char *const *cells) {
-    static const int widths[CELLS - 1] = { 30, 12, 8, 16, 20, 36 };
-
-    for (size_t i = 0; i < LENGTH(widths); i++)
-        put_cell(cells[i], widths[i]);
-    put_text(cells[LENGTH(widths)]);
-    putchar('\n');
-}
-
 void document_print_event(const char *type, const json_t *document) {
+    /* events are printed one by one, so the widths of their columns are fixed */
+    static const int widths[CELLS - 1] = { 30, 12, 8, 16, 20, 36 };
     autoarena struct arena *arena = arena_new();
     const char *cells[CELLS];
+    const char *const *row = type ? cells : names;
 
     put_cell(type ? type : "event", 8);
     if (type)
         read_cells(arena, document, cells);
-    put_row(type ? cells : names);
+    for (size_t i = 0; i < LENGTH(widths); i++)
+        put_cell(row[i], widths[i]);
+    put_text(row[LENGTH(widths)]);
+    putchar('\n');
 }
 
 static const char *bytes_of(struct arena *arena, const json_t *pool, const char *key) {

@@ -14,28 +14,21 @@ static int fail(const char *what, const struct error *err) {
     return EXIT_FAILURE;
 }
 
-static int print_number(const char *what, struct db *db, bool json) {
-    struct error err;
-    int64_t number;
-
-    if (copy_schema_number(db, &number, &err) < 0)
-        return fail(what, &err);
-    if (json)
-        printf("{\"schema\": %lld, \"newest\": %d}\n", (long long)number, migrate_newest());
-    else
-        printf("schema %lld, newest %d\n", (long long)number, migrate_newest());
-    return EXIT_SUCCESS;
-}
-
 static int with_db(const char *what, const struct config *config, enum db_access access,
                    bool json) {
     struct error err;
     struct db *db;
-    int status;
+    int64_t number;
+    int status = EXIT_SUCCESS;
 
     if (parts_open_db_as(config, access, &db, &err) < 0)
         return fail(what, &err);
-    status = print_number(what, db, json);
+    if (copy_schema_number(db, &number, &err) < 0)
+        status = fail(what, &err);
+    else if (json)
+        printf("{\"schema\": %lld, \"newest\": %d}\n", (long long)number, migrate_newest());
+    else
+        printf("schema %lld, newest %d\n", (long long)number, migrate_newest());
     db_close(db);
     return status;
 }

@@ -56,17 +56,6 @@ static const json_t *read_documents(struct manage_talk *talk) {
     return documents;
 }
 
-/* The document before (NULL: none) and after the change; NULL: see err. */
-static const json_t *apply_once(struct manage_talk *talk, const struct remote_documents *place,
-                                const char *name, const json_t *document, const json_t **ret_old) {
-    *ret_old = document_fetch(&talk->api, talk->arena, place, name, &talk->err);
-    if (*ret_old)
-        return document_change(&talk->api, talk->arena, place, name, document, &talk->err);
-    if (talk->err.kind != ERROR_NOT_FOUND)
-        return NULL;
-    return document_send(&talk->api, talk->arena, place, document, &talk->err);
-}
-
 static int apply_one(struct manage_talk *talk, const json_t *document) {
     const char *kind_name = json_text_of(document, "kind");
     const char *name = json_text_at(document, "metadata.name");
@@ -80,7 +69,11 @@ static int apply_one(struct manage_talk *talk, const json_t *document) {
         return error_set(&talk->err, ERROR_BAD_REQUEST, "%s: metadata.name is missing.", kind_name);
     place = manage_place(talk, kind);
     for (int i = 0; !after && i < RACES_MOST; i++) {
-        after = apply_once(talk, &place, name, document, &before);
+        before = document_fetch(&talk->api, talk->arena, &place, name, &talk->err);
+        if (before)
+            after = document_change(&talk->api, talk->arena, &place, name, document, &talk->err);
+        else if (talk->err.kind == ERROR_NOT_FOUND)
+            after = document_send(&talk->api, talk->arena, &place, document, &talk->err);
         if (!after && talk->err.kind != (before ? ERROR_NOT_FOUND : ERROR_CONFLICT))
             break;
     }

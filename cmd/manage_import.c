@@ -162,18 +162,6 @@ static void print_all(struct printed *printed, const struct import *import) {
 
 /* ---- the run ---- */
 
-static int run_with(const struct config *config, struct import *import, struct error *err) {
-    struct manager_backend *backends;
-    int result;
-
-    if (parts_find_backends(config, &backends, err) < 0)
-        return -1;
-    import->backends = backends;
-    result = import_run(import, err);
-    free(backends);
-    return result;
-}
-
 static int run(const struct config *config, const struct arguments *arguments,
                struct printed *printed, struct error *err) {
     struct settings settings;
@@ -186,6 +174,7 @@ static int run(const struct config *config, const struct arguments *arguments,
         .report = print_item,
         .arg = printed,
     };
+    struct manager_backend *backends;
     int result;
 
     if (!strstr(import.url, "://") && read_conf(printed->arena, import.url, &import.url, err) < 0)
@@ -194,7 +183,12 @@ static int run(const struct config *config, const struct arguments *arguments,
         return -1;
     settings_load(config, &clock_system, &settings);
     settings.clock = db_clock(import.db);
-    result = run_with(config, &import, err);
+    result = parts_find_backends(config, &backends, err);
+    if (result == 0) {
+        import.backends = backends;
+        result = import_run(&import, err);
+        free(backends);
+    }
     db_close(import.db);
     /* What was taken before a failure stays taken. */
     if (result == 0 || printed->counts[IMPORT_TAKEN] > 0)

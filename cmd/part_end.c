@@ -49,20 +49,13 @@ static unsigned tell(struct end_watch *watch) {
     return count;
 }
 
-static void leave(struct end_watch *watch) {
-    unsigned count = tell(watch);
-
-    log_warning(NULL, "second signal: operations in progress are left to other managers", "count",
-                LOG_INT(count), NULL);
-    _exit(EXIT_SUCCESS);
-}
-
 static void *watch_end(void *arg) {
     struct end_watch *watch = arg;
     struct pollfd ready[] = { { .fd = watch->signals, .events = POLLIN },
                               { .fd = watch->stop, .events = POLLIN } };
 
     int64_t first_us = clock_monotonic_us() + FIRST_MS * INT64_C(1000);
+    unsigned left;
 
     for (;;) {
         int64_t left_us = first_us - clock_monotonic_us();
@@ -75,9 +68,12 @@ static void *watch_end(void *arg) {
 
             if (read(watch->signals, &info, sizeof info) < 0)
                 log_warning(NULL, "cannot read a signal", "reason", strerror(errno), NULL);
-        } else if (count > 0)
-            leave(watch);
-        else if (count == 0)
+        } else if (count > 0) {
+            left = tell(watch);
+            log_warning(NULL, "second signal: operations in progress are left to other managers",
+                        "count", LOG_INT(left), NULL);
+            _exit(EXIT_SUCCESS);
+        } else if (count == 0)
             tell(watch);
     }
 }

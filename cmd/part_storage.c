@@ -5,18 +5,15 @@
 
 #define STORAGE "storage"
 
-static const char *run_directory(const struct parts *parts) {
-    const char *path = config_text(parts->config, STORAGE, "run_directory");
-
-    return path ? path : arena_format(parts->arena, "%s/targets", part_text(parts, "state_path"));
-}
-
 int part_storage_start(struct parts *parts, struct error *err) {
     const char *node = config_text(parts->config, STORAGE, "node");
+    const char *directory = config_text(parts->config, STORAGE, "run_directory");
     struct storage_agent_settings settings = {
         .config = parts->config,
         .node = node ? node : parts_node(parts->config),
-        .run_directory = run_directory(parts),
+        .run_directory =
+            directory ? directory
+                      : arena_format(parts->arena, "%s/targets", part_text(parts, "state_path")),
     };
 
     if (own_user_new(parts->config, "service_user", &parts->storage_user, err) < 0)

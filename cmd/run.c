@@ -123,14 +123,6 @@ static void limit_end(int64_t limit_s, void *(*end)(void *limit)) {
 
 /* ---- the process ---- */
 
-static void open_log(const struct config *config) {
-    bool json = strcmp(config_text(config, "DEFAULT", "log_format"), "json") == 0;
-    enum log_level least = LOG_INFO;
-
-    log_level_parse(config_text(config, "DEFAULT", "log_level"), &least);
-    log_open(STDERR_FILENO, least, json ? LOG_JSON : LOG_TEXT);
-}
-
 static int look(struct db_tx *tx, void *arg, struct error *err) {
     (void)arg;
     return db_query_any(tx, err, "SELECT 1");
@@ -144,19 +136,6 @@ static bool is_alive(void *arg) {
     if (parts->db)
         db_read(parts->db, look, NULL, &err);
     return !parts->manager || manager_alive(parts->manager);
-}
-
-static void announce(struct parts *parts, struct notify *notify) {
-    const char *ready = "ready";
-
-    if (parts->listener)
-        ready =
-            arena_format(parts->arena, "ready %s", part_listener_url(parts, parts->listener->told));
-    else if (parts->csi)
-        ready = arena_format(parts->arena, "ready %s", part_csi_endpoint(parts->config));
-    puts(ready);
-    fflush(stdout);
-    notify_ready(notify, ready, is_alive, parts);
 }
 
 /* Process-wide settings, before any thread: all of them inherit the signal mask. */
@@ -211,9 +190,17 @@ static int await_end(const sigset_t *ends) {
 }
 
 static void serve(struct parts *parts, struct notify *notify, const sigset_t *ends) {
+    const char *ready = "ready";
     int sig;
 
-    announce(parts, notify);
+    if (parts->listener)
+        ready =
+            arena_format(parts->arena, "ready %s", part_listener_url(parts, parts->listener->told));
+    else if (parts->csi)
+        ready = arena_format(parts->arena, "ready %s", part_csi_endpoint(parts->config));
+    puts(ready);
+    fflush(stdout);
+    notify_ready(notify, ready, is_alive, parts);
     sig = await_end(ends);
     log_info(NULL, "stopping", "signal", sig == SIGTERM ? "TERM" : "INT", NULL);
     part_end_watch(parts, ends);
@@ -233,12 +220,15 @@ int role_run(const struct role *role, const struct config *config) {
         .arena = arena,
         .lock = -1,
     };
+    bool json = strcmp(config_text(config, "DEFAULT", "log_format"), "json") == 0;
+    enum log_level least = LOG_INFO;
     struct notify *notify = NULL;
     struct error err;
     sigset_t ends;
     int status = EXIT_SUCCESS;
 
-    open_log(config);
+    log_level_parse(config_text(config, "DEFAULT", "log_level"), &least);
+    log_open(STDERR_FILENO, least, json ? LOG_JSON : LOG_TEXT);
     log_info(NULL, "starting", "version", version_text(), NULL);
     prepare_process(&ends);
     load_settings(&parts);

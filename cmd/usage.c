@@ -45,21 +45,16 @@ static bool begins_with(const char *name, const char *word) {
     return strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == ' ');
 }
 
-/* After one of its subcommands with this prefix; NULL: after any. */
-static bool is_shown(const struct line_option *option, const struct command *command,
-                     const char *words) {
-    bool shown = line_option_is_of(option, command, NULL);
-
-    for (const struct command_word *word = command->words; word && word->name && !shown; word++)
-        shown =
-            (!words || begins_with(word->name, words)) && line_option_is_of(option, command, word);
-    return shown;
-}
-
 static void print_options(const struct command *command, const char *words, FILE *out) {
-    for (const struct line_option *option = line_options; option->name; option++)
-        if (is_shown(option, command, words))
+    for (const struct line_option *option = line_options; option->name; option++) {
+        bool shown = line_option_is_of(option, command, NULL);
+
+        for (const struct command_word *word = command->words; word && word->name && !shown; word++)
+            shown = (!words || begins_with(word->name, words)) &&
+                    line_option_is_of(option, command, word);
+        if (shown)
             print_option(option, out);
+    }
 }
 
 /* The terms of docs/operations.md. */
@@ -122,20 +117,9 @@ int usage_no_command(const char *name) {
     return EXIT_USAGE;
 }
 
-/* The subcommands that begin with this word.  false: there is none. */
-static bool print_continued(const struct command *command, const char *word) {
-    unsigned count = 0;
-
-    for (const struct command_word *each = command->words; each && each->name && *word; each++)
-        if (begins_with(each->name, word))
-            fprintf(stderr, "%s \"%s\"", count++ ? " or" : "; did you mean", each->name);
-    if (count)
-        fputc('?', stderr);
-    return count > 0;
-}
-
 int usage_no_word(const struct command *command, const char *word) {
     struct nearest nearest = nearest_to(word);
+    unsigned count = 0; /* of the subcommands that begin with this word */
 
     for (const struct command_word *each = command->words; each && each->name; each++)
         nearest_try(&nearest, each->name);
@@ -143,7 +127,12 @@ int usage_no_word(const struct command *command, const char *word) {
         fprintf(stderr, "scoria %s: unexpected argument \"%s\"", command->name, word);
     else
         fprintf(stderr, "scoria %s: no subcommand given", command->name);
-    if (!print_continued(command, word) && nearest.word)
+    for (const struct command_word *each = command->words; each && each->name && *word; each++)
+        if (begins_with(each->name, word))
+            fprintf(stderr, "%s \"%s\"", count++ ? " or" : "; did you mean", each->name);
+    if (count)
+        fputc('?', stderr);
+    else if (nearest.word)
         fprintf(stderr, "; did you mean \"%s\"?", nearest.word);
     fprintf(stderr, "\nSee scoria %s --help.\n", command->name);
     return EXIT_USAGE;
