@@ -26,14 +26,6 @@ struct relay {
     bool woken, stopping; /* flights->lock */
 };
 
-/* Is it being sent by the process that wrote it?  Another process that reaches the same subscriber
- * takes it over only when that process seems to be dead. */
-static bool row_of_another(const struct relay *relay, const struct outbox_message *row,
-                           enum rpc_reach reach) {
-    return reach == RPC_EVERYWHERE && !row->own &&
-           clock_shared_us(db_clock(relay->db)) - row->created_at < LEAVE_MS * 1000;
-}
-
 /* Publishes one row.  1: published, 0: left for another process or a later scan. */
 static int row_publish(struct relay *relay, const struct outbox_message *row) {
     const struct rpc_engine *engine = relay->rpc->engine;
@@ -46,8 +38,14 @@ static int row_publish(struct relay *relay, const struct outbox_message *row) {
     enum rpc_reach reach = engine->reaches(relay->rpc, row->topic);
     struct flight *flight;
 
-    if (reach == RPC_NOWHERE || row_of_another(relay, row, reach) ||
-        flights_have(relay->flights, row->id))
+    if (reach == RPC_NOWHERE)
+        return 0;
+    /* The process that wrote it is sending it: another one that reaches the same subscriber takes
+     * it over only when that process seems to be dead. */
+    if (reach == RPC_EVERYWHERE && !row->own &&
+        clock_shared_us(db_clock(relay->db)) - row->created_at < LEAVE_MS * 1000)
+        return 0;
+    if (flights_have(relay->flights, row->id))
         return 0;
     flight = flight_begin(relay->flights, row->topic, row->project, row->id);
     if (!flight)

@@ -27,20 +27,18 @@ static int amqp_subscribe(struct rpc *rpc, const char *topic, rpc_consumer *cons
     return receiver_subscribe(amqp_of(rpc)->receiver, topic, consumer, arg, err);
 }
 
-static const char *body_of(struct arena *arena, const struct amqp_settings *settings,
-                           const struct rpc_message *message) {
-    if (!settings->notifications)
-        return envelope_request(arena, message, envelope_unique_id(arena, settings->clock));
-    return settings->bare ? message->payload : envelope_wrap(arena, message->payload);
-}
-
 static int amqp_publish(struct rpc *rpc, const struct rpc_message *message,
                         void (*confirm)(void *arg, bool taken), void *arg, struct error *err) {
     struct amqp *amqp = amqp_of(rpc);
+    const struct amqp_settings *settings = &amqp->settings;
     autoarena struct arena *arena = arena_new();
-    const char *body = body_of(arena, &amqp->settings, message);
+    const char *body =
+        !settings->notifications
+            ? envelope_request(arena, message, envelope_unique_id(arena, settings->clock))
+        : settings->bare ? message->payload
+                         : envelope_wrap(arena, message->payload);
     const struct send_message send = {
-        .where = amqp->settings.notifications ? SEND_NOTIFICATION : SEND_TOPIC,
+        .where = settings->notifications ? SEND_NOTIFICATION : SEND_TOPIC,
         .routing_key = message->topic,
         .key = message->key,
         .content_type = "application/json",
@@ -86,30 +84,6 @@ static const struct rpc_engine amqp_engine = {
     .stop = amqp_stop,
 };
 
-static void amqp_open(struct amqp *amqp) {
-    struct receiver_settings receiver = {
-        .link = { .url = &amqp->url,
-                  .clock = amqp->settings.clock,
-                  .program = amqp->settings.program },
-        .source = { .server = amqp->settings.server },
-        .workers = amqp->settings.workers,
-    };
-    struct sender_settings sender;
-
-    config_fill(amqp->settings.config, NULL, amqp_options, &receiver);
-    if (receiver.source.quorum)
-        receiver.source.durable = true;
-    sender = (struct sender_settings){
-        .link = receiver.link,
-        .exchange = receiver.source.exchange,
-        .durable = receiver.source.durable,
-        .auto_delete = receiver.source.auto_delete,
-        .quorum = receiver.source.quorum,
-    };
-    amqp->sender = sender_new(&sender);
-    amqp->receiver = receiver_new(&receiver, amqp->sender);
-}
-
 static int check_files(const struct config *config, struct error *err) {
     static const char *const keys[] = { "ssl_ca_file", "ssl_cert_file", "ssl_key_file" };
 
@@ -129,6 +103,8 @@ static int check_files(const struct config *config, struct error *err) {
 
 int rpc_amqp_new(const struct amqp_settings *settings, struct rpc **ret, struct error *err) {
     struct amqp *amqp = heap_new(sizeof(*amqp));
+    struct receiver_settings receiver;
+    struct sender_settings sender;
 
     amqp->rpc.engine = &amqp_engine;
     amqp->settings = *settings;
@@ -140,7 +116,23 @@ int rpc_amqp_new(const struct amqp_settings *settings, struct rpc **ret, struct 
         free(amqp);
         return -1;
     }
-    amqp_open(amqp);
+    receiver = (struct receiver_settings){
+        .link = { .url = &amqp->url, .clock = settings->clock, .program = settings->program },
+        .source = { .server = settings->server },
+        .workers = settings->workers,
+    };
+    config_fill(settings->config, NULL, amqp_options, &receiver);
+    if (receiver.source.quorum)
+        receiver.source.durable = true;
+    sender = (struct sender_settings){
+        .link = receiver.link,
+        .exchange = receiver.source.exchange,
+        .durable = receiver.source.durable,
+        .auto_delete = receiver.source.auto_delete,
+        .quorum = receiver.source.quorum,
+    };
+    amqp->sender = sender_new(&sender);
+    amqp->receiver = receiver_new(&receiver, amqp->sender);
     *ret = &amqp->rpc;
     return 0;
 }

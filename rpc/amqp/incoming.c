@@ -26,13 +26,6 @@ static struct content *content_begin(struct incoming *incoming, unsigned channel
     return *place;
 }
 
-static void begin_return(struct content *content, const amqp_basic_return_t *method) {
-    char text[96];
-
-    snprintf(content->event.text, sizeof content->event.text, "%d %s", method->reply_code,
-             failure_bytes(method->reply_text, text, sizeof text));
-}
-
 static int attempts_of(const amqp_table_t *headers) {
     for (int i = 0; i < headers->num_entries; i++) {
         const amqp_table_entry_t *entry = &headers->entries[i];
@@ -59,19 +52,6 @@ static void take_header(struct content *content, const amqp_frame_t *frame) {
         event->attempts = attempts_of(&properties->headers);
     if (event->kind == LINK_DELIVERED && content->expected <= LINK_BODY_MOST)
         event->body = heap_new((size_t)content->expected + 1);
-}
-
-static int take_body(struct incoming *incoming, struct content *content,
-                     const amqp_bytes_t *fragment, struct error *err) {
-    struct link_event *event = &content->event;
-
-    if (!content->has_header || fragment->len > content->expected - event->size)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: a message is longer than it said",
-                         incoming->where);
-    if (event->body)
-        memcpy(event->body + event->size, fragment->bytes, fragment->len);
-    event->size += fragment->len;
-    return 0;
 }
 
 /* The broker has closed a channel: that of a source is reported to the owner. */
@@ -121,9 +101,15 @@ static int take_method(struct incoming *incoming, unsigned channel, const amqp_m
         content_begin(incoming, channel, LINK_DELIVERED)->event.tag = deliver->delivery_tag;
         return 0;
     }
-    case AMQP_BASIC_RETURN_METHOD:
-        begin_return(content_begin(incoming, channel, LINK_RETURNED), method->decoded);
+    case AMQP_BASIC_RETURN_METHOD: {
+        const amqp_basic_return_t *returned = method->decoded;
+        struct content *content = content_begin(incoming, channel, LINK_RETURNED);
+        char text[96];
+
+        snprintf(content->event.text, sizeof content->event.text, "%d %s", returned->reply_code,
+                 failure_bytes(returned->reply_text, text, sizeof text));
         return 0;
+    }
     case AMQP_BASIC_ACK_METHOD: {
         const amqp_basic_ack_t *ack = method->decoded;
 
@@ -155,6 +141,7 @@ static int take_method(struct incoming *incoming, unsigned channel, const amqp_m
 
 int incoming_take(struct incoming *incoming, const amqp_frame_t *frame, struct link_event *event,
                   struct error *err) {
+    const amqp_bytes_t *fragment = &frame->payload.body_fragment;
     struct content *content;
 
     if (frame->channel >= LINK_CHANNELS)
@@ -168,10 +155,16 @@ int incoming_take(struct incoming *incoming, const amqp_frame_t *frame, struct l
         return error_set(err, ERROR_UNAVAILABLE, "%s: content without a message", incoming->where);
     if (frame->frame_type == AMQP_FRAME_HEADER && content->has_header)
         return error_set(err, ERROR_UNAVAILABLE, "%s: a message with two headers", incoming->where);
-    if (frame->frame_type == AMQP_FRAME_HEADER)
+    if (frame->frame_type == AMQP_FRAME_HEADER) {
         take_header(content, frame);
-    else if (take_body(incoming, content, &frame->payload.body_fragment, err) < 0)
-        return -1;
+    } else {
+        if (!content->has_header || fragment->len > content->expected - content->event.size)
+            return error_set(err, ERROR_UNAVAILABLE, "%s: a message is longer than it said",
+                             incoming->where);
+        if (content->event.body)
+            memcpy(content->event.body + content->event.size, fragment->bytes, fragment->len);
+        content->event.size += fragment->len;
+    }
     if (content->has_header && content->event.size >= content->expected) { /* complete */
         *event = content->event;
         *content = (struct content){ .expected = 0 };

@@ -297,23 +297,6 @@ static int check_status(const struct link *link, int status, const char *what, s
     return status == AMQP_STATUS_OK ? 0 : failure_library(link->where, status, what, err);
 }
 
-static void add_headers(const struct link_publish *message, amqp_basic_properties_t *properties,
-                        amqp_table_entry_t entries[2]) {
-    int count = 0;
-
-    if (message->attempts > 0) {
-        entries[count].key = amqp_cstring_bytes(HEADER_ATTEMPTS);
-        entries[count].value.kind = AMQP_FIELD_KIND_I32;
-        entries[count++].value.value.i32 = message->attempts;
-    }
-    if (message->reason) {
-        entries[count].key = amqp_cstring_bytes(HEADER_REASON);
-        entries[count].value.kind = AMQP_FIELD_KIND_UTF8;
-        entries[count++].value.value.bytes = amqp_cstring_bytes(message->reason);
-    }
-    properties->headers = (amqp_table_t){ .num_entries = count, .entries = entries };
-}
-
 int link_publish(struct link *link, const struct link_publish *message, struct error *err) {
     amqp_table_entry_t entries[2];
     amqp_basic_properties_t properties = {
@@ -326,8 +309,19 @@ int link_publish(struct link *link, const struct link_publish *message, struct e
         .message_id = amqp_cstring_bytes(message->id),
     };
     amqp_bytes_t body = { .len = message->size, .bytes = (void *)message->body };
+    int count = 0;
 
-    add_headers(message, &properties, entries);
+    if (message->attempts > 0) {
+        entries[count].key = amqp_cstring_bytes(HEADER_ATTEMPTS);
+        entries[count].value.kind = AMQP_FIELD_KIND_I32;
+        entries[count++].value.value.i32 = message->attempts;
+    }
+    if (message->reason) {
+        entries[count].key = amqp_cstring_bytes(HEADER_REASON);
+        entries[count].value.kind = AMQP_FIELD_KIND_UTF8;
+        entries[count++].value.value.bytes = amqp_cstring_bytes(message->reason);
+    }
+    properties.headers = (amqp_table_t){ .num_entries = count, .entries = entries };
     return check_status(
         link,
         amqp_basic_publish(link->connection, LINK_WORK, amqp_cstring_bytes(message->exchange),

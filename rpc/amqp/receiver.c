@@ -129,23 +129,6 @@ static void wait_for_more(struct receiver *receiver, int timeout_ms) {
         inbox_quiet(receiver->means.inbox);
 }
 
-static int connect_now(struct receiver *receiver, struct error *err) {
-    if (link_open(receiver->link, err) < 0)
-        return -1;
-    inbox_connected(receiver->means.inbox, true);
-    log_info(NULL, "connected for receiving", "broker", link_where(receiver->link), NULL);
-    return 0;
-}
-
-static int take_and_acknowledge(struct receiver *receiver, struct error *err) {
-    int (*change)(struct sources *, struct link *, struct error *) =
-        receiver->draining ? sources_cancel : sources_take;
-
-    if (change(&receiver->sources, receiver->link, err) < 0 || receive(receiver, err) < 0)
-        return -1;
-    return acknowledge(receiver, err);
-}
-
 static void receiver_step(struct receiver *receiver) {
     int64_t wait_us = receiver->retry_us - clock_monotonic_us();
     struct error err;
@@ -157,9 +140,15 @@ static void receiver_step(struct receiver *receiver) {
         else if (receiver->draining)
             receiver->retry_us =
                 clock_monotonic_us() + receiver->settings.link.retry_most_ms * 1000;
-        else if (connect_now(receiver, &err) < 0)
+        else if (link_open(receiver->link, &err) < 0)
             connection_failed(receiver, &err);
-    } else if (take_and_acknowledge(receiver, &err) < 0) {
+        else {
+            inbox_connected(receiver->means.inbox, true);
+            log_info(NULL, "connected for receiving", "broker", link_where(receiver->link), NULL);
+        }
+    } else if ((receiver->draining ? sources_cancel(&receiver->sources, receiver->link, &err)
+                                   : sources_take(&receiver->sources, receiver->link, &err)) < 0 ||
+               receive(receiver, &err) < 0 || acknowledge(receiver, &err) < 0) {
         connection_failed(receiver, &err);
     } else {
         wait_for_more(receiver, link_idle_ms(receiver->link));

@@ -171,13 +171,6 @@ static void connection_failed(struct sender *sender, const struct error *err) {
                 LOG_INT(pause_ms), NULL);
 }
 
-static int connect_now(struct sender *sender, struct error *err) {
-    if (link_open(sender->link, err) < 0 || link_confirms(sender->link, err) < 0)
-        return -1;
-    log_info(NULL, "connected for sending", "broker", link_where(sender->link), NULL);
-    return 0;
-}
-
 static void wait_for_more(struct sender *sender, int timeout_ms) {
     bool wants_to_send = link_is_open(sender->link) && window_has_next(sender->window);
     struct pollfd files[2] = {
@@ -210,8 +203,10 @@ static void sender_step(struct sender *sender) {
     if (!link_is_open(sender->link)) {
         if (wait_us > 0)
             wait_for_more(sender, (int)(wait_us / 1000) + 1);
-        else if (connect_now(sender, &err) < 0)
+        else if (link_open(sender->link, &err) < 0 || link_confirms(sender->link, &err) < 0)
             connection_failed(sender, &err);
+        else
+            log_info(NULL, "connected for sending", "broker", link_where(sender->link), NULL);
         return;
     }
     if (send_ready(sender, &err) < 0 || receive(sender, &err) < 0) {
