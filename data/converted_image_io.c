@@ -100,20 +100,9 @@ static int report(void *arg, int64_t done_bytes, int64_t all_bytes, struct error
 
 /* ---- the content in a file ---- */
 
-static int check_size(const struct conversion *conversion, int64_t bytes, struct error *err) {
-    const struct format *format = conversion->format;
-    int64_t size = conversion->source->size;
-
-    if (size <= format->most_gb * GIB &&
-        (!format->most_file_gb || bytes + size / TABLES <= format->most_file_gb * GIB))
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "An image of the disk format %s cannot have %jd bytes, %jd of them data.",
-                     format->disk_format, (intmax_t)size, (intmax_t)bytes);
-}
-
 /* Of the content and of the image, which is hardly larger. */
 static int check_space(struct conversion *conversion, struct error *err) {
+    const struct format *format = conversion->format;
     struct volume_io *source = conversion->source;
     struct volume_io_extent extent;
     int64_t bytes = 0;
@@ -123,8 +112,11 @@ static int check_space(struct conversion *conversion, struct error *err) {
             return -1;
         bytes += extent.zero ? 0 : extent.size;
     }
-    if (check_size(conversion, bytes, err) < 0)
-        return -1;
+    if (source->size > format->most_gb * GIB ||
+        (format->most_file_gb && bytes + source->size / TABLES > format->most_file_gb * GIB))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "An image of the disk format %s cannot have %jd bytes, %jd of them data.",
+                         format->disk_format, (intmax_t)source->size, (intmax_t)bytes);
     bytes *= 2;
     errno = temporary_file_promise(conversion->fd, bytes);
     if (errno)

@@ -235,8 +235,13 @@ static int verify(struct run *run, struct error *err) {
     return 0;
 }
 
-static int check_request(const struct copy *copy, const struct copy_position *start,
-                         struct error *err) {
+int copy_run(const struct copy *copy, const struct copy_position *start, struct error *err) {
+    struct run run = {
+        .copy = copy, .at = start->at, .piece = SMALLEST_PIECE, .block = -1, .recorded = *start
+    };
+    int result;
+
+    assert(copy->to->writable && copy->from != copy->to);
     if (copy->to->size < copy->from->size)
         return error_set(err, ERROR_BAD_REQUEST,
                          "The target of the copy has %jd bytes, less than the %jd of its source.",
@@ -245,18 +250,6 @@ static int check_request(const struct copy *copy, const struct copy_position *st
         (start->at % COPY_BLOCK != 0 && start->at != copy->from->size))
         return error_set(err, ERROR_BAD_REQUEST, "The position %jd is not one of this copy.",
                          (intmax_t)start->at);
-    return 0;
-}
-
-int copy_run(const struct copy *copy, const struct copy_position *start, struct error *err) {
-    struct run run = {
-        .copy = copy, .at = start->at, .piece = SMALLEST_PIECE, .block = -1, .recorded = *start
-    };
-    int result;
-
-    assert(copy->to->writable && copy->from != copy->to);
-    if (check_request(copy, start, err) < 0)
-        return -1;
     memcpy(run.digest, start->digest, sizeof(run.digest));
     if (copy->verify)
         move_by_hand(&run);

@@ -40,15 +40,8 @@ bool image_has_partitions(const struct image_bytes *image) {
            sector[SIGNATURE + 1] == 0xaa && !is_file_system(sector);
 }
 
-/* That of a GPT: alone, and with the fixed start. */
-static bool protective_is_possible(const unsigned char *entry, unsigned index) {
-    static const unsigned char start[] = { 0x00, 0x02, 0x00 };
-
-    return index == 0 && memcmp(entry + 1, start, sizeof(start)) == 0 &&
-           image_bytes_little(entry + ENTRY_FIRST_SECTOR, 4) == 1;
-}
-
 const char *image_check_partitions(const struct image_bytes *image, uint64_t *ret_bytes) {
+    static const unsigned char gpt_start[] = { 0x00, 0x02, 0x00 };
     unsigned char sector[SECTOR];
     unsigned partitions = 0;
     bool protective = false;
@@ -65,7 +58,9 @@ const char *image_check_partitions(const struct image_bytes *image, uint64_t *re
         partitions++;
         if (entry[ENTRY_TYPE] != PROTECTIVE)
             continue;
-        if (!protective_is_possible(entry, i))
+        /* that of a GPT is alone, and has the fixed start */
+        if (i != 0 || memcmp(entry + 1, gpt_start, sizeof(gpt_start)) != 0 ||
+            image_bytes_little(entry + ENTRY_FIRST_SECTOR, 4) != 1)
             return "has an impossible protective partition";
         protective = true;
     }

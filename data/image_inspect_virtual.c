@@ -96,24 +96,6 @@ static bool find_entry(const struct image_bytes *image, const struct vhdx_table 
     return false;
 }
 
-static bool open_regions(const struct image_bytes *image, struct vhdx_table *ret) {
-    unsigned char head[16];
-
-    if (!image_bytes_get(image, head, sizeof(head), REGIONS_OFFSET) || memcmp(head, "regi", 4) != 0)
-        return false;
-    *ret = (struct vhdx_table){ REGIONS_OFFSET + sizeof(head), image_bytes_little(head + 8, 4) };
-    return ret->count <= ENTRIES_MOST;
-}
-
-static bool open_metadata(const struct image_bytes *image, uint64_t at, struct vhdx_table *ret) {
-    unsigned char head[VHDX_ENTRY_SIZE];
-
-    if (!image_bytes_get(image, head, sizeof(head), at) || memcmp(head, "metadata", 8) != 0)
-        return false;
-    *ret = (struct vhdx_table){ at + sizeof(head), image_bytes_little(head + 10, 2) };
-    return ret->count <= ENTRIES_MOST;
-}
-
 /* `size` bytes of an item of the metadata. */
 static bool get_item(const struct image_bytes *image, uint64_t metadata_at,
                      const struct vhdx_table *metadata, const unsigned char guid[GUID_SIZE],
@@ -138,15 +120,23 @@ const char *image_check_vhdx(const struct image_bytes *image, uint64_t *ret_byte
     static const unsigned char disk_size[GUID_SIZE] = { 0x24, 0x42, 0xa5, 0x2f, 0x1b, 0xcd,
                                                         0x76, 0x48, 0xb2, 0x11, 0x5d, 0xbe,
                                                         0xd8, 0x3b, 0xf4, 0xb8 };
-    unsigned char entry[VHDX_ENTRY_SIZE], item[8];
+    unsigned char regions[16], metadata[VHDX_ENTRY_SIZE], entry[VHDX_ENTRY_SIZE], item[8];
     struct vhdx_table table;
     uint64_t at;
 
-    if (!open_regions(image, &table) || !find_entry(image, &table, metadata_region, entry))
+    if (!image_bytes_get(image, regions, sizeof(regions), REGIONS_OFFSET) ||
+        memcmp(regions, "regi", 4) != 0)
+        return IMAGE_WRONG_HEADER;
+    table =
+        (struct vhdx_table){ REGIONS_OFFSET + sizeof(regions), image_bytes_little(regions + 8, 4) };
+    if (table.count > ENTRIES_MOST || !find_entry(image, &table, metadata_region, entry))
         return IMAGE_WRONG_HEADER;
     at = image_bytes_little(entry + GUID_SIZE, 8);
-    if (!open_metadata(image, at, &table) ||
-        !get_item(image, at, &table, parameters, item, sizeof(item)))
+    if (!image_bytes_get(image, metadata, sizeof(metadata), at) ||
+        memcmp(metadata, "metadata", 8) != 0)
+        return IMAGE_WRONG_HEADER;
+    table = (struct vhdx_table){ at + sizeof(metadata), image_bytes_little(metadata + 10, 2) };
+    if (table.count > ENTRIES_MOST || !get_item(image, at, &table, parameters, item, sizeof(item)))
         return IMAGE_WRONG_HEADER;
     if (image_bytes_little(item + 4, 4) & VHDX_HAS_PARENT)
         return IMAGE_NEEDS_FILES;

@@ -189,31 +189,26 @@ static int go(struct nbd_session *session, const char *export, struct error *err
     return result < 0 || session->flags & NBD_HAS_FLAGS ? result : break_off(session, err);
 }
 
-static int greet(struct nbd_session *session, struct error *err) {
-    const uint32_t flags = htobe32(NBD_FIXED_NEWSTYLE | NBD_NO_ZEROES);
-    struct nbd_hello hello;
-
-    if (get(session, &hello, sizeof(hello), err) < 0)
-        return -1;
-    if (be64toh(hello.magic) != NBD_HELLO_MAGIC ||
-        be64toh(hello.option_magic) != NBD_OPTION_MAGIC ||
-        !(be16toh(hello.flags) & NBD_FIXED_NEWSTYLE))
-        return break_off(session, err);
-    return put(session, &flags, sizeof(flags), err);
-}
-
 int nbd_session_open(struct nbd_session *ret, int fd, const char *export, int64_t timeout_ms,
                      struct error *err) {
     struct nbd_session session = { .fd = fd,
                                    .timeout_us = timeout_ms * 1000,
                                    .lost = ERROR_UNAVAILABLE };
+    const uint32_t flags = htobe32(NBD_FIXED_NEWSTYLE | NBD_NO_ZEROES);
+    struct nbd_hello hello;
     uint32_t type;
     int refused;
 
     if (strlen(export) > TEXT_MOST / 2)
         return error_set(err, ERROR_NOT_FOUND, "The name of the NBD export is too long.");
     session.until_us = clock_monotonic_us() + session.timeout_us;
-    if (greet(&session, err) < 0)
+    if (get(&session, &hello, sizeof(hello), err) < 0)
+        return -1;
+    if (be64toh(hello.magic) != NBD_HELLO_MAGIC ||
+        be64toh(hello.option_magic) != NBD_OPTION_MAGIC ||
+        !(be16toh(hello.flags) & NBD_FIXED_NEWSTYLE))
+        return break_off(&session, err);
+    if (put(&session, &flags, sizeof(flags), err) < 0)
         return -1;
     refused = negotiate(&session, NBD_OPTION_STRUCTURED_REPLY, "", 0, &type, err);
     session.is_structured = refused == 0;

@@ -145,22 +145,20 @@ static int check_subgroup(const EVP_PKEY *key, struct error *err) {
                      bits);
 }
 
-/* libcrypto refuses other keys, too, but after all bytes. */
-static int check_size(const EVP_PKEY *key, const struct key_type *type, struct error *err) {
+static int check_key(EVP_PKEY *key, const struct key_type *type, struct error *err) {
     int bits = EVP_PKEY_get_bits(key);
 
+    if (!EVP_PKEY_is_a(key, type->algorithm) || (type->curve && !is_on_curve(key, type->curve)))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "The key of the certificate is not of the type %s.", type->name);
+    if (type->curve)
+        return 0;
+    /* libcrypto refuses other keys, too, but after all bytes */
     if (bits < BITS_LEAST || bits > type->bits_most)
         return error_set(err, ERROR_BAD_REQUEST,
                          "The key of the certificate has %d bits; %d to %d are accepted.", bits,
                          BITS_LEAST, type->bits_most);
     return EVP_PKEY_is_a(key, "DSA") ? check_subgroup(key, err) : check_exponent(key, bits, err);
-}
-
-static int check_key(EVP_PKEY *key, const struct key_type *type, struct error *err) {
-    if (!EVP_PKEY_is_a(key, type->algorithm) || (type->curve && !is_on_curve(key, type->curve)))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "The key of the certificate is not of the type %s.", type->name);
-    return type->curve ? 0 : check_size(key, type, err);
 }
 
 /* NULL: see err. */
