@@ -132,11 +132,19 @@ static int start_jobs(struct event_request *request, struct hypervisor *hypervis
     return 0;
 }
 
-static void reply_events(const struct event_request *request) {
+void event_answer(struct event_request *request, struct hypervisor *hypervisor, struct jobs *jobs) {
     struct http_exchange *exchange = request->exchange;
+    struct log_context log = { .request_id = request->request_id };
+    struct error err = { 0 };
     struct json_out out;
     int status = 200;
 
+    if (start_jobs(request, hypervisor, jobs, &err) < 0) {
+        log_warning(&log, "events refused", "reason", err.message, NULL);
+        err.kind = ERROR_UNAVAILABLE;
+        reply_fault(exchange, &err);
+        return;
+    }
     json_out_init(&out, exchange->arena, 256 * request->count);
     out_begin_object(&out);
     out_key(&out, "events");
@@ -159,17 +167,4 @@ static void reply_events(const struct event_request *request) {
     out_end_array(&out);
     out_end_object(&out);
     reply_json(exchange, status, &out);
-}
-
-void event_answer(struct event_request *request, struct hypervisor *hypervisor, struct jobs *jobs) {
-    struct log_context log = { .request_id = request->request_id };
-    struct error err = { 0 };
-
-    if (start_jobs(request, hypervisor, jobs, &err) < 0) {
-        log_warning(&log, "events refused", "reason", err.message, NULL);
-        err.kind = ERROR_UNAVAILABLE;
-        reply_fault(request->exchange, &err);
-        return;
-    }
-    reply_events(request);
 }

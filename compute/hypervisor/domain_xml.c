@@ -354,25 +354,6 @@ static bool is_one_of(const xmlNode *disk, const xmlNode *const *disks, unsigned
     return false;
 }
 
-/* A disk that is not listed would be included in the snapshot. */
-static int exclude_others(xmlNode *disks, const xmlNode *devices, const xmlNode *const *listed,
-                          unsigned count, struct error *err) {
-    struct disk other;
-
-    for (const xmlNode *node = devices ? devices->children : NULL; node; node = node->next) {
-        xmlNode *disk;
-
-        if (!is_element(node, "disk") || is_one_of(node, listed, count))
-            continue;
-        if (read_disk(node, &other, err) < 0)
-            return -1;
-        disk = virt.xmlNewChild(disks, NULL, (const xmlChar *)"disk", NULL);
-        virt.xmlNewProp(disk, (const xmlChar *)"name", (const xmlChar *)other.target);
-        virt.xmlNewProp(disk, (const xmlChar *)"snapshot", (const xmlChar *)"no");
-    }
-    return 0;
-}
-
 int domain_xml_snapshot(const char *xml, const struct disk_overlay *overlays, unsigned count,
                         struct arena *arena, const char **ret, struct error *err) {
     autodocument xmlDocPtr document = NULL, snapshot = NULL;
@@ -393,8 +374,19 @@ int domain_xml_snapshot(const char *xml, const struct disk_overlay *overlays, un
     }
     if (found <= 0)
         return found;
-    if (exclude_others(disks, devices, listed, count, err) < 0)
-        return -1;
+    /* A disk that is not listed would be included in the snapshot. */
+    for (const xmlNode *node = devices ? devices->children : NULL; node; node = node->next) {
+        struct disk other;
+        xmlNode *disk;
+
+        if (!is_element(node, "disk") || is_one_of(node, listed, count))
+            continue;
+        if (read_disk(node, &other, err) < 0)
+            return -1;
+        disk = virt.xmlNewChild(disks, NULL, (const xmlChar *)"disk", NULL);
+        virt.xmlNewProp(disk, (const xmlChar *)"name", (const xmlChar *)other.target);
+        virt.xmlNewProp(disk, (const xmlChar *)"snapshot", (const xmlChar *)"no");
+    }
     virt.xmlDocDumpMemory(snapshot, &text, &size);
     *ret = arena_text(arena, (const char *)text);
     return 1;

@@ -7,35 +7,13 @@
 #include "compute/hypervisor/libvirt.private.h"
 #include "compute/hypervisor/monitor.h"
 
-/* The capacity is read only after libvirt has processed the end of the last block job. */
-static int read_jobs(const struct guest *guest, struct disk *disk, struct error *err) {
-    virDomainBlockJobInfo job_info;
-    int job = virt.virDomainGetBlockJobInfo(guest->domain, disk->target, &job_info, 0);
-    const json_t *block;
-
-    if (job < 0)
-        return virt_fail_query(guest->connection, "reading the disk's jobs", err);
-    disk->job = job > 0 || disk->moving || blocks_job_ends(guest->domain);
-    if (job > 0) {
-        disk->job_done = (int64_t)job_info.cur;
-        disk->job_total = (int64_t)job_info.end;
-        return 0;
-    }
-    if (disk->job && !disk->moving)
-        return 0;
-    block = monitor_find_block(guest, disk->device, err);
-    if (block)
-        return monitor_read_capacity(block, &disk->capacity, err);
-    if (err->kind == ERROR_BACKEND)
-        err->kind = ERROR_CONFLICT; /* as by virt_fail_query() */
-    return -1;
-}
-
 /* Does a running guest have the disk, and is it busy? */
 static int read_state(const struct guest *guest, struct disk *disk, struct error *err) {
     virConnectPtr connection = guest->connection;
     virDomainPtr domain = guest->domain;
-    int active = virt.virDomainIsActive(domain), state, reason;
+    int active = virt.virDomainIsActive(domain), state, reason, job;
+    virDomainBlockJobInfo job_info;
+    const json_t *block;
 
     if (active < 0 || virt.virDomainGetState(domain, &state, &reason, 0) < 0)
         return virt_fail_query(connection, "reading the domain's state", err);
@@ -49,7 +27,24 @@ static int read_state(const struct guest *guest, struct disk *disk, struct error
         return 0;
     }
     disk->moving = state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_MIGRATION;
-    return read_jobs(guest, disk, err);
+    /* The capacity is read only after libvirt has processed the end of the last block job. */
+    job = virt.virDomainGetBlockJobInfo(domain, disk->target, &job_info, 0);
+    if (job < 0)
+        return virt_fail_query(connection, "reading the disk's jobs", err);
+    disk->job = job > 0 || disk->moving || blocks_job_ends(domain);
+    if (job > 0) {
+        disk->job_done = (int64_t)job_info.cur;
+        disk->job_total = (int64_t)job_info.end;
+        return 0;
+    }
+    if (disk->job && !disk->moving)
+        return 0;
+    block = monitor_find_block(guest, disk->device, err);
+    if (block)
+        return monitor_read_capacity(block, &disk->capacity, err);
+    if (err->kind == ERROR_BACKEND)
+        err->kind = ERROR_CONFLICT; /* as by virt_fail_query() */
+    return -1;
 }
 
 /* Queries libvirt alone, not the guest: 1 with *ret; 0: the domain has no such disk (or is gone);

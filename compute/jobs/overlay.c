@@ -120,24 +120,6 @@ static enum overlay_outcome outcome_of(enum error_kind kind) {
     return kind == ERROR_CONFLICT ? OVERLAY_BUSY : OVERLAY_FAILED;
 }
 
-/* The disk's own obstacles; READY: none. */
-static enum overlay_outcome check_disk(const struct disk *disk, struct error *err) {
-    if (disk->state == DISK_NOT_HERE) {
-        error_set(err, ERROR_NOT_FOUND, "no domain of this host has the disk");
-        return OVERLAY_GONE;
-    }
-    if (disk->state == DISK_OFF)
-        return overlay_refuse(err, "the instance is not running");
-    if (disk->read_only)
-        return overlay_refuse(err, "the disk is read-only");
-    if (!disk->source[0])
-        return overlay_refuse(err, "the disk is not in a file");
-    if (!disk->moving)
-        return OVERLAY_READY;
-    error_set(err, ERROR_CONFLICT, "the instance is being migrated, or is busy with a long job");
-    return OVERLAY_MOVES;
-}
-
 enum overlay_outcome overlay_check(struct overlay *overlay, struct arena *arena,
                                    struct error *err) {
     struct hypervisor *hypervisor = overlay->hypervisor;
@@ -149,9 +131,21 @@ enum overlay_outcome overlay_check(struct overlay *overlay, struct arena *arena,
                               err) < 0)
         return outcome_of(err->kind);
     overlay->disk = disk;
-    outcome = check_disk(&disk, err);
-    if (outcome != OVERLAY_READY)
-        return outcome;
+    if (disk.state == DISK_NOT_HERE) {
+        error_set(err, ERROR_NOT_FOUND, "no domain of this host has the disk");
+        return OVERLAY_GONE;
+    }
+    if (disk.state == DISK_OFF)
+        return overlay_refuse(err, "the instance is not running");
+    if (disk.read_only)
+        return overlay_refuse(err, "the disk is read-only");
+    if (!disk.source[0])
+        return overlay_refuse(err, "the disk is not in a file");
+    if (disk.moving) {
+        error_set(err, ERROR_CONFLICT,
+                  "the instance is being migrated, or is busy with a long job");
+        return OVERLAY_MOVES;
+    }
     if (hypervisor->list_chain(hypervisor, arena, &disk, &chain.paths, err) < 0)
         return outcome_of(err->kind);
     while (chain.paths[chain.length])
