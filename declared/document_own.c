@@ -10,19 +10,6 @@
 
 /* ---- creation ---- */
 
-/* `name`, or if it is in use, with the beginning of the document's id appended. */
-static int free_name(struct work *work, const struct document *document, const char *name,
-                     const char **ret, struct error *err) {
-    int taken =
-        db_query_any(work->tx, err,
-                     "SELECT 1 FROM documents "
-                     "WHERE kind = $1 AND project_id = $2 AND name = $3",
-                     DB_TEXT(document->kind->name), DB_TEXT(document->project_id), DB_TEXT(name));
-
-    *ret = taken > 0 ? arena_format(work->arena, "%s-%.8s", name, document->id) : name;
-    return taken < 0 ? -1 : 0;
-}
-
 /* Documents of the service have the limits and required fields of clients' documents. */
 static int check_complete(struct work *work, const struct document *document, struct error *err) {
     const struct document_kind *kind = document->kind;
@@ -56,14 +43,22 @@ int document_own_create_as(struct work *work, const char *id, const struct docum
         .created_at = work->now_us,
     };
 
+    int taken;
+
     assert(id && owner->id && owner->project_id);
     if (kind->finalizer)
         json_array_append_new(document.finalizers, json_string(kind->finalizer));
     if (owner->deleted_at)
         return error_set(err, ERROR_CONFLICT, "%s %s is being deleted.", owner->kind->label,
                          owner->name);
-    if (free_name(work, &document, name, &document.name, err) < 0 ||
-        check_complete(work, &document, err) < 0 ||
+    taken = db_query_any(work->tx, err,
+                         "SELECT 1 FROM documents "
+                         "WHERE kind = $1 AND project_id = $2 AND name = $3",
+                         DB_TEXT(kind->name), DB_TEXT(document.project_id), DB_TEXT(name));
+    if (taken < 0)
+        return -1;
+    document.name = taken > 0 ? arena_format(arena, "%s-%.8s", name, id) : name;
+    if (check_complete(work, &document, err) < 0 ||
         document_next_version(work, &document.version, err) < 0)
         return -1;
     document.first_version = document.version;

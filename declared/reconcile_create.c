@@ -129,23 +129,17 @@ static int find_source(struct reconcile *r, const char *name, struct clone_sourc
 
 /* ---- placement ---- */
 
-/* P34 */
-static const char *local_node(const struct reconcile *r, const json_t *policy) {
-    const json_t *publish = json_object_get(r->config.before.body, "publish");
-    const json_t *provision = json_object_get(policy, "provision");
-
-    return json_true_at(provision, "replicaAffinity") ? tree_text(publish, "nodeId") : NULL;
-}
-
 /* 1: in *ret; 0: no pools, after an event. */
 static int choose_pools(struct reconcile *r, const json_t *policy, unsigned count, int64_t bytes,
                         const struct clone_source *source, const struct replica_pool **ret,
                         struct error *err) {
     const struct clock *clock = r->work->settings->clock;
+    const json_t *publish = json_object_get(r->config.before.body, "publish");
+    bool is_local = json_true_at(json_object_get(policy, "provision"), "replicaAffinity"); /* P34 */
     struct replica_placement wanted = {
         .count = count,
         .bytes = bytes,
-        .local_node = local_node(r, policy),
+        .local_node = is_local ? tree_text(publish, "nodeId") : NULL,
         .of_source = source->pools, /* P37 */
         .source_count = source->count,
     };

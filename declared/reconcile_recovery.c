@@ -11,13 +11,6 @@
 #include "declared/volume_recovery.h"
 #include "json/json.h"
 
-static const char *name_of(const struct reconcile *r, const json_t *wanted) {
-    const char *id = tree_text(wanted, "replicaId");
-    const struct document *replica = replica_called(r, id);
-
-    return replica ? replica->name : id;
-}
-
 static int end(struct reconcile *r, const char *type, const char *reason, const char *message,
                struct error *err) {
     json_t *conditions = config_conditions(r);
@@ -85,11 +78,15 @@ int reconcile_recovery(struct reconcile *r, struct error *err) {
     unsigned state = volume_recovery_state(update_spec(&r->volume));
     const struct state_row *row;
     enum recovery_event event;
+    const struct document *replica;
     const char *name;
 
     if (!wanted)
         return 0;
-    name = name_of(r, wanted);
+    name = tree_text(wanted, "replicaId");
+    replica = replica_called(r, name);
+    if (replica)
+        name = replica->name;
     if (find_event(r, state == RECOVERY_IS_CONFIRMED, wanted, report, &event, err) < 0)
         return -1;
     row = state_table_next(&recovery_states, &state, event);

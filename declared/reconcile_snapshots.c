@@ -216,16 +216,6 @@ static bool none_is_being_taken(const struct reconcile *r) {
     return volume_is_done(r);
 }
 
-static void put_wanted(struct reconcile *r) {
-    json_t *list = json_array();
-
-    for (unsigned i = 0; i < r->snapshot_count; i++)
-        if (is_wanted(&r->snapshots[i]))
-            json_array_append_new(list, json_pack("{s:s, s:s}", "uid", id_of(&r->snapshots[i]),
-                                                  "name", r->snapshots[i].before.name));
-    update_put_spec(r, &r->volume, "snapshots", tree_unless_empty(list));
-}
-
 /* Those held by the replicas.  With what the volume is to take now: what has just left that list
  * is not removed yet. */
 static int put_held(struct reconcile *r, struct error *err) {
@@ -320,9 +310,16 @@ static int release(struct reconcile *r, struct document_update *snapshot, struct
 }
 
 int reconcile_snapshots(struct reconcile *r, struct error *err) {
+    json_t *wanted;
+
     if (read_report(r, err) < 0)
         return -1;
-    put_wanted(r);
+    wanted = json_array();
+    for (unsigned i = 0; i < r->snapshot_count; i++)
+        if (is_wanted(&r->snapshots[i]))
+            json_array_append_new(wanted, json_pack("{s:s, s:s}", "uid", id_of(&r->snapshots[i]),
+                                                    "name", r->snapshots[i].before.name));
+    update_put_spec(r, &r->volume, "snapshots", tree_unless_empty(wanted));
     if (put_held(r, err) < 0)
         return -1;
     for (unsigned i = 0; i < r->snapshot_count; i++) {
