@@ -34,32 +34,13 @@ static int read_token(const struct cluster *cluster, struct arena *arena, const 
     return 0;
 }
 
-static int judge(const struct http_call *call, struct arena *arena,
-                 const struct http_answer *answer, struct error *err) {
-    enum error_kind kind = answer_kind_of(answer->status);
-    const char *message;
-    const json_t *said;
-
-    if (answer->status >= 200 && answer->status <= 299)
-        return 0;
-    said = json_parse(arena, answer->body, answer->body_size, NULL);
-    message = json_text_of(said, "message");
-    /* a missing object is reported by the server itself in a Status with this reason; an unknown
-     * path, also at a gateway, in another form */
-    if (kind != ERROR_UNAVAILABLE &&
-        (!json_text_is(said, "kind", "Status") || json_int_at(said, "code") != answer->status ||
-         (answer->status == NOT_FOUND_STATUS && !json_text_is(said, "reason", "NotFound"))))
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "%s: status %d at %s is not a response of Kubernetes: %.160s",
-                         call->method, answer->status, call->url, answer->body);
-    return error_set(err, kind, "%s %s: Kubernetes answered %d: %.300s", call->method, call->url,
-                     answer->status, message ? message : answer->body);
-}
-
 /* ERROR_TOO_LARGE: the response is above the limit. */
 static int send_call(const struct cluster *cluster, struct arena *arena, struct http_call *call,
                      const char *path, struct http_answer *ret, struct error *err) {
     struct http_header headers[2] = { { .name = NULL } };
+    enum error_kind kind;
+    const char *message;
+    const json_t *said;
     int outcome;
 
     if (cluster->token_file) {
@@ -77,7 +58,21 @@ static int send_call(const struct cluster *cluster, struct arena *arena, struct 
         err->kind = outcome == HTTP_TOO_LARGE ? ERROR_TOO_LARGE : ERROR_UNAVAILABLE;
         return -1;
     }
-    return judge(call, arena, ret, err);
+    if (ret->status >= 200 && ret->status <= 299)
+        return 0;
+    kind = answer_kind_of(ret->status);
+    said = json_parse(arena, ret->body, ret->body_size, NULL);
+    message = json_text_of(said, "message");
+    /* a missing object is reported by the server itself in a Status with this reason; an unknown
+     * path, also at a gateway, in another form */
+    if (kind != ERROR_UNAVAILABLE &&
+        (!json_text_is(said, "kind", "Status") || json_int_at(said, "code") != ret->status ||
+         (ret->status == NOT_FOUND_STATUS && !json_text_is(said, "reason", "NotFound"))))
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%s: status %d at %s is not a response of Kubernetes: %.160s",
+                         call->method, ret->status, call->url, ret->body);
+    return error_set(err, kind, "%s %s: Kubernetes answered %d: %.300s", call->method, call->url,
+                     ret->status, message ? message : ret->body);
 }
 
 int cluster_call(const struct cluster *cluster, struct arena *arena, const char *method,
