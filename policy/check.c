@@ -323,15 +323,6 @@ const struct check *check_word(struct arena *arena, const char *word, struct err
 
 /* ---- references ---- */
 
-static int reference_resolve(const struct check *check, unsigned above, check_resolver *resolve,
-                             void *arg, struct check_cost *ret, struct error *err) {
-    /* the only change of a tree after it was built, before its first evaluation */
-    struct check *reference = (struct check *)(uintptr_t)check;
-
-    reference->left = resolve(arg, check->name, above + 1, ret, err);
-    return reference->left ? 0 : -1;
-}
-
 static void cost_add(struct check_cost *cost, struct check_cost below) {
     cost->depth = below.depth > cost->depth ? below.depth : cost->depth;
     cost->checks += below.checks;
@@ -359,13 +350,17 @@ static int chain_resolve(const struct check *check, unsigned above, check_resolv
 int check_resolve(const struct check *check, unsigned above, check_resolver *resolve, void *arg,
                   struct check_cost *ret, struct error *err) {
     struct check_cost below = { 0 };
+    struct check *reference;
     int result = 0;
 
     if (check->right)
         result = chain_resolve(check, above + 1, resolve, arg, &below, err);
-    else if (check->test == test_rule)
-        result = reference_resolve(check, above, resolve, arg, &below, err);
-    else if (check->left)
+    else if (check->test == test_rule) {
+        /* the only change of a tree after it was built, before its first evaluation */
+        reference = (struct check *)(uintptr_t)check;
+        reference->left = resolve(arg, check->name, above + 1, &below, err);
+        result = reference->left ? 0 : -1;
+    } else if (check->left)
         result = check_resolve(check->left, above + 1, resolve, arg, &below, err);
     if (result < 0)
         return -1;

@@ -152,14 +152,6 @@ static void look(struct policy_state *state) {
 
 /* ---- start and end ---- */
 
-static struct policy_settings copy_of(struct arena *arena, const struct policy_settings *settings) {
-    struct policy_settings copy = *settings;
-
-    copy.file = arena_text(arena, settings->file);
-    copy.directory = arena_text(arena, settings->directory);
-    return copy;
-}
-
 int policy_load(const struct policy_settings *settings, struct policy **ret, struct error *err) {
     struct stamp stamp = stamp_of(settings); /* taken before reading, so that no change is missed */
     bool has_file = is_there(settings->file);
@@ -176,7 +168,9 @@ int policy_load(const struct policy_settings *settings, struct policy **ret, str
     policy = arena_alloc(arena, sizeof(*policy));
     policy->arena = arena;
     policy->state = arena_alloc(arena, sizeof(*policy->state));
-    policy->state->settings = copy_of(arena, settings);
+    policy->state->settings = *settings;
+    policy->state->settings.file = arena_text(arena, settings->file);
+    policy->state->settings.directory = arena_text(arena, settings->directory);
     policy->state->stamp = stamp;
     policy->state->has_file = has_file;
     policy->state->rules = rules;

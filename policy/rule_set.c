@@ -204,13 +204,6 @@ static int rule_resolve(struct rule_set *set, struct rule *rule, unsigned above,
     return 0;
 }
 
-static int rule_set_resolve(struct rule_set *set, struct error *err) {
-    for (size_t i = 0; i < set->room; i++)
-        if (set->slots[i] && rule_resolve(set, set->slots[i], 0, err) < 0)
-            return -1;
-    return 0;
-}
-
 static int rule_set_fill(struct rule_set *set, const struct policy_settings *settings,
                          struct error *err) {
     if (rule_set_add_defaults(set, rule_bases, settings->enforce_new_defaults, err) < 0 ||
@@ -220,7 +213,10 @@ static int rule_set_fill(struct rule_set *set, const struct policy_settings *set
         return -1;
     if (settings->directory && rule_set_add_directory(set, settings->directory, err) < 0)
         return -1;
-    return rule_set_resolve(set, err);
+    for (size_t i = 0; i < set->room; i++)
+        if (set->slots[i] && rule_resolve(set, set->slots[i], 0, err) < 0)
+            return -1;
+    return 0;
 }
 
 int rule_set_load(const struct policy_settings *settings, struct rule_set **ret,
