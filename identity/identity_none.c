@@ -55,12 +55,6 @@ static const char *header_or_admin(const struct http_exchange *exchange, const c
     return value && *value ? value : ADMIN;
 }
 
-/* A client of the old kind requests a token first. */
-static bool wants_handshake(const struct http_exchange *exchange) {
-    return http_header(exchange, "X-Auth-User") || http_header(exchange, "X-Auth-Key") ||
-           http_header(exchange, "X-Auth-Project-Id");
-}
-
 static enum identity_outcome handshake(struct http_exchange *exchange, struct error *err) {
     const char *user = header_or_admin(exchange, "X-Auth-User");
     const char *project = header_or_admin(exchange, "X-Auth-Project-Id");
@@ -130,7 +124,9 @@ static enum identity_outcome none_authenticate(const struct identity *identity,
             colon == token ? ADMIN : arena_text_n(exchange->arena, token, (size_t)(colon - token)),
             colon + 1, err);
     }
-    if (wants_handshake(exchange))
+    /* A client of the old kind requests a token first. */
+    if (http_header(exchange, "X-Auth-User") || http_header(exchange, "X-Auth-Key") ||
+        http_header(exchange, "X-Auth-Project-Id"))
         return handshake(exchange, err);
     return become(exchange, context, ADMIN, path_project ? path_project : ADMIN, err);
 }

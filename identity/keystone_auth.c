@@ -19,20 +19,6 @@ static void put_named(struct json_out *out, const char *id, const char *name, co
     out_end_object(out);
 }
 
-static void put_scope(struct json_out *out, const struct keystone_settings *settings) {
-    out_key(out, "scope");
-    out_begin_object(out);
-    out_key_text(out, settings->system_scope ? "system" : "project");
-    out_begin_object(out);
-    if (settings->system_scope)
-        out_put_bool(out, "all", true);
-    else
-        put_named(out, settings->project_id, settings->project_name, settings->project_domain_id,
-                  settings->project_domain_name);
-    out_end_object(out);
-    out_end_object(out);
-}
-
 /* An application credential implies its scope. */
 const char *keystone_auth_write(struct arena *arena, const struct keystone_settings *settings) {
     bool by_credential = settings->by_application_credential;
@@ -63,7 +49,18 @@ const char *keystone_auth_write(struct arena *arena, const struct keystone_setti
         out_end_object(&out);
     }
     out_end_object(&out);
-    if (!by_credential)
-        put_scope(&out, settings);
+    if (!by_credential) {
+        out_key(&out, "scope");
+        out_begin_object(&out);
+        out_key_text(&out, settings->system_scope ? "system" : "project");
+        out_begin_object(&out);
+        if (settings->system_scope)
+            out_put_bool(&out, "all", true);
+        else
+            put_named(&out, settings->project_id, settings->project_name,
+                      settings->project_domain_id, settings->project_domain_name);
+        out_end_object(&out);
+        out_end_object(&out);
+    }
     return json_out_end(&out);
 }

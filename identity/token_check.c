@@ -138,17 +138,6 @@ static void *validate(void *arg) {
 
 /* ---- requests ---- */
 
-static struct token_digest digest_of(const struct token_checker *checker, const char *text,
-                                     size_t size) {
-    struct hmac_sha256_ctx state = checker->key;
-    struct token_digest digest;
-
-    hmac_sha256_update(&state, size, (const unsigned char *)text);
-    hmac_sha256_digest(&state, sizeof(digest.bytes), digest.bytes);
-    explicit_bzero(&state, sizeof(state));
-    return digest;
-}
-
 /* Without blanks around it.  A text that is not allowed in a header is not a token. */
 static bool read_token(const char *text, struct token_asked *ret) {
     text += strspn(text, " \t");
@@ -177,11 +166,15 @@ enum token_outcome token_check(struct token_checker *checker, const char *text, 
     struct token_asked asked = { .allow_expired = allow_expired };
     const struct token *token;
     struct question *gone = NULL;
+    struct hmac_sha256_ctx state;
     bool bad, waits = false;
 
     if (!read_token(text, &asked))
         return token_refuse(err);
-    asked.digest = digest_of(checker, asked.text, asked.size);
+    state = checker->key;
+    hmac_sha256_update(&state, asked.size, (const unsigned char *)asked.text);
+    hmac_sha256_digest(&state, sizeof(asked.digest.bytes), asked.digest.bytes);
+    explicit_bzero(&state, sizeof(state));
     pthread_mutex_lock(&checker->lock);
     token =
         token_cache_find(checker->cache, &asked.digest, allow_expired, clock_boottime_us(), &bad);
