@@ -48,14 +48,10 @@ const struct option key_manager_options[] = {
 
 /* ---- configuration ---- */
 
-static bool is_barbican(const struct config *config) {
-    const char *backend = config_text(config, "key_manager", "backend");
-
-    return strcmp(backend, backends[0]) == 0 || strcmp(backend, backends[1]) == 0;
-}
-
 int key_manager_new(const struct config *config, struct key_manager **ret, struct error *err) {
     struct key_manager *manager = heap_new(sizeof(*manager));
+    const char *backend = config_text(config, "key_manager", "backend");
+    bool is_barbican = strcmp(backend, backends[0]) == 0 || strcmp(backend, backends[1]) == 0;
 
     *ret = NULL;
     config_fill(config, NULL, key_manager_options, manager);
@@ -67,8 +63,8 @@ int key_manager_new(const struct config *config, struct key_manager **ret, struc
         key_manager_free(manager);
         return -1;
     }
-    if (is_barbican(config) && (manager->client.url || own_user_is_known(manager->client.user) ||
-                                config_text(config, USER, "endpoint_override")))
+    if (is_barbican && (manager->client.url || own_user_is_known(manager->client.user) ||
+                        config_text(config, USER, "endpoint_override")))
         *ret = manager;
     else
         key_manager_free(manager);
@@ -99,14 +95,6 @@ static int find_root(const struct key_manager *manager, struct arena *arena, con
     return 0;
 }
 
-static int refused(const struct key_manager_call *call, int status, struct error *err) {
-    enum error_kind kind = status == 404                    ? ERROR_NOT_FOUND
-                           : status == 401 || status == 403 ? ERROR_FORBIDDEN
-                                                            : ERROR_UNAVAILABLE;
-
-    return error_set(err, kind, "the key manager answered %d for secret %.64s", status, call->id);
-}
-
 static int get(const struct client *client, struct arena *arena,
                const struct key_manager_call *call, const char *behind, const char *type,
                struct http_answer *ret, struct error *err) {
@@ -120,10 +108,17 @@ static int get(const struct client *client, struct arena *arena,
         .header = { "Accept", type },
         .answer_most = ANSWER_MOST,
     };
+    enum error_kind kind;
 
     if (client_send(client, arena, &sent, ret, err) != 0)
         return -1;
-    return ret->status == 200 ? 0 : refused(call, ret->status, err);
+    if (ret->status == 200)
+        return 0;
+    kind = ret->status == 404                         ? ERROR_NOT_FOUND
+           : ret->status == 401 || ret->status == 403 ? ERROR_FORBIDDEN
+                                                      : ERROR_UNAVAILABLE;
+    return error_set(err, kind, "the key manager answered %d for secret %.64s", ret->status,
+                     call->id);
 }
 
 /* The type in which it can be read.  Another kind of secret is not for the rows of an operation. */
@@ -145,12 +140,6 @@ static const char *read_type(struct arena *arena, const struct http_answer *answ
     return NULL;
 }
 
-static int64_t left_ms(int64_t until_us) {
-    int64_t left = (until_us - clock_monotonic_us()) / 1000;
-
-    return left > 0 ? left : 1;
-}
-
 const void *key_manager_certificate(struct key_manager *manager, struct arena *arena,
                                     const struct key_manager_call *call, size_t *ret_size,
                                     struct error *err) {
@@ -158,6 +147,7 @@ const void *key_manager_certificate(struct key_manager *manager, struct arena *a
     struct client client = manager->client;
     struct http_answer answer;
     const char *type;
+    int64_t left_ms;
 
     client.until_us = &until_us;
     if (!uuid_parse(call->id, NULL)) {
@@ -170,7 +160,8 @@ const void *key_manager_certificate(struct key_manager *manager, struct arena *a
     type = read_type(arena, &answer, err);
     if (!type)
         return NULL;
-    client.timeout_ms = left_ms(until_us);
+    left_ms = (until_us - clock_monotonic_us()) / 1000;
+    client.timeout_ms = left_ms > 0 ? left_ms : 1;
     if (get(&client, arena, call, "/payload", type, &answer, err) < 0)
         return NULL;
     if (answer.body_size <= KEY_MANAGER_CERTIFICATE_MOST) {

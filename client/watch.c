@@ -44,14 +44,6 @@ static bool take_line(void *arg, const char *line, size_t size) {
     return watch->outcome == 0;
 }
 
-static const char *path_from(struct arena *arena, const char *path, int64_t version) {
-    const char *sign = strchr(path, '?') ? "&" : "?";
-
-    return version < 0 ? arena_format(arena, "%s%swatch=true", path, sign)
-                       : arena_format(arena, "%s%swatch=true&resourceVersion=%" PRId64, path, sign,
-                                      version);
-}
-
 int client_watch(const struct client *client, struct arena *arena, const char *path,
                  int64_t *version, client_watch_event *each, void *arg, const int64_t *until_us,
                  struct error *err) {
@@ -63,8 +55,14 @@ int client_watch(const struct client *client, struct arena *arena, const char *p
     const struct http_lines lines = {
         .each = take_line, .arg = &watch, .most = LINE_MOST, .quiet_ms = QUIET_MS
     };
+    const char *sign = strchr(path, '?') ? "&" : "?";
     const struct client_call call = {
-        .method = "GET", .path = path_from(arena, path, *version), .lines = &lines, .done = { 200 }
+        .method = "GET",
+        .path = *version < 0 ? arena_format(arena, "%s%swatch=true", path, sign)
+                             : arena_format(arena, "%s%swatch=true&resourceVersion=%" PRId64, path,
+                                            sign, *version),
+        .lines = &lines,
+        .done = { 200 },
     };
     struct client lasting = *client;
     struct http_answer answer;
