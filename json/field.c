@@ -128,15 +128,6 @@ static size_t trim(const char **text) {
     return kept == 0 ? 0 : kept - (size_t)(*text - start);
 }
 
-static int refuse_length(const struct reading *reading) {
-    const struct field *field = reading->field;
-
-    if (field->max == 0)
-        return field_refuse(reading, "at least %" PRId64 " characters long", field->min);
-    return field_refuse(reading, "%" PRId64 " to %" PRId64 " characters long", field->min,
-                        field->max);
-}
-
 static int read_text(const struct reading *reading, void *member) {
     const struct field *field = reading->field;
     const char *text = json_string_value(reading->value), *core = text;
@@ -154,7 +145,10 @@ static int read_text(const struct reading *reading, void *member) {
     }
     count = utf8_count(text, size);
     if (!is_within((int64_t)count, field->min, field->max == 0 ? INT64_MAX : field->max))
-        return refuse_length(reading);
+        return field->max == 0
+                   ? field_refuse(reading, "at least %" PRId64 " characters long", field->min)
+                   : field_refuse(reading, "%" PRId64 " to %" PRId64 " characters long", field->min,
+                                  field->max);
     if ((field->flags & FIELD_PRINTABLE) && has_any(text, size, is_unprintable))
         return field_refuse(reading, "free of control characters and line breaks");
     if ((field->flags & FIELD_HOST_CHARS) && has_any(text, size, is_not_of_host))

@@ -150,14 +150,16 @@ static int refuse_unknown(const struct field *fields, unsigned minor, const char
                      shown, what, nearest.word);
 }
 
-/* Keys without a row: read by the FIELD_OTHERS row, or refused. */
-static int decode_others(struct arena *arena, const json_t *object, const char *what,
-                         const struct field *fields, unsigned minor, bool strict, void *ret,
-                         struct error *err) {
+int json_decode(struct arena *arena, const json_t *object, const char *what,
+                const struct field *fields, unsigned minor, bool strict, void *ret,
+                struct error *err) {
     struct field others;
     const char *key;
     json_t *value;
 
+    if (!json_is_object(object))
+        return error_set(err, ERROR_BAD_REQUEST, "'%s' must be an object.", what);
+    /* Keys without a row: read by the FIELD_OTHERS row, or refused. */
     json_object_foreach((json_t *)(uintptr_t)object, key, value) {
         const struct field *field = field_of(fields, minor, key);
 
@@ -170,16 +172,6 @@ static int decode_others(struct arena *arena, const json_t *object, const char *
         if (decode_field(arena, object, what, &others, ret, err) < 0)
             return -1;
     }
-    return 0;
-}
-
-int json_decode(struct arena *arena, const json_t *object, const char *what,
-                const struct field *fields, unsigned minor, bool strict, void *ret,
-                struct error *err) {
-    if (!json_is_object(object))
-        return error_set(err, ERROR_BAD_REQUEST, "'%s' must be an object.", what);
-    if (decode_others(arena, object, what, fields, minor, strict, ret, err) < 0)
-        return -1;
     for (const struct field *field = fields; field->type != FIELD_TYPE_END; field++) {
         if (field->since <= minor && !(field->flags & FIELD_OTHERS) &&
             decode_field(arena, object, what, field, ret, err) < 0)

@@ -313,30 +313,24 @@ void out_time(struct json_out *out, int64_t instant_us) {
     put_char(out, '"');
 }
 
-static void put_object(struct json_out *out, json_t *object) {
-    out_begin_object(out);
-    for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
-        out_key_text(out, json_object_iter_key(i));
-        out_value(out, json_object_iter_value(i));
-    }
-    out_end_object(out);
-}
-
-static void put_array(struct json_out *out, const json_t *array) {
-    out_begin_array(out);
-    for (size_t i = 0; i < json_array_size(array); i++)
-        out_value(out, json_array_get(array, i));
-    out_end_array(out);
-}
-
 /* The recursion is bounded: json_parse() limits the depth of clients' trees, the others are built
  * by the service. */
 void out_value(struct json_out *out, const json_t *value) {
-    if (json_is_object(value))
-        put_object(out, (json_t *)value);
-    else if (json_is_array(value))
-        put_array(out, value);
-    else if (json_is_string(value)) {
+    if (json_is_object(value)) {
+        json_t *object = (json_t *)value;
+
+        out_begin_object(out);
+        for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
+            out_key_text(out, json_object_iter_key(i));
+            out_value(out, json_object_iter_value(i));
+        }
+        out_end_object(out);
+    } else if (json_is_array(value)) {
+        out_begin_array(out);
+        for (size_t i = 0; i < json_array_size(value); i++)
+            out_value(out, json_array_get(value, i));
+        out_end_array(out);
+    } else if (json_is_string(value)) {
         begin_value(out);
         put_text(out, json_string_value(value), json_string_length(value));
     } else if (json_is_integer(value))
