@@ -83,18 +83,10 @@ static bool give_lines(struct receipt *receipt) {
     return !receipt->enough && !receipt->overflow;
 }
 
-static bool is_of_lines(const struct receipt *receipt) {
-    long status = 0;
-
-    if (!receipt->lines)
-        return false;
-    curl_easy_getinfo(receipt->handle, CURLINFO_RESPONSE_CODE, &status);
-    return status >= 200 && status <= 299;
-}
-
 /* Reserves a byte for the terminating NUL. */
 static size_t receive(char *bytes, size_t one, size_t size, void *arg) {
     struct receipt *receipt = arg;
+    long status = 0;
 
     (void)one;
     if (size > receipt->most - receipt->size) {
@@ -113,7 +105,9 @@ static size_t receive(char *bytes, size_t one, size_t size, void *arg) {
     memcpy(receipt->text + receipt->size, bytes, size);
     receipt->size += size;
     receipt->text[receipt->size] = '\0';
-    return is_of_lines(receipt) && !give_lines(receipt) ? 0 : size;
+    if (receipt->lines)
+        curl_easy_getinfo(receipt->handle, CURLINFO_RESPONSE_CODE, &status);
+    return status >= 200 && status <= 299 && !give_lines(receipt) ? 0 : size;
 }
 
 static void cleanup_slist(struct curl_slist *const *list) {

@@ -63,16 +63,6 @@ static int find_group(const char *text, gid_t *ret, struct error *err) {
     return 0;
 }
 
-static int read_address(const char *path, struct sockaddr_un *ret, struct error *err) {
-    *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-    if (path[0] != '/' || strlen(path) >= sizeof(ret->sun_path))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "cannot listen on unix:%s: not an absolute path of at most %zu bytes",
-                         path, sizeof(ret->sun_path) - 1);
-    memcpy(ret->sun_path, path, strlen(path));
-    return 0;
-}
-
 /* ---- ownership of the path ---- */
 
 static int refuse_live(const char *path, struct error *err) {
@@ -181,13 +171,17 @@ static int open_at(const struct sockaddr_un *address, mode_t mode, gid_t group,
 int unix_socket_listen(const char *path, const struct unix_socket_access *access,
                        struct unix_socket *ret, struct error *err) {
     autoclose int lock = -1;
-    struct sockaddr_un address;
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
     mode_t mode = 0;
     gid_t group = 0;
     int fd;
 
-    if (read_address(path, &address, err) < 0 || read_mode(access->mode, &mode, err) < 0 ||
-        find_group(access->group, &group, err) < 0)
+    if (path[0] != '/' || strlen(path) >= sizeof(address.sun_path))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "cannot listen on unix:%s: not an absolute path of at most %zu bytes",
+                         path, sizeof(address.sun_path) - 1);
+    memcpy(address.sun_path, path, strlen(path));
+    if (read_mode(access->mode, &mode, err) < 0 || find_group(access->group, &group, err) < 0)
         return -1;
     lock = access->alone ? take_directory(path, err) : lock_path(path, err);
     if (lock < 0 || clear_path(&address, err) < 0)
