@@ -34,20 +34,6 @@ static struct grpc_stream *next_done(struct grpc_server *server) {
     return stream;
 }
 
-static void answer_done(struct grpc_server *server) {
-    struct grpc_stream *stream;
-
-    while ((stream = next_done(server))) {
-        struct grpc_connection *connection = stream->connection;
-
-        LIST_REMOVE(stream, at_work);
-        server->working--;
-        grpc_stream_answer(stream);
-        if (connection)
-            grpc_connection_flush(connection);
-    }
-}
-
 /* ---- clients ---- */
 
 /* Evicts the oldest connection without a request; active clients keep their connections, as some
@@ -159,6 +145,7 @@ static void turn(struct grpc_server *server) {
     struct epoll_event events[EVENTS_A_TURN];
     int count = epoll_wait(server->poll, events, EVENTS_A_TURN, wait_ms(server));
     bool waiting = false, woken = false;
+    struct grpc_stream *stream;
     uint64_t wakes;
 
     for (int i = 0; i < count; i++)
@@ -170,7 +157,15 @@ static void turn(struct grpc_server *server) {
             grpc_connection_serve(events[i].data.ptr, events[i].events);
     while (woken && read(server->wake, &wakes, sizeof(wakes)) < 0 && errno == EINTR)
         ;
-    answer_done(server);
+    while ((stream = next_done(server))) {
+        struct grpc_connection *connection = stream->connection;
+
+        LIST_REMOVE(stream, at_work);
+        server->working--;
+        grpc_stream_answer(stream);
+        if (connection)
+            grpc_connection_flush(connection);
+    }
     if (server->stopping && !server->leaving)
         leave(server);
     else if (waiting && !server->leaving)

@@ -154,18 +154,10 @@ static void answer_message(struct grpc_stream *stream) {
 
 /* ---- request ---- */
 
-static void begin_call(struct grpc_stream *stream) {
-    struct grpc_call *call = &stream->call;
-    char uuid[UUID_SIZE];
-
-    call->service = stream->entry->arg;
-    call->path = stream->entry->path;
-    snprintf(call->request_id, sizeof(call->request_id), "req-%s", clock_uuid(&clock_system, uuid));
-    call->log.request_id = call->request_id;
-}
-
 void grpc_stream_take_head(struct grpc_stream *stream) {
     const struct grpc_head *head = &stream->head;
+    struct grpc_call *call = &stream->call;
+    char uuid[UUID_SIZE];
 
     stream->entry = head->path ? grpc_methods_find(stream->server, head->path) : NULL;
     if (stream->head_refused)
@@ -180,8 +172,13 @@ void grpc_stream_take_head(struct grpc_stream *stream) {
         stream_refuse(stream, GRPC_UNIMPLEMENTED, "this method is not offered");
     else if (head->bad_timeout)
         stream_refuse(stream, GRPC_INTERNAL, "the header grpc-timeout is malformed");
-    else
-        begin_call(stream);
+    else {
+        call->service = stream->entry->arg;
+        call->path = stream->entry->path;
+        snprintf(call->request_id, sizeof(call->request_id), "req-%s",
+                 clock_uuid(&clock_system, uuid));
+        call->log.request_id = call->request_id;
+    }
     if (stream->state == GRPC_ARRIVING && head->timeout_us >= 0) {
         stream->deadline_us = stream->since_us + head->timeout_us;
         stream->call.until_us = stream->deadline_us;
