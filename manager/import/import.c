@@ -108,29 +108,21 @@ static void add(struct ids *ids, const char *id) {
     ids->texts[ids->count++] = id;
 }
 
-static int take_qos(const struct run *run, struct ids *ret_taken, struct error *err) {
-    const struct cinder *cinder = &run->cinder;
-
-    ret_taken->texts = arena_alloc(run->arena, (cinder->qos_count + 1) * sizeof *ret_taken->texts);
-    for (size_t i = 0; i < cinder->qos_count; i++) {
-        const struct qos_specs *qos = &cinder->qos[i];
-        int taken =
-            take_named(run, adopt_qos_specs_body, qos, "QoS specs", qos->id, qos->name, err);
-
-        if (taken < 0)
-            return -1;
-        if (taken)
-            add(ret_taken, qos->id);
-    }
-    return 0;
-}
-
 static int take_types(struct run *run, struct error *err) {
     const struct cinder *cinder = &run->cinder;
     struct ids qos = { 0 };
 
-    if (take_qos(run, &qos, err) < 0)
-        return -1;
+    qos.texts = arena_alloc(run->arena, (cinder->qos_count + 1) * sizeof *qos.texts);
+    for (size_t i = 0; i < cinder->qos_count; i++) {
+        const struct qos_specs *specs = &cinder->qos[i];
+        int taken =
+            take_named(run, adopt_qos_specs_body, specs, "QoS specs", specs->id, specs->name, err);
+
+        if (taken < 0)
+            return -1;
+        if (taken)
+            add(&qos, specs->id);
+    }
     run->types.texts = arena_alloc(run->arena, (cinder->type_count + 1) * sizeof *run->types.texts);
     for (size_t i = 0; i < cinder->type_count; i++) {
         const struct volume_type *type = &cinder->types[i].type;
@@ -279,21 +271,6 @@ static const char *connection_refusal(const struct run *run, struct attachment *
     return NULL;
 }
 
-static const char *connect_all(const struct run *run, struct volume *volume,
-                               const struct driver_inspected *found) {
-    struct attachment *attachments = arena_copy(
-        run->arena, volume->attachments, (volume->attachment_count + 1) * sizeof *attachments);
-
-    for (unsigned i = 0; i < volume->attachment_count; i++) {
-        const char *why = connection_refusal(run, &attachments[i], found);
-
-        if (why)
-            return why;
-    }
-    volume->attachments = attachments;
-    return NULL;
-}
-
 /* Oldest first, as their files lie in the chain: Cinder's instants are in whole seconds. */
 static void order_snapshots(struct snapshot *snapshots, unsigned count, unsigned *places) {
     for (unsigned end = 1; end < count; end++)
@@ -312,6 +289,7 @@ static const char *place(const struct run *run, const struct import_backend *bac
     struct volume *volume = &of->adopted.volume;
     struct snapshot *snapshots = arena_copy(run->arena, of->adopted.snapshots,
                                             (of->adopted.snapshot_count + 1) * sizeof *snapshots);
+    struct attachment *attachments;
     const char *pool = import_backend_pool(backend, volume->provider_location);
     int64_t gb = found->bytes / GIB + (found->bytes % GIB > 0);
     unsigned status;
@@ -336,7 +314,16 @@ static const char *place(const struct run *run, const struct import_backend *bac
                     arena_copy(run->arena, found->snapshot_places,
                                (of->adopted.snapshot_count + 1) * sizeof *found->snapshot_places));
     of->adopted.snapshots = snapshots;
-    return connect_all(run, volume, found);
+    attachments = arena_copy(run->arena, volume->attachments,
+                             (volume->attachment_count + 1) * sizeof *attachments);
+    for (unsigned i = 0; i < volume->attachment_count; i++) {
+        const char *why = connection_refusal(run, &attachments[i], found);
+
+        if (why)
+            return why;
+    }
+    volume->attachments = attachments;
+    return NULL;
 }
 
 static const char *storage_refusal(struct run *run, struct cinder_volume *of) {
