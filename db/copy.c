@@ -57,32 +57,23 @@ struct move {
     struct tables tables;
 };
 
-static int clear_filled(struct db_tx *to, struct arena *arena, struct error *err) {
-    for (size_t i = 0; i < LENGTH(filled); i++)
-        if (db_run(to, err, arena_format(arena, "DELETE FROM %s", filled[i])) < 0)
-            return -1;
-    return 0;
-}
-
-/* The clock continues from the stored instants on the next server or boot. */
-static int clock_move(struct db_tx *to, struct error *err) {
-    return db_change(to, err, "UPDATE clock SET base = ''");
-}
-
 /* May run again. */
 static int to_body(struct db_tx *to, void *arg, struct error *err) {
     struct move *move = arg;
     struct copy *copy = move->copy;
 
     copy->count = 0;
-    if (target_check(to, copy->arena, &move->tables, err) < 0 ||
-        clear_filled(to, copy->arena, err) < 0)
+    if (target_check(to, copy->arena, &move->tables, err) < 0)
         return -1;
+    for (size_t i = 0; i < LENGTH(filled); i++)
+        if (db_run(to, err, arena_format(copy->arena, "DELETE FROM %s", filled[i])) < 0)
+            return -1;
     for (unsigned i = 0; i < move->tables.count; i++)
         if (table_has_objects(move->tables.names[i]) &&
             table_move(to, move->from, copy, move->tables.names[i], err) < 0)
             return -1;
-    return clock_move(to, err);
+    /* The clock continues from the stored instants on the next server or boot. */
+    return db_change(to, err, "UPDATE clock SET base = ''");
 }
 
 static int from_body(struct db_tx *from, void *arg, struct error *err) {

@@ -89,17 +89,14 @@ int migrate_number(struct db_tx *tx, int64_t *ret, struct error *err) {
     return 0;
 }
 
-static int refuse_newer(int64_t number, struct error *err) {
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "The schema has number %lld, newer than %d, the newest this program knows: "
-                     "use the newer program, or restore the copy of before the migration.",
-                     (long long)number, migrate_newest());
-}
-
 /* Of this number. */
 static int refuse_others(struct db_tx *tx, int64_t number, struct error *err) {
     if (number > migrate_newest())
-        return refuse_newer(number, err);
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "The schema has number %lld, newer than %d, the newest this program knows: "
+            "use the newer program, or restore the copy of before the migration.",
+            (long long)number, migrate_newest());
     return number == 0 ? refuse_foreign(tx, err) : 0;
 }
 
@@ -126,30 +123,6 @@ int migrate_check(struct db_tx *tx, struct error *err) {
     return 0;
 }
 
-static int texts_run(struct db_tx *tx, const char *serial_words, int64_t number,
-                     struct error *err) {
-    assert(number > 0);
-    for (const struct schema_text *text = schema_texts; text < schema_texts + schema_text_count;
-         text++) {
-        if (text->number <= number)
-            continue;
-        if (migrate_text(tx, text->sql, serial_words, err) < 0)
-            return error_context(err, "schema %s", text->name);
-        if (db_run(tx, err, "INSERT INTO schema_version (number) VALUES ($1)",
-                   DB_INT(text->number)) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* In place of most of the steps: altering tables that exist takes SQLite many times as long. */
-static int baseline_run(struct db_tx *tx, const char *serial_words, int64_t *number,
-                        struct error *err) {
-    if (migrate_text(tx, schema_baseline, serial_words, err) < 0)
-        return error_context(err, "schema baseline");
-    return db_query_int(tx, number, err, "SELECT MAX(number) FROM schema_version") < 0 ? -1 : 0;
-}
-
 /* Logged before the commit: a migration that fails afterwards is an error of the start. */
 static int migrate(struct db_tx *tx, const struct migrate_settings *settings, int64_t number,
                    struct error *err) {
@@ -164,9 +137,23 @@ static int migrate(struct db_tx *tx, const struct migrate_settings *settings, in
     if (number > 0)
         log_info(NULL, "database schema migration", "from", LOG_INT(number), "to",
                  LOG_INT(migrate_newest()), "copy", copy, NULL);
-    if (number == 0 && baseline_run(tx, settings->serial_words, &number, err) < 0)
+    /* In place of most of the steps: altering tables that exist takes SQLite many times as long. */
+    if (number == 0 && migrate_text(tx, schema_baseline, settings->serial_words, err) < 0)
+        return error_context(err, "schema baseline");
+    if (number == 0 && db_query_int(tx, &number, err, "SELECT MAX(number) FROM schema_version") < 0)
         return -1;
-    return texts_run(tx, settings->serial_words, number, err);
+    assert(number > 0);
+    for (const struct schema_text *text = schema_texts; text < schema_texts + schema_text_count;
+         text++) {
+        if (text->number <= number)
+            continue;
+        if (migrate_text(tx, text->sql, settings->serial_words, err) < 0)
+            return error_context(err, "schema %s", text->name);
+        if (db_run(tx, err, "INSERT INTO schema_version (number) VALUES ($1)",
+                   DB_INT(text->number)) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 int migrate_run(struct db_tx *tx, const struct migrate_settings *settings, struct error *err) {

@@ -24,25 +24,14 @@ bool table_has_objects(const char *table) {
     return strcmp(table, "schema_version") != 0 && strcmp(table, "sqlite_sequence") != 0;
 }
 
-static int row_copy(struct db_tx *to, const char *sql, const struct db_rows *from,
-                    struct db_value *values, unsigned columns, struct error *err) {
-    assert(columns > 0);
-    for (unsigned i = 0; i < columns; i++)
-        values[i] = db_value(from, i);
-    return db_change_values(to, err, sql, values, columns);
-}
-
-/* Rows that reference others of their own table come after those. */
-static const char *order_of(const char *table) {
-    return strcmp(table, "documents") == 0 ? " ORDER BY first_version" : "";
-}
-
 int64_t table_copy(struct db_tx *to, struct db_tx *from, const char *table,
                    reset_progress *progress, void *arg, struct error *err) {
     enum { PROGRESS_ROWS = 1000 };
     autoarena struct arena *arena = arena_new();
+    /* rows that reference others of their own table come after those */
+    const char *order = strcmp(table, "documents") == 0 ? " ORDER BY first_version" : "";
     autorows struct db_rows *rows =
-        db_query(from, err, arena_format(arena, "SELECT * FROM %s%s", table, order_of(table)));
+        db_query(from, err, arena_format(arena, "SELECT * FROM %s%s", table, order));
     unsigned columns = rows ? db_columns(rows) : 0;
     const char *sql =
         arena_format(arena, "INSERT INTO %s VALUES (%s)", table, db_places(arena, 1, columns));
@@ -52,7 +41,10 @@ int64_t table_copy(struct db_tx *to, struct db_tx *from, const char *table,
 
     assert(to->writes && to != from);
     while (rows && (more = db_next(rows, err)) > 0) {
-        if (row_copy(to, sql, rows, values, columns, err) < 0)
+        assert(columns > 0);
+        for (unsigned i = 0; i < columns; i++)
+            values[i] = db_value(rows, i);
+        if (db_change_values(to, err, sql, values, columns) < 0)
             return error_context(err, "table %s", table);
         if (++count % PROGRESS_ROWS == 0 && progress)
             progress(arg, table, count);

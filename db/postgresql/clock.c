@@ -110,18 +110,6 @@ static bool is_sure(struct postgresql_db *db, const struct reading *reading) {
     return reading->steady_us - db->unsure_us >= OLD_US;
 }
 
-static int tell(struct session *session, const struct reading *reading, struct error *err) {
-    char sql[120];
-
-    if (clock_of(reading) - reading->told_us < TELL_US)
-        return 0;
-    snprintf(sql, sizeof(sql),
-             "UPDATE clock SET told_us = %" PRId64 " WHERE told_us < %" PRId64
-             " AND ahead_us = %" PRId64,
-             clock_of(reading), clock_of(reading), reading->ahead_us);
-    return session_run(session, sql, err);
-}
-
 static int measure(struct postgresql_db *db, struct session *session, struct reading *ret,
                    struct error *err) {
     for (int i = 0; i < ATTEMPTS; i++) {
@@ -159,6 +147,7 @@ int postgresql_clock_read(struct postgresql_db *db, struct session *session, str
 
 int postgresql_clock_measure(struct postgresql_db *db, struct session *session, struct error *err) {
     struct reading reading;
+    char sql[120];
 
     if (measure(db, session, &reading, err) < 0)
         return -1;
@@ -168,5 +157,11 @@ int postgresql_clock_measure(struct postgresql_db *db, struct session *session, 
     if (db->base.unsure)
         return 0;
     db->measured_us = reading.steady_us;
-    return tell(session, &reading, err);
+    if (clock_of(&reading) - reading.told_us < TELL_US)
+        return 0;
+    snprintf(sql, sizeof(sql),
+             "UPDATE clock SET told_us = %" PRId64 " WHERE told_us < %" PRId64
+             " AND ahead_us = %" PRId64,
+             clock_of(&reading), clock_of(&reading), reading.ahead_us);
+    return session_run(session, sql, err);
 }

@@ -74,26 +74,21 @@ static int check_writable(struct session *session, bool serves, struct error *er
     return 0;
 }
 
-/* The row of an operation is updated a few times in its short life, in place if its page has space.
- * Left alone when an operator has set a value. */
-static int leave_room(struct db_tx *tx, struct error *err) {
-    int64_t unset = 0;
-
-    if (db_query_int(tx, &unset, err,
-                     "SELECT COUNT(*) FROM pg_class WHERE oid = CAST('operations' AS regclass) "
-                     "AND reloptions IS NULL") < 0)
-        return -1;
-    return unset ? db_run(tx, err, "ALTER TABLE operations SET (fillfactor = 50)") : 0;
-}
-
 static int schema_body(struct db_tx *tx, void *arg, struct error *err) {
     const struct migrate_settings settings = { .serial_words = postgresql_engine.serial_words };
+    int64_t unset = 0;
 
     (void)arg;
     if (db_run(tx, err, commit_table_sql) < 0 || migrate_run(tx, &settings, err) < 0 ||
         postgresql_clock_begin(tx, err) < 0)
         return -1;
-    return leave_room(tx, err);
+    /* The row of an operation is updated a few times in its short life, in place if its page has
+     * space.  Left alone when an operator has set a value. */
+    if (db_query_int(tx, &unset, err,
+                     "SELECT COUNT(*) FROM pg_class WHERE oid = CAST('operations' AS regclass) "
+                     "AND reloptions IS NULL") < 0)
+        return -1;
+    return unset ? db_run(tx, err, "ALTER TABLE operations SET (fillfactor = 50)") : 0;
 }
 
 /* Processes that start together do this one after the other; users of another schema of the same

@@ -61,24 +61,9 @@ static void listener_sleep(struct listener *listener, int timeout_ms) {
         abort();
 }
 
-static void listener_drop(struct listener *listener, const struct error *err) {
-    if (listener->session)
-        session_close(listener->session);
-    listener->session = NULL;
-    if (!listener->failing)
-        log_warning(NULL, "database unreachable, retrying", "error", err->message, NULL);
-    listener->failing = true;
-}
-
 static int clock_measure(struct listener *listener, struct error *err) {
     listener->clock_us = clock_monotonic_us() + POSTGRESQL_CLOCK_MS * 1000;
     return postgresql_clock_measure(listener->db, listener->session, err);
-}
-
-/* Notifications before this moment may be lost. */
-static void hooks_run(struct listener *listener) {
-    for (unsigned i = 0; i < DB_EVENTS; i++)
-        postgresql_hook(listener->db, (enum db_event)i);
 }
 
 static int listener_connect(struct listener *listener, struct error *err) {
@@ -97,15 +82,9 @@ static int listener_connect(struct listener *listener, struct error *err) {
         log_info(NULL, "database reachable again", NULL);
     listener->failing = false;
     listener->failures = 0;
-    hooks_run(listener);
-    return 0;
-}
-
-static int told_send(struct listener *listener, struct error *err) {
-    for (size_t i = 0; i < LENGTH(channels); i++)
-        if (atomic_exchange(&listener->telling[i], false) &&
-            session_run(listener->session, channels[i].tell, err) < 0)
-            return -1;
+    /* Notifications before this moment may be lost. */
+    for (unsigned i = 0; i < DB_EVENTS; i++)
+        postgresql_hook(listener->db, (enum db_event)i);
     return 0;
 }
 
@@ -133,7 +112,11 @@ static int listener_step(struct listener *listener, struct error *err) {
 
     if (!listener->session && listener_connect(listener, err) < 0)
         return -1;
-    if (told_send(listener, err) < 0 || told_hear(listener, err) < 0)
+    for (size_t i = 0; i < LENGTH(channels); i++)
+        if (atomic_exchange(&listener->telling[i], false) &&
+            session_run(listener->session, channels[i].tell, err) < 0)
+            return -1;
+    if (told_hear(listener, err) < 0)
         return -1;
     left_us = listener->clock_us - clock_monotonic_us();
     if (left_us <= 0)
@@ -149,7 +132,12 @@ static void *listener_main(void *arg) {
     while (!atomic_load(&listener->stopping)) {
         if (listener_step(listener, &err) == 0)
             continue;
-        listener_drop(listener, &err);
+        if (listener->session)
+            session_close(listener->session);
+        listener->session = NULL;
+        if (!listener->failing)
+            log_warning(NULL, "database unreachable, retrying", "error", err.message, NULL);
+        listener->failing = true;
         listener_sleep(listener, (int)(backoff_pause_us(&pauses, ++listener->failures) / 1000));
     }
     if (listener->session)

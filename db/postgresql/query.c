@@ -30,22 +30,6 @@ static struct postgresql_rows *postgresql_rows(const struct db_rows *rows) {
     return (struct postgresql_rows *)(uintptr_t)rows; /* its first member */
 }
 
-static int query_send(struct session *session, unsigned number, const char *sql,
-                      const struct db_value *values, size_t count, struct error *err) {
-    Oid *types = arena_alloc(session->server.scratch, count * sizeof(*types) + 1);
-    PGresult *result;
-    char name[16];
-
-    snprintf(name, sizeof(name), "s%u", number);
-    for (size_t i = 0; i < count; i++)
-        types[i] = place_types[values[i].type];
-    if (!PQsendPrepare(session->server.handle, name, sql, (int)count, types))
-        return server_lost(&session->server, "it cannot be written to", err);
-    result = server_read(&session->server, err);
-    PQclear(result);
-    return result ? 0 : -1;
-}
-
 /* The evicted statement is deallocated at the server. */
 static struct prepared *query_prepare(struct session *session, const char *sql,
                                       const struct db_value *values, size_t count,
@@ -53,13 +37,25 @@ static struct prepared *query_prepare(struct session *session, const char *sql,
     struct prepared_cache *cache = &session->prepared;
     bool forgotten;
     struct prepared *prepared = prepared_room(cache, &forgotten);
-    char deallocate[40];
+    char deallocate[40], name[16];
+    PGresult *result;
+    Oid *types;
 
     snprintf(deallocate, sizeof(deallocate), "DEALLOCATE s%u", prepared->number);
     if (forgotten && session_run(session, deallocate, err) < 0)
         return NULL;
     prepared->number = cache->numbers++;
-    if (query_send(session, prepared->number, sql, values, count, err) < 0)
+    types = arena_alloc(session->server.scratch, count * sizeof(*types) + 1);
+    snprintf(name, sizeof(name), "s%u", prepared->number);
+    for (size_t i = 0; i < count; i++)
+        types[i] = place_types[values[i].type];
+    if (!PQsendPrepare(session->server.handle, name, sql, (int)count, types)) {
+        server_lost(&session->server, "it cannot be written to", err);
+        return NULL;
+    }
+    result = server_read(&session->server, err);
+    PQclear(result);
+    if (!result)
         return NULL;
     prepared_keep(cache, prepared, sql, values, count);
     return prepared;

@@ -42,17 +42,6 @@ void session_pool_refuse(struct session_pool *pool) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Called with the lock held. */
-static int room_wait(struct session_pool *pool, struct error *err) {
-    int64_t until_us = clock_monotonic_us() + (int64_t)pool->wait_ms * 1000;
-
-    while (!pool->idle && pool->count >= pool->most)
-        if (!thread_cond_wait(&pool->returned, &pool->lock, until_us))
-            return error_set(err, ERROR_UNAVAILABLE, "All %u connections to the database are busy.",
-                             pool->most);
-    return 0;
-}
-
 /* Host and error of the database are for the operator's log only. */
 static int away_fail(struct error *err) {
     return error_set(err, ERROR_UNAVAILABLE, "The database cannot be reached.");
@@ -60,8 +49,12 @@ static int away_fail(struct error *err) {
 
 /* Called with the lock held: an idle session, or a slot (counted) for a new one with *ret NULL. */
 static int room_take(struct session_pool *pool, struct session **ret, struct error *err) {
-    if (room_wait(pool, err) < 0)
-        return -1;
+    int64_t until_us = clock_monotonic_us() + (int64_t)pool->wait_ms * 1000;
+
+    while (!pool->idle && pool->count >= pool->most)
+        if (!thread_cond_wait(&pool->returned, &pool->lock, until_us))
+            return error_set(err, ERROR_UNAVAILABLE, "All %u connections to the database are busy.",
+                             pool->most);
     *ret = pool->idle;
     if (pool->idle) {
         pool->idle = pool->idle->next;

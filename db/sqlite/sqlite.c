@@ -117,12 +117,6 @@ static int wal_begin(struct connection *connection, struct error *err) {
     return 0;
 }
 
-/* The first page of a new file is flushed by itself: a journal, which costs three flushes more,
- * would restore an empty file. */
-static int journal_avoid(struct connection *connection, struct error *err) {
-    return connection_exec(connection, "PRAGMA journal_mode = MEMORY", err);
-}
-
 static int connection_setup(struct connection *connection, const char *path, enum sqlite_use use,
                             bool created, struct error *err) {
     int access = use >= SQLITE_LOOKER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
@@ -149,8 +143,11 @@ static int connection_setup(struct connection *connection, const char *path, enu
     if (use < SQLITE_LOOKER && sqlite3_db_readonly(connection->handle, "main") == 1)
         return error_set(err, ERROR_UNAVAILABLE, "The database is read-only.");
     if (connection_exec(connection, common_pragmas, err) < 0 ||
-        connection_exec(connection, writer ? writer_pragmas : reader_pragmas, err) < 0 ||
-        (created && journal_avoid(connection, err) < 0))
+        connection_exec(connection, writer ? writer_pragmas : reader_pragmas, err) < 0)
+        return -1;
+    /* The first page of a new file is flushed by itself: a journal, which costs three flushes more,
+     * would restore an empty file. */
+    if (created && connection_exec(connection, "PRAGMA journal_mode = MEMORY", err) < 0)
         return -1;
     return writer && !in_memory ? wal_begin(connection, err) : 0;
 }

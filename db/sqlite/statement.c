@@ -75,14 +75,6 @@ static sqlite3_stmt *statement_prepare(struct connection *connection, const char
     return statement;
 }
 
-static void statement_unlink(struct statement_cache *cache, const struct sqlite_rows *rows) {
-    struct sqlite_rows **place = &cache->buckets[rows->hash % STATEMENT_BUCKETS];
-
-    while (*place != rows)
-        place = &(*place)->next;
-    *place = rows->next;
-}
-
 static void statement_drop(struct sqlite_rows *rows) {
     assert(!rows->busy);
     sqlite3_finalize(rows->statement);
@@ -92,7 +84,7 @@ static void statement_drop(struct sqlite_rows *rows) {
 
 /* A free entry for another statement; NULL when all are busy. */
 static struct sqlite_rows *statement_room(struct statement_cache *cache) {
-    struct sqlite_rows *oldest = NULL;
+    struct sqlite_rows *oldest = NULL, **place;
 
     assert(cache->count <= STATEMENTS_MOST);
     if (cache->count < STATEMENTS_MOST)
@@ -101,7 +93,10 @@ static struct sqlite_rows *statement_room(struct statement_cache *cache) {
         if (!rows->busy && (!oldest || cache->tick - rows->used > cache->tick - oldest->used))
             oldest = rows;
     if (oldest && oldest->statement) {
-        statement_unlink(cache, oldest);
+        place = &cache->buckets[oldest->hash % STATEMENT_BUCKETS];
+        while (*place != oldest)
+            place = &(*place)->next;
+        *place = oldest->next;
         statement_drop(oldest);
     }
     return oldest;
@@ -137,14 +132,6 @@ static struct sqlite_rows *statement_keep(struct statement_cache *cache, const c
     return rows;
 }
 
-/* For a text whose cached statement is busy, as in a query inside the rows of the same query. */
-static struct sqlite_rows *statement_once(sqlite3_stmt *statement) {
-    struct sqlite_rows *rows = heap_new(sizeof(*rows));
-
-    rows->statement = statement;
-    return rows;
-}
-
 static struct sqlite_rows *statement_take(struct connection *connection, const char *sql,
                                           struct error *err) {
     struct statement_cache *cache = connection->statements;
@@ -158,8 +145,11 @@ static struct sqlite_rows *statement_take(struct connection *connection, const c
         if (!statement)
             return NULL;
         rows = found ? NULL : statement_keep(cache, sql, hash, statement);
-        if (!rows)
-            rows = statement_once(statement);
+        if (!rows) {
+            /* the cached statement is busy, as in a query inside the rows of the same query */
+            rows = heap_new(sizeof(*rows));
+            rows->statement = statement;
+        }
     }
     assert(!rows->busy);
     rows->base.engine = &sqlite_engine;
