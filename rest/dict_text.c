@@ -33,15 +33,6 @@ static const char *read_text(struct scan *scan) {
     return text;
 }
 
-static bool read_pair(struct scan *scan, struct pair *ret) {
-    ret->key = read_text(scan);
-    if (!ret->key || !skip_mark(scan, ':'))
-        return false;
-    ret->value = read_text(scan);
-    skip_blanks(scan);
-    return ret->value != NULL;
-}
-
 bool dict_text_parse(struct arena *arena, const char *text, struct pairs *ret) {
     struct scan scan = { arena, text };
     unsigned most = 1, count = 0;
@@ -53,7 +44,14 @@ bool dict_text_parse(struct arena *arena, const char *text, struct pairs *ret) {
     if (!skip_mark(&scan, '{'))
         return false;
     while (*scan.at != '}') {
-        if (!read_pair(&scan, &items[count++]) || (*scan.at != '}' && !skip_mark(&scan, ',')))
+        struct pair *item = &items[count++];
+
+        item->key = read_text(&scan);
+        if (!item->key || !skip_mark(&scan, ':'))
+            return false;
+        item->value = read_text(&scan);
+        skip_blanks(&scan);
+        if (!item->value || (*scan.at != '}' && !skip_mark(&scan, ',')))
             return false;
     }
     scan.at++;

@@ -23,19 +23,8 @@ static json_t *operation_id(const char *method, const char *path) {
     return json_stringn(text, size);
 }
 
-static void add_body(json_t *operation, const struct route *route) {
-    json_t *schema = openapi_body(route), *body;
-
-    if (!schema)
-        return;
-    body = openapi_member(operation, "requestBody");
-    json_object_set_new(body, "required",
-                        json_boolean(route->action || !(route->flags & ROUTE_ANY_VALUE)));
-    openapi_content(body, route, schema);
-}
-
 static void add_route(json_t *paths, const struct route *route, json_t *schemas) {
-    json_t *path = openapi_member(paths, route->path), *operation;
+    json_t *path = openapi_member(paths, route->path), *operation, *schema, *body;
     char method[16] = "";
 
     for (size_t i = 0; route->method[i] && i + 1 < sizeof(method); i++)
@@ -51,42 +40,40 @@ static void add_route(json_t *paths, const struct route *route, json_t *schemas)
         openapi_add_queries(json_object_get(operation, "parameters"), route);
     }
     openapi_answer(json_object_get(operation, "responses"), route, schemas);
-    add_body(operation, route);
+    schema = openapi_body(route);
+    if (schema) {
+        body = openapi_member(operation, "requestBody");
+        json_object_set_new(body, "required",
+                            json_boolean(route->action || !(route->flags & ROUTE_ANY_VALUE)));
+        openapi_content(body, route, schema);
+    }
     if (!route->action)
         openapi_since(operation, route->since);
 }
 
 /* ---- the document ---- */
 
-static json_t *info_new(void) {
-    return json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "title", "scoria: Block Storage API v3",
-                     "version", VERSION(MICROVERSION_NEWEST), "description",
-                     "Printed from the tables of the program.", "x-openstack", "min-ver",
-                     VERSION(MICROVERSION_LEAST), "max-ver", VERSION(MICROVERSION_NEWEST));
-}
-
-static json_t *servers_new(void) {
-    return json_pack("[{s:s}, {s:s, s:{s:{s:s, s:s}}}]", "url", "/v3", "url", "/v3/{project_id}",
-                     "variables", "project_id", "default", "project", "description",
-                     "The caller's project.");
-}
-
-static json_t *components_new(json_t *schemas) {
-    return json_pack("{s:o, s:o, s:o, s:{s:{s:s, s:s, s:s}}}", "schemas", schemas, "parameters",
-                     openapi_shared_parameters(), "responses", openapi_faults(), "securitySchemes",
-                     "token", "type", "apiKey", "in", "header", "name", "X-Auth-Token");
-}
-
 json_t *openapi_document(void) {
-    json_t *schemas = json_object(), *paths = json_object();
+    json_t *schemas = json_object(), *paths = json_object(), *info, *servers, *components;
 
     for (const struct route *const *routes = api_routes; *routes; routes++)
         for (const struct route *route = *routes; route->method; route++)
             if (!(route->flags & ROUTE_ABSENT))
                 add_route(paths, route, schemas);
-    return json_pack("{s:s, s:o, s:o, s:[{s:[]}], s:o, s:o}", "openapi", "3.1.0", "info",
-                     info_new(), "servers", servers_new(), "security", "token", "paths", paths,
-                     "components", components_new(schemas));
+    info = json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "title", "scoria: Block Storage API v3",
+                     "version", VERSION(MICROVERSION_NEWEST), "description",
+                     "Printed from the tables of the program.", "x-openstack", "min-ver",
+                     VERSION(MICROVERSION_LEAST), "max-ver", VERSION(MICROVERSION_NEWEST));
+    servers = json_pack("[{s:s}, {s:s, s:{s:{s:s, s:s}}}]", "url", "/v3", "url", "/v3/{project_id}",
+                        "variables", "project_id", "default", "project", "description",
+                        "The caller's project.");
+    components =
+        json_pack("{s:o, s:o, s:o, s:{s:{s:s, s:s, s:s}}}", "schemas", schemas, "parameters",
+                  openapi_shared_parameters(), "responses", openapi_faults(), "securitySchemes",
+                  "token", "type", "apiKey", "in", "header", "name", "X-Auth-Token");
+    return json_pack("{s:s, s:o, s:o, s:[{s:[]}], s:o, s:o}", "openapi", "3.1.0", "info", info,
+                     "servers", servers, "security", "token", "paths", paths, "components",
+                     components);
 }
 
 static char *text;

@@ -19,20 +19,6 @@ static void add_query(json_t *list, const char *name, json_t *schema, unsigned s
     json_array_append_new(list, parameter_new(name, "query", schema, since));
 }
 
-/* ---- the path ---- */
-
-static void add_places(json_t *list, const char *path) {
-    while ((path = strchr(path, '{'))) {
-        size_t length = strcspn(++path, "}");
-        json_t *name = json_stringn(path, length);
-        json_t *place = parameter_new(json_string_value(name), "path", typed("string"), 0);
-
-        json_object_set_new(place, "required", json_true());
-        json_array_append_new(list, place);
-        json_decref(name);
-    }
-}
-
 /* ---- lists ---- */
 
 static unsigned later(unsigned minor, unsigned other) {
@@ -90,7 +76,15 @@ json_t *openapi_parameters(const struct route *route) {
     json_t *list = json_pack("[{s:s}]", "$ref", "#/components/parameters/microversion");
     const struct resource *resource = route->resource;
 
-    add_places(list, route->path);
+    for (const char *at = route->path; (at = strchr(at, '{'));) {
+        size_t length = strcspn(++at, "}");
+        json_t *name = json_stringn(at, length);
+        json_t *place = parameter_new(json_string_value(name), "path", typed("string"), 0);
+
+        json_object_set_new(place, "required", json_true());
+        json_array_append_new(list, place);
+        json_decref(name);
+    }
     if (route->handler == resource_list || route->handler == resource_list_detail) {
         add_page(list, resource);
         for (const struct resource_column *column = resource->columns; column->name; column++) {

@@ -36,20 +36,6 @@ static bool text_is_int(const char *text, int64_t *ret) {
     return (double)*ret == real;
 }
 
-static bool column_value(const struct resource_column *column, const char *text,
-                         struct db_value *ret) {
-    int64_t integer;
-
-    if (column->type != COLUMN_INT) {
-        *ret = DB_TEXT(text);
-        return true;
-    }
-    if (!text_is_int(text, &integer))
-        return false;
-    *ret = DB_INT(integer);
-    return true;
-}
-
 /* "column IN (?,…)" with a power of two of parameters, so that few statements differ. */
 static const char *condition_in(struct arena *arena, const char *column, struct db_value *values,
                                 unsigned *count) {
@@ -76,6 +62,7 @@ static int filter_one_of(struct request *request, struct page *page,
     struct arena *arena = request->work.arena;
     struct db_value *values;
     struct literal literal;
+    int64_t integer;
     unsigned count = 0;
     bool null = false;
     const char *condition;
@@ -89,8 +76,10 @@ static int filter_one_of(struct request *request, struct page *page,
     for (unsigned i = 0; i < literal.count; i++) {
         if (!literal.texts[i])
             null = true;
-        else if (column_value(column, literal.texts[i], &values[count]))
-            count++;
+        else if (column->type != COLUMN_INT)
+            values[count++] = DB_TEXT(literal.texts[i]);
+        else if (text_is_int(literal.texts[i], &integer))
+            values[count++] = DB_INT(integer);
     }
     page->empty |= count == 0 && !null;
     condition = condition_in(arena, column->column, values, &count);

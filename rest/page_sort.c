@@ -77,17 +77,6 @@ static int sort_read_list(struct request *request, const struct resource *resour
     return 0;
 }
 
-static int sort_read_old(struct request *request, const struct resource *resource,
-                         struct page_sort *sort, const char *key, const char *direction,
-                         struct error *err) {
-    bool descending;
-
-    if (direction_read(direction ? direction : "desc", &descending, err) < 0)
-        return -1;
-    return sort_add_key(request, resource, sort, key ? key : resource->default_sort, descending,
-                        err);
-}
-
 int page_sort_read(struct request *request, const struct page *page, struct page_sort *ret,
                    struct error *err) {
     const char *list = request_query(request, "sort");
@@ -101,8 +90,11 @@ int page_sort_read(struct request *request, const struct page *page, struct page
     if (list && (key || direction))
         return error_set(err, ERROR_BAD_REQUEST,
                          "sort cannot be used together with sort_key and sort_dir.");
-    if ((list ? sort_read_list(request, page->resource, ret, list, err)
-              : sort_read_old(request, page->resource, ret, key, direction, err)) < 0)
+    if (list && sort_read_list(request, page->resource, ret, list, err) < 0)
+        return -1;
+    if (!list && (direction_read(direction ? direction : "desc", &descending, err) < 0 ||
+                  sort_add_key(request, page->resource, ret,
+                               key ? key : page->resource->default_sort, descending, err) < 0))
         return -1;
     descending = ret->keys[0].descending;
     sort_add(ret, arena_format(arena, "%s.created_at", alias), false, descending);

@@ -7,20 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The version from which a watch continues. */
-static int put_version(struct request *request, struct error *err) {
-    int64_t version;
-
-    if (request->route->resource->version(&request->work, &version, err) < 0)
-        return -1;
-    out_key(&request->out, "metadata");
-    out_begin_object(&request->out);
-    out_put_text(&request->out, "resourceVersion",
-                 arena_format(request->work.arena, "%" PRId64, version));
-    out_end_object(&request->out);
-    return 0;
-}
-
 /* The conditions of the page.  Before the resource's lists supported queries, only the link to the
  * next page has the parameters. */
 static int read_page(struct request *request, const struct resource *resource, struct page *ret,
@@ -35,25 +21,6 @@ static int read_page(struct request *request, const struct resource *resource, s
     if (result < 0)
         return -1;
     return resource->narrow ? resource->narrow(request, ret, err) : 0;
-}
-
-static int read_rows(struct request *request, struct page *page, int64_t *ret_total,
-                     struct error *err) {
-    const struct resource *resource = page->resource;
-    int count = page->empty ? 0 : resource->list(request, page, err);
-
-    *ret_total = count;
-    if (count >= 0 && resource->counted && page->with_count && !page->empty &&
-        page_count(request, page, ret_total, err) < 0)
-        return -1;
-    return count;
-}
-
-/* Has this page reached its size?  The rest comes with the next one. */
-static bool is_full(const struct request *request, const struct resource *resource) {
-    size_t most = request->work.settings->page_bytes;
-
-    return resource->large && most > 0 && request->out.size > most;
 }
 
 #define PART 128 /* rows at a time, of lists that have parts */
@@ -71,11 +38,13 @@ static bool put_rows(void *arg, const void *rows, unsigned count) {
     struct request *request = listing->request;
     const struct resource *resource = listing->page->resource;
     const char *row = rows;
+    size_t most = resource->large ? request->work.settings->page_bytes : 0;
 
     for (unsigned i = 0; i < count; i++, row += resource->row_size) {
         size_t begin = request->out.size;
 
-        if (listing->shown > 0 && is_full(request, resource)) {
+        /* a page that has reached its size: the rest comes with the next one */
+        if (listing->shown > 0 && most > 0 && begin > most) {
             listing->page->cut = true;
             break;
         }
@@ -95,7 +64,7 @@ static int list(struct request *request, bool detail, struct error *err) {
     const struct resource *resource = request->route->resource;
     struct page page;
     struct listing listing = { request, &page, detail, 0 };
-    int64_t total;
+    int64_t total, version;
     int count;
 
     if (read_page(request, resource, &page, err) < 0)
@@ -109,8 +78,12 @@ static int list(struct request *request, bool detail, struct error *err) {
     out_begin_object(&request->out);
     out_key_text(&request->out, resource->plural);
     out_begin_array(&request->out);
-    count = read_rows(request, &page, &total, err);
+    count = page.empty ? 0 : resource->list(request, &page, err);
     if (count < 0)
+        return -1;
+    total = count;
+    if (resource->counted && page.with_count && !page.empty &&
+        page_count(request, &page, &total, err) < 0)
         return -1;
     if (page.rows)
         put_rows(&listing, page.rows, (unsigned)count);
@@ -119,8 +92,15 @@ static int list(struct request *request, bool detail, struct error *err) {
         page_put_links(request, &page, listing.shown, total, detail);
     if (resource->counted && page.with_count)
         out_put_int(&request->out, "count", total);
-    if (resource->watch && put_version(request, err) < 0)
-        return -1;
+    if (resource->watch) {
+        if (resource->version(&request->work, &version, err) < 0)
+            return -1;
+        out_key(&request->out, "metadata");
+        out_begin_object(&request->out);
+        out_put_text(&request->out, "resourceVersion", /* from which a watch continues */
+                     arena_format(request->work.arena, "%" PRId64, version));
+        out_end_object(&request->out);
+    }
     out_end_object(&request->out);
     return 0;
 }

@@ -35,14 +35,6 @@ static unsigned hash_text(const char *text, unsigned seed) {
     return hash % BUCKETS;
 }
 
-static const char **resource_slot(struct route_table *table, const char *name) {
-    unsigned at = hash_text(name, 0);
-
-    while (table->resources[at] && strcmp(table->resources[at], name) != 0)
-        at = (at + 1) % BUCKETS;
-    return &table->resources[at];
-}
-
 bool route_table_knows(const struct route_table *table, const char *segment) {
     for (unsigned at = hash_text(segment, 0); table->resources[at]; at = (at + 1) % BUCKETS)
         if (strcmp(table->resources[at], segment) == 0)
@@ -83,6 +75,7 @@ static struct route_node *table_node(struct route_table *table, const char *path
                                      struct error *err) {
     struct route_node *made = arena_alloc(table->arena, sizeof(*made));
     struct route_node **place;
+    unsigned slot;
 
     if (node_parse(made, table->arena, path, err) < 0)
         return NULL;
@@ -90,7 +83,10 @@ static struct route_node *table_node(struct route_table *table, const char *path
     for (struct route_node *node = *place; node; node = node->next)
         if (node_is(node, made))
             return node;
-    *resource_slot(table, made->path.segments[0]) = made->path.segments[0];
+    slot = hash_text(made->path.segments[0], 0);
+    while (table->resources[slot] && strcmp(table->resources[slot], made->path.segments[0]) != 0)
+        slot = (slot + 1) % BUCKETS;
+    table->resources[slot] = made->path.segments[0];
     while (*place && (*place)->words > made->words)
         place = &(*place)->next;
     made->next = *place;
@@ -154,15 +150,6 @@ void route_table_free(struct route_table *table) {
     arena_free(table->arena);
 }
 
-/* Removes ".json" from the last segment. */
-static const char *segment_bare(struct arena *arena, const char *segment) {
-    size_t length = strlen(segment);
-
-    if (length <= 5 || strcmp(segment + length - 5, ".json") != 0)
-        return segment;
-    return arena_text_n(arena, segment, length - 5);
-}
-
 static bool node_matches(const struct route_node *node, const struct url_path *path,
                          const char *bare, struct route_match *match) {
     unsigned last = path->count - 1;
@@ -194,13 +181,17 @@ static bool node_takes(const struct route_node *node, const char *method,
 
 bool route_table_find(const struct route_table *table, struct arena *arena, const char *method,
                       const struct url_path *path, struct route_match *ret) {
-    const char *bare;
+    const char *bare; /* the last segment, without ".json" */
+    size_t length;
 
     if (path->count == 0)
         return false;
     if (strcmp(method, "HEAD") == 0)
         method = "GET";
-    bare = segment_bare(arena, path->segments[path->count - 1]);
+    bare = path->segments[path->count - 1];
+    length = strlen(bare);
+    if (length > strlen(".json") && strcmp(bare + length - strlen(".json"), ".json") == 0)
+        bare = arena_text_n(arena, bare, length - strlen(".json"));
     for (const struct route_node *node =
              table->buckets[hash_text(path->count == 1 ? bare : path->segments[0], path->count)];
          node; node = node->next) {

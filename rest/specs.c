@@ -32,27 +32,18 @@ int specs_list(struct request *request, struct error *err) {
     return 0;
 }
 
-static const struct pair *spec_find(struct request *request) {
-    const struct resource_specs *specs = specs_of(request);
-    const struct pairs *all = pairs_of(request);
-
-    if (specs->sees_all && !specs->is_for_all(request->key) && !specs->sees_all(request))
-        return NULL;
-    for (unsigned i = 0; i < all->count; i++)
-        if (strcmp(all->items[i].key, request->key) == 0)
-            return &all->items[i];
-    return NULL;
-}
-
 int specs_show(struct request *request, struct error *err) {
     const struct resource_specs *specs = specs_of(request);
-    const struct pair *spec = spec_find(request);
+    const struct pairs *all = pairs_of(request);
+    bool hidden = specs->sees_all && !specs->is_for_all(request->key) && !specs->sees_all(request);
 
-    if (!spec)
-        return error_set(err, ERROR_NOT_FOUND, "%s %s has no %s with key %s.", specs->owner,
-                         request->id, specs->what, request->key);
-    view_pairs(&request->out, &(struct pairs){ spec, 1 });
-    return 0;
+    for (unsigned i = 0; i < all->count && !hidden; i++)
+        if (strcmp(all->items[i].key, request->key) == 0) {
+            view_pairs(&request->out, &(struct pairs){ &all->items[i], 1 });
+            return 0;
+        }
+    return error_set(err, ERROR_NOT_FOUND, "%s %s has no %s with key %s.", specs->owner,
+                     request->id, specs->what, request->key);
 }
 
 static int set_all(struct request *request, const json_t *object, struct error *err) {
