@@ -107,6 +107,7 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
     struct file_backend *backend = arena_alloc(arena, sizeof(*backend));
     const char *path = config_text(source->config, source->name, "file_volume_directory");
     const char *name = config_text(source->config, source->name, "volume_backend_name");
+    struct metadata_order order;
 
     backend->arena = arena;
     backend->pool = arena_text(arena, name ? name : source->name);
@@ -127,9 +128,10 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
         close(backend->directory.fd);
         return -1;
     }
-    backend->directory.keeps_order = metadata_order_kept(backend->directory.fd);
-    backend->directory.keeps_unnamed = metadata_unnamed_kept(backend->directory.fd) &&
-                                       directory_links_unnamed(&backend->directory);
+    order = metadata_order_of(backend->directory.fd);
+    backend->directory.keeps_order = order.kept;
+    backend->directory.keeps_unnamed =
+        order.unnamed && directory_links_unnamed(&backend->directory);
     shared_flush_init(&backend->flush);
     backend->directory.flush = &backend->flush;
     backend->store = (struct file_store){

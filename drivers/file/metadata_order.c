@@ -59,30 +59,27 @@ static enum ext4_journal ext4_journal(int fd) {
  * order.  A directory's flush of btrfs need not contain the lengths of its files, and FUSE and
  * network file systems are as their servers are.  (NFS: a flush of a file without content is no
  * request.)
- */
-bool metadata_order_kept(int fd) {
-    struct statfs system;
-
-    if (fstatfs(fd, &system) < 0)
-        return false;
-    return system.f_type == XFS_SUPER_MAGIC ||
-           (system.f_type == EXT4_SUPER_MAGIC && ext4_journal(fd) == JOURNAL_RUNS);
-}
-
-/*
+ *
+ * And let it get its first name when it had none:
+ *
  * XFS                The name and the number of names, which keeps the file, are one change, behind
  *                    that of the length.
- * ext4, no journal   A flush of the directory writes the name alone, and the repair removes a name
- *                    whose file has the number zero: a flush of the file in front of its name
+ * ext4, no journal   A flush of the directory writes the name alone, and the repair removes the
+ *                    name of a file with the number zero: a flush of the file in front of its name
  *                    proves nothing, one behind it does.  Length and number are in one sector.
- * ext4 with journal  Not here: kernels before 6.5 may flush a directory by a fast commit, whose
+ * ext4 with journal  Not here: kernels before 6.5 may flush a directory by a fast commit, and its
  *                    replay passes over the first name of a file that was in no commit before.
  */
-bool metadata_unnamed_kept(int fd) {
+struct metadata_order metadata_order_of(int fd) {
+    enum ext4_journal journal = JOURNAL_UNKNOWN;
     struct statfs system;
+    bool xfs;
 
     if (fstatfs(fd, &system) < 0)
-        return false;
-    return system.f_type == XFS_SUPER_MAGIC ||
-           (system.f_type == EXT4_SUPER_MAGIC && ext4_journal(fd) == JOURNAL_NONE);
+        return (struct metadata_order){ .kept = false };
+    xfs = system.f_type == XFS_SUPER_MAGIC;
+    if (system.f_type == EXT4_SUPER_MAGIC)
+        journal = ext4_journal(fd);
+    return (struct metadata_order){ .kept = xfs || journal == JOURNAL_RUNS,
+                                    .unnamed = xfs || journal == JOURNAL_NONE };
 }

@@ -5,6 +5,14 @@
 
 typedef bool property_of(int fd);
 
+static bool order_kept(int fd) {
+    return metadata_order_of(fd).kept;
+}
+
+static bool unnamed_kept(int fd) {
+    return metadata_order_of(fd).unnamed;
+}
+
 static bool kept(const char *path, property_of *property) {
     autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -36,25 +44,24 @@ static int kept_by(property_of *property, const char *program, const char *optio
 }
 
 START_TEST(a_journal_keeps_the_order) {
-    ck_assert_int_ne(kept_by(metadata_order_kept, "mkfs.ext4", "-O", "has_journal"), 0);
-    ck_assert_int_ne(kept_by(metadata_order_kept, "mkfs.ext4", "-O", "has_journal,fast_commit"), 0);
-    ck_assert_int_ne(kept_by(metadata_order_kept, "mkfs.ext4", "-t", "ext3"), 0);
-    ck_assert_int_ne(kept_by(metadata_order_kept, "mkfs.xfs", "-b", "size=4096"), 0);
+    ck_assert_int_ne(kept_by(order_kept, "mkfs.ext4", "-O", "has_journal"), 0);
+    ck_assert_int_ne(kept_by(order_kept, "mkfs.ext4", "-O", "has_journal,fast_commit"), 0);
+    ck_assert_int_ne(kept_by(order_kept, "mkfs.ext4", "-t", "ext3"), 0);
+    ck_assert_int_ne(kept_by(order_kept, "mkfs.xfs", "-b", "size=4096"), 0);
 }
 END_TEST
 
 START_TEST(a_file_system_without_a_journal_keeps_no_order) {
-    ck_assert_int_ne(kept_by(metadata_order_kept, "mkfs.ext4", "-O", "^has_journal"), 1);
-    ck_assert_int_ne(kept_by(metadata_order_kept, "mkfs.ext4", "-t", "ext2"), 1);
+    ck_assert_int_ne(kept_by(order_kept, "mkfs.ext4", "-O", "^has_journal"), 1);
+    ck_assert_int_ne(kept_by(order_kept, "mkfs.ext4", "-t", "ext2"), 1);
 }
 END_TEST
 
 START_TEST(a_file_may_be_made_without_a_name_where_its_first_name_keeps_it) {
-    ck_assert_int_ne(kept_by(metadata_unnamed_kept, "mkfs.ext4", "-O", "^has_journal"), 0);
-    ck_assert_int_ne(kept_by(metadata_unnamed_kept, "mkfs.xfs", "-b", "size=4096"), 0);
-    ck_assert_int_ne(kept_by(metadata_unnamed_kept, "mkfs.ext4", "-O", "has_journal"), 1);
-    ck_assert_int_ne(kept_by(metadata_unnamed_kept, "mkfs.ext4", "-O", "has_journal,fast_commit"),
-                     1);
+    ck_assert_int_ne(kept_by(unnamed_kept, "mkfs.ext4", "-O", "^has_journal"), 0);
+    ck_assert_int_ne(kept_by(unnamed_kept, "mkfs.xfs", "-b", "size=4096"), 0);
+    ck_assert_int_ne(kept_by(unnamed_kept, "mkfs.ext4", "-O", "has_journal"), 1);
+    ck_assert_int_ne(kept_by(unnamed_kept, "mkfs.ext4", "-O", "has_journal,fast_commit"), 1);
 }
 END_TEST
 
@@ -62,11 +69,10 @@ START_TEST(of_other_file_systems_nothing_is_known) {
     autobench struct bench bench;
 
     bench_new(&bench);
-    ck_assert(!kept("/proc", metadata_order_kept) && !kept("/proc", metadata_unnamed_kept));
+    ck_assert(!kept("/proc", order_kept) && !kept("/proc", unnamed_kept));
     if (small_disk(bench.path, "size=1m"))
-        ck_assert(!kept(bench.path, metadata_order_kept) &&
-                  !kept(bench.path, metadata_unnamed_kept));
-    ck_assert(!metadata_order_kept(-1) && !metadata_unnamed_kept(-1));
+        ck_assert(!kept(bench.path, order_kept) && !kept(bench.path, unnamed_kept));
+    ck_assert(!order_kept(-1) && !unnamed_kept(-1));
 }
 END_TEST
 
