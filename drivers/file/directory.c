@@ -137,9 +137,13 @@ static int link_unnamed(const struct directory *directory, int fd, const char *t
     return linkat(AT_FDCWD, path, directory->fd, to, AT_SYMLINK_FOLLOW);
 }
 
+int directory_open_unnamed(const struct directory *directory) {
+    return openat(directory->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
 /* The name "." is refused once the file was found. */
 bool directory_links_unnamed(const struct directory *directory) {
-    autoclose int file = openat(directory->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    autoclose int file = directory_open_unnamed(directory);
 
     return file >= 0 && link_unnamed(directory, file, ".") < 0 && errno == EEXIST;
 }

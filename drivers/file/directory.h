@@ -35,7 +35,9 @@ const char *directory_path(const struct directory *directory, struct arena *aren
  * ERROR_NOT_FOUND when there is no such file. */
 int directory_rename(const struct directory *directory, const char *from, const char *to,
                      struct error *err);
-/* Can a file be made without a name (O_TMPFILE), and get one?  Nothing is made. */
+/* A new file without a name (O_TMPFILE), for its owner alone; -1 with errno. */
+int directory_open_unnamed(const struct directory *directory);
+/* Can one be made, and get a name?  Nothing is made. */
 bool directory_links_unnamed(const struct directory *directory);
 /* Gives a file without a name its first one: as directory_rename(). */
 int directory_link(const struct directory *directory, int fd, const char *to, struct error *err);

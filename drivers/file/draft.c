@@ -41,7 +41,7 @@ int draft_open(const struct directory *directory, struct arena *arena, const cha
 
 int draft_open_unnamed(const struct directory *directory, const char *name, struct draft *ret,
                        struct error *err) {
-    int fd = openat(directory->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = directory_open_unnamed(directory);
 
     assert(directory->keeps_unnamed && *name && name[0] != '.' && !strchr(name, '/'));
     if (fd < 0)

@@ -207,6 +207,13 @@ int image_was_written(int fd, struct error *err) {
     return written;
 }
 
+/* Allocates nothing, and may shorten a file that another call has grown meanwhile. */
+static int truncate_to(int fd, off_t bytes, struct error *err) {
+    if (ftruncate(fd, bytes) < 0)
+        return error_errno(err, ERROR_BACKEND, "growing the file to %jd bytes", (intmax_t)bytes);
+    return 0;
+}
+
 /* The last byte, allocated and never written, sets the length: in one step and upwards only, also
  * when others grow or write the file meanwhile. */
 static int set_length(int fd, off_t bytes, const struct driver_fence *fence, struct error *err) {
@@ -225,16 +232,7 @@ static int set_length(int fd, off_t bytes, const struct driver_fence *fence, str
         return -1;
     if (fstat(fd, &status) == 0 && status.st_size >= bytes)
         return 0;
-    if (ftruncate(fd, bytes) < 0)
-        return error_errno(err, ERROR_BACKEND, "growing the file to %jd bytes", (intmax_t)bytes);
-    return 0;
-}
-
-/* Of a file that no other call has: nothing is allocated. */
-static int set_first_length(int fd, off_t bytes, struct error *err) {
-    if (ftruncate(fd, bytes) < 0)
-        return error_errno(err, ERROR_BACKEND, "growing the file to %jd bytes", (intmax_t)bytes);
-    return 0;
+    return truncate_to(fd, bytes, err);
 }
 
 /* A small part of the shortest lease's rest when the fence gives it up. */
@@ -352,7 +350,7 @@ static int grow(int fd, int64_t bytes, const struct growth *growth, struct error
     if (driver_fence_check(fence, err) < 0)
         return -1;
     if (growth->sparse)
-        return (growth->is_private ? set_first_length(fd, bytes, err)
+        return (growth->is_private ? truncate_to(fd, bytes, err)
                                    : set_length(fd, bytes, fence, err)) < 0
                    ? -1
                    : flush_growth(fd, false, growth, err);

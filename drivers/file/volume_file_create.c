@@ -17,6 +17,12 @@ const char *volume_file_format(const struct directory *directory) {
     return directory->settings->qcow2 ? "qcow2" : "raw";
 }
 
+static int set_mode(const struct directory *directory, int fd, struct error *err) {
+    return fchmod(fd, directory->settings->mode) < 0
+               ? error_errno(err, ERROR_BACKEND, "setting the permissions")
+               : 0;
+}
+
 /* A crash left an empty file: it is filled, never removed, because a late worker would remove the
  * file that another one has filled. */
 static int fill_empty(const struct directory *directory, const struct driver_volume *volume, int fd,
@@ -24,11 +30,8 @@ static int fill_empty(const struct directory *directory, const struct driver_vol
     const struct directory_settings *settings = directory->settings;
 
     assert(fd >= 0 && bytes > 0 && !settings->qcow2);
-    if (driver_fence_check(volume->fence, err) < 0)
-        return -1;
-    if (fchmod(fd, settings->mode) < 0)
-        return error_errno(err, ERROR_BACKEND, "setting the permissions");
-    if (image_grow_raw(fd, bytes, settings->sparse, volume->fence, err) < 0)
+    if (driver_fence_check(volume->fence, err) < 0 || set_mode(directory, fd, err) < 0 ||
+        image_grow_raw(fd, bytes, settings->sparse, volume->fence, err) < 0)
         return -1;
     return image_read_flushed(fd, "raw", facts, err);
 }
@@ -49,9 +52,7 @@ static int accept_named(const struct directory *directory, const struct driver_v
     if (!volume->content && directory->settings->sparse &&
         (lseek(fd, 0, SEEK_DATA) >= 0 || errno != ENXIO))
         return error_set(err, ERROR_BACKEND, "%s exists already, with data.", name);
-    if (fchmod(fd, directory->settings->mode) < 0)
-        return error_errno(err, ERROR_BACKEND, "setting the permissions");
-    return image_flush(fd, err);
+    return set_mode(directory, fd, err) < 0 ? -1 : image_flush(fd, err);
 }
 
 /* The file of an earlier call with the same arguments, or of another worker: 1 it is whole, 0 there
