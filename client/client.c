@@ -155,14 +155,23 @@ const json_t *client_ask_for(const struct client *client, struct arena *arena,
     return client_member(client, arena, call, root, name, err);
 }
 
-const json_t *client_ask_list(const struct client *client, struct arena *arena,
-                              const struct client_call *call, const char *name, struct error *err) {
-    const json_t *list = client_ask_for(client, arena, call, name, err);
+const json_t *client_list_member(const struct client *client, struct arena *arena,
+                                 const struct client_call *call, const json_t *root,
+                                 const char *name, struct error *err) {
+    const json_t *list = client_member(client, arena, call, root, name, err);
 
     if (!list || json_is_array(list))
         return list;
     error_set(err, ERROR_UNAVAILABLE, "the response of %s is not a list of %s", client->name, name);
     return NULL;
+}
+
+const json_t *client_ask_list(const struct client *client, struct arena *arena,
+                              const struct client_call *call, const char *name, struct error *err) {
+    struct http_answer answer;
+    const json_t *root = client_ask(client, arena, call, &answer, err);
+
+    return client_list_member(client, arena, call, root, name, err);
 }
 
 int client_list(const struct client *client, struct arena *arena, const char *path,

@@ -90,7 +90,10 @@ const json_t *client_member(const struct client *client, struct arena *arena,
                             const struct client_call *call, const json_t *root, const char *name,
                             struct error *err);
 
-/* client_ask_for() of a list: an array. */
+/* client_member() and client_ask_for() of a list: an array. */
+const json_t *client_list_member(const struct client *client, struct arena *arena,
+                                 const struct client_call *call, const json_t *root,
+                                 const char *name, struct error *err);
 const json_t *client_ask_list(const struct client *client, struct arena *arena,
                               const struct client_call *call, const char *name, struct error *err);
 

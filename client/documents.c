@@ -108,11 +108,8 @@ static int fetch_all(const struct client *client, struct arena *arena,
         };
         struct http_answer answer;
         const json_t *root = client_ask(client, arena, &call, &answer, err);
-        const json_t *page = client_member(client, arena, &call, root, kind->collection, err);
+        const json_t *page = client_list_member(client, arena, &call, root, kind->collection, err);
 
-        if (page && !json_is_array(page))
-            return error_set(err, ERROR_UNAVAILABLE, "the response of %s is not a list of %s",
-                             client->name, kind->collection);
         if (!page)
             return marker && (err->kind == ERROR_BAD_REQUEST || err->kind == ERROR_NOT_FOUND) ? 1
                                                                                               : -1;
