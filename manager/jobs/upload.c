@@ -221,7 +221,7 @@ static void drop_late_snapshot(const struct uploading *uploading) {
 /* ---- the bytes ---- */
 
 /* Owns `source`, also when it fails. */
-static struct volume_io *open_image(const struct uploading *uploading, struct volume_io *source,
+static struct volume_io *open_image(struct uploading *uploading, struct volume_io *source,
                                     struct error *err) {
     const struct converted_image_settings settings = {
         .program = "qemu-img",
@@ -234,6 +234,7 @@ static struct volume_io *open_image(const struct uploading *uploading, struct vo
     };
     struct volume_io *image = source;
 
+    uploading->step = UPLOAD_CONVERTS;
     if (strcmp(settings.disk_format, "qcow2") == 0) {
         image = qcow2_image_io_open(source, err);
     } else if (strcmp(settings.disk_format, "raw") != 0) {
@@ -289,7 +290,6 @@ static int read_and_send(struct uploading *uploading, struct error *err) {
 
     if (open_source(uploading, &source, err) < 0)
         return -1;
-    uploading->step = UPLOAD_CONVERTS;
     image = open_image(uploading, source, err);
     if (!image)
         return -1;
@@ -318,7 +318,6 @@ static int find_sent(struct uploading *uploading, struct error *err) {
         return 0;
     if (open_source(uploading, &source, err) < 0)
         return -1;
-    uploading->step = UPLOAD_CONVERTS;
     image = open_image(uploading, source, err);
     if (!image)
         return -1;
