@@ -13,8 +13,11 @@ static bool is_read(const struct request *request) {
 bool body_is_large(const struct request *request) {
     const struct http_exchange *http = request->http;
 
-    return is_read(request) && (http->body_size > SMALL_BYTES ||
-                                json_values(http->body, http->body_size) > SMALL_VALUES);
+    /* of fewer bytes none has so many values: most bodies are not scanned */
+    return (http->body_size > SMALL_BYTES ||
+            (http->body_size >= SMALL_VALUES &&
+             json_values(http->body, http->body_size) > SMALL_VALUES)) &&
+           is_read(request);
 }
 
 int body_parse(struct request *request, struct error *err) {
