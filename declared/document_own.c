@@ -42,7 +42,6 @@ int document_own_create_as(struct work *work, const char *id, const struct docum
         .status = status ? status : json_keep(arena, json_loads(kind->initial_status, 0, NULL)),
         .created_at = work->now_us,
     };
-
     int taken;
 
     assert(id && owner->id && owner->project_id);

@@ -99,6 +99,9 @@ json_t *replica_entry_of(const struct reconcile *r, const struct document *repli
 json_t *reconcile_qos(const json_t *policy);
 /* The pools of the replicas, for reconcile_pool(). */
 int reconcile_read_pools(struct reconcile *r, struct error *err);
+/* Of the name that a replica's has, of any node; NULL: none is reported. */
+const struct replica_pool *reconcile_pool_named(const struct reconcile *r,
+                                                const struct document *replica);
 /* Of a replica; NULL: it is not reported, or is another node's now. */
 const struct replica_pool *reconcile_pool(const struct reconcile *r,
                                           const struct document *replica);

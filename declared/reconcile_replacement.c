@@ -92,18 +92,10 @@ static int64_t wait_us(const struct reconcile *r) {
     return (seconds ? json_integer_value(seconds) : AUTO_REPLACE_S) * SECOND_US;
 }
 
-/* Of any node. */
-static const struct replica_pool *pool_named(const struct reconcile *r,
-                                             const struct document *replica) {
-    for (unsigned i = 0; i < r->pool_count; i++)
-        if (text_is(r->pools[i].id, replica_pool_of(replica)))
-            return &r->pools[i];
-    return NULL;
-}
-
-/* For so long; a pool whose name another node has taken is offline for as long as that is up. */
+/* For so long; when another node has taken the pool's name, for as long as that one is up. */
 static bool stays_offline(const struct reconcile *r, const struct document *replica, int64_t us) {
-    const struct replica_pool *pool = reconcile_pool(r, replica), *named = pool_named(r, replica);
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+    const struct replica_pool *named = reconcile_pool_named(r, replica);
 
     if (reconcile_is_online(r, replica))
         return false;
@@ -117,7 +109,7 @@ static bool is_lost(const struct reconcile *r, const struct document *replica) {
 }
 
 static bool is_drained(const struct reconcile *r, const struct document *replica) {
-    const struct replica_pool *pool = pool_named(r, replica);
+    const struct replica_pool *pool = reconcile_pool_named(r, replica);
 
     return pool && pool->draining;
 }

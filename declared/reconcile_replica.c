@@ -42,13 +42,19 @@ int reconcile_read_pools(struct reconcile *r, struct error *err) {
     return count < 0 ? -1 : 0;
 }
 
-const struct replica_pool *reconcile_pool(const struct reconcile *r,
-                                          const struct document *replica) {
+const struct replica_pool *reconcile_pool_named(const struct reconcile *r,
+                                                const struct document *replica) {
     for (unsigned i = 0; i < r->pool_count; i++)
-        if (text_is(r->pools[i].id, replica_pool_of(replica)) &&
-            text_is(r->pools[i].node, tree_text(replica->body, "spec.nodeId")))
+        if (text_is(r->pools[i].id, replica_pool_of(replica)))
             return &r->pools[i];
     return NULL;
+}
+
+const struct replica_pool *reconcile_pool(const struct reconcile *r,
+                                          const struct document *replica) {
+    const struct replica_pool *pool = reconcile_pool_named(r, replica);
+
+    return pool && text_is(pool->node, tree_text(replica->body, "spec.nodeId")) ? pool : NULL;
 }
 
 bool reconcile_is_online(const struct reconcile *r, const struct document *replica) {
