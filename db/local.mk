@@ -16,7 +16,7 @@ libscoria_a_SOURCES += \
 	db/sqlite/log_flush.c db/sqlite/log_flush.h \
 	db/sqlite/map.c db/sqlite/map.h \
 	db/sqlite/reserve.c db/sqlite/reserve.h \
-	db/sqlite/rest.c db/sqlite/rest.h \
+	db/sqlite/untouched.c db/sqlite/untouched.h \
 	db/sqlite/sqlite.c db/sqlite/sqlite.h \
 	db/sqlite/statement.c db/sqlite/statement.h \
 	db/sqlite/tx.c db/sqlite/tx.h \

@@ -7,8 +7,8 @@
 #include "db/sqlite/log.h"
 #include "db/sqlite/log_flush.h"
 #include "db/sqlite/reserve.h"
-#include "db/sqlite/rest.h"
 #include "db/sqlite/statement.h"
+#include "db/sqlite/untouched.h"
 
 #include <errno.h>
 #include <fcntl.h>

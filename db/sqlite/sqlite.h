@@ -20,7 +20,7 @@ enum sqlite_use {
     SQLITE_WRITER,    /* may create the file and change it */
     SQLITE_READER,    /* beside a writer of this process */
     SQLITE_LOOKER,    /* of a read-only process: the file is opened read-only */
-    SQLITE_UNTOUCHED, /* the same: neither it nor any file beside it is changed (rest.h) */
+    SQLITE_UNTOUCHED, /* the same: neither it nor any file beside it is changed (untouched.h) */
 };
 
 /* `path` "" is a new database in memory. */

@@ -1,4 +1,4 @@
-#include "db/sqlite/rest.h"
+#include "db/sqlite/untouched.h"
 
 #include "common/cleanup.h"
 #include "common/heap.h"
