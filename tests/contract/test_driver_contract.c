@@ -251,11 +251,6 @@ START_TEST(a_rename_to_its_own_name_keeps_an_object) {
 }
 END_TEST
 
-static bool never_holds(const struct driver_fence *fence) {
-    (void)fence;
-    return false;
-}
-
 static void rename_fenced_off(struct place *place) {
     const struct driver_fence fence = { .holds = never_holds };
     struct driver_volume volume = a_volume(place);

@@ -152,11 +152,7 @@ static int64_t read_content(struct place *place, const struct driver_volume *vol
     return -1;
 }
 
-static bool lost(const struct driver_fence *fence) {
-    (void)fence;
-    return false;
-}
-static const struct driver_fence no_fence = { .holds = lost };
+static const struct driver_fence no_fence = { .holds = never_holds };
 
 static bool stop(const struct driver_progress *progress, int64_t done_bytes, int64_t all_bytes) {
     (void)progress, (void)done_bytes, (void)all_bytes;

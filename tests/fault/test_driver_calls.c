@@ -110,11 +110,6 @@ START_TEST(a_name_that_leads_to_data_is_not_accepted) {
 }
 END_TEST
 
-static bool never_holds(const struct driver_fence *fence) {
-    (void)fence;
-    return false;
-}
-
 START_TEST(a_late_create_keeps_the_mode_of_a_live_file) {
     static const struct driver_fence lost = { .holds = never_holds };
     autoplace struct place place;

@@ -97,11 +97,7 @@ static const char *body_of(const char *method, unsigned index) {
 #define assert_sent(method, index, text) \
     ck_assert_msg(strstr(body_of(method, index), text), "%s", body_of(method, index))
 
-static bool holds_never(const struct driver_fence *fence) {
-    (void)fence;
-    return false;
-}
-static const struct driver_fence gone = { .holds = holds_never };
+static const struct driver_fence gone = { .holds = never_holds };
 
 /* ---- create ---- */
 

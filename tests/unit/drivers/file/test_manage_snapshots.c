@@ -288,13 +288,8 @@ START_TEST(a_replaced_info_of_a_dead_worker_is_removed_by_the_next_one) {
 }
 END_TEST
 
-static bool lost(const struct driver_fence *queried) {
-    (void)queried;
-    return false;
-}
-
 START_TEST(a_worker_without_its_lease_changes_nothing) {
-    static const struct driver_fence none = { .holds = lost };
+    static const struct driver_fence none = { .holds = never_holds };
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
 

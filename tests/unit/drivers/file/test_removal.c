@@ -74,13 +74,8 @@ START_TEST(a_file_that_replaces_the_locked_one_stays) {
 }
 END_TEST
 
-static bool never(const struct driver_fence *fence) {
-    (void)fence;
-    return false;
-}
-
 START_TEST(without_the_lease_nothing_is_removed) {
-    static const struct driver_fence fence = { .holds = never };
+    static const struct driver_fence fence = { .holds = never_holds };
     autoplace struct place place;
 
     open_place(&place);
