@@ -17,8 +17,8 @@ struct arena *arena_new(void);
 void arena_free(struct arena *arena);  /* NULL is fine */
 void arena_reset(struct arena *arena); /* empties it and keeps the first block for the next use */
 
-size_t
-arena_bytes(const struct arena *arena); /* bytes allocated from the system, and counted ones */
+/* Bytes allocated from the system, and counted ones. */
+size_t arena_bytes(const struct arena *arena);
 /* Counts the memory of an object that a deferral releases. */
 void arena_count(struct arena *arena, size_t bytes);
 

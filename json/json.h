@@ -43,7 +43,7 @@ bool json_text_is(const json_t *object, const char *key, const char *text);
 
 /*
  * Parses text of `size` bytes: strict JSON, valid UTF-8, depth, size and number of values bounded,
- * duplicate keys refused, no NUL in strings.  Released with the arena, whose arena_bytes() includes
+ * duplicate keys refused, no NUL in strings.  Released with the arena: its arena_bytes() includes
  * it.  NULL and ERROR_BAD_REQUEST on failure.
  *
  * A tree has up to 75 times the size of its text, so input of clients has a bound of its own:

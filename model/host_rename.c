@@ -371,7 +371,7 @@ static int check_silent(struct work *work, const struct host_rename *rename, str
 }
 
 /* Of a node that never had a manager, as a backend_host, a host with one more '@' may be its
- * backend of an earlier release, or that of a node whose name has an '@'. */
+ * backend of an earlier release, or that of a node with an '@' in its name. */
 static int check_owned(struct work *work, const struct host_rename *rename, struct error *err) {
     const struct range range = range_of(work->arena, rename, "");
     const char *below = below_old(work->arena, "h.host");

@@ -138,9 +138,11 @@ static bool holds(const struct asked *asked, const json_t *term) {
                                      : truths < count - 1;
 }
 
+/* Where no term needs the values of one. */
+static const struct asked no_pool;
+
 /* Replaces terms without a pool's value by their result, which is the same for each pool. */
 static bool fold_constants(json_t *term) {
-    static const struct asked none = { NULL, NULL };
     bool constant = true;
 
     for (size_t i = 1; i < json_array_size(term); i++) {
@@ -148,7 +150,7 @@ static bool fold_constants(json_t *term) {
         const char *text = json_string_value(item);
 
         if (json_is_array(item) && fold_constants(item))
-            json_array_set_new(term, i, json_boolean(holds(&none, item)));
+            json_array_set_new(term, i, json_boolean(holds(&no_pool, item)));
         else if (json_is_array(item) || (text && *text == '$'))
             constant = false;
     }
@@ -176,7 +178,7 @@ int placement_query_read(struct work *work, const json_t *value, const json_t **
                          "Scheduler hint 'query' must be a term like "
                          "[\"=\", \"$host\", \"node@backend#pool\"].");
     if (fold_constants(term))
-        term = json_boolean(holds(&(struct asked){ NULL, NULL }, term));
+        term = json_boolean(holds(&no_pool, term));
     *ret = term;
     return 0;
 }

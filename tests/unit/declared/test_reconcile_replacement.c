@@ -406,7 +406,7 @@ WORK_TEST(a_drained_replica_goes_elsewhere_when_its_new_pool_is_lost) {
 }
 
 /* As when a machine is replaced by another one with the disk, or with a new one. */
-WORK_TEST(a_replica_whose_pool_another_node_has_is_lost) {
+WORK_TEST(a_replica_is_lost_when_another_node_has_its_pool) {
     const char *id = served(work);
 
     (void)err;
@@ -476,5 +476,5 @@ CHECK_MAIN("reconcile_replacement",
            a_replacement_is_not_put_beside_another_replica,
            a_replica_goes_elsewhere_when_its_new_pool_is_lost_too,
            a_drained_replica_goes_elsewhere_when_its_new_pool_is_lost,
-           a_replica_whose_pool_another_node_has_is_lost,
+           a_replica_is_lost_when_another_node_has_its_pool,
            a_step_of_the_clock_neither_replaces_at_once_nor_prevents_it)
