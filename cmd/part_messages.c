@@ -10,6 +10,9 @@ int part_messages_flow(struct parts *parts, struct error *err) {
     messaging_start(&parts->messaging);
     parts->relay = relay_new(parts->db, parts->messaging.rpc,
                              parts->settings.one_process ? RELAY_ALONE : RELAY_SHARED);
+    relay_limit(parts->relay,
+                (size_t)config_int(parts->config, "oslo_messaging_notifications", "waiting_mb")
+                    << 20);
     return 0;
 }
 

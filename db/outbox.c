@@ -41,15 +41,16 @@ int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned m
                                              "WHERE id > $1 ORDER BY id LIMIT $2",
                                              DB_INT(after), DB_INT(most));
     struct outbox_message *messages;
+    size_t bytes = 0;
     int count = 0;
-    int more;
+    int more = 0;
 
     assert(after >= 0 && most > 0);
     if (!rows)
         return -1;
     messages = arena_reserve(arena, most * sizeof(*messages));
-    while ((more = db_next(rows, err)) > 0)
-        messages[count++] = (struct outbox_message){
+    while (bytes < OUTBOX_READ_BYTES && (more = db_next(rows, err)) > 0) {
+        messages[count] = (struct outbox_message){
             .id = db_int(rows, 0),
             .topic = db_copy(rows, 1, arena),
             .method = db_copy(rows, 2, arena),
@@ -59,6 +60,8 @@ int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned m
             .own = strcmp(db_text(rows, 6), sender) == 0,
             .project = db_copy(rows, 7, arena),
         };
+        bytes += strlen(messages[count++].payload);
+    }
     if (more < 0)
         return -1;
     *ret = messages;
@@ -75,16 +78,22 @@ static int delete_together(struct db_tx *tx, const int64_t *ids, unsigned count,
 
     assert(count > 0 && count <= TOGETHER);
     if (count == 1)
-        return db_change(tx, err, "DELETE FROM outbox WHERE id = $1", DB_INT(*ids));
+        return db_run(tx, err, "DELETE FROM outbox WHERE id = $1", DB_INT(*ids));
     for (unsigned i = 0; i < TOGETHER; i++)
         values[i] = DB_INT(ids[i < count ? i : count - 1]);
-    return db_change_values(tx, err, sql, values, TOGETHER);
+    return db_run_values(tx, err, sql, values, TOGETHER);
 }
 
 int outbox_delete(struct db_tx *tx, const int64_t *ids, unsigned count, struct error *err) {
-    for (unsigned done = 0; done < count; done += TOGETHER)
-        if (delete_together(tx, ids + done, count - done < TOGETHER ? count - done : TOGETHER,
-                            err) < 0)
+    int deleted = 0;
+
+    for (unsigned done = 0; done < count; done += TOGETHER) {
+        int some =
+            delete_together(tx, ids + done, count - done < TOGETHER ? count - done : TOGETHER, err);
+
+        if (some < 0)
             return -1;
-    return 0;
+        deleted += some;
+    }
+    return deleted;
 }

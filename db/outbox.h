@@ -20,7 +20,13 @@ struct outbox_message {
 /* Of the message: topic, method, key, project (NULL: none), payload, created_at. */
 int outbox_put(struct db_tx *tx, const struct outbox_message *message, struct error *err);
 
-/* Up to `most` messages with id > after, in order, into the arena; returns their number, or -1. */
+/* Payloads after which outbox_read() ends, so that a scan has a bounded part of the table in
+ * memory. */
+#define OUTBOX_READ_BYTES ((size_t)4 * 1024 * 1024)
+
+/* Up to `most` messages with id > after, in order, into the arena; fewer also where their payloads
+ * have OUTBOX_READ_BYTES.  Returns their number, or -1. */
 int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned most,
                 struct outbox_message **ret, struct error *err);
+/* Returns the number of those that were there, or -1. */
 int outbox_delete(struct db_tx *tx, const int64_t *ids, unsigned count, struct error *err);

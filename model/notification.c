@@ -149,7 +149,7 @@ static void put_snapshot_payload(struct work *work, struct json_out *out,
 struct news {
     const char *event, *id;
     const char *publisher; /* "volume", "snapshot", "group", before the host */
-    const char *host;
+    const char *host, *project;
     const char *payload; /* JSON */
 };
 
@@ -204,6 +204,7 @@ static int tell(struct work *work, const struct news *news, struct error *err) {
         .topic = NOTIFICATION_TOPIC,
         .method = news->event,
         .key = news->id,
+        .project = news->project,
         .payload = news->payload,
         .created_at = work->clock_us,
     };
@@ -232,7 +233,8 @@ int notification_put(struct work *work, const char *event, const struct volume *
     json_out_init(&out, work->arena, 1024);
     put_payload(work, &out, volume);
     return tell(work,
-                &(struct news){ event, volume->id, "volume", volume->host, json_out_text(&out) },
+                &(struct news){ event, volume->id, "volume", volume->host, volume->project_id,
+                                json_out_text(&out) },
                 err);
 }
 
@@ -258,7 +260,8 @@ int notification_put_image_cache(struct work *work, const char *event, const cha
     out_put_text(&out, "image_id", image_id);
     out_put_text(&out, "host", host);
     out_end_object(&out);
-    return tell(work, &(struct news){ event, image_id, "volume", host, json_out_text(&out) }, err);
+    return tell(work, &(struct news){ event, image_id, "volume", host, NULL, json_out_text(&out) },
+                err);
 }
 
 int notification_of_snapshot(struct work *work, const char *event, const char *snapshot_id,
@@ -273,9 +276,10 @@ int notification_of_snapshot(struct work *work, const char *event, const char *s
         return -1;
     json_out_init(&out, work->arena, 512);
     put_snapshot_payload(work, &out, &snapshot);
-    return tell(
-        work, &(struct news){ event, snapshot_id, "snapshot", snapshot.host, json_out_text(&out) },
-        err);
+    return tell(work,
+                &(struct news){ event, snapshot_id, "snapshot", snapshot.host, snapshot.project_id,
+                                json_out_text(&out) },
+                err);
 }
 
 int notification_put_group(struct work *work, const char *event, const struct volume_group *group,
@@ -297,7 +301,9 @@ int notification_put_group(struct work *work, const char *event, const struct vo
     out_put_text(&out, "created_at", created_text(work->arena, group->created_at));
     out_put_text(&out, "status", group_status_text(group->status));
     out_end_object(&out);
-    return tell(work, &(struct news){ event, group->id, "group", group->host, json_out_text(&out) },
+    return tell(work,
+                &(struct news){ event, group->id, "group", group->host, group->project_id,
+                                json_out_text(&out) },
                 err);
 }
 
@@ -323,6 +329,8 @@ int notification_of_group_snapshot(struct work *work, const char *event, const c
     out_put_text(&out, "created_at", created_text(work->arena, row.created_at));
     out_put_text(&out, "status", group_snapshot_status_text(row.status));
     out_end_object(&out);
-    return tell(
-        work, &(struct news){ event, id, "group_snapshot", group.host, json_out_text(&out) }, err);
+    return tell(work,
+                &(struct news){ event, id, "group_snapshot", group.host, row.project_id,
+                                json_out_text(&out) },
+                err);
 }

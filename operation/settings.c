@@ -105,6 +105,9 @@ const struct option settings_options[] = {
       .help = "Topics of notifications, at most 8; each with .info behind it is the name of a queue in the broker." },
     { .section = "oslo_messaging_notifications", .key = "transport_url", .type = OPTION_TEXT, .secret = true,
       .help = "The broker of notifications. Unset: the one of [DEFAULT] transport_url." },
+    { .section = "oslo_messaging_notifications", .key = "waiting_mb", .type = OPTION_INT, .fallback = "64", .min = 1, .max = 1048576,
+      .help = "MiB of notifications that wait in the database while their broker is away. Above that the oldest are dropped, "
+              "of the projects with most, and the log has their number." },
     OPTIONS_END
 };
 /* clang-format on */

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of a topic beyond TOPIC_MOST wait in the database, not in memory, and so do those of a
- * project that would use more than its share; the periodic scan continues with them, as with rows
- * that the engine did not accept or failed.  A topic with an unresponsive backend does not delay
- * others, nor does a project with many requests. */
-enum { TOPIC_MOST = 16384, DELETE_BATCH = 128, DELETE_AGAIN_MS = 1000 };
+/* Rows of a topic beyond TOPIC_MOST, or TOPIC_BYTES_MOST, wait in the database, not in memory, and
+ * so do those of a project that would use more than its share; the periodic scan continues with
+ * them, as with rows that the engine did not accept or failed.  A topic with an unresponsive
+ * backend does not delay others, nor does a project with many requests. */
+enum { TOPIC_MOST = 16384, TOPIC_BYTES_MOST = 8 << 20, DELETE_BATCH = 128, DELETE_AGAIN_MS = 1000 };
 
 /* A deletion is a transaction, so confirmed rows are deleted together: after a while, or when there
  * are many.  A crash before it publishes them once more, which finds their work done. */
@@ -24,6 +24,7 @@ struct flight {
     struct flights *flights;
     struct share *share;
     int64_t id;
+    size_t bytes;
     bool with_engine;
     struct flight *next_in_bucket;
     struct flight *next; /* in one of the lists */
@@ -32,6 +33,7 @@ struct flight {
 /* One for each topic of a row: there are as many as backends and kinds of notifications. */
 struct topic {
     struct topic *next;
+    size_t bytes; /* in flight */
     unsigned in_flight;
     bool full; /* one of its rows waits in the table for lack of a slot, and all after it do */
     char name[];
@@ -41,6 +43,7 @@ struct topic {
 struct share {
     struct share *next;
     struct topic *topic;
+    size_t bytes;
     unsigned in_flight;
     bool full; /* one of its rows waits in the table, and all after it do */
     char project[];
@@ -138,23 +141,28 @@ static void shares_tidy(struct share **place) {
 }
 
 struct flight *flight_begin(struct flights *flights, const char *topic_name, const char *project,
-                            int64_t id) {
+                            int64_t id, size_t bytes) {
     struct topic *topic = topic_of(flights, topic_name);
     struct share *share;
     struct flight *flight;
 
-    topic->full = topic->full || topic->in_flight >= TOPIC_MOST;
+    topic->full = topic->full || topic->in_flight >= TOPIC_MOST || topic->bytes >= TOPIC_BYTES_MOST;
     if (topic->full)
         return NULL;
     share = share_of(flights, topic, project);
-    share->full = share->full || share->in_flight >= TOPIC_MOST - topic->in_flight;
+    share->full = share->full || share->in_flight >= TOPIC_MOST - topic->in_flight ||
+                  share->bytes >= TOPIC_BYTES_MOST - topic->bytes;
     if (share->full)
         return NULL;
     flight = heap_new(sizeof(*flight));
-    *flight = (struct flight){ .flights = flights, .share = share, .id = id, .with_engine = true };
+    *flight = (struct flight){
+        .flights = flights, .share = share, .id = id, .bytes = bytes, .with_engine = true
+    };
     *flight_place(flights, id) = flight;
     topic->in_flight++;
+    topic->bytes += bytes;
     share->in_flight++;
+    share->bytes += bytes;
     pthread_mutex_lock(&flights->lock);
     flights->with_engine++;
     pthread_mutex_unlock(&flights->lock);
@@ -174,7 +182,9 @@ void flights_look_anew(struct flights *flights) {
 static void flight_end(struct flight *flight) {
     *flight_place(flight->flights, flight->id) = flight->next_in_bucket;
     flight->share->topic->in_flight--;
+    flight->share->topic->bytes -= flight->bytes;
     flight->share->in_flight--;
+    flight->share->bytes -= flight->bytes;
     shares_tidy(share_bucket(flight->flights, flight->share->project));
     free(flight);
 }

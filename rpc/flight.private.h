@@ -40,10 +40,11 @@ struct flights *flights_new(struct db *db);
 void flights_stop(struct flights *flights);
 
 bool flights_have(struct flights *flights, int64_t id);
-/* NULL: too many of this topic are in flight, or of this project in it.  Then those after it stay
- * in the table as well, to keep their order, until a new scan. */
+/* `bytes` of the message.  NULL: too many of this topic are in flight, or of this project in it, or
+ * their bytes are.  Then those after it stay in the table as well, to keep their order, until a new
+ * scan. */
 struct flight *flight_begin(struct flights *flights, const char *topic, const char *project,
-                            int64_t id);
+                            int64_t id, size_t bytes);
 void flight_confirm(void *flight, bool taken); /* called by the engine, from any thread */
 void flight_cancel(struct flight *flight);     /* the engine did not accept it */
 

@@ -5,6 +5,7 @@ libscoria_a_SOURCES += \
 	rpc/amqp/settings.h \
 	rpc/amqp/url.c rpc/amqp/url.h \
 	rpc/amqp/window.c rpc/amqp/window.h \
+	rpc/backlog.c rpc/backlog.private.h \
 	rpc/envelope.c rpc/envelope.h \
 	rpc/flight.c rpc/flight.private.h \
 	rpc/local.c \
@@ -37,6 +38,7 @@ check_PROGRAMS += \
 	tests/unit/rpc/amqp/test_recent \
 	tests/unit/rpc/amqp/test_url \
 	tests/unit/rpc/amqp/test_window \
+	tests/unit/rpc/test_backlog \
 	tests/unit/rpc/test_envelope \
 	tests/unit/rpc/test_local \
 	tests/unit/rpc/test_relay \

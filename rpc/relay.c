@@ -6,11 +6,18 @@
 #include "common/log.h"
 #include "common/thread.h"
 #include "db/outbox.h"
+#include "rpc/backlog.private.h"
 #include "rpc/flight.private.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BATCH = 128, LOOK_AFTER_MS = 1000, EMPTY_MS = 5000, LEAVE_MS = 3000 };
+
+#define NOTIFICATION_BYTES ((size_t)64 << 20)
+#define ROW_BYTES          ((size_t)256) /* beside the payload */
+#define DROPS_EACH_US      (60 * SECOND_US)
 
 struct relay {
     struct db *db;
@@ -22,9 +29,18 @@ struct relay {
     /* Of the scanning thread. */
     int64_t seen; /* newest id scanned; 0: none */
     bool failing;
+    struct backlog *backlog;
+    uintmax_t dropped;     /* notifications since the last line about them */
+    int64_t drops_next_us; /* monotonic: of the next line */
 
+    _Atomic size_t notification_bytes;
     bool woken, stopping; /* flights->lock */
 };
+
+/* The method of a notification is its event, "volume.create.end"; those of work have no dot. */
+static bool row_is_notification(const struct outbox_message *row) {
+    return strchr(row->method, '.') != NULL;
+}
 
 /* Publishes one row.  1: published, 0: left for another process or a later scan. */
 static int row_publish(struct relay *relay, const struct outbox_message *row) {
@@ -47,7 +63,7 @@ static int row_publish(struct relay *relay, const struct outbox_message *row) {
         return 0;
     if (flights_have(relay->flights, row->id))
         return 0;
-    flight = flight_begin(relay->flights, row->topic, row->project, row->id);
+    flight = flight_begin(relay->flights, row->topic, row->project, row->id, strlen(row->payload));
     if (!flight)
         return 0;
     if (engine->publish(relay->rpc, &message, flight_confirm, flight, NULL) == 0)
@@ -56,11 +72,56 @@ static int row_publish(struct relay *relay, const struct outbox_message *row) {
     return 0;
 }
 
+/* ---- notifications that wait too long ---- */
+
+struct drop {
+    const int64_t *ids;
+    unsigned count;
+};
+
+static int drop_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct drop *drop = arg;
+    int deleted = outbox_delete(tx, drop->ids, drop->count, err);
+
+    if (deleted < 0)
+        return -1;
+    drop->count = (unsigned)deleted;
+    return 0;
+}
+
+static int notifications_drop(struct relay *relay, struct error *err) {
+    const int64_t *ids = NULL;
+    size_t count = backlog_cut(relay->backlog, atomic_load(&relay->notification_bytes), &ids);
+
+    for (size_t done = 0; done < count; done += BATCH) {
+        struct drop drop = { ids + done, (unsigned)(count - done < BATCH ? count - done : BATCH) };
+
+        if (db_transaction(relay->db, drop_body, &drop, err) < 0)
+            return error_context(err, "dropping notifications");
+        relay->dropped += drop.count;
+    }
+    return 0;
+}
+
+static void drops_log(struct relay *relay) {
+    int64_t now_us = clock_monotonic_us();
+
+    if (relay->dropped == 0 || now_us < relay->drops_next_us)
+        return;
+    log_warning(NULL, "notifications dropped, too many wait for the broker", "count",
+                LOG_INT((intmax_t)relay->dropped), NULL);
+    relay->dropped = 0;
+    relay->drops_next_us = now_us + DROPS_EACH_US;
+}
+
+/* ---- the scan ---- */
+
 struct batch {
     struct arena *arena;
     int64_t after;
     struct outbox_message *rows;
     int count;
+    bool more; /* rows may follow */
 };
 
 static int batch_body(struct db_tx *tx, void *arg, struct error *err) {
@@ -73,13 +134,17 @@ static int batch_body(struct db_tx *tx, void *arg, struct error *err) {
 /* Publishes the rows after `after`; returns their number, or -1. */
 static int rows_publish(struct relay *relay, int64_t after, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    struct batch batch = { .arena = arena, .count = BATCH };
+    struct batch batch = { .arena = arena, .more = true };
     int published = 0;
 
     relay->seen = after;
-    if (after == 0)
+    if (after == 0) {
         flights_look_anew(relay->flights);
-    while (batch.count == BATCH) {
+        backlog_clear(relay->backlog);
+    }
+    while (batch.more) {
+        size_t bytes = 0;
+
         arena_reset(arena);
         /* before the snapshot, in which their rows are deleted */
         flights_forget_finished(relay->flights);
@@ -87,11 +152,29 @@ static int rows_publish(struct relay *relay, int64_t after, struct error *err) {
         if (db_read(relay->db, batch_body, &batch, err) < 0)
             return error_context(err, "reading messages");
         for (int i = 0; i < batch.count; i++) {
-            published += row_publish(relay, &batch.rows[i]);
-            relay->seen = batch.rows[i].id;
+            const struct outbox_message *row = &batch.rows[i];
+
+            published += row_publish(relay, row);
+            relay->seen = row->id;
+            bytes += strlen(row->payload);
+            if (row_is_notification(row) && !flights_have(relay->flights, row->id))
+                backlog_add(relay->backlog, row->id, row->project,
+                            strlen(row->payload) + ROW_BYTES);
         }
+        batch.more = batch.count == BATCH || bytes >= OUTBOX_READ_BYTES;
     }
+    if (after == 0 && notifications_drop(relay, err) < 0)
+        return -1;
     return published;
+}
+
+/* The new rows; all of them where their notifications are too many. */
+static int new_rows_publish(struct relay *relay, struct error *err) {
+    int published = rows_publish(relay, relay->seen, err), more = 0;
+
+    if (published >= 0 && backlog_bytes(relay->backlog) > atomic_load(&relay->notification_bytes))
+        more = rows_publish(relay, 0, err);
+    return more < 0 ? -1 : published + more;
 }
 
 /* Does what is due; returns the time of the next periodic scan. */
@@ -109,10 +192,11 @@ static int64_t relay_round(struct relay *relay, bool woken, int64_t look_us) {
         if (relay->use == RELAY_ALONE && published == 0 && relay->seen == 0)
             look_us = now_us + EMPTY_MS * 1000;
     } else if (woken) {
-        published = rows_publish(relay, relay->seen, &err);
+        published = new_rows_publish(relay, &err);
         if (look_us > now_us + LOOK_AFTER_MS * 1000)
             look_us = now_us + LOOK_AFTER_MS * 1000; /* rows may be left */
     }
+    drops_log(relay);
     failed = published < 0 || result < 0;
     if (failed && !relay->failing)
         log_warning(NULL, "relay failed, retrying", "error", err.message, NULL);
@@ -171,6 +255,8 @@ struct relay *relay_new(struct db *db, struct rpc *rpc, enum relay_use use) {
     relay->rpc = rpc;
     relay->use = use;
     relay->flights = flights_new(db);
+    relay->backlog = backlog_new();
+    atomic_init(&relay->notification_bytes, NOTIFICATION_BYTES);
     if (use != RELAY_STEPS) {
         db_on_event(db, DB_OUTBOX, relay_wake, relay);
         if (pthread_create(&relay->thread, NULL, relay_main, relay) != 0)
@@ -179,13 +265,21 @@ struct relay *relay_new(struct db *db, struct rpc *rpc, enum relay_use use) {
     return relay;
 }
 
+void relay_limit(struct relay *relay, size_t notification_bytes) {
+    atomic_store(&relay->notification_bytes, notification_bytes);
+}
+
 int relay_step(struct relay *relay, struct error *err) {
+    int published;
+
     assert(relay->use == RELAY_STEPS);
     flights_delete(relay->flights);
     flights_delete_wait(relay->flights);
     if (flights_delete_result(relay->flights, err) < 0)
         return -1;
-    return rows_publish(relay, 0, err);
+    published = rows_publish(relay, 0, err);
+    drops_log(relay);
+    return published;
 }
 
 void relay_stop(struct relay *relay) {
@@ -203,5 +297,6 @@ void relay_stop(struct relay *relay) {
         flights_delete_wait(relay->flights);
     }
     flights_stop(relay->flights);
+    backlog_free(relay->backlog);
     free(relay);
 }

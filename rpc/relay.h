@@ -4,7 +4,8 @@
  * their writers for a while if these can reach the same subscribers.
  *
  * The rows of a topic and project keep their order, and so do those of a key while its object
- * belongs to one project; rows of a new owner may overtake earlier ones.
+ * belongs to one project; rows of a new owner may overtake earlier ones.  Rows of work wait as long
+ * as it takes; those of notifications have a limit.
  */
 #pragma once
 
@@ -20,6 +21,9 @@ enum relay_use {
 };
 
 struct relay *relay_new(struct db *db, struct rpc *rpc, enum relay_use use);
+/* Bytes of notifications that may wait in the database: above that the oldest are deleted, of the
+ * projects with most.  64 MiB initially; from any thread. */
+void relay_limit(struct relay *relay, size_t notification_bytes);
 /* Publishes new rows and deletes confirmed ones; returns the number of published ones, or -1. */
 int relay_step(struct relay *relay, struct error *err);
 /* Before the rpc engine and the database stop.  Unconfirmed rows are published again by the next

@@ -78,6 +78,9 @@ START_TEST(all_events_of_a_volume_are_notified) {
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM outbox WHERE method LIKE 'volume.%' "
                                         "AND payload LIKE '%connection_info%'"),
                      0);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM outbox WHERE method LIKE 'volume.%' "
+                                        "AND project_id IS NULL"),
+                     0);
 }
 END_TEST
 

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 static const char count_rows[] = "SELECT COUNT(*) FROM outbox";
 
@@ -60,13 +61,14 @@ struct row {
     const char *key;
     const char *payload;
     const char *project;
+    const char *method; /* NULL: extend */
 };
 
 static int put_body(struct db_tx *tx, void *arg, struct error *err) {
     const struct row *row = arg;
 
     const struct outbox_message message = { .topic = row->topic,
-                                            .method = "extend",
+                                            .method = row->method ? row->method : "extend",
                                             .key = row->key,
                                             .project = row->project,
                                             .payload = row->payload,
@@ -76,7 +78,7 @@ static int put_body(struct db_tx *tx, void *arg, struct error *err) {
 }
 
 static void put(struct db *db, const char *topic, const char *key, const char *payload) {
-    struct row row = { topic, key, payload, NULL };
+    struct row row = { topic, key, payload, NULL, NULL };
     struct error err = { 0 };
 
     ck_assert_msg(db_transaction(db, put_body, &row, &err) == 0, "%s", err.message);
@@ -159,7 +161,7 @@ static int take_project(void *arg, const struct rpc_message *message, struct err
 /* Rows of a release without that column are left in the table by an upgrade. */
 START_TEST(a_row_brings_its_project_or_none) {
     struct db *db = scratch_open(database_url(), true);
-    struct row row = { "a", "k", "{}", "p1" };
+    struct row row = { "a", "k", "{}", "p1", NULL };
     struct rpc *rpc = rpc_local_new(0);
     struct relay *relay = relay_new(db, rpc, RELAY_STEPS);
     struct taker taker;
@@ -440,6 +442,116 @@ START_TEST(a_project_leaves_slots_of_a_topic_to_others) {
 }
 END_TEST
 
+/* So many rows of a project and topic, with payloads of that size. */
+static void put_large(struct db *db, const char *topic, const char *method, char project,
+                      unsigned count, size_t size) {
+    autofree char *payload = malloc(size + 1);
+    struct error err = { 0 };
+
+    memset(payload, project, size);
+    payload[size] = '\0';
+    for (unsigned i = 0; i < count; i++) {
+        struct row row = { topic, "k", payload, (char[]){ project, '\0' }, method };
+
+        ck_assert_msg(db_transaction(db, put_body, &row, &err) == 0, "%s", err.message);
+    }
+}
+
+START_TEST(rows_of_a_topic_above_a_limit_of_bytes_wait_in_the_table) {
+    enum { MIB = 1 << 20, LIMIT = 8 };
+    struct db *db = scratch_open(database_url(), true);
+    struct rpc *rpc = rpc_local_new(0);
+    struct relay *relay = relay_new(db, rpc, RELAY_STEPS);
+    struct taker taker;
+    unsigned rows = 0;
+
+    taker_init(&taker);
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "a", take_message, &taker, NULL), 0);
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "b", take_message, &taker, NULL), 0);
+    put_large(db, "a", "m", '1', LIMIT, MIB);
+    ck_assert_int_eq(step(relay), LIMIT / 2);
+    put_large(db, "a", "m", '2', LIMIT, MIB);
+    put_large(db, "b", "m", '1', 1, MIB);
+    put_large(db, "b", "m", '3', 1, 3 * LIMIT * MIB); /* one fits, whatever its size */
+    ck_assert_int_eq(step(relay), LIMIT / 4 + 2);
+    for (int published = 1; published > 0; published = step(relay))
+        for (; rpc_local_step(rpc, 0); rows++)
+            ;
+    ck_assert_uint_eq(rows, 2 * LIMIT + 2);
+    ck_assert_int_eq(sql_int(db, count_rows), 0);
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    db_close(db);
+}
+END_TEST
+
+static bool log_has(int log, const char *text) {
+    char lines[8192] = "";
+
+    ck_assert_int_ge(pread(log, lines, sizeof(lines) - 1, 0), 0);
+    return strstr(lines, text) != NULL;
+}
+
+/* The projects with most lose their oldest; work and what the engine has stay. */
+START_TEST(notifications_above_a_limit_are_dropped) {
+    enum { SIZE = 10000 };
+    static const char count_of[] = "SELECT COUNT(*) FROM outbox WHERE project_id = ";
+    autoclose int log = memfd_create("log", MFD_CLOEXEC);
+    struct db *db = scratch_open(database_url(), true);
+    struct rpc *rpc = rpc_local_new(0);
+    struct relay *relay = relay_new(db, rpc, RELAY_STEPS);
+    struct taker taker;
+    autoarena struct arena *arena = arena_new();
+
+    taker_init(&taker);
+    log_open(log, LOG_WARNING, LOG_TEXT);
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "here", take_message, &taker, NULL), 0);
+    relay_limit(relay, 100000);
+    put_large(db, "here", "volume.update.end", '1', 5, SIZE);
+    put_large(db, "away", "extend_volume", '1', 30, SIZE);
+    put_large(db, "away", "volume.update.end", '1', 9, SIZE);
+    ck_assert_int_eq(step(relay), 5);
+    ck_assert_int_eq(sql_int(db, count_rows), 44);
+    put_large(db, "away", "volume.update.end", '1', 20, SIZE);
+    put_large(db, "away", "volume.update.end", '2', 2, SIZE);
+    ck_assert_int_eq(step(relay), 0);
+    ck_assert_int_eq(sql_int(db, arena_join(arena, count_of, "'1' AND topic = 'here'", NULL)), 5);
+    ck_assert_int_eq(
+        sql_int(db, arena_join(arena, count_of, "'1' AND method = 'extend_volume'", NULL)), 30);
+    ck_assert_int_eq(sql_int(db, arena_join(arena, count_of,
+                                            "'1' AND topic = 'away' AND method "
+                                            "<> 'extend_volume'",
+                                            NULL)),
+                     7);
+    ck_assert_int_eq(sql_int(db, arena_join(arena, count_of, "'2'", NULL)), 2);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM outbox WHERE id > 59"), 7); /* the newest */
+    ck_assert(log_has(log, "notifications dropped, too many wait for the broker count=22"));
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    db_close(db);
+}
+END_TEST
+
+/* Also between its periodic scans. */
+START_TEST(the_thread_drops_notifications_above_a_limit) {
+    autoscratch struct scratch scratch;
+    struct rpc *rpc = rpc_local_new(1);
+    struct relay *relay;
+    struct db *db;
+
+    scratch_make(&scratch);
+    db = scratch_open(scratch.url, true);
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    relay = relay_new(db, rpc, RELAY_SHARED);
+    relay_limit(relay, 100000);
+    put_large(db, "away", "volume.update.end", '1', 30, 10000);
+    wait_rows(db, 9);
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    db_close(db);
+}
+END_TEST
+
 enum { PUTTERS = 4, PUTS = 50 };
 
 struct putter {
@@ -645,6 +757,8 @@ CHECK_MAIN("relay", a_row_is_published_once_and_deleted_when_confirmed,
            rows_of_other_processes_are_left_to_them_for_a_while,
            more_rows_than_a_batch_keep_their_order, rows_of_a_topic_above_a_limit_wait_in_the_table,
            a_project_leaves_slots_of_a_topic_to_others,
+           rows_of_a_topic_above_a_limit_of_bytes_wait_in_the_table,
+           notifications_above_a_limit_are_dropped, the_thread_drops_notifications_above_a_limit,
            the_thread_brings_every_row_once_and_empties_the_table,
            the_thread_finds_rows_of_other_programs_by_itself, confirmed_rows_are_deleted_together,
            the_thread_goes_on_after_a_failure, no_message_is_lost_by_kill_9)
