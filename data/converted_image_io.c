@@ -29,6 +29,7 @@ static const struct format {
 } formats[] = {
     { "vmdk", "vmdk", NULL, 262143, 2048 },
     { "vdi", "vdi", NULL, 524287, 0 },
+    { "ploop", "parallels", NULL, 524287, 0 },
     { "vhd", "vpc", "force_size=on", 2040, 0 }, /* else rounded up to a geometry */
     { "vhdx", "vhdx", NULL, 65536, 0 },
 };

@@ -58,7 +58,7 @@ static const char *check_qcow2(const struct image_bytes *image, uint64_t *ret_by
     return qcow2_check_source(image->fd, ret_bytes);
 }
 
-enum { QCOW2, VMDK, VHD, VHDX, VDI, QED, ISO, PARTITIONS, LUKS, FORMATS };
+enum { QCOW2, VMDK, VHD, VHDX, VDI, PLOOP, QED, ISO, PARTITIONS, LUKS, FORMATS };
 
 static const struct format {
     const char *name, *qemu_name;
@@ -70,6 +70,7 @@ static const struct format {
     [VHD] = { "vhd", "vpc", is_vhd, image_check_vhd },
     [VHDX] = { "vhdx", "vhdx", is_vhdx, image_check_vhdx },
     [VDI] = { "vdi", "vdi", is_vdi, image_check_vdi },
+    [PLOOP] = { "ploop", "parallels", image_is_ploop, image_check_ploop },
     [QED] = { "qed", NULL, is_qed, refuse_qed },
     /* The content as it is. */
     [ISO] = { "iso", "raw", is_iso, check_nothing },
@@ -83,9 +84,9 @@ static const struct format plain = { "raw", "raw", NULL, check_nothing };
 
 /* The first is the image service's name, the second the format's. */
 static const char *const declarations[][2] = {
-    { "raw", "raw" },   { "qcow2", "qcow2" }, { "vmdk", "vmdk" }, { "vhd", "vhd" },
-    { "vhdx", "vhdx" }, { "vdi", "vdi" },     { "iso", "iso" },   { "ami", "raw" },
-    { "ari", "raw" },   { "aki", "raw" },
+    { "raw", "raw" },   { "qcow2", "qcow2" }, { "vmdk", "vmdk" },   { "vhd", "vhd" },
+    { "vhdx", "vhdx" }, { "vdi", "vdi" },     { "ploop", "ploop" }, { "iso", "iso" },
+    { "ami", "raw" },   { "ari", "raw" },     { "aki", "raw" },
 };
 
 /* NULL: unknown. */

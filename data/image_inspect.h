@@ -16,7 +16,8 @@
 #include "data/image_bytes.h"
 
 struct image_finding {
-    const char *format;    /* the image service's name: raw, qcow2, vmdk, vhd, vhdx, vdi, iso */
+    /* The image service's name: raw, qcow2, vmdk, vhd, vhdx, vdi, ploop, iso. */
+    const char *format;
     const char *qemu_name; /* "raw": the bytes are the content */
     int64_t virtual_bytes;
 };

@@ -1,5 +1,5 @@
 /*
- * The formats of Virtual PC, Hyper-V and VirtualBox: none may have a parent.
+ * The formats of Virtual PC, Hyper-V, VirtualBox and Parallels: none may have a parent.
  */
 #include "data/image_inspect.private.h"
 
@@ -69,6 +69,50 @@ const char *image_check_vdi(const struct image_bytes *image, uint64_t *ret_bytes
                      image_bytes_little(header + VDI_BLOCKS, 4))
                ? NULL
                : IMAGE_WRONG_HEADER;
+}
+
+/* ---- ploop, Parallels' format: little-endian ---- */
+
+enum {
+    PLOOP_HEADER = 64, /* the table of clusters follows */
+    PLOOP_VERSION = 16,
+    PLOOP_CLUSTER = 28, /* in sectors */
+    PLOOP_ENTRIES = 32,
+    PLOOP_SECTORS = 36,
+    PLOOP_STATE = 44,
+    PLOOP_DATA_AT = 48, /* in sectors */
+    PLOOP_EXTENSION = 56,
+    PLOOP_SECTOR = 512,
+};
+
+#define PLOOP_OPENED 0x746f6e59
+
+bool image_is_ploop(const struct image_bytes *image) {
+    return image_bytes_are(image, "WithoutFreeSpace", 16, 0) ||
+           image_bytes_are(image, "WithouFreSpacExt", 16, 0);
+}
+
+const char *image_check_ploop(const struct image_bytes *image, uint64_t *ret_bytes) {
+    unsigned char header[PLOOP_HEADER];
+    bool is_old = image_bytes_are(image, "WithoutFreeSpace", 16, 0);
+    uint64_t sectors, clusters;
+
+    if (!image_bytes_get(image, header, sizeof(header), 0))
+        return IMAGE_WRONG_HEADER;
+    if (image_bytes_little(header + PLOOP_STATE, 4) == PLOOP_OPENED)
+        return "was not closed";
+    if (image_bytes_little(header + PLOOP_EXTENSION, 8) != 0)
+        return "has an extension, which is not supported";
+    sectors = image_bytes_little(header + PLOOP_SECTORS, is_old ? 4 : 8);
+    clusters = image_bytes_little(header + PLOOP_ENTRIES, 4);
+    if (image_bytes_little(header + PLOOP_VERSION, 4) != 2 ||
+        !is_within(image, sizeof(header), clusters) ||
+        !is_within(image, image_bytes_little(header + PLOOP_DATA_AT, 4) * PLOOP_SECTOR, 0) ||
+        sectors > clusters * image_bytes_little(header + PLOOP_CLUSTER, 4) ||
+        sectors > INT64_MAX / PLOOP_SECTOR)
+        return IMAGE_WRONG_HEADER;
+    *ret_bytes = sectors * PLOOP_SECTOR;
+    return NULL;
 }
 
 /* ---- VHDX: a table of regions, of which one has a table of metadata; little-endian ---- */

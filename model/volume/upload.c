@@ -25,7 +25,7 @@ static int check_formats(const struct volume_upload *upload, struct error *err) 
         !converted_image_is_known(upload->disk_format))
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: Images of the disk format %s cannot be made of "
-                         "volumes here, only raw, qcow2, vmdk, vdi, vhd and vhdx.",
+                         "volumes here, only raw, qcow2, vmdk, vdi, vhd, vhdx and ploop.",
                          upload->disk_format);
     if (strcmp(upload->container_format, "bare") != 0)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -26,7 +26,8 @@ GIB = 1 << 30
 CONTENT = os.urandom(MIB) + bytes(2 * MIB) + os.urandom(MIB + 512)
 FORMATS = (("qcow2", "qcow2", ()), ("vmdk", "vmdk", ()),
            ("vmdk", "vmdk", ("-o", "subformat=streamOptimized")), ("vdi", "vdi", ()),
-           ("vhdx", "vhdx", ()), ("vpc", "vhd", ("-o", "force_size=on")))
+           ("vhdx", "vhdx", ()), ("vpc", "vhd", ("-o", "force_size=on")),
+           ("parallels", "ploop", ()))
 
 
 def converted(data, tool_format, options=()):
@@ -202,7 +203,7 @@ class RawImages(Images, ImageCase):
         huge[24:32] = (1 << 50).to_bytes(8, "big")
         for data, disk_format in ((backing, "qcow2"), (data_file, "qcow2"), (data_file, "raw"),
                                   (flat, "vmdk"), (qcow2, "raw"), (CONTENT, "qcow2"),
-                                  (huge, "qcow2"), (CONTENT, "ploop")):
+                                  (huge, "qcow2"), (CONTENT, "ploop"), (CONTENT, "parallels")):
             with self.subTest(disk_format):
                 self.assert_failed(self.images.add(bytes(data), disk_format),
                                    "VOLUME_VOLUME_005_029")
@@ -379,7 +380,7 @@ class Uploads(UploadCase):
     def test_a_volume_becomes_an_image_of_another_format_that_a_volume_is_made_of(self):
         volume_id = self.source()
         for disk_format, tool_format in (("vmdk", "vmdk"), ("vdi", "vdi"), ("vhd", "vpc"),
-                                         ("vhdx", "vhdx")):
+                                         ("vhdx", "vhdx"), ("ploop", "parallels")):
             with self.subTest(disk_format):
                 image = self.uploaded(volume_id, disk_format=disk_format)
                 self.assert_data(image, tool_format)

@@ -32,7 +32,8 @@ static void check_facts(int result, const struct image_facts *facts, const struc
 
 /* Of an untrusted source: refused with a reason, or of one format and a possible size. */
 static void inspect(int fd, size_t size) {
-    static const char *const declared[] = { "raw", "qcow2", "vmdk", "vhd", "vhdx", "vdi", "iso" };
+    static const char *const declared[] = { "raw",  "qcow2", "vmdk",  "vhd",
+                                            "vhdx", "vdi",   "ploop", "iso" };
     const struct image_bytes image = { fd, (int64_t)size };
     struct image_finding finding;
 

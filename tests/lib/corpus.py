@@ -99,6 +99,7 @@ SEEDS = {
         + b'createType="monolithicSparse"\nparentCID=ffffffff\nRW 8 SPARSE "a"\n' + bytes(448),
         b"conectix" + bytes(40) + b"\x00\x00\x00\x00\x00\x10\x00\x00" + bytes(7) + b"\x03" + bytes(448),
         bytes(64) + b"\x7f\x10\xda\xbe" + bytes(8) + b"\x01" + bytes(293) + b"\x10" + bytes(200),
+        b"WithouFreSpacExt\x02" + bytes(11) + b"\x08\x00\x00\x00\x02\x00\x00\x00\x10" + bytes(99),
         bytes(510) + b"\x55\xaa", bytes(32769) + b"CD001"],
     "fuzz_query": [
         "/volumes", "/volumes/detail?limit=2&sort=name:asc,id&marker=" + UUID,

@@ -19,9 +19,11 @@
 
 #define SIZE (70 * MIB + 512)
 
-static const char *const known[][2] = {
-    { "vmdk", "vmdk" }, { "vdi", "vdi" }, { "vhd", "vpc" }, { "vhdx", "vhdx" }
-};
+static const char *const known[][2] = { { "vmdk", "vmdk" },
+                                        { "vdi", "vdi" },
+                                        { "vhd", "vpc" },
+                                        { "vhdx", "vhdx" },
+                                        { "ploop", "parallels" } };
 
 static unsigned queried;
 static bool refused;
@@ -113,7 +115,7 @@ START_TEST(an_image_has_the_content_in_the_requested_format) {
 END_TEST
 
 START_TEST(other_formats_are_refused) {
-    static const char *const unknown[] = { "ploop", "raw", "qcow2", "vpc", "iso", "" };
+    static const char *const unknown[] = { "parallels", "raw", "qcow2", "vpc", "iso", "" };
 
     for (size_t i = 0; i < LENGTH(unknown); i++) {
         const struct converted_image_settings settings = settings_of("/nowhere", unknown[i]);
@@ -227,9 +229,10 @@ START_TEST(a_content_that_the_format_cannot_hold_is_not_copied) {
         int64_t size_gb;
         bool fits;
     } rows[] = {
-        { "vmdk", 2047, true },  { "vmdk", 2048, false }, /* all of it data */
-        { "vdi", 524287, true }, { "vdi", 524288, false }, { "vhd", 2040, true },
-        { "vhd", 2041, false },  { "vhdx", 65536, true },  { "vhdx", 65537, false },
+        { "vmdk", 2047, true },    { "vmdk", 2048, false }, /* all of it data */
+        { "vdi", 524287, true },   { "vdi", 524288, false },   { "vhd", 2040, true },
+        { "vhd", 2041, false },    { "vhdx", 65536, true },    { "vhdx", 65537, false },
+        { "ploop", 524287, true }, { "ploop", 524288, false },
     };
 
     for (size_t i = 0; i < LENGTH(rows); i++) {

@@ -95,11 +95,14 @@ static const struct {
     { "vhdx", "vhdx", NULL },
     { "vdi", "vdi", NULL },
     { "vdi", "vdi", "static=on" },
+    { "ploop", "parallels", NULL },
+    { "ploop", "parallels", "cluster_size=65536" },
     { "raw", "raw", NULL },
 };
 
 START_TEST(images_are_recognized_as_their_declared_format_alone) {
-    static const char *const declared[] = { "raw", "qcow2", "vmdk", "vhd", "vhdx", "vdi", "iso" };
+    static const char *const declared[] = { "raw",  "qcow2", "vmdk",  "vhd",
+                                            "vhdx", "vdi",   "ploop", "iso" };
 
     for (size_t i = 0; i < LENGTH(made); i++) {
         make(made[i].qemu_name, made[i].options);
@@ -157,7 +160,7 @@ START_TEST(images_of_two_formats_are_refused) {
 END_TEST
 
 START_TEST(declared_formats_are_known_or_not) {
-    static const char *const unknown[] = { "ploop", "qed", "vpc", "RAW", "", "luks", "docker" };
+    static const char *const unknown[] = { "parallels", "qed", "vpc", "RAW", "", "luks", "docker" };
 
     for (size_t i = 0; i < LENGTH(made); i++)
         ck_assert(image_format_is_known(made[i].declared));
@@ -215,6 +218,15 @@ static const struct {
     { "vdi", "vdi", NULL, 340, BYTES("\xff\xff\xff\xff"), "header" },
     { "vdi", "vdi", NULL, 384, BYTES("\0\xff\xff\x1f"), "header" },
     { "vdi", "vdi", NULL, 368, BYTES("\xff\xff\xff\xff\xff\xff\xff\xff"), "size" },
+    { "ploop", "parallels", NULL, 16, BYTES("\1"), "header" },
+    { "ploop", "parallels", NULL, 28, BYTES("\0\0\0\0"), "header" },
+    { "ploop", "parallels", NULL, 32, BYTES("\0\0\0\0"), "header" },
+    { "ploop", "parallels", NULL, 32, BYTES("\xff\xff\xff\x1f"), "header" },
+    { "ploop", "parallels", NULL, 36, BYTES("\xff\xff\xff\xff\xff\xff\xff\xff"), "header" },
+    { "ploop", "parallels", NULL, 36, BYTES("\0\0\0\0"), "size" },
+    { "ploop", "parallels", NULL, 44, BYTES("Ynot"), "was not closed" },
+    { "ploop", "parallels", NULL, 48, BYTES("\xff\xff\xff\xff"), "header" },
+    { "ploop", "parallels", NULL, 56, BYTES("\1"), "extension" },
     { "raw", "raw", NULL, 0, BYTES("QED\0"), "disk_format" },
     { "raw", "raw", NULL, 0, BYTES("LUKS\xba\xbe\0\2"), "LUKS version" },
     { "raw", "raw", NULL, 0, BYTES("LUKS\xba\xbe\0\0"), "LUKS version" },
@@ -247,6 +259,15 @@ START_TEST(a_vmdk_descriptor_without_an_end_is_refused) {
     }
     put(BYTES(rest), 3 * SECTOR);
     assert_refused("vmdk", "not understood");
+}
+END_TEST
+
+/* Of the older kind: it has only four bytes for the number of sectors. */
+START_TEST(an_old_ploop_image_is_one) {
+    make("parallels", NULL);
+    put(BYTES("WithoutFreeSpace"), 0);
+    put(BYTES("\xff\xff\xff\xff"), 40);
+    assert_accepted("ploop", "parallels");
 }
 END_TEST
 
@@ -353,6 +374,6 @@ CHECK_MAIN_WITH("image_inspect", true, begin, end,
                 images_of_two_formats_are_refused, declared_formats_are_known_or_not,
                 each_damage_is_refused_with_its_reason, luks_with_too_many_iterations_is_refused,
                 a_vmdk_descriptor_without_an_end_is_refused,
-                a_vmdk_footer_is_the_last_of_whole_sectors, partition_tables_are_possible,
-                boot_sectors_of_file_systems_are_no_partition_tables,
+                a_vmdk_footer_is_the_last_of_whole_sectors, an_old_ploop_image_is_one,
+                partition_tables_are_possible, boot_sectors_of_file_systems_are_no_partition_tables,
                 images_that_are_cut_off_are_refused)

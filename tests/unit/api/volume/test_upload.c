@@ -148,7 +148,6 @@ START_TEST(a_volume_that_cannot_become_the_image_is_refused_before_it_exists) {
     static const struct {
         const char *body, *before, *why;
     } rows[] = {
-        { UPLOAD(", \"disk_format\": \"ploop\""), NULL, "ploop" },
         { UPLOAD(", \"disk_format\": \"iso\""), NULL, "disk_format" },
         { UPLOAD(", \"container_format\": \"compressed\""), NULL, "compressed" },
         { UPLOAD(", \"visibility\": \"anywhere\""), NULL, "visibility" },
@@ -188,6 +187,7 @@ START_TEST(a_volume_that_the_format_cannot_hold_is_refused) {
         { "vhdx", 65536, NULL },   { "vhdx", 65537, "format vhdx 65536 at most" },
         { "vmdk", 262143, NULL },  { "vmdk", 262144, "format vmdk 262143 at most" },
         { "vdi", 524287, NULL },   { "vdi", 524288, "format vdi 524287 at most" },
+        { "ploop", 524287, NULL }, { "ploop", 524288, "format ploop 524287 at most" },
         { "qcow2", 524288, NULL }, { "raw", 524288, NULL },
     };
 
