@@ -1,6 +1,6 @@
 /*
- * The encryption of volume types, set by administrators.  The service itself has no key manager, so
- * volumes of an encrypted type are refused at creation.
+ * The encryption of volume types, set by administrators.  No driver creates encrypted
+ * volumes, so volumes of an encrypted type are refused at creation.
  */
 #include "model/type/encryption.h"
 

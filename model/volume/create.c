@@ -225,8 +225,7 @@ static int choose_type(struct work *work, const struct volume_new *request, stru
         return -1;
     if (type->is_encrypted)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "Volume type %s is encrypted: this service has no key manager to encrypt "
-                         "a volume with.",
+                         "Volume type %s is encrypted: encrypted volumes are not supported.",
                          type->name);
     if (volume_type_check_size(type, new->volume.size_gb, err) < 0)
         return -1;

@@ -148,6 +148,11 @@ int volume_image_read(const struct work *work, const json_t *image, struct volum
         .min_disk_gb = number_of(image, "min_disk"),
         .metadata = read_metadata(work, image),
     };
+    if (json_text_of(image, "cinder_encryption_key_id"))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Image %s is encrypted "
+                         "(cinder_encryption_key_id), and encrypted volumes are not supported.",
+                         id);
     image_signature_read(image, &ret->signature);
     if (read_hash(image, ret, err) < 0 || (work->settings->verify_image_signatures &&
                                            image_signature_check(&ret->signature, id, err) < 0))

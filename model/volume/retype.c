@@ -22,9 +22,7 @@ static int check_type(struct work *work, const struct volume *volume,
         return retype_refuse(volume, "it has that type already", err);
     if (type->is_encrypted)
         return retype_refuse(volume,
-                             "its bytes would have to be encrypted, for which there is no key "
-                             "manager",
-                             err);
+                             "the type is encrypted, and encrypted volumes are not supported", err);
     if (volume->status != VOLUME_AVAILABLE &&
         volume_type_is(type, "multiattach") != volume->multiattach)
         return retype_refuse(volume, "multiattach changes only while it is detached", err);

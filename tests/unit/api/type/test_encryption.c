@@ -126,6 +126,7 @@ START_TEST(no_volume_of_an_encrypted_type_is_made_in_the_clear) {
     ck_assert_int_eq(world_call(world, "POST", "/volumes",
                                 "{\"volume\": {\"size\": 1, \"volume_type\": \"gold\"}}"),
                      400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "encrypted volumes are not supported"));
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes"), 0);
     ck_assert_int_eq(world_in_use(world, "volumes"), 0);
 }

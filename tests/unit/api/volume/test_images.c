@@ -78,6 +78,8 @@ START_TEST(images_that_do_not_fit_are_refused_with_a_reason) {
           ", \"size\": 1, \"volume_type\": \"__DEFAULT__\"", 202, "" },
         { "{" BASE ", \"os_hash_algo\": \"blake2b\", \"os_hash_value\": \"ab\"}", ", \"size\": 1",
           400, "blake2b" },
+        { "{" BASE ", \"cinder_encryption_key_id\": \"k\"}", ", \"size\": 1", 400,
+          "encrypted volumes are not supported" },
         { "{" BASE ", \"img_signature\": \"x\"}", ", \"size\": 1", 400, "not all of" },
         { "{" BASE ", \"img_signature\": 1}", ", \"size\": 1", 400, "not all of" },
         { "{" BASE SIGNATURE("\"\"") "}", ", \"size\": 1", 400, "not all of" },

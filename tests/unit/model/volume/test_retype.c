@@ -147,6 +147,7 @@ START_TEST(an_impossible_retype_changes_nothing) {
         { "away", "{\"volume_backend_name\": \"elsewhere\"}", 400, "are not moved" },
         { "zone", "{\"RESKEY:availability_zones\": \"moon\"}", 400, "are not moved" },
         { "large", "{\"provisioning:min_vol_size\": \"5\"}", 400, "5" },
+        { "secret", "{}", 400, "encrypted volumes are not supported" },
         { "full", "{}", 413, "" },
     };
     autoworld struct world *world = world_new(NULL);
@@ -155,6 +156,9 @@ START_TEST(an_impossible_retype_changes_nothing) {
     for (size_t i = 0; i < LENGTH(rows); i++)
         if (rows[i].specs)
             make_type(world, rows[i].type, rows[i].specs);
+    world_sql(world, "INSERT INTO volume_type_encryption (volume_type_id, encryption_id, provider, "
+                     "control_location, created_at) SELECT id, id, 'luks', 'front-end', 1 "
+                     "FROM volume_types WHERE name = 'secret'");
     ck_assert_int_eq(world_call(world, "PUT", "/os-quota-sets/" WORLD_PROJECT,
                                 "{\"quota_set\": {\"gigabytes_full\": 1}}"),
                      200);
