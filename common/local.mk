@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	common/arena.c common/arena.h \
 	common/assert.c common/assert.h \
+	common/async_call.c common/async_call.h \
 	common/backoff.c common/backoff.h \
 	common/base64.c common/base64.h \
 	common/child.c common/child.h \
@@ -16,6 +17,9 @@ libscoria_a_SOURCES += \
 	common/io_limits.c common/io_limits.h \
 	common/log.c common/log.h \
 	common/log_limit.c common/log_limit.h \
+	common/loop.c common/loop.h common/loop.private.h \
+	common/loop_find.c \
+	common/loop_identity.c common/loop_identity.h \
 	common/md5.c common/md5.h \
 	common/mountinfo.c common/mountinfo.h \
 	common/nbd_protocol.h \

@@ -45,7 +45,6 @@ libscoria_a_SOURCES += \
 	csi/controller/volumes.c
 
 libscoria_a_SOURCES += \
-	csi/node/async_call.c csi/node/async_call.h \
 	csi/node/backing.c csi/node/backing.h \
 	csi/node/filesystem.c csi/node/filesystem.h \
 	csi/node/pod_limiter.c csi/node/pod_limiter.h \
@@ -54,9 +53,6 @@ libscoria_a_SOURCES += \
 	csi/node/image_parse.c \
 	csi/node/kubelet_path.c csi/node/kubelet_path.h \
 	csi/node/label.h \
-	csi/node/loop.c csi/node/loop.h csi/node/loop.private.h \
-	csi/node/loop_find.c \
-	csi/node/loop_identity.c csi/node/loop_identity.h \
 	csi/node/mount.c csi/node/mount.h \
 	csi/node/mount_flags.c csi/node/mount_flags.h \
 	csi/node/mount_table.c csi/node/mount_table.h \

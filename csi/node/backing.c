@@ -1,6 +1,6 @@
 #include "csi/node/backing.h"
 
-#include "csi/node/async_call.h"
+#include "common/async_call.h"
 #include "csi/node/kubelet_path.h"
 #include "csi/node/volume.private.h"
 

@@ -9,8 +9,8 @@
  */
 #pragma once
 
+#include "common/loop.h"
 #include "csi/node/image.h"
-#include "csi/node/loop.h"
 
 /* A descriptor for reading, or -1. */
 int node_backing_open(const struct node_places *places, const struct loop *loop, struct error *err);

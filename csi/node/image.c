@@ -1,9 +1,9 @@
 #include "csi/node/image.h"
 
+#include "common/async_call.h"
 #include "common/log.h"
 #include "common/md5.h"
 #include "common/process.h"
-#include "csi/node/async_call.h"
 #include "csi/node/mount.h"
 #include "csi/node/volume_lock.h"
 

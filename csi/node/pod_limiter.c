@@ -3,9 +3,9 @@
 #include "client/limits.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/loop.h"
 #include "common/ticker.h"
 #include "csi/node/label.h"
-#include "csi/node/loop.h"
 #include "csi/node/throttle.h"
 
 #include <linux/major.h>

@@ -4,7 +4,7 @@
  */
 #include "csi/node/volume.private.h"
 
-#include "csi/node/async_call.h"
+#include "common/async_call.h"
 #include "csi/node/filesystem.h"
 #include "csi/node/mount.h"
 #include "csi/node/mount_table.h"

@@ -6,7 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "csi/node/loop_identity.h"
+#include "common/loop_identity.h"
 #include "csi/node/pod_limiter.h"
 #include "csi/node/throttle.h"
 

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "common/image_lock.h"
+#include "common/loop.h"
 #include "csi/node/kubelet_path.h"
 #include "csi/node/label.h"
-#include "csi/node/loop.h"
 #include "csi/node/mount_flags.h"
 #include "csi/node/node.h"
 #include "csi/node/volume_lock.h"

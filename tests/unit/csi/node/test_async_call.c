@@ -1,7 +1,7 @@
 /*
  * Calls into storage whose server is unresponsive.
  */
-#include "csi/node/async_call.h"
+#include "common/async_call.h"
 
 #include "csi/node/image.h"
 #include "tests/unit/csi/node/shown_file.h"

@@ -1,6 +1,6 @@
 #include "csi/node/filesystem.h"
 
-#include "csi/node/loop.h"
+#include "common/loop.h"
 #include "csi/node/mount.h"
 #include "tests/unit/csi/node/node_test.h"
 

@@ -1,7 +1,7 @@
-#include "csi/node/loop.h"
+#include "common/loop.h"
 
 #include "common/image_lock.h"
-#include "csi/node/loop_identity.h"
+#include "common/loop_identity.h"
 #include "tests/unit/csi/node/shown_file.h"
 
 #include <errno.h>

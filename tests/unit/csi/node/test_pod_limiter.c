@@ -2,7 +2,7 @@
 
 #include "client/volumes.h"
 #include "common/log.h"
-#include "csi/node/loop.h"
+#include "common/loop.h"
 #include "csi/node/throttle.h"
 #include "tests/lib/script_server.h"
 #include "tests/unit/csi/node/node_test.h"

@@ -4,8 +4,8 @@
  */
 #include "csi/node/wipe.h"
 
+#include "common/loop.h"
 #include "csi/node/filesystem.h"
-#include "csi/node/loop.h"
 #include "csi/node/mount.h"
 #include "tests/unit/csi/node/node_test.h"
 

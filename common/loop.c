@@ -1,9 +1,9 @@
-#include "csi/node/loop.h"
+#include "common/loop.h"
 
+#include "common/async_call.h"
 #include "common/clock.h"
-#include "csi/node/async_call.h"
-#include "csi/node/loop.private.h"
-#include "csi/node/loop_identity.h"
+#include "common/loop.private.h"
+#include "common/loop_identity.h"
 
 #include <errno.h>
 #include <fcntl.h>

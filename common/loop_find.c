@@ -1,11 +1,11 @@
 /*
  * The machine's loop devices: searched, listed by label, and attached.
  */
-#include "csi/node/loop.h"
+#include "common/loop.h"
 
 #include "common/clock.h"
-#include "csi/node/loop.private.h"
-#include "csi/node/loop_identity.h"
+#include "common/loop.private.h"
+#include "common/loop_identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #define LOOP_SECTOR 512
 
 /* A search takes as long as devices of servers that have just become unresponsive
- * (csi/node/async_call.h). */
+ * (common/async_call.h). */
 #define LOCK_WAIT_US  (15 * SECOND_US)
 #define LOCK_PAUSE_NS 20000000
 

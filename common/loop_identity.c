@@ -1,4 +1,4 @@
-#include "csi/node/loop_identity.h"
+#include "common/loop_identity.h"
 
 #include "common/cleanup.h"
 

@@ -1,4 +1,4 @@
-#include "csi/node/async_call.h"
+#include "common/async_call.h"
 
 #include "common/cleanup.h"
 #include "common/clock.h"

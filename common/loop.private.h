@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "csi/node/loop.h"
+#include "common/loop.h"
 
 #include <limits.h>
 
