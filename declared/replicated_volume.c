@@ -16,7 +16,7 @@
 #define PATH_MOST    4096
 #define MESSAGE_MOST 1024
 
-const char *const volume_export_words[] = { "nbd", "file", NULL };
+const char *const volume_export_words[] = { "nbd", "file", "device", NULL };
 
 /* clang-format off */
 static const struct schema_field member_fields[] = {
@@ -73,7 +73,7 @@ static const struct schema_field spec_fields[] = {
       .about = "Most concurrent requests of a client." },
     { "luWorkers", SCHEMA_INT, .min = 1, .initial = "6", .about = "Threads that serve the requests." },
     { "export", SCHEMA_WORD, .words = volume_export_words, .initial = "\"nbd\"",
-      .about = "Exports for clients: an NBD socket, or a file beside it." },
+      .about = "Exports for clients. nbd: a socket; file: a regular file, too; device: that file as a block device, too." },
     { "clients", SCHEMA_LIST, .of = volume_client_fields, .max = CLIENTS_MOST,
       .about = "Other hosts that are admitted, over NBD with TLS." },
     { "qos", SCHEMA_OBJECT, .of = volume_qos_fields, .initial = "{}", .about = "Limits for clients." },

@@ -86,7 +86,7 @@ static const struct schema_field publish_fields[] = {
     { "nodeId", SCHEMA_TEXT, .max = NAME_HOST_MOST, .allows = is_node,
       .about = "the node where it is used, letters, digits, '-', '.', '_', ':'; or empty: none" },
     { "export", SCHEMA_WORD, .words = volume_export_words,
-      .about = "Exports on that node: an NBD socket, or a file beside it." },
+      .about = "Exports on that node. nbd: a socket; file: a regular file, too; device: that file as a block device, too." },
     { "clients", SCHEMA_LIST, .of = volume_client_fields, .max = CLIENTS_MOST,
       .about = "Other hosts that use it on that node, over NBD with TLS." },
     SCHEMA_FIELDS_END,

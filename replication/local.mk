@@ -30,6 +30,7 @@ libscoria_a_SOURCES += \
 	replication/node/assignment_informer.c replication/node/assignment_informer.h \
 	replication/node/assignment_watches.c replication/node/assignment_watches.h \
 	replication/node/client_exports.c replication/node/client_exports.h \
+	replication/node/device_export.c replication/node/device_export.h \
 	replication/node/controller_exports.c \
 	replication/node/controller_jobs.c \
 	replication/node/controller_rebuild.c \

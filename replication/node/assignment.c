@@ -261,7 +261,10 @@ static int read_volume(struct parsed *parsed, const json_t *document, struct err
         .phase = text_of(parsed->arena, document, "status.phase"),
         .reported_bytes = bytes_of(document, "status.capacity"),
         .text = json_text(parsed->arena, document),
-        .export = json_text_is(spec, "export", "file") ? TARGET_EXPORT_FILE : TARGET_EXPORT_NBD,
+        .export = json_text_is(spec, "export", "file") || json_text_is(spec, "export", "device")
+                      ? TARGET_EXPORT_FILE
+                      : TARGET_EXPORT_NBD,
+        .device = json_text_is(spec, "export", "device"),
         .qos = { count_of(spec, "qos.iops"), count_of(spec, "qos.bytesPerSecond") },
         .epoch = count_of(spec, "epoch"),
         /* The API knows that this node starts, or has, a target in this epoch. */

@@ -58,6 +58,7 @@ struct assignment_volume {
     const char *text;       /* the document, for the manifest */
     struct target_qos qos;
     enum target_export export;
+    bool device; /* the file is a block device, too */
     unsigned count;
     struct replica replicas[MEMBERS_MOST];
     const char *pools[MEMBERS_MOST]; /* their names */

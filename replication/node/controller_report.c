@@ -62,6 +62,7 @@ void volume_controller_report(struct volume_controller *controller) {
         .epoch = controller->assignment->volume.epoch,
         .host = controller->settings->exports ? controller->settings->exports->host : NULL,
         .ports = controller->export_ports,
+        .device_bytes = controller->device_bytes,
         .scrub = &scrub,
         .scrubs = compares,
         .scrubbed_at = controller->scrubbed_at,

@@ -127,6 +127,7 @@ void volume_controller_close_target(struct volume_controller *controller) {
     controller->target = NULL;
     controller->status = (struct target_status){ .state = TARGET_DOWN };
     controller->attempt = 0;
+    controller->device = (struct device_export){ 0 };
     volume_controller_take_revert(controller, NODE_REVERT_CLOSED);
     /* A refused request does not apply to a later loss, though the document may not have the
      * refusal yet. */

@@ -340,6 +340,7 @@ int64_t volume_controller_work(struct volume_controller *controller) {
         return (controller->backoff.due_us - now_us) / 1000 + 1;
     memset(controller->export_ports, 0,
            sizeof(controller->export_ports)); /* they may be of an earlier assignment */
+    controller->device_bytes = 0;
     outcome = step(controller, &err);
     if (outcome < 0) {
         note_trouble(controller, &err);

@@ -1,6 +1,7 @@
 #include "replication/node/target_text.h"
 
 #include "common/quantity.h"
+#include "replication/node/device_export.h"
 #include "json/json.h"
 
 #include <stdint.h>
@@ -45,6 +46,8 @@ static const char *address_of(struct arena *arena, const struct target_text *tex
         return NULL;
     if (assigned->export == TARGET_EXPORT_NBD)
         return arena_format(arena, "nbd+unix:///%s?socket=%s/nbd", TARGET_EXPORT, text->run);
+    if (assigned->device)
+        return text->device_bytes > 0 ? device_export_path(arena, text->assignment->uid) : NULL;
     return text->status->has_file ? arena_format(arena, "%s/" TARGET_FILE, text->run) : NULL;
 }
 
@@ -98,8 +101,9 @@ static json_t *target_json(struct arena *arena, const struct target_text *text) 
 static int64_t size_of(const struct target_text *text) {
     const struct assignment_volume *assigned = &text->assignment->volume;
 
-    if (text->status && text->status->state == TARGET_SERVING)
-        return text->status->size_bytes;
+    if (text->status && text->status->state == TARGET_SERVING &&
+        (!assigned->device || text->device_bytes > 0))
+        return assigned->device ? text->device_bytes : text->status->size_bytes;
     return assigned->reported_bytes > 0 ? assigned->reported_bytes : assigned->size_bytes;
 }
 

@@ -15,6 +15,7 @@ struct target_text {
     int64_t epoch;                      /* of this report; 0: none */
     const char *host;                   /* name of this node for other hosts; NULL: not exported */
     const unsigned *ports;              /* of the assignment's clients; 0: not exported now */
+    int64_t device_bytes;               /* size of the assigned device; 0: there is none */
     const struct target_scrub *scrub;   /* the running or last one */
     bool scrubs;
     const char *scrubbed_at;                /* "": none has finished */

@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "replication/engine/daemon.h"
 #include "replication/node/client_exports.h"
+#include "replication/node/device_export.h"
 #include "replication/node/manifest.h"
 #include "json/json.h"
 
@@ -139,6 +140,8 @@ void targets_adopt(struct targets *targets) {
             continue;
         }
         /* Remains of a crash of the machine. */
+        if (device_export_exists(*uid))
+            device_export_end(*uid, &ignored);
         client_exports_end(run, SWEEP_MS, &ignored);
         manifest_remove(run);
         target_sweep(run);

@@ -21,6 +21,7 @@
 #include "replication/engine/replica_access.h"
 #include "replication/node/client_exports.h"
 #include "replication/node/controller_states.h"
+#include "replication/node/device_export.h"
 #include "replication/node/forced_recovery.h"
 #include "replication/node/pool_calls.h"
 #include "replication/node/rebuild_failures.h"
@@ -47,6 +48,8 @@ struct volume_controller {
     bool unresponsive[MEMBERS_MOST]; /* pools of the assignment, at the last check */
     unsigned awaited;                /* number of voters in them for which clients wait */
     unsigned export_ports[CLIENT_EXPORTS_MOST]; /* of the assignment's clients; 0: not exported */
+    struct device_export device;                /* that of the open target */
+    int64_t device_bytes;                       /* its size in this step; 0: there is none */
     bool reached_otherwise;      /* replicas have another path of access from the next start */
     struct target_status status; /* its texts are the target's */
     const char *phase;
@@ -163,7 +166,8 @@ void volume_controller_end_scrub(struct volume_controller *controller);
 
 /* ---- controller_exports.c ---- */
 
-/* Of a served volume: exports it to the hosts in its assignment, and to no other. */
+/* Of a served volume: exports it to the hosts in its assignment, and to no other, and as a device
+ * if that is assigned. */
 int volume_controller_reconcile_exports(struct volume_controller *controller, struct error *err);
 /* Until the volume is served again. */
 int volume_controller_stop_exports(struct volume_controller *controller, struct error *err);

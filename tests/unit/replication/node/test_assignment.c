@@ -75,7 +75,7 @@ START_TEST(a_volume_assignment_is_read_and_its_text_can_be_read_again) {
                         json_pack("{s:i, s:i}", "iops", 100, "bytesPerSecond", 5));
     json_object_set_new(json_object_get(document, "spec"), "removing", json_string(uids[2]));
     json_object_set_new(json_object_get(document, "spec"), "epoch", json_integer(7));
-    json_object_set_new(json_object_get(document, "spec"), "export", json_string("file"));
+    json_object_set_new(json_object_get(document, "spec"), "export", json_string("device"));
     json_object_set_new(
         json_array_get(json_object_get(json_object_get(document, "spec"), "replicas"), 1),
         "address", json_string("[::1]:10810"));
@@ -91,6 +91,7 @@ START_TEST(a_volume_assignment_is_read_and_its_text_can_be_read_again) {
         ck_assert_str_eq(one->volume.node, NODE);
         ck_assert_int_eq(one->volume.qos.iops, 100);
         ck_assert_int_eq(one->volume.export, TARGET_EXPORT_FILE);
+        ck_assert(one->volume.device);
         ck_assert_int_eq(one->volume.qos.bytes_per_second, 5);
         ck_assert_uint_eq(one->volume.count, 3);
         ck_assert_str_eq(one->volume.replicas[1].uid, uids[1]);

@@ -1,10 +1,12 @@
 #include "replication/node/targets.h"
 
 #include "common/image_lock.h"
+#include "common/loop.h"
 #include "replication/engine/daemon.h"
 #include "replication/engine/qmp.h"
 #include "replication/engine/replica_epoch.h"
 #include "replication/engine/replica_snapshot.h"
+#include "replication/node/device_export.h"
 #include "replication/node/health_probes.h"
 #include "replication/node/pool_status.h"
 #include "replication/node/rebuild_slots.h"
@@ -1607,11 +1609,16 @@ static const char *reported_address(void) {
     return address ? address : "";
 }
 
-static void assign_file(void) {
-    json_t *document = volume_document(NODE, "64Mi", version++);
+static void assign_export(const char *export, const char *size) {
+    json_t *document = volume_document(NODE, size, version++);
 
-    json_object_set_new(json_object_get(document, "spec"), "export", json_string("file"));
+    json_object_set_new(json_object_get(document, "spec"), "export", json_string(export));
     set(document);
+}
+
+static void await_address(const char *address) {
+    while (strcmp(reported_address(), address) != 0)
+        poll(NULL, 0, 5);
 }
 
 START_TEST(a_volume_is_exported_as_a_file_after_the_death_of_any_process) {
@@ -1621,9 +1628,8 @@ START_TEST(a_volume_is_exported_as_a_file_after_the_death_of_any_process) {
     if (access("/dev/fuse", W_OK) < 0 || geteuid() != 0)
         return;
     serve();
-    assign_file();
-    while (strcmp(reported_address(), path) != 0)
-        poll(NULL, 0, 5);
+    assign_export("file", "64Mi");
+    await_address(path);
     ck_assert(file_says(path, 50 << 20, 0));
     ck_assert_int_eq(daemon_kill(file_run, 10000, &err), 0);
     while (!file_says(path, 50 << 20, 0))
@@ -1636,13 +1642,90 @@ START_TEST(a_volume_is_exported_as_a_file_after_the_death_of_any_process) {
     targets = targets_new(&settings);
     targets_adopt(targets);
     ck_assert(!volume_controller_finds(&settings, VOLUME));
-    assign_file();
+    assign_export("file", "64Mi");
     assert_healthy();
     while (!file_says(path, 50 << 20, 0))
         poll(NULL, 0, 5);
     checker_disconnect(&checker);
     assign("", "64Mi");
     await_end();
+}
+END_TEST
+
+/* The size in bytes; -1: there is none. */
+static int64_t size_of_device(const char *path) {
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    return fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+}
+
+static unsigned count_devices(void) {
+    struct loop_name *devices;
+    int count = loop_list(arena, "scoria-target:" VOLUME, &devices, &err);
+
+    ck_assert_int_ge(count, 0);
+    return (unsigned)count;
+}
+
+/* With O_DIRECT, as QEMU does. */
+static bool device_takes(const char *path, char byte, off_t at) {
+    autoclose int fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
+    char *block = aligned_alloc(4096, 4096);
+    bool taken;
+
+    memset(block, byte, 4096);
+    taken = fd >= 0 && pwrite(fd, block, 4096, at) == 4096 && fsync(fd) == 0;
+    free(block);
+    return taken;
+}
+
+START_TEST(a_volume_is_exported_as_a_device_after_the_death_of_any_process) {
+    const char *path = device_export_path(arena, VOLUME);
+    const char *file_run = arena_join(arena, run, "/file", NULL);
+
+    if (access("/dev/fuse", W_OK) < 0 || access("/dev/loop-control", W_OK) < 0 || geteuid() != 0)
+        return;
+    serve();
+    assign_export("device", "64Mi");
+    await_address(path);
+    ck_assert_int_eq(size_of_device(path), 64 << 20);
+    ck_assert(device_takes(path, 'd', 50 << 20));
+    assign_export("device", "96Mi");
+    while (size_of_device(path) != 96 << 20)
+        poll(NULL, 0, 5);
+    ck_assert(device_takes(path, 'e', 90 << 20));
+    ck_assert_uint_eq(count_devices(), 1);
+
+    ck_assert_int_eq(daemon_kill(run, 10000, &err), 0); /* requests wait until it is back */
+    ck_assert(file_says(path, 50 << 20, 'd'));
+    ck_assert_int_eq(daemon_kill(file_run, 10000, &err), 0); /* a device of a new file */
+    while (!file_says(path, 50 << 20, 'd'))
+        poll(NULL, 0, 5);
+
+    checker_disconnect(&checker); /* the agent alone: the device stays as it is */
+    ck_assert(targets_stop(targets, 60000));
+    ck_assert(file_says(path, 90 << 20, 'e'));
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    assign_export("device", "96Mi");
+    assert_healthy();
+    await_address(path);
+    ck_assert(file_says(path, 90 << 20, 'e'));
+    while (count_devices() != 1)
+        poll(NULL, 0, 5);
+
+    assign_export("nbd", "96Mi");
+    while (strstr(reported_address(), "nbd") == NULL)
+        poll(NULL, 0, 5);
+    ck_assert(!device_export_exists(VOLUME));
+    ck_assert_uint_eq(count_devices(), 0);
+    assign_export("device", "96Mi");
+    await_address(path);
+    checker_disconnect(&checker);
+    assign("", "96Mi");
+    await_end();
+    ck_assert(!device_export_exists(VOLUME));
+    ck_assert_uint_eq(count_devices(), 0);
 }
 END_TEST
 
@@ -1666,6 +1749,7 @@ CHECK_MAIN_WITH(
     an_adopted_daemon_takes_no_epoch_of_another_node, a_dead_daemon_is_restarted,
     a_lost_replica_is_rebuilt, a_failed_needed_replica_does_not_prevent_the_rebuild_of_others,
     a_served_volume_is_resized, a_volume_is_exported_as_a_file_after_the_death_of_any_process,
+    a_volume_is_exported_as_a_device_after_the_death_of_any_process,
     limits_of_clients_follow_the_document, a_damaged_replica_is_repaired,
     damage_without_an_agent_is_found_after_adoption, replicas_are_compared_periodically,
     a_volume_with_blocks_without_a_majority_is_degraded_until_they_have_one,
