@@ -45,7 +45,7 @@ static int share(struct replicated_call *call, const char *node,
     bool named = replicated_find_client(replicated_clients(call), connecting->host) != NULL;
     json_t *clients;
 
-    if (!is_moving(call, node, connecting->host))
+    if (connecting->device || !is_moving(call, node, connecting->host))
         return replicated_refuse_host(call, err);
     if (!connecting->known) {
         int listens = check_listens(call, node, err);
@@ -60,7 +60,7 @@ static int share(struct replicated_call *call, const char *node,
     json_array_extend(clients, (json_t *)(uintptr_t)replicated_clients(call));
     if (!named)
         json_array_append_new(clients, json_pack("{s:s}", "nodeId", connecting->host));
-    connecting->requested = replicated_publish(call, node, clients, err) == 0;
+    connecting->requested = replicated_publish(call, node, false, clients, err) == 0;
     return connecting->requested ? 0 : -1;
 }
 
@@ -84,7 +84,8 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
         /* In the form of a patch: none are no list. */
         json_t *patch = json_array_size(clients) > 0 ? json_deep_copy(clients) : json_null();
 
-        connecting->requested = replicated_publish(call, connecting->host, patch, err) == 0;
+        connecting->requested =
+            replicated_publish(call, connecting->host, connecting->device, patch, err) == 0;
         return connecting->requested ? 0 : -1;
     }
     return replicated_await_target(call, connecting->host, connecting, err);
@@ -93,7 +94,10 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
 int replicated_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
                        const json_t *connector, json_t **ret, struct error *err) {
     const struct replicated *backend = handle;
-    struct replicated_connecting connecting = { .host = json_text_of(connector, "host") };
+    struct replicated_connecting connecting = {
+        .host = json_text_of(connector, "host"),
+        .device = strcmp(backend->connection_type, "local") == 0,
+    };
     const json_t *export;
     json_t *data;
     struct replicated_call call;
@@ -113,10 +117,12 @@ int replicated_connect(void *handle, struct arena *arena, const struct driver_vo
                          json_object_get(export, "host"), "port", json_object_get(export, "port"),
                          "export", json_object_get(export, "export"), "format", "raw", "tls", true,
                          "tls_directory", backend->tls_directory);
+    else if (connecting.device)
+        data = json_pack("{s:s, s:s}", "device_path", connecting.path, "format", "raw");
     else
-        data = json_pack("{s:s, s:s, s:s, s:s}", "transport", "unix", "socket", connecting.socket,
+        data = json_pack("{s:s, s:s, s:s, s:s}", "transport", "unix", "socket", connecting.path,
                          "export", "volume", "format", "raw");
-    *ret = json_pack("{s:s, s:o}", "driver_volume_type", "nbd", "data", data);
+    *ret = json_pack("{s:s, s:o}", "driver_volume_type", backend->connection_type, "data", data);
     json_object_set_new(json_object_get(*ret, "data"), "name", json_string(volume->name_id));
     return 0;
 }
@@ -126,6 +132,7 @@ static int disconnect_step(struct replicated_call *call, void *arg, struct error
     int found = replicated_read(call, err);
     bool last = !call->hosts || !*call->hosts;
     const json_t *clients = replicated_clients(call);
+    bool device = json_text_is(json_object_get(call->config, "publish"), "export", "device");
     json_t *left;
 
     (void)arg;
@@ -147,7 +154,9 @@ static int disconnect_step(struct replicated_call *call, void *arg, struct error
         json_decref(left);
         left = json_null();
     }
-    return replicated_publish(call, last ? "" : replicated_node(call), left, err) < 0 ? -1 : 1;
+    if (replicated_publish(call, last ? "" : replicated_node(call), device, left, err) < 0)
+        return -1;
+    return 1;
 }
 
 int replicated_disconnect(void *handle, struct arena *arena, const struct driver_volume *volume,

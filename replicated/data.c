@@ -41,7 +41,7 @@ static int end_step(struct replicated_call *call, void *arg, struct error *err) 
         return found < 0 ? -1 : 1;
     if (!*replicated_node(call) || !mark || strcmp(mark, publication->mark) != 0)
         return 1;
-    return replicated_publish(call, "", json_null(), err) < 0 ? -1 : 1;
+    return replicated_publish(call, "", false, json_null(), err) < 0 ? -1 : 1;
 }
 
 static void end_publication(void *arg) {
@@ -92,7 +92,7 @@ static int open_step(struct replicated_call *call, void *arg, struct error *err)
     if (!connecting->known && replicated_check_agent(call, connecting->host, err) < 0)
         return -1;
     connecting->known = true;
-    return replicated_publish(call, connecting->host, json_null(), err);
+    return replicated_publish(call, connecting->host, false, json_null(), err);
 }
 
 static int lock_directory(struct arena *arena, const char *socket, bool writable, int *ret,
@@ -125,9 +125,9 @@ static int publish_and_open(struct replicated_call *call, const char *node, bool
     call->connects = true;
     if (replicated_walk(call, open_step, &connecting, &failure) < 0)
         return replicated_fail_host(call, &failure, err);
-    if (lock_directory(call->arena, connecting.socket, writable, &lock, err) < 0)
+    if (lock_directory(call->arena, connecting.path, writable, &lock, err) < 0)
         return -1;
-    io = nbd_io_open(connecting.socket, "volume", writable, CALL_TIMEOUT_MS, err);
+    io = nbd_io_open(connecting.path, "volume", writable, CALL_TIMEOUT_MS, err);
     if (!io)
         return -1;
     volume_io_hold(io, take_fd(lock));

@@ -15,6 +15,8 @@
 
 #define FILLS(member_) OPTION_FILLS(struct replicated, member_)
 
+static const char *const connection_types[] = { "nbd", "local", NULL };
+
 /* clang-format off */
 static const struct option own_options[] = {
     { .section = OPTION_BACKEND, .key = "replicated_policy", .type = OPTION_TEXT, FILLS(policy),
@@ -29,6 +31,9 @@ static const struct option own_options[] = {
     { .section = OPTION_BACKEND, .key = "replicated_tls_directory", .type = OPTION_TEXT, FILLS(tls_directory), .fallback = "/etc/pki/libvirt-nbd",
       .help = "Directory with ca-cert.pem, client-cert.pem and client-key.pem on hosts that use a volume which "
               "another host serves; connections contain its path." },
+    { .section = OPTION_BACKEND, .key = "replicated_connection_type", .type = OPTION_WORD, FILLS(connection_type), .fallback = "nbd", .words = connection_types,
+      .help = "driver_volume_type of connections to a volume. nbd: the socket of its storage daemon. local: a block "
+              "device of the host, as Nova needs it; one host at a time." },
     { .section = OPTION_BACKEND, .key = "volume_endpoint", .type = OPTION_TEXT, .fallback = "http://127.0.0.1:8776/v3",
       .help = "Root of the volume API that keeps the configs of replicated volumes, with /v3. Not given: the API of "
               "this process, or with a user in section service_user the catalog's endpoint of volumev3 or "
@@ -134,10 +139,11 @@ static int replicated_get_pools(void *handle, struct arena *arena, struct driver
         .name = name ? name : opened->backend->name,
         .total_gb = (double)space.total / copies,
         .free_gb = space.count < (unsigned)opened->replicas ? 0 : (double)space.free / copies,
-        .capabilities =
-            json_pack("{s:b, s:b, s:b, s:i, s:[s, s]}", POOL_ENDS_CONNECTIONS, 1,
-                      POOL_MOVES_INSTANCES, space.listens, POOL_KEEPS_DISCARDS, 1, POOL_LARGEST_GB,
-                      LARGEST_GB, POOL_EXTRA_SPECS, DRIVER_SPEC_POLICY, DRIVER_SPEC_REPLICAS),
+        .capabilities = json_pack("{s:b, s:b, s:b, s:i, s:[s, s]}", POOL_ENDS_CONNECTIONS, 1,
+                                  POOL_MOVES_INSTANCES,
+                                  space.listens && strcmp(opened->connection_type, "local") != 0,
+                                  POOL_KEEPS_DISCARDS, 1, POOL_LARGEST_GB, LARGEST_GB,
+                                  POOL_EXTRA_SPECS, DRIVER_SPEC_POLICY, DRIVER_SPEC_REPLICAS),
     };
     *ret = pool;
     return 1;

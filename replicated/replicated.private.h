@@ -17,7 +17,8 @@ struct replicated {
     struct own_user *user;
     const char *policy;        /* of volumes whose type names none; NULL: none */
     const char *tls_directory; /* at hosts that are clients of others */
-    int64_t replicas;          /* of those without a number in type and policy */
+    const char *connection_type;
+    int64_t replicas; /* of those without a number in type and policy */
     int64_t timeout_us;
 };
 
@@ -119,13 +120,14 @@ struct replicated_connecting {
     bool known;       /* its agent is known: it can serve, or be a client */
     bool responds;    /* the agent that will serve it reports */
     bool requested;
-    const char *socket;
-    const json_t *export; /* its client export; NULL: at the socket */
+    bool device;          /* as a block device, else at a socket: */
+    const char *path;     /* of either */
+    const json_t *export; /* its client export; NULL: at the path */
 };
 
-/* Decisions based on an older version are refused, even without a difference.  `clients` is a new
- * reference, taken. */
-int replicated_publish(struct replicated_call *call, const char *node, json_t *clients,
+/* Decisions based on an older version are refused, even without a difference.  `device`: as a block
+ * device, too.  `clients` is a new reference, taken. */
+int replicated_publish(struct replicated_call *call, const char *node, bool device, json_t *clients,
                        struct error *err);
 /* 0: the host has an agent, which could serve the volume. */
 int replicated_check_agent(struct replicated_call *call, const char *host, struct error *err);

@@ -9,15 +9,16 @@
 
 #define SOCKET "socket=" /* precedes its path in the address of a target */
 
-int replicated_publish(struct replicated_call *call, const char *node, json_t *clients,
+int replicated_publish(struct replicated_call *call, const char *node, bool device, json_t *clients,
                        struct error *err) {
     char mark[UUID_SIZE];
 
     call->mark = arena_text(call->arena, clock_uuid(&clock_system, mark));
     return replicated_change(call,
-                             json_pack("{s:{s:{s:s}}, s:{s:s, s:o}}", "metadata", "annotations",
-                                       ANNOTATION_CONNECTION, call->mark, "publish", "nodeId", node,
-                                       "clients", clients),
+                             json_pack("{s:{s:{s:s}}, s:{s:s, s:o, s:s}}", "metadata",
+                                       "annotations", ANNOTATION_CONNECTION, call->mark, "publish",
+                                       "nodeId", node, "clients", clients, "export",
+                                       device ? "device" : "nbd"),
                              err);
 }
 
@@ -65,13 +66,17 @@ static int find_target(struct replicated_call *call, const char *node,
     if (!serves || !address || strcmp(serves, node) != 0 || !phase ||
         (strcmp(phase, "Healthy") != 0 && strcmp(phase, "Degraded") != 0))
         return 0;
+    if (strcmp(connecting->host, node) == 0 && connecting->device) {
+        connecting->path = address;
+        return address[0] == '/'; /* or it has been served at a socket until now */
+    }
     if (strcmp(connecting->host, node) == 0) {
         const char *socket = strstr(address, SOCKET);
 
         if (!socket)
             return error_set(err, ERROR_BACKEND,
                              "The volume is served at %s, which is not a socket.", address);
-        connecting->socket = socket + strlen(SOCKET);
+        connecting->path = socket + strlen(SOCKET);
         return 1;
     }
     export = replicated_find_client(json_object_get(target, "clients"), connecting->host);

@@ -51,8 +51,8 @@
 static struct script_server *server;
 static struct bench bench;
 
-static void begin(void) {
-    const char *arguments[3] = { "--enabled_backends=" BACKEND };
+static void begin_with(const char *option) {
+    const char *arguments[] = { "--enabled_backends=" BACKEND, NULL, option, NULL };
 
     server = script_server_new();
     bench_new(&bench);
@@ -66,6 +66,10 @@ static void begin(void) {
                   bench.err.message);
     bench.backend = (struct driver_backend){ .name = BACKEND, .config = bench.config };
     ck_assert_msg(bench_try_open(&bench) == 0, "%s", bench.err.message);
+}
+
+static void begin(void) {
+    begin_with(NULL);
 }
 
 static void end(void) {
@@ -409,6 +413,45 @@ START_TEST(a_volume_is_served_to_one_host) {
     assert_sent("PATCH", 2, "\"resourceVersion\":\"9\"");
     json_decref(info);
     json_decref(connector);
+    end();
+}
+END_TEST
+
+#define SERVED_AT(address)                                                                      \
+    "{\"replicated_volume\":{\"status\":{\"phase\":\"Healthy\",\"target\":{\"nodeId\":\"one\"," \
+    "\"address\":\"" address "\"}}}}"
+
+/* As Nova's hosts need it: they know no NBD. */
+START_TEST(a_connection_may_be_a_device_of_its_host) {
+    json_t *connector = json_pack("{s:s}", "host", "one"),
+           *other = json_pack("{s:s}", "host", "two");
+    struct driver_volume volume = A_VOLUME;
+    json_t *info, *data;
+
+    begin_with("--" BACKEND ".replicated_connection_type=local");
+    answers("GET", "/v3/replica_pools", 200, POOLS("one"), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 1);
+    answers("PATCH", PATH, 200, CONFIG(ID, "9", AT("one")), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "9", AT("one")), 0);
+    answers("GET", PATH "/volume", 200, SERVED_AT("nbd+unix:///volume?socket=/run/nbd"), 1);
+    answers("GET", PATH "/volume", 200, SERVED_AT("/dev/scoria/uid"), 0);
+    ck_assert_msg(bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info,
+                                        &bench.err) == 0,
+                  "%s", bench.err.message);
+    data = json_object_get(info, "data");
+    ck_assert(json_text_is(info, "driver_volume_type", "local"));
+    ck_assert(json_text_is(data, "device_path", "/dev/scoria/uid"));
+    ck_assert(json_text_is(data, "format", "raw"));
+    ck_assert_ptr_null(json_object_get(data, "socket"));
+    assert_sent("PATCH", 0, "\"export\":\"device\"");
+    json_decref(info);
+
+    ck_assert_int_eq(
+        bench.driver->connect(bench.handle, bench.arena, &volume, other, &info, &bench.err), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    ck_assert_uint_eq(count_requests("PATCH"), 1);
+    json_decref(connector);
+    json_decref(other);
     end();
 }
 END_TEST
@@ -1177,6 +1220,7 @@ CHECK_MAIN("replicated", a_moving_instance_becomes_a_client_of_the_target,
            a_config_with_another_label_is_not_found, a_name_is_a_label,
            a_volume_grows_to_one_size_after_the_other,
            a_refusal_by_the_api_is_no_refusal_of_the_client, a_volume_is_served_to_one_host,
+           a_connection_may_be_a_device_of_its_host,
            an_unresponsive_agent_of_a_host_is_not_waited_for,
            new_targets_of_an_unresponsive_agent_are_not_waited_for,
            silence_during_a_suspension_does_not_count, a_restarting_api_is_waited_for,
