@@ -27,6 +27,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 HOST = "hypervisor"
 # By name, with the driver: files of the first one share blocks, servers share volumes of the other.
 SHARES = {"share": "nfs", "plain": "powerstore_nfs"}
+# The backend whose volumes are files of this machine, which share blocks, and that of replicas.
+FILES, DECLARED = "files", "declared"
+POOLS = "pool-a", "pool-b", "pool-c"
 KERNEL = os.path.join(program.REPOSITORY, "build/kernel")
 MODULES = ("virtio_pci", "virtio_blk")
 TIMEOUT_S = 600  # of a machine that has other things to do
@@ -112,12 +115,25 @@ connection = sqlite:///{place}/placement.db
 SCORIA = """\
 [DEFAULT]
 auth_strategy = keystone
-enabled_backends = share, plain
+enabled_backends = share, plain, files, declared
 quota_volumes = -1
 quota_gigabytes = -1
 quota_snapshots = -1
 glance_api_servers = {glance}
 {shares}
+[files]
+volume_driver = file
+volume_backend_name = files
+file_volume_directory = {place}/files
+file_connection_type = gpfs
+[declared]
+volume_driver = replicated
+volume_backend_name = declared
+replicated_connection_type = local
+[storage]
+enabled_pools = {pools}
+run_directory = {place}/targets
+{pool_sections}
 [compute]
 service = agent
 snapshots = nova
@@ -208,6 +224,7 @@ class Cloud:
     def __init__(self, place):
         self.place = place
         self.processes, self.roles = {}, {}
+        self.with_completion = None  # the program of such a nova-compute
         self.broker = self.keystone = self.glance = None
         self.nova_port, self.agent_port = free_ports(2)
         self.nova_url = f"http://127.0.0.1:{self.nova_port}/v2.1"
@@ -262,6 +279,9 @@ class Cloud:
             os.makedirs(path, exist_ok=True)
             shutil.chown(path, "nova", "nova")
         self.run("mount", "--bind", self.path("mount.nfs"), "/usr/sbin/mount.nfs")
+        for name in (FILES, *POOLS):
+            os.mkdir(self.path(name))
+        self.run("mount", os.path.realpath(self.path("disk")), self.path(FILES))
         with open("/etc/libvirt/libvirtd.conf", "a", encoding="ascii") as file:
             file.write(LIBVIRTD)
 
@@ -342,9 +362,10 @@ class Cloud:
                     program_path or f"nova-{name}", "--config-file", "/etc/nova/nova.conf")
 
     def kill_nova(self, name):
-        process = self.processes.pop(f"nova-{name}")
-        process.kill()
-        process.wait()
+        process = self.processes.pop(f"nova-{name}", None)
+        if process is not None:
+            process.kill()
+            process.wait()
 
     def answers(self, service):
         try:
@@ -359,7 +380,8 @@ class Cloud:
 
     def start_scoria(self):
         self.configuration = self.write("scoria.conf", SCORIA.format(
-            glance=self.glance.url, user=self.user.replace("username = nova", "username = scoria"),
+            place=self.place, pools=", ".join(POOLS), pool_sections="\n".join(
+                f"[{pool}]\npath = {self.path(pool)}" for pool in POOLS), glance=self.glance.url, user=self.user.replace("username = nova", "username = scoria"),
             shares="\n".join(SHARE.format(name=name, driver=driver, place=self.place)
                              for name, driver in SHARES.items())))
         for name in ("api", "manager", "compute"):
@@ -373,38 +395,47 @@ class Cloud:
             f"--state-dir={self.path('state')}", *options)
         self.roles[name].start()
 
+    def phase(self, volume):
+        return program.phase(self.path("state"), volume, f"--config-file={self.configuration}")
+
     def kill_role(self, name):
         self.roles.pop(name).kill()
+
+    def have_role(self, name):
+        if name not in self.roles:
+            self.start_role(name)
 
     def restart_roles(self, *options):
         for name in ("api", "manager"):
             self.roles.pop(name).stop()
             self.start_role(name, *options)
 
-    def use_nova(self, test, completing=None):
+    def use_nova(self, test, completing=None, more=()):
         """Until the end of the test Nova grows the disks, and the agent is gone; with the name of a
-        nova-compute that reports it."""
-        options = ["--compute.service=nova"]
+        nova-compute that reports it. The options of API and manager."""
+        options = ["--compute.service=nova", *more]
+        self.with_completion = completing and os.path.join(HERE, completing)
         self.kill_role("compute")
         test.addCleanup(self.start_role, "compute")
         if completing:
             options.append("--compute.extend_completion_microversion=2.93")
-            self.replace_compute(os.path.join(HERE, completing))
+            self.replace_compute(self.with_completion)
             test.addCleanup(self.replace_compute)
         self.restart_roles(*options)
         test.addCleanup(self.restart_roles)
+        return options
 
     def replace_compute(self, program_path=None):
         self.kill_nova("compute")
         self.start_compute(program_path)
 
     def start_compute(self, program_path=None):
-        """Nova takes a dead one for alive for a minute, but the new one reports soon."""
+        """Nova takes a dead one for alive for a minute; the new one may need longer to report."""
         def reports():
             return [row["updated_at"] for row in self.hypervisors()]
         before = reports()
         self.launch_nova("compute", program_path)
-        self.wait("the new nova-compute", lambda: reports() != before)
+        self.wait("the new nova-compute", lambda: reports() not in (before, []))
 
     # ---- contents ----
 
@@ -417,14 +448,18 @@ class Cloud:
         for name, path in (("aki", kernel.image), ("ari", self.path("initramfs"))):
             with open(path, "rb") as file:
                 files[name] = self.glance.image(name, file.read(), name, container_format=name)
+        self.system = {"kernel_id": files["aki"], "ramdisk_id": files["ari"],
+                       "os_command_line": "console=ttyS0 quiet panic=-1 no_timer_check"}
         self.image, self.other_image = (self.glance.image(
-            name, name.encode().ljust(16 << 20, b"\0"), kernel_id=files["aki"],
-            ramdisk_id=files["ari"], os_command_line="console=ttyS0 quiet panic=-1 no_timer_check")
+            name, name.encode().ljust(16 << 20, b"\0"), **self.system)
             for name in ("system", "other"))
 
     def fill(self):
         volumes = self.volumes()
-        for name in SHARES:
+        default, = volumes.ask("GET", "/types")["volume_types"]
+        volumes.ask("POST", f"/types/{default['id']}/extra_specs", {
+            "extra_specs": {"volume_backend_name": next(iter(SHARES))}})
+        for name in (*SHARES, FILES, DECLARED):
             volumes.ask("POST", "/types", {"volume_type": {
                 "name": name, "extra_specs": {"volume_backend_name": name}}})
         self.flavor = self.compute().ask("POST", "/flavors", {"flavor": {
@@ -432,15 +467,15 @@ class Cloud:
 
     # ---- clients ----
 
-    def token(self):
-        return self.keystone.token("admin", "admin")
+    def token(self, user="admin", project="admin"):
+        return self.keystone.token(user, project)
 
     def compute(self):
         return Service(self.nova_url, self.token(),
                        f"compute {COMPUTE_VERSION}")
 
-    def volumes(self):
-        return BlockStorage(self.volumes_url, timeout=TIMEOUT_S, token=self.token())
+    def volumes(self, *user):
+        return BlockStorage(self.volumes_url, timeout=TIMEOUT_S, token=self.token(*user))
 
     # ---- the end ----
 
