@@ -124,6 +124,7 @@ EXTRA_DIST += \
 	tests/conformance/openstack/servers.py \
 	tests/conformance/requirements.txt \
 	tests/conformance/run \
+	tests/conformance/tempest_worker.py \
 	tests/conformance/worker \
 	tests/cost/budget \
 	tests/cost/counted.py \
