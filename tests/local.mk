@@ -118,10 +118,12 @@ EXTRA_DIST += \
 	tests/conformance/openstack/cloud.py \
 	tests/conformance/openstack/dashboard.py \
 	tests/conformance/openstack/horizon.py \
+	tests/conformance/openstack/left_out \
 	tests/conformance/openstack/mount.nfs \
 	tests/conformance/openstack/nova-compute-with-completion \
 	tests/conformance/openstack/run \
 	tests/conformance/openstack/servers.py \
+	tests/conformance/openstack/tempest_cases.py \
 	tests/conformance/requirements.txt \
 	tests/conformance/run \
 	tests/conformance/tempest_worker.py \
