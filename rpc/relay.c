@@ -15,9 +15,9 @@
 
 enum { BATCH = 128, LOOK_AFTER_MS = 1000, EMPTY_MS = 5000, LEAVE_MS = 3000 };
 
-#define NOTIFICATION_BYTES ((size_t)64 << 20)
-#define ROW_BYTES          ((size_t)256) /* beside the payload */
-#define DROPS_EACH_US      (60 * SECOND_US)
+#define ROW_BYTES     ((size_t)256) /* beside the payload */
+#define DROPS_EACH_US (60 * SECOND_US)
+#define DROPS_FREE    8 /* a part of the limit, which a drop leaves free */
 
 struct relay {
     struct db *db;
@@ -77,28 +77,31 @@ static int row_publish(struct relay *relay, const struct outbox_message *row) {
 struct drop {
     const int64_t *ids;
     unsigned count;
+    int deleted;
 };
 
 static int drop_body(struct db_tx *tx, void *arg, struct error *err) {
     struct drop *drop = arg;
-    int deleted = outbox_delete(tx, drop->ids, drop->count, err);
 
-    if (deleted < 0)
-        return -1;
-    drop->count = (unsigned)deleted;
-    return 0;
+    drop->deleted = outbox_delete(tx, drop->ids, drop->count, err);
+    return drop->deleted < 0 ? -1 : 0;
 }
 
+/* The next notifications cost no scan of all: there is space for them. */
 static int notifications_drop(struct relay *relay, struct error *err) {
+    const size_t most = atomic_load(&relay->notification_bytes);
     const int64_t *ids = NULL;
-    size_t count = backlog_cut(relay->backlog, atomic_load(&relay->notification_bytes), &ids);
+    size_t count = 0;
 
+    if (backlog_bytes(relay->backlog) > most)
+        count = backlog_cut(relay->backlog, most - most / DROPS_FREE, &ids);
     for (size_t done = 0; done < count; done += BATCH) {
-        struct drop drop = { ids + done, (unsigned)(count - done < BATCH ? count - done : BATCH) };
+        struct drop drop = { .ids = ids + done,
+                             .count = (unsigned)(count - done < BATCH ? count - done : BATCH) };
 
         if (db_transaction(relay->db, drop_body, &drop, err) < 0)
             return error_context(err, "dropping notifications");
-        relay->dropped += drop.count;
+        relay->dropped += (unsigned)drop.deleted;
     }
     return 0;
 }
@@ -256,7 +259,7 @@ struct relay *relay_new(struct db *db, struct rpc *rpc, enum relay_use use) {
     relay->use = use;
     relay->flights = flights_new(db);
     relay->backlog = backlog_new();
-    atomic_init(&relay->notification_bytes, NOTIFICATION_BYTES);
+    atomic_init(&relay->notification_bytes, SIZE_MAX);
     if (use != RELAY_STEPS) {
         db_on_event(db, DB_OUTBOX, relay_wake, relay);
         if (pthread_create(&relay->thread, NULL, relay_main, relay) != 0)
@@ -296,6 +299,8 @@ void relay_stop(struct relay *relay) {
         flights_delete(relay->flights);
         flights_delete_wait(relay->flights);
     }
+    relay->drops_next_us = 0;
+    drops_log(relay);
     flights_stop(relay->flights);
     backlog_free(relay->backlog);
     free(relay);

@@ -22,7 +22,7 @@ enum relay_use {
 
 struct relay *relay_new(struct db *db, struct rpc *rpc, enum relay_use use);
 /* Bytes of notifications that may wait in the database: above that the oldest are deleted, of the
- * projects with most.  64 MiB initially; from any thread. */
+ * projects with most, until an eighth is free.  No limit initially; from any thread. */
 void relay_limit(struct relay *relay, size_t notification_bytes);
 /* Publishes new rows and deletes confirmed ones; returns the number of published ones, or -1. */
 int relay_step(struct relay *relay, struct error *err);
