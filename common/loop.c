@@ -151,22 +151,27 @@ bool loop_recall(unsigned number, char ret_label[LOOP_LABEL_SIZE]) {
     return true;
 }
 
-bool loop_is_stale(unsigned number) {
+/* -1: it is not stale.  While it is open its number is that of no other device. */
+static int open_stale(unsigned number) {
     char path[LOOP_PATH_SIZE];
     struct loop_info64 info;
     autoclose int fd = -1;
 
     loop_path(number, path);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    return fd >= 0 && query_status(fd, number, &info) < 0 && is_stale_error(errno);
+    return fd >= 0 && query_status(fd, number, &info) < 0 && is_stale_error(errno) ? take_fd(fd)
+                                                                                   : -1;
+}
+
+bool loop_is_stale(unsigned number) {
+    autoclose int fd = open_stale(number);
+
+    return fd >= 0;
 }
 
 void loop_detach_stale(unsigned number) {
-    char path[LOOP_PATH_SIZE];
-    autoclose int fd = -1;
+    autoclose int fd = open_stale(number);
 
-    loop_path(number, path);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0)
         ioctl(fd, LOOP_CLR_FD, 0);
 }

@@ -86,7 +86,8 @@ int loop_open(unsigned number, struct loop *ret, struct error *err);
 bool loop_recall(unsigned number, char ret_label[LOOP_LABEL_SIZE]);
 /* The server of the file has terminated, or its file system has shut down: all requests fail. */
 bool loop_is_stale(unsigned number);
-/* Detaches a stale device, at its last close. */
+/* Detaches a stale device, at its last close.  No effect when its number is that of another one
+ * meanwhile. */
 void loop_detach_stale(unsigned number);
 /* `persistent`: it stays until loop_release(), also when it is not open. */
 int loop_set_persistent(const struct loop *loop, bool persistent, struct error *err);

@@ -83,17 +83,25 @@ static uint64_t encode(dev_t device) {
 
 struct file {
     struct stat status;
-    char name[NAME_MAX + 1]; /* the last part of its path; "": unknown */
+    bool is_mount;
+    char path[PATH_MAX]; /* "": unknown */
 };
+
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : NULL;
+}
 
 static bool is_of_file(const struct loop_seen *seen, const void *arg) {
     const struct file *file = arg;
 
     if (seen->unresponsive && !seen->known) {
-        /* A file has one name, whatever the path to it. */
-        const char *slash = strrchr(seen->path, '/');
+        /* A file has one name, whatever the path to it, and one that is a mount has one path. */
+        const char *name = file->is_mount ? file->path : last_part(file->path),
+                   *seen_name = file->is_mount ? seen->path : last_part(seen->path);
 
-        return !*file->name || !slash || strncmp(slash + 1, file->name, strlen(file->name)) == 0;
+        return !name || !*name || !seen_name || strncmp(seen_name, name, strlen(name)) == 0;
     }
     return seen->info.lo_inode == file->status.st_ino &&
            seen->info.lo_device == encode(file->status.st_dev);
@@ -116,17 +124,17 @@ static bool has_label(const struct loop_seen *seen, const void *arg) {
 
 /* Called without the lock: the kernel may wait for the file's server. */
 static int read_file(int file, struct file *ret, struct error *err) {
-    char link[sizeof("/proc/self/fd/2147483647")], path[PATH_MAX];
-    const char *slash;
+    char link[sizeof("/proc/self/fd/2147483647")];
+    struct statx attributes;
     ssize_t size;
 
     if (fstat(file, &ret->status) < 0)
         return error_errno(err, ERROR_BACKEND, "reading the image's attributes");
+    ret->is_mount = statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &attributes) == 0 &&
+                    (attributes.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
-    size = readlink(link, path, sizeof(path) - 1);
-    path[size < 0 ? 0 : size] = '\0';
-    slash = strrchr(path, '/');
-    snprintf(ret->name, sizeof(ret->name), "%s", slash ? slash + 1 : "");
+    size = readlink(link, ret->path, sizeof(ret->path) - 1);
+    ret->path[size < 0 ? 0 : size] = '\0';
     return 0;
 }
 

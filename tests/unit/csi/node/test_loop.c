@@ -181,6 +181,20 @@ START_TEST(a_stale_device_does_not_block_others) {
 }
 END_TEST
 
+START_TEST(no_device_that_responds_is_detached_as_stale) {
+    autoimage int file = image_make("image", 8 * MIB);
+    struct loop loop;
+
+    assert_ok(loop_attach(file, own_label(), &(struct loop_how){ 0 }, &loop, &err));
+    assert_ok(loop_set_persistent(&loop, true, &err));
+    close(loop.fd);
+    loop_detach_stale(loop.number); /* the number of one that was stale */
+    assert_found(file, loop.number);
+    assert_ok(loop_release(loop.number, own_label(), &err));
+    assert_none(file);
+}
+END_TEST
+
 /* Until the server of the file gets a request of the kernel, and does not respond. */
 static void wait_for_silence(unsigned number) {
     struct loop loop;
@@ -208,7 +222,8 @@ static void assert_unresponsive(int found) {
 START_TEST(an_unresponsive_device_does_not_block_others) {
     autoimage int file = image_make("image", 8 * MIB), behind = image_make("behind", 8 * MIB);
     pid_t server = show_file("behind", "shown");
-    autoclose int silent = open_over("shown"), namesake = -1;
+    autoclose int silent = open_over("shown"), namesake = -1, own = -1;
+    pid_t own_server;
     struct loop_info64 info;
     struct loop loop, other;
     struct loop_name *names;
@@ -238,6 +253,15 @@ START_TEST(an_unresponsive_device_does_not_block_others) {
     namesake = image_make("elsewhere/shown", MIB);
     assert_unresponsive(loop_find(namesake, "scoria:", &other, &err));
     assert_unresponsive(loop_attach(namesake, own_label(), &(struct loop_how){ 0 }, &other, &err));
+
+    /* A file with a server of its own is none of another path. */
+    ck_assert_int_eq(mkdir(path_of("own"), 0700), 0);
+    own_server = show_file("image", "own/shown");
+    own = open(path_of("own/shown"), O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(own, 0);
+    assert_none(own);
+    cleanup_close(&own);
+    hide_file(own_server, "own/shown");
 
     ck_assert_int_eq(kill(server, SIGCONT), 0);
     wait_for_answer(minor(device.st_rdev));
@@ -576,7 +600,8 @@ END_TEST
 
 NODE_MAIN("loop", a_device_is_found_by_its_file_whatever_the_name,
           a_changed_label_does_not_change_the_volume, a_device_of_another_program_is_refused,
-          a_stale_device_does_not_block_others, an_unresponsive_device_does_not_block_others,
+          a_stale_device_does_not_block_others, no_device_that_responds_is_detached_as_stale,
+          an_unresponsive_device_does_not_block_others,
           a_lock_that_is_never_released_ends_a_search_after_seconds,
           an_unresponsive_image_does_not_block_others,
           a_device_with_autoclear_is_detached_at_its_last_close,
