@@ -14,24 +14,20 @@ int volume_controller_stop_exports(struct volume_controller *controller, struct 
     return client_exports_stop(controller->run, timeout_of(controller), err);
 }
 
-static int end_device(struct volume_controller *controller, struct error *err) {
+int volume_controller_end_device(struct volume_controller *controller, struct error *err) {
     controller->device = (struct device_export){ 0 };
     return device_export_exists(controller->uid) ? device_export_end(controller->uid, err) : 0;
 }
 
-static int end_clients(const struct volume_controller *controller, struct error *err) {
+int volume_controller_end_clients(const struct volume_controller *controller, struct error *err) {
     return client_exports_end(controller->run, timeout_of(controller), err);
-}
-
-int volume_controller_end_exports(struct volume_controller *controller, struct error *err) {
-    return end_device(controller, err) < 0 ? -1 : end_clients(controller, err);
 }
 
 static int reconcile_device(struct volume_controller *controller, struct error *err) {
     const struct target_status *status = &controller->status;
 
     if (!controller->assignment->volume.device)
-        return end_device(controller, err);
+        return volume_controller_end_device(controller, err);
     if (!status->has_file)
         return error_set(err, ERROR_UNAVAILABLE, "The volume %s has no file yet.", controller->uid);
     if (device_export_reconcile(&controller->device, controller->run, controller->uid,
@@ -56,9 +52,9 @@ int volume_controller_reconcile_exports(struct volume_controller *controller, st
     if (reconcile_device(controller, err) < 0)
         return -1;
     if (assigned->client_count == 0 || assigned->closed)
-        return end_clients(controller, err);
+        return volume_controller_end_clients(controller, err);
     if (!controller->settings->exports) {
-        if (end_clients(controller, err) < 0)
+        if (volume_controller_end_clients(controller, err) < 0)
             return -1;
         return error_set(
             err, ERROR_BAD_REQUEST,

@@ -152,7 +152,8 @@ static int continue_serving(struct volume_controller *controller, int outcome, s
     volume_controller_note_served(controller);
     if (controller->state == CONTROLLER_SERVING)
         return reconcile(controller, outcome, err);
-    return volume_controller_end_exports(controller, err) < 0
+    return volume_controller_end_device(controller, err) < 0 ||
+                   volume_controller_end_clients(controller, err) < 0
                ? -1
                : volume_controller_revert(controller, outcome, err);
 }
@@ -202,10 +203,15 @@ static int evaluate(struct volume_controller *controller, struct error *err) {
     return volume_controller_check_calls(controller, err) < 0 ? -1 : outcome;
 }
 
+/* The device ends before its file, or after it where the file does not respond. */
 static int stop(struct volume_controller *controller, struct error *err) {
+    struct error ignored;
+
     assert(controller->target);
-    if (volume_controller_end_exports(controller, err) < 0 ||
-        target_stop(controller->target, err) < 0)
+    (void)volume_controller_end_device(controller, &ignored);
+    if (volume_controller_end_clients(controller, err) < 0 ||
+        target_stop(controller->target, err) < 0 ||
+        volume_controller_end_device(controller, err) < 0)
         return -1;
     if (!volume_controller_is_assigned(controller)) {
         manifest_remove(controller->run);

@@ -23,12 +23,14 @@ struct device_export {
 };
 
 const char *device_export_path(struct arena *arena, const char *volume);
+/* There is a device, or there may be one that an interrupted call has left. */
 bool device_export_exists(const char *volume);
 
-/* Of a file of `bytes`: makes the device, or grows it, unless `present` is that.  Takes seconds
- * where the file does not respond, then ERROR_UNAVAILABLE. */
+/* Of a file of `bytes`: makes the device, or grows it, unless `present` is that and its link leads
+ * to it.  Takes seconds where the file does not respond, then ERROR_UNAVAILABLE. */
 int device_export_reconcile(struct device_export *present, const char *run, const char *volume,
                             int64_t bytes, struct error *err);
 
-/* Removes link and device.  A device that is open ends at its last close. */
+/* Removes device and link.  A device that is open ends at its last close.  Fails while the file
+ * does not respond, and is repeated when its daemon has ended. */
 int device_export_end(const char *volume, struct error *err);

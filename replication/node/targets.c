@@ -140,11 +140,11 @@ void targets_adopt(struct targets *targets) {
             continue;
         }
         /* Remains of a crash of the machine. */
-        if (device_export_exists(*uid))
-            device_export_end(*uid, &ignored);
         client_exports_end(run, SWEEP_MS, &ignored);
         manifest_remove(run);
         target_sweep(run);
+        if (device_export_exists(*uid))
+            device_export_end(*uid, &ignored);
     }
 }
 

@@ -171,4 +171,6 @@ void volume_controller_end_scrub(struct volume_controller *controller);
 int volume_controller_reconcile_exports(struct volume_controller *controller, struct error *err);
 /* Until the volume is served again. */
 int volume_controller_stop_exports(struct volume_controller *controller, struct error *err);
-int volume_controller_end_exports(struct volume_controller *controller, struct error *err);
+int volume_controller_end_clients(const struct volume_controller *controller, struct error *err);
+/* Fails while the volume's file does not respond. */
+int volume_controller_end_device(struct volume_controller *controller, struct error *err);

@@ -18,6 +18,7 @@
 #include "tests/unit/replication/node/storage_test.h"
 
 #include <dirent.h>
+#include <sys/ioctl.h>
 
 #define OTHER  "00000000-0000-4000-8000-00000000f001"
 #define BLOCKS 64
@@ -136,15 +137,19 @@ static void await_end(void) {
 }
 
 /* A starting daemon has not written its pid yet. */
-static pid_t daemon_pid(void) {
-    char path[170], text[32] = "";
+static pid_t daemon_pid_of(const char *directory) {
+    char path[180], text[32] = "";
     autoclose int fd = -1;
 
-    snprintf(path, sizeof(path), "%s/daemon", run);
+    snprintf(path, sizeof(path), "%s/daemon", directory);
     fd = open(path, O_RDONLY);
     while (pread(fd, text, sizeof(text) - 1, 0) <= 0)
         poll(NULL, 0, 5);
     return (pid_t)strtol(text, NULL, 10);
+}
+
+static pid_t daemon_pid(void) {
+    return daemon_pid_of(run);
 }
 
 /* The daemon has a file open until it ends. */
@@ -1729,6 +1734,84 @@ START_TEST(a_volume_is_exported_as_a_device_after_the_death_of_any_process) {
 }
 END_TEST
 
+static bool has_devices(void) {
+    return access("/dev/fuse", W_OK) == 0 && access("/dev/loop-control", W_OK) == 0 &&
+           geteuid() == 0;
+}
+
+static void serve_device(void) {
+    serve();
+    assign_export("device", "64Mi");
+    await_address(device_export_path(arena, VOLUME));
+    checker_disconnect(&checker);
+}
+
+static void assert_device_ends(void) {
+    assign("", "64Mi");
+    await_end();
+    ck_assert(!device_export_exists(VOLUME));
+    ck_assert_uint_eq(count_devices(), 0);
+}
+
+/* With `losetup -D`, for example: its number may be that of any file afterwards. */
+START_TEST(a_device_that_another_program_has_detached_is_replaced) {
+    const char *path = device_export_path(arena, VOLUME);
+    const char *other = arena_join(arena, top, "/other", NULL);
+    autoclose int taken = -1, file = -1;
+    char device[32] = "";
+
+    if (!has_devices())
+        return;
+    serve_device();
+    ck_assert_int_gt(readlink(path, device, sizeof(device) - 1), 0);
+    taken = open(device, O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(ioctl(taken, LOOP_CLR_FD, 0), 0);
+    cleanup_close(&taken);
+    file = open(other, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_eq(ftruncate(file, 1 << 20), 0);
+    taken = open(device, O_RDWR | O_CLOEXEC);
+    while (ioctl(taken, LOOP_SET_FD, file) < 0) /* it ends a moment after its last user */
+        poll(NULL, 0, 5);
+    for (int i = 0; i < 4000 && size_of_device(path) != 64 << 20; i++)
+        poll(NULL, 0, 5);
+    ck_assert_int_eq(size_of_device(path), 64 << 20);
+    ck_assert(device_takes(path, 'd', 50 << 20));
+    assert_device_ends();
+    ck_assert_int_eq(size_of_device(device), 1 << 20);
+    ck_assert_int_eq(ioctl(taken, LOOP_CLR_FD, 0), 0);
+}
+END_TEST
+
+START_TEST(a_device_of_an_unresponsive_file_ends_with_its_volume) {
+    if (!has_devices())
+        return;
+    serve_device();
+    ck_assert_int_eq(kill(daemon_pid_of(arena_join(arena, run, "/file", NULL)), SIGSTOP), 0);
+    poll(NULL, 0, 1100); /* attributes of the file are valid for a second */
+    assert_device_ends();
+}
+END_TEST
+
+/* As after a kill of the agent at this moment. */
+START_TEST(a_device_without_a_link_ends_with_its_volume) {
+    const char *draft = arena_join(arena, device_export_path(arena, VOLUME), ".new", NULL);
+
+    if (!has_devices())
+        return;
+    mkdir("/dev/scoria", 0755);
+    ck_assert_int_eq(mkdir(draft, 0700), 0);
+    serve();
+    assign_export("device", "64Mi");
+    for (int i = 0; i < 600 && count_devices() == 0; i++)
+        poll(NULL, 0, 5);
+    checker_disconnect(&checker);
+    assign("", "64Mi");
+    await_end();
+    ck_assert_int_eq(rmdir(draft), 0);
+    ck_assert_uint_eq(count_devices(), 0);
+}
+END_TEST
+
 CHECK_MAIN_WITH(
     "targets", adopt_daemons(), begin, end, a_new_address_of_a_replica_disturbs_no_client,
     a_volume_is_recovered_from_one_replica_and_the_others_rebuilt,
@@ -1750,8 +1833,11 @@ CHECK_MAIN_WITH(
     a_lost_replica_is_rebuilt, a_failed_needed_replica_does_not_prevent_the_rebuild_of_others,
     a_served_volume_is_resized, a_volume_is_exported_as_a_file_after_the_death_of_any_process,
     a_volume_is_exported_as_a_device_after_the_death_of_any_process,
-    limits_of_clients_follow_the_document, a_damaged_replica_is_repaired,
-    damage_without_an_agent_is_found_after_adoption, replicas_are_compared_periodically,
+    a_device_that_another_program_has_detached_is_replaced,
+    a_device_of_an_unresponsive_file_ends_with_its_volume,
+    a_device_without_a_link_ends_with_its_volume, limits_of_clients_follow_the_document,
+    a_damaged_replica_is_repaired, damage_without_an_agent_is_found_after_adoption,
+    replicas_are_compared_periodically,
     a_volume_with_blocks_without_a_majority_is_degraded_until_they_have_one,
     a_snapshot_is_taken_once_while_clients_write,
     a_removed_snapshot_is_cancelled_before_the_generation_is_observed,
