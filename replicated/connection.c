@@ -132,7 +132,7 @@ static int disconnect_step(struct replicated_call *call, void *arg, struct error
     int found = replicated_read(call, err);
     bool last = !call->hosts || !*call->hosts;
     const json_t *clients = replicated_clients(call);
-    bool device = json_text_is(json_object_get(call->config, "publish"), "export", "device");
+    bool device = replicated_is_device(call);
     json_t *left;
 
     (void)arg;

@@ -87,12 +87,14 @@ static int open_step(struct replicated_call *call, void *arg, struct error *err)
     node = replicated_node(call);
     if (*node && (strcmp(node, connecting->host) != 0 || !mark_of(call)))
         return replicated_refuse_host(call, err);
-    if (*node)
+    if (*node && (connecting->requested || !replicated_is_device(call)))
         return replicated_await_target(call, node, connecting, err);
     if (!connecting->known && replicated_check_agent(call, connecting->host, err) < 0)
         return -1;
     connecting->known = true;
-    return replicated_publish(call, connecting->host, false, json_null(), err);
+    connecting->requested =
+        replicated_publish(call, connecting->host, false, json_null(), err) == 0;
+    return connecting->requested ? 0 : -1;
 }
 
 static int lock_directory(struct arena *arena, const char *socket, bool writable, int *ret,

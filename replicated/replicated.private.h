@@ -129,6 +129,8 @@ struct replicated_connecting {
  * device, too.  `clients` is a new reference, taken. */
 int replicated_publish(struct replicated_call *call, const char *node, bool device, json_t *clients,
                        struct error *err);
+/* It is published as a device. */
+bool replicated_is_device(const struct replicated_call *call);
 /* 0: the host has an agent, which could serve the volume. */
 int replicated_check_agent(struct replicated_call *call, const char *host, struct error *err);
 /* In steps: it is served on `node`, and the host is admitted (1). */

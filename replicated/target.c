@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define SOCKET "socket=" /* precedes its path in the address of a target */
+#define DEVICE "/dev/"   /* begins that of a device */
 
 int replicated_publish(struct replicated_call *call, const char *node, bool device, json_t *clients,
                        struct error *err) {
@@ -20,6 +21,10 @@ int replicated_publish(struct replicated_call *call, const char *node, bool devi
                                        "nodeId", node, "clients", clients, "export",
                                        device ? "device" : "nbd"),
                              err);
+}
+
+bool replicated_is_device(const struct replicated_call *call) {
+    return json_text_is(json_object_get(call->config, "publish"), "export", "device");
 }
 
 int replicated_refuse_host(struct replicated_call *call, struct error *err) {
@@ -68,14 +73,13 @@ static int find_target(struct replicated_call *call, const char *node,
         return 0;
     if (strcmp(connecting->host, node) == 0 && connecting->device) {
         connecting->path = address;
-        return address[0] == '/'; /* or it has been served at a socket until now */
+        return strncmp(address, DEVICE, strlen(DEVICE)) == 0; /* or it has been served otherwise */
     }
     if (strcmp(connecting->host, node) == 0) {
         const char *socket = strstr(address, SOCKET);
 
-        if (!socket)
-            return error_set(err, ERROR_BACKEND,
-                             "The volume is served at %s, which is not a socket.", address);
+        if (!socket) /* it has been served as a device until now */
+            return 0;
         connecting->path = socket + strlen(SOCKET);
         return 1;
     }

@@ -1146,6 +1146,31 @@ START_TEST(the_data_of_a_volume_are_open_while_it_is_published_here) {
 }
 END_TEST
 
+/* A connection that was requested here has failed, and has left its device. */
+START_TEST(the_data_of_a_volume_are_open_though_it_is_a_device_here) {
+    static const char device[] =
+        CONFIG(ID, "7",
+               ",\"annotations\":{\"scoria.io/connection\":\"first\"}" BOUND(
+                   "1Gi") ","
+                          "\"publish\":{\"nodeId\":\"one\",\"export\":\"device\"}");
+    struct driver_volume volume = A_VOLUME;
+    struct volume_io *io = NULL;
+
+    begin();
+    bench.backend.node = "one";
+    answers("GET", PATH, 200, device, 1);
+    answers("GET", "/v3/replica_pools", 200, POOLS("one"), 0);
+    answers("PATCH", PATH, 200, CONFIG(ID, "8", MARKED("second", "one")), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "8", MARKED("second", "one")), 0);
+    answers("GET", PATH "/volume", 200, SERVED_AT("/dev/scoria/uid"), 1);
+    serve_volume();
+    ck_assert_msg(open_data(&volume, &io) == 0, "%s", bench.err.message);
+    assert_sent("PATCH", 0, "\"export\":\"nbd\"");
+    volume_io_close(io);
+    end();
+}
+END_TEST
+
 START_TEST(data_that_cannot_be_served_here_are_refused) {
     static const struct {
         const char *node, *config;
@@ -1233,4 +1258,5 @@ CHECK_MAIN("replicated", a_moving_instance_becomes_a_client_of_the_target,
            the_capacity_is_that_of_pools_that_accept_replicas,
            no_request_is_sent_before_the_api_listens, an_error_of_a_gateway_is_no_missing_config,
            the_data_of_a_volume_are_open_while_it_is_published_here,
+           the_data_of_a_volume_are_open_though_it_is_a_device_here,
            data_that_cannot_be_served_here_are_refused)
