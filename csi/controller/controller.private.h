@@ -45,7 +45,16 @@ Csi__V1__Timestamp *controller_timestamp(struct arena *arena, int64_t us);
  * stable status.
  */
 int controller_refused(const char *status, enum grpc_code otherwise, struct error *err);
-/* The same for volumes, whose statuses are read again. */
+/* Does the refusal name an operation that ends by itself?  Some keep the status of their volume. */
+bool controller_is_temporary(const struct error *err);
+/*
+ * The same for a volume, whose status is read again.  A refusal because of another state than that
+ * of an operation, such as missing storage, is FAILED_PRECONDITION: only `otherwise` is for one
+ * because of the request.  GRPC_NOT_FOUND.
+ */
+int controller_refused_volume(const struct client *api, struct arena *arena, const char *id,
+                              enum grpc_code otherwise, struct error *err);
+/* The same for several volumes. */
 int controller_refused_of(const struct client *api, struct arena *arena, char *const *ids,
                           size_t count, enum grpc_code otherwise, struct error *err);
 
@@ -107,6 +116,8 @@ struct controller_kind {
                         struct error *err);
     int (*destroy)(const struct client *api, struct arena *arena, const char *id,
                    struct error *err);
+    /* Has it parts that may be the reason of a refusal, and are being deleted?  NULL: has none. */
+    bool (*has_ending_parts)(const struct client *api, struct arena *arena, const void *row);
 };
 
 extern const struct controller_kind volume_kind, snapshot_kind;
@@ -147,6 +158,9 @@ struct controller_list {
     void *arg;
 };
 
+/* Are there rows, and is each of them being deleted? */
+bool controller_all_deleted(const struct client *api, struct arena *arena,
+                            const struct controller_kind *kind, const char *query);
 /* The limit of entries of a response. */
 unsigned controller_most(int32_t max_entries);
 /* Calls keep() for the rows; *ret_next (may be NULL) is the token of the following ones, "" for

@@ -33,19 +33,11 @@ static int check_online(const struct client *api, struct arena *arena,
     return 0;
 }
 
-/* A refusal of the size begins otherwise; this one is about the state of the volume, as during an
- * operation that keeps its status. */
-#define OF_ITS_STATE ": Invalid volume:"
-
 static int extend_refused(const struct client *api, struct arena *arena, const char *id,
                           struct error *err) {
-    char *const ids[] = { (char *)(uintptr_t)id };
-    bool of_its_state = strstr(err->message, OF_ITS_STATE) != NULL;
-
     return err->kind == ERROR_NOT_FOUND
                ? grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.", id)
-               : controller_refused_of(api, arena, ids, 1,
-                                       of_its_state ? GRPC_ABORTED : GRPC_OUT_OF_RANGE, err);
+               : controller_refused_volume(api, arena, id, GRPC_OUT_OF_RANGE, err);
 }
 
 static int extend(const struct grpc_call *call, const struct client *api,

@@ -59,7 +59,8 @@ int controller_read_mutable(struct arena *arena, const controller_parameter *con
 static int refused(struct error *err) {
     if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_OVER_QUOTA)
         return -1;
-    return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message);
+    return grpc_refuse(err, controller_is_temporary(err) ? GRPC_ABORTED : GRPC_INVALID_ARGUMENT,
+                       "%s", err->message);
 }
 
 /* Does the volume have another type? */

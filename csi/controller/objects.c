@@ -105,6 +105,16 @@ static enum state state_of(const char *status) {
                : STEADY;
 }
 
+bool controller_is_temporary(const struct error *err) {
+    static const char *const texts[] = { " has ended.", " has changed meanwhile.",
+                                         " must not be migrating to ", ": it is migrating." };
+
+    for (size_t i = 0; i < LENGTH(texts); i++)
+        if (strstr(err->message, texts[i]))
+            return true;
+    return false;
+}
+
 #define OTHERWISE GRPC_CODES
 
 /* The code for an error of the API, by the state of the object: it decides whether a sidecar
@@ -120,6 +130,8 @@ static int refused(enum state state, enum grpc_code otherwise, struct error *err
         { ERROR_CONFLICT, PASSING, GRPC_ABORTED },    { ERROR_CONFLICT, FAILED, GRPC_INTERNAL },
     };
 
+    if (controller_is_temporary(err))
+        state = PASSING;
     for (size_t i = 0; i < LENGTH(codes); i++)
         if (codes[i].kind == err->kind && codes[i].state == state)
             return grpc_refuse(err, codes[i].code == OTHERWISE ? otherwise : codes[i].code, "%s",
@@ -129,6 +141,31 @@ static int refused(enum state state, enum grpc_code otherwise, struct error *err
 
 int controller_refused(const char *status, enum grpc_code otherwise, struct error *err) {
     return refused(state_of(status), otherwise, err);
+}
+
+/* A refusal of the size begins otherwise. */
+#define OF_ITS_STATE ": Invalid volume:"
+
+int controller_refused_volume(const struct client *api, struct arena *arena, const char *id,
+                              enum grpc_code otherwise, struct error *err) {
+    struct error refusal = *err;
+    struct remote_volume volume;
+    int result = controller_read(api, arena, &volume_kind, id, &volume, err);
+
+    if (result != 0)
+        return result;
+    *err = refusal;
+    if (strstr(err->message, OF_ITS_STATE)) {
+        bool differs = strcmp(volume.status, "available") == 0 ||
+                       (strcmp(volume.status, "in-use") == 0 &&
+                        (otherwise == GRPC_ABORTED || !strstr(err->message, "in-use")));
+
+        /* The status may have changed between the refusal and the read, or before the refusal by a
+         * concurrent publish: the next one reports that. */
+        otherwise =
+            differs && strstr(err->message, " status ") ? GRPC_ABORTED : GRPC_FAILED_PRECONDITION;
+    }
+    return controller_refused(volume.status, otherwise, err);
 }
 
 int controller_refused_of(const struct client *api, struct arena *arena, char *const *ids,
@@ -156,6 +193,26 @@ static const char *status_for_refusal(const char *status) {
     return words_have(deletable, LENGTH(deletable), status) ? "available" : status;
 }
 
+/* 1 ends the list: a row that stays. */
+static int check_deleted(void *arg, const void *row, struct error *err) {
+    bool *any = arg;
+
+    (void)err;
+    *any = true;
+    return strcmp(status_of(row), "deleting") != 0;
+}
+
+bool controller_all_deleted(const struct client *api, struct arena *arena,
+                            const struct controller_kind *kind, const char *query) {
+    bool any = false;
+    const struct controller_list list = {
+        .kind = kind, .query = query, .keep = check_deleted, .arg = &any
+    };
+    struct error ignored;
+
+    return controller_collect(api, arena, &list, NULL, &ignored) == 0 && any;
+}
+
 static int begin_delete(const struct grpc_call *call, const struct client *api,
                         const struct controller_kind *kind, void *row, struct error *err) {
     int result = controller_wait_idle(call, api, kind, row, err);
@@ -172,7 +229,9 @@ static int begin_delete(const struct grpc_call *call, const struct client *api,
     result = controller_read(api, call->arena, kind, id_of(row), row, err);
     if (result != 0 || strcmp(status_of(row), "deleting") == 0)
         return result;
-    if (words_have(kind->passing, kind->passing_count, status_of(row)))
+    if (words_have(kind->passing, kind->passing_count, status_of(row)) ||
+        (refusal.kind == ERROR_BAD_REQUEST && kind->has_ending_parts &&
+         kind->has_ending_parts(api, call->arena, row)))
         return grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message);
     *err = refusal;
     return controller_refused(status_for_refusal(status_of(row)), GRPC_FAILED_PRECONDITION, err);

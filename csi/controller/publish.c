@@ -132,21 +132,19 @@ static int check_others(const struct publish *publish, const struct remote_volum
 /* The API has refused: is the cause temporary? */
 static int attach_refused(const struct client *api, struct arena *arena, const char *volume_id,
                           struct error *err) {
-    struct error refusal = *err;
     struct remote_volume volume;
-    int result;
 
     if (err->kind == ERROR_OVER_QUOTA)
-        return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED, "%s", refusal.message);
-    if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_CONFLICT &&
-        err->kind != ERROR_NOT_FOUND)
-        return -1;
-    result = controller_read(api, arena, &volume_kind, volume_id, &volume, err);
-    if (result != 0)
-        return result;
-    *err = refusal;
-    return err->kind == ERROR_NOT_FOUND ? grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message)
-                                        : controller_refused(volume.status, GRPC_ABORTED, err);
+        return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED, "%s", err->message);
+    if (err->kind == ERROR_NOT_FOUND) {
+        struct error refusal = *err;
+        int result = controller_read(api, arena, &volume_kind, volume_id, &volume, err);
+
+        return result != 0 ? result : grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message);
+    }
+    return err->kind == ERROR_BAD_REQUEST || err->kind == ERROR_CONFLICT
+               ? controller_refused_volume(api, arena, volume_id, GRPC_ABORTED, err)
+               : -1;
 }
 
 static int attach(const struct client *api, struct arena *arena, const struct publish *publish,

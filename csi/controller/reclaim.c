@@ -40,7 +40,9 @@ static int reclaim_begin(const struct client *api, struct arena *arena,
         result = check_use(volume, ret_needs_nothing, err);
     if (result != 0 || *ret_needs_nothing)
         return result;
-    return grpc_refuse(err, GRPC_UNIMPLEMENTED, "%s", refusal.message);
+    *err = refusal;
+    err->kind = ERROR_BAD_REQUEST;
+    return controller_refused(volume->status, GRPC_UNIMPLEMENTED, err);
 }
 
 static int failed(const struct remote_reclaim *last, const char *volume_id, struct error *err) {

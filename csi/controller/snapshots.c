@@ -70,8 +70,10 @@ static int make(const struct grpc_call *call, const struct client *api,
         if (err->kind == ERROR_NOT_FOUND)
             return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.",
                                request->source_volume_id);
-        return controller_refused_of(api, call->arena, &request->source_volume_id, 1,
-                                     GRPC_FAILED_PRECONDITION, err);
+        return err->kind == ERROR_BAD_REQUEST || err->kind == ERROR_CONFLICT
+                   ? controller_refused_volume(api, call->arena, request->source_volume_id,
+                                               GRPC_FAILED_PRECONDITION, err)
+                   : -1;
     }
     result =
         controller_find_made(api, call->arena, &snapshot_kind, mark, mine.id, ret, &is_mine, err);

@@ -243,6 +243,15 @@ static int check_delete(const struct grpc_call *call, const struct client *api, 
                : 0;
 }
 
+/* Its snapshots. */
+static bool has_ending_parts(const struct client *api, struct arena *arena, const void *row) {
+    const struct remote_volume *volume = row;
+
+    return controller_all_deleted(
+        api, arena, &snapshot_kind,
+        arena_join(arena, "volume_id=", http_encode(arena, volume->id), NULL));
+}
+
 static const char *const passing[] = {
     "creating",   "deleting",  "downloading",      "uploading", "extending",  "retyping",
     "backing-up", "reverting", "restoring-backup", "managing",  "unmanaging", "reclaiming"
@@ -259,4 +268,5 @@ const struct controller_kind volume_kind = {
     .is_named = is_named,
     .check_delete = check_delete,
     .destroy = volumes_delete,
+    .has_ending_parts = has_ending_parts,
 };

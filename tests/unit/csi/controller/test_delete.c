@@ -91,6 +91,38 @@ START_TEST(a_temporarily_refused_delete_is_repeated) {
 }
 END_TEST
 
+/* The volume's snapshots may be on their way. */
+START_TEST(a_delete_before_the_end_of_snapshots_is_repeated) {
+    static const struct {
+        const char *other, *code;
+    } rows[] = { { "deleting", "10" }, { "available", "9" }, { "error_deleting", "9" } };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct scene *scene = scene_new(NULL);
+        char list[256];
+
+        snprintf(list, sizeof(list),
+                 "{\"snapshots\": [{\"id\": \"1\", \"status\": \"deleting\", \"size\": 1, "
+                 "\"volume_id\": \"" ID "\"}, {\"id\": \"2\", \"status\": \"%s\", "
+                 "\"size\": 1, \"volume_id\": \"" ID "\"}]}",
+                 rows[i].other);
+        shows(scene, &kinds[0], "available", 0);
+        answers(scene, "DELETE", &kinds[0], 400);
+        script_server_add(scene->api, &(struct script_rule){ .method = "GET",
+                                                             .path = "/v3/snapshots/detail*",
+                                                             .status = 200,
+                                                             .body = list,
+                                                             .times = 1 });
+        script_server_add(scene->api, &(struct script_rule){ .method = "GET",
+                                                             .path = "/v3/snapshots/detail*",
+                                                             .status = 200,
+                                                             .body = "{\"snapshots\": []}" });
+        expect_code(scene, &kinds[0], rows[i].code);
+        scene_end(scene);
+    }
+}
+END_TEST
+
 /* Before, at and after the delete. */
 START_TEST(a_volume_unknown_to_a_gateway_does_not_count_as_deleted) {
     for (size_t i = 0; i < LENGTH(kinds); i++)
@@ -187,4 +219,5 @@ CHECK_MAIN("csi controller delete", of_two_deletes_both_are_done, a_refused_dele
            a_volume_unknown_to_a_gateway_does_not_count_as_deleted,
            volumes_of_other_clients_are_not_deleted, volumes_of_another_cluster_are_not_deleted,
            volumes_of_a_driver_without_a_cluster_are_deleted_by_any,
+           a_delete_before_the_end_of_snapshots_is_repeated,
            a_cluster_is_named_by_letters_digits_and_marks)
