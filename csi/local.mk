@@ -116,4 +116,5 @@ check_PROGRAMS += \
 endif
 endif
 EXTRA_DIST += tests/unit/csi/driver_test.h tests/unit/csi/node/node_test.h \
-	tests/unit/csi/node/scene.h tests/unit/csi/node/shown_file.h
+	tests/unit/csi/node/scene.h tests/unit/csi/node/shown_file.h \
+	tests/unit/csi/node/storage.h

@@ -45,16 +45,16 @@ static int set_options(int context, const char *device, const char *type,
     return fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
 }
 
-static int put(int tree, const struct kubelet_path *target, struct error *err) {
+int mount_put(int tree, const struct kubelet_path *target, struct error *err) {
     if (move_mount(tree, "", target->parent, target->name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
         return error_errno(err, ERROR_BACKEND, "mounting at %s", target->name);
     return 0;
 }
 
 int mount_device(const char *device, const char *type, const struct mount_flags *flags,
-                 const struct kubelet_path *target, struct error *err) {
+                 int *ret_tree, struct error *err) {
     autoclose int context = fsopen(type, FSOPEN_CLOEXEC);
-    autoclose int tree = -1;
+    int tree;
 
     if (context < 0)
         return error_errno(err, ERROR_BACKEND, "this kernel does not support %s", type);
@@ -67,7 +67,8 @@ int mount_device(const char *device, const char *type, const struct mount_flags 
     tree = fsmount(context, FSMOUNT_CLOEXEC, (unsigned)flags->attributes);
     if (tree < 0)
         return explain(context, device, err);
-    return put(tree, target, err);
+    *ret_tree = tree;
+    return 0;
 }
 
 int mount_once(const char *device, const char *type, struct error *err) {
@@ -91,7 +92,7 @@ int mount_bind(int source, bool read_only, const struct kubelet_path *target, st
         return error_errno(err, ERROR_BACKEND, "taking the mount for %s", target->name);
     if (read_only && mount_setattr(tree, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) < 0)
         return error_errno(err, ERROR_BACKEND, "making %s read-only", target->name);
-    return put(tree, target, err);
+    return mount_put(tree, target, err);
 }
 
 /* A descriptor of the mount itself would keep it busy: only its parent is open. */

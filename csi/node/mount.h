@@ -7,12 +7,14 @@
 #include "csi/node/kubelet_path.h"
 #include "csi/node/mount_flags.h"
 
-/* Mounts the file system of a block device.  MOUNT_UNCLEAN: its journal must be replayed, and the
+/* Mounts the file system of a block device, invisible: *ret_tree, closed by the caller, is its
+ * only user until mount_put().  MOUNT_UNCLEAN: its journal must be replayed, and the
  * device is not writable. -1: the kernel's error. */
 #define MOUNT_UNCLEAN 16
 int mount_device(const char *device, const char *type, const struct mount_flags *flags,
-                 const struct kubelet_path *target, struct error *err);
-/* The same, writable and invisible; it is unmounted as soon as it is complete. */
+                 int *ret_tree, struct error *err);
+int mount_put(int tree, const struct kubelet_path *target, struct error *err);
+/* The same, writable; it is unmounted as soon as it is complete. */
 int mount_once(const char *device, const char *type, struct error *err);
 /* Mounts `source`, a directory or a device, at `target` as well. */
 int mount_bind(int source, bool read_only, const struct kubelet_path *target, struct error *err);

@@ -21,6 +21,7 @@
 enum node_refusal {
     NODE_DIFFERS = 1, /* it is done already, with other arguments */
     NODE_RANGE,       /* the size is not available */
+    NODE_STALE,       /* the staged device returns only errors: node_stage() replaces it */
 };
 
 /* Access modes, as numbered by CSI. */

@@ -6,8 +6,10 @@
 #include "csi/node/mount.h"
 #include "csi/node/mount_table.h"
 
+#include <limits.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 
 /* The staged volume, its device and, once that is open, a descriptor of the mount's source. */
 struct staged {
@@ -27,6 +29,7 @@ static void cleanup_staged(const struct staged *staged) {
 static int find_staged(const struct node *node, const struct node_publish *publish,
                        struct staged *ret, struct error *err) {
     struct kubelet_place place;
+    bool stale;
     int found;
 
     if (node_open_staging(node, publish->staging_path, publish->capability->block, &ret->path,
@@ -37,17 +40,23 @@ static int find_staged(const struct node *node, const struct node_publish *publi
     if (kubelet_path_stat(&ret->path, &place, err) < 0)
         return -1;
     found = node_device_at(&place, publish->volume_id, &ret->loop, err);
-    if (found == 0 && !place.is_mount && !publish->capability->block) {
+    if (found == 0 && !place.is_mount) {
         found = loop_find_label(node_owns, publish->volume_id, &ret->loop, err);
         ret->unmounted = found > 0;
     }
-    if (found == 0 || (ret->unmounted && !ret->loop.persistent))
-        return error_set(err, ERROR_PRECONDITION, "The volume is not staged.");
     if (found < 0)
         return -1;
-    return ret->loop.stale
-               ? error_set(err, ERROR_PRECONDITION, "The storage of the volume's image has failed.")
-               : 0;
+    stale = ret->loop.stale || (found == 0 && place.is_mount);
+    /* A bound device may be gone: its number is then no longer the volume's. */
+    if (found == 0)
+        ret->loop.number = node_is_stale(&place) ? minor(place.device) : UINT_MAX;
+    if (!stale && (found == 0 || (ret->unmounted && !ret->loop.persistent)))
+        return error_set(err, ERROR_PRECONDITION, "The volume is not staged.");
+    /* A block volume is bound by its stage alone. */
+    if (!stale && !(ret->unmounted && publish->capability->block))
+        return 0;
+    error_set(err, ERROR_PRECONDITION, "The storage of the volume's image has failed.");
+    return NODE_STALE;
 }
 
 /* A file system that failed below the previous pod is remounted before the next one uses it. */
@@ -100,18 +109,13 @@ static int check_published(const struct node_publish *publish, const struct stag
     return 0;
 }
 
-static int check_new(const struct node *node, const struct node_publish *publish,
-                     const struct staged *staged, const char *label, struct error *err) {
+static int check_others(const struct node *node, const struct node_publish *publish,
+                        const struct staged *staged, struct error *err) {
     const struct mount_table_query others = { .root = node->root,
                                               .device = staged->loop.number,
                                               .except = publish->staging_path };
     int mode = publish->capability->mode, count;
 
-    if (strcmp(label, staged->loop.label) != 0)
-        return error_set(err, ERROR_PRECONDITION, "The volume is staged with another capability.");
-    if (publish->capability->block && publish->read_only && !staged->loop.read_only)
-        return error_set(err, ERROR_PRECONDITION,
-                         "A block volume that is staged writable cannot be published read-only.");
     if (node_is_shared(mode) || mode == NODE_SINGLE_MULTI_WRITER)
         return 0;
     count = mount_table_count(&others, err);
@@ -122,6 +126,35 @@ static int check_new(const struct node *node, const struct node_publish *publish
     return count;
 }
 
+static int check_new(const struct node *node, const struct node_publish *publish,
+                     const struct staged *staged, const char *label, struct error *err) {
+    if (strcmp(label, staged->loop.label) != 0)
+        return error_set(err, ERROR_PRECONDITION, "The volume is staged with another capability.");
+    if (publish->capability->block && publish->read_only && !staged->loop.read_only)
+        return error_set(err, ERROR_PRECONDITION,
+                         "A block volume that is staged writable cannot be published read-only.");
+    return check_others(node, publish, staged, err);
+}
+
+/* May the volume be staged again for the publish?  The label is unknown where no driver has
+ * recorded it. */
+static int check_stale(const struct node *node, const struct node_publish *publish,
+                       const struct staged *staged, const char *label,
+                       const struct kubelet_place *target, struct error *err) {
+    struct error refusal = *err;
+
+    if (target->is_mount)
+        return error_set(err, ERROR_PRECONDITION,
+                         "The storage of the volume's image has failed below this pod, which has "
+                         "to be created again.");
+    if (*staged->loop.label && strcmp(label, staged->loop.label) != 0)
+        return error_set(err, ERROR_PRECONDITION, "The volume is staged with another capability.");
+    if (check_others(node, publish, staged, err) < 0)
+        return -1;
+    *err = refusal;
+    return NODE_STALE;
+}
+
 int node_publish(const struct node *node, struct arena *arena, const struct node_publish *publish,
                  struct error *err) {
     autostaged struct staged staged = { PATH_NONE, LOOP_NONE, false, -1 };
@@ -130,13 +163,17 @@ int node_publish(const struct node *node, struct arena *arena, const struct node
     char label[LOOP_LABEL_SIZE];
     struct kubelet_place place;
     struct mount_flags flags;
+    int result;
 
     if (node_check_id(publish->volume_id, err) < 0 ||
         node_check_capability(publish->volume_id, publish->capability, &flags, label, err) < 0 ||
         node_lock_volume(&lock, publish->volume_id, err) < 0 ||
         kubelet_path_open(node->root, publish->path, &target, err) < 0 ||
-        find_staged(node, publish, &staged, err) < 0 || kubelet_path_stat(&target, &place, err) < 0)
+        kubelet_path_stat(&target, &place, err) < 0)
         return -1;
+    result = find_staged(node, publish, &staged, err);
+    if (result != 0)
+        return result < 0 ? -1 : check_stale(node, publish, &staged, label, &place, err);
     if (place.is_mount)
         return open_source(&staged, err) < 0
                    ? -1

@@ -34,6 +34,7 @@ static int choose_type(const char *device, const struct node_filesystem *of, con
 int node_mount(struct arena *arena, const struct node_filesystem *of, struct error *err) {
     struct mount_flags flags;
     char device[LOOP_PATH_SIZE];
+    autoclose int tree = -1;
     struct error ignored;
     const char *type;
     int result;
@@ -42,10 +43,15 @@ int node_mount(struct arena *arena, const struct node_filesystem *of, struct err
     if (choose_type(device, of, &type, &flags, err) < 0 ||
         filesystem_prepare(arena, device, type, of->loop->read_only, err) < 0)
         return -1;
-    result = mount_device(device, type, &flags, of->path, err);
-    if (result == 0 && of->loop->persistent) /* kept by node_remount(); unstage releases it, too */
+    result = mount_device(device, type, &flags, &tree, err);
+    if (result != 0)
+        return result;
+    if ((of->replaces && node_unmount(of->path, of->volume_id, err) < 0) ||
+        mount_put(tree, of->path, err) < 0)
+        return -1;
+    if (of->loop->persistent) /* kept by node_remount(); unstage releases it, too */
         loop_set_persistent(of->loop, false, &ignored);
-    return result;
+    return 0;
 }
 
 /* -1: unknown. */

@@ -51,7 +51,9 @@ static int read_capability(const Csi__V1__VolumeCapability *capability, struct n
 
 static int answered(int result, struct error *err) {
     static const enum grpc_code codes[] = {
-        [NODE_DIFFERS] = GRPC_ALREADY_EXISTS, [NODE_RANGE] = GRPC_OUT_OF_RANGE
+        [NODE_DIFFERS] = GRPC_ALREADY_EXISTS,
+        [NODE_RANGE] = GRPC_OUT_OF_RANGE,
+        [NODE_STALE] = GRPC_FAILED_PRECONDITION,
     };
 
     return result <= 0 ? result : grpc_refuse(err, codes[result], "%s", err->message);
@@ -101,15 +103,20 @@ static int get_info(struct grpc_call *call, const void *request, void *response,
 
 /* ---- stage and publish ---- */
 
-static struct text_pair *read_context(struct arena *arena,
-                                      const Csi__V1__NodeStageVolumeRequest *request) {
-    struct text_pair *pairs = arena_alloc(arena, (request->n_publish_context + 1) * sizeof(*pairs));
+/* Of a stage and of a publish: the messages have the same layout. */
+typedef Csi__V1__NodeStageVolumeRequest__PublishContextEntry context_entry;
 
-    for (size_t i = 0; i < request->n_publish_context; i++)
-        pairs[i] = (struct text_pair){ request->publish_context[i]->key,
-                                       request->publish_context[i]->value };
+static struct text_pair *read_context(struct arena *arena, const context_entry *const *entries,
+                                      size_t count) {
+    struct text_pair *pairs = arena_alloc(arena, (count + 1) * sizeof(*pairs));
+
+    for (size_t i = 0; i < count; i++)
+        pairs[i] = (struct text_pair){ entries[i]->key, entries[i]->value };
     return pairs;
 }
+#define CONTEXT(arena_, request_)                                                   \
+    read_context(arena_, (const context_entry *const *)(request_)->publish_context, \
+                 (request_)->n_publish_context)
 
 /*
  * The orchestrator may pass an outdated context: after a detach without its knowledge the image may
@@ -148,7 +155,7 @@ static int stage(struct grpc_call *call, const void *message, void *response, st
     const struct node_stage arguments = { .volume_id = request->volume_id,
                                           .path = request->staging_target_path,
                                           .capability = &capability,
-                                          .context = read_context(call->arena, request),
+                                          .context = CONTEXT(call->arena, request),
                                           .context_count = request->n_publish_context };
     int result;
 
@@ -186,6 +193,7 @@ static int publish(struct grpc_call *call, const void *message, void *response, 
                                             .path = request->target_path,
                                             .capability = &capability,
                                             .read_only = request->readonly };
+    int result;
 
     (void)response;
     if (need(request->volume_id, "volume_id", err) < 0 ||
@@ -194,7 +202,24 @@ static int publish(struct grpc_call *call, const void *message, void *response, 
         return -1;
     if (!*request->staging_target_path)
         return error_set(err, ERROR_PRECONDITION, "staging_target_path is missing.");
-    return answered(node_publish(node_of(call), call->arena, &arguments, err), err);
+    result = node_publish(node_of(call), call->arena, &arguments, err);
+    /* The kubelet stages a volume once, for all of its pods. */
+    if (result == NODE_STALE && request->n_publish_context > 0) {
+        const struct node_stage again = { .volume_id = arguments.volume_id,
+                                          .path = arguments.staging_path,
+                                          .capability = &capability,
+                                          .context = CONTEXT(call->arena, request),
+                                          .context_count = request->n_publish_context };
+
+        if (check_attached(call, &again, err) < 0)
+            return -1;
+        result = node_stage(node_of(call), call->arena, &again, err);
+        if (result == 0) {
+            pod_limiter_wake(csi_driver_of(call)->limiter);
+            result = node_publish(node_of(call), call->arena, &arguments, err);
+        }
+    }
+    return answered(result, err);
 }
 
 static int unpublish(struct grpc_call *call, const void *message, void *response,

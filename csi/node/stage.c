@@ -60,23 +60,46 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
 
 /* ---- a file system ---- */
 
-/* A mount on a stale device is useless. */
+/* A mount on a stale device is useless, but its file may come back, with writes: so pods have left
+ * it, and it goes before the new device is written. */
 static int drop_failed(const struct node *node, const struct node_filesystem *of,
-                       struct kubelet_place *place, struct error *err) {
+                       const struct kubelet_place *place, struct error *err) {
     const struct mount_table_query others = { .root = node->root,
                                               .device = minor(place->device),
                                               .except = of->staging_path };
-    int count;
+    int count = mount_table_count(&others, err);
 
-    if (!node_is_stale(place))
-        return 0;
-    count = mount_table_count(&others, err);
     if (count > 0)
         return error_set(err, ERROR_PRECONDITION,
                          "The storage of the volume's image has failed below pods that use it.");
-    return count < 0 || node_unmount(of->path, of->volume_id, err) < 0
-               ? -1
-               : kubelet_path_stat(of->path, place, err);
+    return count < 0 ? -1 : node_unmount(of->path, of->volume_id, err);
+}
+
+/*
+ * Replaces a mount on a stale device.  The new device is persistent before that changes: with it
+ * the next publish knows that the volume is staged, after a failure or a kill.  The server of a
+ * target's file has ended, so nothing is written by the stale device any more, and its mount stays
+ * until the new one is complete.
+ */
+static int replace_stale(const struct node *node, struct arena *arena,
+                         const struct node_filesystem *of, const struct kubelet_place *place,
+                         struct error *err) {
+    struct node_filesystem again = *of;
+    struct loop kept = *of->loop;
+    struct kubelet_place now;
+    struct error ignored;
+    int result;
+
+    kept.persistent = true;
+    again.loop = &kept;
+    if (loop_set_persistent(&kept, true, err) < 0)
+        return -1;
+    result = of->replaces ? 0 : drop_failed(node, of, place, err);
+    if (result == 0)
+        result = node_mount(arena, &again, err);
+    if (result != 0 && kubelet_path_stat(of->path, &now, &ignored) == 0 && now.is_mount)
+        loop_set_persistent(&kept, false, &ignored);
+    return result;
 }
 
 /* A volume that was staged without a type may have any. */
@@ -100,19 +123,23 @@ static int stage_mount(const struct node *node, struct arena *arena,
     autoloop struct loop there = LOOP_NONE;
     struct kubelet_place place;
     const char *type;
+    bool stale;
     int found;
     char device[LOOP_PATH_SIZE];
 
-    if (kubelet_path_stat(of->path, &place, err) < 0 || drop_failed(node, of, &place, err) < 0)
+    if (kubelet_path_stat(of->path, &place, err) < 0)
         return -1;
-    if (!S_ISDIR(place.mode))
+    stale = node_is_stale(&place);
+    if (!stale && !S_ISDIR(place.mode))
         return error_set(err, ERROR_BAD_REQUEST, "There is no staging directory.");
-    found = node_device_at(&place, of->volume_id, &there, err);
+    found = stale ? 0 : node_device_at(&place, of->volume_id, &there, err);
     if (found < 0)
         return -1;
     if (found > 0 && there.number != of->loop->number)
         return error_set(err, ERROR_PRECONDITION, "Another image of the volume is mounted there.");
-    found = found > 0 ? node_remount(node, arena, of, err) : node_mount(arena, of, err);
+    found = stale       ? replace_stale(node, arena, of, &place, err)
+            : found > 0 ? node_remount(node, arena, of, err)
+                        : node_mount(arena, of, err);
     if (found != 0)
         return found;
     found = find_type(of, &type, err);
@@ -147,28 +174,27 @@ static int stage_block(const struct node_stage *stage, const struct loop *loop,
 
     if (kubelet_path_stat(path, &place, err) < 0)
         return -1;
-    if (place.is_mount && place.device != makedev(LOOP_MAJOR, loop->number)) {
-        if (node_unmount(path, stage->volume_id, err) < 0)
-            return -1;
-        place.is_mount = false;
-    }
-    if (place.is_mount)
-        return 0;
-    /* A device that is only bound is not in use, and its number may be reused at once: so it is
-     * made persistent before it is bound, and unbound before it is detached. */
-    if (loop_set_persistent(loop, true, err) < 0)
+    /* A device that is only bound is not in use, and its number may be reused at once, also by this
+     * one: so it is made persistent before it is bound, and unbound before it is detached.  So the
+     * next publish knows that the volume is staged, too. */
+    if (!loop->persistent && loop_set_persistent(loop, true, err) < 0)
         return -1;
-    if (kubelet_path_make(path, false, err) == 0 && bind_device(loop, path, err) == 0)
+    if (place.is_mount && place.device == makedev(LOOP_MAJOR, loop->number))
         return 0;
-    if (!loop->persistent)
+    if ((!place.is_mount || node_unmount(path, stage->volume_id, err) == 0) &&
+        kubelet_path_make(path, false, err) == 0 && bind_device(loop, path, err) == 0)
+        return 0;
+    /* Nothing else shows that the volume is staged once the bound device is gone. */
+    if (!loop->persistent &&
+        (!place.is_mount || (kubelet_path_stat(path, &place, &ignored) == 0 && place.is_mount)))
         loop_set_persistent(loop, false, &ignored);
     return -1;
 }
 
-/* A mount on the device of a missing file is useless. */
-static int drop_stale(const struct node *node, struct arena *arena, const struct node_stage *stage,
-                      const struct node_image *image, const struct kubelet_path *path,
-                      struct error *err) {
+/* The kernel caches attributes of a file for a second: until then a device whose server has ended
+ * seems to work. */
+static int await_stale(const struct node *node, struct arena *arena, const struct node_image *image,
+                       const struct kubelet_path *path, struct error *err) {
     autoloop struct loop loop = LOOP_NONE;
     autoclose int directory = -1, file = -1;
     struct kubelet_place place;
@@ -181,12 +207,9 @@ static int drop_stale(const struct node *node, struct arena *arena, const struct
         return 0;
     file = node_image_open(&node->places, arena, image, true, &directory, err);
     found = file < 0 ? -1 : loop_find(file, NODE_LABEL, &loop, err);
-    if (found != 0)
-        return found < 0 ? -1 : 0;
-    /* The kernel caches attributes of the file for a second. */
-    for (int i = 0; i < 40 && !node_is_stale(&place); i++)
+    for (int i = 0; found == 0 && i < 40 && !node_is_stale(&place); i++)
         nanosleep(&pause, NULL);
-    return node_is_stale(&place) ? node_unmount(path, stage->volume_id, err) : 0;
+    return found < 0 ? -1 : 0;
 }
 
 static int stage_once(const struct node *node, struct arena *arena, const struct node_stage *stage,
@@ -201,7 +224,8 @@ static int stage_once(const struct node *node, struct arena *arena, const struct
                                         .path = path,
                                         .loop = &loop,
                                         .capability = capability,
-                                        .flags = &all };
+                                        .flags = &all,
+                                        .replaces = image->target != NULL };
     int result = attach(node, arena, image, capability, label, &loop, err);
 
     if (result != 0)
@@ -224,7 +248,7 @@ static int stage_image(const struct node *node, struct arena *arena, const struc
     if (node_check_capability(stage->volume_id, capability, &flags, label, err) < 0 ||
         node_open_staging(node, stage->path, capability->block, &path, err) < 0)
         return -1;
-    if (image->target && drop_stale(node, arena, stage, image, &path, err) < 0)
+    if (image->target && await_stale(node, arena, image, &path, err) < 0)
         return -1;
     result = stage_once(node, arena, stage, image, &path, &flags, label, &number, err);
     if (result != MOUNT_UNCLEAN)

@@ -63,6 +63,7 @@ struct node_filesystem {
     const struct loop *loop;
     const struct node_capability *capability;
     const struct mount_flags *flags; /* as requested; read_only includes the device's */
+    bool replaces;                   /* a mount there is removed once this one is complete */
 };
 
 /* Creates or checks it, and mounts it.  0, or MOUNT_UNCLEAN (mount.h): node_replay() first. */

@@ -238,7 +238,25 @@ class Policy(DeclaredCase):
               "the file to be there again")
         self.assertTrue(self.condition(volume_id))
         self.driver.node("NodeUnpublishVolume", volume_id=volume_id, target_path=self.target)
-        self.mount(volume_id, PLAIN, context)  # the staged mount is dead, and goes
+        # The staged mount is dead, and goes: the kubelet stages no volume a second time.
+        fields = {"volume_id": volume_id, "staging_target_path": self.staging,
+                  "volume_capability": PLAIN, "target_path": self.target}
+
+        def is_refused():  # the kernel caches attributes of the file for a second
+            try:
+                self.driver.node("NodePublishVolume", **fields)
+            except Refused as refusal:
+                return refusal.code == Code.FAILED_PRECONDITION
+            self.driver.node("NodeUnpublishVolume", volume_id=volume_id, target_path=self.target)
+            return False
+
+        until(is_refused, 20, "the dead mount to be noticed")
+        # The new device cannot be attached: the old one stays staged.
+        with self.assertRaises(Refused):
+            self.driver.node("NodePublishVolume", **fields,
+                             publish_context={**context, "target": str(uuid.uuid4())})
+        self.assertTrue(os.path.ismount(self.staging))
+        self.driver.node("NodePublishVolume", publish_context=context, **fields)
         self.assertEqual(self.read(), b"data")
         self.assertFalse(self.condition(volume_id))
         self.assertEqual(len(self.devices()), 1)

@@ -2,7 +2,7 @@
  * A node that dies between any two steps, or loses its device, is succeeded.
  */
 #define NODE_SCENE "4"
-#include "tests/unit/csi/node/scene.h"
+#include "tests/unit/csi/node/storage.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -44,18 +44,23 @@ static bool kill_at(pid_t child, unsigned number) {
 
 typedef int node_step(const struct node_capability *capability);
 
-/* false: the whole step was done before that.  A published volume has its device: the number of one
- * that has gone is another volume's at once. */
-static bool die_in(node_step *step, const struct node_capability *capability, unsigned number) {
+/* false: the whole step was done before that. */
+static bool run_until(node_step *step, const struct node_capability *capability, unsigned number) {
     pid_t child = fork();
-    bool died;
 
     if (child == 0) {
         ptrace(PTRACE_TRACEME, 0, NULL, NULL);
         raise(SIGSTOP);
         _exit(step(capability) == 0 ? 0 : 1);
     }
-    died = kill_at(child, number);
+    return kill_at(child, number);
+}
+
+/* The same.  A published volume has its device: the number of one that has gone is another volume's
+ * at once. */
+static bool die_in(node_step *step, const struct node_capability *capability, unsigned number) {
+    bool died = run_until(step, capability, number);
+
     if (count_mounts() > 0)
         ck_assert_int_eq(count_devices(), 1);
     return died;
@@ -146,6 +151,50 @@ START_TEST(a_kill_at_any_step_of_a_remount_is_recovered) {
 }
 END_TEST
 
+/* As the driver's call does. */
+static int step_publish_anew(const struct node_capability *capability) {
+    int result = step_publish(capability);
+
+    if (result == NODE_STALE)
+        result = stage(capability) == 0 ? step_publish(capability) : -1;
+    return result;
+}
+
+/* The staged device has lost its storage: a publish replaces it, or the volume is unstaged. */
+START_TEST(a_kill_at_any_step_of_a_replacement_is_recovered) {
+    static const struct node_capability several = { .type = "ext4",
+                                                    .mode = NODE_SINGLE_MULTI_WRITER };
+    static const struct node_capability *const kinds[] = { &several, &block };
+    unsigned i = 0;
+
+    for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
+        bool may_continue = true;
+
+        for (i = WALK_FIRST + 1; may_continue; i += WALK_STEP) {
+            mount_storage();
+            close(image(64 * MIB));
+            assert_ok(stage(kinds[kind]));
+            ck_assert_int_eq(shell("sync"), 0);
+            shut_down("images");
+            replace_storage();
+            may_continue = run_until(step_publish_anew, kinds[kind], i);
+            if (i % 2 || !may_continue) {
+                ck_assert_int_eq(step_publish_anew(kinds[kind]), 0);
+                ck_assert_int_eq(shell("dd if=/dev/zero of=%s bs=4096 count=1 status=none "
+                                       "conv=fsync,notrunc",
+                                       path_of(kinds[kind] == &block ? "kubelet/pods/a"
+                                                                     : "kubelet/pods/a/file")),
+                                 0);
+            }
+            assert_ok(step_unpublish(kinds[kind]));
+            assert_ok(step_unstage(kinds[kind]));
+            unmount_storage();
+        }
+    }
+    ck_assert_uint_gt(i, 10);
+}
+END_TEST
+
 START_TEST(a_kill_at_any_step_of_a_block_volume_is_recovered) {
     autoimage int file = image(64 * MIB);
 
@@ -211,5 +260,6 @@ END_TEST
 
 NODE_SCENE_MAIN("node_death", a_kill_at_any_step_of_a_file_system_is_recovered,
                 a_kill_at_any_step_of_a_remount_is_recovered,
+                a_kill_at_any_step_of_a_replacement_is_recovered,
                 a_kill_at_any_step_of_a_block_volume_is_recovered, a_reboot_leaves_no_obstacle,
                 a_detached_device_is_replaced)

@@ -3,25 +3,15 @@
  * again.
  */
 #define NODE_SCENE "7"
-#include "tests/unit/csi/node/scene.h"
+#include "tests/unit/csi/node/storage.h"
 
 #include <errno.h>
-#include <stdint.h>
-#include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
 static const struct node_capability ext4_shared = { .type = "ext4",
                                                     .mode = NODE_SINGLE_MULTI_WRITER };
 /* Both kinds of file system, for several pods of one node. */
 static const struct node_capability *const kinds[] = { &ext4_shared, &xfs };
-
-/* As after an error of the storage that a file system does not get over. */
-static void shut_down(const char *name) {
-    uint32_t without_flush = 2;
-    autoclose int fd = open(path_of(name), O_RDONLY | O_CLOEXEC);
-
-    ck_assert_int_eq(ioctl(fd, _IOR('X', 125, uint32_t), &without_flush), 0);
-}
 
 /* The kernel finds an error in an ext4, and makes it read-only. */
 static void find_error(const char *name) {
@@ -212,19 +202,6 @@ END_TEST
 
 /* ---- the file system below the images ---- */
 
-static void mount_storage(void) {
-    ck_assert_int_eq(
-        shell(
-            "cd %s && rm -f disk && truncate -s 700M disk && mkfs.xfs -q disk && mount -o loop disk images",
-            base),
-        0);
-}
-
-static void unmount_storage(void) {
-    wait_for_devices(1); /* that of the storage alone */
-    ck_assert_int_eq(shell("umount %s/images", base), 0);
-}
-
 START_TEST(a_device_whose_storage_has_shut_down_is_unmounted) {
     const struct node_capability *const all[] = { &ext4_shared, &xfs, &block };
 
@@ -248,10 +225,51 @@ START_TEST(a_device_whose_storage_has_shut_down_is_unmounted) {
 }
 END_TEST
 
+static void assert_stale(const struct node_capability *kind) {
+    int result = publish("kubelet/pods/b", kind, false);
+
+    ck_assert_msg(result == NODE_STALE, "%d: %s", result, err.message);
+}
+
+/* The kubelet stages a volume once, for all of its pods. */
+START_TEST(a_publish_on_a_stale_device_succeeds_after_a_stage) {
+    const struct node_capability *const all[] = { &ext4_shared, &xfs, &block };
+
+    for (size_t i = 0; i < LENGTH(all); i++) {
+        int mounts;
+
+        mount_storage();
+        close(image(320 * MIB));
+        assert_ok(stage(all[i]));
+        assert_ok(publish("kubelet/pods/a", all[i], false));
+        ck_assert_int_eq(shell("sync"), 0);
+        shut_down("images");
+        ck_assert_int_eq(publish("kubelet/pods/a", all[i], false), -1); /* below this pod */
+        assert_ok(unpublish("kubelet/pods/a"));
+        mounts = count_mounts();
+        assert_stale(all[i]);
+        ck_assert_int_eq(stage(all[i]), -1); /* the storage is not there yet: nothing has changed */
+        assert_stale(all[i]);
+        ck_assert_int_eq(count_mounts(), mounts);
+        ck_assert(!exists("kubelet/pods/b"));
+        replace_storage();
+        assert_stale(all[i]);
+        assert_ok(stage(all[i]));
+        assert_ok(publish("kubelet/pods/b", all[i], false));
+        ck_assert_ptr_null(fault("kubelet/pods/b"));
+        ck_assert(all[i] == &block || takes_writes("kubelet/pods/b/other"));
+        assert_ok(unpublish("kubelet/pods/b"));
+        assert_ok(unstage());
+        unmount_storage();
+    }
+}
+END_TEST
+
 NODE_SCENE_MAIN("node_failure", a_file_system_that_has_shut_down_is_reported_and_unmounted,
                 the_next_pod_gets_a_file_system_that_takes_writes,
                 a_stopped_file_system_that_another_pod_uses_is_not_published,
                 a_read_only_file_system_is_published_as_it_is,
                 a_publish_whose_check_failed_succeeds_when_repeated,
                 a_volume_whose_check_failed_is_unstaged_or_staged_again,
-                a_device_whose_storage_has_shut_down_is_unmounted)
+                a_device_whose_storage_has_shut_down_is_unmounted,
+                a_publish_on_a_stale_device_succeeds_after_a_stage)

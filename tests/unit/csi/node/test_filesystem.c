@@ -40,11 +40,14 @@ static void assert_refused(const char *type, bool read_only, enum error_kind kin
 static void mount_it(const char *type) {
     autopath struct kubelet_path path = PATH_NONE;
     struct mount_flags flags;
+    int tree;
 
     assert_ok(mount_flags_parse(type, NULL, 0, &flags, &err));
     assert_ok(kubelet_path_open(base, path_of("m"), &path, &err));
     assert_ok(kubelet_path_make(&path, true, &err));
-    assert_ok(mount_device(device, type, &flags, &path, &err));
+    assert_ok(mount_device(device, type, &flags, &tree, &err));
+    assert_ok(mount_put(tree, &path, &err));
+    close(tree);
 }
 
 static void unmount_it(void) {
@@ -234,6 +237,7 @@ START_TEST(no_volume_may_stop_the_kernel) {
     autopath struct kubelet_path path = PATH_NONE;
     int file = attach(64 * MIB, false);
     struct mount_flags flags;
+    int tree;
 
     assert_ok(filesystem_prepare(arena, device, "ext4", false, &err));
     ck_assert_int_eq(shell("tune2fs -e panic -E mount_opts=errors=panic %s >/dev/null", device), 0);
@@ -242,7 +246,9 @@ START_TEST(no_volume_may_stop_the_kernel) {
     unmount_it();
     assert_ok(mount_flags_parse("ext4", queried, 1, &flags, &err));
     assert_ok(kubelet_path_open(base, path_of("m"), &path, &err));
-    assert_ok(mount_device(device, "ext4", &flags, &path, &err));
+    assert_ok(mount_device(device, "ext4", &flags, &tree, &err));
+    assert_ok(mount_put(tree, &path, &err));
+    close(tree);
     ck_assert(is_mounted_with("errors=continue"));
     unmount_it();
     detach(file);

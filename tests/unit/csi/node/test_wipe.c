@@ -24,6 +24,7 @@ static int file = -1, directory = -1;
 static void mount_it(const char *type) {
     autopath struct kubelet_path path = PATH_NONE;
     struct mount_flags flags;
+    int tree;
     char device[LOOP_PATH_SIZE];
 
     assert_ok(loop_attach(file, "scoria:00000000:w", &(struct loop_how){ .read_only = false },
@@ -33,7 +34,9 @@ static void mount_it(const char *type) {
     assert_ok(mount_flags_parse(type, NULL, 0, &flags, &err));
     assert_ok(kubelet_path_open(base, path_of("m"), &path, &err));
     assert_ok(kubelet_path_make(&path, true, &err));
-    assert_ok(mount_device(device, type, &flags, &path, &err));
+    assert_ok(mount_device(device, type, &flags, &tree, &err));
+    assert_ok(mount_put(tree, &path, &err));
+    close(tree);
     directory = open(path_of("m"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_ge(directory, 0);
 }
