@@ -252,7 +252,13 @@ int directory_check_space(const struct directory *directory, int64_t bytes, stru
 }
 
 int directory_result(const struct directory *directory, int result, struct error *err) {
-    if (result < 0 && error_is_no_space(err) && !strchr(err->message, '/'))
+    const char *path;
+
+    if (result >= 0 || !error_is_no_space(err))
+        return result;
+    /* that of a descriptor, which qemu-img has, is no place */
+    path = strchr(err->message, '/');
+    if (!path || strncmp(path, "/proc/", 6) == 0)
         error_context(err, "%s", directory->path);
     return result;
 }

@@ -14,8 +14,13 @@
 static int fail(struct arena *arena, const struct process_result *result, const char *what,
                 struct error *err) {
     static const char prefix[] = "qemu-img: ";
+    static const char removing[] = "qemu-img: Error when deleting file ";
     const char *errors = result->errors;
 
+    /* An image that cannot be completed is removed in vain, as it is a descriptor's, before the
+     * reason is printed. */
+    if (strncmp(errors, removing, sizeof(removing) - 1) == 0 && strchr(errors, '\n'))
+        errors = strchr(errors, '\n') + 1;
     /* The first line of stderr without the program's name. */
     if (strncmp(errors, prefix, sizeof(prefix) - 1) == 0)
         errors += sizeof(prefix) - 1;

@@ -76,6 +76,14 @@ START_TEST(the_exit_status_decides_before_the_output) {
                      DRIVER_FAILED);
     ck_assert_str_eq(bench.err.message, "qemu-img resize ended with status 2: "
                                         "Could not open '/d/f': Failed to get \"write\" lock");
+    fake(&bench,
+         "qemu-img: Error when deleting file /proc/1/fd/3: Operation not permitted\n"
+         "qemu-img: /proc/1/fd/3: Could not write qcow2 header: No space left on device\n",
+         1);
+    ck_assert_int_eq(qemu_img_create(bench.arena, &tool, "/d/f", GIB, &bench.err), -1);
+    ck_assert_str_eq(bench.err.message,
+                     "qemu-img create ended with status 1: "
+                     "/proc/1/fd/3: Could not write qcow2 header: No space left on device");
     fake(&bench, "", 1);
     ck_assert_int_eq(qemu_img_create(bench.arena, &tool, "/d/f", GIB, &bench.err), -1);
     ck_assert_str_eq(bench.err.message, "qemu-img create ended with status 1: no message");
