@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -177,17 +178,57 @@ static void line_begin(struct line *line, enum log_level level, const char *even
     line_put_tail(line, json ? "\"" : "");
 }
 
-/* A line that cannot be written is lost: there is no other place to report it. */
-static void line_end(struct line *line) {
+/* Lines that were not written, since the last report of them. */
+static atomic_uint lost;
+static atomic_int lost_reason;
+static atomic_bool torn; /* a part of the last one was */
+
+static bool line_end(struct line *line) {
     bool json = log_form == LOG_JSON;
+    size_t done = 0;
     ssize_t written;
 
     if (line->cut)
         line_put_tail(line, json ? ",\"cut\":true" : " cut=true");
     line_put_tail(line, json ? "}\n" : "\n");
-    do
-        written = write(log_fd, line->text, line->size);
-    while (written < 0 && errno == EINTR);
+    do {
+        written = write(log_fd, line->text + done, line->size - done);
+        done += written > 0 ? (size_t)written : 0;
+    } while (done < line->size && (written > 0 || (written < 0 && errno == EINTR)));
+    if (done == line->size) {
+        if (torn)
+            torn = false;
+        return true;
+    }
+    lost_reason = errno;
+    if (done > 0)
+        torn = true;
+    return false;
+}
+
+static void line_start(struct line *line, enum log_level level, const char *event) {
+    line->size = 0;
+    line->full = line->cut = false;
+    line->limit = LINE_SIZE - TAIL_ROOM - CONTEXT_ROOM;
+    if (torn)
+        line_put_text(line, "\n");
+    line_begin(line, level, event);
+}
+
+/* Before the first line that can be written again. */
+static void report_lost(void) {
+    const unsigned count = atomic_exchange(&lost, 0);
+    char number[16];
+    struct line line;
+
+    if (count == 0)
+        return;
+    snprintf(number, sizeof(number), "%u", count);
+    line_start(&line, LOG_WARNING, "log lines lost");
+    line_put_field(&line, "lines", number);
+    line_put_field(&line, "reason", strerror(lost_reason));
+    if (!line_end(&line))
+        lost += count;
 }
 
 /* ---- loggers ---- */
@@ -286,10 +327,8 @@ void log_event_of(const char *file, enum log_level level, const struct log_conte
 
     if (log_fd < 0 || level < log_floor || level < loggers[logger_of(file)].least)
         return;
-    line.size = 0;
-    line.full = line.cut = false;
-    line.limit = LINE_SIZE - TAIL_ROOM - CONTEXT_ROOM;
-    line_begin(&line, level, event);
+    report_lost();
+    line_start(&line, level, event);
     va_start(fields, event);
     while ((name = va_arg(fields, const char *)))
         line_put_field(&line, name, va_arg(fields, const char *));
@@ -300,6 +339,7 @@ void log_event_of(const char *file, enum log_level level, const struct log_conte
         context = log_around;
     if (context)
         line_put_context(&line, context);
-    line_end(&line);
+    if (!line_end(&line))
+        lost++;
     errno = number;
 }

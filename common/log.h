@@ -10,6 +10,9 @@
  * quotes in values are escaped: a client cannot forge a line.  A line of more than 4096 bytes is
  * cut and says so (cut=true), its context stays.  Values of secrets never come here.
  *
+ * A line that cannot be written (a full disk, one that fails) is lost, without a delay; the number
+ * of such lines stands before the next one that can be written ("log lines lost").
+ *
  * Forms (option log_format): text "2026-11-21T09:08:07.123456Z INFO extend done volume_id=… …",
  * json (one object a line).
  */

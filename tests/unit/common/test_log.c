@@ -8,7 +8,10 @@
 #include <jansson.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 static int ends[2];
 
@@ -368,6 +371,47 @@ START_TEST(errno_survives_also_a_log_that_fails) {
 }
 END_TEST
 
+/* Each write of a file ends at the limit, as on a file system without space.  The library of the
+ * tests has a file, too: no assertion stands below a limit. */
+static void limit_files(rlim_t size) {
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){ size, RLIM_INFINITY });
+}
+
+START_TEST(lost_lines_are_counted_and_reported_before_the_next_one) {
+    static const char *const expected[][2] = {
+        { "WARNING log lines lost lines=2 reason=\"File too large\"\n",
+          "\"event\":\"log lines lost\",\"lines\":\"2\",\"reason\":\"File too large\"}\n" },
+        { "INFO after\n", "\"event\":\"after\"}\n" },
+    };
+
+    for (int json = 0; json <= 1; json++) {
+        const int fd = memfd_create("log", MFD_CLOEXEC);
+        char text[1000] = "", *rest = text;
+
+        log_open(fd, LOG_INFO, json ? LOG_JSON : LOG_TEXT);
+        signal(SIGXFSZ, SIG_IGN);
+        limit_files(json ? 160 : 110);
+        log_info(NULL, "before", NULL);
+        log_info(NULL, "in part, as the limit is within this line", NULL);
+        log_info(NULL, "not written", NULL);
+        limit_files(RLIM_INFINITY);
+        log_info(NULL, "after", NULL);
+        log_info(NULL, "last", NULL);
+        ck_assert_int_gt(pread(fd, text, sizeof(text) - 1, 0), 0);
+        ck_assert_ptr_nonnull(strstr(strsep(&rest, "\n"), "before"));
+        ck_assert_ptr_nonnull(strstr(strsep(&rest, "\n"), "in part"));
+        for (size_t i = 0; i < LENGTH(expected); i++) {
+            char *line = strsep(&rest, "\n");
+
+            line[strlen(line)] = '\n'; /* as it was */
+            ck_assert_ptr_nonnull(strstr(line, expected[i][json]));
+        }
+        ck_assert_uint_eq(strcspn(rest, "\n") + 1, strlen(rest)); /* one line, the last one */
+        ck_assert_ptr_nonnull(strstr(rest, "last"));
+    }
+}
+END_TEST
+
 START_TEST(numbers_of_one_call_stand_beside_each_other) {
     open_log(LOG_INFO, LOG_TEXT);
     log_info(NULL, "e", "a", LOG_INT(INT64_MIN), "b", LOG_INT(INT64_MAX), "c", LOG_INT(0), NULL);
@@ -416,4 +460,5 @@ CHECK_MAIN("log", text_holds_event_fields_and_context, json_holds_event_fields_a
            values_cannot_forge_fields_or_lines, json_lines_stay_json_whatever_the_value,
            long_text_lines_are_cut_and_keep_the_context, json_lines_of_every_length_are_json,
            an_endless_event_is_cut_too, errno_survives_also_a_log_that_fails,
+           lost_lines_are_counted_and_reported_before_the_next_one,
            numbers_of_one_call_stand_beside_each_other, threads_never_mix_their_lines)
