@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "common/cleanup.h"
+#include "common/no_space.h"
 #include "drivers/file/removal.h"
 #include "drivers/file/unlink.h"
 #include "drivers/file/volume_name.h"
@@ -93,6 +94,19 @@ static int remove_overlay(const struct directory *directory, struct arena *arena
                : 0;
 }
 
+/* A full disk has no space for the mark: the active file goes first then, and makes some. Without
+ * that file nothing reads the others. */
+static int mark_deleted_when_full(const struct directory *directory, struct arena *arena,
+                                  const struct driver_volume *volume, const struct chain *chain,
+                                  struct error *err) {
+    if (mark_deleted(directory, arena, volume, chain, err) == 0)
+        return 0;
+    return error_is_no_space(err) &&
+                   removal_unnamed(directory, chain->active, volume->fence, err) == 0
+               ? mark_deleted(directory, arena, volume, chain, err)
+               : -1;
+}
+
 /* An unmanaged snapshot is not deleted with the volume that contains it. */
 static int check_no_unmanaged(const struct chain *chain, struct error *err) {
     const char *id;
@@ -117,7 +131,7 @@ static int remove_chain(const struct directory *directory, struct arena *arena,
     if (check_no_unmanaged(chain, err) < 0 ||
         volume_file_check_unused(directory, chain->active, err) < 0 ||
         chain_remove_drafts(directory, arena, chain, err) < 0 ||
-        mark_deleted(directory, arena, volume, chain, err) < 0)
+        mark_deleted_when_full(directory, arena, volume, chain, err) < 0)
         return -1;
     json_object_foreach(chain->info, key, value) {
         const char *overlay = chain_overlay(chain, arena, key, NULL);

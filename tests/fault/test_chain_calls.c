@@ -594,7 +594,32 @@ START_TEST(a_full_disk_leaves_the_chain_whole) {
 }
 END_TEST
 
+/* Not even a block is free: the volume's own files make the space that its delete needs. */
+START_TEST(a_volume_is_deleted_on_a_full_disk) {
+    static const char block[4096] = "filler";
+
+    if (!enter_tmpfs("size=16m")) {
+        fputs("not tested: tmpfs needs root\n", stderr);
+        return;
+    }
+    for (int snapshots = 1; snapshots <= 2; snapshots++) {
+        struct place place;
+        autoclose int filler = -1;
+
+        make_chain(&place, snapshots);
+        filler = openat(place.directory.fd, "filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        while (write(filler, block, sizeof(block)) > 0)
+            ;
+        ck_assert_int_eq(errno, ENOSPC);
+        ck_assert_msg(delete_volume(&place) == 0, "%s", place.bench.err.message);
+        check_deleted(&place, true);
+        close_place(&place);
+    }
+}
+END_TEST
+
 CHECK_MAIN_LOOP("chain calls", true, NULL, NULL, 1, LENGTH(calls), chains_survive_every_failure,
                 a_header_that_the_disk_has_lost_is_written_again,
                 a_late_delete_takes_nothing_from_the_volume, a_late_create_changes_no_chain,
-                a_late_rename_moves_no_file_of_a_chain, a_full_disk_leaves_the_chain_whole)
+                a_late_rename_moves_no_file_of_a_chain, a_full_disk_leaves_the_chain_whole,
+                a_volume_is_deleted_on_a_full_disk)
