@@ -17,6 +17,16 @@ static int fail(const struct error *err) {
     return EXIT_FAILURE;
 }
 
+/* Output that is lost, on a full disk say, is a failure of the tool that was to print it. */
+static int output_end(int status) {
+    struct error err;
+
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    error_errno(&err, ERROR_UNAVAILABLE, "writing the output");
+    return fail(&err);
+}
+
 static int run(const struct command *command, int count, const char *const *arguments) {
     autoarena struct arena *arena = arena_new();
     struct line line;
@@ -33,8 +43,8 @@ static int run(const struct command *command, int count, const char *const *argu
         line.file = DEFAULT_FILE;
     if (config_load(parts_option_tables(), line.file, line.options, &config, &err) < 0)
         return fail(&err);
-    status =
-        command->run ? command->run(command, config, line.words) : role_run(&command->role, config);
+    status = command->run ? output_end(command->run(command, config, line.words))
+                          : role_run(&command->role, config);
     config_free(config);
     return status;
 }
@@ -67,11 +77,11 @@ int program_run(int argc, const char *const *argv) {
 
     if (strcmp(name, "--version") == 0) {
         printf(PACKAGE_NAME " %s\n", version_text());
-        return EXIT_SUCCESS;
+        return output_end(EXIT_SUCCESS);
     }
     if (argc < 2 || (helps && argc == 2)) {
         usage_print(helps ? stdout : stderr);
-        return helps ? EXIT_SUCCESS : EXIT_USAGE;
+        return helps ? output_end(EXIT_SUCCESS) : EXIT_USAGE;
     }
     if (helps)
         name = argv[first++];
@@ -80,6 +90,6 @@ int program_run(int argc, const char *const *argv) {
         return usage_no_command(name);
     for (int i = first; i < argc; i++)
         helps |= asks_help(argv[i]);
-    return helps ? help(command, argc - first, argv + first)
+    return helps ? output_end(help(command, argc - first, argv + first))
                  : run(command, argc - first, argv + first);
 }
