@@ -36,13 +36,16 @@ static const struct failure *failure_find(int code) {
     return NULL;
 }
 
+/* A file beside the database that gets no space, as the index of its log, is an error of I/O. */
+static bool is_full(int code, int number) {
+    return (code & 0xff) == SQLITE_FULL ||
+           ((code & 0xff) == SQLITE_IOERR && (number == ENOSPC || number == EDQUOT));
+}
+
 int connection_note_failure(struct connection *connection) {
     int code = sqlite3_extended_errcode(connection->handle);
 
-    int number = sqlite3_system_errno(connection->handle);
-
-    if ((code & 0xff) == SQLITE_FULL ||
-        ((code & 0xff) == SQLITE_IOERR && (number == ENOSPC || number == EDQUOT)))
+    if (is_full(code, sqlite3_system_errno(connection->handle)))
         connection->full = true;
     if (code == SQLITE_IOERR_FSYNC && !connection->in_doubt) {
         connection->in_doubt = true;
@@ -55,8 +58,8 @@ int connection_note_failure(struct connection *connection) {
 int connection_error(struct connection *connection, struct error *err) {
     int code = connection_note_failure(connection);
     const char *detail = sqlite3_errmsg(connection->handle);
-    const struct failure *failure = failure_find(code);
     int number = sqlite3_system_errno(connection->handle);
+    const struct failure *failure = failure_find(is_full(code, number) ? SQLITE_FULL : code);
 
     if (!failure)
         return error_set(err, ERROR_INTERNAL, "The database failed: %s", detail);
