@@ -170,7 +170,7 @@ static int launch_daemon(const char *run, const char *const *arguments, struct e
     child_reap(pid);
     close(take_fd(writer));
     errno = child_report(reader);
-    return errno ? error_errno(err, ERROR_INTERNAL, "cannot run %s", arguments[0]) : 0;
+    return errno ? error_errno(err, ERROR_INTERNAL, "cannot run %s in %s", arguments[0], run) : 0;
 }
 
 /* The end of its output, in one line. */
