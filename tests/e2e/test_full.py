@@ -1,14 +1,16 @@
 """
-File systems without space during the life of an image and of its volumes: each operation ends in a
+File systems without space during the life of images, volumes and snapshots: each operation ends in a
 clear state with one message and one line of the log, leaves nothing, and succeeds again once there
-is space, without a restart.
+is space, without a restart. The log and the output of tools report a loss.
 """
 
+import contextlib
 import os
 import subprocess
 
-from block_storage import until
-from case import GIB
+import program
+from block_storage import BlockStorage, until
+from case import GIB, ServiceCase, Workplace
 from test_images import MIB, ImageCase, converted
 
 DATA = os.urandom(24 * MIB)
@@ -17,13 +19,19 @@ NO_STORAGE = "No space is left on the storage of the backend."
 NO_CONVERSION = "No space is left in the directory for the conversion of images."
 
 
-class FullImages(ImageCase):
+def fill_to_the_end(path):
+    with open(path, "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+
+
+class SmallDisks:
     """Volumes on a small file system of their own, conversions on another."""
 
     @classmethod
-    def user_options(cls):
-        """Before the service starts."""
-        cls.place = f"/tmp/scoria-e2e-full-{os.getpid()}"
+    def make_disks(cls):
+        """Before the service starts; returns its options."""
+        cls.place = f"/tmp/scoria-e2e-full-{os.getpid()}-{cls.__name__}"
         cls.volumes, cls.conversion = (os.path.join(cls.place, name)
                                        for name in ("volumes", "conversion"))
         image = os.path.join(cls.place, "image")
@@ -45,30 +53,47 @@ class FullImages(ImageCase):
     def path(self, volume_id):
         return os.path.join(self.volumes, f"volume-{volume_id}")
 
-    def files(self, without=None):
-        """Of both directories, with the space that they take."""
-        return {(name, os.stat(os.path.join(directory, name)).st_blocks)
-                for directory in (self.volumes, self.conversion) for name in os.listdir(directory)
-                if name != "filler" and not (without and without in name)}
-
-    def fill(self, directory):
+    def fill(self, directory, rest=REST):
         """Behind the service's back, so that no scheduler can refuse.  A call ends it."""
         path = os.path.join(directory, "filler")
-        space = os.statvfs(directory)
 
         def empty():
             if os.path.exists(path):
                 os.unlink(path)
         self.addCleanup(empty)
-        with open(path, "wb") as file:
-            os.posix_fallocate(file.fileno(), 0, space.f_bavail * space.f_frsize - REST)
+        with open(path, "wb", buffering=0) as file:
+            space, at = os.statvfs(directory), 0
+            piece = space.f_bavail * space.f_frsize - rest
+            while piece >= space.f_frsize:
+                try:
+                    os.posix_fallocate(file.fileno(), at, piece)
+                    at += piece
+                    if rest:
+                        break
+                except OSError:  # blocks that the file itself needs
+                    piece //= 2
         return empty
 
     def end_of(self, volume_id):
         def ended():
             status = self.api.show(volume_id)["status"]
-            return status if not status.endswith("ing") else None
+            is_last = not status.endswith("ing") or status.startswith("error")
+            return status if is_last else None
         return until(ended, 120, "an end of the operation")
+
+
+class FullImages(SmallDisks, ImageCase):
+    """Images and their volumes."""
+
+    @classmethod
+    def user_options(cls):
+        return cls.make_disks()
+
+    def files(self, without=None):
+        """Of both directories, with the space that they take."""
+        return {(name, os.stat(os.path.join(directory, name)).st_blocks)
+                for directory in (self.volumes, self.conversion) for name in os.listdir(directory)
+                if name != "filler" and not (without and without in name)}
 
     def again(self, **fields):
         """The next report of the pool has the space."""
@@ -146,3 +171,155 @@ class FullImages(ImageCase):
                 self.api.action(volume_id, "os-reimage", {"image_id": image_id})
                 self.assertEqual(self.end_of(volume_id), "available")
                 self.assert_content(volume_id, DATA)
+
+
+class FullSnapshots(SmallDisks, ServiceCase):
+    """Snapshots as overlays, which need space for each step."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.options = (*cls.make_disks(), "--file.file_snapshot_overlays=true")
+        super().setUpClass()
+
+    def write(self, path, byte, image_format):
+        subprocess.run(["qemu-io", "-f", image_format, "-c", f"write -P {byte} 0 1M", path],
+                       check=True, capture_output=True)
+
+    def await_report(self):
+        """The scheduler knows of the space that another test has made."""
+        room = os.statvfs(self.volumes)
+        free_gb = 0.9 * room.f_bavail * room.f_frsize / 2**30
+        until(lambda: self.api.ask("GET", "/scheduler-stats/get_pools?detail=true")["pools"][0][
+            "capabilities"]["free_capacity_gb"] >= free_gb, 60, "a report of the free space")
+
+    def written(self):
+        """A volume with a snapshot, written before and after it: (volume, snapshot, its disk)."""
+        self.await_report()
+        volume_id = self.volume()
+        self.write(self.path(volume_id), 1, "raw")
+        snapshot_id = self.api.snapshot(volume_id)
+        disk = f"{self.path(volume_id)}.{snapshot_id}"
+        self.write(disk, 2, "qcow2")
+        return volume_id, snapshot_id, disk
+
+    def assert_no_space(self, object_id):
+        """The newest message, and the line of the log."""
+        self.assertIn(NO_STORAGE, self.api.messages(object_id)[0]["user_message"])
+        line = [line for line in self.service.log().splitlines()
+                if object_id in line and " ERROR " in line][-1]
+        self.assertRegex(line, "No space left|has no space")
+        self.assertIn(self.volumes, line)
+
+    def delete_snapshot(self, snapshot_id):
+        """Its status at the end, None when it is gone."""
+        path = f"/snapshots/{snapshot_id}"
+        self.api.ask("DELETE", path)
+
+        def ended():
+            answer = self.api.call("GET", path)
+            status = answer.status != 404 and answer.body["snapshot"]["status"]
+            return (status or None,) if status != "deleting" else None
+        return until(ended, 120, "an end of the delete")[0]
+
+    def test_operations_without_space_change_nothing_and_are_repeated(self):
+        volume_id, snapshot_id, disk = self.written()
+        before = sorted(os.listdir(self.volumes))
+        empty = self.fill(self.volumes, 0)
+        self.api.extend(volume_id, 2)
+        self.assertEqual(self.end_of(volume_id), "error_extending")
+        self.assert_no_space(volume_id)
+        self.api.reset(volume_id, "available")
+        second = self.api.snapshot_made(volume_id)
+        self.assertEqual(second["status"], "error")
+        self.assert_no_space(second["id"])
+        self.assertIsNone(self.delete_snapshot(second["id"]))
+        self.assertEqual(self.delete_snapshot(snapshot_id), "error_deleting")
+        self.assert_no_space(snapshot_id)
+        self.assertEqual(sorted({*os.listdir(self.volumes)} - {"filler"}), before)
+        self.assertEqual(subprocess.run(["qemu-io", "-f", "qcow2", "-c", "read -P 2 0 1M", disk],
+                                        capture_output=True, check=False).returncode, 0)
+        empty()
+        self.api.extend(volume_id, 2)
+        self.assertEqual(self.end_of(volume_id), "available")
+        self.api.ask("POST", f"/snapshots/{snapshot_id}/action",
+                     {"os-reset_status": {"status": "error"}})
+        self.assertIsNone(self.delete_snapshot(snapshot_id))
+        self.assertEqual(subprocess.run(
+            ["qemu-io", "-f", "raw", "-c", "read -P 2 0 1M", self.path(volume_id)],
+            capture_output=True, check=False).returncode, 0)
+
+    def test_a_revert_without_space_is_repeated(self):
+        volume_id, snapshot_id, _ = self.written()
+        empty = self.fill(self.volumes, 0)
+        self.api.action(volume_id, "revert", {"snapshot_id": snapshot_id})
+        self.assertEqual(self.end_of(volume_id), "error")
+        self.assert_no_space(volume_id)
+        empty()
+        self.api.reset(volume_id, "available")
+        self.api.ask("POST", f"/snapshots/{snapshot_id}/action",
+                     {"os-reset_status": {"status": "available"}})
+        self.api.action(volume_id, "revert", {"snapshot_id": snapshot_id})
+        self.assertEqual(self.end_of(volume_id), "available")
+
+    def test_a_volume_that_had_snapshots_is_deleted_on_a_full_disk(self):
+        volume_id, snapshot_id, _ = self.written()
+        self.assertIsNone(self.delete_snapshot(snapshot_id))
+        self.fill(self.volumes, 0)
+        self.api.delete_and_wait(volume_id)
+        self.assertEqual([name for name in os.listdir(self.volumes) if volume_id in name], [])
+
+
+class FullOutput(Workplace):
+    """The log, and the output of tools."""
+
+    def test_a_log_without_space_delays_nothing_and_reports_its_loss(self):
+        logs = os.path.join(self.directory, "logs")
+        os.mkdir(logs)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", logs],
+                          capture_output=True, check=False).returncode:
+            self.skipTest("nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", logs], check=False)
+        service = program.Program("serve", os.path.join(logs, "serve.log"), "--state-dir",
+                                  self.state, "--listen", "127.0.0.1:0", "--log_level=debug")
+        self.addCleanup(service.kill)
+        service.start()
+        api = BlockStorage(service.endpoint)
+        self.addCleanup(api.close)
+        api.wait_manager()
+        filler = os.path.join(logs, "filler")
+        fill_to_the_end(filler)
+        for _ in range(40):  # lines fill the last page of the log
+            api.delete_and_wait(api.create_available(1)["id"])
+        os.unlink(filler)
+        api.delete_and_wait(api.create_available(1)["id"])
+        self.assertEqual(service.stop(), 0)
+        self.assertRegex(service.log(), r"(?m)^\S+ WARNING log lines lost lines=\d+ "
+                         'reason="No space left on device"$')
+
+    def test_a_database_without_space_for_its_index_is_reported_as_full(self):
+        os.mkdir(self.state)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", self.state],
+                          capture_output=True, check=False).returncode:
+            self.skipTest("nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.state], check=False)
+        service = program.serve(self.state)
+        self.addCleanup(service.kill)
+        service.start()
+        self.assertEqual(service.stop(), 0)
+        fill_to_the_end(os.path.join(self.state, "filler"))
+        done = subprocess.run([program.BINARY, "manage", "operations", "--state-dir", self.state],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("scoria.db: The disk of the database is full: No space left on device",
+                      done.stderr)
+        os.unlink(os.path.join(self.state, "filler"))
+        self.assertEqual(program.check(self.state), [])
+
+    def test_a_tool_whose_output_has_no_space_fails(self):
+        for words in (("manage", "config"), ("manage", "drivers", "--format=json"), ("--help",),
+                      ("--version",)):
+            with self.subTest(words), open("/dev/full", "wb") as full:
+                done = subprocess.run([program.BINARY, *words], stdout=full, text=True,
+                                      stderr=subprocess.PIPE, timeout=60, check=False)
+                self.assertEqual((done.returncode, done.stderr),
+                                 (1, "scoria: writing the output: No space left on device\n"))
