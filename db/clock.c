@@ -94,6 +94,11 @@ int clock_read(struct db_tx *tx, const struct clock *local, int64_t *ret_ahead_u
     return 0;
 }
 
+/* The row of a boot is told the newest instant of the boots before. */
+int clock_is_earlier_boot(struct db_tx *tx, int64_t instant_us, struct error *err) {
+    return db_query_any(tx, err, "SELECT 1 FROM clock WHERE told_us > $1", DB_INT(instant_us));
+}
+
 int clock_of_server(struct db_tx *tx, int64_t server_us, struct error *err) {
     struct row row;
     int found = row_read(tx, &row, err);

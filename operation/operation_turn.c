@@ -5,6 +5,7 @@
 #include "operation/queue.private.h"
 
 #include "common/assert.h"
+#include "db/clock.h"
 
 #include <string.h>
 
@@ -348,8 +349,13 @@ static bool has_worker(const struct operation *operation) {
     return operation->owner && *operation->owner;
 }
 
-static bool leaves_traces(const struct operation *operation) {
-    return operation->kind->leaves_traces && operation->attempts > 0;
+/* A loss of power may have taken a claim of an earlier boot, which is not flushed, but not the
+ * effects of its worker. */
+static int may_have_traces(struct work *work, const struct operation *operation,
+                           struct error *err) {
+    if (!operation->kind->leaves_traces || operation->attempts > 0)
+        return operation->kind->leaves_traces;
+    return clock_is_earlier_boot(work->tx, operation->created_at, err);
 }
 
 /* Inspecting the effects of its former worker moves no data: it runs on the workers for short
@@ -374,13 +380,17 @@ static int leave_to_inspect(struct work *work, const struct operation *operation
 }
 
 int operation_cancel(struct work *work, const struct operation *operation, struct error *err) {
+    int traces;
+
     if (operation->phase == PHASE_CANCELLED)
         return 0;
     if (operation->kind->cancel && operation->kind->cancel(work, operation, err) < 0)
         return -1;
-    return !has_worker(operation) && !leaves_traces(operation)
-               ? operation_end(work, operation, err)
-               : leave_to_inspect(work, operation, err);
+    traces = may_have_traces(work, operation, err);
+    if (traces < 0)
+        return -1;
+    return !has_worker(operation) && traces == 0 ? operation_end(work, operation, err)
+                                                 : leave_to_inspect(work, operation, err);
 }
 
 int operation_inspect(struct work *work, const struct operation_kind *kind,

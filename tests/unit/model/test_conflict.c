@@ -825,6 +825,28 @@ START_TEST(a_reset_delete_waits_for_its_backend) {
 }
 END_TEST
 
+/* The claim of a delete is not flushed, and its effect is: a loss of power leaves a queued delete
+ * whose object is gone. */
+START_TEST(a_reset_delete_of_an_earlier_boot_checks_the_object) {
+    for (int gone = 0; gone <= 1; gone++) {
+        autoworld struct world *world = meeting.world = world_new(NULL);
+
+        open_delete();
+        world_sql(world, "DELETE FROM clock");
+        world_sql(world, "INSERT INTO clock (base, ahead_us, told_us) "
+                         "SELECT 'boot', 0, created_at + 1 FROM operations");
+        if (gone)
+            ck_assert(memory_remove(world->memory, meeting.id));
+        ck_assert_int_eq(world_action(world, meeting.id, RESET("available")), 202);
+        ck_assert_int_eq(reserve(world), 400);
+        rest(world);
+        ck_assert_str_eq(world_status(world, meeting.id), gone ? "error" : "available");
+        ck_assert_int_eq(reserve(world), gone ? 400 : 202);
+        ck_assert_int_eq(world_check(world), 0);
+    }
+}
+END_TEST
+
 /* An object that will never be readable is no reason to keep the volume for ever. */
 static struct fault_decision no_size(void *arg, const char *call, const char *volume_id) {
     (void)volume_id;
@@ -967,6 +989,7 @@ CHECK_MAIN("conflict", every_open_operation_meets_every_action, the_whole_table_
            a_delete_that_was_reset_too_late_leaves_an_error,
            a_reset_of_a_delete_without_a_worker_checks_the_object,
            a_reset_delete_waits_for_its_backend,
+           a_reset_delete_of_an_earlier_boot_checks_the_object,
            a_reset_delete_does_not_wait_for_an_unreadable_object,
            a_reset_delete_does_not_check_an_object_that_was_never_created,
            operations_cancelled_under_a_dead_manager_end_with_its_next_start,
