@@ -37,6 +37,26 @@ static int continue_recovery(struct reconcile *r, const char *name, const struct
     return reconcile_record_event(r, "Warning", "Salvaging", now.message, err);
 }
 
+/* A recovery that the database does not know has this number, or a higher one: the request gets
+ * another, which the node evaluates. */
+static int renew(struct reconcile *r, struct error *err) {
+    const json_t *before = json_object_get(update_spec(&r->volume), "salvage");
+    json_t *wanted = json_keep(r->work->arena, json_deep_copy(before));
+    json_int_t number = volume_recovery_next(r->work, &r->volume.before);
+
+    if (number > RECOVERY_MOST)
+        return 0;
+    json_object_set_new(wanted, "number", json_integer(number));
+    update_put_spec(r, &r->volume, "salvage", json_incref(wanted));
+    return reconcile_record_event(
+        r, "Warning", "SalvageRenumbered",
+        arena_format(r->work->arena,
+                     "A replica was recovered by request %jd, which this database does not know: "
+                     "the present request continues as %jd.",
+                     (intmax_t)volume_recovery_found(&r->volume.before), (intmax_t)number),
+        err);
+}
+
 /* The node that received the request still has the volume. */
 static bool has_same_node(const struct reconcile *r) {
     const struct document_update *volume = &r->volume;
@@ -110,6 +130,9 @@ int reconcile_recovery(struct reconcile *r, struct error *err) {
             arena_format(r->work->arena, "No forced recovery from replica %s: %s.", name, why),
             err);
     }
+    if (row->event == RECOVERY_ABLE &&
+        json_int_at(wanted, "number") <= volume_recovery_found(&r->volume.before))
+        return renew(r, err);
     /* the data of the others are discarded from then on */
     assert(row->event != RECOVERY_ABLE || (has_same_node(r) && row->next == RECOVERY_IS_CONFIRMED));
     if (row->event == RECOVERY_ABLE)

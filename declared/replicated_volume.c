@@ -120,6 +120,8 @@ static const struct schema_field target_fields[] = {
     { "epoch", SCHEMA_INT, .min = 1, .about = "Epoch of this report; without it, the current one." },
     { "highestEpoch", SCHEMA_INT, .min = 1, .max = EPOCH_MOST,
       .about = "Highest epoch of a replica, where it exceeds `epoch`: the target cannot serve." },
+    { "highestSalvage", SCHEMA_INT, .min = 1, .max = RECOVERY_MOST,
+      .about = "Highest forced recovery of a replica, where it exceeds the confirmed one." },
     { "decidedBlocks", SCHEMA_INT,
       .about = "Blocks that differed after an unclean stop and were decided by write logs at the start." },
     SCHEMA_FIELDS_END,

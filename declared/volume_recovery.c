@@ -97,13 +97,32 @@ static bool is_requested(const struct document *volume, const struct document *r
            json_int_at(spec, "salvage.number") != json_int_at(spec, "salvaged");
 }
 
-/* Its number is the generation that the document gets by it, and so greater than any before. */
+json_int_t volume_recovery_found(const struct document *volume) {
+    return json_int_at(volume->status, "target.highestSalvage");
+}
+
+/* Behind a recovery of the same number, or of a higher one, that the database does not know, a
+ * replica would count as recovered by this one.  The generation grows with each request; a database
+ * that was restored from a backup goes back with it, but not the clock, and replicas have the
+ * numbers of later recoveries. */
+json_int_t volume_recovery_next(const struct work *work, const struct document *volume) {
+    const json_t *spec = document_spec(volume);
+    const json_int_t before[] = { work->now_us / (60 * SECOND_US) + (json_int_t)volume->generation,
+                                  json_int_at(spec, "salvage.number"),
+                                  json_int_at(spec, "salvaged"), volume_recovery_found(volume) };
+    json_int_t highest = 0;
+
+    for (size_t i = 0; i < LENGTH(before); i++)
+        highest = before[i] > highest ? before[i] : highest;
+    return highest + 1;
+}
+
 static void put_request(struct work *work, const struct document *replica,
                         const struct document *before, struct document *after) {
     assert(!before->deleted_at && !replica->deleted_at);
     after->body = json_keep(work->arena, json_deep_copy(before->body));
     json_object_set_new(document_spec(after), "salvage",
-                        json_pack("{s:I, s:s}", "number", (json_int_t)before->generation + 1,
+                        json_pack("{s:I, s:s}", "number", volume_recovery_next(work, before),
                                   "replicaId", replica->id));
     after->status = json_keep(work->arena, json_deep_copy(before->status));
     json_object_del(after->status, "silentNodes");
@@ -148,11 +167,14 @@ int volume_recovery_request(struct work *work, const struct document *replica,
     state = volume_recovery_state(document_spec(&before));
     if (!state_table_next(&recovery_states, &state, RECOVERY_REQUESTED))
         return error_set(err, ERROR_CONFLICT, "Volume %s is not recovered now.", before.name);
+    if (volume_recovery_next(work, &before) > RECOVERY_MOST)
+        return error_set(err, ERROR_CONFLICT, "Volume %s has no number for a forced recovery left.",
+                         before.name);
     after = before;
     put_request(work, replica, &before, &after);
     if (document_own_write(work, &before, &after, err) < 0)
         return -1;
-    assert(after.generation == before.generation + 1); /* the number of the request */
+    assert(json_int_at(document_spec(&after), "salvage.number") > volume_recovery_found(&before));
     *ret = after;
     return 0;
 }

@@ -3,7 +3,8 @@
  * without a majority, is recovered from one replica at an administrator's request. A request is
  * for one loss and not for later ones:
  *
- *   - spec.salvage of the volume names the replica, under a number greater than any before;
+ *   - spec.salvage of the volume names the replica, under a number greater than any before, also
+ *     after the database was restored from a backup;
  *   - its node evaluates whether the volume can be served without forced recovery, admits no
  *     client to one that cannot meanwhile, and reports Refused or Able: then the request is
  *     withdrawn or confirmed;
@@ -21,6 +22,8 @@
 #define RECOVERY_PHASE_REFUSED "Refused"
 #define RECOVERY_PHASE_DONE    "Done"
 
+#define RECOVERY_MOST ((int64_t)1 << 27) /* the highest number */
+
 extern const char *const recovery_reasons[]; /* of a refusal by the node */
 
 struct recovery_request {
@@ -32,6 +35,11 @@ struct recovery_request {
 int volume_recovery_request(struct work *work, const struct document *replica,
                             const struct recovery_request *request, struct document *ret,
                             struct error *err);
+
+/* The number of the next request.  More than RECOVERY_MOST: there are no more. */
+json_int_t volume_recovery_next(const struct work *work, const struct document *volume);
+/* The highest number that its node has found in a replica; 0: no higher one than spec.salvaged. */
+json_int_t volume_recovery_found(const struct document *volume);
 
 /* Its state in the spec of the volume (declared/phases.h). */
 unsigned volume_recovery_state(const json_t *spec);

@@ -85,15 +85,33 @@ static int64_t highest_epoch(const struct target_status *status) {
     return highest;
 }
 
+/* The highest number of a forced recovery after which any replica was written. */
+static int64_t highest_recovery(const struct target_text *text) {
+    const int64_t each = generation_floor(1); /* generations behind one recovery */
+    int64_t highest = 0;
+
+    for (unsigned i = 0; i < text->status->count; i++) {
+        const struct replica_probe *probe = &text->status->replicas[i].probe;
+
+        if (probe->has_state && probe->state.mark != REPLICA_EMPTY &&
+            strcmp(probe->state.volume, text->assignment->uid) == 0 &&
+            probe->state.generation.id.number / each > highest)
+            highest = probe->state.generation.id.number / each;
+    }
+    return highest < RECOVERIES_MOST ? highest : RECOVERIES_MOST;
+}
+
 static json_t *target_json(struct arena *arena, const struct target_text *text) {
     json_t *clients = json_keep(arena, clients_json(text));
-    int64_t highest = highest_epoch(text->status);
+    int64_t highest = highest_epoch(text->status), recovery = highest_recovery(text);
 
-    return json_pack("{s:s, s:s, s:s*, s:O*, s:o*, s:o*, s:o*}", "nodeId", text->node, "state",
-                     states[text->status->state], "address", address_of(arena, text), "clients",
-                     json_array_size(clients) > 0 ? clients : NULL, "epoch",
+    return json_pack("{s:s, s:s, s:s*, s:O*, s:o*, s:o*, s:o*, s:o*}", "nodeId", text->node,
+                     "state", states[text->status->state], "address", address_of(arena, text),
+                     "clients", json_array_size(clients) > 0 ? clients : NULL, "epoch",
                      positive_json(text->epoch), "highestEpoch",
                      text->epoch > 0 && highest > text->epoch ? json_integer(highest) : NULL,
+                     "highestSalvage",
+                     recovery > text->assignment->volume.recovered ? json_integer(recovery) : NULL,
                      "decidedBlocks", positive_json(text->status->decided_blocks));
 }
 

@@ -54,6 +54,25 @@ static void report_recovery(struct work *work, const char *config, int64_t numbe
                               (intmax_t)number, phase, more));
 }
 
+/* Its node finds the request possible, and a replica that was recovered by another. */
+static void report_found(struct work *work, const char *config, int64_t number, int64_t found) {
+    struct document volume = volume_of(work, config);
+
+    report(work, &volume,
+           arena_format(work->arena,
+                        "{\"phase\":\"Offline\",\"capacity\":\"1Gi\",\"target\":{\"nodeId\":"
+                        "\"%s\",\"state\":\"Down\",\"highestSalvage\":%jd},"
+                        "\"salvage\":{\"number\":%jd,\"phase\":\"Able\"}}",
+                        volume.node, (intmax_t)found, (intmax_t)number));
+    settle(work, config);
+}
+
+static int64_t recovery_at(struct work *work, const char *config) {
+    struct document volume = volume_of(work, config);
+
+    return json_int_at(volume.body, "spec.salvage.number");
+}
+
 /* "db", on two pools of one node and published there. */
 static const char *prepare(struct work *work) {
     const char *id;
@@ -290,8 +309,45 @@ WORK_TEST(a_confirmed_request_may_be_repeated) {
                      arena_format(work->arena, "%jd", (intmax_t)second));
 }
 
+/* A database restored from a backup does not know the last recoveries, but replicas have their
+ * numbers: the node would count those as recovered by this request. */
+WORK_TEST(a_number_that_a_replica_has_is_not_given_again) {
+    const char *config = prepare(work);
+    int64_t number, next;
+
+    (void)err;
+    report_lost(work, config);
+    number = recover(work, config, 1);
+    report_found(work, config, number, number + 70);
+    next = recovery_at(work, config);
+    ck_assert_int_gt(next, number + 70);
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
+    ck_assert(has_event(work, config, "Warning SalvageRenumbered 1: "));
+    report_found(work, config, number, number + 70); /* late */
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
+    ck_assert_int_eq(recovery_at(work, config), next);
+    report_found(work, config, next, number + 70);
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
+                     arena_format(work->arena, "%jd", (intmax_t)next));
+}
+
+/* Also of a replica that no node reports at that time. */
+WORK_TEST(a_restored_database_gives_higher_numbers) {
+    const char *config = prepare(work);
+    struct document volume;
+    int64_t number;
+
+    (void)err;
+    report_lost(work, config);
+    volume = volume_of(work, config); /* as the backup has it */
+    number = recover(work, config, 1);
+    work->now_us += 3600 * SECOND_US;
+    ck_assert_int_gt(volume_recovery_next(work, &volume), number);
+}
+
 CHECK_MAIN("reconcile recovery", forced_recovery_is_confirmed_when_the_node_finds_no_quorum,
            a_volume_with_a_quorum_refuses_forced_recovery, a_served_volume_may_have_lost_its_quorum,
            an_incomplete_replica_is_refused_at_once, forced_recovery_needs_the_volumes_own_node,
            no_forced_recovery_at_an_unresponsive_node, another_replica_may_be_requested_instead,
-           a_confirmed_request_may_be_repeated)
+           a_confirmed_request_may_be_repeated, a_number_that_a_replica_has_is_not_given_again,
+           a_restored_database_gives_higher_numbers)

@@ -317,6 +317,26 @@ START_TEST(the_next_recovery_may_name_another_replica) {
 }
 END_TEST
 
+/* Why a number is never given twice: the replica recovered first counts as recovered by the second
+ * request as well, and the replica that was named stays behind. */
+START_TEST(of_two_recoveries_of_one_number_the_second_is_not_applied) {
+    int64_t before;
+
+    let_the_third_miss_writes();
+    recover(7, uids[2]);
+    expect_then();
+    serve();
+    stop();
+    bring_back(0);
+    before = state_of(0).generation.id.number;
+    recover(7, uids[0]);
+    assert_done(start());
+    stop();
+    ck_assert_int_eq(state_of(0).generation.id.number, before);
+    ck_assert_int_gt(state_of(2).generation.id.number, before);
+}
+END_TEST
+
 START_TEST(the_number_of_recoveries_is_limited) {
     struct target_settings wrong = settings;
     struct target *none = NULL;
@@ -335,4 +355,6 @@ CHECK_MAIN_WITH("target recovery", adopt_daemons(), begin, end,
                 a_replica_that_cannot_be_opened_has_no_vote,
                 a_block_that_differs_is_refused_until_a_forced_recovery,
                 no_recovery_from_an_incomplete_replica, a_recovery_is_applied_once,
-                the_next_recovery_may_name_another_replica, the_number_of_recoveries_is_limited)
+                the_next_recovery_may_name_another_replica,
+                of_two_recoveries_of_one_number_the_second_is_not_applied,
+                the_number_of_recoveries_is_limited)

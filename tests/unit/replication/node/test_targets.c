@@ -853,6 +853,23 @@ static void await_reported_recovery(int64_t number, const char *phase, const cha
     ck_assert_str_eq(text_at(reported(VOLUME), "salvage", "reason"), reason);
 }
 
+static int64_t reported_highest_recovery(void) {
+    return json_int_at(reported(VOLUME), "target.highestSalvage");
+}
+
+/* As of a database that was restored from a backup. */
+START_TEST(a_recovery_that_the_document_does_not_know_is_reported) {
+    lose_two();
+    request_recovery(5, 2, 0);
+    await_reported_recovery(5, "Able", "");
+    request_recovery(5, 2, 5);
+    await_reported_recovery(5, "Done", "");
+    request_recovery(0, 0, 3);
+    while (reported_highest_recovery() != 5)
+        poll(NULL, 0, 5);
+}
+END_TEST
+
 START_TEST(a_volume_is_recovered_from_one_replica_and_the_others_rebuilt) {
     lose_two();
     request_recovery(5, 2, 0);
@@ -862,6 +879,7 @@ START_TEST(a_volume_is_recovered_from_one_replica_and_the_others_rebuilt) {
     request_recovery(5, 2, 5);
     await_reported_recovery(5, "Done", "");
     await_phase(VOLUME, "Degraded");
+    ck_assert_int_eq(reported_highest_recovery(), 0);
     connect_checker();
     ck_assert(checker_read(&checker));
     ck_assert(checker_write(&checker, 100)); /* the restored replicas do not have these */
@@ -1815,6 +1833,7 @@ END_TEST
 CHECK_MAIN_WITH(
     "targets", adopt_daemons(), begin, end, a_new_address_of_a_replica_disturbs_no_client,
     a_volume_is_recovered_from_one_replica_and_the_others_rebuilt,
+    a_recovery_that_the_document_does_not_know_is_reported,
     a_served_volume_with_undecided_blocks_is_recovered_from_one_replica,
     a_remaining_replica_is_rebuilt_though_another_is_lost,
     a_served_volume_is_not_recovered_from_one_replica,
