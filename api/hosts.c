@@ -81,19 +81,6 @@ static const char *number_text(struct request *request, int64_t number) {
     return arena_format(request->work.arena, "%jd", (intmax_t)number);
 }
 
-static struct host_row row_of(struct request *request, const struct host_summary *summary) {
-    const char *project = summary->volumes.project_id;
-
-    return (struct host_row){
-        .host = request->id,
-        .project = project ? project : "(total)",
-        .volumes = number_text(request, summary->volumes.count),
-        .volumes_gb = number_text(request, summary->volumes.size_gb),
-        .snapshots = number_text(request, summary->snapshots.count),
-        .snapshots_gb = number_text(request, summary->snapshots.size_gb),
-    };
-}
-
 int hosts_show(struct request *request, struct error *err) {
     struct service service;
     struct host_summary *summaries;
@@ -107,7 +94,16 @@ int hosts_show(struct request *request, struct error *err) {
         return -1;
     answer_open(request);
     for (int i = 0; i < count; i++) {
-        const struct host_row row = row_of(request, &summaries[i]);
+        const struct host_summary *summary = &summaries[i];
+        const char *project = summary->volumes.project_id;
+        const struct host_row row = {
+            .host = request->id,
+            .project = project ? project : "(total)",
+            .volumes = number_text(request, summary->volumes.count),
+            .volumes_gb = number_text(request, summary->volumes.size_gb),
+            .snapshots = number_text(request, summary->snapshots.count),
+            .snapshots_gb = number_text(request, summary->snapshots.size_gb),
+        };
 
         shape_put(request, &host_resource_shape, &row, 0);
     }

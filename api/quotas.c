@@ -111,10 +111,6 @@ static const struct field limits_fields[] = {
     FIELDS_END,
 };
 
-static bool is_ignored_key(const char *key) {
-    return strcmp(key, "tenant_id") == 0 || strcmp(key, "id") == 0;
-}
-
 typedef int set_limit(struct work *work, const char *owner, const char *resource, int64_t limit,
                       struct error *err);
 
@@ -128,23 +124,19 @@ static int check_limits(struct request *request, struct error *err) {
     return 0;
 }
 
-static int change_limit(struct request *request, set_limit *set, const char *key,
-                        const json_t *value, struct error *err) {
-    int known = quota_limit_known(&request->work, &volume_type_quotas, key, err);
-    int64_t limit;
-
-    if (error_if_none(known, err, ERROR_BAD_REQUEST, "Bad key(s) in quota set: %s", key) < 0 ||
-        field_read(request->work.arena, limits_fields, value, &limit, err) < 0)
-        return -1;
-    return set(&request->work, request->id, key, limit, err);
-}
-
 static int change_limits(struct request *request, set_limit *set, struct error *err) {
     const char *key;
     json_t *value;
 
     json_object_foreach((json_t *)(uintptr_t)request->json, key, value) {
-        if (!is_ignored_key(key) && change_limit(request, set, key, value, err) < 0)
+        int64_t limit;
+
+        if (strcmp(key, "tenant_id") == 0 || strcmp(key, "id") == 0)
+            continue;
+        if (error_if_none(quota_limit_known(&request->work, &volume_type_quotas, key, err), err,
+                          ERROR_BAD_REQUEST, "Bad key(s) in quota set: %s", key) < 0 ||
+            field_read(request->work.arena, limits_fields, value, &limit, err) < 0 ||
+            set(&request->work, request->id, key, limit, err) < 0)
             return -1;
     }
     return 0;
@@ -242,23 +234,19 @@ static const struct shape_key limits_keys[] = {
 };
 static const struct shape limits_shape = { NULL, limits_keys };
 
-static const char *limits_project(const struct request *request) {
-    const char *asked = request_query(request, "project_id");
+static int show_limits(struct request *request, struct error *err) {
+    struct limits limits = { .used =
+                                 request_allows(request, "limits_extension:used_limits", NULL) };
+    const char *asked = request_query(request, "project_id"),
+               *project = request->context.project_id;
+    struct quota *quotas;
 
     if (!asked)
         asked = request_query(request, "tenant_id");
     if (asked && request->context.is_admin && request->minor >= MV_LIMITS_OF_PROJECTS)
-        return asked;
-    return request->context.project_id;
-}
-
-static int show_limits(struct request *request, struct error *err) {
-    struct limits limits = { .used =
-                                 request_allows(request, "limits_extension:used_limits", NULL) };
-    struct quota *quotas;
-
-    limits.count = quota_limit_list(&request->work, &volume_type_quotas, limits_project(request),
-                                    false, &quotas, err);
+        project = asked;
+    limits.count =
+        quota_limit_list(&request->work, &volume_type_quotas, project, false, &quotas, err);
     if (limits.count < 0)
         return -1;
     limits.quotas = quotas;

@@ -91,22 +91,6 @@ static const struct field reason_fields[] = {
     FIELDS_END,
 };
 
-static int find_named(struct request *request, struct service *ret, struct error *err) {
-    const struct service_body *body = request->body;
-    const char *binary = body->binary ? body->binary : body->service;
-    int found;
-
-    if (!body->host)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Missing required element 'host' in request body.");
-    if (!binary)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Missing required element 'binary' in request body.");
-    found = service_find(&request->work, binary, body->host, ret, err);
-    return error_if_none(found, err, ERROR_NOT_FOUND, "Service %s could not be found on host %s.",
-                         binary, body->host);
-}
-
 static bool has_reason(const void *row) {
     const struct service *service = row;
 
@@ -141,9 +125,20 @@ static const struct shape state_shape = { NULL, state_keys };
 
 static int set_disabled(struct request *request, bool disabled, const char *reason,
                         struct error *err) {
+    const struct service_body *body = request->body;
+    const char *binary = body->binary ? body->binary : body->service;
     struct service service;
+    int found;
 
-    if (find_named(request, &service, err) < 0 ||
+    if (!body->host)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Missing required element 'host' in request body.");
+    if (!binary)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Missing required element 'binary' in request body.");
+    found = service_find(&request->work, binary, body->host, &service, err);
+    if (error_if_none(found, err, ERROR_NOT_FOUND, "Service %s could not be found on host %s.",
+                      binary, body->host) < 0 ||
         service_set_disabled(&request->work, &service, disabled, reason, err) < 0)
         return -1;
     service.disabled = disabled;
@@ -249,17 +244,6 @@ static const struct field report_fields[] = {
     FIELDS_END,
 };
 
-/* Target of events: HTTP only, and a Unix socket only for the agent of this process. */
-static int check_endpoint(const struct settings *settings, const char *endpoint,
-                          struct error *err) {
-    if (endpoint && settings->agent_endpoint && strcmp(endpoint, settings->agent_endpoint) == 0)
-        return 0;
-    if (!endpoint || strncmp(endpoint, "http://", 7) == 0 || strncmp(endpoint, "https://", 8) == 0)
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid value for 'endpoint': it must begin with http:// or https://.");
-}
-
 static void put_up(struct request *request, const void *row) {
     (void)row;
     out_text(&request->out, "up");
@@ -276,9 +260,15 @@ static const struct shape report_shape = { NULL, report_keys };
 static int report_service(struct request *request, struct error *err) {
     const struct report_body *body = request->body;
 
-    if (check_endpoint(request->work.settings, body->endpoint, err) < 0 ||
-        service_report(&request->work, body->binary, body->host, body->zone, body->endpoint, err) <
-            0)
+    const char *endpoint = body->endpoint, *own = request->work.settings->agent_endpoint;
+
+    /* Target of events: HTTP only, and a Unix socket only for the agent of this process. */
+    if (endpoint && !(own && strcmp(endpoint, own) == 0) && strncmp(endpoint, "http://", 7) != 0 &&
+        strncmp(endpoint, "https://", 8) != 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid value for 'endpoint': it must begin with http:// or https://.");
+    if (service_report(&request->work, body->binary, body->host, body->zone, body->endpoint, err) <
+        0)
         return -1;
     answer_row(request, body, 0);
     return 0;

@@ -142,15 +142,6 @@ static bool is_in_use(const struct volume *volume) {
            (volume->status == VOLUME_RECLAIMING && attachment_status_of(volume) == VOLUME_IN_USE);
 }
 
-static int authorize_create(struct request *request, const struct volume *volume,
-                            const struct policy_target *owner, struct error *err) {
-    if (request_authorize(request, "volume:attachment_create", owner, err) < 0)
-        return -1;
-    if (volume->multiattach && volume->bootable && is_in_use(volume))
-        return request_authorize(request, "volume:multiattach_bootable_volume", owner, err);
-    return 0;
-}
-
 static int create_attachment(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
     struct attachment *attachment = arena_alloc(request->work.arena, sizeof(*attachment));
@@ -158,7 +149,9 @@ static int create_attachment(struct request *request, struct error *err) {
     const struct volume *volume =
         resource_load(request, &volume_resource, body->volume_uuid, &owner, err);
 
-    if (!volume || authorize_create(request, volume, &owner, err) < 0 ||
+    if (!volume || request_authorize(request, "volume:attachment_create", &owner, err) < 0 ||
+        (volume->multiattach && volume->bootable && is_in_use(volume) &&
+         request_authorize(request, "volume:multiattach_bootable_volume", &owner, err) < 0) ||
         attachment_create(&request->work, volume, body->instance_uuid, body->mode, attachment,
                           err) < 0)
         return -1;
@@ -234,27 +227,20 @@ static int delete_attachment(struct request *request, struct error *err) {
     return 0;
 }
 
-/* In the transaction that completes it: of two requests for the last slot the second sees the
- * first. */
-static int check_volume_limit(struct request *request, const struct attachment *attachment,
-                              struct error *err) {
+static int complete_attachment(struct request *request, struct error *err) {
+    const struct attachment *attachment = request->object;
     const char *given;
     int64_t most;
 
+    /* In the transaction that completes it: of two requests for the last slot the second sees the
+     * first. */
     if (request_renamed_header(request, VOLUME_LIMIT_HEADER, VOLUME_LIMIT_HEADER_FORMER, &given,
                                err) < 0)
         return -1;
-    if (!given)
-        return 0;
-    if (!json_digits(given, &most))
+    if (given && !json_digits(given, &most))
         return error_set(err, ERROR_BAD_REQUEST, VOLUME_LIMIT_HEADER " is not a whole number.");
-    if (!attachment->attached_host || strcmp(attachment->attach_status, "attached") == 0)
-        return 0;
-    return attachment_check_volume_limit(&request->work, attachment, most, err);
-}
-
-static int complete_attachment(struct request *request, struct error *err) {
-    if (check_volume_limit(request, request->object, err) < 0)
+    if (given && attachment->attached_host && strcmp(attachment->attach_status, "attached") != 0 &&
+        attachment_check_volume_limit(&request->work, attachment, most, err) < 0)
         return -1;
     return attachment_complete(&request->work, request->object, err);
 }

@@ -78,26 +78,22 @@ static int patch(struct request *request, struct error *err) {
     return change(request, document_patch, err);
 }
 
-/* A delete with a version applies to that one and no later one. */
-static int check_version(const struct request *request, struct error *err) {
-    const char *version = request_query(request, "resourceVersion");
-    const struct document *document = request->object;
-    char now[24];
-
-    snprintf(now, sizeof now, "%" PRId64, document->version);
-    if (!version || strcmp(version, now) == 0)
-        return 0;
-    return error_set(err, ERROR_CONFLICT,
-                     "resourceVersion: %s %s was changed meanwhile; read it again.",
-                     document->kind->label, document->name);
-}
-
 static int delete_one(struct request *request, struct error *err) {
+    const char *version = request_query(request, "resourceVersion");
+    const struct document *before = request->object;
     struct document document;
     bool dry_run = false;
+    char now[24];
 
-    if (request_flag(request, "dry_run", &dry_run, err) < 0 || check_version(request, err) < 0 ||
-        document_delete(&request->work, request->object, dry_run, &document, err) < 0)
+    if (request_flag(request, "dry_run", &dry_run, err) < 0)
+        return -1;
+    /* with a version it applies to that one and no later one */
+    snprintf(now, sizeof now, "%" PRId64, before->version);
+    if (version && strcmp(version, now) != 0)
+        return error_set(err, ERROR_CONFLICT,
+                         "resourceVersion: %s %s was changed meanwhile; read it again.",
+                         before->kind->label, before->name);
+    if (document_delete(&request->work, before, dry_run, &document, err) < 0)
         return -1;
     if (json_array_size(document.finalizers) > 0)
         request->status = request->route->status_later;

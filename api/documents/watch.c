@@ -70,25 +70,19 @@ static int read_scope(struct request *request, struct document_scope *scope, str
     return read_labels(request, &scope->labels, err);
 }
 
-/* From a version on, or from the beginning. */
-static int read_position(struct request *request, struct watch *watch, struct error *err) {
+int document_watch(struct request *request, const struct document_kind *kind, struct error *err) {
+    struct watch *watch = arena_alloc(request->work.arena, sizeof(*watch));
     struct document_position *position = &watch->position;
-    int64_t last;
+    int64_t timeout_s = TIMEOUT_S, last;
 
-    if (document_last_version(&request->work, &last, err) < 0 ||
+    watch->scope.kind = kind;
+    if (read_scope(request, &watch->scope, err) < 0 ||
+        document_last_version(&request->work, &last, err) < 0 ||
         read_number(request, "resourceVersion", 0, INT64_MAX, &position->version, err) < 0)
         return -1;
     watch->begins = !text_or_null(request_query(request, "resourceVersion"));
     position->floor = watch->begins ? last : position->version;
-    return document_position_check(position, last, err);
-}
-
-int document_watch(struct request *request, const struct document_kind *kind, struct error *err) {
-    struct watch *watch = arena_alloc(request->work.arena, sizeof(*watch));
-    int64_t timeout_s = TIMEOUT_S;
-
-    watch->scope.kind = kind;
-    if (read_scope(request, &watch->scope, err) < 0 || read_position(request, watch, err) < 0 ||
+    if (document_position_check(position, last, err) < 0 ||
         read_number(request, "timeoutSeconds", 1, TIMEOUT_MOST_S, &timeout_s, err) < 0)
         return -1;
     watch->sees_hosts = request->context.is_admin;

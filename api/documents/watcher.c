@@ -71,16 +71,6 @@ void watcher_say_bookmark(struct watcher *watcher, struct arena *arena) {
         watcher->begins = false;
 }
 
-static const char *text_of(const struct watcher *watcher, struct arena *arena,
-                           enum document_watch_event event, const struct document_change *change) {
-    struct document_change told = *change;
-
-    told.document.name = document_name_shown(&change->document, watcher->sees_hosts);
-    told.document.body = document_body_shown(arena, &change->document, watcher->sees_hosts);
-    told.document.status = document_status_shown(arena, &change->document, watcher->sees_hosts);
-    return document_watch_event_text(arena, event, &told);
-}
-
 static bool tell_change(struct watcher *watcher, struct arena *arena, const struct watch_part *part,
                         unsigned i) {
     const struct document_change *change = &part->changes[i];
@@ -90,8 +80,15 @@ static bool tell_change(struct watcher *watcher, struct arena *arena, const stru
 
     if (event == DOCUMENT_NO_EVENT)
         return true;
-    if (!*text)
-        *text = text_of(watcher, arena, event, change);
+    if (!*text) {
+        const struct document *document = &change->document;
+        struct document_change told = *change;
+
+        told.document.name = document_name_shown(document, watcher->sees_hosts);
+        told.document.body = document_body_shown(arena, document, watcher->sees_hosts);
+        told.document.status = document_status_shown(arena, document, watcher->sees_hosts);
+        *text = document_watch_event_text(arena, event, &told);
+    }
     return watcher_say(watcher, *text);
 }
 

@@ -42,19 +42,10 @@ struct watchers {
     bool look, stop;
 };
 
-static void release_slots(struct watchers *watchers, const char *project, const char *peer) {
-    request_slots_leave(watchers->projects, project, project);
-    request_slots_leave(watchers->peers, peer, project);
-}
-
-static bool slots_are_needed(struct watchers *watchers, const struct watcher *watcher) {
-    return request_slots_too_many(watchers->projects, watcher->project, watcher->project) ||
-           request_slots_too_many(watchers->peers, watcher->peer, watcher->project);
-}
-
 static void watcher_end(struct watchers *watchers, struct watcher *watcher) {
     http_stream_end(watcher->stream);
-    release_slots(watchers, watcher->project, watcher->peer);
+    request_slots_leave(watchers->projects, watcher->project, watcher->project);
+    request_slots_leave(watchers->peers, watcher->peer, watcher->project);
     free(watcher);
 }
 
@@ -162,7 +153,9 @@ static bool has_to_go(struct watchers *watchers, const struct watcher *watcher, 
     return watcher->over || now_us >= watcher->until_us ||
            (watchers->sure &&
             document_position_check(&watcher->position, watchers->last, NULL) < 0) ||
-           (watchers->checks_slots && slots_are_needed(watchers, watcher));
+           (watchers->checks_slots &&
+            (request_slots_too_many(watchers->projects, watcher->project, watcher->project) ||
+             request_slots_too_many(watchers->peers, watcher->peer, watcher->project)));
 }
 
 /* True: it must be ended. */
@@ -336,25 +329,19 @@ static void heard_of(void *arg) {
         wake(watchers, NULL, false);
 }
 
-static int take_slots(struct watchers *watchers, const char *project, const char *peer,
-                      struct error *err) {
-    if (!request_slots_take(watchers->projects, project, project))
-        return error_set(err, ERROR_TRY_LATER,
-                         "The project watches in too many places; try again later.");
-    if (request_slots_take(watchers->peers, peer, project))
-        return 0;
-    request_slots_leave(watchers->projects, project, project);
-    return error_set(err, ERROR_TRY_LATER,
-                     "Too much is watched from this address; try again later.");
-}
-
 static int watchers_put(struct watchers *watchers, struct request *request, struct error *err) {
     struct http_exchange *http = request->http;
     const char *project = request->context.project_id ? request->context.project_id : "";
     struct watcher *watcher;
 
-    if (take_slots(watchers, project, http->peer, err) < 0)
-        return -1;
+    if (!request_slots_take(watchers->projects, project, project))
+        return error_set(err, ERROR_TRY_LATER,
+                         "The project watches in too many places; try again later.");
+    if (!request_slots_take(watchers->peers, http->peer, project)) {
+        request_slots_leave(watchers->projects, project, project);
+        return error_set(err, ERROR_TRY_LATER,
+                         "Too much is watched from this address; try again later.");
+    }
     watcher = watcher_new(request->watch, project, http->peer);
     http_add_header(http, "Cache-Control", "no-cache");
     http_add_header(http, "X-Accel-Buffering", "no"); /* a buffering proxy would delay events */

@@ -82,13 +82,6 @@ static int list(struct request *request, struct page *page, struct error *err) {
     return count;
 }
 
-static bool shows_project(struct request *request, const struct group_snapshot *row) {
-    const struct policy_target owner = { row->project_id, row->user_id };
-
-    return request->minor >= MV_GROUP_PROJECT &&
-           request_allows(request, "group:group_snapshot_project_attribute", &owner);
-}
-
 enum { SEES_PROJECT = 1 };
 
 static void put_status(struct request *request, const void *row) {
@@ -139,10 +132,12 @@ static const struct shape made_shape = { NULL, made_keys };
 /* clang-format on */
 
 static void view(struct request *request, const void *row, bool detail) {
-    if (detail)
-        shape_put(request, &shape, row, shows_project(request, row) ? SEES_PROJECT : 0);
-    else
-        shape_put(request, &short_shape, row, 0);
+    const struct group_snapshot *snapshot = row;
+    const struct policy_target owner = { snapshot->project_id, snapshot->user_id };
+    bool sees = detail && request->minor >= MV_GROUP_PROJECT &&
+                request_allows(request, "group:group_snapshot_project_attribute", &owner);
+
+    shape_put(request, detail ? &shape : &short_shape, row, sees ? SEES_PROJECT : 0);
 }
 
 static void view_cgsnapshot(struct request *request, const void *row, bool detail) {

@@ -48,26 +48,20 @@ static const struct field default_fields[] = {
 
 #define PROJECT_ID_MOST 255
 
-/* An unknown type in the body is an error of the request: no 404. */
-static int find_type(struct request *request, struct volume_type *ret, struct error *err) {
-    const struct default_body *body = request->body;
-
-    if (volume_type_find(&request->work, body->type, ret, err) == 0)
-        return 0;
-    if (err->kind == ERROR_NOT_FOUND)
-        err->kind = ERROR_BAD_REQUEST;
-    return -1;
-}
-
 static int set_default(struct request *request, struct error *err) {
+    const struct default_body *body = request->body;
     struct default_type set = { .project_id = request->id };
     struct volume_type type;
 
     if (strlen(request->id) > PROJECT_ID_MOST)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid project id: it has more than %d characters.", PROJECT_ID_MOST);
-    if (find_type(request, &type, err) < 0 ||
-        default_type_set(&request->work, request->id, type.id, err) < 0)
+    if (volume_type_find(&request->work, body->type, &type, err) < 0) {
+        if (err->kind == ERROR_NOT_FOUND) /* it is in the body: no 404 */
+            err->kind = ERROR_BAD_REQUEST;
+        return -1;
+    }
+    if (default_type_set(&request->work, request->id, type.id, err) < 0)
         return -1;
     set.volume_type_id = type.id;
     answer_row(request, &set, 0);

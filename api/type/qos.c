@@ -187,7 +187,7 @@ static bool are_unique(struct arena *arena, const char *const *texts, size_t cou
     return true;
 }
 
-static int read_keys(struct request *request, const char *const **ret, struct error *err) {
+static int unset_specs(struct request *request, struct error *err) {
     const json_t *list = ((const struct unset_body *)request->body)->keys;
     size_t count = json_array_size(list);
     const char **texts = arena_alloc(request->work.arena, (count + 1) * sizeof *texts);
@@ -204,17 +204,7 @@ static int read_keys(struct request *request, const char *const **ret, struct er
     texts[count] = NULL;
     if (!are_unique(request->work.arena, texts, count))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid input: 'keys' has one of them twice.");
-    *ret = texts;
-    return (int)count;
-}
-
-static int unset_specs(struct request *request, struct error *err) {
-    const char *const *texts = NULL;
-    int count = read_keys(request, &texts, err);
-
-    return count < 0
-               ? -1
-               : qos_specs_unset(&request->work, request->object, texts, (unsigned)count, err);
+    return qos_specs_unset(&request->work, request->object, texts, (unsigned)count, err);
 }
 
 static int delete_specs(struct request *request, struct error *err) {

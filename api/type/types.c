@@ -90,15 +90,6 @@ static const struct shape_key access_keys[] = {
 };
 static const struct shape access_shape = { NULL, access_keys };
 
-static void put_access(struct request *request, const char *const *projects, int count) {
-    const struct volume_type *type = request->object;
-
-    answer_open(request);
-    for (int i = 0; i < count; i++)
-        shape_put(request, &access_shape, &(struct access){ type->id, projects[i] }, 0);
-    answer_close(request);
-}
-
 static int list_access(struct request *request, struct error *err) {
     const struct volume_type *type = request->object;
     const char **projects;
@@ -108,9 +99,13 @@ static int list_access(struct request *request, struct error *err) {
         return error_set(err, ERROR_NOT_FOUND,
                          "Access list not available for public volume types.");
     count = type_access_list(&request->work, type, &projects, err);
-    if (count >= 0)
-        put_access(request, projects, count);
-    return count < 0 ? -1 : 0;
+    if (count < 0)
+        return -1;
+    answer_open(request);
+    for (int i = 0; i < count; i++)
+        shape_put(request, &access_shape, &(struct access){ type->id, projects[i] }, 0);
+    answer_close(request);
+    return 0;
 }
 
 struct access_body {

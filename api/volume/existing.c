@@ -230,25 +230,16 @@ static int read_marker(struct request *request, struct manageable_page *ret, str
     return json_is_object(reference) ? read_reference(reference, &ret->marker, err) : 0;
 }
 
-static int read_page(struct request *request, const char **ret_host, struct manageable_page *ret,
-                     struct error *err) {
+static int ask(struct request *request, bool snapshots, struct error *err) {
     const char *cluster =
         request->minor >= MV_CLUSTER_MANAGEABLE ? request_query(request, "cluster") : NULL;
-
-    *ret = (struct manageable_page){ .limit = request->work.settings->max_limit };
-    if (read_host(request_query(request, "host"), cluster, ret_host, err) < 0 ||
-        read_number(request, "limit", ret->limit, &ret->limit, err) < 0 ||
-        read_number(request, "offset", INT64_MAX, &ret->offset, err) < 0 ||
-        read_sort(request, ret, err) < 0)
-        return -1;
-    return read_marker(request, ret, err);
-}
-
-static int ask(struct request *request, bool snapshots, struct error *err) {
-    struct manageable_page page;
+    struct manageable_page page = { .limit = request->work.settings->max_limit };
     const char *host;
 
-    if (read_page(request, &host, &page, err) < 0)
+    if (read_host(request_query(request, "host"), cluster, &host, err) < 0 ||
+        read_number(request, "limit", page.limit, &page.limit, err) < 0 ||
+        read_number(request, "offset", INT64_MAX, &page.offset, err) < 0 ||
+        read_sort(request, &page, err) < 0 || read_marker(request, &page, err) < 0)
         return -1;
     page.snapshots = snapshots;
     request->wait_project = request->context.project_id;

@@ -83,14 +83,6 @@ static void match_image_metadata(struct request *request, struct page *page,
     page_and(request, page, HAS_PAIR("volume_glance_metadata"), values, 2);
 }
 
-/* A host without pool matches all its pools. */
-static void filter_host(struct request *request, struct page *page, const char *host) {
-    const char *pools = arena_format(request->work.arena, "%s#", host);
-    const struct db_value values[] = { DB_TEXT(host), DB_INT(strlen(pools)), DB_TEXT(pools) };
-
-    page_and(request, page, "(v.host = ? OR substr(v.host, 1, CAST(? AS INTEGER)) = ?)", values, 3);
-}
-
 static int filter(struct request *request, struct page *page, const char *key, const char *value,
                   struct error *err) {
     bool admin = request->context.is_admin;
@@ -102,7 +94,12 @@ static int filter(struct request *request, struct page *page, const char *key, c
                    ? 1
                    : page_filter_pairs(request, page, key, value, match_image_metadata, err);
     if (strcmp(key, "host") == 0 && admin) {
-        filter_host(request, page, value);
+        const char *pools = arena_format(request->work.arena, "%s#", value);
+        const struct db_value values[] = { DB_TEXT(value), DB_INT(strlen(pools)), DB_TEXT(pools) };
+
+        /* one without pool matches all its pools */
+        page_and(request, page, "(v.host = ? OR substr(v.host, 1, CAST(? AS INTEGER)) = ?)", values,
+                 3);
         return 1;
     }
     return 0;

@@ -182,15 +182,6 @@ static const struct field accept_fields[] = {
 
 #define KEY_LENGTH_MOST 255
 
-/* A key of decimal digits alone may be sent as a number. */
-static const char *key_of(struct request *request) {
-    const json_t *value = ((const struct accept_body *)request->body)->auth_key;
-
-    return json_is_string(value) ? json_string_value(value)
-                                 : arena_format(request->work.arena, "%" PRIdMAX,
-                                                (intmax_t)json_integer_value(value));
-}
-
 static int check_accept(struct request *request, struct error *err) {
     const json_t *value = ((const struct accept_body *)request->body)->auth_key;
 
@@ -205,7 +196,13 @@ static int check_accept(struct request *request, struct error *err) {
 }
 
 static int accept(struct request *request, struct error *err) {
-    if (transfer_accept(&request->work, request->object, key_of(request), err) < 0)
+    const json_t *value = ((const struct accept_body *)request->body)->auth_key;
+    /* one of decimal digits alone may be sent as a number */
+    const char *key = json_is_string(value) ? json_string_value(value)
+                                            : arena_format(request->work.arena, "%" PRIdMAX,
+                                                           (intmax_t)json_integer_value(value));
+
+    if (transfer_accept(&request->work, request->object, key, err) < 0)
         return -1;
     answer_row(request, request->object, 0);
     return 0;

@@ -27,21 +27,16 @@ static int answer_change(struct request *request, const struct volume *volume) {
     return 0;
 }
 
-/* For callers that may be the compute side. */
-static int name_extend(struct request *request, struct error *err) {
-    const char *extend_id;
+static int show_volume(struct request *request, struct error *err) {
+    const char *extend_id = NULL;
 
-    if (!view_shows_hosts(&request->context))
-        return 0;
-    if (volume_extend_awaited(&request->work, request->object, &extend_id, err) < 0)
+    /* for callers that may be the compute side */
+    if (view_shows_hosts(&request->context) &&
+        volume_extend_awaited(&request->work, request->object, &extend_id, err) < 0)
         return -1;
     if (extend_id)
         request_header(request, EXTEND_HEADER, extend_id);
-    return 0;
-}
-
-static int show_volume(struct request *request, struct error *err) {
-    return name_extend(request, err) < 0 ? -1 : resource_show(request, err);
+    return resource_show(request, err);
 }
 
 /* ---- create ---- */
@@ -135,7 +130,9 @@ static const json_t *hints_of(const struct request *request) {
     return json_is_null(hints) ? NULL : hints;
 }
 
-static int check_outer_keys(struct request *request, struct error *err) {
+static int check_create(struct request *request, struct error *err) {
+    const json_t *hints = hints_of(request);
+    struct hints known = { 0 };
     const char *key;
     json_t *value;
 
@@ -144,15 +141,7 @@ static int check_outer_keys(struct request *request, struct error *err) {
             return error_set(err, ERROR_BAD_REQUEST,
                              "Additional properties are not allowed ('%s' was unexpected)", key);
     }
-    return 0;
-}
-
-static int check_create(struct request *request, struct error *err) {
-    const json_t *hints = hints_of(request);
-    struct hints known = { 0 };
-
-    if (check_outer_keys(request, err) < 0 ||
-        (hints && json_decode(request->http->arena, hints, HINTS, hint_fields, request->minor,
+    if ((hints && json_decode(request->http->arena, hints, HINTS, hint_fields, request->minor,
                               false, &known, err) < 0) ||
         check_host_hint(known.same_host, "same_host", err) < 0 ||
         check_host_hint(known.different_host, "different_host", err) < 0)
@@ -196,22 +185,11 @@ static int see_sources(struct request *request, const struct volume_new *wanted,
     return 0;
 }
 
-/* Of any type. */
-static int see_group(struct request *request, const char *id, struct error *err) {
-    struct volume_group group;
-
-    if (!id)
-        return 0;
-    if (group_get(&request->work, id, &group, err) < 0)
-        return -1;
-    return request_authorize(request, "group:get",
-                             &(struct policy_target){ group.project_id, group.user_id }, err);
-}
-
 static int create_volume(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
     const char *image_ref = text_or_null(body->image_ref ? body->image_ref : body->image_id);
     struct volume_new wanted = volume_wanted(request);
+    struct volume_group group;
     struct volume volume;
 
     if (metadata_check(&volume_resource, &wanted.metadata, err) < 0 ||
@@ -228,8 +206,12 @@ static int create_volume(struct request *request, struct error *err) {
          image_ref_find(request, image_ref, &wanted, err) < 0 ||
          (!wanted.image && see_sources(request, &wanted, err) < 0)))
         return -1;
-    if (see_group(request, wanted.group_id, err) < 0 ||
-        volume_create(&request->work, &wanted, &volume, err) < 0)
+    if (wanted.group_id &&
+        (group_get(&request->work, wanted.group_id, &group, err) < 0 ||
+         request_authorize(request, "group:get",
+                           &(struct policy_target){ group.project_id, group.user_id }, err) < 0))
+        return -1;
+    if (volume_create(&request->work, &wanted, &volume, err) < 0)
         return -1;
     if (volume.multiattach && request_authorize(request, "volume:multiattach", NULL, err) < 0)
         return -1; /* rolls back the new row */
