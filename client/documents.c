@@ -72,26 +72,6 @@ const json_t *document_fetch_below(const struct client *client, struct arena *ar
     return client_ask_for(client, arena, &call, key, err);
 }
 
-/* Appends a page after *marker, and advances that: to NULL after the last one, which has no link to
- * a next; objects without a uid (pools) have one page.  An intermediary that drops the query would
- * return the same page for ever. */
-static int add_page(const struct client *client, const json_t *page, bool is_last, json_t *all,
-                    const char **marker, struct error *err) {
-    size_t count = json_array_size(page);
-    const char *last = NULL;
-
-    for (size_t i = 0; i < count; i++) {
-        last = json_text_at(json_array_get(page, i), "metadata.uid");
-        if (!last && !json_text_of(json_array_get(page, i), "name"))
-            return error_set(err, ERROR_UNAVAILABLE, "%s described no document", client->name);
-    }
-    if (last && *marker && strcmp(last, *marker) == 0)
-        return error_set(err, ERROR_UNAVAILABLE, "%s returned the same page twice", client->name);
-    json_array_extend(all, (json_t *)(uintptr_t)page);
-    *marker = is_last ? NULL : last;
-    return 0;
-}
-
 /* 1: the last document of a page was deleted, and its position is lost. */
 static int fetch_all(const struct client *client, struct arena *arena,
                      const struct remote_documents *kind, const json_t **ret, struct error *err) {
@@ -99,6 +79,7 @@ static int fetch_all(const struct client *client, struct arena *arena,
     const char *query = arena_join(arena, "sort=id:asc", kind->node ? "&node=" : "",
                                    kind->node ? http_encode(arena, kind->node) : "", NULL);
     const char *links = arena_join(arena, kind->collection, "_links", NULL), *marker = NULL;
+    const char *last;
 
     do {
         const struct client_call call = {
@@ -113,8 +94,19 @@ static int fetch_all(const struct client *client, struct arena *arena,
         if (!page)
             return marker && (err->kind == ERROR_BAD_REQUEST || err->kind == ERROR_NOT_FOUND) ? 1
                                                                                               : -1;
-        if (add_page(client, page, !json_has(root, links), all, &marker, err) < 0)
-            return -1;
+        last = NULL;
+        for (size_t i = 0; i < json_array_size(page); i++) {
+            last = json_text_at(json_array_get(page, i), "metadata.uid");
+            if (!last && !json_text_of(json_array_get(page, i), "name"))
+                return error_set(err, ERROR_UNAVAILABLE, "%s described no document", client->name);
+        }
+        /* of an intermediary that drops the query, for ever */
+        if (last && marker && strcmp(last, marker) == 0)
+            return error_set(err, ERROR_UNAVAILABLE, "%s returned the same page twice",
+                             client->name);
+        json_array_extend(all, (json_t *)(uintptr_t)page);
+        /* the last page has no link to a next; objects without a uid (pools) have one page */
+        marker = json_has(root, links) ? last : NULL;
     } while (marker);
     *ret = all;
     return 0;
