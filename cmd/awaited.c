@@ -16,14 +16,6 @@ static char *behind(char *text, const char *word) {
     return strncmp(text, word, size) == 0 && text[size] ? text + size : NULL;
 }
 
-static void read_condition(char *text, struct awaited *ret) {
-    char *status = strchr(text, '=');
-
-    if (status)
-        *status++ = '\0';
-    *ret = (struct awaited){ AWAITED_CONDITION, text, status ? status : "True" };
-}
-
 static bool read_member(char *text, struct awaited *ret) {
     char *end = strstr(text, MEMBER_ENDS);
 
@@ -43,9 +35,13 @@ int awaited_read(struct arena *arena, const char *text, struct awaited *ret, str
         *ret = (struct awaited){ .kind = AWAITED_DELETE };
     else if ((rest = behind(kept, "phase=")))
         *ret = (struct awaited){ AWAITED_PHASE, rest, NULL };
-    else if ((rest = behind(kept, "condition=")))
-        read_condition(rest, ret);
-    else if (!(rest = behind(kept, "jsonpath=")) || !read_member(rest, ret))
+    else if ((rest = behind(kept, "condition="))) {
+        char *status = strchr(rest, '=');
+
+        if (status)
+            *status++ = '\0';
+        *ret = (struct awaited){ AWAITED_CONDITION, rest, status ? status : "True" };
+    } else if (!(rest = behind(kept, "jsonpath=")) || !read_member(rest, ret))
         return *text ? error_set(err, ERROR_BAD_REQUEST,
                                  "--for=%s: unknown condition (expected %s)", text, forms)
                      : error_set(err, ERROR_BAD_REQUEST, "no condition given: %s", forms);

@@ -39,23 +39,6 @@ static const char *read_file(struct manage_talk *talk, size_t *ret_size) {
     return NULL;
 }
 
-static const json_t *read_documents(struct manage_talk *talk) {
-    const json_t *documents = NULL;
-    const char *text;
-    size_t size = 0;
-
-    if (!talk->file) {
-        error_set(&talk->err, ERROR_BAD_REQUEST, "no file given: -f FILE");
-        return NULL;
-    }
-    text = read_file(talk, &size);
-    if (text)
-        documents = yaml_read(talk->arena, text, size, &talk->err);
-    if (!documents)
-        error_context(&talk->err, "%s", talk->file);
-    return documents;
-}
-
 static int apply_one(struct manage_talk *talk, const json_t *document) {
     const char *kind_name = json_text_of(document, "kind");
     const char *name = json_text_at(document, "metadata.name");
@@ -84,10 +67,17 @@ static int apply_one(struct manage_talk *talk, const json_t *document) {
 }
 
 static int apply(struct manage_talk *talk) {
-    const json_t *documents = read_documents(talk);
+    const json_t *documents = NULL;
+    const char *text;
+    size_t size = 0;
 
+    if (!talk->file)
+        return error_set(&talk->err, ERROR_BAD_REQUEST, "no file given: -f FILE");
+    text = read_file(talk, &size);
+    if (text)
+        documents = yaml_read(talk->arena, text, size, &talk->err);
     if (!documents)
-        return -1;
+        return error_context(&talk->err, "%s", talk->file);
     if (json_array_size(documents) == 0)
         return error_set(&talk->err, ERROR_BAD_REQUEST, "%s: there is no document.", talk->file);
     for (size_t i = 0; i < json_array_size(documents); i++)

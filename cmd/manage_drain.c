@@ -49,15 +49,6 @@ static void print_progress(const char *pool, const struct remote_pool_drain *dra
     memcpy(before, line, LINE);
 }
 
-static int read_drain(struct manage_talk *talk, const char *pool, struct remote_pool_drain *ret) {
-    autoarena struct arena *arena = arena_new();
-    int drained = replica_pools_drained(&talk->api, arena, pool, ret, &talk->err);
-
-    if (drained == 0)
-        return error_set(&talk->err, ERROR_CONFLICT, "pool %s is no longer draining", pool);
-    return drained;
-}
-
 /* Until it is empty, is not draining any more, or the timeout. */
 static int wait_until_empty(struct manage_talk *talk, const char *pool) {
     int64_t until_us = talk->timeout_s ? clock_monotonic_us() + talk->timeout_s * SECOND_US : 0;
@@ -65,8 +56,13 @@ static int wait_until_empty(struct manage_talk *talk, const char *pool) {
     char before[LINE] = "";
 
     for (;;) {
-        if (read_drain(talk, pool, &drain) < 0)
+        autoarena struct arena *arena = arena_new();
+        int drained = replica_pools_drained(&talk->api, arena, pool, &drain, &talk->err);
+
+        if (drained < 0)
             return -1;
+        if (drained == 0)
+            return error_set(&talk->err, ERROR_CONFLICT, "pool %s is no longer draining", pool);
         print_progress(pool, &drain, before);
         if (drain.replicas == 0)
             return 0;

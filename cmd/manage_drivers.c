@@ -37,18 +37,6 @@ static void print_table(void) {
     }
 }
 
-static json_t *describe(const struct driver *driver) {
-    json_t *names = json_array(), *options = json_array();
-
-    for (const struct driver_feature_row *row = driver_features; row->name; row++)
-        if (driver_supported(driver) & row->bit)
-            json_array_append_new(names, json_string(row->name));
-    for (const struct option *option = own_options(driver); option->key; option++)
-        json_array_append_new(options, json_string(option->key));
-    return json_pack("{ss ss ss so so}", "driver", driver->name, "vendor", driver->vendor_name,
-                     "protocol", driver->storage_protocol, "features", names, "options", options);
-}
-
 int manage_drivers(const struct config *config, bool json) {
     json_t *list;
 
@@ -58,8 +46,20 @@ int manage_drivers(const struct config *config, bool json) {
         return EXIT_SUCCESS;
     }
     list = json_array();
-    for (unsigned i = 0; drivers[i]; i++)
-        json_array_append_new(list, describe(drivers[i]));
+    for (unsigned i = 0; drivers[i]; i++) {
+        const struct driver *driver = drivers[i];
+        json_t *names = json_array(), *options = json_array();
+
+        for (const struct driver_feature_row *row = driver_features; row->name; row++)
+            if (driver_supported(driver) & row->bit)
+                json_array_append_new(names, json_string(row->name));
+        for (const struct option *option = own_options(driver); option->key; option++)
+            json_array_append_new(options, json_string(option->key));
+        json_array_append_new(list,
+                              json_pack("{ss ss ss so so}", "driver", driver->name, "vendor",
+                                        driver->vendor_name, "protocol", driver->storage_protocol,
+                                        "features", names, "options", options));
+    }
     manage_print_json(list);
     return EXIT_SUCCESS;
 }

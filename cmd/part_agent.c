@@ -27,14 +27,6 @@ static int register_body(struct work *work, void *arg, struct error *err) {
                           work->settings->storage_availability_zone, agent->endpoint, err);
 }
 
-static int register_agent(struct parts *parts, const struct agent_settings *agent,
-                          struct error *err) {
-    const struct work base = work_own(&parts->settings, parts->arena);
-    struct registration registration = { agent->host, agent->own_url };
-
-    return parts->db ? work_transaction(parts->db, &base, register_body, &registration, err) : 0;
-}
-
 #endif
 
 int part_agent_start(struct parts *parts, struct error *err) {
@@ -45,7 +37,9 @@ int part_agent_start(struct parts *parts, struct error *err) {
         .authtoken = parts->authtoken,
         .origin = parts->authtoken ? NULL : &parts->origin,
     };
+    struct registration registration;
     struct agent *agent;
+    struct work base;
 
     config_fill(config, NULL, agent_options, &settings);
     if (!settings.host)
@@ -57,7 +51,10 @@ int part_agent_start(struct parts *parts, struct error *err) {
     parts->hypervisor = timed_hypervisor_new(
         hypervisor_libvirt_new(config_text(config, AGENT, "libvirt_uri")), HYPERVISOR_TIMEOUT_MS);
     settings.hypervisor = parts->hypervisor;
-    if (register_agent(parts, &settings, err) < 0 || agent_start(&settings, &agent, err) < 0)
+    base = work_own(&parts->settings, parts->arena);
+    registration = (struct registration){ settings.host, settings.own_url };
+    if ((parts->db && work_transaction(parts->db, &base, register_body, &registration, err) < 0) ||
+        agent_start(&settings, &agent, err) < 0)
         return -1;
     __atomic_store_n(&parts->agent, agent, __ATOMIC_RELEASE);
     return 0;

@@ -40,28 +40,19 @@ static void find_names(struct parts *parts) {
     };
 }
 
-/* The agent behind a Unix socket: the managers must be in this process, or reach it in another
- * way. */
-static int find_agent(struct parts *parts, struct error *err) {
-    const char *endpoint = config_text(parts->config, "compute_agent", "endpoint");
-
-    if (!(parts->there & PART_AGENT))
-        return 0;
-    if (parts->there & PART_API)
-        parts->settings.agent_endpoint = part_agent_url(parts);
-    else if (!endpoint)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "[compute_agent] endpoint must be set when the agent listens on a Unix "
-                         "socket.");
-    return 0;
-}
-
 int part_listener_check(struct parts *parts, struct error *err) {
     const char *address = listen_address(parts);
 
     find_names(parts);
-    if (unix_socket_path(address) && find_agent(parts, err) < 0)
-        return -1;
+    if (unix_socket_path(address) && parts->there & PART_AGENT) {
+        /* the managers must be in this process, or reach it in another way */
+        if (parts->there & PART_API)
+            parts->settings.agent_endpoint = part_agent_url(parts);
+        else if (!config_text(parts->config, "compute_agent", "endpoint"))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "[compute_agent] endpoint must be set when the agent listens on a "
+                             "Unix socket.");
+    }
     if (part_knows_callers(parts) || listen_is_loopback(address) ||
         config_bool(parts->config, "DEFAULT", "allow_insecure_listen"))
         return 0;
