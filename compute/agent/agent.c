@@ -183,19 +183,9 @@ static bool path_matches(const char *pattern, const char *path) {
     return strcmp(pattern, path) == 0;
 }
 
-/* Checks that apply to every request. */
-static int check_request(const struct agent *agent, const struct http_exchange *exchange,
-                         struct error *err) {
-    const char *why = agent->origin ? http_origin_fault(exchange, agent->origin) : NULL;
-
-    if (exchange->malformed)
-        return error_set(err, ERROR_BAD_REQUEST, "%s", exchange->malformed);
-    if (exchange->over_limit)
-        return error_set(err, ERROR_UNAVAILABLE, "There are too many clients; try again.");
-    return why ? error_set(err, ERROR_FORBIDDEN, "%s", why) : 0;
-}
-
 void agent_handle(void *arg, struct http_exchange *exchange) {
+    const struct agent *agent = arg;
+    const char *fault = agent->origin ? http_origin_fault(exchange, agent->origin) : NULL;
     const char *path = exchange->path[0] ? exchange->path : "/";
     char uuid[UUID_SIZE];
     const char *id = arena_format(exchange->arena, "req-%s", clock_uuid(&clock_system, uuid));
@@ -204,7 +194,13 @@ void agent_handle(void *arg, struct http_exchange *exchange) {
 
     http_add_header(exchange, "X-OpenStack-Request-ID", id);
     http_add_header(exchange, "X-Compute-Request-Id", id);
-    if (check_request(arg, exchange, &err) < 0) {
+    if (exchange->malformed)
+        error_set(&err, ERROR_BAD_REQUEST, "%s", exchange->malformed);
+    else if (exchange->over_limit)
+        error_set(&err, ERROR_UNAVAILABLE, "There are too many clients; try again.");
+    else if (fault)
+        error_set(&err, ERROR_FORBIDDEN, "%s", fault);
+    if (err.kind != ERROR_NONE) {
         reply_fault(exchange, &err);
         return;
     }

@@ -12,26 +12,6 @@
 
 #define DISKS_MOST 64
 
-/* Prepends the domain's disks to the list; none if it is gone. */
-static int list_domain(virConnectPtr connection, virDomainPtr domain, struct arena *arena,
-                       struct disk_limits **list, struct error *err) {
-    autofree char *xml = virt.virDomainGetXMLDesc(domain, 0);
-    const struct disk_limits *before = *list;
-    struct error failure = { 0 };
-    char uuid[VIR_UUID_STRING_BUFLEN];
-
-    if (!xml)
-        return libvirt_unless_gone(virt_fail(connection, "reading the domain", &failure), &failure,
-                                   err);
-    if (domain_xml_list_limits(xml, arena, list, err) < 0)
-        return -1;
-    if (virt.virDomainGetUUIDString(domain, uuid) < 0)
-        return virt_fail(connection, "reading the domain's UUID", err);
-    for (struct disk_limits *disk = *list; disk != before; disk = disk->next)
-        strcpy(disk->disk.instance_uuid, uuid);
-    return 0;
-}
-
 int libvirt_list_limits(struct hypervisor *hypervisor, struct arena *arena,
                         struct disk_limits **ret, struct error *err) {
     autoconnection virConnectPtr connection = virt_link_share(libvirt_link(hypervisor), err);
@@ -44,9 +24,24 @@ int libvirt_list_limits(struct hypervisor *hypervisor, struct arena *arena,
     if (count < 0)
         return virt_fail(connection, "listing the domains", err);
     *ret = NULL;
-    for (int i = 0; i < count; i++)
-        if (list_domain(connection, domains[i], arena, ret, err) < 0)
+    for (int i = 0; i < count; i++) {
+        autofree char *xml = virt.virDomainGetXMLDesc(domains[i], 0);
+        const struct disk_limits *before = *ret;
+        struct error failure = { 0 };
+        char uuid[VIR_UUID_STRING_BUFLEN];
+
+        if (!xml && libvirt_unless_gone(virt_fail(connection, "reading the domain", &failure),
+                                        &failure, err) < 0)
             return -1;
+        if (!xml)
+            continue;
+        if (domain_xml_list_limits(xml, arena, ret, err) < 0)
+            return -1;
+        if (virt.virDomainGetUUIDString(domains[i], uuid) < 0)
+            return virt_fail(connection, "reading the domain's UUID", err);
+        for (struct disk_limits *disk = *ret; disk != before; disk = disk->next)
+            strcpy(disk->disk.instance_uuid, uuid);
+    }
     return 0;
 }
 

@@ -58,21 +58,17 @@ static enum round_end report_progress(struct assist_job *job, struct arena *aren
 
 /* ---- the change ---- */
 
-/* Otherwise a later merge while the guest is off would invalidate the definition, and the guest
- * could not start.  The snapshot itself does not depend on it. */
-static void forget_chain(struct assist_job *job, struct arena *arena, const struct disk *disk) {
+static enum round_end end_done(struct assist_job *job, struct arena *arena,
+                               const struct overlay *overlay) {
     struct hypervisor *hypervisor = job->assists->settings.hypervisor;
     struct error err;
 
-    if (hypervisor->forget_chain(hypervisor, arena, disk, &err) < 0)
+    /* Otherwise a later merge while the guest is off would invalidate the definition, and the
+     * guest could not start.  The snapshot itself does not depend on it. */
+    if (hypervisor->forget_chain(hypervisor, arena, &overlay->disk, &err) < 0)
         log_warning(&job->log, "image chain cannot be removed from a guest's definition",
-                    "volume_id", job->volume_id, "instance_uuid", disk->instance_uuid, "reason",
-                    err.message, NULL);
-}
-
-static enum round_end end_done(struct assist_job *job, struct arena *arena,
-                               const struct overlay *overlay) {
-    forget_chain(job, arena, &overlay->disk);
+                    "volume_id", job->volume_id, "instance_uuid", overlay->disk.instance_uuid,
+                    "reason", err.message, NULL);
     job->verdict = VERDICT_DONE;
     log_info(&job->log,
              job->change.remove ? "images of a guest's disk merged"

@@ -232,23 +232,6 @@ struct jobs *jobs_new(const struct job_settings *settings) {
     return jobs;
 }
 
-static struct job *new_job(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
-                           const char *request_id, bool resumed) {
-    struct job *job = heap_new(sizeof(*job));
-
-    job->jobs = jobs;
-    snprintf(job->volume_id, sizeof(job->volume_id), "%s", volume_id);
-    snprintf(job->instance_uuid, sizeof(job->instance_uuid), "%s", instance_uuid);
-    snprintf(job->request_id, sizeof(job->request_id), "%s", request_id ? request_id : "");
-    job->log.request_id = job->request_id[0] ? job->request_id : NULL;
-    job->item = (struct work_item){ .key = job->volume_id, .run = run_job, .arg = job };
-    job->expected = resumed;
-    job->next = jobs->first;
-    jobs->first = job;
-    jobs->count++;
-    return job;
-}
-
 static int put(struct jobs *jobs, const char *volume_id, const char *instance_uuid,
                const char *request_id, bool resumed, struct error *err) {
     const char *instance = instance_uuid ? instance_uuid : "";
@@ -261,8 +244,19 @@ static int put(struct jobs *jobs, const char *volume_id, const char *instance_uu
         job = job->next;
     if (job)
         job->again = true;
-    else if (jobs->count < JOBS_MOST)
-        job = fresh = new_job(jobs, volume_id, instance, request_id, resumed);
+    else if (jobs->count < JOBS_MOST) {
+        job = fresh = heap_new(sizeof(*job));
+        job->jobs = jobs;
+        snprintf(job->volume_id, sizeof(job->volume_id), "%s", volume_id);
+        snprintf(job->instance_uuid, sizeof(job->instance_uuid), "%s", instance);
+        snprintf(job->request_id, sizeof(job->request_id), "%s", request_id ? request_id : "");
+        job->log.request_id = job->request_id[0] ? job->request_id : NULL;
+        job->item = (struct work_item){ .key = job->volume_id, .run = run_job, .arg = job };
+        job->expected = resumed;
+        job->next = jobs->first;
+        jobs->first = job;
+        jobs->count++;
+    }
     pthread_mutex_unlock(&jobs->lock);
     if (!job)
         return error_set(err, ERROR_UNAVAILABLE, "%d volumes are already being processed",
