@@ -305,19 +305,6 @@ static int take_failure(struct nbd_session *session, struct answer *answer, uint
     return answer->code == 0 ? break_off(session, err) : 0;
 }
 
-static int take_chunk(struct nbd_session *session, struct answer *answer, uint16_t type,
-                      uint32_t size, struct error *err) {
-    if (type & NBD_CHUNK_ERROR)
-        return take_failure(session, answer, size, err);
-    if (type == NBD_CHUNK_DATA)
-        return take_data(session, answer, size, err);
-    if (type == NBD_CHUNK_HOLE)
-        return take_hole(session, answer, size, err);
-    if (type == NBD_CHUNK_STATUS)
-        return take_status(session, answer, size, err);
-    return type == NBD_CHUNK_NONE && size == 0 ? 0 : break_off(session, err);
-}
-
 static int get_simple(struct nbd_session *session, struct answer *answer, struct error *err) {
     struct nbd_simple head;
     struct nbd_call *call = answer->call;
@@ -338,6 +325,9 @@ static int get_simple(struct nbd_session *session, struct answer *answer, struct
 /* 1: more follows. */
 static int get_reply(struct nbd_session *session, struct answer *answer, struct error *err) {
     struct nbd_chunk head;
+    uint16_t type;
+    uint32_t size;
+    int result = 0;
 
     if (get(session, &head.magic, sizeof(head.magic), err) < 0)
         return -1;
@@ -349,7 +339,19 @@ static int get_reply(struct nbd_session *session, struct answer *answer, struct 
         return -1;
     if (be64toh(head.handle) != session->handle)
         return break_off(session, err);
-    if (take_chunk(session, answer, be16toh(head.type), be32toh(head.size), err) < 0)
+    type = be16toh(head.type);
+    size = be32toh(head.size);
+    if (type & NBD_CHUNK_ERROR)
+        result = take_failure(session, answer, size, err);
+    else if (type == NBD_CHUNK_DATA)
+        result = take_data(session, answer, size, err);
+    else if (type == NBD_CHUNK_HOLE)
+        result = take_hole(session, answer, size, err);
+    else if (type == NBD_CHUNK_STATUS)
+        result = take_status(session, answer, size, err);
+    else if (type != NBD_CHUNK_NONE || size != 0)
+        result = break_off(session, err);
+    if (result < 0)
         return -1;
     return be16toh(head.flags) & NBD_DONE ? 0 : 1;
 }

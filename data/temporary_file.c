@@ -16,30 +16,21 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t promised_bytes; /* lock */
 
-/* Not every file system makes files without a name. */
-static int open_and_unlink(const char *directory) {
-    char path[PATH_MAX];
-    int fd;
-
-    if ((size_t)snprintf(path, sizeof(path), "%s/image-XXXXXX", directory) >= sizeof(path)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(path);
-    return fd;
-}
-
 int temporary_file_open(const char *directory, struct error *err) {
+    char path[PATH_MAX];
     int fd;
 
     if (mkdir(directory, 0700) < 0 && errno != EEXIST)
         return error_errno(err, ERROR_BACKEND, "making the directory %s for conversions of images",
                            directory);
     fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
-        fd = open_and_unlink(directory);
+    /* not every file system makes files without a name */
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+        if ((size_t)snprintf(path, sizeof(path), "%s/image-XXXXXX", directory) >= sizeof(path))
+            errno = ENAMETOOLONG;
+        else if ((fd = mkostemp(path, O_CLOEXEC)) >= 0)
+            unlink(path);
+    }
     return fd < 0 ? error_errno(err, ERROR_BACKEND, "making a file in %s", directory) : fd;
 }
 
