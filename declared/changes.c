@@ -33,27 +33,6 @@ static void add_id(struct work *work, struct found *found, const char *id) {
     found->ids[found->count++] = id;
 }
 
-/* *ret: the last version read, when there are more than one result can have. */
-static int read_source(struct work *work, const char *sql, int64_t after, struct found *found,
-                       int64_t *ret, struct error *err) {
-    autorows struct db_rows *rows =
-        db_query(work->tx, err, sql, DB_INT(after), DB_INT(CHANGES_MOST));
-    int more = -1, count = 0;
-    int64_t last = after;
-
-    while (rows && (more = db_next(rows, err)) > 0) {
-        count++;
-        last = db_int(rows, 0);
-        if (!db_is_null(rows, 1))
-            add_id(work, found, db_copy(rows, 1, work->arena));
-    }
-    if (more < 0)
-        return -1;
-    if (count == CHANGES_MOST && last < *ret)
-        *ret = last;
-    return 0;
-}
-
 static int compare(const void *one, const void *other) {
     return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
@@ -114,9 +93,22 @@ int changes_read(struct work *work, int64_t version, struct changes *ret, struct
     if (document_last_version(work, &changes.version, err) < 0)
         return -1;
     if (changes.version != version) {
-        for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-            if (read_source(work, sources[i], version, &found, &changes.version, err) < 0)
+        for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+            autorows struct db_rows *rows =
+                db_query(work->tx, err, sources[i], DB_INT(version), DB_INT(CHANGES_MOST));
+            int64_t last = version;
+            int more = -1, count = 0;
+
+            for (; rows && (more = db_next(rows, err)) > 0; count++) {
+                last = db_int(rows, 0);
+                if (!db_is_null(rows, 1))
+                    add_id(work, &found, db_copy(rows, 1, work->arena));
+            }
+            if (more < 0)
                 return -1;
+            if (count == CHANGES_MOST && last < changes.version) /* there are more */
+                changes.version = last;
+        }
         if (read_waiting(work, version, &changes, err) < 0 ||
             db_query_int(work->tx, &changes.draining, err,
                          "SELECT COUNT(*) FROM replica_pools WHERE draining = 1") < 0)

@@ -43,21 +43,6 @@ static void put_condition(struct reconcile *r, const struct condition *now) {
         config_put_conditions(r, conditions);
 }
 
-static int end(struct reconcile *r, const json_t *revert, const struct state_row *row,
-               struct error *err) {
-    json_t *done = json_deep_copy(revert);
-    const char *name = tree_text(revert, "snapshotName");
-
-    assert(row->next == REVERT_IS_DONE && is_done(r, revert)); /* it is never repeated */
-    json_object_set_new(done, "phase", json_string(revert_states.states[row->next]));
-    update_put_status(r, &r->config, "revert", done);
-    update_put_spec(r, &r->volume, "revert", NULL);
-    put_condition(r, NULL);
-    return reconcile_record_event(
-        r, "Normal", "Reverted",
-        arena_format(r->work->arena, "The volume has been reverted to snapshot %s.", name), err);
-}
-
 static int continue_revert(struct reconcile *r, const json_t *revert, const struct state_row *row,
                            struct error *err) {
     bool is_lost = row->event == REVERT_SNAPSHOT_LOST;
@@ -87,6 +72,7 @@ static int continue_revert(struct reconcile *r, const json_t *revert, const stru
 int reconcile_revert(struct reconcile *r, struct error *err) {
     const json_t *revert = volume_revert_pending(&r->config.after);
     const struct state_row *row;
+    json_t *done;
 
     if (!revert) {
         update_put_spec(r, &r->volume, "revert", NULL);
@@ -98,6 +84,17 @@ int reconcile_revert(struct reconcile *r, struct error *err) {
                                             : REVERT_SNAPSHOT_LOST);
     if (!row)
         return 0;
-    return row->next == REVERT_IS_DONE ? end(r, revert, row, err)
-                                       : continue_revert(r, revert, row, err);
+    if (row->next != REVERT_IS_DONE)
+        return continue_revert(r, revert, row, err);
+    assert(is_done(r, revert)); /* it is never repeated */
+    done = json_deep_copy(revert);
+    json_object_set_new(done, "phase", json_string(revert_states.states[row->next]));
+    update_put_status(r, &r->config, "revert", done);
+    update_put_spec(r, &r->volume, "revert", NULL);
+    put_condition(r, NULL);
+    return reconcile_record_event(r, "Normal", "Reverted",
+                                  arena_format(r->work->arena,
+                                               "The volume has been reverted to snapshot %s.",
+                                               tree_text(revert, "snapshotName")),
+                                  err);
 }

@@ -216,19 +216,6 @@ static bool none_is_being_taken(const struct reconcile *r) {
     return volume_is_done(r);
 }
 
-/* Those held by the replicas.  With what the volume is to take now: what has just left that list
- * is not removed yet. */
-static int put_held(struct reconcile *r, struct error *err) {
-    bool removes = none_is_being_taken(r);
-
-    for (unsigned i = 0; i < r->count; i++)
-        if (!r->replicas[i].deleted_at &&
-            replica_put_spec(r, &r->replicas[i], "snapshots",
-                             tree_unless_empty(list_for(r, &r->replicas[i], removes)), err) < 0)
-            return -1;
-    return 0;
-}
-
 /* ---- copies ---- */
 
 struct holders {
@@ -311,6 +298,7 @@ static int release(struct reconcile *r, struct document_update *snapshot, struct
 
 int reconcile_snapshots(struct reconcile *r, struct error *err) {
     json_t *wanted;
+    bool removes;
 
     if (read_report(r, err) < 0)
         return -1;
@@ -320,8 +308,14 @@ int reconcile_snapshots(struct reconcile *r, struct error *err) {
             json_array_append_new(wanted, json_pack("{s:s, s:s}", "uid", id_of(&r->snapshots[i]),
                                                     "name", r->snapshots[i].before.name));
     update_put_spec(r, &r->volume, "snapshots", tree_unless_empty(wanted));
-    if (put_held(r, err) < 0)
-        return -1;
+    /* Those held by the replicas, with what the volume is to take now: what has just left that
+     * list is not removed yet. */
+    removes = none_is_being_taken(r);
+    for (unsigned i = 0; i < r->count; i++)
+        if (!r->replicas[i].deleted_at &&
+            replica_put_spec(r, &r->replicas[i], "snapshots",
+                             tree_unless_empty(list_for(r, &r->replicas[i], removes)), err) < 0)
+            return -1;
     for (unsigned i = 0; i < r->snapshot_count; i++) {
         struct document_update *snapshot = &r->snapshots[i];
         int result = is_leaving(snapshot) ? release(r, snapshot, err)
