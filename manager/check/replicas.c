@@ -47,20 +47,6 @@ static const struct {
       "has not said that it serves no more volumes that are published there no more" },
 };
 
-static int note_waits(struct round *round, struct work *work, const struct replica_pool *pools,
-                      int count, size_t i, struct error *err) {
-    autorows struct db_rows *rows = db_query(work->tx, err, waits[i].sql);
-    int more;
-
-    if (!rows)
-        return -1;
-    while ((more = db_next(rows, err)) > 0)
-        if (!is_up(pools, count, db_text(rows, 0)))
-            round_note(round, "node %s is silent, and %s: %jd", db_text(rows, 0), waits[i].what,
-                       (intmax_t)db_int(rows, 1));
-    return more;
-}
-
 int round_note_nodes(struct round *round, struct work *work, struct error *err) {
     struct replica_pool *pools = NULL;
     int count = replica_pool_list(work, &pools, err);
@@ -71,9 +57,19 @@ int round_note_nodes(struct round *round, struct work *work, struct error *err) 
         if (!pools[i].up)
             round_note(round, "pool %s: node %s has not told of it for %jd seconds", pools[i].id,
                        pools[i].node, (intmax_t)(pools[i].unseen_us / SECOND_US));
-    for (size_t i = 0; i < LENGTH(waits); i++)
-        if (note_waits(round, work, pools, count, i, err) < 0)
+    for (size_t i = 0; i < LENGTH(waits); i++) {
+        autorows struct db_rows *rows = db_query(work->tx, err, waits[i].sql);
+        int more;
+
+        if (!rows)
             return -1;
+        while ((more = db_next(rows, err)) > 0)
+            if (!is_up(pools, count, db_text(rows, 0)))
+                round_note(round, "node %s is silent, and %s: %jd", db_text(rows, 0), waits[i].what,
+                           (intmax_t)db_int(rows, 1));
+        if (more < 0)
+            return -1;
+    }
     return 0;
 }
 

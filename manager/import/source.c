@@ -105,30 +105,27 @@ struct reading {
     struct source_table *tables;
 };
 
-static int read_one(struct db_tx *tx, struct arena *arena, const char *sql,
-                    struct source_table *ret, struct error *err) {
-    enum { COLUMNS_MOST = 64 };
-    autorows struct db_rows *rows = db_query(tx, err, sql);
-    const char *cells[COLUMNS_MOST];
-    int more;
-
-    if (!rows)
-        return -1;
-    *ret = (struct source_table){ .columns = db_columns(rows) };
-    while ((more = db_next(rows, err)) > 0) {
-        for (unsigned i = 0; i < ret->columns && i < COLUMNS_MOST; i++)
-            cells[i] = db_text(rows, i);
-        source_table_add(arena, ret, cells);
-    }
-    return more;
-}
-
 static int read_queries(struct db_tx *tx, void *arg, struct error *err) {
     const struct reading *reading = arg;
 
-    for (size_t i = 0; i < reading->count; i++)
-        if (read_one(tx, reading->arena, reading->queries[i], &reading->tables[i], err) < 0)
+    for (size_t i = 0; i < reading->count; i++) {
+        enum { COLUMNS_MOST = 64 };
+        autorows struct db_rows *rows = db_query(tx, err, reading->queries[i]);
+        struct source_table *table = &reading->tables[i];
+        const char *cells[COLUMNS_MOST];
+        int more;
+
+        if (!rows)
             return -1;
+        *table = (struct source_table){ .columns = db_columns(rows) };
+        while ((more = db_next(rows, err)) > 0) {
+            for (unsigned j = 0; j < table->columns && j < COLUMNS_MOST; j++)
+                cells[j] = db_text(rows, j);
+            source_table_add(reading->arena, table, cells);
+        }
+        if (more < 0)
+            return -1;
+    }
     return 0;
 }
 

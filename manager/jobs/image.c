@@ -65,21 +65,15 @@ static struct volume_io *connect_to(struct opening *opening, struct error *err) 
     return http_source_io_open(&settings, err);
 }
 
-/* A second later, unless the work was taken over or cancelled. */
-static int pause_before_next(struct opening *opening, struct error *err) {
-    const struct timespec second = { .tv_sec = 1 };
-
-    nanosleep(&second, NULL);
-    opening->turn++;
-    return job_copy_may(opening->job, err);
-}
-
 static struct volume_io *connect_to_any(struct opening *opening, struct error *err) {
+    const struct timespec second = { .tv_sec = 1 };
     unsigned left = images_attempts(opening->job->manager->settings.images);
     struct volume_io *io = connect_to(opening, err);
 
     while (!io && err->kind == ERROR_UNAVAILABLE && --left > 0) {
-        if (pause_before_next(opening, err) < 0)
+        nanosleep(&second, NULL);
+        opening->turn++;
+        if (job_copy_may(opening->job, err) < 0) /* taken over or cancelled */
             return NULL;
         io = connect_to(opening, err);
     }
@@ -168,13 +162,6 @@ static int inspect_plain(struct opening *opening, struct error *err) {
     if (fd < 0 || write(fd, head, (size_t)size) != (ssize_t)size)
         return error_errno(err, ERROR_INTERNAL, "keeping the start of an image");
     return inspect(opening, fd, &finding, err);
-}
-
-static int open_plain(struct opening *opening, struct volume_io **ret, struct error *err) {
-    if (inspect_plain(opening, err) < 0)
-        return -1;
-    *ret = open_checked(opening, err);
-    return *ret ? 0 : -1;
 }
 
 /* ---- images of other formats ---- */
@@ -309,8 +296,12 @@ static int open_image(struct opening *opening, struct volume_io **ret, struct er
         driver_fence_take_long(&opening->job->fence, INT64_MAX, 0, err) < 0 ||
         check_status(opening, err) < 0 || prepare_signature(opening, err) < 0)
         return -1;
-    return image_format_is_plain(opening->image.disk_format) ? open_plain(opening, ret, err)
-                                                             : open_converted(opening, ret, err);
+    if (!image_format_is_plain(opening->image.disk_format))
+        return open_converted(opening, ret, err);
+    if (inspect_plain(opening, err) < 0)
+        return -1;
+    *ret = open_checked(opening, err);
+    return *ret ? 0 : -1;
 }
 
 int job_image_check(struct job *job, struct error *err) {
