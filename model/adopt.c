@@ -242,22 +242,6 @@ static int put_snapshot(struct work *work, const struct snapshot *snapshot, int6
                : 0;
 }
 
-/* The instants of the other service's clock are in whole seconds, and may be ahead of this one. */
-static int put_snapshots(struct work *work, const struct adopted_volume *adopted,
-                         struct error *err) {
-    int64_t latest_us = work->clock_us - adopted->snapshot_count, asked_us = 0;
-
-    for (unsigned i = 0; i < adopted->snapshot_count; i++) {
-        int64_t made_us = adopted->snapshots[i].created_at;
-
-        made_us = made_us < latest_us ? made_us : latest_us;
-        asked_us = made_us > asked_us ? made_us : asked_us + 1;
-        if (put_snapshot(work, &adopted->snapshots[i], asked_us, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int check_names(struct work *work, const struct adopted_volume *adopted, struct error *err) {
     const struct volume *volume = &adopted->volume;
     const char *name = volume->name_id ? volume->name_id : volume->id;
@@ -296,6 +280,7 @@ static int name_type(struct work *work, struct adopted_volume *ret, struct error
 
 static int put_volume(struct work *work, const struct adopted_volume *adopted, struct error *err) {
     const struct volume *volume = &adopted->volume;
+    int64_t latest_us = work->clock_us - adopted->snapshot_count, asked_us = 0;
 
     if (db_check_space(work->tx, err) < 0 || put_row(work, volume, err) < 0 ||
         pair_rows_put_accepted(work, &metadata_rows, PAIR_OWNER(volume), &volume->metadata, err) <
@@ -313,7 +298,17 @@ static int put_volume(struct work *work, const struct adopted_volume *adopted, s
     for (unsigned i = 0; i < volume->attachment_count; i++)
         if (put_attachment(work, &volume->attachments[i], err) < 0)
             return -1;
-    return put_snapshots(work, adopted, err) < 0 ? -1 : 1;
+    /* The instants of the other service's clock are in whole seconds, and may be ahead of this
+     * one. */
+    for (unsigned i = 0; i < adopted->snapshot_count; i++) {
+        int64_t made_us = adopted->snapshots[i].created_at;
+
+        made_us = made_us < latest_us ? made_us : latest_us;
+        asked_us = made_us > asked_us ? made_us : asked_us + 1;
+        if (put_snapshot(work, &adopted->snapshots[i], asked_us, err) < 0)
+            return -1;
+    }
+    return 1;
 }
 
 int adopt_volume(struct work *work, const struct adopted_volume *adopted, bool dry_run,

@@ -75,15 +75,6 @@ bool attachment_in_use(const struct attachment *attachment) {
 
 /* ---- a server's disk ---- */
 
-/* A disk that is detached behind a server's back leaves a device that shows another volume's data
- * later (CVE-2023-2088).  So only callers that act for servers may do it: the compute service, by
- * its service token; without a compute service with one, administrators. */
-static bool speaks_for_servers(const struct work *work) {
-    const struct context *context = work->context;
-
-    return context->from_service || (context->is_admin && !work->settings->only_services_detach);
-}
-
 static bool is_confirmed(const struct confirmation *confirmation,
                          const struct attachment *attachment) {
     const struct attachment *asked = confirmation->subject;
@@ -98,8 +89,13 @@ static bool is_confirmed(const struct confirmation *confirmation,
 int attachment_check_release(const struct work *work, const struct attachment *attachment,
                              struct error *err) {
     struct confirmation *confirmation = work->confirmation;
+    /* A disk that is detached behind a server's back leaves a device that shows another volume's
+     * data later (CVE-2023-2088).  So only callers that act for servers may do it: the compute
+     * service, by its service token; without a compute service with one, administrators. */
+    bool for_servers = work->context->from_service ||
+                       (work->context->is_admin && !work->settings->only_services_detach);
 
-    if (!attachment->instance_uuid || !attachment->connection_info || speaks_for_servers(work) ||
+    if (!attachment->instance_uuid || !attachment->connection_info || for_servers ||
         (confirmation && is_confirmed(confirmation, attachment)))
         return 0;
     if (confirmation && !confirmation->granted)

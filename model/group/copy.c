@@ -31,24 +31,12 @@ static int find_sources(struct work *work, const struct group_copy *request,
     return count;
 }
 
-static int make_volumes(struct work *work, const char *group_id, struct volume_new *sources,
-                        int count, struct error *err) {
-    struct volume made;
-
-    assert(count > 0);
-    for (int i = 0; i < count; i++) {
-        sources[i].group_id = group_id;
-        if (volume_create(work, &sources[i], &made, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 int group_copy(struct work *work, const struct group_copy *request, struct volume_group *ret,
                struct error *err) {
     const struct group_snapshot *of = request->group_snapshot;
     struct volume_group source, group;
     struct volume_new *sources = NULL;
+    struct volume made;
     int count;
 
     assert(!request->group_snapshot != !request->group);
@@ -72,9 +60,15 @@ int group_copy(struct work *work, const struct group_copy *request, struct volum
     };
     count = find_sources(work, request, &sources, err);
     if (count < 0 || group_insert(work, &group, err) < 0 ||
-        notification_put_group(work, "group.create.start", &group, err) < 0 ||
-        make_volumes(work, group.id, sources, count, err) < 0 ||
-        group_made(work, group.id, work->context->request_id, err) < 0)
+        notification_put_group(work, "group.create.start", &group, err) < 0)
+        return -1;
+    assert(count > 0);
+    for (int i = 0; i < count; i++) {
+        sources[i].group_id = group.id;
+        if (volume_create(work, &sources[i], &made, err) < 0)
+            return -1;
+    }
+    if (group_made(work, group.id, work->context->request_id, err) < 0)
         return -1;
     *ret = group;
     return 0;

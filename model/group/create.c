@@ -10,25 +10,22 @@
 
 #include <string.h>
 
-static int insert_row(struct work *work, const struct volume_group *group, struct error *err) {
-    assert(group->id && group->project_id);
-    return db_change(work->tx, err,
-                     "INSERT INTO volume_groups (id, project_id, user_id, host, availability_zone, "
-                     "display_name, display_description, status, status_by_reset, group_type_id, "
-                     "group_snapshot_id, source_group_id, replication_status, created_at) "
-                     "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13)",
-                     DB_TEXT(group->id), DB_TEXT(group->project_id), DB_TEXT(group->user_id),
-                     DB_TEXT(group->host), DB_TEXT(group->availability_zone), DB_TEXT(group->name),
-                     DB_TEXT(group->description), DB_TEXT(group_status_text(group->status)),
-                     DB_TEXT(group->group_type_id), DB_TEXT(group->group_snapshot_id),
-                     DB_TEXT(group->source_group_id), DB_TEXT(group->replication_status),
-                     DB_INT(group->created_at));
-}
-
 int group_insert(struct work *work, struct volume_group *group, struct error *err) {
     group->id = work_uuid(work);
     group->created_at = work->now_us;
-    if (group_quota_take(work, group->project_id, err) < 0 || insert_row(work, group, err) < 0)
+    assert(group->project_id);
+    if (group_quota_take(work, group->project_id, err) < 0 ||
+        db_change(work->tx, err,
+                  "INSERT INTO volume_groups (id, project_id, user_id, host, availability_zone, "
+                  "display_name, display_description, status, status_by_reset, group_type_id, "
+                  "group_snapshot_id, source_group_id, replication_status, created_at) "
+                  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13)",
+                  DB_TEXT(group->id), DB_TEXT(group->project_id), DB_TEXT(group->user_id),
+                  DB_TEXT(group->host), DB_TEXT(group->availability_zone), DB_TEXT(group->name),
+                  DB_TEXT(group->description), DB_TEXT(group_status_text(group->status)),
+                  DB_TEXT(group->group_type_id), DB_TEXT(group->group_snapshot_id),
+                  DB_TEXT(group->source_group_id), DB_TEXT(group->replication_status),
+                  DB_INT(group->created_at)) < 0)
         return -1;
     for (unsigned i = 0; i < group->volume_type_count; i++)
         if (db_run(work->tx, err,

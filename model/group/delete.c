@@ -11,16 +11,21 @@ static int group_delete_refuse(const struct volume_group *group, const char *why
                      group->id, why);
 }
 
-static int check(struct work *work, const struct volume_group *group, bool delete_volumes,
-                 int volume_count, struct error *err) {
-    int frozen, used;
+int group_delete(struct work *work, const struct volume_group *group, bool delete_volumes,
+                 struct error *err) {
+    static const struct status_change meanwhile = { .from = STATUS_ANY, .to = GROUP_DELETING };
+    struct volume_group deleted = *group;
+    struct volume *volumes;
+    int count = group_members(work, group->id, &volumes, err), frozen, used;
 
+    if (count < 0)
+        return -1;
     if (!delete_volumes && group->status != GROUP_AVAILABLE && group->status != GROUP_ERROR)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid group: Group %s status must be available or error to be deleted, "
                          "but current status is: %s.",
                          group->id, group_status_text(group->status));
-    if (!delete_volumes && volume_count > 0)
+    if (!delete_volumes && count > 0)
         return group_delete_refuse(group, "it has volumes, and delete-volumes was not set", err);
     frozen = service_is_frozen(work, group->host, err);
     if (frozen != 0)
@@ -33,18 +38,7 @@ static int check(struct work *work, const struct volume_group *group, bool delet
     if (used > 0)
         return group_delete_refuse(
             group, "there are group snapshots of it, or a group is being made of it", err);
-    return used;
-}
-
-int group_delete(struct work *work, const struct volume_group *group, bool delete_volumes,
-                 struct error *err) {
-    static const struct status_change meanwhile = { .from = STATUS_ANY, .to = GROUP_DELETING };
-    struct volume_group deleted = *group;
-    struct volume *volumes;
-    int count = group_members(work, group->id, &volumes, err);
-
-    if (count < 0 || check(work, group, delete_volumes, count, err) < 0 ||
-        status_write(work, &group_objects, group->id, &meanwhile, err) < 0)
+    if (used < 0 || status_write(work, &group_objects, group->id, &meanwhile, err) < 0)
         return -1;
     deleted.status = GROUP_DELETING;
     if (notification_put_group(work, "group.delete.start", &deleted, err) < 0)

@@ -16,23 +16,6 @@ static int group_snapshot_delete_refuse(const struct group_snapshot *row, const 
                      why);
 }
 
-static int check(struct work *work, const struct group_snapshot *row,
-                 const struct snapshot *snapshots, int count, struct error *err) {
-    int64_t groups = 0;
-    int frozen = count > 0 ? service_is_frozen(work, snapshots[0].host, err) : 0;
-
-    if (!(kind_group_snapshot_delete.may_start_from & (uint64_t)1 << row->status))
-        return group_snapshot_delete_refuse(row, "its status must be available or error", err);
-    if (frozen != 0)
-        return frozen < 0 ? -1 : group_snapshot_delete_refuse(row, "its backend is frozen", err);
-    if (db_query_int(work->tx, &groups, err,
-                     "SELECT COUNT(*) FROM volume_groups WHERE group_snapshot_id = $1 AND "
-                     "$2 = status",
-                     DB_TEXT(row->id), DB_TEXT(group_objects.statuses[GROUP_CREATING].text)) < 0)
-        return -1;
-    return groups > 0 ? group_snapshot_delete_refuse(row, "a group is being made of it", err) : 0;
-}
-
 static int start(struct work *work, const struct group_snapshot *row,
                  const struct snapshot *snapshots, int count, struct error *err) {
     static const struct status_change meanwhile = { .from = STATUS_ANY,
@@ -165,10 +148,27 @@ int group_snapshot_delete(struct work *work, const struct group_snapshot *group_
     static const struct status_change meanwhile = { .from = STATUS_ANY, .to = SNAPSHOT_DELETING };
     const char *id = group_snapshot->id;
     struct snapshot *snapshots;
-    int count = snapshot_of_group(work, id, &snapshots, err);
+    int count = snapshot_of_group(work, id, &snapshots, err), frozen;
+    int64_t groups = 0;
 
-    if (count < 0 || check(work, group_snapshot, snapshots, count, err) < 0 ||
-        conflict_settle_group_snapshot(work, group_snapshot, ACTION_DELETE, err) < 0 ||
+    if (count < 0)
+        return -1;
+    frozen = count > 0 ? service_is_frozen(work, snapshots[0].host, err) : 0;
+    if (!(kind_group_snapshot_delete.may_start_from & (uint64_t)1 << group_snapshot->status))
+        return group_snapshot_delete_refuse(group_snapshot, "its status must be available or error",
+                                            err);
+    if (frozen != 0)
+        return frozen < 0
+                   ? -1
+                   : group_snapshot_delete_refuse(group_snapshot, "its backend is frozen", err);
+    if (db_query_int(work->tx, &groups, err,
+                     "SELECT COUNT(*) FROM volume_groups WHERE group_snapshot_id = $1 AND "
+                     "$2 = status",
+                     DB_TEXT(id), DB_TEXT(group_objects.statuses[GROUP_CREATING].text)) < 0)
+        return -1;
+    if (groups > 0)
+        return group_snapshot_delete_refuse(group_snapshot, "a group is being made of it", err);
+    if (conflict_settle_group_snapshot(work, group_snapshot, ACTION_DELETE, err) < 0 ||
         notification_of_group_snapshot(work, "group_snapshot.delete.start", id, err) < 0)
         return -1;
     if (count == 0)

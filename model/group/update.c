@@ -123,16 +123,6 @@ static bool differs(const char *wanted, const char *present) {
     return wanted && strcmp(wanted, present ? present : "") != 0;
 }
 
-static int write_texts(struct work *work, const struct volume_group *group,
-                       const struct group_changes *changes, struct error *err) {
-    return db_change(work->tx, err,
-                     "UPDATE volume_groups SET display_name = $1, display_description = $2, "
-                     "updated_at = $3 WHERE id = $4",
-                     DB_TEXT(changes->name ? changes->name : group->name),
-                     DB_TEXT(changes->description ? changes->description : group->description),
-                     DB_INT(work->now_us), DB_TEXT(group->id));
-}
-
 int group_update(struct work *work, const struct volume_group *group,
                  const struct group_changes *changes, struct error *err) {
     static const struct status_change available = { .from = STATUS_ANY, .to = GROUP_AVAILABLE };
@@ -153,7 +143,13 @@ int group_update(struct work *work, const struct volume_group *group,
     if (moved < 0 ||
         (!group_status_is_transient(group->status) &&
          status_write(work, &group_objects, group->id, &available, err) < 0) ||
-        write_texts(work, group, changes, err) < 0 || group_row(work, group->id, &changed, err) < 0)
+        db_change(work->tx, err,
+                  "UPDATE volume_groups SET display_name = $1, display_description = $2, "
+                  "updated_at = $3 WHERE id = $4",
+                  DB_TEXT(changes->name ? changes->name : group->name),
+                  DB_TEXT(changes->description ? changes->description : group->description),
+                  DB_INT(work->now_us), DB_TEXT(group->id)) < 0 ||
+        group_row(work, group->id, &changed, err) < 0)
         return -1;
     return notification_put_group(work, "group.update.end", &changed, err);
 }

@@ -106,19 +106,6 @@ int snapshot_add(struct work *work, const struct volume *volume, const struct sn
                                     snapshot.id, err);
 }
 
-static int give_up_for_space(struct work *work, const struct snapshot *snapshot,
-                             struct error *err) {
-    const struct message message = { .project_id = snapshot->project_id,
-                                     .request_id = work->context->request_id,
-                                     .resource_type = "VOLUME_SNAPSHOT",
-                                     .resource_uuid = snapshot->id,
-                                     .action_id = kind_snapshot_create.message_action,
-                                     .detail_id = "003",
-                                     .reason = PLACEMENT_NO_SPACE };
-
-    return message_insert(work, &message, err);
-}
-
 int snapshot_create(struct work *work, const struct volume *volume,
                     const struct snapshot_new *request, struct snapshot *ret, struct error *err) {
     struct operation fields = {
@@ -132,8 +119,17 @@ int snapshot_create(struct work *work, const struct volume *volume,
     checked.no_space = fits == 0;
     if (fits < 0 || snapshot_add(work, volume, &checked, ret, err) < 0)
         return -1;
-    if (fits == 0)
-        return give_up_for_space(work, ret, err);
+    if (fits == 0) {
+        const struct message message = { .project_id = ret->project_id,
+                                         .request_id = work->context->request_id,
+                                         .resource_type = "VOLUME_SNAPSHOT",
+                                         .resource_uuid = ret->id,
+                                         .action_id = kind_snapshot_create.message_action,
+                                         .detail_id = "003",
+                                         .reason = PLACEMENT_NO_SPACE };
+
+        return message_insert(work, &message, err);
+    }
     fields.target_id = ret->id;
     fields.project_id = ret->project_id;
     return operation_insert(work, &kind_snapshot_create, &fields, NULL, err);

@@ -87,19 +87,6 @@ int snapshot_delete_done(struct work *work, const struct snapshot *snapshot, str
     return snapshot_quota_give_back(work, snapshot, err);
 }
 
-static int leave(struct work *work, const struct operation *held, const struct snapshot *snapshot,
-                 const struct snapshot_delete_ending *ending, struct error *err) {
-    bool kept = ending->busy && !snapshot->group_snapshot_id; /* not a member alone */
-
-    if ((ending->busy &&
-         snapshot_delete_not_begun(work, held, (char *)(uintptr_t)snapshot->id, err) < 0) ||
-        operation_leave(work, snapshot->id, held->kind,
-                        kept ? SNAPSHOT_AVAILABLE : held->kind->on_failure, err) < 0)
-        return -1;
-    return message_put_failed_of(work, held, "VOLUME_SNAPSHOT", ending->busy ? "015" : "016",
-                                 ending->failure, err);
-}
-
 static int delete_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
     const struct snapshot_delete_ending *ending = arg;
@@ -110,8 +97,17 @@ static int delete_finish(struct work *work, const struct operation *held, void *
         return -1;
     if (snapshot_row(work, held->object_id, &snapshot, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    if (ending->failure && leave(work, held, &snapshot, ending, err) < 0)
-        return -1;
+    if (ending->failure) {
+        bool kept = ending->busy && !snapshot.group_snapshot_id; /* not a member alone */
+
+        if ((ending->busy &&
+             snapshot_delete_not_begun(work, held, (char *)(uintptr_t)snapshot.id, err) < 0) ||
+            operation_leave(work, snapshot.id, held->kind,
+                            kept ? SNAPSHOT_AVAILABLE : held->kind->on_failure, err) < 0 ||
+            message_put_failed_of(work, held, "VOLUME_SNAPSHOT", ending->busy ? "015" : "016",
+                                  ending->failure, err) < 0)
+            return -1;
+    }
     /* The rows of a group snapshot are deleted together. */
     if (snapshot.group_snapshot_id)
         return operation_part_ended(work, snapshot.group_snapshot_id, ending->failure != NULL, err);

@@ -94,29 +94,26 @@ int snapshot_manage_sized(struct work *work, const struct operation *held, void 
 
 /* ---- finish ---- */
 
-static int taken_over(struct work *work, const struct operation *held,
-                      const struct manage_ending *ending, struct error *err) {
-    assert(held->kind == &kind_snapshot_manage);
-    if (db_run(work->tx, err,
-               "UPDATE snapshots SET provider_location = $1, format = $2, progress = '100%' "
-               "WHERE id = $3",
-               DB_TEXT(ending->location), DB_TEXT(ending->format), DB_TEXT(held->object_id)) < 0 ||
-        operation_leave(work, held->object_id, held->kind, SNAPSHOT_AVAILABLE, err) < 0)
-        return -1;
-    return notification_of_snapshot(work, "snapshot.manage_existing_snapshot.end", held->object_id,
-                                    err);
-}
-
 static int manage_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
     /* Whatever status an operator has set meanwhile: it has no object. */
     static const struct status_change broken = { .from = STATUS_ANY, .to = SNAPSHOT_ERROR };
     const struct manage_ending *ending = arg;
 
+    assert(held->kind == &kind_snapshot_manage);
     if (operation_end(work, held, err) < 0)
         return -1;
-    if (!ending->failure)
-        return taken_over(work, held, ending, err);
+    if (!ending->failure) {
+        if (db_run(work->tx, err,
+                   "UPDATE snapshots SET provider_location = $1, format = $2, progress = '100%' "
+                   "WHERE id = $3",
+                   DB_TEXT(ending->location), DB_TEXT(ending->format),
+                   DB_TEXT(held->object_id)) < 0 ||
+            operation_leave(work, held->object_id, held->kind, SNAPSHOT_AVAILABLE, err) < 0)
+            return -1;
+        return notification_of_snapshot(work, "snapshot.manage_existing_snapshot.end",
+                                        held->object_id, err);
+    }
     if (status_write(work, &snapshot_objects, held->object_id, &broken, err) < 0)
         return -1;
     return message_put_failed_of(work, held, "VOLUME_SNAPSHOT",

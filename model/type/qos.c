@@ -177,18 +177,16 @@ int qos_specs_disassociate(struct work *work, const struct qos_specs *qos,
                      DB_TEXT(qos->id), DB_INT(work->now_us), DB_TEXT(type ? type->id : NULL));
 }
 
-/* ---- the end ---- */
-
-static int check_unused(struct work *work, const struct qos_specs *qos, struct error *err) {
-    return error_if_any(
-        db_query_any(work->tx, err, "SELECT 1 FROM volume_types WHERE qos_specs_id = $1 LIMIT 1",
-                     DB_TEXT(qos->id)),
-        err, ERROR_BAD_REQUEST, "QoS Specs %s is still associated with entities.", qos->id);
-}
-
 int qos_specs_delete(struct work *work, const struct qos_specs *qos, bool force,
                      struct error *err) {
-    int freed = force ? qos_specs_disassociate(work, qos, NULL, err) : check_unused(work, qos, err);
+    int freed =
+        force ? qos_specs_disassociate(work, qos, NULL, err)
+              : error_if_any(db_query_any(work->tx, err,
+                                          "SELECT 1 FROM volume_types WHERE qos_specs_id = $1 "
+                                          "LIMIT 1",
+                                          DB_TEXT(qos->id)),
+                             err, ERROR_BAD_REQUEST,
+                             "QoS Specs %s is still associated with entities.", qos->id);
 
     if (freed < 0 || db_run(work->tx, err, spec_rows.clear, DB_TEXT(qos->id)) < 0)
         return -1;

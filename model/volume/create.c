@@ -41,24 +41,6 @@ static int check_sources(const struct volume_new *request, struct error *err) {
     return 0;
 }
 
-/* *ret is NULL when the type lists zones and the request names none: any of them will do. */
-static int choose_zone(struct work *work, const char *asked, const struct volume_source *source,
-                       const struct volume_type *type, const char **ret, struct error *err) {
-    if (source->given) {
-        *ret = source->volume.availability_zone;
-        if (!asked || strcmp(asked, *ret) == 0)
-            return 0;
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid input received: Invalid availability zone '%s': the source is in "
-                         "%s.",
-                         asked, *ret);
-    }
-    *ret = NULL;
-    return !asked && pairs_get(&type->extra_specs, TYPE_SPEC_ZONES)
-               ? 0
-               : zone_choose(work, asked, ret, err);
-}
-
 /* May a volume of the type be where the source is? */
 static int check_type_fits(struct work *work, const struct volume_type *type,
                            const struct volume_source *source, struct error *err) {
@@ -98,31 +80,6 @@ static int find_group(struct work *work, const struct volume_new *request,
 
 /* ---- rows ---- */
 
-/* `before`: an operation that it precedes in the queue of the source; NULL: none. */
-static int start(struct work *work, const struct volume *volume, const struct volume_source *source,
-                 const struct volume_image *image, const struct operation *before,
-                 struct error *err) {
-    struct operation fields = {
-        .volume_id = volume->id,
-        .host = volume->host,
-        .project_id = before ? before->project_id : volume->project_id,
-        .arguments = image ? volume_image_print(work, image) : NULL,
-        .created_at = before ? before->created_at - 1 : 0,
-    };
-    const struct operation_kind *kind = image ? &kind_create_from_image : &kind_create;
-    const char *operation_id;
-
-    volume_source_note(source, &fields);
-    if (!volume->host)
-        return message_put(work, volume->project_id, work->context->request_id, volume->id, "001",
-                           "003", err);
-    if (pool_allocate(work, volume->host, volume->size_gb, err) < 0 ||
-        operation_insert(work, kind, &fields, &operation_id, err) < 0 ||
-        (source->given && operation_reads(work, operation_id, source->volume.id, err) < 0))
-        return -1;
-    return notification_put(work, "volume.create.start", volume, err);
-}
-
 /* 1 with host, its service and zone, 0 when no backend fits. */
 static int place(struct work *work, const struct placement *placement,
                  const struct volume_source *source, struct volume *volume, const char **ret_why,
@@ -157,9 +114,20 @@ static int place(struct work *work, const struct placement *placement,
     return placed;
 }
 
+/* `before`: an operation that it precedes in the queue of the source; NULL: none. */
 static int insert(struct work *work, const struct volume *volume,
                   const struct volume_source *source, const struct volume_image *image,
                   const struct operation *before, struct error *err) {
+    struct operation fields = {
+        .volume_id = volume->id,
+        .host = volume->host,
+        .project_id = before ? before->project_id : volume->project_id,
+        .arguments = image ? volume_image_print(work, image) : NULL,
+        .created_at = before ? before->created_at - 1 : 0,
+    };
+    const struct operation_kind *kind = image ? &kind_create_from_image : &kind_create;
+    const char *operation_id;
+
     assert(volume->id && volume->size_gb > 0 && volume->largest_gb >= volume->size_gb);
     if (volume_insert(work, volume, err) < 0)
         return -1;
@@ -170,7 +138,15 @@ static int insert(struct work *work, const struct volume *volume,
                "SELECT $1, key, value FROM volume_glance_metadata WHERE volume_id = $2",
                DB_TEXT(volume->id), DB_TEXT(source->volume.id)) < 0)
         return -1;
-    return start(work, volume, source, image, before, err);
+    volume_source_note(source, &fields);
+    if (!volume->host)
+        return message_put(work, volume->project_id, work->context->request_id, volume->id, "001",
+                           "003", err);
+    if (pool_allocate(work, volume->host, volume->size_gb, err) < 0 ||
+        operation_insert(work, kind, &fields, &operation_id, err) < 0 ||
+        (source->given && operation_reads(work, operation_id, source->volume.id, err) < 0))
+        return -1;
+    return notification_put(work, "volume.create.start", volume, err);
 }
 
 struct creation {
@@ -243,6 +219,8 @@ static int find_place(struct work *work, const struct volume_new *request, struc
     struct volume *volume = &new->volume;
     const char *zone =
         request->availability_zone ? request->availability_zone : new->group.availability_zone;
+    const struct volume_source *source = &new->source;
+    const char *of_source = source->given ? source->volume.availability_zone : NULL;
     struct placement placement = { .type = &new->type,
                                    .hints = request->hints,
                                    .size_gb = volume->size_gb,
@@ -251,8 +229,17 @@ static int find_place(struct work *work, const struct volume_new *request, struc
                                    .backend = host_backend(work->arena, new->group.host) };
 
     assert(volume->size_gb > 0);
-    if (choose_type(work, request, new, err) < 0 ||
-        choose_zone(work, zone, &new->source, &new->type, &volume->availability_zone, err) < 0 ||
+    if (choose_type(work, request, new, err) < 0)
+        return -1;
+    volume->availability_zone = of_source;
+    if (source->given && zone && strcmp(zone, of_source) != 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: Invalid availability zone '%s': the source is in "
+                         "%s.",
+                         zone, of_source);
+    /* without one in the request any that the type lists will do */
+    if ((!source->given && (zone || !pairs_get(&new->type.extra_specs, TYPE_SPEC_ZONES)) &&
+         zone_choose(work, zone, &volume->availability_zone, err) < 0) ||
         volume_quota_take(work, volume->project_id, new->type.name, volume->size_gb, err) < 0)
         return -1;
     placement.availability_zone = volume->availability_zone;

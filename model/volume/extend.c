@@ -30,18 +30,6 @@ bool volume_extend_pending(const struct volume *volume) {
            pairs_get(&volume->admin_metadata, EXTEND_KEY_SIZE);
 }
 
-/* ---- begin ---- */
-
-static int check_sizes(const struct volume *volume, int64_t new_gb, bool retries,
-                       struct error *err) {
-    if (new_gb < volume->size_gb + !retries)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid input received: New size for extend must be greater than current "
-                         "size. (current: %jd, extended: %jd).",
-                         (intmax_t)volume->size_gb, (intmax_t)new_gb);
-    return 0;
-}
-
 static int check_type_limits(struct work *work, const struct volume *volume, int64_t new_gb,
                              struct error *err) {
     struct volume_type type;
@@ -73,6 +61,8 @@ static int give_up_for_room(struct work *work, const struct volume *volume,
     return message_insert(work, &message, err);
 }
 
+/* ---- begin ---- */
+
 /* A driver that could not grow the volume has not changed its data. */
 static int leave_error(struct work *work, struct volume *volume, struct error *err) {
     const struct status_change change = { .from = VOLUME_ERROR_EXTENDING,
@@ -93,8 +83,12 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
     const char *operation_id;
     int fits;
 
-    if (check_sizes(volume, new_gb, retries, err) < 0 ||
-        (retries && leave_error(work, &changed, err) < 0))
+    if (new_gb < volume->size_gb + !retries)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: New size for extend must be greater than current "
+                         "size. (current: %jd, extended: %jd).",
+                         (intmax_t)volume->size_gb, (intmax_t)new_gb);
+    if (retries && leave_error(work, &changed, err) < 0)
         return -1;
     if (changed.status == VOLUME_IN_USE && !attached_allowed)
         return error_set(err, ERROR_BAD_REQUEST,

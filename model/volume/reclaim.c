@@ -39,15 +39,6 @@ int volume_reclaim_last(struct work *work, const char *volume_id, struct reclaim
     return found < 0 ? -1 : 0;
 }
 
-static int write_begin(struct work *work, const char *volume_id, struct error *err) {
-    if (db_run(work->tx, err, "DELETE FROM reclaims WHERE volume_id = $1", DB_TEXT(volume_id)) < 0)
-        return -1;
-    return db_change(work->tx, err,
-                     "INSERT INTO reclaims (volume_id, outcome, progress, started_at) "
-                     "VALUES ($1, 'running', 0, $2)",
-                     DB_TEXT(volume_id), DB_INT(work->now_us));
-}
-
 static int write_failure(struct work *work, const char *volume_id, const char *reason,
                          const char *message, struct error *err) {
     assert(volume_id && reason);
@@ -106,7 +97,12 @@ int volume_reclaim(struct work *work, const struct volume *volume, struct error 
         return why.kind == ERROR_BAD_REQUEST ? error_set(err, ERROR_CONFLICT, "%s", why.message)
                                              : error_pass(err, &why);
     if (volume_begin(work, &changed, &kind_reclaim, NULL, NULL, err) < 0 ||
-        write_begin(work, volume->id, err) < 0)
+        db_run(work->tx, err, "DELETE FROM reclaims WHERE volume_id = $1", DB_TEXT(volume->id)) <
+            0 ||
+        db_change(work->tx, err,
+                  "INSERT INTO reclaims (volume_id, outcome, progress, started_at) "
+                  "VALUES ($1, 'running', 0, $2)",
+                  DB_TEXT(volume->id), DB_INT(work->now_us)) < 0)
         return -1;
     return notification_put(work, "volume.reclaim_space.start", &changed, err);
 }
@@ -135,19 +131,6 @@ static int reclaim_progress(struct work *work, const struct operation *held, voi
 
 /* ---- finish ---- */
 
-static int fail(struct work *work, const struct operation *held, const struct error *failure,
-                struct error *err) {
-    bool cannot = failure->kind == ERROR_BAD_REQUEST, busy = failure->kind == ERROR_CONFLICT;
-
-    if (write_failure(work, held->volume_id,
-                      cannot ? "unsupported"
-                      : busy ? "busy"
-                             : "failed",
-                      failure->message, err) < 0)
-        return -1;
-    return message_put_failed(work, held, cannot ? "909" : busy ? "027" : "908", failure, err);
-}
-
 static int reclaim_finish(struct work *work, const struct operation *held, void *arg,
                           struct error *err) {
     const struct reclaim_ending *ending = arg;
@@ -158,8 +141,22 @@ static int reclaim_finish(struct work *work, const struct operation *held, void 
         operation_end(work, held, err) < 0 ||
         operation_leave(work, volume.id, held->kind, attachment_status_of(&volume), err) < 0)
         return -1;
-    if (ending->failure)
-        return fail(work, held, ending->failure, err);
+    if (ending->failure) {
+        bool cannot = ending->failure->kind == ERROR_BAD_REQUEST;
+        bool busy = ending->failure->kind == ERROR_CONFLICT;
+
+        if (write_failure(work, held->volume_id,
+                          cannot ? "unsupported"
+                          : busy ? "busy"
+                                 : "failed",
+                          ending->failure->message, err) < 0)
+            return -1;
+        return message_put_failed(work, held,
+                                  cannot ? "909"
+                                  : busy ? "027"
+                                         : "908",
+                                  ending->failure, err);
+    }
     if (db_change(work->tx, err,
                   "UPDATE reclaims SET outcome = 'done', progress = 100, post_usage = $1, "
                   "finished_at = $2, "

@@ -23,18 +23,6 @@ static int refuse_value(const char *field, const char *value, struct error *err)
                      value);
 }
 
-/* The reset would show a volume as usable that no storage is behind. */
-static int check_storage(const struct volume *volume, enum volume_status wanted,
-                         struct error *err) {
-    if (!volume_lacks_storage(volume, wanted))
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid volume: Volume %s has no storage and cannot be reset to %s: its "
-                     "create has not ended or has failed, or its storage is deleted. It can be "
-                     "reset to error, and be deleted.",
-                     volume->id, status_shown(wanted));
-}
-
 /* A delete that failed may have destroyed the storage all the same, which no row shows: a manager
  * checks it before the volume can be used, whatever the new status, as another one may follow. */
 static int inspect_storage(struct work *work, const struct volume *volume, struct error *err) {
@@ -76,8 +64,13 @@ static int reset_status(struct work *work, const struct volume *volume, const ch
             err, ERROR_BAD_REQUEST,
             "Invalid volume: Volume %s has no attachment and cannot be reset to in-use.",
             volume->id);
-    if (check_storage(volume, wanted, err) < 0)
-        return -1;
+    /* the volume would be shown as usable */
+    if (volume_lacks_storage(volume, wanted))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid volume: Volume %s has no storage and cannot be reset to %s: its "
+                         "create has not ended or has failed, or its storage is deleted. It can be "
+                         "reset to error, and be deleted.",
+                         volume->id, status_shown(wanted));
     /* R56, R57, X33: whatever the target, open operations end here; also a pending extend of which
      * only the keys are left. */
     if (conflict_resolve(work, volume->id, ACTION_RESET_STATUS, err) < 0 ||

@@ -64,17 +64,6 @@ int transfer_offered(struct work *work, const char *id, struct transfer *ret, st
     return get(work, id, true, ret, err);
 }
 
-static int insert(struct work *work, const struct transfer *transfer, struct error *err) {
-    return db_change(work->tx, err,
-                     "INSERT INTO transfers (id, volume_id, project_id, display_name, "
-                     "no_snapshots, salt, digest, created_at) "
-                     "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-                     DB_TEXT(transfer->id), DB_TEXT(transfer->volume_id),
-                     DB_TEXT(transfer->project_id), DB_TEXT(transfer->name),
-                     DB_BOOL(transfer->no_snapshots), DB_TEXT(transfer->salt),
-                     DB_TEXT(transfer->digest), DB_INT(transfer->created_at));
-}
-
 int transfer_end_of(struct work *work, const char *volume_id, struct error *err) {
     return db_change(work->tx, err, "DELETE FROM transfers WHERE volume_id = $1",
                      DB_TEXT(volume_id));
@@ -228,7 +217,13 @@ int transfer_create(struct work *work, const struct volume *volume, const char *
     if (check_parts(work, volume, VOLUME_AVAILABLE, no_snapshots, err) < 0 ||
         notification_put(work, "volume.transfer.create.start", volume, err) < 0 ||
         status_write(work, &volume_objects, volume->id, &offered, err) < 0 ||
-        insert(work, ret, err) < 0)
+        db_change(work->tx, err,
+                  "INSERT INTO transfers (id, volume_id, project_id, display_name, "
+                  "no_snapshots, salt, digest, created_at) "
+                  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+                  DB_TEXT(ret->id), DB_TEXT(ret->volume_id), DB_TEXT(ret->project_id),
+                  DB_TEXT(ret->name), DB_BOOL(ret->no_snapshots), DB_TEXT(ret->salt),
+                  DB_TEXT(ret->digest), DB_INT(ret->created_at)) < 0)
         return -1;
     return notification_of(work, "volume.transfer.create.end", volume->id, err);
 }

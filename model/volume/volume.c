@@ -209,21 +209,6 @@ static int load_kinds(struct work *work, struct volume *volumes, const unsigned 
     return result;
 }
 
-/* Of as many at a time as any engine has parameters for in a statement. */
-static int load_all_details(struct work *work, struct volume *volumes, const unsigned char *details,
-                            unsigned count, struct error *err) {
-    enum { AT_A_TIME = 1024 };
-
-    for (unsigned first = 0; first < count; first += AT_A_TIME) {
-        unsigned left = count - first;
-
-        if (load_kinds(work, volumes + first, details + first, left < AT_A_TIME ? left : AT_A_TIME,
-                       SIZE_MAX, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static void release_arena(void *arena) {
     arena_free(arena);
 }
@@ -290,8 +275,17 @@ static int read_part(struct work *work, struct db_rows *rows, const struct query
     *ret = volumes;
     if (!any)
         return (int)count;
-    if (query->bytes_most == 0)
-        return load_all_details(work, volumes, details, count, err) < 0 ? -1 : (int)count;
+    if (query->bytes_most == 0) {
+        /* as many at a time as any engine has parameters for in a statement */
+        enum { AT_A_TIME = 1024 };
+
+        for (unsigned first = 0, part; first < count; first += part) {
+            part = count - first < AT_A_TIME ? count - first : AT_A_TIME;
+            if (load_kinds(work, volumes + first, details + first, part, SIZE_MAX, err) < 0)
+                return -1;
+        }
+        return (int)count;
+    }
     assert(query->cut);
     kept = load_some_details(work, volumes, details, count, query->bytes_most, err);
     *query->cut = kept >= 0 && (unsigned)kept < count;
