@@ -179,21 +179,6 @@ static bool is_older(const struct qmp *qmp, const json_t *answer) {
            json_integer_value(id) != qmp->next_id;
 }
 
-static int check_answer(struct qmp *qmp, const char *command, int64_t id, json_t *answer,
-                        json_t **ret, struct error *err) {
-    json_t *returned = json_object_get(answer, "return");
-    const json_t *refusal = json_object_get(answer, "error");
-    const char *reason = refusal ? json_text_of(refusal, "desc") : NULL;
-
-    if (json_integer_value(json_object_get(answer, "id")) != id || (!returned && !reason))
-        return FAIL(qmp, err, "unexpected response of the storage daemon to %s", command);
-    if (reason)
-        return error_set(err, ERROR_BACKEND, "%s: %.300s", command, reason);
-    if (ret)
-        *ret = returned;
-    return 0;
-}
-
 static int broken(const struct qmp *qmp, struct error *err) {
     return error_pass(err, &qmp->why);
 }
@@ -203,8 +188,9 @@ int qmp_execute(struct qmp *qmp, struct arena *arena, const char *command, json_
     int64_t until_us = deadline_after_us(timeout_ms), id = ++qmp->next_id;
     json_t *request = json_pack("{s:s, s:o, s:I}", "execute", command, "arguments",
                                 arguments ? arguments : json_object(), "id", (json_int_t)id);
-    json_t *answer;
-    const char *text;
+    json_t *answer, *returned;
+    const json_t *refusal;
+    const char *text, *reason;
 
     json_keep(arena, request);
     if (qmp->fd < 0)
@@ -217,7 +203,16 @@ int qmp_execute(struct qmp *qmp, struct arena *arena, const char *command, json_
             return error_context(err, "%s", command);
         json_keep(arena, answer);
     } while (is_older(qmp, answer));
-    return check_answer(qmp, command, id, answer, ret, err);
+    returned = json_object_get(answer, "return");
+    refusal = json_object_get(answer, "error");
+    reason = refusal ? json_text_of(refusal, "desc") : NULL;
+    if (json_integer_value(json_object_get(answer, "id")) != id || (!returned && !reason))
+        return FAIL(qmp, err, "unexpected response of the storage daemon to %s", command);
+    if (reason)
+        return error_set(err, ERROR_BACKEND, "%s: %.300s", command, reason);
+    if (ret)
+        *ret = returned;
+    return 0;
 }
 
 /* ---- events ---- */

@@ -272,14 +272,6 @@ static int compare_piece(struct target *target, struct copies *copies, size_t si
     return 0;
 }
 
-/* A comparison that began before the reason to compare has missed a part. */
-static void note_compared(struct target *target, int64_t from, int64_t to) {
-    assert(from <= to);
-    if (from <= target->compared_bytes && to > target->compared_bytes)
-        target->compared_bytes = to;
-    target_note_compared(target);
-}
-
 static bool has_majority(const struct target *target, struct copies *copies, int64_t at) {
     int64_t left = target->size_bytes - at;
     struct error ignored;
@@ -344,7 +336,12 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
                                    scrub, err);
     }
     free(copies.buffer);
-    if (result == 0)
-        note_compared(target, begun, scrub->at_bytes);
+    if (result == 0) {
+        assert(begun <= scrub->at_bytes);
+        /* One that began before the reason to compare has missed a part. */
+        if (begun <= target->compared_bytes && scrub->at_bytes > target->compared_bytes)
+            target->compared_bytes = scrub->at_bytes;
+        target_note_compared(target);
+    }
     return result < 0 ? -1 : scrub->at_bytes < size;
 }

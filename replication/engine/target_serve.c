@@ -110,15 +110,6 @@ static struct member *admit_rebuilt(struct target *target) {
     return member;
 }
 
-/* A sealed target is overwritten, and never compared; otherwise an unclean stop leaves voters that
- * may lack a write, until all are compared. */
-static void note_served(struct target *target) {
-    assert(target->phase == TARGET_IS_STARTING);
-    target_next(target, target->sealed                          ? TARGET_SERVES_SEALED
-                        : target->plan.verdict == QUORUM_RESYNC ? TARGET_SERVES_UNCLEAN
-                                                                : TARGET_SERVES_CLEAN);
-}
-
 /* No write comes before the generation names the members. */
 static int serve(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
@@ -143,7 +134,12 @@ static int serve(struct target *target, struct error *err) {
         logs_decide(target, &logs, err) < 0 || graph_add_export(target, err) < 0)
         return -1;
     assert(target->threshold == generation_needed(&target->current));
-    note_served(target);
+    assert(target->phase == TARGET_IS_STARTING);
+    /* A sealed target is overwritten, and never compared; otherwise an unclean stop leaves voters
+     * that may lack a write, until all are compared. */
+    target_next(target, target->sealed                          ? TARGET_SERVES_SEALED
+                        : target->plan.verdict == QUORUM_RESYNC ? TARGET_SERVES_UNCLEAN
+                                                                : TARGET_SERVES_CLEAN);
     /* Of replicas as they were before this start. */
     if (target_job_now(target) == TARGET_REPAIR_FAILED)
         target_job_next(target, JOB_FORGOTTEN);
