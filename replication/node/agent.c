@@ -134,18 +134,6 @@ static int start_pools(struct storage_agent *agent, const struct storage_agent_s
 
 /* ---- begin ---- */
 
-/* A run directory has one agent. */
-static int take_directory(struct storage_agent *agent, const char *path, struct error *err) {
-    agent->lock = open(arena_join(agent->arena, path, "/lock", NULL),
-                       O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (agent->lock < 0)
-        return error_errno(err, ERROR_BAD_REQUEST, "[storage] run_directory: %s", path);
-    if (flock(agent->lock, LOCK_EX | LOCK_NB) < 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "[storage] run_directory: another agent works in %s", path);
-    return 0;
-}
-
 static void make_targets(struct storage_agent *agent,
                          const struct storage_agent_settings *settings) {
     struct volume_controller_settings of = {
@@ -184,8 +172,16 @@ static int start(struct storage_agent *agent, const struct storage_agent_setting
     if (settings->run_directory[0] != '/')
         return error_set(err, ERROR_BAD_REQUEST, "[storage] run_directory: %s is no absolute path",
                          settings->run_directory);
-    if (take_directory(agent, settings->run_directory, err) < 0)
-        return -1;
+    /* A run directory has one agent. */
+    agent->lock = open(arena_join(agent->arena, settings->run_directory, "/lock", NULL),
+                       O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (agent->lock < 0)
+        return error_errno(err, ERROR_BAD_REQUEST, "[storage] run_directory: %s",
+                           settings->run_directory);
+    if (flock(agent->lock, LOCK_EX | LOCK_NB) < 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[storage] run_directory: another agent works in %s",
+                         settings->run_directory);
     agent->api.instance = instance_of(agent->arena, agent->lock);
     reports.api = remote.api = informer.api = agent->api;
     agent->reports = reports_new(&reports, err);

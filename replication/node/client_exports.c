@@ -32,31 +32,6 @@ static const char *run_of(struct arena *arena, const char *run, unsigned slot) {
     return arena_format(arena, "%s/c%u", run, slot);
 }
 
-/* ---- manifests ---- */
-
-static void write_manifest(const struct export *export) {
-    autoarena struct arena *arena = arena_new();
-    json_t *manifest =
-        json_pack("{s:s, s:i, s:I, s:s}", "client", export->client, "port", (int)export->port,
-                  "bytes", (json_int_t) export->bytes, "mark", export->mark);
-
-    assert(export->client && export->port > 0 && export->port <= UINT16_MAX);
-    manifest_write(export->run, json_text(arena, json_keep(arena, manifest)));
-}
-
-static void read_manifest(struct arena *arena, const char *run, unsigned slot, struct export *ret) {
-    const char *own = run_of(arena, run, slot), *text = manifest_read(arena, own);
-    const json_t *manifest = text ? json_parse(arena, text, strlen(text), NULL) : NULL;
-
-    *ret = (struct export){
-        .run = own,
-        .client = json_text_of(manifest, "client"),
-        .port = (unsigned)json_int_at(manifest, "port"),
-        .bytes = json_int_at(manifest, "bytes"),
-        .mark = json_text_of(manifest, "mark"),
-    };
-}
-
 /* ---- end ---- */
 
 static int end(const char *run, int64_t timeout_ms, struct error *err) {
@@ -96,24 +71,6 @@ int client_exports_end(const char *run, int64_t timeout_ms, struct error *err) {
 /* ---- begin ---- */
 
 /* reconnect-delay=0: a request in flight when the volume's daemon ends is not sent to the next. */
-static int export_volume(const struct nbd_server_settings *settings, struct qmp *qmp,
-                         const struct client_exports_request *request, const char *path,
-                         struct error *err) {
-    json_t *server = json_pack("{s:s, s:s}", "type", "unix", "path", path);
-
-    if (nbd_server_execute(settings, qmp, "blockdev-add",
-                           json_pack("{s:s, s:s, s:s, s:i, s:s, s:o}", "driver", "nbd", "node-name",
-                                     SOURCE, "export", TARGET_EXPORT, "reconnect-delay", 0,
-                                     "discard", "unmap", "server", server),
-                           err) < 0)
-        return -1;
-    return nbd_server_execute(settings, qmp, "block-export-add",
-                              json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", SOURCE,
-                                        "node-name", SOURCE, "name", request->volume, "writable",
-                                        true),
-                              err);
-}
-
 static int launch(const struct client_exports_settings *settings,
                   const struct client_exports_request *request, struct export *export,
                   const char *path, struct error *err) {
@@ -132,7 +89,18 @@ static int launch(const struct client_exports_settings *settings,
         return -1;
     outcome = nbd_server_start(&listener, export->run, &to, &export->port, &qmp, err);
     if (outcome == 0)
-        outcome = export_volume(&listener, qmp, request, path, err);
+        outcome = nbd_server_execute(&listener, qmp, "blockdev-add",
+                                     json_pack("{s:s, s:s, s:s, s:i, s:s, s:{s:s, s:s}}", "driver",
+                                               "nbd", "node-name", SOURCE, "export", TARGET_EXPORT,
+                                               "reconnect-delay", 0, "discard", "unmap", "server",
+                                               "type", "unix", "path", path),
+                                     err);
+    if (outcome == 0)
+        outcome = nbd_server_execute(&listener, qmp, "block-export-add",
+                                     json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id",
+                                               SOURCE, "node-name", SOURCE, "name", request->volume,
+                                               "writable", true),
+                                     err);
     qmp_close(qmp);
     if (outcome < 0)
         daemon_kill(export->run, listener.timeout_ms, &ignored);
@@ -165,7 +133,13 @@ static int exports_begin(const struct client_exports_settings *settings,
     export->mark = mark;
     if (launch(settings, request, export, path, err) < 0)
         return error_context(err, "exporting to host %s", client->node);
-    write_manifest(export);
+    assert(export->port > 0 && export->port <= UINT16_MAX);
+    manifest_write(
+        export->run,
+        json_text(arena,
+                  json_keep(arena, json_pack("{s:s, s:i, s:I, s:s}", "client", export->client,
+                                             "port", (int)export->port, "bytes",
+                                             (json_int_t) export->bytes, "mark", export->mark))));
     log_info(NULL, "volume exported to another host", "volume_id", request->volume, "host",
              client->node, "port", LOG_INT(export->port), NULL);
     return 0;
@@ -204,7 +178,16 @@ int client_exports_reconcile(const struct client_exports_settings *settings,
 
     assert(request->count <= CLIENT_EXPORTS_MOST);
     for (unsigned i = 0; i < CLIENT_EXPORTS_MOST; i++) {
-        read_manifest(arena, request->run, i, &exports[i]);
+        const char *run = run_of(arena, request->run, i), *text = manifest_read(arena, run);
+        const json_t *manifest = text ? json_parse(arena, text, strlen(text), NULL) : NULL;
+
+        exports[i] = (struct export){
+            .run = run,
+            .client = json_text_of(manifest, "client"),
+            .port = (unsigned)json_int_at(manifest, "port"),
+            .bytes = json_int_at(manifest, "bytes"),
+            .mark = json_text_of(manifest, "mark"),
+        };
         ret_ports[i] = 0;
     }
     for (unsigned i = 0; i < CLIENT_EXPORTS_MOST; i++) { /* first, as this frees their ports */

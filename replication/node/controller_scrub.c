@@ -57,16 +57,6 @@ int64_t volume_controller_undecided(const struct volume_controller *controller) 
                : controller->scrubbed.undecided;
 }
 
-/* ERROR_CONFLICT: the volume is not served any more, which is logged elsewhere. */
-static void postpone(struct volume_controller *controller, const struct error *err) {
-    volume_controller_end_scrub(controller);
-    controller->scrub_us = clock_monotonic_us() + RETRY_S * SECOND_US;
-    if (err->kind == ERROR_CONFLICT)
-        return;
-    log_warning(NULL, "replica comparison failed, retrying", "volume_id", controller->uid, "reason",
-                err->message, NULL);
-}
-
 void volume_controller_scrub(struct volume_controller *controller) {
     const struct target_status *status = &controller->status;
     int64_t step = controller->settings->scrub_speed / STEPS_IN_S;
@@ -95,9 +85,13 @@ void volume_controller_scrub(struct volume_controller *controller) {
     if (controller->work != REPLICA_WORK_COMPARE)
         return;
     more = target_scrub(controller->target, &controller->scrub, step > PIECE ? step : PIECE, &err);
-    if (more < 0)
-        postpone(controller, &err);
-    else if (more == 0)
+    if (more < 0) {
+        volume_controller_end_scrub(controller);
+        controller->scrub_us = clock_monotonic_us() + RETRY_S * SECOND_US;
+        if (err.kind != ERROR_CONFLICT) /* else it is served no more, which is logged elsewhere */
+            log_warning(NULL, "replica comparison failed, retrying", "volume_id", controller->uid,
+                        "reason", err.message, NULL);
+    } else if (more == 0)
         finish(controller);
     volume_controller_read_status(controller);
 }

@@ -16,24 +16,18 @@
 
 /* ---- opening ---- */
 
-/* A daemon of a volume that is assigned to another node has an unknown epoch: it is adopted in
- * none, as the epoch of the other node would end the sessions of that node. */
-static int64_t epoch_of(const struct volume_controller *controller) {
-    const struct assignment_volume *assigned = &controller->assignment->volume;
-
-    return strcmp(assigned->node, controller->settings->node) == 0 ? assigned->epoch : 0;
-}
-
 /* The action was followed by another event in the same step. */
 #define AGAIN 2
 
+/* A daemon of a volume that is assigned to another node has an unknown epoch: it is adopted in
+ * none, as the epoch of the other node would end the sessions of that node. */
 static int open_target(struct volume_controller *controller, struct error *err) {
     const struct assignment_volume *assigned = &controller->assignment->volume;
     struct target_settings settings = {
         .run = controller->run,
         .program = controller->settings->program,
         .volume = controller->uid,
-        .epoch = epoch_of(controller),
+        .epoch = strcmp(assigned->node, controller->settings->node) == 0 ? assigned->epoch : 0,
         .tls_directory = controller->settings->tls_directory,
         .size_bytes = assigned->size_bytes,
         .maximum_bytes = assigned->maximum_bytes,
@@ -306,19 +300,6 @@ static enum controller_event event_of(struct volume_controller *controller) {
 
 /* ---- the step ---- */
 
-static void note_trouble(struct volume_controller *controller, const struct error *err) {
-    int64_t first_us = controller->settings->retry_ms * 1000;
-    const struct backoff_limits pauses = { .first_us = first_us,
-                                           .most_us = first_us * RETRY_GROWTH };
-
-    if (controller->trouble.kind == ERROR_NONE ||
-        strcmp(controller->trouble.message, err->message) != 0)
-        log_warning(NULL, "volume reconciliation failed, retrying", "volume_id", controller->uid,
-                    "reason", err->message, NULL);
-    controller->trouble = *err;
-    backoff_fail(&controller->backoff, &pauses, clock_monotonic_us());
-}
-
 static int step(struct volume_controller *controller, struct error *err) {
     int outcome = volume_controller_check_pools(controller, err) < 0 ? -1 : AGAIN;
 
@@ -336,6 +317,9 @@ static int step(struct volume_controller *controller, struct error *err) {
 
 /* A served volume is watched during pauses after failures, too. */
 int64_t volume_controller_work(struct volume_controller *controller) {
+    int64_t first_us = controller->settings->retry_ms * 1000;
+    const struct backoff_limits pauses = { .first_us = first_us,
+                                           .most_us = first_us * RETRY_GROWTH };
     int64_t now_us = clock_monotonic_us();
     bool assigned = volume_controller_is_assigned(controller);
     struct error err = { 0 };
@@ -349,7 +333,12 @@ int64_t volume_controller_work(struct volume_controller *controller) {
     controller->device_bytes = 0;
     outcome = step(controller, &err);
     if (outcome < 0) {
-        note_trouble(controller, &err);
+        if (controller->trouble.kind == ERROR_NONE ||
+            strcmp(controller->trouble.message, err.message) != 0)
+            log_warning(NULL, "volume reconciliation failed, retrying", "volume_id",
+                        controller->uid, "reason", err.message, NULL);
+        controller->trouble = err;
+        backoff_fail(&controller->backoff, &pauses, clock_monotonic_us());
     } else {
         backoff_reset(&controller->backoff);
         controller->trouble = (struct error){ 0 };

@@ -30,35 +30,21 @@ struct remote_call {
     unsigned times; /* of the timeout of a short call */
 };
 
-static const char *url_of(const struct replica_client *client, struct arena *arena,
-                          const struct remote_call *call) {
-    return arena_join(arena, client->settings.plain ? "http://" : "https://",
-                      call->replica->address, "/v1/replicas/", call->replica->uid, "/", call->name,
-                      NULL);
-}
-
-static int refused(const struct replica *replica, const struct http_answer *answer,
-                   const json_t *body, struct error *err) {
-    const char *message = json_text_of(body, "message");
-
-    if (!message || answer->status < 400)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: unexpected response (HTTP %d)",
-                         replica->address, answer->status);
-    return error_set(err, answer_kind_of(answer->status), "%s: %s", replica->address, message);
-}
-
 /* The object of the response; NULL: err says why. */
 static const json_t *call_service(const struct replica_client *client, struct arena *arena,
                                   const struct remote_call *call, struct error *err) {
     const struct http_call sent = {
         .method = "POST",
-        .url = url_of(client, arena, call),
+        .url = arena_join(arena, client->settings.plain ? "http://" : "https://",
+                          call->replica->address, "/v1/replicas/", call->replica->uid, "/",
+                          call->name, NULL),
         .body = json_text(arena, json_keep(arena, call->body)),
         .timeout_ms = client->settings.timeout_ms * call->times,
         .peer = &client->peer,
         .until_us = client->settings.until_us,
     };
     struct http_answer answer;
+    const char *message;
     const json_t *body;
 
     if (http_call(arena, &sent, &answer, err) != 0) {
@@ -68,7 +54,12 @@ static const json_t *call_service(const struct replica_client *client, struct ar
     body = json_parse(arena, answer.body, answer.body_size, NULL);
     if (answer.status == 200 && json_is_object(body))
         return body;
-    refused(call->replica, &answer, body, err);
+    message = json_text_of(body, "message");
+    if (message && answer.status >= 400)
+        error_set(err, answer_kind_of(answer.status), "%s: %s", call->replica->address, message);
+    else
+        error_set(err, ERROR_UNAVAILABLE, "%s: unexpected response (HTTP %d)",
+                  call->replica->address, answer.status);
     return NULL;
 }
 
@@ -166,17 +157,7 @@ static json_t *state_body(const struct replica_request *request) {
     return json_pack("{s:s}", "state", replica_state_text(arena, request->state));
 }
 
-static json_t *reset_body(const struct replica_request *request) {
-    return json_pack("{s:s, s:I}", "volume", request->volume, "maximum_bytes",
-                     (json_int_t)request->bytes);
-}
-
 /* ---- sums ---- */
-
-static bool read_sum(const char *text, unsigned char ret[REPLICA_SUM_SIZE]) {
-    return text && strlen(text) == (size_t)2 * REPLICA_SUM_SIZE &&
-           hex_decode(text, ret, REPLICA_SUM_SIZE);
-}
 
 static int sums(const struct replica_client *client, struct replica_request *request,
                 struct error *err) {
@@ -199,20 +180,14 @@ static int sums(const struct replica_client *client, struct replica_request *req
     if (got > request->count || begin < request->at || begin > request->end)
         return error_set(err, ERROR_UNAVAILABLE, "%s: invalid checksums", address);
     for (size_t i = 0; i < got; i++) {
-        if (!read_sum(json_string_value(json_array_get(list, i)), request->sums[i]))
+        const char *text = json_string_value(json_array_get(list, i));
+
+        if (!text || strlen(text) != (size_t)2 * REPLICA_SUM_SIZE ||
+            !hex_decode(text, request->sums[i], REPLICA_SUM_SIZE))
             return error_set(err, ERROR_UNAVAILABLE, "%s: invalid checksum", address);
     }
     request->at = begin;
     return (int)got;
-}
-
-/* ---- write logs ---- */
-
-static json_t *log_body(const struct replica_request *request) {
-    return json_pack("{s:I, s:s, s:I, s:s}", "before_generation",
-                     (json_int_t)request->before->number, "before_nonce", request->before->nonce,
-                     "generation", (json_int_t)request->next->number, "nonce",
-                     request->next->nonce);
 }
 
 static int read_log(const struct replica_client *client, struct replica_request *request,
@@ -249,13 +224,21 @@ static int call_remote(void *arg, struct replica_request *request, struct error 
     case ACCESS_WRITE_STATE:
         return change(client, request, "write_state", 1, state_body(request), err);
     case ACCESS_RESET:
-        return change(client, request, "reset", LONG, reset_body(request), err);
+        return change(client, request, "reset", LONG,
+                      json_pack("{s:s, s:I}", "volume", request->volume, "maximum_bytes",
+                                (json_int_t)request->bytes),
+                      err);
     case ACCESS_FLUSH:
         return change(client, request, "flush", 1, json_object(), err);
     case ACCESS_SUMS:
         return sums(client, request, err);
     case ACCESS_BEGIN_LOG:
-        return change(client, request, "begin_log", 1, log_body(request), err);
+        return change(client, request, "begin_log", 1,
+                      json_pack("{s:I, s:s, s:I, s:s}", "before_generation",
+                                (json_int_t)request->before->number, "before_nonce",
+                                request->before->nonce, "generation",
+                                (json_int_t)request->next->number, "nonce", request->next->nonce),
+                      err);
     case ACCESS_READ_LOG:
         return read_log(client, request, err);
     case ACCESS_LOCK:

@@ -256,14 +256,6 @@ static void reconcile_reclaim(struct replicas *replicas, struct file *file) {
                                          file->created);
 }
 
-static bool is_here(const struct replicas *replicas, const struct file *file, struct error *err) {
-    if (is_in_path(replicas, file))
-        return true;
-    error_set(err, ERROR_CONFLICT, "The pool %s is in %s on this node, not in %s.",
-              replicas->settings.pool, replicas->settings.path, file->assignment->replica.path);
-    return false;
-}
-
 static bool is_healthy(const struct file *file) {
     return strcmp(file->phase, "Deleted") == 0 ||
            (strcmp(file->phase, "Healthy") == 0 && !file->waits && !file->reclaiming);
@@ -285,9 +277,12 @@ static void reconcile_replica(struct replicas *replicas, struct file *file,
         sessions_trim_log(replicas->settings.sessions, file->assignment->uid);
     if (pool->hangs)
         (void)end_session(replicas, file, &ended);
-    here = is_here(replicas, file, &err);
-    if (!here)
+    here = is_in_path(replicas, file);
+    if (!here) {
+        error_set(&err, ERROR_CONFLICT, "The pool %s is in %s on this node, not in %s.",
+                  replicas->settings.pool, replicas->settings.path, file->assignment->replica.path);
         reclaim_jobs_cancel(replicas->jobs, file->assignment->uid);
+    }
     if (!here || !pool_is_marked(pool) || !accepted)
         report(replicas, file, away, NULL, &err);
     else if (file->assignment->deleting)

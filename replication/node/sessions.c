@@ -38,18 +38,6 @@ static const char *run_of(struct arena *arena, const struct sessions *sessions, 
     return run;
 }
 
-static void write_manifest(const char *run, const struct replica_session *session) {
-    autoarena struct arena *arena = arena_new();
-
-    assert(session->port > 0 && session->port <= UINT16_MAX && *session->name);
-    manifest_write(
-        run, json_text(arena, json_keep(arena, json_pack("{s:I, s:i, s:s, s:s, s:s, s:s}", "epoch",
-                                                         (json_int_t)session->epoch, "port",
-                                                         (int)session->port, "name", session->name,
-                                                         "volume", session->volume, "pool",
-                                                         session->pool, "path", session->path))));
-}
-
 static bool read_manifest(struct arena *arena, const char *run, struct replica_session *ret) {
     const char *text = manifest_read(arena, run), *name, *volume;
     const json_t *manifest = text ? json_parse(arena, text, strlen(text), NULL) : NULL;
@@ -190,6 +178,7 @@ static int check_free(const struct replica *replica, const char *volume, int64_t
 static int replica_session_begin(struct sessions *sessions, const char *run,
                                  const struct replica *replica, const char *client,
                                  struct replica_session *session, struct error *err) {
+    autoarena struct arena *arena = arena_new();
     autoclose int lock = -1;
     char nonce[UUID_SIZE];
     struct error ignored;
@@ -202,7 +191,14 @@ static int replica_session_begin(struct sessions *sessions, const char *run,
     snprintf(session->name, sizeof(session->name), "%s.%jd.%s", replica->uid,
              (intmax_t)session->epoch, nonce);
     if (serve(sessions, run, replica, client, session, err) == 0) {
-        write_manifest(run, session);
+        assert(session->port > 0 && session->port <= UINT16_MAX);
+        manifest_write(
+            run,
+            json_text(arena, json_keep(arena, json_pack("{s:I, s:i, s:s, s:s, s:s, s:s}", "epoch",
+                                                        (json_int_t)session->epoch, "port",
+                                                        (int)session->port, "name", session->name,
+                                                        "volume", session->volume, "pool",
+                                                        session->pool, "path", session->path))));
         return 0;
     }
     end(sessions, run, &ignored);

@@ -151,13 +151,6 @@ static json_t *revert_json(const struct target_text *text, bool counters) {
     return object;
 }
 
-static json_t *recovery_json(const struct target_text *text) {
-    return json_pack("{s:I, s:s, s:s*, s:o}", "number",
-                     (json_int_t)text->assignment->volume.recovery.number, "phase", text->recovery,
-                     "reason", text->recovery_reason, "message",
-                     assignment_message(text->recovery_message));
-}
-
 const char *target_text(struct arena *arena, const struct target_text *text, bool counters) {
     json_t *status =
         json_keep(arena, json_pack("{s:s, s:I, s:o, s:s}", "phase", text->health->volume.phase,
@@ -178,7 +171,11 @@ const char *target_text(struct arena *arena, const struct target_text *text, boo
     if (text->assignment->volume.revert.snapshot && text->attempt > 0)
         json_object_set_new(status, "revert", revert_json(text, counters));
     if (text->assignment->volume.recovery.replica && text->recovery)
-        json_object_set_new(status, "salvage", recovery_json(text));
+        json_object_set_new(status, "salvage",
+                            json_pack("{s:I, s:s, s:s*, s:o}", "number",
+                                      (json_int_t)text->assignment->volume.recovery.number, "phase",
+                                      text->recovery, "reason", text->recovery_reason, "message",
+                                      assignment_message(text->recovery_message)));
     if (json_array_size(text->snapshots) > 0)
         json_object_set(status, "snapshots", (json_t *)(uintptr_t)text->snapshots);
     return json_text(arena, status);

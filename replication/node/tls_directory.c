@@ -14,15 +14,6 @@
 #define PARAMS  "dh-params.pem"
 #define REVOKED "ca-crl.pem"
 
-/* `target` NULL: removes the link. */
-static int make_link(int directory, const char *name, const char *target, struct error *err) {
-    if (unlinkat(directory, name, 0) < 0 && errno != ENOENT)
-        return error_errno(err, ERROR_BAD_REQUEST, "removing %s", name);
-    if (target && symlinkat(target, directory, name) < 0)
-        return error_errno(err, ERROR_BAD_REQUEST, "making %s", name);
-    return 0;
-}
-
 /* Without them QEMU generates a prime at the start of each server, which takes a tenth of a second
  * of processor time, or several times that. */
 static int make_params(int directory, struct error *err) {
@@ -54,8 +45,12 @@ int tls_directory_make(const char *path, const struct tls_files *files, struct e
     if (fd < 0)
         return error_errno(err, ERROR_BAD_REQUEST, "opening %s", path);
     for (size_t i = 0; i < LENGTH(links); i++) {
-        if (make_link(fd, links[i][0], links[i][1], err) < 0)
-            return error_context(err, "%s", path);
+        const char *name = links[i][0], *target = links[i][1];
+
+        if (unlinkat(fd, name, 0) < 0 && errno != ENOENT)
+            return error_errno(err, ERROR_BAD_REQUEST, "%s: removing %s", path, name);
+        if (target && symlinkat(target, fd, name) < 0)
+            return error_errno(err, ERROR_BAD_REQUEST, "%s: making %s", path, name);
     }
     return make_params(fd, err) < 0 ? error_context(err, "%s", path) : 0;
 }
