@@ -59,24 +59,6 @@ static char *text_trim(char *text) {
     return text;
 }
 
-/* "key[:dir],…" */
-static int sort_read_list(struct request *request, const struct resource *resource,
-                          struct page_sort *sort, const char *list, struct error *err) {
-    char *rest = arena_text(request->work.arena, list);
-
-    while (rest) {
-        char *direction = strsep(&rest, ",");
-        const char *key = text_trim(strsep(&direction, ":"));
-        bool descending;
-
-        direction = direction ? text_trim(direction) : NULL;
-        if (direction_read(direction && *direction ? direction : "desc", &descending, err) < 0 ||
-            sort_add_key(request, resource, sort, key, descending, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 int page_sort_read(struct request *request, const struct page *page, struct page_sort *ret,
                    struct error *err) {
     const char *list = request_query(request, "sort");
@@ -90,8 +72,15 @@ int page_sort_read(struct request *request, const struct page *page, struct page
     if (list && (key || direction))
         return error_set(err, ERROR_BAD_REQUEST,
                          "sort cannot be used together with sort_key and sort_dir.");
-    if (list && sort_read_list(request, page->resource, ret, list, err) < 0)
-        return -1;
+    /* "key[:dir],…" */
+    for (char *rest = list ? arena_text(arena, list) : NULL, *way; rest;) {
+        way = strsep(&rest, ",");
+        key = text_trim(strsep(&way, ":"));
+        way = way ? text_trim(way) : NULL;
+        if (direction_read(way && *way ? way : "desc", &descending, err) < 0 ||
+            sort_add_key(request, page->resource, ret, key, descending, err) < 0)
+            return -1;
+    }
     if (!list && (direction_read(direction ? direction : "desc", &descending, err) < 0 ||
                   sort_add_key(request, page->resource, ret,
                                key ? key : page->resource->default_sort, descending, err) < 0))

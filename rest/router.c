@@ -102,15 +102,6 @@ static bool media_type_is(const char *header, const char *type) {
     return strncasecmp(header, type, length) == 0 && strchr("; \t", header[length]);
 }
 
-static int body_check_type(const struct http_exchange *http, struct error *err) {
-    const char *type = http_header(http, "Content-Type");
-
-    if (http->body_size == 0 || !type || media_type_is(type, "application/json") ||
-        media_type_is(type, "application/vnd.openstack.volume+json"))
-        return 0;
-    return error_set(err, ERROR_BAD_MEDIA_TYPE, "Unsupported Content-Type: %s", type);
-}
-
 /* ---- the order of checks ---- */
 
 static int not_found(struct error *err) {
@@ -122,8 +113,13 @@ static int call_check_head(struct call *call, struct error *err) {
     const struct request *request = &call->request;
     const char *project = request->path_project;
 
-    if (call_negotiate(call, err) < 0 || body_check_type(request->http, err) < 0)
+    const char *type = http_header(request->http, "Content-Type");
+
+    if (call_negotiate(call, err) < 0)
         return -1;
+    if (request->http->body_size > 0 && type && !media_type_is(type, "application/json") &&
+        !media_type_is(type, "application/vnd.openstack.volume+json"))
+        return error_set(err, ERROR_BAD_MEDIA_TYPE, "Unsupported Content-Type: %s", type);
     if (request->route && request->route->flags & ROUTE_ABSENT)
         return not_found(err);
     if (project &&

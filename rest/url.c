@@ -32,18 +32,6 @@ bool url_split(struct arena *arena, const char *path, struct url_path *ret) {
     return true;
 }
 
-static int query_decode(struct arena *arena, const char *text, size_t length, struct pair *ret,
-                        struct error *err) {
-    const char *equals = memchr(text, '=', length);
-    size_t key = equals ? (size_t)(equals - text) : length;
-
-    ret->key = http_decode(arena, text, key, true);
-    ret->value = equals ? http_decode(arena, equals + 1, length - key - 1, true) : "";
-    if (!ret->key || !ret->value)
-        return error_set(err, ERROR_BAD_REQUEST, "The query of the URL is malformed.");
-    return 0;
-}
-
 int url_queries(struct arena *arena, const char *query, const struct pair **ret,
                 struct error *err) {
     struct pair *pairs;
@@ -57,10 +45,17 @@ int url_queries(struct arena *arena, const char *query, const struct pair **ret,
                          "The query of the URL has more than %d parameters.", URL_PARAMETERS);
     pairs = arena_alloc(arena, most * sizeof(*pairs));
     while (*query) {
-        size_t length = strcspn(query, "&");
+        size_t length = strcspn(query, "&"), key = strcspn(query, "=&");
+        struct pair *pair = &pairs[count];
 
-        if (length && query_decode(arena, query, length, &pairs[count++], err) < 0)
-            return -1;
+        if (length) {
+            pair->key = http_decode(arena, query, key, true);
+            pair->value =
+                key < length ? http_decode(arena, query + key + 1, length - key - 1, true) : "";
+            if (!pair->key || !pair->value)
+                return error_set(err, ERROR_BAD_REQUEST, "The query of the URL is malformed.");
+            count++;
+        }
         query += length + (query[length] == '&');
     }
     *ret = pairs;
