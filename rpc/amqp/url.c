@@ -7,18 +7,6 @@
 
 enum { PORT = 5672, PORT_TLS = 5671, PORT_MOST = 65535 };
 
-static int parse_login(struct arena *arena, const char *text, size_t length, struct amqp_host *host,
-                       struct error *err) {
-    const char *colon = memchr(text, ':', length);
-    size_t user = colon ? (size_t)(colon - text) : length;
-
-    host->user = percent_decode(arena, text, user, false);
-    host->password = colon ? percent_decode(arena, colon + 1, length - user - 1, false) : "";
-    if (!host->user || !host->password || !*host->user)
-        return error_set(err, ERROR_BAD_REQUEST, "user or password is not well-formed");
-    return 0;
-}
-
 /* Errors repeat nothing of the text: it may be a part of a password. */
 
 /* host, host:port, [address]:port */
@@ -47,21 +35,6 @@ static int parse_address(struct arena *arena, const char *text, size_t length,
     return 0;
 }
 
-static int parse_host(struct arena *arena, const char *text, size_t length, struct amqp_host *host,
-                      struct error *err) {
-    const char *at = memrchr(text, '@', length);
-    size_t login = at ? (size_t)(at - text) : 0;
-
-    *host = (struct amqp_host){ .user = "guest", .password = "guest" };
-    if (at && parse_login(arena, text, login, host, err) < 0)
-        return -1;
-    if (at) {
-        text = at + 1;
-        length -= login + 1;
-    }
-    return parse_address(arena, text, length, host, err);
-}
-
 static int parse_hosts(struct arena *arena, const char *text, size_t length, struct amqp_url *url,
                        struct error *err) {
     const char *end = text + length;
@@ -74,9 +47,25 @@ static int parse_hosts(struct arena *arena, const char *text, size_t length, str
         const char *comma = memchr(text, ',', (size_t)(end - text));
         size_t piece = comma ? (size_t)(comma - text) : (size_t)(end - text);
 
-        if (parse_host(arena, text, piece, &url->hosts[i], err) < 0)
+        const char *next = text + piece + 1, *at = memrchr(text, '@', piece);
+        struct amqp_host *host = &url->hosts[i];
+
+        *host = (struct amqp_host){ .user = "guest", .password = "guest" };
+        if (at) {
+            size_t login = (size_t)(at - text);
+            const char *colon = memchr(text, ':', login);
+            size_t user = colon ? (size_t)(colon - text) : login;
+
+            host->user = percent_decode(arena, text, user, false);
+            host->password = colon ? percent_decode(arena, colon + 1, login - user - 1, false) : "";
+            if (!host->user || !host->password || !*host->user)
+                return error_set(err, ERROR_BAD_REQUEST, "user or password is not well-formed");
+            text = at + 1;
+            piece -= login + 1;
+        }
+        if (parse_address(arena, text, piece, host, err) < 0)
             return -1;
-        text += piece + 1;
+        text = next;
     }
     return 0;
 }
