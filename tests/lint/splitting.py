@@ -10,7 +10,7 @@ import sys
 
 from recursion import DEFINITION, without_texts
 
-SHARE_MOST, FOLDER_MOST, COUNTED = 0.37, 0.57, 20
+SHARE_MOST, FOLDER_MOST, COUNTED = 0.356, 0.56, 20
 
 
 def called_once(path):
@@ -39,10 +39,10 @@ def main():
                 print(*(f"{path}: {name}()" for name in names), sep="\n", end="\n" if names else "")
         all_once, all_static = all_once + once, all_static + static
         if static >= COUNTED and once > FOLDER_MOST * static:
-            print(f"{folder}: {once} of {static} static functions are called once, at most {FOLDER_MOST:.0%} may be")
+            print(f"{folder}: {once} of {static} static functions are called once, at most {FOLDER_MOST:.1%} may be")
             status = 1
     if all_once > SHARE_MOST * all_static:
-        print(f"{all_once} of {all_static} static functions are called once, at most {SHARE_MOST:.0%} may be")
+        print(f"{all_once} of {all_static} static functions are called once, at most {SHARE_MOST:.1%} may be")
         status = 1
     return status
 
