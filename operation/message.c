@@ -107,16 +107,6 @@ const char *message_detail_text(const char *detail_id) {
     return find_text(details, LENGTH(details), detail_id, details[0].text);
 }
 
-/* A project that fails repeatedly fills its own list, and not the table. */
-static int drop_oldest(struct work *work, const char *project_id, struct error *err) {
-    assert(work->settings->per_project_messages > 0);
-    return db_change(
-        work->tx, err,
-        "DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE project_id = $1 "
-        "ORDER BY created_at DESC, id DESC LIMIT 100 OFFSET $2)",
-        DB_TEXT(project_id), DB_INT(work->settings->per_project_messages));
-}
-
 int message_insert(struct work *work, const struct message *message, struct error *err) {
     int64_t life_us = work->settings->message_ttl_s * SECOND_US;
 
@@ -132,7 +122,13 @@ int message_insert(struct work *work, const struct message *message, struct erro
                DB_INT(work->now_us + life_us), DB_INT(work->clock_us + life_us),
                DB_TEXT(message->reason)) < 0)
         return -1;
-    return drop_oldest(work, message->project_id, err);
+    /* A project that fails repeatedly fills its own list, and not the table. */
+    assert(work->settings->per_project_messages > 0);
+    return db_change(
+        work->tx, err,
+        "DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE project_id = $1 "
+        "ORDER BY created_at DESC, id DESC LIMIT 100 OFFSET $2)",
+        DB_TEXT(message->project_id), DB_INT(work->settings->per_project_messages));
 }
 
 int message_put_of(struct work *work, const char *project_id, const char *request_id,

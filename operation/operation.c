@@ -33,18 +33,16 @@ const struct operation_kind *operation_kind_find(const char *name) {
     return NULL;
 }
 
-/* A later version of this program may have stored it. */
-static const struct operation_kind *kind_unknown(struct arena *arena, const char *name) {
-    struct operation_kind *kind = arena_alloc(arena, sizeof *kind);
-
-    *kind = (struct operation_kind){ .name = arena_text(arena, name), .method = "unknown" };
-    return kind;
-}
-
 static const struct operation_kind *kind_read(struct arena *arena, const char *name) {
     const struct operation_kind *kind = operation_kind_find(name);
+    struct operation_kind *unknown;
 
-    return kind ? kind : kind_unknown(arena, name);
+    if (kind)
+        return kind;
+    /* A later version of this program may have stored it. */
+    unknown = arena_alloc(arena, sizeof *unknown);
+    *unknown = (struct operation_kind){ .name = arena_text(arena, name), .method = "unknown" };
+    return unknown;
 }
 
 static int operation_read(struct work *work, const struct db_rows *rows, void *ret,

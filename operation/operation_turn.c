@@ -18,22 +18,19 @@
     "other.volume_id = mine.turn_of WHERE mine.operation_id = operations.id AND " IS_LEFT "))))"
 /* clang-format on */
 
-/* SQLite would copy the row of an UPDATE with these conditions to a table of its own, and once more
- * for RETURNING. */
-static int claim_find(struct work *work, const char *id, struct operation *ret, struct error *err) {
-    return operation_one(work,
-                         db_query(work->tx, err,
-                                  "SELECT " OPERATION_COLUMNS " FROM operations WHERE id = $1 AND "
-                                  "(owner IS NULL OR lease_until < $2) AND " IS_DUE(
-                                      "$2") " AND " NOTHING_CANCELLED_IS_LEFT " AND " IS_ITS_TURN,
-                                  DB_TEXT(id), DB_INT(work->over_us)),
-                         ret, err);
-}
-
+/* The query is one of its own: SQLite would copy the row of an UPDATE with its conditions to a
+ * table, and once more for RETURNING. */
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err) {
     int64_t lease = work->clock_us + work->settings->operation_lease_s * SECOND_US;
-    int found = claim_find(work, id, ret, err);
+    int found =
+        operation_one(work,
+                      db_query(work->tx, err,
+                               "SELECT " OPERATION_COLUMNS " FROM operations WHERE id = $1 AND "
+                               "(owner IS NULL OR lease_until < $2) AND " IS_DUE(
+                                   "$2") " AND " NOTHING_CANCELLED_IS_LEFT " AND " IS_ITS_TURN,
+                               DB_TEXT(id), DB_INT(work->over_us)),
+                      ret, err);
 
     assert(owner && *owner);
     if (found <= 0)
@@ -344,11 +341,6 @@ int operation_insert_once(struct work *work, const struct operation_kind *kind,
     return operation_insert(work, kind, fields, NULL, err);
 }
 
-/* Also one with an expired lease: recovery decides about that. */
-static bool has_worker(const struct operation *operation) {
-    return operation->owner && *operation->owner;
-}
-
 /* A loss of power may have taken a claim of an earlier boot, which is not flushed, but not the
  * effects of its worker. */
 static int may_have_traces(struct work *work, const struct operation *operation,
@@ -369,17 +361,10 @@ static int make_cancelled(struct work *work, const char *id, struct error *err) 
                      DB_TEXT(id));
 }
 
-static int leave_to_inspect(struct work *work, const struct operation *operation,
-                            struct error *err) {
-    struct operation cancelled = *operation;
-
-    cancelled.is_long = false;
-    return make_cancelled(work, operation->id, err) < 0
-               ? -1
-               : operation_notify(work, &cancelled, NULL, err);
-}
-
 int operation_cancel(struct work *work, const struct operation *operation, struct error *err) {
+    /* also one with an expired lease: recovery decides about that */
+    bool has_worker = operation->owner && *operation->owner;
+    struct operation cancelled = *operation;
     int traces;
 
     if (operation->phase == PHASE_CANCELLED)
@@ -389,8 +374,12 @@ int operation_cancel(struct work *work, const struct operation *operation, struc
     traces = may_have_traces(work, operation, err);
     if (traces < 0)
         return -1;
-    return !has_worker(operation) && traces == 0 ? operation_end(work, operation, err)
-                                                 : leave_to_inspect(work, operation, err);
+    if (!has_worker && traces == 0)
+        return operation_end(work, operation, err);
+    cancelled.is_long = false;
+    return make_cancelled(work, operation->id, err) < 0
+               ? -1
+               : operation_notify(work, &cancelled, NULL, err);
 }
 
 int operation_inspect(struct work *work, const struct operation_kind *kind,

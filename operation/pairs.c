@@ -63,21 +63,19 @@ static int check_what_is_there(struct work *work, const struct pair_rows *rows,
     return there > rows->characters_most ? refuse_characters(rows, owner_id, err) : 0;
 }
 
-static int insert_pair(struct work *work, const struct pair_rows *rows,
-                       const struct pair_owner *owner, const struct pair *pair, struct error *err) {
-    const struct db_value values[] = { DB_TEXT(owner->id), DB_TEXT(pair->key), DB_TEXT(pair->value),
-                                       DB_TEXT(owner->project_id), DB_INT(owner->created_at) };
-
-    assert(!rows->sought || (owner->project_id && owner->created_at > 0));
-    return db_change_values(work->tx, err, rows->insert, values, rows->sought ? 5 : 3);
-}
-
 static int insert_pairs(struct work *work, const struct pair_rows *rows,
                         const struct pair_owner *owner, const struct pairs *pairs,
                         struct error *err) {
-    for (unsigned i = 0; i < pairs->count; i++)
-        if (insert_pair(work, rows, owner, &pairs->items[i], err) < 0)
+    for (unsigned i = 0; i < pairs->count; i++) {
+        const struct pair *pair = &pairs->items[i];
+        const struct db_value values[] = { DB_TEXT(owner->id), DB_TEXT(pair->key),
+                                           DB_TEXT(pair->value), DB_TEXT(owner->project_id),
+                                           DB_INT(owner->created_at) };
+
+        assert(!rows->sought || (owner->project_id && owner->created_at > 0));
+        if (db_change_values(work->tx, err, rows->insert, values, rows->sought ? 5 : 3) < 0)
             return -1;
+    }
     return 0;
 }
 

@@ -88,10 +88,6 @@ static int notify_at_files(struct work *work, const struct passed *passed, bool 
                : 0;
 }
 
-static int queue_is_used(struct work *work, const char *turn_of, struct error *err) {
-    return db_query_any(work->tx, err, ANY_OF_QUEUE, DB_TEXT(turn_of));
-}
-
 static int notify_after(struct work *work, const struct passed *passed, struct error *err) {
     bool only_read;
     int used;
@@ -101,14 +97,14 @@ static int notify_after(struct work *work, const struct passed *passed, struct e
     if (!passed->turn_of)
         return 0;
     only_read = strcmp(passed->turn_of, passed->object_id) != 0;
-    used = queue_is_used(work, passed->turn_of, err);
+    used = db_query_any(work->tx, err, ANY_OF_QUEUE, DB_TEXT(passed->turn_of));
     if (used < 0 || (used > 0 && notify_next(work, only_read ? next_of_reader : next_of_change,
                                              passed->turn_of, err) < 0))
         return -1;
     return notify_at_files(work, passed, only_read, err);
 }
 
-static int find_several(struct work *work, struct passed *passed, struct error *err) {
+static int notify_passed(struct work *work, struct passed *passed, struct error *err) {
     int found = passed->turn_of || passed->single
                     ? 0
                     : db_query_any(work->tx, err,
@@ -116,11 +112,7 @@ static int find_several(struct work *work, struct passed *passed, struct error *
                                    DB_TEXT(passed->id));
 
     passed->in_several = found > 0;
-    return found < 0 ? -1 : 0;
-}
-
-static int notify_passed(struct work *work, struct passed *passed, struct error *err) {
-    return find_several(work, passed, err) < 0 || notify_after(work, passed, err) < 0 ? -1 : 0;
+    return found < 0 ? -1 : notify_after(work, passed, err);
 }
 
 /* Returns as query_one() does. */

@@ -139,30 +139,6 @@ static int quota_refuse(const struct quota_demand *demand, const struct standing
                      refusal->error, refusal->resource, standing->limit, demand->resource);
 }
 
-static int check_demands(const struct quota_demands *demands, const struct standing *standings,
-                         struct error *err) {
-    const struct quota_demand *worst = NULL;
-
-    for (unsigned i = 0; i < demands->count; i++) {
-        const struct quota_demand *demand = &demands->items[i];
-
-        if (standings[i].limit >= 0 && standings[i].used + demand->amount > standings[i].limit &&
-            (!worst || is_reported_before(demand->resource, worst->resource)))
-            worst = demand;
-    }
-    return worst ? quota_refuse(worst, &standings[worst - demands->items], err) : 0;
-}
-
-/* All that are not checked only. */
-static struct quota_demands used_up(const struct quota_demands *demands) {
-    struct quota_demands used = { .count = 0 };
-
-    for (unsigned i = 0; i < demands->count; i++)
-        if (!is_single(demands->items[i].resource))
-            used.items[used.count++] = demands->items[i];
-    return used;
-}
-
 #define AMOUNTS_1 "($1, $2, $3)"
 #define AMOUNTS_2 AMOUNTS_1 ", ($1, $4, $5)"
 #define AMOUNTS_3 AMOUNTS_2 ", ($1, $6, $7)"
@@ -204,10 +180,18 @@ static int change_usage(struct work *work, const char *project_id,
 int quota_check(struct work *work, const char *project_id, const struct quota_demands *demands,
                 struct error *err) {
     struct standing standings[QUOTA_DEMANDS_MOST];
+    const struct quota_demand *worst = NULL;
 
     if (load_standings(work, project_id, demands, standings, err) < 0)
         return -1;
-    return check_demands(demands, standings, err);
+    for (unsigned i = 0; i < demands->count; i++) {
+        const struct quota_demand *demand = &demands->items[i];
+
+        if (standings[i].limit >= 0 && standings[i].used + demand->amount > standings[i].limit &&
+            (!worst || is_reported_before(demand->resource, worst->resource)))
+            worst = demand;
+    }
+    return worst ? quota_refuse(worst, &standings[worst - demands->items], err) : 0;
 }
 
 int quota_count(struct work *work, const char *project_id, const struct quota_demands *demands,
@@ -219,7 +203,11 @@ static int take(struct work *work, const char *project_id, const struct quota_de
                 struct quota_demands *ret_used, struct error *err) {
     if (db_check_space(work->tx, err) < 0 || quota_check(work, project_id, demands, err) < 0)
         return -1;
-    *ret_used = used_up(demands);
+    /* all that are not checked only */
+    ret_used->count = 0;
+    for (unsigned i = 0; i < demands->count; i++)
+        if (!is_single(demands->items[i].resource))
+            ret_used->items[ret_used->count++] = demands->items[i];
     return ret_used->count == 0 ? 0 : quota_count(work, project_id, ret_used, err);
 }
 
@@ -249,28 +237,24 @@ int quota_give_back(struct work *work, const char *project_id, const struct quot
 
 static const char *const reserve_sql[] = FOR_EACH_COUNT(RESERVE, RESERVED);
 
-static int insert_reservations(struct work *work, const char *operation_id, const char *project_id,
-                               const struct quota_demands *used, struct error *err) {
-    struct db_value values[2 + 3 * QUOTA_DEMANDS_MOST] = { DB_TEXT(operation_id),
-                                                           DB_TEXT(project_id) };
-
-    assert(operation_id && used->count > 0);
-    for (unsigned i = 0; i < used->count; i++) {
-        values[2 + 3 * i] = DB_TEXT(work_uuid(work));
-        values[3 + 3 * i] = DB_TEXT(used->items[i].resource);
-        values[4 + 3 * i] = DB_INT(used->items[i].amount);
-    }
-    return db_change_values(work->tx, err, reserve_sql[used->count - 1], values,
-                            2 + 3 * (size_t)used->count);
-}
-
 int quota_reserve(struct work *work, const char *project_id, const char *operation_id,
                   const struct quota_demands *demands, struct error *err) {
+    struct db_value values[2 + 3 * QUOTA_DEMANDS_MOST] = { DB_TEXT(operation_id),
+                                                           DB_TEXT(project_id) };
     struct quota_demands used;
 
     if (take(work, project_id, demands, &used, err) < 0)
         return -1;
-    return used.count > 0 ? insert_reservations(work, operation_id, project_id, &used, err) : 0;
+    if (used.count == 0)
+        return 0;
+    assert(operation_id);
+    for (unsigned i = 0; i < used.count; i++) {
+        values[2 + 3 * i] = DB_TEXT(work_uuid(work));
+        values[3 + 3 * i] = DB_TEXT(used.items[i].resource);
+        values[4 + 3 * i] = DB_INT(used.items[i].amount);
+    }
+    return db_change_values(work->tx, err, reserve_sql[used.count - 1], values,
+                            2 + 3 * (size_t)used.count);
 }
 
 /* ---- the end of reservations ---- */

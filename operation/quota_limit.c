@@ -119,30 +119,23 @@ int quota_limit_known(struct work *work, const struct quota_types *types, const 
     return 0;
 }
 
-static int check_not_below_use(struct work *work, const char *project_id, const char *resource,
-                               int64_t limit, struct error *err) {
-    int64_t used = 0;
-
-    if (limit < 0 || strcmp(resource, QUOTA_PER_VOLUME) == 0)
-        return 0;
-    if (db_query_int(work->tx, &used, err,
-                     "SELECT u.used FROM quota_usages u JOIN quotas q "
-                     "ON q.project_id = u.project_id AND q.resource = u.resource "
-                     "WHERE u.project_id = $1 AND u.resource = $2",
-                     DB_TEXT(project_id), DB_TEXT(resource)) < 0)
-        return -1;
-    if (limit < used)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Quota %s limit %jd must not be below the present use of %jd.", resource,
-                         limit, used);
-    return 0;
-}
-
 int quota_limit_set(struct work *work, const char *project_id, const char *resource, int64_t limit,
                     struct error *err) {
+    int64_t used = 0;
+
     assert(project_id && limit >= -1);
-    if (check_not_below_use(work, project_id, resource, limit, err) < 0)
-        return -1;
+    if (limit >= 0 && strcmp(resource, QUOTA_PER_VOLUME) != 0) {
+        if (db_query_int(work->tx, &used, err,
+                         "SELECT u.used FROM quota_usages u JOIN quotas q "
+                         "ON q.project_id = u.project_id AND q.resource = u.resource "
+                         "WHERE u.project_id = $1 AND u.resource = $2",
+                         DB_TEXT(project_id), DB_TEXT(resource)) < 0)
+            return -1;
+        if (limit < used)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "Quota %s limit %jd must not be below the present use of %jd.",
+                             resource, limit, used);
+    }
     return db_change(work->tx, err,
                      "INSERT INTO quotas (project_id, resource, hard_limit) VALUES ($1, $2, $3) "
                      "ON CONFLICT (project_id, resource) DO UPDATE SET "

@@ -26,10 +26,6 @@ int service_report(struct work *work, const char *binary, const char *host, cons
         DB_INT(work->clock_us), DB_INT(work->now_us));
 }
 
-static bool is_up(const struct work *work, int64_t reported_at) {
-    return work->clock_us - reported_at <= work->settings->service_down_s * SECOND_US;
-}
-
 static int read_service(struct work *work, const struct db_rows *rows, void *ret,
                         struct error *err) {
     struct arena *arena = work->arena;
@@ -47,7 +43,7 @@ static int read_service(struct work *work, const struct db_rows *rows, void *ret
         .reported_at = work_shown(work, db_int(rows, 8)),
         .created_at = db_int(rows, 9),
         .updated_at = db_int(rows, 10),
-        .up = is_up(work, db_int(rows, 8)),
+        .up = work->clock_us - db_int(rows, 8) <= work->settings->service_down_s * SECOND_US,
     };
     return 0;
 }

@@ -112,16 +112,6 @@ const struct option settings_options[] = {
 };
 /* clang-format on */
 
-static void load_notifications(const struct config *config, struct settings *ret) {
-    static const char section[] = "oslo_messaging_notifications";
-    const char *driver = config_text(config, section, "driver");
-
-    ret->notifications = strcmp(driver, "noop") != 0;
-    ret->notifications_whole = ret->notifications && strcmp(driver, "log") != 0;
-    for (unsigned i = 0; i < NOTIFICATION_TOPICS_MOST; i++)
-        ret->notification_topics[i] = config_item(config, section, "topics", i);
-}
-
 /* Without identity all callers are one user of a service of its own. */
 static int64_t quota(const struct config *config, const char *key) {
     bool known = strcmp(config_text(config, "DEFAULT", "auth_strategy"), "keystone") == 0;
@@ -130,6 +120,9 @@ static int64_t quota(const struct config *config, const char *key) {
 }
 
 void settings_load(const struct config *config, const struct clock *clock, struct settings *ret) {
+    static const char notifications[] = "oslo_messaging_notifications";
+    const char *driver = config_text(config, notifications, "driver");
+
     *ret = (struct settings){
         .clock = clock,
         .quota_volumes = quota(config, "quota_volumes"),
@@ -145,5 +138,8 @@ void settings_load(const struct config *config, const struct clock *clock, struc
         ret->clones_image_volumes |=
             strcmp(config_item(config, "DEFAULT", "allowed_direct_url_schemes", i), "cinder") == 0;
     config_fill(config, NULL, settings_options, ret);
-    load_notifications(config, ret);
+    ret->notifications = strcmp(driver, "noop") != 0;
+    ret->notifications_whole = ret->notifications && strcmp(driver, "log") != 0;
+    for (unsigned i = 0; i < NOTIFICATION_TOPICS_MOST; i++)
+        ret->notification_topics[i] = config_item(config, notifications, "topics", i);
 }
