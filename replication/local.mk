@@ -128,6 +128,7 @@ check_PROGRAMS += \
 	tests/unit/replication/engine/test_quorum_epochs \
 	tests/unit/replication/engine/test_quorum_worlds \
 	tests/unit/replication/engine/test_quorum_walk \
+	tests/unit/replication/engine/test_target_state \
 	tests/unit/replication/engine/test_replica \
 	tests/unit/replication/engine/test_replica_reclaim \
 	tests/unit/replication/engine/test_replica_epoch \

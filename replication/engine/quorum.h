@@ -19,7 +19,8 @@
  *     even where the recovered replicas cannot be reached and the others would be a majority.
  *
  * The wanted number may change with any generation, if generation_follows(). The generation is
- * written to a new member last.
+ * written to a new member last, or first where the others are too few for it: these have its base,
+ * and with it they are enough.
  *
  * After an unclean stop voters may differ: where a write was in flight, and where one has missed an
  * answered write. A block is read only if as many voters are equal there as are needed. A write is

@@ -196,6 +196,8 @@ struct change {
  * before.
  */
 int generation_change(struct target *target, struct change change, struct error *err);
+/* If it names the replica, which does not vote, the next one does not: before its data are lost. */
+int generation_leave(struct target *target, const char *replica, struct error *err);
 int generation_mark(struct target *target, enum replica_mark mark, struct error *err);
 
 /* ---- target_graph.c ---- */

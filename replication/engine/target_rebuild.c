@@ -106,6 +106,7 @@ static int begin_copy(struct target *target, struct error *err) {
     assert(target->rebuilt < target->count);
     member_next(member, MEMBER_REBUILDS);
     member->mismatches = member->errors = 0;
+    assert(!generation_has(&target->current, member->replica.uid));
     if (prepare_replica(target, member, err) < 0 ||
         graph_remove_child(target, member->node, err) < 0 ||
         member_reset(target, member, err) < 0 || member_open(target, member, err) < 0)
@@ -130,7 +131,8 @@ int rebuild_start(struct target *target, const struct replica *replica, const ch
     struct member *member, *dispensable;
     struct error reason;
 
-    if (check(target, replica, replaces, grows, err) < 0)
+    if (check(target, replica, replaces, grows, err) < 0 ||
+        generation_leave(target, replica->uid, err) < 0)
         return -1;
     member = member_find(target, replica->uid);
     if (!member && target->count == LENGTH(target->members)) {
@@ -258,8 +260,7 @@ static int repeat_copy(struct target *target, const struct graph_job *job, struc
 
     assert(target->rebuilt < target->count);
     member_next(member, MEMBER_EVICTED);
-    if (generation_has(&target->current, member->replica.uid) &&
-        generation_change(target, (struct change){ 0 }, &ignored) < 0)
+    if (generation_leave(target, member->replica.uid, &ignored) < 0)
         return -1;
     watch_events(target, &ignored);
     if (target->failures == target->failures_before || tidy(target, &ignored) < 0 ||

@@ -135,9 +135,20 @@ static unsigned roll_forward(struct target *target, members_t votes, struct erro
     return write_to(target, behind, REPLICA_DIRTY, votes, reason);
 }
 
-/* To the new one last. */
-static unsigned write_current(struct target *target, members_t votes, const char *newcomer,
-                              struct error *err) {
+/* Members that have the generation before, or will: without a newcomer. */
+static unsigned count_old(const struct target *target, const struct generation *before) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < before->count; i++)
+        count += generation_has(&target->current, before->members[i]);
+    return count;
+}
+
+/* To the new one last, where the others are enough for the generation; otherwise first: with it,
+ * they are enough by its base. */
+static unsigned write_current(struct target *target, const struct generation *before,
+                              members_t votes, struct error *err) {
+    const bool enough = count_old(target, before) >= generation_needed(&target->current);
     members_t old = { false }, new = { false };
     unsigned failed;
 
@@ -145,10 +156,24 @@ static unsigned write_current(struct target *target, members_t votes, const char
         const char *uid = target->members[i].replica.uid;
 
         if (generation_has(&target->current, uid))
-            (newcomer && strcmp(uid, newcomer) == 0 ? new : old)[i] = true;
+            (generation_has(before, uid) ? old : new)[i] = true;
     }
-    failed = write_to(target, old, REPLICA_DIRTY, votes, err);
-    return failed > 0 ? failed : write_to(target, new, REPLICA_DIRTY, votes, err);
+    failed = write_to(target, enough ? old : new, REPLICA_DIRTY, votes, err);
+    return failed > 0 ? failed : write_to(target, enough ? new : old, REPLICA_DIRTY, votes, err);
+}
+
+/* With a newcomer, the others are a majority of the generation before; and once a member has not
+ * taken one, a newcomer does not make up for it. */
+static bool may_follow(const struct target *target, const struct generation *before,
+                       const struct generation *tried) {
+    const struct generation *next = &target->current;
+    const unsigned old = count_old(target, before);
+
+    if (!generation_follows(before, next) || !generation_follows(tried, next))
+        return false;
+    return old == next->count ||
+           (old >= generation_needed(before) &&
+            (generation_same(&tried->id, &before->id) || old >= generation_needed(next)));
 }
 
 static bool is_named(const char *uid, const struct member *member) {
@@ -168,6 +193,10 @@ static void next_generation(struct target *target, const members_t votes,
             generation_add(&next, member->replica.uid);
     }
     next.wanted = change.wanted ? change.wanted : before->wanted;
+    /* Not all have the one that wanted more. */
+    if (!generation_same(&target->current.id, &before->id) && change.with &&
+        generation_has(&next, change.with) && next.wanted < target->current.wanted)
+        next.wanted = target->current.wanted;
     if (next.wanted < next.count)
         next.wanted = next.count;
     assert(next.count <= next.wanted && next.wanted <= REPLICAS_MOST);
@@ -197,7 +226,8 @@ static void follow_change(struct target *target, const members_t votes, const ch
  * A generation that one member did not take is followed by one without it, made from it: so each
  * remaining member has the base of the next, after a death at any point. Others join, or fewer are
  * wanted, only when all have the one before: else those that have only its base could be a majority
- * there.
+ * there. In any case the members that have the last one, or its base, are enough to be served: the
+ * pools that have failed may recover, and no other replica will (test_target_state.c).
  */
 int generation_change(struct target *target, struct change change, struct error *err) {
     const struct generation before = target->current;
@@ -206,23 +236,33 @@ int generation_change(struct target *target, struct change change, struct error 
 
     assert(before.id.number > 0 && change.wanted <= REPLICAS_MOST);
     assert(!change.with || !change.without || strcmp(change.with, change.without) != 0);
-    for (unsigned i = 0; i < target->count; i++)
-        votes[i] = member_votes(&target->members[i]) || is_named(change.with, &target->members[i]);
+    /* One that an interrupted change has left out votes in no later one, until it is rebuilt. */
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        votes[i] = is_named(change.with, member) ||
+                   (member_votes(member) && generation_has(&before, member->replica.uid));
+    }
     if (roll_forward(target, votes, &reason) > 0 && (change.wanted > 0 || change.with))
         return too_few(target, &reason, err);
     do {
         struct generation tried = target->current;
 
         next_generation(target, votes, &before, change);
-        if (!generation_follows(&before, &target->current) ||
-            !generation_follows(&tried, &target->current)) {
+        if (!may_follow(target, &before, &tried)) {
             target->current = tried;
             return too_few(target, &reason, err);
         }
-    } while (write_current(target, votes, change.with, &reason) > 0);
+    } while (write_current(target, &before, votes, &reason) > 0);
     assert(target->current.count >= generation_needed(&target->current));
     follow_change(target, votes, change.without);
     return 0;
+}
+
+int generation_leave(struct target *target, const char *replica, struct error *err) {
+    return generation_has(&target->current, replica)
+               ? generation_change(target, (struct change){ .without = replica }, err)
+               : 0;
 }
 
 int generation_mark(struct target *target, enum replica_mark mark, struct error *err) {

@@ -90,16 +90,20 @@ static int remove_unknown_nodes(struct target *target, struct error *err) {
     return count < 0 ? -1 : 0;
 }
 
-/* Writes to an unlinked file are lost: an answered write must be in as many linked ones as are
- * needed. With fewer the daemon ends, and its clients are disconnected. */
-static int refuse_unlinked(struct target *target, struct error *err) {
+/* Writes to an unlinked file are lost, and a replica that the generation does not name has missed
+ * some: an answered write must be in as many of the others as are needed. With fewer the daemon
+ * ends, and its clients are disconnected; the next start takes those that can be written to then.
+ */
+static int refuse_too_few(struct target *target, struct error *err) {
     const struct member *first = NULL;
     unsigned linked = 0;
     struct error reason;
 
     TARGET_FOREACH(member, target) {
-        linked += member_votes(member) && member->state != MEMBER_IS_UNLINKED;
-        if (member->state == MEMBER_IS_UNLINKED && !first)
+        bool named = generation_has(&target->current, member->replica.uid);
+
+        linked += named && member_votes(member) && member->state != MEMBER_IS_UNLINKED;
+        if (!first && (member->state == MEMBER_IS_UNLINKED || named != member_votes(member)))
             first = member;
     }
     if (!first || linked >= target->threshold)
@@ -138,7 +142,7 @@ int target_watch(struct target *target, struct error *err) {
     }
     assert(target->threshold > 0);
     watch_files(target);
-    if (refuse_unlinked(target, err) < 0)
+    if (refuse_too_few(target, err) < 0)
         return -1;
     if (is_taken_over(target)) {
         target_kill(target, &ignored);
