@@ -47,9 +47,11 @@ static int find_staged(const struct node *node, const struct node_publish *publi
     if (found < 0)
         return -1;
     stale = ret->loop.stale || (found == 0 && place.is_mount);
-    /* A bound device may be gone: its number is then no longer the volume's. */
-    if (found == 0)
+    /* A bound device may be gone: its number may be that of another volume's device. */
+    if (found == 0) {
         ret->loop.number = node_is_stale(&place) ? minor(place.device) : UINT_MAX;
+        ret->loop.label[0] = '\0';
+    }
     if (!stale && (found == 0 || (ret->unmounted && !ret->loop.persistent)))
         return error_set(err, ERROR_PRECONDITION, "The volume is not staged.");
     /* A block volume is bound by its stage alone. */

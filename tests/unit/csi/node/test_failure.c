@@ -265,6 +265,27 @@ START_TEST(a_publish_on_a_stale_device_succeeds_after_a_stage) {
 }
 END_TEST
 
+START_TEST(a_bound_device_whose_number_is_that_of_another_file_is_stale) {
+    struct stat status;
+    unsigned number;
+
+    close(image(8 * MIB));
+    assert_ok(stage(&block));
+    ck_assert_int_eq(stat(path_of("kubelet/staging/" NODE_DEVICE), &status), 0);
+    number = minor(status.st_rdev);
+    ck_assert_int_eq(shell("cd %s && truncate -s 8M other && losetup -d /dev/loop%u && "
+                           "losetup /dev/loop%u other",
+                           base, number, number),
+                     0);
+    assert_stale(&block);
+    assert_ok(stage(&block));
+    assert_ok(publish("kubelet/pods/b", &block, false));
+    assert_ok(unpublish("kubelet/pods/b"));
+    assert_ok(unstage());
+    ck_assert_int_eq(shell("losetup -d /dev/loop%u", number), 0);
+}
+END_TEST
+
 NODE_SCENE_MAIN("node_failure", a_file_system_that_has_shut_down_is_reported_and_unmounted,
                 the_next_pod_gets_a_file_system_that_takes_writes,
                 a_stopped_file_system_that_another_pod_uses_is_not_published,
@@ -272,4 +293,5 @@ NODE_SCENE_MAIN("node_failure", a_file_system_that_has_shut_down_is_reported_and
                 a_publish_whose_check_failed_succeeds_when_repeated,
                 a_volume_whose_check_failed_is_unstaged_or_staged_again,
                 a_device_whose_storage_has_shut_down_is_unmounted,
-                a_publish_on_a_stale_device_succeeds_after_a_stage)
+                a_publish_on_a_stale_device_succeeds_after_a_stage,
+                a_bound_device_whose_number_is_that_of_another_file_is_stale)
