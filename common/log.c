@@ -217,10 +217,13 @@ static void line_start(struct line *line, enum log_level level, const char *even
 
 /* Before the first line that can be written again. */
 static void report_lost(void) {
-    const unsigned count = atomic_exchange(&lost, 0);
     char number[16];
     struct line line;
+    unsigned count;
 
+    if (lost == 0) /* as always: the lines of all threads would write to one place */
+        return;
+    count = atomic_exchange(&lost, 0);
     if (count == 0)
         return;
     snprintf(number, sizeof(number), "%u", count);

@@ -23,8 +23,8 @@ int clock_of_boot(struct db_tx *tx, const struct clock *local, int64_t *ret_ahea
 int clock_read(struct db_tx *tx, const struct clock *local, int64_t *ret_ahead_us,
                struct error *err);
 
-/* Is the instant of an earlier boot, whose commits without a flush may be lost?  1, or 0: also on
- * PostgreSQL, which flushes each. */
+/* Is the instant of an earlier boot?  Commits of then without a flush may be lost.  1, or 0: also
+ * on PostgreSQL, which flushes each. */
 int clock_is_earlier_boot(struct db_tx *tx, int64_t instant_us, struct error *err);
 
 /* Of PostgreSQL, see db/postgresql/clock.h: writes the row when it differs from the server's. */

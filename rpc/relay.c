@@ -42,8 +42,9 @@ static bool row_is_notification(const struct outbox_message *row) {
     return strchr(row->method, '.') != NULL;
 }
 
-/* Publishes one row.  1: published, 0: left for another process or a later scan. */
-static int row_publish(struct relay *relay, const struct outbox_message *row) {
+/* Publishes one row, with so many bytes of payload.  1: published, 0: left for another process or a
+ * later scan. */
+static int row_publish(struct relay *relay, const struct outbox_message *row, size_t payload) {
     const struct rpc_engine *engine = relay->rpc->engine;
     const struct rpc_message message = { .topic = row->topic,
                                          .method = row->method,
@@ -63,7 +64,7 @@ static int row_publish(struct relay *relay, const struct outbox_message *row) {
         return 0;
     if (flights_have(relay->flights, row->id))
         return 0;
-    flight = flight_begin(relay->flights, row->topic, row->project, row->id, strlen(row->payload));
+    flight = flight_begin(relay->flights, row->topic, row->project, row->id, payload);
     if (!flight)
         return 0;
     if (engine->publish(relay->rpc, &message, flight_confirm, flight, NULL) == 0)
@@ -156,13 +157,13 @@ static int rows_publish(struct relay *relay, int64_t after, struct error *err) {
             return error_context(err, "reading messages");
         for (int i = 0; i < batch.count; i++) {
             const struct outbox_message *row = &batch.rows[i];
+            const size_t payload = strlen(row->payload);
 
-            published += row_publish(relay, row);
+            published += row_publish(relay, row, payload);
             relay->seen = row->id;
-            bytes += strlen(row->payload);
+            bytes += payload;
             if (row_is_notification(row) && !flights_have(relay->flights, row->id))
-                backlog_add(relay->backlog, row->id, row->project,
-                            strlen(row->payload) + ROW_BYTES);
+                backlog_add(relay->backlog, row->id, row->project, payload + ROW_BYTES);
         }
         batch.more = batch.count == BATCH || bytes >= OUTBOX_READ_BYTES;
     }

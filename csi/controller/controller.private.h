@@ -48,7 +48,7 @@ int controller_refused(const char *status, enum grpc_code otherwise, struct erro
 /* Does the refusal name an operation that ends by itself?  Some keep the status of their volume. */
 bool controller_is_temporary(const struct error *err);
 /*
- * The same for a volume, whose status is read again.  A refusal because of another state than that
+ * The same for a volume: its status is read again.  A refusal because of another state than that
  * of an operation, such as missing storage, is FAILED_PRECONDITION: only `otherwise` is for one
  * because of the request.  GRPC_NOT_FOUND.
  */

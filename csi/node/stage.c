@@ -191,8 +191,8 @@ static int stage_block(const struct node_stage *stage, const struct loop *loop,
     return -1;
 }
 
-/* The kernel caches attributes of a file for a second: until then a device whose server has ended
- * seems to work. */
+/* The kernel caches attributes of a file for a second: until then a device seems to work
+ * although its server has ended. */
 static int await_stale(const struct node *node, struct arena *arena, const struct node_image *image,
                        const struct kubelet_path *path, struct error *err) {
     autoloop struct loop loop = LOOP_NONE;

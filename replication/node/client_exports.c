@@ -70,7 +70,6 @@ int client_exports_end(const char *run, int64_t timeout_ms, struct error *err) {
 
 /* ---- begin ---- */
 
-/* reconnect-delay=0: a request in flight when the volume's daemon ends is not sent to the next. */
 static int launch(const struct client_exports_settings *settings,
                   const struct client_exports_request *request, struct export *export,
                   const char *path, struct error *err) {
@@ -88,6 +87,8 @@ static int launch(const struct client_exports_settings *settings,
     if (daemon_kill(export->run, listener.timeout_ms, err) < 0)
         return -1;
     outcome = nbd_server_start(&listener, export->run, &to, &export->port, &qmp, err);
+    /* reconnect-delay=0: a request in flight when the volume's daemon ends is not sent to the next.
+     */
     if (outcome == 0)
         outcome = nbd_server_execute(&listener, qmp, "blockdev-add",
                                      json_pack("{s:s, s:s, s:s, s:i, s:s, s:{s:s, s:s}}", "driver",

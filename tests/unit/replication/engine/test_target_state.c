@@ -1,5 +1,5 @@
 /*
- * Generations of a target whose pools fail while they are written, in an order that a seed decides:
+ * Generations of a target whose pools fail while they are written, in an order drawn from a seed:
  * whichever of them have taken which one, their replicas can be served afterwards, as no data are
  * lost.
  */
